@@ -1,0 +1,1 @@
+# Generated from protos/ by `make generate`; do not edit.

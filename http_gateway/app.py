@@ -1,0 +1,241 @@
+"""The gateway: JSON over HTTP in front of a gRPC channel.
+
+A request takes this way: its path and method find a binding; its path, query or
+body make a request message; the channel makes the call; the response message is
+written as JSON. A body that cannot be read does not end there: the call is made
+all the same, with the fault in its metadata, so that the server can say first
+whether the caller may make it at all.
+
+The gateway knows a channel and the descriptors, and nothing of the server.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import secrets
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+from aiohttp import web
+from aiohttp.web_protocol import RequestHandler
+from google.protobuf.descriptor import ServiceDescriptor
+from grpc.aio import AioRpcError, Channel
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from roster.v1 import errors_pb2
+
+from . import body, errors, strict_json
+from .errors import COMMON_HEADERS, JSON, REQUEST_ID
+from .faults import Faults, Reason, RequestFault, fault, invalid
+from .routes import Binding, Match, Routes
+
+log = logging.getLogger(__name__)
+
+# A call always has a deadline, in seconds.
+CALL_SECONDS = 30.0
+# How long a connection may be idle; aiohttp's default is an hour.
+KEEPALIVE_SECONDS = 30.0
+# The longest request line and header field, in bytes, and the most fields.
+MAX_LINE_BYTES = 8_190
+MAX_HEADERS = 128
+
+# The headers that reach the server, as metadata. All else stays here, so that no
+# header can pass for something that the server or the gateway says itself.
+_FORWARDED = ("authorization", "x-api-key", "traceparent")
+FAULT = "roster-fault-bin"
+Metadata = tuple[tuple[str, str | bytes], ...]
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_PRINTABLE = re.compile(r"[ -~]*")
+
+
+class Gateway:
+    """Serves the bindings of some services over a channel."""
+
+    def __init__(self, channel: Channel, services: Iterable[ServiceDescriptor]) -> None:
+        self._routes = Routes(services)
+        self._channel = channel
+        self._calls: dict[str, Any] = {}
+        self._health = health_pb2_grpc.HealthStub(channel)
+        self._pages = {"/healthz": self._healthz, "/readyz": self._readyz}
+
+    def server(self) -> web.Server:
+        """Returns what aiohttp's ServerRunner runs. Call it with the event loop running."""
+        return _Server(
+            self.handle,
+            access_log=None,
+            auto_decompress=False,
+            keepalive_timeout=KEEPALIVE_SECONDS,
+            max_line_size=MAX_LINE_BYTES,
+            max_field_size=MAX_LINE_BYTES,
+            max_headers=MAX_HEADERS,
+        )
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answers one request."""
+        request_id = _request_id(request)
+        try:
+            return await self._answer(request, request_id)
+        except RequestFault as refused:
+            return errors.response(refused.error, request_id, close=refused.close)
+        except AioRpcError as failed:
+            return errors.response(errors.error_of(failed), request_id)
+        except Exception:  # the log gets the story, the caller one calm sentence
+            log.exception("the gateway failed", extra={"requestId": request_id})
+            error = errors_pb2.Error(reason=Reason.Value("INTERNAL"), message=errors.FAILED)
+            return errors.response(error, request_id, close=True)
+
+    async def _answer(self, request: web.BaseRequest, request_id: str) -> web.Response:
+        path, _, query = _target(request).partition("?")
+        method = "GET" if request.method == "HEAD" else request.method
+        match = self._routes.match(method, path)
+        if match is None:
+            return await self._without_binding(method, path, request_id)
+        binding, metadata = match.binding, _metadata(request, request_id)
+        try:
+            message = await _message(match, query, request)
+        except RequestFault as unreadable:
+            return await self._refuse(binding, unreadable, metadata, request_id)
+        reply = await self._call(binding, message, metadata)
+        headers = {REQUEST_ID: request_id, **COMMON_HEADERS}
+        if binding.success_status == 204:
+            return web.Response(status=204, headers=headers)
+        headers["Content-Type"] = JSON
+        text = orjson.dumps(binding.write(reply))
+        return web.Response(status=binding.success_status, body=text, headers=headers)
+
+    async def _refuse(
+        self, binding: Binding, unreadable: RequestFault, metadata: Metadata, request_id: str
+    ) -> web.Response:
+        """Answers a request that is no message: with its fault, if the caller may know of it."""
+        if unreadable.error.reason != Reason.Value("REQUEST_TIMEOUT"):
+            fault_metadata = (FAULT, unreadable.error.SerializeToString())
+            try:
+                await self._call(binding, binding.request_class(), (*metadata, fault_metadata))
+            except AioRpcError as error:
+                told = errors.error_of(error)
+                return errors.response(told, request_id, close=unreadable.close)
+        raise unreadable
+
+    async def _call(self, binding: Binding, message: Any, metadata: Metadata) -> Any:
+        call = self._calls.get(binding.rpc)
+        if call is None:
+            call = self._calls[binding.rpc] = self._channel.unary_unary(
+                binding.rpc,
+                request_serializer=binding.request_class.SerializeToString,
+                response_deserializer=binding.response_class.FromString,
+            )
+        return await call(message, metadata=metadata, timeout=CALL_SECONDS)
+
+    async def _without_binding(self, method: str, path: str, request_id: str) -> web.Response:
+        page = self._pages.get(path)
+        allowed = self._routes.methods(path) or (["GET", "HEAD", "OPTIONS"] if page else [])
+        if not allowed:
+            raise fault("ROUTE_NOT_FOUND", "There is no such path.")
+        headers = {"Allow": ", ".join(allowed), REQUEST_ID: request_id, **COMMON_HEADERS}
+        if method == "OPTIONS":
+            return web.Response(status=204, headers=headers)
+        if page is not None and method == "GET":
+            return await page(request_id)
+        error = errors_pb2.Error(
+            reason=Reason.Value("METHOD_NOT_ALLOWED"),
+            message=f"This path takes {headers['Allow']}.",
+        )
+        return errors.response(error, request_id, {"Allow": headers["Allow"]})
+
+    async def _healthz(self, request_id: str) -> web.Response:
+        """Whether the gateway runs; asks nobody else."""
+        return _state(200, "ok", request_id)
+
+    async def _readyz(self, request_id: str) -> web.Response:
+        """Whether the server behind the gateway takes calls."""
+        try:
+            reply = await self._health.Check(health_pb2.HealthCheckRequest(), timeout=2.0)
+        except AioRpcError:
+            return _state(503, "unreachable", request_id)
+        if reply.status != health_pb2.HealthCheckResponse.SERVING:
+            return _state(503, "not serving", request_id)
+        return _state(200, "ok", request_id)
+
+
+async def _message(match: Match, query: str, request: web.BaseRequest) -> Any:
+    """Makes a request message of a request. Raises RequestFault."""
+    binding = match.binding
+    message = binding.request_class()
+    if binding.read_body is not None:
+        value = strict_json.read(await body.read(request))
+        faults = Faults()
+        given = binding.read_body(value, "", faults, message)
+        if faults:
+            raise invalid(faults)
+        if binding.mask is not None:
+            mask = getattr(message, binding.mask)
+            mask.SetInParent()
+            mask.paths.extend([binding.field_names[key] for key in given])
+    if query:
+        binding.query.read(query, message)
+    for name, text in match.variables.items():
+        setattr(message, name, text)
+    return message
+
+
+def _target(request: web.BaseRequest) -> str:
+    """Returns path and query as they were sent, without the host of an absolute target."""
+    target = request.raw_path
+    return target if target.startswith("/") else request.rel_url.raw_path_qs
+
+
+def _metadata(request: web.BaseRequest, request_id: str) -> Metadata:
+    """Returns what of the headers reaches the server.
+
+    Metadata takes printable ASCII only; a value of anything else could be no
+    valid key either, and is passed on as a word that is none.
+    """
+    headers = request.headers
+    return (
+        ("x-request-id", request_id),
+        *(
+            (name, value if _PRINTABLE.fullmatch(value) else "unprintable")
+            for name in _FORWARDED
+            for value in headers.getall(name, ())
+        ),
+    )
+
+
+def _request_id(request: web.BaseRequest) -> str:
+    """Returns the request id that came, if it may be echoed, or a new one."""
+    given = request.headers.get(REQUEST_ID)
+    return given if given and _REQUEST_ID.fullmatch(given) else secrets.token_hex(16)
+
+
+def _state(status: int, word: str, request_id: str) -> web.Response:
+    headers = {"Content-Type": JSON, REQUEST_ID: request_id, **COMMON_HEADERS}
+    return web.Response(status=status, body=orjson.dumps({"status": word}), headers=headers)
+
+
+class _Protocol(RequestHandler):
+    """Answers what aiohttp's parser refuses in the one shape that errors have.
+
+    A client's fault is no traceback in the log.
+    """
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        if status >= 500:
+            log.error("an answer could not be made", exc_info=exc)
+        reason = "VALIDATION_ERROR" if status < 500 else "INTERNAL"
+        text = "This is not well-formed HTTP." if status < 500 else errors.FAILED
+        error = errors_pb2.Error(reason=Reason.Value(reason), message=text)
+        return errors.response(error, secrets.token_hex(16), close=True)
+
+
+class _Server(web.Server):
+    """aiohttp's low-level server, with the protocol above."""
+
+    def __call__(self) -> RequestHandler:
+        return _Protocol(self, loop=self._loop, **self._kwargs)

@@ -1,0 +1,73 @@
+"""Reading a body: its headers first, then no more of it than is taken.
+
+The limits are looked at before anything is read. What is over them, too slow or
+of another kind is left unread, and the connection is closed after the answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from aiohttp import web
+
+from .faults import fault
+
+MAX_BODY_BYTES = 1024 * 1024
+# How long the whole body may take to arrive.
+BODY_SECONDS = 10.0
+
+
+async def read(request: web.BaseRequest) -> bytes:
+    """Returns the body. Raises RequestFault if it cannot be taken."""
+    headers = request.headers
+    if headers.get("Content-Encoding", "identity").lower() != "identity":
+        raise fault("UNSUPPORTED_MEDIA_TYPE", "A body may not be compressed.", close=True)
+    if not _is_json(headers.get("Content-Type")):
+        raise fault("UNSUPPORTED_MEDIA_TYPE", "A body must be application/json in UTF-8.", close=True)
+    if (request.content_length or 0) > MAX_BODY_BYTES:
+        raise _too_large()
+    if headers.get("Expect", "").lower() == "100-continue":
+        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+    if request.content.is_eof():
+        return await _all(request)
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            return await _all(request)
+    except TimeoutError:
+        message = f"The body did not arrive within {BODY_SECONDS:.0f} seconds."
+        raise fault("REQUEST_TIMEOUT", message, close=True) from None
+
+
+async def _all(request: web.BaseRequest) -> bytes:
+    chunks, size = [], 0
+    try:
+        while chunk := await request.content.readany():
+            chunks.append(chunk)
+            size += len(chunk)
+            if size > MAX_BODY_BYTES:
+                raise _too_large()
+    except web.RequestPayloadError:
+        raise fault("VALIDATION_ERROR", "The body is broken off or badly chunked.", close=True) from None
+    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+def _too_large() -> Exception:
+    message = f"A body may have at most {MAX_BODY_BYTES} bytes."
+    return fault("PAYLOAD_TOO_LARGE", message, close=True)
+
+
+def _is_json(content_type: str | None) -> bool:
+    """Whether a content type says JSON in UTF-8; none at all is taken as that."""
+    if content_type is None or content_type == "application/json":
+        return True
+    kind, _, parameters = content_type.partition(";")
+    if kind.strip().lower() != "application/json":
+        return False
+    for parameter in parameters.split(";"):
+        name, _, value = parameter.partition("=")
+        if name.strip().lower() == "charset" and value.strip().strip('"').lower() not in (
+            "utf-8",
+            "utf8",
+        ):
+            return False
+    return True

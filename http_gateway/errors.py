@@ -1,0 +1,101 @@
+"""From what a call failed with to an HTTP answer: one table, one shape.
+
+The status of a reason is written in errors.proto. A failure without a reason
+comes from the transport, between this gateway and the server; the second table
+gives it one.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import orjson
+from aiohttp import web
+from google.rpc import error_details_pb2
+from grpc import StatusCode
+from grpc.aio import AioRpcError
+from grpc_status import rpc_status
+from roster.v1 import errors_pb2
+
+from .faults import Code, Reason
+
+JSON = "application/json"
+REQUEST_ID = "X-Request-Id"
+# On every answer: nothing here is to be guessed at, and nobody needs to know what it runs on.
+COMMON_HEADERS = {"X-Content-Type-Options": "nosniff", "Server": "roster"}
+
+_TRANSPORT = {
+    StatusCode.UNAVAILABLE: ("UNAVAILABLE", "The service cannot be reached now; try again."),
+    StatusCode.DEADLINE_EXCEEDED: ("DEADLINE_EXCEEDED", "The deadline of this call passed."),
+    StatusCode.RESOURCE_EXHAUSTED: ("PAYLOAD_TOO_LARGE", "The request is too large."),
+    StatusCode.UNIMPLEMENTED: ("ROUTE_NOT_FOUND", "There is no such operation."),
+}
+FAILED = "The service failed. Its log tells more under the request id."
+_UNKNOWN = ("INTERNAL", FAILED)
+
+
+def error_of(failure: AioRpcError) -> errors_pb2.Error:
+    """Returns what a failed call is to be told over HTTP."""
+    reason, message = _TRANSPORT.get(failure.code(), _UNKNOWN)
+    error = errors_pb2.Error(reason=Reason.Value(reason), message=message)
+    status = rpc_status.from_call(failure)  # type: ignore[arg-type]
+    for packed in status.details if status else ():
+        if packed.Is(error_details_pb2.ErrorInfo.DESCRIPTOR):
+            info = error_details_pb2.ErrorInfo()
+            packed.Unpack(info)
+            error.reason, error.message = Reason.Value(info.reason), status.message
+        elif packed.Is(error_details_pb2.BadRequest.DESCRIPTOR):
+            request = error_details_pb2.BadRequest()
+            packed.Unpack(request)
+            for violation in request.field_violations:
+                error.details.add(
+                    field=violation.field,
+                    code=Code.Value(violation.reason),
+                    message=violation.description,
+                )
+    return error
+
+
+def response(
+    error: errors_pb2.Error,
+    request_id: str,
+    headers: dict[str, str] | None = None,
+    *,
+    close: bool = False,
+) -> web.Response:
+    """Returns the answer for an error, in the one shape that errors have."""
+    answer = web.Response(
+        status=http_status(error.reason),
+        body=orjson.dumps({"error": _body(error, request_id)}),
+        headers={"Content-Type": JSON, REQUEST_ID: request_id, **COMMON_HEADERS, **(headers or {})},
+    )
+    if error.reason == Reason.Value("UNAUTHORIZED"):
+        answer.headers["WWW-Authenticate"] = "Bearer"
+    if close:
+        answer.force_close()
+    return answer
+
+
+def _body(error: errors_pb2.Error, request_id: str) -> dict[str, object]:
+    body: dict[str, object] = {
+        "code": pascal(Reason.Name(error.reason)),
+        "message": error.message,
+        "details": [
+            {"field": detail.field, "code": Code.Name(detail.code), "message": detail.message}
+            for detail in error.details
+        ],
+        "requestId": request_id,
+    }
+    return body
+
+
+@cache
+def http_status(reason: errors_pb2.Error.Reason.ValueType) -> int:
+    """Returns the status that errors.proto gives to a reason."""
+    value = errors_pb2.Error.Reason.DESCRIPTOR.values_by_number[reason]
+    return int(value.GetOptions().Extensions[errors_pb2.error_mapping].http)
+
+
+def pascal(reason: str) -> str:
+    """Returns the code of a reason: VALIDATION_ERROR is ValidationError."""
+    return "".join(word.capitalize() for word in reason.split("_"))

@@ -1,0 +1,75 @@
+"""What is wrong with a request, collected while it is read."""
+
+from __future__ import annotations
+
+from roster.v1 import errors_pb2
+
+Reason = errors_pb2.Error.Reason
+Code = errors_pb2.Error.Detail.Code
+
+
+# The faults that are told of one request, and the longest path: they travel in
+# metadata, which is bounded, and nobody mends a thousand faults from one answer.
+MAX_FAULTS = 20
+MAX_PATH = 120
+
+
+class Faults:
+    """Faults by JSON path, in the order in which they were found; the first twenty."""
+
+    __slots__ = ("found",)
+
+    def __init__(self) -> None:
+        self.found: list[errors_pb2.Error.Detail] = []
+
+    def add(self, path: str, code: str, message: str) -> None:
+        """Notes a fault. `code` is the name of a value of Error.Detail.Code."""
+        if len(self.found) < MAX_FAULTS:
+            detail = errors_pb2.Error.Detail(
+                field=path[:MAX_PATH], code=Code.Value(code), message=message
+            )
+            self.found.append(detail)
+
+    def __bool__(self) -> bool:
+        return bool(self.found)
+
+
+class RequestFault(Exception):
+    """A request that cannot be made into a call.
+
+    `close` says that the connection is of no more use, since the rest of the
+    body was not read.
+    """
+
+    def __init__(self, error: errors_pb2.Error, *, close: bool = False) -> None:
+        super().__init__(error.message)
+        self.error = error
+        self.close = close
+
+
+def fault(reason: str, message: str, *, close: bool = False) -> RequestFault:
+    """Returns a fault of the request as a whole. `reason` is the name of a value of Error.Reason."""
+    return RequestFault(errors_pb2.Error(reason=Reason.Value(reason), message=message), close=close)
+
+
+def invalid(faults: Faults) -> RequestFault:
+    """Returns the faults as one that can be raised."""
+    return RequestFault(
+        errors_pb2.Error(
+            reason=Reason.Value("VALIDATION_ERROR"),
+            message="The request is not valid.",
+            details=faults.found,
+        )
+    )
+
+
+def invalid_body(code: str, message: str, path: str = "") -> RequestFault:
+    """Returns one fault at one place of a body."""
+    faults = Faults()
+    faults.add(path, code, message)
+    return invalid(faults)
+
+
+def join(path: str, key: str) -> str:
+    """Returns the JSON path of a key within an object."""
+    return f"{path}.{key}" if path else key

@@ -1,0 +1,182 @@
+"""From a method and a path to an rpc, by the google.api.http options of the protos.
+
+A new unary rpc with a binding needs no line here. A template is made of literal
+segments and of `{field}` variables, each one segment; a literal goes before a
+variable. A binding that cannot work stops the start with a message that names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+from google.api import annotations_pb2
+from google.protobuf.descriptor import Descriptor, MethodDescriptor, ServiceDescriptor
+from roster.v1 import http_pb2
+
+from .query import QueryReader
+from .transcode import MessageReader, MessageWriter, message_class, reader, writer
+
+_MASK = "google.protobuf.FieldMask"
+
+
+class ImpossibleBinding(TypeError):
+    """A google.api.http option that no request could be served by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """One way in which HTTP reaches an rpc."""
+
+    http_method: str
+    template: tuple[str, ...]
+    rpc: str
+    success_status: int
+    request_class: type[Any]
+    response_class: type[Any]
+    write: MessageWriter
+    # None where the request has no body; then the query holds the other fields.
+    read_body: MessageReader | None
+    query: QueryReader
+    # The field that says which fields an update changes, filled from the keys of the body.
+    mask: str | None
+    field_names: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A binding and the values of its path's variables."""
+
+    binding: Binding
+    variables: dict[str, str]
+
+
+def bindings_of(service: ServiceDescriptor) -> Iterator[Binding]:
+    """Yields every binding of a service. Raises ImpossibleBinding."""
+    for method in service.methods:
+        options = method.GetOptions()
+        rule = options.Extensions[annotations_pb2.http]
+        if not rule.WhichOneof("pattern"):
+            continue
+        if method.client_streaming or method.server_streaming:
+            raise ImpossibleBinding(f"{method.full_name} streams and has an HTTP binding")
+        for each in (rule, *rule.additional_bindings):
+            yield _binding(method, each, options.Extensions[http_pb2.success_status] or 200)
+
+
+def _binding(method: MethodDescriptor, rule: Any, success_status: int) -> Binding:
+    verb = rule.WhichOneof("pattern")
+    if verb == "custom" or rule.response_body or rule.body not in ("", "*"):
+        raise ImpossibleBinding(f"{method.full_name} is bound in a way that is not known here")
+    template = _template(method, getattr(rule, verb))
+    path_fields = {segment[1:-1] for segment in template if segment.startswith("{")}
+    mask = _mask(method.input_type) if rule.body and verb in ("put", "patch") else None
+    excluded = frozenset(path_fields | ({mask} if mask else set()))
+    return Binding(
+        http_method=verb.upper(),
+        template=template,
+        rpc=f"/{method.containing_service.full_name}/{method.name}",
+        success_status=success_status,
+        request_class=message_class(method.input_type),
+        response_class=message_class(method.output_type),
+        write=writer(method.output_type),
+        read_body=reader(method.input_type, excluded) if rule.body else None,
+        query=QueryReader(method.input_type, excluded, has_body=bool(rule.body)),
+        mask=mask,
+        field_names={field.json_name: field.name for field in method.input_type.fields},
+    )
+
+
+def _template(method: MethodDescriptor, text: str) -> tuple[str, ...]:
+    segments = tuple(text.split("/")[1:])
+    fields = method.input_type.fields_by_name
+    for segment in segments:
+        variable = segment.startswith("{") and segment.endswith("}")
+        if variable and (field := fields.get(segment[1:-1])) and field.type == field.TYPE_STRING:
+            continue
+        if variable or not segment or set("{}*:=") & set(segment):
+            raise ImpossibleBinding(f"{method.full_name} has the impossible path {text}")
+    return segments
+
+
+def _mask(request: Descriptor) -> str | None:
+    """Returns the name of the field mask of an update request (AIP-134), or None."""
+    field = request.fields_by_name.get("update_mask")
+    return field.name if field and field.message_type.full_name == _MASK else None
+
+
+class Routes:
+    """All bindings, found by path and method."""
+
+    def __init__(self, services: Iterable[ServiceDescriptor]) -> None:
+        self._static: dict[tuple[str, ...], dict[str, Binding]] = {}
+        self._variable: dict[int, list[dict[str, Binding]]] = {}
+        for service in services:
+            for binding in bindings_of(service):
+                self._add(binding)
+
+    def _add(self, binding: Binding) -> None:
+        if not any(segment.startswith("{") for segment in binding.template):
+            methods = self._static.setdefault(binding.template, {})
+        else:
+            shape = _shape(binding.template)
+            same_length = self._variable.setdefault(len(shape), [])
+            alike = (m for m in same_length if shape == _shape(next(iter(m.values())).template))
+            methods = next(alike, {})
+            if not methods:
+                same_length.append(methods)
+        if binding.http_method in methods:
+            other = methods[binding.http_method].rpc
+            raise ImpossibleBinding(f"{binding.rpc} and {other} are bound to the same path")
+        methods[binding.http_method] = binding
+
+    def match(self, http_method: str, path: str) -> Match | None:
+        """Returns the binding for a method and the path as it was sent, or None."""
+        segments = tuple(path.split("/")[1:])
+        for methods in self._candidates(segments):
+            binding = methods.get(http_method)
+            if binding is not None:
+                variables = _variables(binding.template, segments)
+                return None if variables is None else Match(binding, variables)
+        return None
+
+    def methods(self, path: str) -> list[str]:
+        """Returns the HTTP methods that the path has; none if there is no such path."""
+        found = {name for m in self._candidates(tuple(path.split("/")[1:])) for name in m}
+        if not found:
+            return []
+        return sorted(found | {"OPTIONS"} | ({"HEAD"} if "GET" in found else set()))
+
+    def _candidates(self, segments: tuple[str, ...]) -> Iterator[dict[str, Binding]]:
+        """Yields the methods of each template that fits, literal ones first."""
+        static = self._static.get(segments)
+        if static is not None:
+            yield static
+        for methods in self._variable.get(len(segments), ()):
+            if _fits(next(iter(methods.values())).template, segments):
+                yield methods
+
+
+def _shape(template: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple("{}" if segment.startswith("{") else segment for segment in template)
+
+
+def _fits(template: tuple[str, ...], segments: tuple[str, ...]) -> bool:
+    for wanted, given in zip(template, segments, strict=True):
+        if wanted != given and (not given or not wanted.startswith("{")):
+            return False
+    return True
+
+
+def _variables(template: tuple[str, ...], segments: tuple[str, ...]) -> dict[str, str] | None:
+    """Returns the variables of a path, decoded; None if one is no text in UTF-8."""
+    variables = {}
+    for wanted, given in zip(template, segments, strict=True):
+        if wanted.startswith("{"):
+            try:
+                variables[wanted[1:-1]] = unquote(given, errors="strict") if "%" in given else given
+            except UnicodeDecodeError:
+                return None
+    return variables

@@ -1,0 +1,201 @@
+"""Single values between JSON and protobuf, by the ProtoJSON specification.
+
+A reader takes a JSON value and returns the protobuf value, or raises ValueError
+with a sentence for people and, in `code`, a value of Error.Detail.Code.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any
+
+from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
+from google.protobuf.timestamp_pb2 import Timestamp
+
+Reader = Callable[[Any], Any]
+Writer = Callable[[Any], Any]
+
+_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,19})")
+_MOMENT = re.compile(
+    r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)", re.ASCII
+)
+_BOOLEAN_LIKE = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class WrongValue(ValueError):
+    """A JSON value that a field does not take."""
+
+    def __init__(self, message: str, code: str = "INVALID_TYPE") -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def read_string(value: Any) -> str:
+    if type(value) is not str:
+        raise WrongValue("must be a string")
+    return value
+
+
+def read_bool(value: Any) -> bool:
+    if type(value) is not bool:
+        raise WrongValue("must be true or false")
+    return value
+
+
+def read_boolean_like(value: Any) -> bool:
+    """Takes true and false, 1 and 0, and "true", "false", "1", "0", "yes", "no" in any case."""
+    if type(value) is bool:
+        return value
+    if type(value) is str and value.lower() in _BOOLEAN_LIKE:
+        return _BOOLEAN_LIKE[value.lower()]
+    if type(value) is int and value in (0, 1):
+        return value == 1
+    raise WrongValue('must be true or false, 1 or 0, or "yes" or "no"')
+
+
+def integer_reader(bits: int, *, signed: bool) -> Reader:
+    """Returns a reader of integers: JSON numbers without a fraction, or decimal strings."""
+    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+
+    def read(value: Any) -> int:
+        if type(value) is str and _INTEGER.fullmatch(value):
+            value = int(value)
+        elif type(value) is float and value.is_integer():
+            value = int(value)
+        if type(value) is not int:
+            raise WrongValue("must be an integer")
+        if not low <= value <= high:
+            raise WrongValue(f"must be between {low} and {high}", "OUT_OF_RANGE")
+        return value
+
+    return read
+
+
+def read_double(value: Any) -> float:
+    if type(value) in (int, float):
+        return float(value)
+    if value in ("NaN", "Infinity", "-Infinity"):
+        return float(value)
+    try:
+        return _finite(float(value)) if type(value) is str and value.strip() == value else _no()
+    except ValueError:
+        raise WrongValue("must be a number") from None
+
+
+def _finite(value: float) -> float:
+    return value if math.isfinite(value) else _no()
+
+
+def _no() -> float:
+    raise ValueError
+
+
+def read_bytes(value: Any) -> bytes:
+    if type(value) is not str:
+        raise WrongValue("must be a string of base64")
+    try:
+        plain = value.replace("-", "+").replace("_", "/").rstrip("=")
+        return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        raise WrongValue("must be a string of base64", "INVALID_FORMAT") from None
+
+
+def enum_reader(enum: EnumDescriptor) -> Reader:
+    """Returns a reader of an enum's names and numbers."""
+    numbers = {value.name: value.number for value in enum.values}
+    names = ", ".join(value.name for value in enum.values if value.number)
+
+    def read(value: Any) -> int:
+        if type(value) is str and value in numbers:
+            return numbers[value]
+        if type(value) is int and value in numbers.values():
+            return value
+        raise WrongValue(f"must be one of {names}", "INVALID_VALUE")
+
+    return read
+
+
+def enum_writer(enum: EnumDescriptor) -> Writer:
+    """Returns a writer of an enum's names; a number without a name stays a number."""
+    names = {value.number: value.name for value in reversed(enum.values)}
+    return lambda number: names.get(number, number)
+
+
+def read_timestamp(value: Any) -> Timestamp:
+    """Takes RFC 3339 with an offset and up to nine fractional digits."""
+    match = _MOMENT.fullmatch(value) if type(value) is str else None
+    if match is None:
+        message = "must be a timestamp such as 2026-01-02T03:04:05.000Z"
+        raise WrongValue(message, "INVALID_FORMAT" if type(value) is str else "INVALID_TYPE")
+    try:
+        moment = datetime.fromisoformat(match[1] + match[3].replace("Z", "+00:00"))
+        seconds = (moment - _EPOCH) // (_EPOCH.resolution * 1_000_000)
+    except (ValueError, OverflowError):
+        raise WrongValue("must be a moment of the calendar", "INVALID_FORMAT") from None
+    if not -62_135_596_800 <= seconds <= 253_402_300_799:
+        raise WrongValue("must be between the years 1 and 9999", "OUT_OF_RANGE")
+    return Timestamp(seconds=seconds, nanos=int((match[2] or "").ljust(9, "0")))
+
+
+def write_timestamp(moment: Timestamp) -> str:
+    """Writes UTC with exactly three fractional digits, cut off, not rounded."""
+    return f"{_second(moment.seconds)}.{moment.nanos // 1_000_000:03}Z"
+
+
+@lru_cache(4096)
+def _second(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S").rjust(19, "0")
+
+
+def write_double(value: float) -> float | str:
+    if math.isfinite(value):
+        return value
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+def write_bytes(value: bytes) -> str:
+    return base64.b64encode(value).decode()
+
+
+_F = FieldDescriptor
+_SIGNED_32 = integer_reader(32, signed=True)
+_SIGNED_64 = integer_reader(64, signed=True)
+_UNSIGNED_32 = integer_reader(32, signed=False)
+_UNSIGNED_64 = integer_reader(64, signed=False)
+
+READERS: dict[int, Reader] = {
+    _F.TYPE_STRING: read_string,
+    _F.TYPE_BOOL: read_bool,
+    _F.TYPE_BYTES: read_bytes,
+    _F.TYPE_DOUBLE: read_double,
+    _F.TYPE_FLOAT: read_double,
+    _F.TYPE_INT32: _SIGNED_32,
+    _F.TYPE_SINT32: _SIGNED_32,
+    _F.TYPE_SFIXED32: _SIGNED_32,
+    _F.TYPE_UINT32: _UNSIGNED_32,
+    _F.TYPE_FIXED32: _UNSIGNED_32,
+    _F.TYPE_INT64: _SIGNED_64,
+    _F.TYPE_SINT64: _SIGNED_64,
+    _F.TYPE_SFIXED64: _SIGNED_64,
+    _F.TYPE_UINT64: _UNSIGNED_64,
+    _F.TYPE_FIXED64: _UNSIGNED_64,
+}
+
+# What is not written as it is.
+WRITERS: dict[int, Writer] = {
+    _F.TYPE_BYTES: write_bytes,
+    _F.TYPE_DOUBLE: write_double,
+    _F.TYPE_FLOAT: write_double,
+    _F.TYPE_INT64: str,
+    _F.TYPE_SINT64: str,
+    _F.TYPE_SFIXED64: str,
+    _F.TYPE_UINT64: str,
+    _F.TYPE_FIXED64: str,
+}

@@ -1,0 +1,244 @@
+"""ProtoJSON, compiled: a reader and a writer for each message type.
+
+Both are made once from the descriptor, as source text that names every field,
+so that at run time nothing looks at descriptors. Readers take the values of
+`strict_json` and collect faults by JSON path instead of stopping at the first.
+
+Beyond the specification there are the options of http.proto: keys that are
+ignored, booleans that may be spelt in many ways, rows that are judged alone. The
+well-known types are Timestamp only; a message with any other is refused when the
+gateway starts, not when somebody calls it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from functools import cache
+from typing import Any
+
+from google.protobuf import message_factory
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.message import Message
+from roster.v1 import http_pb2
+
+from . import scalars
+from .faults import Faults, join
+from .scalars import WrongValue
+
+# Reads an object into a message, and returns the object less ignored keys, under
+# the JSON names of its fields; an empty one where it is no object at all.
+MessageReader = Callable[[Any, str, Faults, Any], dict[str, Any]]
+MessageWriter = Callable[[Any], Any]
+
+_TIMESTAMP = "google.protobuf.Timestamp"
+_MISSING = object()
+
+
+class UnsupportedField(TypeError):
+    """A field that this codec has no JSON for."""
+
+
+@cache
+def writer(descriptor: Descriptor) -> MessageWriter:
+    """Returns a function from a message to what orjson writes."""
+    lines = ["def write(m):", "    d = {}"]
+    names: dict[str, Any] = {}
+    for field in descriptor.fields:
+        if _is_row_faults(field):
+            continue
+        value, slot = f"m.{field.name}", f"w{field.number}"
+        convert = _value_writer(field)
+        if convert is not None:
+            names[slot] = convert
+        if field.is_repeated:
+            value = f"list({value})" if convert is None else f"[{slot}(x) for x in {value}]"
+        elif convert is not None:
+            value = f"{slot}({value})"
+        indent = "    "
+        if field.has_presence:
+            lines.append(f"    if m.HasField({field.name!r}):")
+            indent = "        "
+        lines.append(f"{indent}d[{field.json_name!r}] = {value}")
+    lines.append("    return d")
+    return _compile(lines, names, "write")
+
+
+def _value_writer(field: FieldDescriptor) -> MessageWriter | None:
+    """Returns what turns one value of a field into JSON, or None if it is JSON already."""
+    if field.type == FieldDescriptor.TYPE_ENUM:
+        return scalars.enum_writer(field.enum_type)
+    if field.message_type is None:
+        return scalars.WRITERS.get(field.type)
+    if field.message_type.full_name == _TIMESTAMP:
+        return scalars.write_timestamp
+    _check_supported(field)
+    return writer(field.message_type)
+
+
+@cache
+def reader(descriptor: Descriptor, excluded: frozenset[str] = frozenset()) -> MessageReader:
+    """Returns a function that reads an object into a message.
+
+    `excluded` names fields that come from elsewhere and are unknown in the
+    object: those of the path, and a field mask that is made from the keys.
+    """
+    fields = [f for f in descriptor.fields if f.name not in excluded and not _is_row_faults(f)]
+    keys = _Keys(descriptor, fields)
+    names: dict[str, Any] = {
+        "keys": keys,
+        "known": frozenset(keys.known),
+        "missing": _MISSING,
+        "join": join,
+        "WrongValue": WrongValue,
+    }
+    lines = [
+        "def read(o, path, faults, m):",
+        "    if type(o) is not dict:",
+        "        faults.add(path, 'INVALID_TYPE', 'must be an object')",
+        "        return {}",
+        "    if not o.keys() <= known:",
+        "        o = keys.clean(o, path, faults)",
+    ]
+    for field in fields:
+        lines += _read_lines(field, names)
+    lines.append("    return o")
+    return _compile(lines, names, "read")
+
+
+def _read_lines(field: FieldDescriptor, names: dict[str, Any]) -> list[str]:
+    key, slot = field.json_name, f"r{field.number}"
+    head = [f"    v = o.get({key!r}, missing)", "    if v is not missing and v is not None:"]
+    place = f"join(path, {key!r})"
+    is_message = field.message_type is not None and field.message_type.full_name != _TIMESTAMP
+    names[slot] = reader(field.message_type) if is_message else _value_reader(field)
+    if is_message:
+        _check_supported(field)
+    if field.is_repeated:
+        names[f"items{field.number}"] = _items_reader(field, names[slot])
+        return [*head, f"        items{field.number}(v, {place}, faults, m.{field.name})"]
+    if is_message:
+        return [*head, f"        m.{field.name}.SetInParent()",
+                f"        {slot}(v, {place}, faults, m.{field.name})"]
+    if field.type == FieldDescriptor.TYPE_STRING:
+        return [*head, "        if type(v) is str:", f"            m.{field.name} = v",
+                f"        else: faults.add({place}, 'INVALID_TYPE', 'must be a string')"]
+    store = f"m.{field.name}.CopyFrom({slot}(v))" if field.message_type else f"m.{field.name} = {slot}(v)"
+    return [*head, f"        try: {store}",
+            "        except WrongValue as e:",
+            f"            faults.add({place}, e.code, str(e))"]
+
+
+def _value_reader(field: FieldDescriptor) -> scalars.Reader:
+    if field.type == FieldDescriptor.TYPE_ENUM:
+        return scalars.enum_reader(field.enum_type)
+    if field.message_type is not None:
+        return scalars.read_timestamp
+    if field.GetOptions().Extensions[http_pb2.boolean_like]:
+        return scalars.read_boolean_like
+    return scalars.READERS[field.type]
+
+
+ItemsReader = Callable[[Any, str, Faults, Any], None]
+
+
+def _items_reader(field: FieldDescriptor, read: Any) -> ItemsReader:
+    """Returns what reads an array into a repeated field."""
+    if field.message_type is None:
+        return _scalar_items(read)
+    row_faults = [f for f in field.message_type.fields if _is_row_faults(f)]
+    if row_faults:
+        return _rows(read, row_faults[0].name)
+    return _message_items(read)
+
+
+def _scalar_items(read: scalars.Reader) -> ItemsReader:
+    def items(value: Any, path: str, faults: Faults, target: Any) -> None:
+        if type(value) is not list:
+            faults.add(path, "INVALID_TYPE", "must be an array")
+            return
+        for index, item in enumerate(value):
+            try:
+                target.append(read(item))
+            except WrongValue as error:
+                faults.add(f"{path}[{index}]", error.code, str(error))
+
+    return items
+
+
+def _message_items(read: MessageReader) -> ItemsReader:
+    def items(value: Any, path: str, faults: Faults, target: Any) -> None:
+        if type(value) is not list:
+            faults.add(path, "INVALID_TYPE", "must be an array")
+            return
+        for index, item in enumerate(value):
+            read(item, f"{path}[{index}]", faults, target.add())
+
+    return items
+
+
+def _rows(read: MessageReader, faults_field: str) -> ItemsReader:
+    """Reads rows that are judged alone: what is wrong with one is noted in it."""
+
+    def items(value: Any, path: str, faults: Faults, target: Any) -> None:
+        if type(value) is not list:
+            faults.add(path, "INVALID_TYPE", "must be an array")
+            return
+        own = Faults()
+        for item in value:
+            row = target.add()
+            read(item, "", own, row)
+            if own:
+                noted = getattr(row, faults_field)
+                for fault in own.found:
+                    noted.add(field=fault.field.partition("[")[0].partition(".")[0])
+                own = Faults()
+
+    return items
+
+
+class _Keys:
+    """Which keys an object of a message type may have."""
+
+    def __init__(self, descriptor: Descriptor, fields: Collection[FieldDescriptor]) -> None:
+        self.known = {field.json_name for field in fields}
+        self._ignored = set(descriptor.GetOptions().Extensions[http_pb2.ignored_keys])
+        self._aliases = {f.name: f.json_name for f in fields if f.name != f.json_name}
+
+    def clean(self, value: dict[str, Any], path: str, faults: Faults) -> dict[str, Any]:
+        """Returns the object under JSON names only, less what is ignored.
+
+        ProtoJSON lets a field also go by its name in the proto. Unknown keys are faults.
+        """
+        clean = {}
+        for key, item in value.items():
+            name = self._aliases.get(key, key)
+            if name not in self.known:
+                if key not in self._ignored:
+                    faults.add(join(path, key), "UNKNOWN_FIELD", "is not known")
+            elif name in clean or (name != key and name in value):
+                faults.add(join(path, name), "DUPLICATE_FIELD", "is given more than once")
+            else:
+                clean[name] = item
+        return clean
+
+
+def _is_row_faults(field: FieldDescriptor) -> bool:
+    return bool(field.GetOptions().Extensions[http_pb2.row_faults])
+
+
+def _check_supported(field: FieldDescriptor) -> None:
+    if field.message_type.GetOptions().map_entry or field.message_type.file.package.startswith(
+        "google.protobuf"
+    ):
+        raise UnsupportedField(f"{field.full_name} has no JSON form here")
+
+
+def _compile(lines: list[str], names: dict[str, Any], function: str) -> Any:
+    scope = dict(names)
+    exec("\n".join(lines), scope)  # noqa: S102 - the text is made of descriptors only
+    return scope[function]
+
+
+def message_class(descriptor: Descriptor) -> type[Message]:
+    """Returns the class of a message type."""
+    return message_factory.GetMessageClass(descriptor)

@@ -1,0 +1,79 @@
+"""Writes what is generated from the protos; `make generate` runs it.
+
+    generate.py OUT             stubs for Python as an import root at OUT/python
+    generate.py --image FILE    the descriptor image, with comments, that buf reads
+
+google/api and google/rpc come with googleapis-common-protos, buf/validate with
+protovalidate, which ships its descriptor but no .proto file: it is handed to
+protoc as a descriptor set. That descriptor lives at a private path, so the
+version of protovalidate is pinned by the lock file and a move fails here, loudly.
+"""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+
+from google.protobuf import descriptor_pb2, duration_pb2, field_mask_pb2, timestamp_pb2
+from grpc_tools import protoc
+from protovalidate._gen.buf.validate import validate_pb
+
+PROTOS = Path(__file__).parent
+FILES = sorted(str(path.relative_to(PROTOS)) for path in PROTOS.glob("roster/v1/*.proto"))
+SERVICES = [name for name in FILES if "\nservice " in (PROTOS / name).read_text()]
+HEADER = "# Generated from protos/ by `make generate`; do not edit.\n"
+
+
+def write_validate_descriptors(target: Path) -> None:
+    """Writes the descriptors of buf/validate and of what it imports."""
+    files = descriptor_pb2.FileDescriptorSet()
+    for module in (descriptor_pb2, duration_pb2, field_mask_pb2, timestamp_pb2):
+        module.DESCRIPTOR.CopyToProto(files.file.add())
+    files.file.add().ParseFromString(validate_pb.desc().proto.to_binary())
+    target.write_bytes(files.SerializeToString())
+
+
+def run(*arguments: str) -> None:
+    """Runs protoc over the protos, with everything that they import at hand."""
+    common = sysconfig.get_paths()["purelib"]
+    with tempfile.TemporaryDirectory() as folder:
+        validate = Path(folder) / "validate.binpb"
+        write_validate_descriptors(validate)
+        command = ["protoc", f"--descriptor_set_in={validate}", f"-I{PROTOS}", f"-I{common}"]
+        if protoc.main([*command, *arguments]):
+            sys.exit(1)
+
+
+def write_image(target: Path) -> None:
+    """Writes the descriptors of everything, comments included."""
+    run(
+        "--include_imports",
+        "--include_source_info",
+        f"--descriptor_set_out={target}",
+        *FILES,
+    )
+
+
+def write_python(target: Path) -> None:
+    """Writes messages, services and their types as an import root at `target`."""
+    target.mkdir(parents=True, exist_ok=True)
+    messages = (f"--python_out={target}", f"--mypy_out=quiet:{target}")
+    run(*messages, *FILES)
+    run(f"--grpc_python_out={target}", f"--mypy_grpc_out=quiet:{target}", *SERVICES)
+    run(*messages, "buf/validate/validate.proto")
+    for package in ("roster", "roster/v1", "buf", "buf/validate"):
+        (target / package / "__init__.py").write_text(HEADER)
+        (target / package / "py.typed").write_text("")
+
+
+def main() -> None:
+    if sys.argv[1] == "--image":
+        write_image(Path(sys.argv[2]))
+        return
+    write_python(Path(sys.argv[1]) / "python")
+
+
+if __name__ == "__main__":
+    main()

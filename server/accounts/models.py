@@ -1,0 +1,39 @@
+"""The tables of accounts and their keys.
+
+Both are small and read on every call; on a cluster they are reference tables,
+copied to every node, which is why a key can be found before its account is known.
+"""
+
+from __future__ import annotations
+
+from peewee import BigIntegerField, BooleanField, CharField, CompositeKey, Model, TextField
+
+
+class Account(Model):  # type: ignore[misc]
+    """Who owns subscribers, tags, custom fields and keys."""
+
+    id = CharField(26, primary_key=True)
+    email = TextField()
+    email_verified = BooleanField()
+    created_at = BigIntegerField()
+
+    class Meta:
+        table_name = "account"
+        without_rowid = True
+
+
+class ApiKey(Model):  # type: ignore[misc]
+    """A key; of its secret only the SHA-256 is kept."""
+
+    account_id = CharField(26)
+    id = CharField(26)
+    name = TextField()
+    scope = CharField(5)
+    secret_hash = CharField(64, unique=True)
+    created_at = BigIntegerField()
+    expires_at = BigIntegerField(null=True)
+
+    class Meta:
+        table_name = "api_key"
+        primary_key = CompositeKey("account_id", "id")
+        without_rowid = True

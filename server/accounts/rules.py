@@ -1,0 +1,49 @@
+"""What a key looks like, and what its scope allows."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+import zlib
+
+SCOPES = ("read", "write", "admin")
+
+_ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_RANDOM_LENGTH = 40
+_CHECK_LENGTH = 6
+_SHAPE = re.compile(rf"rk_([0-9A-Za-z]{{{_RANDOM_LENGTH}}})([0-9A-Za-z]{{{_CHECK_LENGTH}}})")
+
+
+def make_secret() -> str:
+    """Returns a fresh key: rk_, 40 random base62 characters, 6 of their CRC-32."""
+    random = "".join(secrets.choice(_ALPHABET) for _ in range(_RANDOM_LENGTH))
+    return f"rk_{random}{_checksum(random)}"
+
+
+def is_well_formed(secret: str) -> bool:
+    """Whether a text can be a key: shape and checksum are right.
+
+    A mistyped or made-up key is turned away without asking the database.
+    """
+    match = _SHAPE.fullmatch(secret)
+    return match is not None and _checksum(match[1]) == match[2]
+
+
+def _checksum(random: str) -> str:
+    number = zlib.crc32(random.encode())
+    digits = ""
+    for _ in range(_CHECK_LENGTH):
+        number, digit = divmod(number, len(_ALPHABET))
+        digits = _ALPHABET[digit] + digits
+    return digits
+
+
+def hash_secret(secret: str) -> str:
+    """Returns what is stored of a key. A random key of 238 bits needs no salt and no stretching."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def allows(scope: str, needed: str) -> bool:
+    """Whether a key of this scope may do what needs the other; each includes the one before."""
+    return SCOPES.index(scope) >= SCOPES.index(needed)

@@ -1,0 +1,84 @@
+"""ApiKeyService."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from grpc.aio import ServicerContext
+from roster.v1 import api_keys_pb2 as pb
+from roster.v1.api_keys_pb2_grpc import ApiKeyServiceServicer
+
+from ..caller import account_id
+from ..errors import ApiKeyNotFound
+from ..ids import checked_id
+from ..messages import milliseconds, timestamp
+from ..paging import page_of
+from ..storage.database import Database
+from . import rules, store
+
+
+class ApiKeyService(ApiKeyServiceServicer):
+    """Keeps the keys of the caller's account.
+
+    `forget(key_id)` is called when a key ends or changes, so that this process
+    stops taking it at once rather than when its cache runs out.
+    """
+
+    def __init__(self, database: Database, forget: Callable[[str], None]) -> None:
+        self._database = database
+        self._forget = forget
+
+    async def CreateApiKey(
+        self, request: pb.CreateApiKeyRequest, context: ServicerContext
+    ) -> pb.CreateApiKeyResponse:
+        account, secret = account_id(), rules.make_secret()
+        ends = milliseconds(request.expires_at) if request.HasField("expires_at") else None
+        row = await self._database.write(
+            lambda tx: store.create_key(
+                account,
+                request.name,
+                request.scope,
+                rules.hash_secret(secret),
+                tx,
+                expires_at=ends,
+            )
+        )
+        return pb.CreateApiKeyResponse(api_key=_api_key(row), secret=secret)
+
+    async def ListApiKeys(
+        self, request: pb.ListApiKeysRequest, context: ServicerContext
+    ) -> pb.ListApiKeysResponse:
+        account, page = account_id(), page_of(request)
+        rows, total = await self._database.read(lambda tx: store.page_of_keys(account, page, tx))
+        keys = [_api_key(row) for row in rows]
+        return pb.ListApiKeysResponse(
+            api_keys=keys, total=total, page=page.number, limit=page.limit
+        )
+
+    async def RotateApiKey(
+        self, request: pb.RotateApiKeyRequest, context: ServicerContext
+    ) -> pb.RotateApiKeyResponse:
+        account, key_id, secret = account_id(), checked_id(request.id, ApiKeyNotFound), rules.make_secret()
+        row = await self._database.write(
+            lambda tx: store.rotate_key(account, key_id, rules.hash_secret(secret), tx)
+        )
+        self._forget(key_id)
+        return pb.RotateApiKeyResponse(api_key=_api_key(row), secret=secret)
+
+    async def RevokeApiKey(
+        self, request: pb.RevokeApiKeyRequest, context: ServicerContext
+    ) -> pb.RevokeApiKeyResponse:
+        account, key_id = account_id(), checked_id(request.id, ApiKeyNotFound)
+        await self._database.write(lambda tx: store.revoke_key(account, key_id, tx))
+        self._forget(key_id)
+        return pb.RevokeApiKeyResponse()
+
+
+def _api_key(row: store.ApiKeyRow) -> pb.ApiKey:
+    return pb.ApiKey(
+        id=row.id,
+        name=row.name,
+        scope=row.scope,
+        created_at=timestamp(row.created_at),
+        expires_at=None if row.expires_at is None else timestamp(row.expires_at),
+    )

@@ -1,0 +1,99 @@
+"""The one place where objects meet: from a database to a gRPC server."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import grpc
+from google.protobuf.descriptor import ServiceDescriptor
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+from roster.v1 import (
+    api_keys_pb2,
+    api_keys_pb2_grpc,
+    custom_fields_pb2,
+    custom_fields_pb2_grpc,
+    subscribers_pb2,
+    subscribers_pb2_grpc,
+    tags_pb2,
+    tags_pb2_grpc,
+)
+
+from .accounts.service import ApiKeyService
+from .clock import Clock
+from .custom_fields.service import CustomFieldService
+from .interceptors.around import Around
+from .interceptors.authenticate import Authenticate
+from .interceptors.observe import Observe
+from .interceptors.translate import Translate
+from .interceptors.validate import Validate
+from .storage.database import Database
+from .storage.transaction import Transaction
+from .subscribers import store as subscribers
+from .subscribers.service import SubscriberService
+from .tags.service import TagService
+
+SERVICES: Sequence[ServiceDescriptor] = [
+    service
+    for file in (api_keys_pb2, custom_fields_pb2, subscribers_pb2, tags_pb2)
+    for service in file.DESCRIPTOR.services_by_name.values()
+]
+# The largest message taken, in bytes: four times what the gateway takes, since a
+# request in protobuf is smaller than in JSON and carries no more than it.
+MAX_MESSAGE_BYTES = 4 * 1024 * 1024
+MAX_METADATA_BYTES = 16 * 1024
+
+
+def newest_id(tx: Transaction) -> str | None:
+    """Returns the greatest id that order depends on, from which new ids go on."""
+    return subscribers.newest_id_of_any_account(tx)
+
+
+class App:
+    """The services and their interceptors, ready to be put behind a port or a channel."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        authenticate = Authenticate(database, clock)
+        self.interceptors: Sequence[Around] = (
+            Observe(),
+            Translate(),
+            authenticate,
+            Validate(),
+        )
+        self._api_keys = ApiKeyService(database, authenticate.forget)
+        self._custom_fields = CustomFieldService(database)
+        self._subscribers = SubscriberService(database)
+        self._tags = TagService(database)
+        self._health = health.aio.HealthServicer()
+
+    def register(self, server: Any) -> None:
+        """Adds the services to a server, or to whatever collects handlers like one."""
+        api_keys_pb2_grpc.add_ApiKeyServiceServicer_to_server(self._api_keys, server)
+        custom_fields_pb2_grpc.add_CustomFieldServiceServicer_to_server(self._custom_fields, server)
+        subscribers_pb2_grpc.add_SubscriberServiceServicer_to_server(self._subscribers, server)
+        tags_pb2_grpc.add_TagServiceServicer_to_server(self._tags, server)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
+
+    def grpc_server(self) -> grpc.aio.Server:
+        """Returns a server with every service, health and reflection, bound to no port yet."""
+        server = grpc.aio.server(
+            interceptors=self.interceptors,
+            options=(
+                ("grpc.so_reuseport", 0),
+                ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
+                ("grpc.max_metadata_size", MAX_METADATA_BYTES),
+                ("grpc.absolute_max_metadata_size", MAX_METADATA_BYTES),
+            ),
+        )
+        self.register(server)
+        reflection.enable_server_reflection(
+            [*(service.full_name for service in SERVICES), health.SERVICE_NAME, reflection.SERVICE_NAME], server
+        )
+        return server
+
+    async def set_serving(self, *, serving: bool) -> None:
+        """Tells health checks whether to send calls here."""
+        status = health_pb2.HealthCheckResponse
+        for name in ("", *(service.full_name for service in SERVICES)):
+            await self._health.set(name, status.SERVING if serving else status.NOT_SERVING)

@@ -1,0 +1,35 @@
+"""The command line. Each command is a file; this one puts them together."""
+
+from __future__ import annotations
+
+import typer
+
+from ..config import SettingError
+from ..storage.database import StorageError
+from . import accounts, keys, migrate, serve, settings
+from .output import ExitCode, complain
+
+app = typer.Typer(
+    name="roster",
+    help="Keeps email subscribers, tags and custom fields.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command(name="serve")(serve.serve)
+app.command(name="migrate")(migrate.migrate)
+app.command(name="settings")(settings.settings)
+app.add_typer(accounts.app, name="accounts", help="Create, list and verify accounts.")
+app.add_typer(keys.app, name="keys", help="Create, list and revoke API keys.")
+
+
+def main() -> None:
+    """Runs the command line; what cannot be done is one sentence and an exit code."""
+    try:
+        app()
+    except SettingError as error:
+        complain(str(error), ExitCode.USAGE)
+    except serve.PortInUse as error:
+        complain(str(error), ExitCode.PORT_IN_USE)
+    except StorageError as error:
+        complain(str(error), ExitCode.DATABASE)

@@ -1,0 +1,86 @@
+"""roster accounts"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ..accounts import store
+from ..accounts.rules import hash_secret, make_secret
+from ..config import SETTINGS
+from ..emails import parse_email
+from .beside import unit_of_work
+from .output import (
+    DatabaseUrl,
+    ExitCode,
+    Json,
+    account_json,
+    complain,
+    console,
+    moment,
+    print_json,
+    print_table,
+)
+
+app = typer.Typer(no_args_is_help=True)
+
+_DEFAULT_URL = SETTINGS["database_url"].default
+
+
+@app.command()
+def create(
+    email: Annotated[str, typer.Option(help="The account's own email address.")],
+    unverified: Annotated[
+        bool, typer.Option("--unverified", help="The address is not verified yet.")
+    ] = False,
+    database_url: DatabaseUrl = _DEFAULT_URL,
+    json: Json = False,
+) -> None:
+    """Create an account and its first API key, of scope admin. Works while the service runs."""
+    address = parse_email(email)
+    if address is None:
+        complain(f"{email!r} is not an email address.", ExitCode.USAGE)
+    secret = make_secret()
+    with unit_of_work(database_url) as tx:
+        account = store.create_account(address.given, tx, verified=not unverified)
+        store.create_key(account.id, "first key", "admin", hash_secret(secret), tx)
+    if json:
+        print_json({"account": account_json(account), "apiKey": secret})
+        return
+    console.print(f"account  {account.id}\nAPI key  {secret}\n\nThe key is not shown again.")
+
+
+@app.command(name="list")
+def list_(database_url: DatabaseUrl = _DEFAULT_URL, json: Json = False) -> None:
+    """List all accounts, oldest first."""
+    with unit_of_work(database_url) as tx:
+        rows = store.list_accounts(tx)
+    if json:
+        print_json({"accounts": [account_json(row) for row in rows]})
+        return
+    print_table(
+        ("id", "email", "verified", "created"),
+        [
+            (row.id, row.email, "yes" if row.email_verified else "no", moment(row.created_at))
+            for row in rows
+        ],
+    )
+
+
+@app.command()
+def verify(
+    account_id: Annotated[str, typer.Argument(metavar="ID", help="The account.")],
+    database_url: DatabaseUrl = _DEFAULT_URL,
+    json: Json = False,
+) -> None:
+    """Mark an account's email address as verified. A running service knows within 5 seconds."""
+    with unit_of_work(database_url) as tx:
+        store.verify_account(account_id, tx)
+        account = store.find_account(account_id, tx)
+    if account is None:
+        complain(f"There is no account {account_id}.", ExitCode.NOT_FOUND)
+    if json:
+        print_json({"account": account_json(account)})
+    else:
+        console.print(f"{account.email} is verified.")

@@ -1,0 +1,86 @@
+"""What commands print, and how they end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from enum import IntEnum
+from typing import Annotated, Any, NoReturn
+
+import orjson
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from ..accounts.store import AccountRow, ApiKeyRow
+from ..config import SETTINGS
+
+console = Console(highlight=False)
+errors = Console(stderr=True, highlight=False)
+
+
+class ExitCode(IntEnum):
+    """How a command ends when it cannot do what it was asked."""
+
+    NOT_FOUND = 1
+    USAGE = 2
+    PORT_IN_USE = 3
+    DATABASE = 4
+
+
+def complain(sentence: str, code: ExitCode) -> NoReturn:
+    """Says on standard error what is wrong, and ends the program."""
+    errors.print(f"[bold red]roster:[/] {sentence}", soft_wrap=True)
+    raise SystemExit(code)
+
+
+def option(name: str) -> Any:
+    """Returns the flag of a setting, for use in Annotated; its default is in SETTINGS."""
+    setting = SETTINGS[name]
+    return typer.Option(setting.flag, envvar=setting.environment, help=setting.help)
+
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
+DatabaseUrl = Annotated[str, option("database_url")]
+
+
+def print_json(value: Any) -> None:
+    """Prints JSON as a script reads it."""
+    print(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Prints rows as people read them; whole, whatever the width of the terminal."""
+    table = Table(box=None, header_style="bold")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    console.print(table)
+
+
+def account_json(row: AccountRow) -> dict[str, Any]:
+    """Returns an account as JSON."""
+    return {
+        "id": row.id,
+        "email": row.email,
+        "emailVerified": row.email_verified,
+        "createdAt": moment(row.created_at),
+    }
+
+
+def api_key_json(row: ApiKeyRow) -> dict[str, Any]:
+    """Returns a key as JSON, in the form in which the API prints it."""
+    key = {
+        "id": row.id,
+        "name": row.name,
+        "scope": row.scope,
+        "createdAt": moment(row.created_at),
+    }
+    return key if row.expires_at is None else {**key, "expiresAt": moment(row.expires_at)}
+
+
+def moment(milliseconds: int) -> str:
+    """Returns a moment as the API prints it."""
+    text = datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds")
+    return text.replace("+00:00", "Z")

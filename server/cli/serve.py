@@ -1,0 +1,188 @@
+"""roster serve: the gRPC server and the gateway in one process, on one event loop.
+
+The order of the start: the database (lock, migrations, first account), the
+services, the gRPC port, the HTTP port, ready. The order of the stop, at SIGTERM
+or SIGINT: not ready, accept nothing new, finish what runs, empty the writer's
+queue, exit with 0.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import signal
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated
+
+import grpc
+import uvloop
+from aiohttp import web
+from http_gateway.app import Gateway
+from http_gateway.channel import InProcessChannel
+
+from ..accounts import store
+from ..accounts.rules import hash_secret, make_secret
+from ..app import SERVICES, App, newest_id
+from ..clock import system_clock
+from ..config import (
+    IN_PROCESS,
+    OVER_GRPC,
+    SETTINGS,
+    Address,
+    check_bootstrap_key,
+    check_choice,
+    parse_address,
+    parse_database_url,
+)
+from ..logs import LEVELS, configure
+from ..storage.sqlite import SqliteDatabase
+from ..storage.transaction import Transaction
+from .output import DatabaseUrl, console, option
+
+# How long calls in flight may take to finish once the service is asked to stop.
+GRACE_SECONDS = 20.0
+FIRST_ACCOUNT = "owner@roster.local"
+
+
+class PortInUse(Exception):
+    """An address cannot be listened on; the text says which and why."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `serve` was told, checked."""
+
+    http: Address
+    grpc: Address
+    database: Path
+    bootstrap_key: str
+    in_process: bool
+
+
+def serve(
+    http_address: Annotated[str, option("http_address")] = SETTINGS["http_address"].default,
+    grpc_address: Annotated[str, option("grpc_address")] = SETTINGS["grpc_address"].default,
+    database_url: DatabaseUrl = SETTINGS["database_url"].default,
+    bootstrap_api_key: Annotated[str, option("bootstrap_api_key")] = "",
+    http_channel: Annotated[str, option("http_channel")] = SETTINGS["http_channel"].default,
+    log_level: Annotated[str, option("log_level")] = SETTINGS["log_level"].default,
+) -> None:
+    """Serve gRPC and JSON over HTTP from one process."""
+    configure(check_choice("log_level", log_level, LEVELS))
+    channel = check_choice("http_channel", http_channel, (IN_PROCESS, OVER_GRPC))
+    options = Options(
+        http=parse_address("http_address", http_address),
+        grpc=parse_address("grpc_address", grpc_address),
+        database=parse_database_url(database_url),
+        bootstrap_key=check_bootstrap_key(bootstrap_api_key),
+        in_process=channel == IN_PROCESS,
+    )
+    options.database.parent.mkdir(parents=True, exist_ok=True)
+    uvloop.run(_serve(options))
+
+
+async def _serve(options: Options) -> None:
+    stopping = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    async with AsyncExitStack() as stack:
+        database = SqliteDatabase(options.database)
+        await database.open()
+        stack.push_async_callback(database.close)
+        database.ids.start_past(await database.read(newest_id))
+        first_key = await database.write(lambda tx: bootstrap(options.bootstrap_key, tx))
+
+        app = App(database, system_clock)
+        grpc_address = await _serve_grpc(app, options.grpc, stack)
+        http_address = await _serve_http(app, options, grpc_address, stack)
+        await app.set_serving(serving=True)
+        _announce(http_address, grpc_address, options.database, first_key)
+
+        await stopping.wait()
+        await app.set_serving(serving=False)
+
+
+async def _serve_grpc(app: App, address: Address, stack: AsyncExitStack) -> Address:
+    server = app.grpc_server()
+    try:
+        port = server.add_insecure_port(str(address))
+    except RuntimeError as error:
+        raise _port_in_use("grpc_address", address) from error
+    await server.start()
+    stack.push_async_callback(server.stop, GRACE_SECONDS)
+    return address._replace(port=port)
+
+
+async def _serve_http(
+    app: App, options: Options, grpc_address: Address, stack: AsyncExitStack
+) -> Address:
+    channel: grpc.aio.Channel
+    if options.in_process:
+        channel = InProcessChannel(app.register, app.interceptors)
+    else:
+        channel = grpc.aio.insecure_channel(str(grpc_address))
+    await stack.enter_async_context(channel)
+    runner = web.ServerRunner(
+        Gateway(channel, SERVICES).server(), shutdown_timeout=GRACE_SECONDS
+    )
+    await runner.setup()
+    stack.push_async_callback(runner.cleanup)
+    site = web.TCPSite(runner, options.http.host, options.http.port, reuse_port=False)
+    try:
+        await site.start()
+    except OSError as error:
+        if error.errno in (errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES):
+            raise _port_in_use("http_address", options.http) from error
+        raise
+    return options.http._replace(port=runner.addresses[0][1])
+
+
+def _port_in_use(name: str, address: Address) -> PortInUse:
+    return PortInUse(
+        f"{address} cannot be listened on, most likely because another program does."
+        f" Choose another address with {SETTINGS[name].environment} or {SETTINGS[name].flag}."
+    )
+
+
+def bootstrap(key: str, tx: Transaction) -> str | None:
+    """Creates the first account of an empty database and returns its key; None if it has one."""
+    if store.list_accounts(tx):
+        return None
+    secret = key or make_secret()
+    account = store.create_account(FIRST_ACCOUNT, tx, verified=True)
+    store.create_key(account.id, "first key", "admin", hash_secret(secret), tx)
+    return secret
+
+
+def _announce(http: Address, grpc: Address, database: Path, first_key: str | None) -> None:
+    """Says where the service is, and how to try it."""
+    base = f"http://{http}"
+    lines = [
+        f"Roster {version('roster')} is serving.",
+        "",
+        f"  HTTP      {base}",
+        f"  gRPC      {grpc}",
+        f"  database  {database}",
+        "",
+    ]
+    if first_key is not None:
+        lines += [
+            "The database is new. This is the API key of its first account; it is not shown again:",
+            "",
+            f"  {first_key}",
+            "",
+        ]
+    else:
+        lines += ["Try it with a key (`roster keys create` makes another):", ""]
+    key = first_key or "$ROSTER_API_KEY"
+    lines += [
+        f'  curl {base}/api/subscribers -H "Authorization: Bearer {key}" \\',
+        """    -H 'Content-Type: application/json' -d '{"email": "ada@example.com", "firstName": "Ada", "tags": ["first"]}'""",
+        "",
+        f'  curl {base}/api/subscribers -H "Authorization: Bearer {key}"',
+        "",
+    ]
+    console.print("\n".join(lines), soft_wrap=True, markup=False)

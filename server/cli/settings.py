@@ -1,0 +1,38 @@
+"""roster settings"""
+
+from __future__ import annotations
+
+import os
+
+from ..config import SETTINGS
+from .output import Json, print_json, print_table
+
+
+def settings(json: Json = False) -> None:
+    """Print every setting: what it is, its default, and whether the environment sets it."""
+    rows = list(SETTINGS.values())
+    if json:
+        print_json(
+            [
+                {
+                    "environment": row.environment,
+                    "flag": row.flag,
+                    "default": row.default,
+                    "help": row.help,
+                }
+                for row in rows
+            ]
+        )
+        return
+    print_table(
+        ("environment", "default", "set here", "meaning"),
+        [
+            (
+                row.environment,
+                row.default,
+                "yes" if row.environment in os.environ else "",
+                row.help,
+            )
+            for row in rows
+        ],
+    )

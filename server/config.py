@@ -1,0 +1,103 @@
+"""Settings: one row each, from which flags, environment names, help and checks are made."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from .accounts.rules import is_well_formed, make_secret
+
+IN_PROCESS = "in-process"
+OVER_GRPC = "grpc"
+
+
+class Setting(NamedTuple):
+    """A setting: `name` as a Python word, its default, and what it means."""
+
+    name: str
+    default: str
+    help: str
+
+    @property
+    def environment(self) -> str:
+        """The environment variable that sets it."""
+        return f"ROSTER_{self.name.upper()}"
+
+    @property
+    def flag(self) -> str:
+        """The flag that sets it, stronger than the environment."""
+        return f"--{self.name.replace('_', '-')}"
+
+
+SETTINGS = {
+    setting.name: setting
+    for setting in (
+        Setting("http_address", "127.0.0.1:8080", "Where JSON over HTTP is served; port 0 is a free one."),
+        Setting("grpc_address", "127.0.0.1:50051", "Where gRPC is served; port 0 is a free one."),
+        Setting("database_url", "sqlite:///data/roster.db", "Where everything is kept: sqlite:///PATH."),
+        Setting(
+            "bootstrap_api_key",
+            "",
+            "The key of the first account on an empty database; made up where it is empty.",
+        ),
+        Setting(
+            "http_channel",
+            IN_PROCESS,
+            f"How HTTP reaches the services: {IN_PROCESS}, or {OVER_GRPC} through the gRPC port.",
+        ),
+        Setting("log_level", "info", "What is logged: debug, info (a line a call), warning, error."),
+    )
+}
+
+
+class SettingError(ValueError):
+    """A setting has a value that cannot be used; the text says which and why."""
+
+
+class Address(NamedTuple):
+    """Where to listen."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def parse_address(name: str, text: str) -> Address:
+    """Returns HOST:PORT as an address. Raises SettingError."""
+    match = re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]]+):([0-9]{1,5})", text)
+    if match is None or int(match[2]) > 65_535:
+        raise SettingError(f"{SETTINGS[name].environment} must be HOST:PORT and is {text!r}.")
+    return Address(match[1].strip("[]"), int(match[2]))
+
+
+def parse_database_url(text: str) -> Path:
+    """Returns the file of sqlite:///PATH; four slashes make the path absolute. Raises SettingError."""
+    url = urlsplit(text)
+    path = unquote(url.path[1:])
+    if url.scheme != "sqlite" or url.netloc or not path or url.query:
+        raise SettingError(
+            f"{SETTINGS['database_url'].environment} must be sqlite:///PATH and is {text!r}."
+        )
+    return Path(path)
+
+
+def check_bootstrap_key(key: str) -> str:
+    """Returns the key. Raises SettingError unless it is empty or a well-formed key."""
+    if key and not is_well_formed(key):
+        raise SettingError(
+            f"{SETTINGS['bootstrap_api_key'].environment} is not a key: that is rk_, 40 characters"
+            f" of base62 and 6 of their CRC-32, such as the freshly made {make_secret()}"
+        )
+    return key
+
+
+def check_choice(name: str, value: str, choices: tuple[str, ...]) -> str:
+    """Returns the value. Raises SettingError if it is none of the choices."""
+    if value not in choices:
+        known = ", ".join(choices)
+        raise SettingError(f"{SETTINGS[name].environment} must be one of {known} and is {value!r}.")
+    return value

@@ -1,0 +1,25 @@
+"""The table of custom fields."""
+
+from __future__ import annotations
+
+from peewee import BigIntegerField, CharField, CompositeKey, Model, SmallIntegerField, TextField
+
+
+class CustomField(Model):  # type: ignore[misc]
+    """A custom field; `label_key` is the label as it is compared."""
+
+    account_id = CharField(26)
+    id = CharField(26)
+    key = CharField(64)
+    label = TextField()
+    label_key = TextField()
+    data_type = SmallIntegerField()
+    fallback = TextField()
+    created_at = BigIntegerField()
+    updated_at = BigIntegerField()
+
+    class Meta:
+        table_name = "custom_field"
+        primary_key = CompositeKey("account_id", "id")
+        indexes = ((("account_id", "key"), True), (("account_id", "label_key"), True))
+        without_rowid = True

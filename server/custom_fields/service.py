@@ -1,0 +1,81 @@
+"""CustomFieldService."""
+
+from __future__ import annotations
+
+from grpc.aio import ServicerContext
+from roster.v1 import custom_fields_pb2 as pb
+from roster.v1.custom_fields_pb2_grpc import CustomFieldServiceServicer
+
+from ..caller import account_id
+from ..errors import CustomFieldNotFound, invalid
+from ..ids import checked_id
+from ..messages import changed_fields, timestamp
+from ..paging import page_of
+from ..storage.database import Database
+from . import store
+from .rules import DataType, derive_key
+
+
+class CustomFieldService(CustomFieldServiceServicer):
+    """Keeps the custom fields of the caller's account."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def CreateCustomField(
+        self, request: pb.CreateCustomFieldRequest, context: ServicerContext
+    ) -> pb.CreateCustomFieldResponse:
+        account, key = account_id(), derive_key(request.label)
+        data_type = DataType(request.data_type or DataType.TEXT)
+        row = await self._database.write(
+            lambda tx: store.create(account, key, request.label, data_type, request.fallback, tx)
+        )
+        return pb.CreateCustomFieldResponse(custom_field=_custom_field(row))
+
+    async def GetCustomField(
+        self, request: pb.GetCustomFieldRequest, context: ServicerContext
+    ) -> pb.GetCustomFieldResponse:
+        account, field_id = account_id(), checked_id(request.id, CustomFieldNotFound)
+        row = await self._database.read(lambda tx: store.find(account, field_id, tx))
+        return pb.GetCustomFieldResponse(custom_field=_custom_field(row))
+
+    async def ListCustomFields(
+        self, request: pb.ListCustomFieldsRequest, context: ServicerContext
+    ) -> pb.ListCustomFieldsResponse:
+        account, page = account_id(), page_of(request)
+        rows, total = await self._database.read(lambda tx: store.page(account, page, tx))
+        fields = [_custom_field(row) for row in rows]
+        return pb.ListCustomFieldsResponse(
+            custom_fields=fields, total=total, page=page.number, limit=page.limit
+        )
+
+    async def UpdateCustomField(
+        self, request: pb.UpdateCustomFieldRequest, context: ServicerContext
+    ) -> pb.UpdateCustomFieldResponse:
+        account, field_id = account_id(), checked_id(request.id, CustomFieldNotFound)
+        fields = changed_fields(request, ("label", "fallback"))
+        if "label" in fields and not request.label:
+            raise invalid("label", "REQUIRED", "is required")
+        changes = {field: getattr(request, field) for field in fields}
+        row = await self._database.write(lambda tx: store.update(account, field_id, changes, tx))
+        return pb.UpdateCustomFieldResponse(custom_field=_custom_field(row))
+
+    async def DeleteCustomField(
+        self, request: pb.DeleteCustomFieldRequest, context: ServicerContext
+    ) -> pb.DeleteCustomFieldResponse:
+        account, field_id = account_id(), checked_id(request.id, CustomFieldNotFound)
+        await self._database.write(lambda tx: store.delete(account, field_id, tx))
+        return pb.DeleteCustomFieldResponse()
+
+
+def _custom_field(row: store.CustomFieldRow) -> pb.CustomField:
+    return pb.CustomField(
+        id=row.id,
+        key=row.key,
+        label=row.label,
+        data_type=pb.CustomField.DataType.ValueType(row.data_type),
+        merge_tag=f"{{{{customFields.{row.key}}}}}",
+        created_at=timestamp(row.created_at),
+        updated_at=timestamp(row.updated_at),
+        fallback=row.fallback or None,
+    )

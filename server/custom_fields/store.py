@@ -1,0 +1,136 @@
+"""Custom fields in the database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from peewee import fn
+
+from ..errors import CustomFieldAlreadyExists, CustomFieldLimitReached, CustomFieldNotFound
+from ..paging import Page
+from ..storage.statements import Statement, param
+from ..storage.transaction import Transaction
+from .models import CustomField
+from .rules import MAX_FIELDS, DataType, label_key
+
+
+class CustomFieldRow(NamedTuple):
+    """A custom field as it is stored; times in milliseconds, an empty fallback is none."""
+
+    id: str
+    key: str
+    label: str
+    data_type: int
+    fallback: str
+    created_at: int
+    updated_at: int
+
+
+_COLUMNS = tuple(getattr(CustomField, name) for name in CustomFieldRow._fields)
+_IN_ACCOUNT = CustomField.account_id == param("account_id")
+_ONE = _IN_ACCOUNT & (CustomField.id == param("id"))
+
+_FIND = Statement(lambda _: CustomField.select(*_COLUMNS).where(_ONE))
+_COUNT = Statement(lambda _: CustomField.select(fn.COUNT(CustomField.id)).where(_IN_ACCOUNT))
+_PAGE = Statement(
+    lambda _: CustomField.select(*_COLUMNS)
+    .where(_IN_ACCOUNT)
+    .order_by(CustomField.account_id, CustomField.id)
+    .limit(param("limit"))
+    .offset(param("offset"))
+)
+_BY_LABEL = Statement(
+    lambda _: CustomField.select(CustomField.id).where(
+        _IN_ACCOUNT & (CustomField.label_key == param("label_key"))
+    )
+)
+_INSERT = Statement(
+    lambda _: CustomField.insert(
+        {
+            CustomField.account_id: param("account_id"),
+            CustomField.label_key: param("label_key"),
+            **{column: param(column.name) for column in _COLUMNS},
+        }
+    ).on_conflict_ignore()
+)
+_UPDATE = Statement(
+    lambda _: CustomField.update(
+        {
+            CustomField.label: param("label"),
+            CustomField.label_key: param("label_key"),
+            CustomField.fallback: param("fallback"),
+            CustomField.updated_at: param("updated_at"),
+        }
+    ).where(_ONE)
+)
+_DELETE = Statement(lambda _: CustomField.delete().where(_ONE))
+
+
+def create(
+    account_id: str, key: str, label: str, data_type: DataType, fallback: str, tx: Transaction
+) -> CustomFieldRow:
+    """Stores a new custom field.
+
+    Raises CustomFieldAlreadyExists if its label or key is taken, or
+    CustomFieldLimitReached if the account has as many as it may have.
+    """
+    row = CustomFieldRow(tx.new_id(), key, label, data_type, fallback, tx.now, tx.now)
+    if not tx.run(_INSERT, account_id=account_id, label_key=label_key(label), **row._asdict()):
+        raise CustomFieldAlreadyExists
+    if count(account_id, tx) > MAX_FIELDS:
+        raise CustomFieldLimitReached
+    return row
+
+
+def find(account_id: str, field_id: str, tx: Transaction) -> CustomFieldRow:
+    """Returns one custom field. Raises CustomFieldNotFound."""
+    row = tx.one(_FIND, account_id=account_id, id=field_id)
+    if row is None:
+        raise CustomFieldNotFound
+    return CustomFieldRow._make(row)
+
+
+def page(account_id: str, page: Page, tx: Transaction) -> tuple[list[CustomFieldRow], int]:
+    """Returns the custom fields of a page, oldest first, and how many the account has."""
+    rows = tx.all(_PAGE, account_id=account_id, limit=page.limit, offset=page.offset)
+    return [CustomFieldRow._make(row) for row in rows], count(account_id, tx)
+
+
+def count(account_id: str, tx: Transaction) -> int:
+    """Returns how many custom fields the account has."""
+    row = tx.one(_COUNT, account_id=account_id)
+    return int(row[0]) if row else 0
+
+
+def update(
+    account_id: str, field_id: str, changes: Mapping[str, str], tx: Transaction
+) -> CustomFieldRow:
+    """Changes a custom field and returns it; a change that changes nothing leaves `updated_at`.
+
+    Raises CustomFieldNotFound, or CustomFieldAlreadyExists if another field has the label.
+    """
+    before = find(account_id, field_id, tx)
+    row = before._replace(**changes)
+    if row == before:
+        return before
+    taken = tx.one(_BY_LABEL, account_id=account_id, label_key=label_key(row.label))
+    if taken is not None and taken[0] != field_id:
+        raise CustomFieldAlreadyExists
+    row = row._replace(updated_at=tx.now)
+    tx.run(
+        _UPDATE,
+        account_id=account_id,
+        id=field_id,
+        label=row.label,
+        label_key=label_key(row.label),
+        fallback=row.fallback,
+        updated_at=row.updated_at,
+    )
+    return row
+
+
+def delete(account_id: str, field_id: str, tx: Transaction) -> None:
+    """Deletes a custom field. Raises CustomFieldNotFound."""
+    if not tx.run(_DELETE, account_id=account_id, id=field_id):
+        raise CustomFieldNotFound

@@ -1,0 +1,152 @@
+"""Every way in which Roster refuses a call, as the product would say it.
+
+An error carries a stable reason (a value of `Error.Reason` in errors.proto), one
+sentence for people, and, where a request is at fault, the places. What status a
+reason has on each front is written in errors.proto and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """One fault of a request.
+
+    `field` is a JSON path such as `subscribers[3].email`, `code` a value of
+    `Error.Detail.Code`, `message` a sentence for people.
+    """
+
+    field: str
+    code: str
+    message: str
+
+
+class RosterError(Exception):
+    """The base of everything that a caller may be told."""
+
+    reason: str
+    message: str
+    details: Sequence[Detail] = ()
+
+    def __init__(self) -> None:
+        super().__init__(self.message)
+
+
+class ValidationError(RosterError):
+    """The request breaks a rule; `details` says where and how."""
+
+    reason = "VALIDATION_ERROR"
+
+    def __init__(self, details: Sequence[Detail], message: str = "The request is not valid.") -> None:
+        self.message = message
+        self.details = details
+        super().__init__()
+
+
+def invalid(field: str, code: str, message: str) -> ValidationError:
+    """Returns a ValidationError with one detail."""
+    return ValidationError([Detail(field, code, message)])
+
+
+class Unauthorized(RosterError):
+    """No usable key came with the call. Never says which of the many ways it was."""
+
+    reason = "UNAUTHORIZED"
+    message = "A valid API key is required."
+
+
+class Forbidden(RosterError):
+    """The key's scope does not cover the operation."""
+
+    reason = "FORBIDDEN"
+    message = "The scope of this API key does not allow this operation."
+
+
+class EmailNotVerified(RosterError):
+    """The account's own address has to be verified first."""
+
+    reason = "EMAIL_NOT_VERIFIED"
+    message = "The account's email address has to be verified before this operation."
+
+
+class SubscriberNotFound(RosterError):
+    """The account has no such subscriber."""
+
+    reason = "SUBSCRIBER_NOT_FOUND"
+    message = "There is no such subscriber."
+
+
+class SubscriberAlreadyExists(RosterError):
+    """Another subscriber of the account has the address."""
+
+    reason = "SUBSCRIBER_ALREADY_EXISTS"
+    message = "A subscriber with this email address already exists."
+    details = (Detail("email", "INVALID_VALUE", "is taken"),)
+
+
+class TagNotFound(RosterError):
+    """The account has no such tag."""
+
+    reason = "TAG_NOT_FOUND"
+    message = "There is no such tag."
+
+
+class TagAlreadyExists(RosterError):
+    """Another tag of the account has the name."""
+
+    reason = "TAG_ALREADY_EXISTS"
+    message = "A tag with this name already exists."
+    details = (Detail("name", "INVALID_VALUE", "is taken"),)
+
+
+class CustomFieldNotFound(RosterError):
+    """The account has no such custom field."""
+
+    reason = "CUSTOM_FIELD_NOT_FOUND"
+    message = "There is no such custom field."
+
+
+class CustomFieldAlreadyExists(RosterError):
+    """Another custom field of the account has the label or the key that it derives."""
+
+    reason = "CUSTOM_FIELD_ALREADY_EXISTS"
+    message = "A custom field with this label, or with the key that it derives, already exists."
+    details = (Detail("label", "INVALID_VALUE", "is taken"),)
+
+
+class CustomFieldLimitReached(RosterError):
+    """The account has as many custom fields as it may have."""
+
+    reason = "CUSTOM_FIELD_LIMIT_REACHED"
+    message = "The account has as many custom fields as it may have."
+
+
+class ApiKeyNotFound(RosterError):
+    """The account has no such key."""
+
+    reason = "API_KEY_NOT_FOUND"
+    message = "There is no such API key."
+
+
+class Unavailable(RosterError):
+    """The service cannot take the call now; nothing was changed."""
+
+    reason = "UNAVAILABLE"
+    message = "The service cannot take this call now. Nothing was changed; try again."
+
+
+class DeadlineExceeded(RosterError):
+    """The call's time was over before its effect began."""
+
+    reason = "DEADLINE_EXCEEDED"
+    message = "The deadline of this call passed. Nothing was changed."
+
+
+class Internal(RosterError):
+    """The service failed; the log tells the story."""
+
+    reason = "INTERNAL"
+    message = "The service failed. Its log tells more under the request id."

@@ -1,0 +1,60 @@
+"""One log line a call, at the edge, and the request id that it is found by."""
+
+from __future__ import annotations
+
+import logging
+import re
+import secrets
+import time
+from typing import Any
+
+from google.protobuf.message import Message
+from grpc import StatusCode
+from grpc.aio import ServicerContext
+
+from .. import caller
+from .around import Around, Method, Proceed
+
+log = logging.getLogger("roster.calls")
+
+REQUEST_ID = "x-request-id"
+_ACCEPTED = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+class Observe(Around):
+    """The outermost interceptor. Takes or makes the request id and logs the outcome.
+
+    The line names the rpc, the account, the status and the time taken; never a
+    key, a secret or anything of a subscriber.
+    """
+
+    async def around(
+        self, method: Method, request: Any, context: ServicerContext, proceed: Proceed
+    ) -> Message:
+        request_id = accepted(context) or secrets.token_hex(16)
+        caller.enter_request(request_id)
+        context.set_trailing_metadata(((REQUEST_ID, request_id),))
+        started = time.perf_counter()
+        try:
+            return await proceed(request, context)
+        finally:
+            if log.isEnabledFor(logging.INFO):
+                code = context.code()
+                log.info(
+                    "call",
+                    extra={
+                        "rpc": method.name,
+                        "code": code.name if isinstance(code, StatusCode) else "OK",
+                        "ms": round((time.perf_counter() - started) * 1000, 2),
+                        "account": caller.account_id_or_none(),
+                        "requestId": request_id,
+                    },
+                )
+
+
+def accepted(context: ServicerContext) -> str | None:
+    """Returns the request id that came with the call, if it is one that may be echoed."""
+    for name, value in context.invocation_metadata() or ():
+        if name == REQUEST_ID and isinstance(value, str) and _ACCEPTED.fullmatch(value):
+            return value
+    return None

@@ -1,0 +1,106 @@
+"""From exceptions to status codes and google.rpc details; nothing else knows codes.
+
+An error of `errors.py` is told as it is. Anything else is a fault of the
+service: the log gets the whole story, the caller one calm sentence.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from functools import cache
+from typing import Any
+
+from google.protobuf.any_pb2 import Any as AnyMessage
+from google.protobuf.message import Message
+from google.rpc import code_pb2, error_details_pb2, status_pb2
+from grpc import StatusCode
+from grpc.aio import AbortError, ServicerContext
+from grpc_status import rpc_status
+from roster.v1 import errors_pb2
+
+from .. import caller
+from ..errors import DeadlineExceeded, Internal, RosterError
+from .around import Around, Method, Proceed
+from .observe import REQUEST_ID
+
+log = logging.getLogger(__name__)
+
+DOMAIN = "roster"
+# How long a call may take when it names no deadline of its own, and the most
+# that it may ask for: nobody waits longer for an answer from a list of addresses.
+DEADLINE_SECONDS = 30.0
+# The faults that are told of one request: they travel in metadata, which is bounded.
+MAX_DETAILS = 20
+
+
+class Translate(Around):
+    """Applies the deadline, and turns what a call raises into a status."""
+
+    async def around(
+        self, method: Method, request: Any, context: ServicerContext, proceed: Proceed
+    ) -> Message:
+        try:
+            return await _within_deadline(request, context, proceed)
+        except RosterError as error:
+            told = error
+        except (AbortError, asyncio.CancelledError):
+            raise
+        except Exception:
+            log.exception(
+                "%s failed", method.name, extra={"requestId": caller.request_id()}
+            )
+            told = Internal()
+        await abort(context, told)
+        raise AssertionError("abort always raises")
+
+
+async def _within_deadline(request: Any, context: ServicerContext, proceed: Proceed) -> Message:
+    remaining = context.time_remaining()
+    limit = DEADLINE_SECONDS if remaining is None else min(remaining, DEADLINE_SECONDS)
+    try:
+        async with asyncio.timeout(limit) as deadline:
+            return await proceed(request, context)
+    except TimeoutError:
+        if deadline.expired():
+            raise DeadlineExceeded from None
+        raise
+
+
+async def abort(context: ServicerContext, error: RosterError) -> None:
+    """Ends the call with the status and details of an error."""
+    request_id = caller.request_id()
+    status = rpc_status.to_status(status_of(error, request_id))
+    metadata = (*(status.trailing_metadata or ()), (REQUEST_ID, request_id))
+    await context.abort(status.code, status.details, metadata)
+
+
+def status_of(error: RosterError, request_id: str) -> status_pb2.Status:
+    """Returns the error as google.rpc.Status with ErrorInfo, BadRequest and RequestInfo."""
+    details: list[Message] = [error_details_pb2.ErrorInfo(reason=error.reason, domain=DOMAIN)]
+    if error.details:
+        details.append(
+            error_details_pb2.BadRequest(
+                field_violations=[
+                    error_details_pb2.BadRequest.FieldViolation(
+                        field=detail.field, description=detail.message, reason=detail.code
+                    )
+                    for detail in error.details[:MAX_DETAILS]
+                ]
+            )
+        )
+    details.append(error_details_pb2.RequestInfo(request_id=request_id))
+    packed = []
+    for detail in details:
+        packed.append(AnyMessage())
+        packed[-1].Pack(detail)
+    return status_pb2.Status(code=_code(error.reason), message=error.message, details=packed)
+
+
+@cache
+def _code(reason: str) -> int:
+    """Returns the status code that errors.proto gives to a reason."""
+    value = errors_pb2.Error.Reason.DESCRIPTOR.values_by_name[reason]
+    code = value.GetOptions().Extensions[errors_pb2.error_mapping].grpc
+    assert StatusCode[code_pb2.Code.Name(code)]
+    return int(code)

@@ -1,0 +1,142 @@
+"""Whether the caller may make the call, and whether the request keeps the bounds.
+
+In this order: a body that is too large or of the wrong kind, the key's scope,
+the account's verified email, then the faults of the request. A gateway that
+could not read a body sends its finding along instead of answering by itself, so
+that nobody learns anything about a body's faults without a key that may send it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import protovalidate
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.message import DecodeError, Message
+from grpc.aio import ServicerContext
+from roster.v1 import errors_pb2, http_pb2
+
+from ..accounts.rules import allows
+from ..caller import current
+from ..errors import Detail, EmailNotVerified, Forbidden, RosterError, ValidationError
+from .around import Around, Method, Proceed
+
+FAULT = "roster-fault-bin"
+
+# What a broken rule of buf.validate is called here, by the last word of its id.
+_CODES = {
+    "required": "REQUIRED",
+    "min_len": "REQUIRED",
+    "max_len": "TOO_LONG",
+    "min_items": "TOO_FEW",
+    "max_items": "TOO_MANY",
+    "gte": "OUT_OF_RANGE",
+    "gt_now": "OUT_OF_RANGE",
+    "not_contains": "INVALID_CHARACTER",
+    "in": "INVALID_VALUE",
+    "defined_only": "INVALID_VALUE",
+}
+_MESSAGES = {
+    "required": "is required",
+    "min_len": "is required",
+    "not_contains": "must not hold the character NUL",
+}
+
+
+class GatewayFault(RosterError):
+    """What the gateway found wrong with a body before it could make a request of it."""
+
+    def __init__(self, fault: errors_pb2.Error) -> None:
+        self.reason = errors_pb2.Error.Reason.Name(fault.reason)
+        self.message = fault.message
+        self.details = [
+            Detail(detail.field, errors_pb2.Error.Detail.Code.Name(detail.code), detail.message)
+            for detail in fault.details
+        ]
+        super().__init__()
+
+
+class Validate(Around):
+    """The innermost interceptor: what it lets through, a service may rely on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._validator = protovalidate.Validator()
+
+    async def around(
+        self, method: Method, request: Any, context: ServicerContext, proceed: Proceed
+    ) -> Message:
+        fault = gateway_fault(context)
+        if fault is not None and fault.reason != ValidationError.reason:
+            raise fault
+        caller = current()
+        if not allows(caller.scope, method.scope):
+            raise Forbidden
+        if method.needs_verified_email and not caller.email_verified:
+            raise EmailNotVerified
+        if fault is not None:
+            raise fault
+        trimmer(request.DESCRIPTOR)(request)
+        violations = self._validator.collect_violations(request)
+        if violations:
+            raise ValidationError([_detail(violation.proto) for violation in violations])
+        return await proceed(request, context)
+
+
+def gateway_fault(context: ServicerContext) -> GatewayFault | None:
+    """Returns the finding that came with the call, or None."""
+    for name, value in context.invocation_metadata() or ():
+        if name == FAULT and isinstance(value, bytes):
+            try:
+                return GatewayFault(errors_pb2.Error.FromString(value))
+            except (DecodeError, ValueError):
+                raise ValidationError([]) from None
+    return None
+
+
+@cache
+def trimmer(message: Descriptor) -> Callable[[Any], None]:
+    """Returns a function that takes blanks off the fields that declare it."""
+    fields = [field for field in message.fields if _is_trimmed(field)]
+    single = [field.name for field in fields if not field.is_repeated]
+    repeated = [field.name for field in fields if field.is_repeated]
+
+    def trim(request: Any) -> None:
+        for name in single:
+            value = getattr(request, name)
+            if value:
+                setattr(request, name, value.strip())
+        for name in repeated:
+            values = getattr(request, name)
+            if values:
+                values[:] = [value.strip() for value in values]
+
+    return trim
+
+
+def _is_trimmed(field: FieldDescriptor) -> bool:
+    return bool(field.GetOptions().Extensions[http_pb2.trimmed])
+
+
+def _detail(violation: Any) -> Detail:
+    rule = violation.rule_id.rpartition(".")[2]
+    code = _CODES.get(rule, "INVALID_VALUE")
+    return Detail(json_path(violation.field), code, _MESSAGES.get(rule, violation.message))
+
+
+def json_path(path: Any) -> str:
+    """Returns a field path of buf.validate as a JSON path, such as subscribers[3].email."""
+    text = ""
+    for element in path.elements:
+        text += f".{json_name(element.field_name)}" if text else json_name(element.field_name)
+        if element.subscript is not None:
+            text += f"[{element.subscript.value}]"
+    return text
+
+
+def json_name(field: str) -> str:
+    """Returns the ProtoJSON name of a field: first_name is firstName."""
+    head, *rest = field.split("_")
+    return head + "".join(word.capitalize() for word in rest)

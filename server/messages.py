@@ -1,0 +1,40 @@
+"""What services share when they read requests and write answers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from google.protobuf.message import Message
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from .errors import Detail, ValidationError
+
+
+def timestamp(milliseconds: int) -> Timestamp:
+    """Returns the moment as a message."""
+    seconds, rest = divmod(milliseconds, 1000)
+    return Timestamp(seconds=seconds, nanos=rest * 1_000_000)
+
+
+def milliseconds(moment: Timestamp) -> int:
+    """Returns the moment as a number, cut off at the millisecond."""
+    return moment.seconds * 1000 + moment.nanos // 1_000_000
+
+
+def changed_fields(request: Message, allowed: Collection[str]) -> set[str]:
+    """Returns which of the allowed fields an update request changes (AIP-134).
+
+    Without a mask they are those that are not empty; `*` stands for all. Raises
+    ValidationError for a path that names anything else.
+    """
+    if not request.HasField("update_mask"):
+        return {field.name for field, _ in request.ListFields() if field.name in allowed}
+    paths: list[str] = list(request.update_mask.paths)  # type: ignore[attr-defined]
+    if "*" in paths:
+        return set(allowed)
+    unknown = [path for path in paths if path not in allowed]
+    if unknown:
+        raise ValidationError(
+            [Detail("updateMask", "INVALID_VALUE", f"{path} cannot be updated") for path in unknown]
+        )
+    return set(paths)

@@ -1,0 +1,40 @@
+"""What services and the command line know of a database.
+
+A service hands one plain function to `read` or `write`. The function gets a
+Transaction and runs as one transaction, in a thread, with one hop for the whole
+request; never a query at a time from the event loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+from .transaction import Transaction
+
+Result = TypeVar("Result")
+Work = Callable[[Transaction], Result]
+
+
+class Database(Protocol):
+    """A place where units of work run, seen from asyncio."""
+
+    async def open(self) -> None:
+        """Connects. Raises StorageError if the database cannot be served."""
+
+    async def read(self, work: Work[Result]) -> Result:
+        """Runs the work on one consistent view and returns what it returns."""
+
+    async def write(self, work: Work[Result]) -> Result:
+        """Runs the work as one transaction and returns once it is durable.
+
+        Whatever the work raises undoes all of it. Raises Unavailable, without
+        effect, if the database cannot take it now.
+        """
+
+    async def close(self) -> None:
+        """Finishes what was begun and lets go of the database."""
+
+
+class StorageError(Exception):
+    """The database cannot be used at all; the text tells the operator why and what helps."""

@@ -1,0 +1,154 @@
+"""A thread that runs jobs in batches, and the bridge from asyncio to it.
+
+A hop to a thread and back costs more than most statements. So a lane takes all
+jobs that queued while it was busy, hands them to `run_batch` as one list, and
+wakes the event loop once with all results. Under load the cost of the hop is
+shared, and for a writer the cost of the fsync as well.
+
+A job is withdrawn when its caller goes away, or its deadline passes, before a
+batch took it; then it has no effect. Once a batch has taken it the caller waits
+for the outcome, so an answer always tells what happened.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from queue import SimpleQueue
+from typing import Any, Generic, TypeVar
+
+from ..errors import Unavailable
+
+Work = TypeVar("Work")
+
+# Jobs that may wait for a lane. Beyond that a caller is refused at once: a
+# queue that only grows answers nobody in time.
+MAX_WAITING = 2_000
+# Jobs in one batch, so that the first of them does not wait for all of a long queue.
+MAX_BATCH = 256
+
+
+class Job(Generic[Work]):
+    """One caller's work, and the future on which the caller waits."""
+
+    __slots__ = ("error", "future", "result", "settled", "taken", "withdrawn", "work")
+
+    def __init__(self, work: Work, future: asyncio.Future[Any]) -> None:
+        self.work = work
+        self.future = future
+        self.result: Any = None
+        self.error: Exception | None = None
+        self.taken = False
+        self.withdrawn = False
+        self.settled = False
+
+    def outcome(self) -> Any:
+        """Returns the result or raises the error."""
+        if self.error is not None:
+            raise self.error
+        return self.result
+
+    def settle(self) -> None:
+        """Tells the caller the outcome; runs on the event loop."""
+        self.settled = True
+        if self.future.done():
+            return
+        if self.error is not None:
+            self.future.set_exception(self.error)
+        else:
+            self.future.set_result(self.result)
+
+
+class Lane(Generic[Work]):
+    """One thread with a queue.
+
+    `start` and `stop` run in the thread, at its beginning and end. `run_batch`
+    sets `result` or `error` of every job that it is handed, and never raises.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        start: Callable[[], None],
+        run_batch: Callable[[Sequence[Job[Work]]], None],
+        stop: Callable[[], None],
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._start, self._run_batch, self._stop = start, run_batch, stop
+        self._queue: SimpleQueue[Job[Work] | None] = SimpleQueue()
+        self._taking = threading.Lock()
+        self._closing = False
+        self._started: asyncio.Future[None] = self._loop.create_future()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    @property
+    def waiting(self) -> int:
+        """How many jobs no batch has taken yet."""
+        return self._queue.qsize()
+
+    async def open(self) -> None:
+        """Starts the thread. Raises what `start` raises in it."""
+        self._thread.start()
+        await self._started
+
+    async def run(self, work: Work) -> Any:
+        """Runs the work in some batch and returns its result, or raises what it raised.
+
+        Raises Unavailable, without effect, if too many jobs wait or the lane is closing.
+        """
+        if self._closing or self._queue.qsize() >= MAX_WAITING:
+            raise Unavailable
+        job = Job(work, self._loop.create_future())
+        self._queue.put(job)
+        while True:
+            try:
+                return await job.future
+            except asyncio.CancelledError:
+                if job.settled:
+                    return job.outcome()
+                with self._taking:
+                    job.withdrawn = not job.taken
+                if job.withdrawn:
+                    raise
+                job.future = self._loop.create_future()
+
+    async def close(self) -> None:
+        """Finishes what waits, then ends the thread."""
+        self._closing = True
+        self._queue.put(None)
+        await self._loop.run_in_executor(None, self._thread.join)
+
+    def _run(self) -> None:
+        try:
+            self._start()
+        except Exception as error:  # noqa: BLE001 - told to whoever opens the lane
+            self._loop.call_soon_threadsafe(self._started.set_exception, error)
+            return
+        self._loop.call_soon_threadsafe(self._started.set_result, None)
+        closing = False
+        while not closing:
+            batch, closing = self._take()
+            if batch:
+                self._run_batch(batch)
+                self._loop.call_soon_threadsafe(_settle_all, batch)
+        self._stop()
+
+    def _take(self) -> tuple[list[Job[Work]], bool]:
+        """Waits for a job, then returns all that wait, and whether the lane is to end."""
+        queued = [self._queue.get()]
+        for _ in range(min(self._queue.qsize(), MAX_BATCH - 1)):
+            queued.append(self._queue.get())
+        batch = []
+        with self._taking:
+            for job in queued:
+                if job is not None and not job.withdrawn:
+                    job.taken = True
+                    batch.append(job)
+        return batch, None in queued
+
+
+def _settle_all(batch: Sequence[Job[Any]]) -> None:
+    for job in batch:
+        job.settle()

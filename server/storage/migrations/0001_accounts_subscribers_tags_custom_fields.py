@@ -1,0 +1,119 @@
+"""Accounts and their keys, subscribers and the tags on them, tags, custom fields.
+
+A frozen copy of the models: it stays as it is when they move on. Every table of
+an account's data has account_id first in its primary key and unique indexes.
+"""
+
+from peewee import (
+    SQL,
+    BigIntegerField,
+    BooleanField,
+    CharField,
+    CompositeKey,
+    Model,
+    SmallIntegerField,
+    TextField,
+)
+
+
+class Account(Model):
+    id = CharField(26, primary_key=True)
+    email = TextField()
+    email_verified = BooleanField()
+    created_at = BigIntegerField()
+
+    class Meta:
+        table_name = "account"
+        without_rowid = True
+
+
+class ApiKey(Model):
+    account_id = CharField(26)
+    id = CharField(26)
+    name = TextField()
+    scope = CharField(5)
+    secret_hash = CharField(64, unique=True)
+    created_at = BigIntegerField()
+    expires_at = BigIntegerField(null=True)
+
+    class Meta:
+        table_name = "api_key"
+        primary_key = CompositeKey("account_id", "id")
+        without_rowid = True
+
+
+class Tag(Model):
+    account_id = CharField(26)
+    id = CharField(26)
+    name = TextField()
+    name_key = TextField()
+    description = TextField()
+    created_at = BigIntegerField()
+
+    class Meta:
+        table_name = "tag"
+        primary_key = CompositeKey("account_id", "id")
+        indexes = ((("account_id", "name_key"), True),)
+        without_rowid = True
+
+
+class CustomField(Model):
+    account_id = CharField(26)
+    id = CharField(26)
+    key = CharField(64)
+    label = TextField()
+    label_key = TextField()
+    data_type = SmallIntegerField()
+    fallback = TextField()
+    created_at = BigIntegerField()
+    updated_at = BigIntegerField()
+
+    class Meta:
+        table_name = "custom_field"
+        primary_key = CompositeKey("account_id", "id")
+        indexes = ((("account_id", "key"), True), (("account_id", "label_key"), True))
+        without_rowid = True
+
+
+class Subscriber(Model):
+    account_id = CharField(26)
+    id = CharField(26)
+    email = TextField()
+    email_key = TextField()
+    first_name = TextField()
+    last_name = TextField()
+    status = SmallIntegerField()
+    created_at = BigIntegerField()
+
+    class Meta:
+        table_name = "subscriber"
+        primary_key = CompositeKey("account_id", "id")
+        indexes = ((("account_id", "email_key"), True),)
+        without_rowid = True
+
+
+class SubscriberTag(Model):
+    account_id = CharField(26)
+    subscriber_id = CharField(26)
+    tag_id = CharField(26)
+
+    class Meta:
+        table_name = "subscriber_tag"
+        primary_key = CompositeKey("account_id", "subscriber_id", "tag_id")
+        indexes = ((("account_id", "tag_id", "subscriber_id"), True),)
+        constraints = [  # noqa: RUF012 - Peewee reads it from the class
+            SQL(
+                "FOREIGN KEY (account_id, subscriber_id)"
+                " REFERENCES subscriber (account_id, id) ON DELETE CASCADE"
+            ),
+            SQL("FOREIGN KEY (account_id, tag_id) REFERENCES tag (account_id, id) ON DELETE CASCADE"),
+        ]
+        without_rowid = True
+
+
+TABLES = [Account, ApiKey, Tag, CustomField, Subscriber, SubscriberTag]
+
+
+def up(migrator, db):
+    with db.bind_ctx(TABLES, bind_refs=False, bind_backrefs=False):
+        db.create_tables(TABLES)

@@ -1,0 +1,89 @@
+"""SQL that is built once.
+
+Building a Peewee query costs thirty times as much as running it, so a query is
+written as a function of the dialect, built when it is first used, and kept as
+text and the order of its parameters. Values are given by name at each run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import orjson
+from peewee import SQL, Database, Expression, Field, Node, Value
+
+
+class _Slot:
+    """The place of a named value in a built query."""
+
+    __slots__ = ("as_list", "name")
+
+    def __init__(self, name: str, *, as_list: bool = False) -> None:
+        self.name = name
+        self.as_list = as_list
+
+
+def param(name: str) -> Value:
+    """Stands in a query for the value that is given under this name at each run."""
+    return Value(_Slot(name), converter=False)
+
+
+class Dialect(Protocol):
+    """What differs between the databases."""
+
+    def any_of(self, field: Field, name: str) -> Expression:
+        """Compares a column with every item of the list given under this name.
+
+        The text of the query does not depend on the length of the list.
+        """
+
+    def list_value(self, items: Sequence[Any]) -> Any:
+        """Returns a list in the form in which `any_of` binds it."""
+
+
+class SqliteDialect:
+    """Lists travel as JSON text."""
+
+    def any_of(self, field: Field, name: str) -> Expression:
+        items = SQL("(SELECT value FROM json_each(?))", [_Slot(name, as_list=True)])
+        return Expression(field, "IN", items)
+
+    def list_value(self, items: Sequence[Any]) -> Any:
+        return orjson.dumps(items).decode()
+
+
+class Prepared(NamedTuple):
+    """A query as text; `arguments` puts named values into its order."""
+
+    sql: str
+    slots: tuple[tuple[str, bool], ...]
+
+    def arguments(self, values: Mapping[str, Any], dialect: Dialect) -> list[Any]:
+        return [
+            dialect.list_value(values[name]) if as_list else values[name]
+            for name, as_list in self.slots
+        ]
+
+
+class Statement:
+    """A query that is built once for each dialect.
+
+    `build` is given the dialect and returns a Peewee query whose values are all
+    `param(name)` or constants that never change.
+    """
+
+    def __init__(self, build: Callable[[Dialect], Node]) -> None:
+        self._build = build
+        self._prepared: dict[type, Prepared] = {}
+
+    def prepared(self, dialect: Dialect, database: Database) -> Prepared:
+        """Returns the query in this dialect, building it the first time."""
+        known = self._prepared.get(type(dialect))
+        if known is None:
+            sql, values = database.get_sql_context().parse(self._build(dialect))
+            if not all(isinstance(value, _Slot) for value in values):
+                raise TypeError(f"a statement may only hold named parameters: {sql}")
+            slots = tuple((value.name, value.as_list) for value in values)
+            known = self._prepared[type(dialect)] = Prepared(sql, slots)
+        return known

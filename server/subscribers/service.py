@@ -1,0 +1,118 @@
+"""SubscriberService."""
+
+from __future__ import annotations
+
+from grpc.aio import ServicerContext
+from roster.v1 import subscribers_pb2 as pb
+from roster.v1.subscribers_pb2_grpc import SubscriberServiceServicer
+
+from ..caller import account_id
+from ..emails import parse_email
+from ..errors import SubscriberNotFound
+from ..ids import checked_id, is_id
+from ..messages import changed_fields, timestamp
+from ..paging import page_of
+from ..storage.database import Database
+from ..tags.rules import distinct
+from . import rules, store
+
+UPDATABLE = ("email", "first_name", "last_name", "tags")
+
+
+class SubscriberService(SubscriberServiceServicer):
+    """Keeps the subscribers of the caller's account."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def CreateSubscriber(
+        self, request: pb.CreateSubscriberRequest, context: ServicerContext
+    ) -> pb.CreateSubscriberResponse:
+        account = account_id()
+        new = rules.NewSubscriber(
+            email=rules.check_email(request.email),
+            first_name=request.first_name,
+            last_name=request.last_name,
+            status=rules.initial_status(is_confirmed=request.is_confirmed),
+            tags=distinct(list(request.tags)),
+        )
+        row = await self._database.write(lambda tx: store.create(account, new, tx))
+        return pb.CreateSubscriberResponse(subscriber=_subscriber(row))
+
+    async def BulkCreateSubscribers(
+        self, request: pb.BulkCreateSubscribersRequest, context: ServicerContext
+    ) -> pb.BulkCreateSubscribersResponse:
+        account = account_id()
+        rows = request.subscribers
+        good, failed = rules.judge(rows)
+        if good:
+            taken = await self._database.write(lambda tx: store.create_many(account, good, tx))
+            failed.update(dict.fromkeys(taken, rules.Failure.ALREADY_EXISTS))
+        return pb.BulkCreateSubscribersResponse(
+            failed=[
+                pb.BulkFailure(
+                    index=index,
+                    email=rows[index].email,
+                    reason=pb.BulkFailure.Reason.ValueType(failed[index]),
+                )
+                for index in sorted(failed)
+            ]
+        )
+
+    async def GetSubscriber(
+        self, request: pb.GetSubscriberRequest, context: ServicerContext
+    ) -> pb.GetSubscriberResponse:
+        account = account_id()
+        if is_id(request.id):
+            row = await self._database.read(lambda tx: store.find(account, request.id, tx))
+            return pb.GetSubscriberResponse(subscriber=_subscriber(row))
+        email = parse_email(request.id)
+        if email is None:
+            raise SubscriberNotFound
+        row = await self._database.read(lambda tx: store.find_by_email(account, email, tx))
+        return pb.GetSubscriberResponse(subscriber=_subscriber(row))
+
+    async def ListSubscribers(
+        self, request: pb.ListSubscribersRequest, context: ServicerContext
+    ) -> pb.ListSubscribersResponse:
+        account, page = account_id(), page_of(request)
+        rows, total = await self._database.read(lambda tx: store.page(account, page, tx))
+        subscribers = [_subscriber(row) for row in rows]
+        return pb.ListSubscribersResponse(
+            subscribers=subscribers, total=total, page=page.number, limit=page.limit
+        )
+
+    async def UpdateSubscriber(
+        self, request: pb.UpdateSubscriberRequest, context: ServicerContext
+    ) -> pb.UpdateSubscriberResponse:
+        account, subscriber_id = account_id(), checked_id(request.id, SubscriberNotFound)
+        fields = changed_fields(request, UPDATABLE)
+        changes = store.Changes(
+            email=rules.check_email(request.email) if "email" in fields else None,
+            first_name=request.first_name if "first_name" in fields else None,
+            last_name=request.last_name if "last_name" in fields else None,
+            tags=distinct(list(request.tags)) if "tags" in fields else None,
+        )
+        row = await self._database.write(
+            lambda tx: store.update(account, subscriber_id, changes, tx)
+        )
+        return pb.UpdateSubscriberResponse(subscriber=_subscriber(row))
+
+    async def DeleteSubscriber(
+        self, request: pb.DeleteSubscriberRequest, context: ServicerContext
+    ) -> pb.DeleteSubscriberResponse:
+        account, subscriber_id = account_id(), checked_id(request.id, SubscriberNotFound)
+        await self._database.write(lambda tx: store.delete(account, subscriber_id, tx))
+        return pb.DeleteSubscriberResponse()
+
+
+def _subscriber(row: store.SubscriberRow) -> pb.Subscriber:
+    return pb.Subscriber(
+        id=row.id,
+        email=row.email,
+        first_name=row.first_name,
+        last_name=row.last_name,
+        status=pb.Subscriber.Status.ValueType(row.status),
+        tags=row.tags,
+        created_at=timestamp(row.created_at),
+    )

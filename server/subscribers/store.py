@@ -1,0 +1,294 @@
+"""Subscribers in the database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from peewee import JOIN, ModelSelect, fn
+
+from ..accounts.models import Account
+from ..emails import Email
+from ..errors import SubscriberAlreadyExists, SubscriberNotFound
+from ..paging import Page
+from ..storage.statements import Statement, param
+from ..storage.transaction import Transaction
+from ..tags import store as tags
+from ..tags.models import Tag
+from .models import Subscriber, SubscriberTag
+from .rules import NewSubscriber, Status
+
+
+class SubscriberRow(NamedTuple):
+    """A subscriber as it is stored; `created_at` in milliseconds, `tags` sorted by name."""
+
+    id: str
+    email: str
+    email_key: str
+    first_name: str
+    last_name: str
+    status: int
+    created_at: int
+    tags: tuple[str, ...] = ()
+
+
+_COLUMNS = (
+    Subscriber.id,
+    Subscriber.email,
+    Subscriber.email_key,
+    Subscriber.first_name,
+    Subscriber.last_name,
+    Subscriber.status,
+    Subscriber.created_at,
+)
+_WIDTH = len(_COLUMNS)
+_IN_ACCOUNT = Subscriber.account_id == param("account_id")
+_ONE = _IN_ACCOUNT & (Subscriber.id == param("id"))
+
+
+def _with_tags(source: Any) -> ModelSelect:
+    """Selects subscribers with the name of each of their tags, a row a tag."""
+    link = (SubscriberTag.account_id == source.c.account_id) & (
+        SubscriberTag.subscriber_id == source.c.id
+    )
+    tag = (Tag.account_id == SubscriberTag.account_id) & (Tag.id == SubscriberTag.tag_id)
+    columns = [getattr(source.c, column.name) for column in _COLUMNS]
+    return (
+        source.select_from(*columns, Tag.name)
+        .join(SubscriberTag, JOIN.LEFT_OUTER, on=link)
+        .join(Tag, JOIN.LEFT_OUTER, on=tag)
+        .order_by(source.c.id, Tag.name_key)
+    )
+
+
+_FIND = Statement(
+    lambda _: _with_tags(Subscriber.select(Subscriber.account_id, *_COLUMNS).where(_ONE))
+)
+_FIND_BY_EMAIL = Statement(
+    lambda _: _with_tags(
+        Subscriber.select(Subscriber.account_id, *_COLUMNS).where(
+            _IN_ACCOUNT & (Subscriber.email_key == param("email_key"))
+        )
+    )
+)
+_PAGE = Statement(
+    lambda _: _with_tags(
+        Subscriber.select(Subscriber.account_id, *_COLUMNS)
+        .where(_IN_ACCOUNT)
+        .order_by(Subscriber.account_id, Subscriber.id)
+        .limit(param("limit"))
+        .offset(param("offset"))
+    )
+)
+_COUNT = Statement(lambda _: Subscriber.select(fn.COUNT(Subscriber.id)).where(_IN_ACCOUNT))
+_TAKEN = Statement(
+    lambda dialect: Subscriber.select(Subscriber.email_key, Subscriber.id).where(
+        _IN_ACCOUNT & dialect.any_of(Subscriber.email_key, "email_keys")
+    )
+)
+_INSERT = Statement(
+    lambda _: Subscriber.insert(
+        {
+            Subscriber.account_id: param("account_id"),
+            **{column: param(column.name) for column in _COLUMNS},
+        }
+    ).on_conflict_ignore()
+)
+_UPDATE = Statement(
+    lambda _: Subscriber.update(
+        {
+            Subscriber.email: param("email"),
+            Subscriber.email_key: param("email_key"),
+            Subscriber.first_name: param("first_name"),
+            Subscriber.last_name: param("last_name"),
+            Subscriber.status: param("status"),
+        }
+    ).where(_ONE)
+)
+_DELETE = Statement(lambda _: Subscriber.delete().where(_ONE))
+_ATTACH = Statement(
+    lambda _: SubscriberTag.insert(
+        {
+            SubscriberTag.account_id: param("account_id"),
+            SubscriberTag.subscriber_id: param("subscriber_id"),
+            SubscriberTag.tag_id: param("tag_id"),
+        }
+    )
+)
+_DETACH_ALL = Statement(
+    lambda _: SubscriberTag.delete().where(
+        (SubscriberTag.account_id == param("account_id"))
+        & (SubscriberTag.subscriber_id == param("subscriber_id"))
+    )
+)
+
+
+_NEWEST = Statement(
+    lambda _: Account.select(
+        fn.MAX(
+            Subscriber.select(fn.MAX(Subscriber.id)).where(Subscriber.account_id == Account.id)
+        )
+    )
+)
+
+
+class Changes(NamedTuple):
+    """What an update changes; None keeps what is stored."""
+
+    email: Email | None = None
+    first_name: str | None = None
+    last_name: str | None = None
+    tags: Mapping[str, str] | None = None
+
+
+def create(account_id: str, new: NewSubscriber, tx: Transaction) -> SubscriberRow:
+    """Stores a new subscriber and its tags. Raises SubscriberAlreadyExists."""
+    values = _values(account_id, new, tx)
+    if not tx.run(_INSERT, **values):
+        raise SubscriberAlreadyExists
+    _attach(account_id, [(values["id"], new.tags)], tx)
+    return find(account_id, values["id"], tx)
+
+
+def create_many(
+    account_id: str, rows: Mapping[int, NewSubscriber], tx: Transaction
+) -> set[int]:
+    """Stores those rows whose address is free, and returns the indexes of the others.
+
+    At most six statements, however many rows there are.
+    """
+    if not rows:
+        return set()
+    keys = [row.email.key for row in rows.values()]
+    taken = dict(tx.all(_TAKEN, account_id=account_id, email_keys=keys))
+    free = [row for row in rows.values() if row.email.key not in taken]
+    values = [_values(account_id, row, tx) for row in free]
+    if values:
+        tx.many(_INSERT, values)
+        ids = [value["id"] for value in values]
+        _attach(account_id, list(zip(ids, [row.tags for row in free], strict=True)), tx)
+    return {index for index, row in rows.items() if row.email.key in taken}
+
+
+def _values(account_id: str, new: NewSubscriber, tx: Transaction) -> dict[str, Any]:
+    return {
+        "account_id": account_id,
+        "id": tx.new_id(),
+        "email": new.email.given,
+        "email_key": new.email.key,
+        "first_name": new.first_name,
+        "last_name": new.last_name,
+        "status": int(new.status),
+        "created_at": tx.now,
+    }
+
+
+def _attach(
+    account_id: str, wanted: Sequence[tuple[str, Mapping[str, str]]], tx: Transaction
+) -> None:
+    """Puts tags on subscribers that have none, creating the tags that are missing."""
+    names: dict[str, str] = {}
+    for _, own in wanted:
+        for key, name in own.items():
+            names.setdefault(key, name)
+    if not names:
+        return
+    ids = tags.ensure(account_id, names, tx)
+    links = [
+        {"account_id": account_id, "subscriber_id": subscriber_id, "tag_id": ids[key]}
+        for subscriber_id, own in wanted
+        for key in own
+    ]
+    tx.many(_ATTACH, links)
+
+
+def find(account_id: str, subscriber_id: str, tx: Transaction) -> SubscriberRow:
+    """Returns one subscriber. Raises SubscriberNotFound."""
+    return _only(tx.all(_FIND, account_id=account_id, id=subscriber_id))
+
+
+def find_by_email(account_id: str, email: Email, tx: Transaction) -> SubscriberRow:
+    """Returns the subscriber with the address. Raises SubscriberNotFound."""
+    return _only(tx.all(_FIND_BY_EMAIL, account_id=account_id, email_key=email.key))
+
+
+def page(account_id: str, page: Page, tx: Transaction) -> tuple[list[SubscriberRow], int]:
+    """Returns the subscribers of a page, oldest first, and how many the account has.
+
+    Two statements, whatever the page holds.
+    """
+    rows = tx.all(_PAGE, account_id=account_id, limit=page.limit, offset=page.offset)
+    return _collect(rows), count(account_id, tx)
+
+
+def count(account_id: str, tx: Transaction) -> int:
+    """Returns how many subscribers the account has."""
+    row = tx.one(_COUNT, account_id=account_id)
+    return int(row[0]) if row else 0
+
+
+def newest_id_of_any_account(tx: Transaction) -> str | None:
+    """Returns the greatest id of all, or None. For the start of the service: one seek an account."""
+    row = tx.one(_NEWEST)
+    return row[0] if row else None
+
+
+def update(
+    account_id: str, subscriber_id: str, changes: Changes, tx: Transaction
+) -> SubscriberRow:
+    """Changes a subscriber and returns it.
+
+    A different address starts again as UNCONFIRMED; the same one in another
+    spelling does not. Raises SubscriberNotFound, or SubscriberAlreadyExists if
+    another subscriber has the address.
+    """
+    before = find(account_id, subscriber_id, tx)
+    wanted = {
+        "first_name": changes.first_name,
+        "last_name": changes.last_name,
+        **(_new_address(account_id, before, changes.email, tx) if changes.email else {}),
+    }
+    row = before._replace(**{name: value for name, value in wanted.items() if value is not None})
+    if row != before:
+        tx.run(_UPDATE, account_id=account_id, **row._asdict())
+    if changes.tags is None:
+        return row
+    tx.run(_DETACH_ALL, account_id=account_id, subscriber_id=subscriber_id)
+    _attach(account_id, [(subscriber_id, changes.tags)], tx)
+    return find(account_id, subscriber_id, tx)
+
+
+def _new_address(
+    account_id: str, before: SubscriberRow, email: Email, tx: Transaction
+) -> dict[str, Any]:
+    """Returns what a new address changes. Raises SubscriberAlreadyExists if it is taken."""
+    if email.key == before.email_key:
+        return {"email": email.given}
+    if tx.all(_TAKEN, account_id=account_id, email_keys=[email.key]):
+        raise SubscriberAlreadyExists
+    status = int(Status.UNCONFIRMED)
+    return {"email": email.given, "email_key": email.key, "status": status}
+
+
+def delete(account_id: str, subscriber_id: str, tx: Transaction) -> None:
+    """Deletes a subscriber with its tags. Raises SubscriberNotFound."""
+    if not tx.run(_DELETE, account_id=account_id, id=subscriber_id):
+        raise SubscriberNotFound
+
+
+def _only(rows: list[tuple[Any, ...]]) -> SubscriberRow:
+    if not rows:
+        raise SubscriberNotFound
+    return _collect(rows)[0]
+
+
+def _collect(rows: list[tuple[Any, ...]]) -> list[SubscriberRow]:
+    """Makes one subscriber of neighbouring rows that differ in the tag only."""
+    subscribers = []
+    for _, group in groupby(rows, itemgetter(0)):
+        same = list(group)
+        tags = tuple([row[_WIDTH] for row in same]) if same[0][_WIDTH] is not None else ()
+        subscribers.append(SubscriberRow(*same[0][:_WIDTH], tags))
+    return subscribers

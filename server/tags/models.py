@@ -1,0 +1,22 @@
+"""The table of tags."""
+
+from __future__ import annotations
+
+from peewee import BigIntegerField, CharField, CompositeKey, Model, TextField
+
+
+class Tag(Model):  # type: ignore[misc]
+    """A tag; `name_key` is the name as it is compared and sorted."""
+
+    account_id = CharField(26)
+    id = CharField(26)
+    name = TextField()
+    name_key = TextField()
+    description = TextField()
+    created_at = BigIntegerField()
+
+    class Meta:
+        table_name = "tag"
+        primary_key = CompositeKey("account_id", "id")
+        indexes = ((("account_id", "name_key"), True),)
+        without_rowid = True

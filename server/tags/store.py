@@ -1,0 +1,155 @@
+"""Tags in the database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from peewee import fn
+
+from ..errors import TagAlreadyExists, TagNotFound
+from ..paging import Page
+from ..storage.statements import Statement, param
+from ..storage.transaction import Transaction
+from .models import Tag
+from .rules import name_key
+
+
+class TagRow(NamedTuple):
+    """A tag as it is stored; `created_at` in milliseconds."""
+
+    id: str
+    name: str
+    description: str
+    created_at: int
+
+
+_COLUMNS = (Tag.id, Tag.name, Tag.description, Tag.created_at)
+_IN_ACCOUNT = Tag.account_id == param("account_id")
+_ONE = _IN_ACCOUNT & (Tag.id == param("id"))
+
+_FIND = Statement(lambda _: Tag.select(*_COLUMNS).where(_ONE))
+_COUNT = Statement(lambda _: Tag.select(fn.COUNT(Tag.id)).where(_IN_ACCOUNT))
+_PAGE = Statement(
+    lambda _: Tag.select(*_COLUMNS)
+    .where(_IN_ACCOUNT)
+    .order_by(Tag.account_id, Tag.name_key)
+    .limit(param("limit"))
+    .offset(param("offset"))
+)
+_BY_KEYS = Statement(
+    lambda dialect: Tag.select(Tag.name_key, Tag.id).where(
+        _IN_ACCOUNT & dialect.any_of(Tag.name_key, "keys")
+    )
+)
+_BY_KEY = Statement(
+    lambda _: Tag.select(Tag.id).where(_IN_ACCOUNT & (Tag.name_key == param("name_key")))
+)
+_INSERT = Statement(
+    lambda _: Tag.insert(
+        {
+            Tag.account_id: param("account_id"),
+            Tag.id: param("id"),
+            Tag.name: param("name"),
+            Tag.name_key: param("name_key"),
+            Tag.description: param("description"),
+            Tag.created_at: param("created_at"),
+        }
+    ).on_conflict_ignore()
+)
+_UPDATE = Statement(
+    lambda _: Tag.update(
+        {
+            Tag.name: param("name"),
+            Tag.name_key: param("name_key"),
+            Tag.description: param("description"),
+        }
+    ).where(_ONE)
+)
+_DELETE = Statement(lambda _: Tag.delete().where(_ONE))
+
+
+def create(account_id: str, name: str, description: str, tx: Transaction) -> TagRow:
+    """Stores a new tag. Raises TagAlreadyExists if its name is taken."""
+    row = TagRow(tx.new_id(), name, description, tx.now)
+    values = {"account_id": account_id, "name_key": name_key(name), **row._asdict()}
+    if not tx.run(_INSERT, **values):
+        raise TagAlreadyExists
+    return row
+
+
+def find(account_id: str, tag_id: str, tx: Transaction) -> TagRow:
+    """Returns one tag. Raises TagNotFound."""
+    row = tx.one(_FIND, account_id=account_id, id=tag_id)
+    if row is None:
+        raise TagNotFound
+    return TagRow._make(row)
+
+
+def page(account_id: str, page: Page, tx: Transaction) -> tuple[list[TagRow], int]:
+    """Returns the tags of a page, by name, and how many the account has."""
+    rows = tx.all(_PAGE, account_id=account_id, limit=page.limit, offset=page.offset)
+    return [TagRow._make(row) for row in rows], count(account_id, tx)
+
+
+def count(account_id: str, tx: Transaction) -> int:
+    """Returns how many tags the account has."""
+    row = tx.one(_COUNT, account_id=account_id)
+    return int(row[0]) if row else 0
+
+
+def update(account_id: str, tag_id: str, changes: Mapping[str, str], tx: Transaction) -> TagRow:
+    """Changes a tag and returns it. Raises TagNotFound, or TagAlreadyExists if the name is taken."""
+    row = find(account_id, tag_id, tx)._replace(**changes)
+    key = name_key(row.name)
+    taken = tx.one(_BY_KEY, account_id=account_id, name_key=key)
+    if taken is not None and taken[0] != tag_id:
+        raise TagAlreadyExists
+    tx.run(
+        _UPDATE,
+        account_id=account_id,
+        id=tag_id,
+        name=row.name,
+        name_key=key,
+        description=row.description,
+    )
+    return row
+
+
+def delete(account_id: str, tag_id: str, tx: Transaction) -> None:
+    """Deletes a tag and takes it off every subscriber. Raises TagNotFound."""
+    if not tx.run(_DELETE, account_id=account_id, id=tag_id):
+        raise TagNotFound
+
+
+def ensure(account_id: str, names: Mapping[str, str], tx: Transaction) -> dict[str, str]:
+    """Returns the ids of tags by name key, creating those that the account lacks.
+
+    `names` maps each key to the spelling that a new tag gets. One statement
+    where all of them exist, three otherwise, however many there are.
+    """
+    if not names:
+        return {}
+    ids = _ids(account_id, names, tx)
+    missing = [key for key in names if key not in ids]
+    if not missing:
+        return ids
+    tx.many(
+        _INSERT,
+        [
+            {
+                "account_id": account_id,
+                "id": tx.new_id(),
+                "name": names[key],
+                "name_key": key,
+                "description": "",
+                "created_at": tx.now,
+            }
+            for key in missing
+        ],
+    )
+    return _ids(account_id, names, tx)
+
+
+def _ids(account_id: str, names: Mapping[str, str], tx: Transaction) -> dict[str, str]:
+    return dict(tx.all(_BY_KEYS, account_id=account_id, keys=list(names)))
