@@ -84,7 +84,7 @@ class SubscriberAlreadyExists(RosterError):
 
     reason = "SUBSCRIBER_ALREADY_EXISTS"
     message = "A subscriber with this email address already exists."
-    details = (Detail("email", "INVALID_VALUE", "is taken"),)
+    details = (Detail("email", "TAKEN", "is taken"),)
 
 
 class TagNotFound(RosterError):
@@ -99,7 +99,7 @@ class TagAlreadyExists(RosterError):
 
     reason = "TAG_ALREADY_EXISTS"
     message = "A tag with this name already exists."
-    details = (Detail("name", "INVALID_VALUE", "is taken"),)
+    details = (Detail("name", "TAKEN", "is taken"),)
 
 
 class CustomFieldNotFound(RosterError):
@@ -114,7 +114,7 @@ class CustomFieldAlreadyExists(RosterError):
 
     reason = "CUSTOM_FIELD_ALREADY_EXISTS"
     message = "A custom field with this label, or with the key that it derives, already exists."
-    details = (Detail("label", "INVALID_VALUE", "is taken"),)
+    details = (Detail("label", "TAKEN", "is taken"),)
 
 
 class CustomFieldLimitReached(RosterError):

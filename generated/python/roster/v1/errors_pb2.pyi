@@ -198,6 +198,8 @@ class Error(_message.Message):
             """The body is not well-formed JSON, or not JSON that this service takes."""
             RESERVED: Error.Detail._Code.ValueType  # 14
             """The word is kept for the service's own use."""
+            TAKEN: Error.Detail._Code.ValueType  # 15
+            """Something else of the account has this value already."""
 
         class Code(_Code, metaclass=_CodeEnumTypeWrapper):
             """What is wrong at that place."""
@@ -232,6 +234,8 @@ class Error(_message.Message):
         """The body is not well-formed JSON, or not JSON that this service takes."""
         RESERVED: Error.Detail.Code.ValueType  # 14
         """The word is kept for the service's own use."""
+        TAKEN: Error.Detail.Code.ValueType  # 15
+        """Something else of the account has this value already."""
 
         FIELD_FIELD_NUMBER: _builtins.int
         CODE_FIELD_NUMBER: _builtins.int

@@ -1,0 +1,118 @@
+"""Tags, through every front."""
+
+from __future__ import annotations
+
+import pytest
+
+from ..conftest import Account
+
+
+def test_create_tag_returns_exactly_the_documented_keys(account: Account) -> None:
+    answer = account.call("CreateTag", name="vip", description="pays")
+
+    assert answer.status == 201
+    tag = answer.body["tag"]
+    assert set(tag) == {"id", "name", "description", "createdAt"}
+    assert (tag["name"], tag["description"]) == ("vip", "pays")
+    assert len(tag["id"]) == 26
+
+
+def test_create_tag_trims_the_name(account: Account) -> None:
+    assert account.ok("CreateTag", name="  vip\t")["tag"]["name"] == "vip"
+
+
+def test_create_tag_without_description_has_an_empty_one(account: Account) -> None:
+    assert account.ok("CreateTag", name="vip")["tag"]["description"] == ""
+
+
+@pytest.mark.parametrize("name", ["", "   ", "\u00a0"], ids=["empty", "blank", "no-break space"])
+def test_create_tag_requires_a_name(account: Account, name: str) -> None:
+    assert account.fails("ValidationError", "CreateTag", name=name).faults == [("name", "REQUIRED")]
+
+
+@pytest.mark.parametrize("taken", ["vip", "VIP", " Vip "])
+def test_create_tag_refuses_a_name_that_differs_only_in_case(account: Account, taken: str) -> None:
+    account.ok("CreateTag", name="vip")
+
+    assert account.fails("TagAlreadyExists", "CreateTag", name=taken).status == 409
+
+
+def test_create_tag_takes_a_name_of_100_characters_and_no_more(account: Account) -> None:
+    account.ok("CreateTag", name="é" * 100)
+    refused = account.fails("ValidationError", "CreateTag", name="a" * 101, description="d" * 501)
+
+    assert refused.faults == [("name", "TOO_LONG"), ("description", "TOO_LONG")]
+
+
+def test_list_tags_is_sorted_by_name_without_regard_to_case(account: Account) -> None:
+    for name in ("b", "A", "c"):
+        account.ok("CreateTag", name=name)
+
+    body = account.ok("ListTags")
+
+    assert [tag["name"] for tag in body["tags"]] == ["A", "b", "c"]
+    assert (body["total"], body["page"], body["limit"]) == (3, 1, 20)
+
+
+def test_list_tags_pages(account: Account) -> None:
+    for name in ("a", "b", "c"):
+        account.ok("CreateTag", name=name)
+
+    body = account.ok("ListTags", limit=2, page=2)
+
+    assert [tag["name"] for tag in body["tags"]] == ["c"]
+    assert (body["total"], body["page"], body["limit"]) == (3, 2, 2)
+
+
+def test_update_tag_changes_only_what_is_given(account: Account) -> None:
+    tag = account.ok("CreateTag", name="vip", description="pays")["tag"]
+
+    changed = account.ok("UpdateTag", id=tag["id"], name="VIP")["tag"]
+
+    assert changed == {**tag, "name": "VIP"}
+    assert account.ok("GetTag", id=tag["id"])["tag"] == changed
+
+
+def test_update_tag_with_nothing_changes_nothing(account: Account) -> None:
+    tag = account.ok("CreateTag", name="vip", description="pays")["tag"]
+
+    assert account.ok("UpdateTag", id=tag["id"])["tag"] == tag
+
+
+def test_update_tag_clears_the_description_but_never_the_name(account: Account) -> None:
+    tag = account.ok("CreateTag", name="vip", description="pays")["tag"]
+
+    assert account.ok("UpdateTag", id=tag["id"], description="")["tag"]["description"] == ""
+    refused = account.fails("ValidationError", "UpdateTag", id=tag["id"], name=" ")
+    assert refused.faults == [("name", "REQUIRED")]
+
+
+def test_update_tag_refuses_the_name_of_another(account: Account) -> None:
+    account.ok("CreateTag", name="vip")
+    tag = account.ok("CreateTag", name="new")["tag"]
+
+    account.fails("TagAlreadyExists", "UpdateTag", id=tag["id"], name="Vip")
+
+    assert account.ok("GetTag", id=tag["id"])["tag"]["name"] == "new"
+
+
+def test_renamed_tag_shows_on_every_subscriber_at_once(account: Account) -> None:
+    for name in ("ada", "bob"):
+        account.ok("CreateSubscriber", email=f"{name}@example.com", tags=["old", "z"])
+    tag = account.ok("ListTags")["tags"][0]
+
+    account.ok("UpdateTag", id=tag["id"], name="New")
+
+    listed = account.ok("ListSubscribers")["subscribers"]
+    assert [subscriber["tags"] for subscriber in listed] == [["New", "z"], ["New", "z"]]
+
+
+def test_deleted_tag_leaves_every_subscriber(account: Account) -> None:
+    account.ok("CreateSubscriber", email="ada@example.com", tags=["old", "z"])
+    tag = account.ok("ListTags")["tags"][0]
+
+    assert account.call("DeleteTag", id=tag["id"]).status == 204
+
+    assert account.ok("ListSubscribers")["subscribers"][0]["tags"] == ["z"]
+    account.fails("TagNotFound", "GetTag", id=tag["id"])
+    account.fails("TagNotFound", "DeleteTag", id=tag["id"])

@@ -1,0 +1,144 @@
+"""Running services, and accounts on them.
+
+Two services run for the whole session: one whose gateway has the in-process
+channel, one whose gateway has a real one. Every test gets a fresh account, so
+tests neither see nor disturb each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from server.accounts import store
+from server.accounts.rules import hash_secret, make_secret
+from server.cli.beside import unit_of_work
+
+from .fronts import Answer, Front, GrpcFront, HttpFront
+from .processes import Service, start
+
+FRONTS = ("grpc", "http", "http-over-grpc")
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service whose gateway calls it in process."""
+    running = start(tmp_path_factory.mktemp("service"))
+    yield running
+    assert running.stop() == 0
+
+
+@pytest.fixture(scope="session")
+def service_over_grpc(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service whose gateway calls it through the gRPC port."""
+    running = start(tmp_path_factory.mktemp("over-grpc"), ROSTER_HTTP_CHANNEL="grpc")
+    yield running
+    assert running.stop() == 0
+
+
+@dataclass
+class Account:
+    """An account on a running service, seen through one front.
+
+    `ok` and `fails` call an rpc with the request as JSON keys, `id` among them.
+    """
+
+    id: str
+    key: str
+    front: Front
+    service: Service
+
+    def call(self, rpc: str, /, **request: Any) -> Answer:
+        """Calls and returns whatever came."""
+        return self.front.call(rpc, self.key, request)
+
+    def ok(self, rpc: str, /, **request: Any) -> Any:
+        """Calls, expects success, and returns the body."""
+        answer = self.call(rpc, **request)
+        assert answer.status < 300, answer
+        return answer.body
+
+    def fails(self, code: str, rpc: str, /, **request: Any) -> Answer:
+        """Calls, expects this error, and returns the answer."""
+        answer = self.call(rpc, **request)
+        assert answer.status >= 400, answer
+        assert answer.code == code, answer
+        return answer
+
+    def new_key(self, scope: str, *, expires_at: int | None = None) -> str:
+        """Returns another key of the account; `expires_at` in milliseconds."""
+        secret = make_secret()
+        with unit_of_work(self.service.database_url) as tx:
+            store.create_key(self.id, "test", scope, hash_secret(secret), tx, expires_at=expires_at)
+        return secret
+
+    def with_key(self, key: str) -> Account:
+        """Returns the same account through another key."""
+        return Account(self.id, key, self.front, self.service)
+
+
+def new_account(service: Service, front: Front, *, verified: bool = True) -> Account:
+    """Creates an account, as the command line does, beside the running service."""
+    secret = make_secret()
+    with unit_of_work(service.database_url) as tx:
+        row = store.create_account("owner@example.com", tx, verified=verified)
+        store.create_key(row.id, "test", "admin", hash_secret(secret), tx)
+    return Account(row.id, secret, front, service)
+
+
+@pytest.fixture(params=FRONTS)
+def front_and_service(request: pytest.FixtureRequest) -> tuple[Front, Service]:
+    """Each front in turn, and the service behind it."""
+    over_grpc = request.param == "http-over-grpc"
+    service = request.getfixturevalue("service_over_grpc" if over_grpc else "service")
+    if request.param == "grpc":
+        return request.getfixturevalue("grpc_front"), service
+    return HttpFront(request.param, service.http), service
+
+
+@pytest.fixture(scope="session")
+def grpc_front(service: Service) -> Iterator[GrpcFront]:
+    front = GrpcFront(service.grpc)
+    yield front
+    front.channel.close()
+
+
+@pytest.fixture
+def account(front_and_service: tuple[Front, Service]) -> Account:
+    """A fresh account, once through each front."""
+    front, service = front_and_service
+    return new_account(service, front)
+
+
+@pytest.fixture
+def other_account(front_and_service: tuple[Front, Service]) -> Account:
+    """Another fresh account through the same front."""
+    front, service = front_and_service
+    return new_account(service, front)
+
+
+@pytest.fixture
+def unverified_account(front_and_service: tuple[Front, Service]) -> Account:
+    """A fresh account whose email address is not verified."""
+    front, service = front_and_service
+    return new_account(service, front, verified=False)
+
+
+@pytest.fixture
+def http(service: Service) -> HttpFront:
+    """The HTTP front alone, for what only HTTP can say."""
+    return HttpFront("http", service.http)
+
+
+@pytest.fixture
+def http_account(service: Service, http: HttpFront) -> Account:
+    """A fresh account through HTTP, for what only HTTP can say."""
+    return new_account(service, http)
+
+
+@pytest.fixture
+def grpc_account(service: Service, grpc_front: GrpcFront) -> Account:
+    """A fresh account through gRPC, for what only gRPC can say."""
+    return new_account(service, grpc_front)

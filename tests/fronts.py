@@ -1,0 +1,214 @@
+"""One way to call an operation, whichever front answers.
+
+A test names an rpc and gives its request as the JSON of interface.md; every front
+gives back the HTTP status and the JSON body. The gRPC front gets there with the
+stock json_format and the error details of google.rpc, so that it shares no code
+with the gateway.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+from dataclasses import dataclass
+from typing import Any, Protocol
+from urllib.parse import quote, urlencode
+
+import grpc
+from google.api import annotations_pb2
+from google.protobuf import json_format, message_factory
+from google.protobuf.descriptor import MethodDescriptor
+from google.rpc import error_details_pb2
+from grpc_status import rpc_status
+from roster.v1 import (
+    api_keys_pb2,
+    custom_fields_pb2,
+    errors_pb2,
+    http_pb2,
+    subscribers_pb2,
+    tags_pb2,
+)
+
+METHODS: dict[str, MethodDescriptor] = {
+    name: method
+    for file in (api_keys_pb2, custom_fields_pb2, subscribers_pb2, tags_pb2)
+    for service in file.DESCRIPTOR.services_by_name.values()
+    for name, method in service.methods_by_name.items()
+}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a call gave: an HTTP status and a JSON body (None where there is none)."""
+
+    status: int
+    body: Any
+
+    @property
+    def code(self) -> str:
+        """The error's code, such as ValidationError."""
+        return str(self.body["error"]["code"])
+
+    @property
+    def faults(self) -> list[tuple[str, str]]:
+        """The path and the code of each detail of the error."""
+        return [(detail["field"], detail["code"]) for detail in self.body["error"]["details"]]
+
+
+class Front(Protocol):
+    """A front of a service, with a key."""
+
+    name: str
+
+    def call(self, rpc: str, key: str | None, request: dict[str, Any]) -> Answer: ...
+
+
+def binding(rpc: str) -> tuple[str, str, bool]:
+    """Returns the HTTP method and path template of an rpc, and whether it has a body."""
+    rule = METHODS[rpc].GetOptions().Extensions[annotations_pb2.http]
+    verb = rule.WhichOneof("pattern")
+    return verb.upper(), getattr(rule, verb), bool(rule.body)
+
+
+class HttpFront:
+    """JSON over HTTP, by the standard library's client."""
+
+    def __init__(self, name: str, address: str) -> None:
+        self.name = name
+        self.address = address
+
+    def call(self, rpc: str, key: str | None, request: dict[str, Any]) -> Answer:
+        method, template, has_body = binding(rpc)
+        rest, path = dict(request), template
+        for variable in [part[1:-1] for part in template.split("/") if part.startswith("{")]:
+            path = path.replace(f"{{{variable}}}", quote(str(rest.pop(variable, "")), safe=""))
+        if has_body:
+            return self.send(method, path, key, body=json.dumps(rest).encode())
+        return self.send(method, f"{path}?{urlencode(rest)}" if rest else path, key)
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        key: str | None = None,
+        *,
+        body: bytes | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> Answer:
+        """Sends a request as it is given and returns the answer."""
+        status, _, text = self.exchange(method, path, key, body=body, headers=headers)
+        return Answer(status, json.loads(text) if text else None)
+
+    def exchange(
+        self,
+        method: str,
+        path: str,
+        key: str | None = None,
+        *,
+        body: bytes | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> tuple[int, dict[str, str], bytes]:
+        """Sends a request as it is given and returns status, headers (lower case) and body."""
+        sent = dict(headers or {})
+        if key is not None:
+            sent["Authorization"] = f"Bearer {key}"
+        if body is not None:
+            sent.setdefault("Content-Type", "application/json")
+        connection = http.client.HTTPConnection(self.address, timeout=20)
+        try:
+            connection.request(method, path, body=body, headers=sent)
+            response = connection.getresponse()
+            given = {name.lower(): value for name, value in response.getheaders()}
+            return response.status, given, response.read()
+        finally:
+            connection.close()
+
+
+class GrpcFront:
+    """gRPC, by grpcio's own client."""
+
+    name = "grpc"
+
+    def __init__(self, address: str) -> None:
+        self.channel = grpc.insecure_channel(address)
+
+    def call(self, rpc: str, key: str | None, request: dict[str, Any]) -> Answer:
+        method = METHODS[rpc]
+        message = to_message(method, request)
+        metadata = [] if key is None else [("authorization", f"Bearer {key}")]
+        try:
+            reply = self.stub(rpc)(message, metadata=metadata, timeout=20)
+        except grpc.RpcError as error:
+            return _answer_of_error(error)
+        status = method.GetOptions().Extensions[http_pb2.success_status] or 200
+        return Answer(status, None if status == 204 else to_json(reply))
+
+    def stub(self, rpc: str) -> Any:
+        """Returns what calls an rpc."""
+        method = METHODS[rpc]
+        return self.channel.unary_unary(
+            f"/{method.containing_service.full_name}/{method.name}",
+            request_serializer=message_factory.GetMessageClass(method.input_type).SerializeToString,
+            response_deserializer=message_factory.GetMessageClass(method.output_type).FromString,
+        )
+
+
+def to_message(method: MethodDescriptor, request: dict[str, Any]) -> Any:
+    """Returns a request as a message, with a mask of its keys where it is an update."""
+    given = dict(request)
+    message = message_factory.GetMessageClass(method.input_type)()
+    if "update_mask" in method.input_type.fields_by_name:
+        names = {field.json_name: field.name for field in method.input_type.fields}
+        message.update_mask.SetInParent()
+        message.update_mask.paths.extend(names[key] for key in given if key != "id")
+    return json_format.ParseDict(given, message)
+
+
+def to_json(message: Any) -> Any:
+    """Returns a response as JSON, with the three fractional digits that Roster prints."""
+    value = json_format.MessageToDict(message, always_print_fields_with_no_presence=True)
+    return _with_milliseconds(value)
+
+
+def _with_milliseconds(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {
+            key: _milliseconds(item) if key.endswith("At") else _with_milliseconds(item)
+            for key, item in value.items()
+        }
+    if isinstance(value, list):
+        return [_with_milliseconds(item) for item in value]
+    return value
+
+
+def _milliseconds(text: str) -> str:
+    head, _, digits = text.removesuffix("Z").partition(".")
+    return f"{head}.{digits[:3].ljust(3, '0')}Z"
+
+
+def _answer_of_error(error: Any) -> Answer:
+    status = rpc_status.from_call(error)
+    assert status is not None, f"no details in {error}"
+    info, request, call = (
+        error_details_pb2.ErrorInfo(),
+        error_details_pb2.BadRequest(),
+        error_details_pb2.RequestInfo(),
+    )
+    for packed in status.details:
+        for known in (info, request, call):
+            if packed.Is(known.DESCRIPTOR):
+                packed.Unpack(known)
+    assert info.domain == "roster"
+    value = errors_pb2.Error.Reason.DESCRIPTOR.values_by_name[info.reason]
+    mapping = value.GetOptions().Extensions[errors_pb2.error_mapping]
+    assert error.code().value[0] == mapping.grpc
+    body = {
+        "code": "".join(word.capitalize() for word in info.reason.split("_")),
+        "message": status.message,
+        "details": [
+            {"field": v.field, "code": v.reason, "message": v.description}
+            for v in request.field_violations
+        ],
+        "requestId": call.request_id,
+    }
+    return Answer(mapping.http, {"error": body})

@@ -1,0 +1,83 @@
+"""A real `roster serve` in a process of its own, on free ports, stopped by its id."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+_READY = re.compile(r"HTTP\s+http://(?P<http>\S+)\s+gRPC\s+(?P<grpc>\S+)")
+_KEY = re.compile(r"rk_[0-9A-Za-z]{46}")
+
+
+@dataclass
+class Service:
+    """A running service: its addresses, its database, and its first key if that was printed."""
+
+    process: subprocess.Popen[str]
+    database: Path
+    log: Path
+    http: str = ""
+    grpc: str = ""
+    first_key: str = ""
+    printed: list[str] = field(default_factory=list)
+
+    @property
+    def database_url(self) -> str:
+        return f"sqlite:///{self.database}"
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        """Ends the process by a signal and returns its exit code."""
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        code = self.process.wait(timeout=40)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        return code
+
+
+def environment(**settings: str) -> dict[str, str]:
+    """Returns an environment without settings of Roster's but these."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("ROSTER_")}
+    return {**clean, **settings}
+
+
+def start(folder: Path, **settings: str) -> Service:
+    """Starts a service on `folder`/roster.db and returns once it serves.
+
+    `settings` are environment variables. Raises AssertionError with what it
+    said if it ends instead.
+    """
+    database, log = folder / "roster.db", folder / "service.log"
+    defaults = {
+        "ROSTER_HTTP_ADDRESS": "127.0.0.1:0",
+        "ROSTER_GRPC_ADDRESS": "127.0.0.1:0",
+        "ROSTER_DATABASE_URL": f"sqlite:///{database}",
+    }
+    with log.open("a") as sink:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "server", "serve"],
+            env=environment(**{**defaults, **settings}),
+            stdout=subprocess.PIPE,
+            stderr=sink,
+            text=True,
+        )
+    service = Service(process, database, log)
+    assert process.stdout is not None
+    for line in process.stdout:
+        service.printed.append(line)
+        if "curl" in line and "-d" not in line and "\\" not in line:
+            break
+    text = "".join(service.printed)
+    match = _READY.search(text)
+    if match is None:
+        process.wait(timeout=10)
+        raise AssertionError(f"roster serve ended with {process.returncode}:\n{log.read_text()}")
+    key = _KEY.search(text)
+    service.http, service.grpc = match["http"], match["grpc"]
+    service.first_key = key[0] if key else ""
+    return service
