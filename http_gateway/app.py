@@ -56,7 +56,7 @@ class Gateway:
         self._routes = Routes(services)
         self._channel = channel
         self._calls: dict[str, Any] = {}
-        self._health = health_pb2_grpc.HealthStub(channel)
+        self._health: Any = health_pb2_grpc.HealthStub(channel)
         self._pages = {"/healthz": self._healthz, "/readyz": self._readyz}
 
     def server(self) -> web.Server:

@@ -23,7 +23,9 @@ async def read(request: web.BaseRequest) -> bytes:
     if headers.get("Content-Encoding", "identity").lower() != "identity":
         raise fault("UNSUPPORTED_MEDIA_TYPE", "A body may not be compressed.", close=True)
     if not _is_json(headers.get("Content-Type")):
-        raise fault("UNSUPPORTED_MEDIA_TYPE", "A body must be application/json in UTF-8.", close=True)
+        raise fault(
+            "UNSUPPORTED_MEDIA_TYPE", "A body must be application/json in UTF-8.", close=True
+        )
     if (request.content_length or 0) > MAX_BODY_BYTES:
         raise _too_large()
     if headers.get("Expect", "").lower() == "100-continue":
@@ -47,7 +49,9 @@ async def _all(request: web.BaseRequest) -> bytes:
             if size > MAX_BODY_BYTES:
                 raise _too_large()
     except web.RequestPayloadError:
-        raise fault("VALIDATION_ERROR", "The body is broken off or badly chunked.", close=True) from None
+        raise fault(
+            "VALIDATION_ERROR", "The body is broken off or badly chunked.", close=True
+        ) from None
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 

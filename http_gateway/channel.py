@@ -112,7 +112,10 @@ class Call(aio.UnaryUnaryCall[Any, Any]):
     """One call. Awaiting it runs it and returns the response, or raises AioRpcError."""
 
     def __init__(
-        self, resolve: Callable[[CallDetails], Any], details: CallDetails, request: Any,
+        self,
+        resolve: Callable[[CallDetails], Any],
+        details: CallDetails,
+        request: Any,
         timeout: float | None,
     ) -> None:
         deadline = None if timeout is None else time.monotonic() + timeout
@@ -138,7 +141,9 @@ class Call(aio.UnaryUnaryCall[Any, Any]):
                 raise self._error(grpc.StatusCode.UNIMPLEMENTED, "Method not found!")
             response = await handler.unary_unary(self._request, context)
         except aio.AbortError:
-            raise self._error(context.code() or grpc.StatusCode.UNKNOWN, context.details()) from None
+            raise self._error(
+                context.code() or grpc.StatusCode.UNKNOWN, context.details()
+            ) from None
         except asyncio.CancelledError:
             self._finish(grpc.StatusCode.CANCELLED)
             raise
@@ -160,7 +165,10 @@ class Call(aio.UnaryUnaryCall[Any, Any]):
 
     def _error(self, code: grpc.StatusCode, details: str) -> aio.AioRpcError:
         self._finish(code)
-        initial, trailing = aio.Metadata(*self._context.initial), aio.Metadata(*self._context.trailing)
+        initial, trailing = (
+            aio.Metadata(*self._context.initial),
+            aio.Metadata(*self._context.trailing),
+        )
         return aio.AioRpcError(code, initial, trailing, details)
 
     def cancel(self) -> bool:
@@ -206,7 +214,7 @@ class MultiCallable(aio.UnaryUnaryMultiCallable[Any, Any]):
         self._resolve = resolve
         self._method = method
 
-    def __call__(  # type: ignore[override]
+    def __call__(
         self,
         request: Any,
         *,

@@ -48,7 +48,7 @@ class RequestFault(Exception):
 
 
 def fault(reason: str, message: str, *, close: bool = False) -> RequestFault:
-    """Returns a fault of the request as a whole. `reason` is the name of a value of Error.Reason."""
+    """Returns a fault of the request as a whole. `reason` names a value of Error.Reason."""
     return RequestFault(errors_pb2.Error(reason=Reason.Value(reason), message=message), close=close)
 
 

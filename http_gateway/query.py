@@ -66,7 +66,7 @@ def _parameters(query: str, faults: Faults) -> list[tuple[str, str]]:
 
 
 def _reader(field: FieldDescriptor) -> Reader:
-    if field.type == FieldDescriptor.TYPE_ENUM:
+    if field.enum_type is not None:
         return enum_reader(field.enum_type)
     if field.type == FieldDescriptor.TYPE_BOOL:
         return _read_bool

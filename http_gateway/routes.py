@@ -104,7 +104,8 @@ def _template(method: MethodDescriptor, text: str) -> tuple[str, ...]:
 def _mask(request: Descriptor) -> str | None:
     """Returns the name of the field mask of an update request (AIP-134), or None."""
     field = request.fields_by_name.get("update_mask")
-    return field.name if field and field.message_type.full_name == _MASK else None
+    kind = field.message_type if field else None
+    return field.name if field and kind and kind.full_name == _MASK else None
 
 
 class Routes:

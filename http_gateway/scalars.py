@@ -22,9 +22,7 @@ Reader = Callable[[Any], Any]
 Writer = Callable[[Any], Any]
 
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,19})")
-_MOMENT = re.compile(
-    r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)", re.ASCII
-)
+_MOMENT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)", re.ASCII)
 _BOOLEAN_LIKE = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -65,9 +63,8 @@ def integer_reader(bits: int, *, signed: bool) -> Reader:
     low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
 
     def read(value: Any) -> int:
-        if type(value) is str and _INTEGER.fullmatch(value):
-            value = int(value)
-        elif type(value) is float and value.is_integer():
+        decimal = type(value) is str and _INTEGER.fullmatch(value)
+        if decimal or (type(value) is float and value.is_integer()):
             value = int(value)
         if type(value) is not int:
             raise WrongValue("must be an integer")

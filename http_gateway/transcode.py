@@ -60,12 +60,13 @@ def writer(descriptor: Descriptor) -> MessageWriter:
             indent = "        "
         lines.append(f"{indent}d[{field.json_name!r}] = {value}")
     lines.append("    return d")
-    return _compile(lines, names, "write")
+    write: MessageWriter = _compile(lines, names, "write")
+    return write
 
 
 def _value_writer(field: FieldDescriptor) -> MessageWriter | None:
     """Returns what turns one value of a field into JSON, or None if it is JSON already."""
-    if field.type == FieldDescriptor.TYPE_ENUM:
+    if field.enum_type is not None:
         return scalars.enum_writer(field.enum_type)
     if field.message_type is None:
         return scalars.WRITERS.get(field.type)
@@ -102,7 +103,8 @@ def reader(descriptor: Descriptor, excluded: frozenset[str] = frozenset()) -> Me
     for field in fields:
         lines += _read_lines(field, names)
     lines.append("    return o")
-    return _compile(lines, names, "read")
+    read: MessageReader = _compile(lines, names, "read")
+    return read
 
 
 def _read_lines(field: FieldDescriptor, names: dict[str, Any]) -> list[str]:
@@ -117,19 +119,33 @@ def _read_lines(field: FieldDescriptor, names: dict[str, Any]) -> list[str]:
         names[f"items{field.number}"] = _items_reader(field, names[slot])
         return [*head, f"        items{field.number}(v, {place}, faults, m.{field.name})"]
     if is_message:
-        return [*head, f"        m.{field.name}.SetInParent()",
-                f"        {slot}(v, {place}, faults, m.{field.name})"]
+        return [
+            *head,
+            f"        m.{field.name}.SetInParent()",
+            f"        {slot}(v, {place}, faults, m.{field.name})",
+        ]
     if field.type == FieldDescriptor.TYPE_STRING:
-        return [*head, "        if type(v) is str:", f"            m.{field.name} = v",
-                f"        else: faults.add({place}, 'INVALID_TYPE', 'must be a string')"]
-    store = f"m.{field.name}.CopyFrom({slot}(v))" if field.message_type else f"m.{field.name} = {slot}(v)"
-    return [*head, f"        try: {store}",
-            "        except WrongValue as e:",
-            f"            faults.add({place}, e.code, str(e))"]
+        return [
+            *head,
+            "        if type(v) is str:",
+            f"            m.{field.name} = v",
+            f"        else: faults.add({place}, 'INVALID_TYPE', 'must be a string')",
+        ]
+    store = (
+        f"m.{field.name}.CopyFrom({slot}(v))"
+        if field.message_type
+        else f"m.{field.name} = {slot}(v)"
+    )
+    return [
+        *head,
+        f"        try: {store}",
+        "        except WrongValue as e:",
+        f"            faults.add({place}, e.code, str(e))",
+    ]
 
 
 def _value_reader(field: FieldDescriptor) -> scalars.Reader:
-    if field.type == FieldDescriptor.TYPE_ENUM:
+    if field.enum_type is not None:
         return scalars.enum_reader(field.enum_type)
     if field.message_type is not None:
         return scalars.read_timestamp
@@ -227,9 +243,8 @@ def _is_row_faults(field: FieldDescriptor) -> bool:
 
 
 def _check_supported(field: FieldDescriptor) -> None:
-    if field.message_type.GetOptions().map_entry or field.message_type.file.package.startswith(
-        "google.protobuf"
-    ):
+    kind = field.message_type
+    if kind is None or kind.GetOptions().map_entry or kind.file.package == "google.protobuf":
         raise UnsupportedField(f"{field.full_name} has no JSON form here")
 
 

@@ -88,7 +88,12 @@ class App:
         )
         self.register(server)
         reflection.enable_server_reflection(
-            [*(service.full_name for service in SERVICES), health.SERVICE_NAME, reflection.SERVICE_NAME], server
+            [
+                *(service.full_name for service in SERVICES),
+                health.SERVICE_NAME,
+                reflection.SERVICE_NAME,
+            ],
+            server,
         )
         return server
 

@@ -34,9 +34,15 @@ class Setting(NamedTuple):
 SETTINGS = {
     setting.name: setting
     for setting in (
-        Setting("http_address", "127.0.0.1:8080", "Where JSON over HTTP is served; port 0 is a free one."),
+        Setting(
+            "http_address",
+            "127.0.0.1:8080",
+            "Where JSON over HTTP is served; port 0 is a free one.",
+        ),
         Setting("grpc_address", "127.0.0.1:50051", "Where gRPC is served; port 0 is a free one."),
-        Setting("database_url", "sqlite:///data/roster.db", "Where everything is kept: sqlite:///PATH."),
+        Setting(
+            "database_url", "sqlite:///data/roster.db", "Where everything is kept: sqlite:///PATH."
+        ),
         Setting(
             "bootstrap_api_key",
             "",
@@ -47,7 +53,9 @@ SETTINGS = {
             IN_PROCESS,
             f"How HTTP reaches the services: {IN_PROCESS}, or {OVER_GRPC} through the gRPC port.",
         ),
-        Setting("log_level", "info", "What is logged: debug, info (a line a call), warning, error."),
+        Setting(
+            "log_level", "info", "What is logged: debug, info (a line a call), warning, error."
+        ),
     )
 }
 
@@ -75,7 +83,10 @@ def parse_address(name: str, text: str) -> Address:
 
 
 def parse_database_url(text: str) -> Path:
-    """Returns the file of sqlite:///PATH; four slashes make the path absolute. Raises SettingError."""
+    """Returns the file of sqlite:///PATH, where four slashes make the path absolute.
+
+    Raises SettingError.
+    """
     url = urlsplit(text)
     path = unquote(url.path[1:])
     if url.scheme != "sqlite" or url.netloc or not path or url.query:

@@ -40,7 +40,9 @@ class ValidationError(RosterError):
 
     reason = "VALIDATION_ERROR"
 
-    def __init__(self, details: Sequence[Detail], message: str = "The request is not valid.") -> None:
+    def __init__(
+        self, details: Sequence[Detail], message: str = "The request is not valid."
+    ) -> None:
         self.message = message
         self.details = details
         super().__init__()

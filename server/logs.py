@@ -16,7 +16,7 @@ _STANDARD = frozenset(vars(logging.makeLogRecord({})))
 
 
 class JsonFormatter(logging.Formatter):
-    """Writes time, level, logger, message, what came as `extra`, and a traceback if there is one."""
+    """Writes time, level, logger, message, what came as `extra`, and a traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
         milliseconds = int(record.msecs)
@@ -42,4 +42,6 @@ def configure(level: str) -> None:
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     # What a library says at its own info level is of no use to whoever runs Roster.
     for library in ("peewee", "grpc", "asyncio", "aiohttp"):
-        logging.getLogger(library).setLevel(max(logging.WARNING, logging.getLevelName(level.upper())))
+        logging.getLogger(library).setLevel(
+            max(logging.WARNING, logging.getLevelName(level.upper()))
+        )

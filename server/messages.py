@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any
 
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
+from grpc.aio import ServicerContext
 
 from .errors import Detail, ValidationError
+
+# What a handler is told of its call, whatever the messages of the rpc are.
+Context = ServicerContext[Any, Any]
 
 
 def timestamp(milliseconds: int) -> Timestamp:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from peewee import BigIntegerField, BooleanField, CharField, CompositeKey, Model, TextField
 
 
-class Account(Model):  # type: ignore[misc]
+class Account(Model):
     """Who owns subscribers, tags, custom fields and keys."""
 
     id = CharField(26, primary_key=True)
@@ -22,7 +22,7 @@ class Account(Model):  # type: ignore[misc]
         without_rowid = True
 
 
-class ApiKey(Model):  # type: ignore[misc]
+class ApiKey(Model):
     """A key; of its secret only the SHA-256 is kept."""
 
     account_id = CharField(26)

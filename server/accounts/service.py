@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from grpc.aio import ServicerContext
 from roster.v1 import api_keys_pb2 as pb
 from roster.v1.api_keys_pb2_grpc import ApiKeyServiceServicer
 
 from ..caller import account_id
 from ..errors import ApiKeyNotFound
 from ..ids import checked_id
-from ..messages import milliseconds, timestamp
+from ..messages import Context, milliseconds, timestamp
 from ..paging import page_of
 from ..storage.database import Database
 from . import rules, store
@@ -29,7 +28,7 @@ class ApiKeyService(ApiKeyServiceServicer):
         self._forget = forget
 
     async def CreateApiKey(
-        self, request: pb.CreateApiKeyRequest, context: ServicerContext
+        self, request: pb.CreateApiKeyRequest, context: Context
     ) -> pb.CreateApiKeyResponse:
         account, secret = account_id(), rules.make_secret()
         ends = milliseconds(request.expires_at) if request.HasField("expires_at") else None
@@ -46,7 +45,7 @@ class ApiKeyService(ApiKeyServiceServicer):
         return pb.CreateApiKeyResponse(api_key=_api_key(row), secret=secret)
 
     async def ListApiKeys(
-        self, request: pb.ListApiKeysRequest, context: ServicerContext
+        self, request: pb.ListApiKeysRequest, context: Context
     ) -> pb.ListApiKeysResponse:
         account, page = account_id(), page_of(request)
         rows, total = await self._database.read(lambda tx: store.page_of_keys(account, page, tx))
@@ -56,9 +55,13 @@ class ApiKeyService(ApiKeyServiceServicer):
         )
 
     async def RotateApiKey(
-        self, request: pb.RotateApiKeyRequest, context: ServicerContext
+        self, request: pb.RotateApiKeyRequest, context: Context
     ) -> pb.RotateApiKeyResponse:
-        account, key_id, secret = account_id(), checked_id(request.id, ApiKeyNotFound), rules.make_secret()
+        account, key_id, secret = (
+            account_id(),
+            checked_id(request.id, ApiKeyNotFound),
+            rules.make_secret(),
+        )
         row = await self._database.write(
             lambda tx: store.rotate_key(account, key_id, rules.hash_secret(secret), tx)
         )
@@ -66,7 +69,7 @@ class ApiKeyService(ApiKeyServiceServicer):
         return pb.RotateApiKeyResponse(api_key=_api_key(row), secret=secret)
 
     async def RevokeApiKey(
-        self, request: pb.RevokeApiKeyRequest, context: ServicerContext
+        self, request: pb.RevokeApiKeyRequest, context: Context
     ) -> pb.RevokeApiKeyResponse:
         account, key_id = account_id(), checked_id(request.id, ApiKeyNotFound)
         await self._database.write(lambda tx: store.revoke_key(account, key_id, tx))

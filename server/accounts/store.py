@@ -60,11 +60,13 @@ _VERIFY = Statement(
     )
 )
 _IDENTIFY = Statement(
-    lambda _: ApiKey.select(
-        ApiKey.account_id, ApiKey.id, ApiKey.scope, ApiKey.expires_at, Account.email_verified
+    lambda _: (
+        ApiKey.select(
+            ApiKey.account_id, ApiKey.id, ApiKey.scope, ApiKey.expires_at, Account.email_verified
+        )
+        .join(Account, on=Account.id == ApiKey.account_id)
+        .where(ApiKey.secret_hash == param("secret_hash"))
     )
-    .join(Account, on=Account.id == ApiKey.account_id)
-    .where(ApiKey.secret_hash == param("secret_hash"))
 )
 _ACCOUNT_OF_KEY = Statement(
     lambda _: ApiKey.select(ApiKey.account_id).where(ApiKey.id == param("id"))
@@ -81,11 +83,13 @@ _INSERT_KEY = Statement(
 _FIND_KEY = Statement(lambda _: ApiKey.select(*_KEY_COLUMNS).where(_ONE_KEY))
 _COUNT_KEYS = Statement(lambda _: ApiKey.select(fn.COUNT(ApiKey.id)).where(_IN_ACCOUNT))
 _PAGE_KEYS = Statement(
-    lambda _: ApiKey.select(*_KEY_COLUMNS)
-    .where(_IN_ACCOUNT)
-    .order_by(ApiKey.account_id, ApiKey.id)
-    .limit(param("limit"))
-    .offset(param("offset"))
+    lambda _: (
+        ApiKey.select(*_KEY_COLUMNS)
+        .where(_IN_ACCOUNT)
+        .order_by(ApiKey.account_id, ApiKey.id)
+        .limit(param("limit"))
+        .offset(param("offset"))
+    )
 )
 _ROTATE_KEY = Statement(
     lambda _: ApiKey.update({ApiKey.secret_hash: param("secret_hash")}).where(_ONE_KEY)

@@ -29,7 +29,12 @@ app = typer.Typer(no_args_is_help=True)
 
 _DEFAULT_URL = SETTINGS["database_url"].default
 _Account = Annotated[str, typer.Option(metavar="ID", help="The account that the key acts for.")]
-Scope = StrEnum("Scope", SCOPES)
+
+
+class Scope(StrEnum):
+    """The scopes, as typer offers them."""
+
+    READ, WRITE, ADMIN = SCOPES
 
 
 @app.command()
@@ -53,9 +58,7 @@ def create(
 
 
 @app.command(name="list")
-def list_(
-    account: _Account, database_url: DatabaseUrl = _DEFAULT_URL, json: Json = False
-) -> None:
+def list_(account: _Account, database_url: DatabaseUrl = _DEFAULT_URL, json: Json = False) -> None:
     """List the keys of an account, oldest first."""
     rows: list[store.ApiKeyRow] = []
     with unit_of_work(database_url) as tx:

@@ -20,6 +20,7 @@ from typing import Annotated
 import grpc
 import uvloop
 from aiohttp import web
+
 from http_gateway.app import Gateway
 from http_gateway.channel import InProcessChannel
 
@@ -125,9 +126,7 @@ async def _serve_http(
     else:
         channel = grpc.aio.insecure_channel(str(grpc_address))
     await stack.enter_async_context(channel)
-    runner = web.ServerRunner(
-        Gateway(channel, SERVICES).server(), shutdown_timeout=GRACE_SECONDS
-    )
+    runner = web.ServerRunner(Gateway(channel, SERVICES).server(), shutdown_timeout=GRACE_SECONDS)
     await runner.setup()
     stack.push_async_callback(runner.cleanup)
     site = web.TCPSite(runner, options.http.host, options.http.port, reuse_port=False)
@@ -178,9 +177,10 @@ def _announce(http: Address, grpc: Address, database: Path, first_key: str | Non
     else:
         lines += ["Try it with a key (`roster keys create` makes another):", ""]
     key = first_key or "$ROSTER_API_KEY"
+    ada = '{"email": "ada@example.com", "firstName": "Ada", "tags": ["first"]}'
     lines += [
         f'  curl {base}/api/subscribers -H "Authorization: Bearer {key}" \\',
-        """    -H 'Content-Type: application/json' -d '{"email": "ada@example.com", "firstName": "Ada", "tags": ["first"]}'""",
+        f"    -H 'Content-Type: application/json' -d '{ada}'",
         "",
         f'  curl {base}/api/subscribers -H "Authorization: Bearer {key}"',
         "",

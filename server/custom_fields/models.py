@@ -5,7 +5,7 @@ from __future__ import annotations
 from peewee import BigIntegerField, CharField, CompositeKey, Model, SmallIntegerField, TextField
 
 
-class CustomField(Model):  # type: ignore[misc]
+class CustomField(Model):
     """A custom field; `label_key` is the label as it is compared."""
 
     account_id = CharField(26)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from grpc.aio import ServicerContext
 from roster.v1 import custom_fields_pb2 as pb
 from roster.v1.custom_fields_pb2_grpc import CustomFieldServiceServicer
 
 from ..caller import account_id
 from ..errors import CustomFieldNotFound, invalid
 from ..ids import checked_id
-from ..messages import changed_fields, timestamp
+from ..messages import Context, changed_fields, timestamp
 from ..paging import page_of
 from ..storage.database import Database
 from . import store
@@ -23,7 +22,7 @@ class CustomFieldService(CustomFieldServiceServicer):
         self._database = database
 
     async def CreateCustomField(
-        self, request: pb.CreateCustomFieldRequest, context: ServicerContext
+        self, request: pb.CreateCustomFieldRequest, context: Context
     ) -> pb.CreateCustomFieldResponse:
         account, key = account_id(), derive_key(request.label)
         data_type = DataType(request.data_type or DataType.TEXT)
@@ -33,14 +32,14 @@ class CustomFieldService(CustomFieldServiceServicer):
         return pb.CreateCustomFieldResponse(custom_field=_custom_field(row))
 
     async def GetCustomField(
-        self, request: pb.GetCustomFieldRequest, context: ServicerContext
+        self, request: pb.GetCustomFieldRequest, context: Context
     ) -> pb.GetCustomFieldResponse:
         account, field_id = account_id(), checked_id(request.id, CustomFieldNotFound)
         row = await self._database.read(lambda tx: store.find(account, field_id, tx))
         return pb.GetCustomFieldResponse(custom_field=_custom_field(row))
 
     async def ListCustomFields(
-        self, request: pb.ListCustomFieldsRequest, context: ServicerContext
+        self, request: pb.ListCustomFieldsRequest, context: Context
     ) -> pb.ListCustomFieldsResponse:
         account, page = account_id(), page_of(request)
         rows, total = await self._database.read(lambda tx: store.page(account, page, tx))
@@ -50,7 +49,7 @@ class CustomFieldService(CustomFieldServiceServicer):
         )
 
     async def UpdateCustomField(
-        self, request: pb.UpdateCustomFieldRequest, context: ServicerContext
+        self, request: pb.UpdateCustomFieldRequest, context: Context
     ) -> pb.UpdateCustomFieldResponse:
         account, field_id = account_id(), checked_id(request.id, CustomFieldNotFound)
         fields = changed_fields(request, ("label", "fallback"))
@@ -61,7 +60,7 @@ class CustomFieldService(CustomFieldServiceServicer):
         return pb.UpdateCustomFieldResponse(custom_field=_custom_field(row))
 
     async def DeleteCustomField(
-        self, request: pb.DeleteCustomFieldRequest, context: ServicerContext
+        self, request: pb.DeleteCustomFieldRequest, context: Context
     ) -> pb.DeleteCustomFieldResponse:
         account, field_id = account_id(), checked_id(request.id, CustomFieldNotFound)
         await self._database.write(lambda tx: store.delete(account, field_id, tx))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from peewee import fn
 
@@ -34,11 +34,13 @@ _ONE = _IN_ACCOUNT & (CustomField.id == param("id"))
 _FIND = Statement(lambda _: CustomField.select(*_COLUMNS).where(_ONE))
 _COUNT = Statement(lambda _: CustomField.select(fn.COUNT(CustomField.id)).where(_IN_ACCOUNT))
 _PAGE = Statement(
-    lambda _: CustomField.select(*_COLUMNS)
-    .where(_IN_ACCOUNT)
-    .order_by(CustomField.account_id, CustomField.id)
-    .limit(param("limit"))
-    .offset(param("offset"))
+    lambda _: (
+        CustomField.select(*_COLUMNS)
+        .where(_IN_ACCOUNT)
+        .order_by(CustomField.account_id, CustomField.id)
+        .limit(param("limit"))
+        .offset(param("offset"))
+    )
 )
 _BY_LABEL = Statement(
     lambda _: CustomField.select(CustomField.id).where(
@@ -104,7 +106,7 @@ def count(account_id: str, tx: Transaction) -> int:
 
 
 def update(
-    account_id: str, field_id: str, changes: Mapping[str, str], tx: Transaction
+    account_id: str, field_id: str, changes: Mapping[str, Any], tx: Transaction
 ) -> CustomFieldRow:
     """Changes a custom field and returns it; a change that changes nothing leaves `updated_at`.
 

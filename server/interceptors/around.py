@@ -15,12 +15,14 @@ from typing import Any
 import grpc
 from google.protobuf import descriptor_pool
 from google.protobuf.message import Message
-from grpc.aio import ServerInterceptor, ServicerContext
+from grpc.aio import ServerInterceptor
 from roster.v1 import http_pb2
+
+from ..messages import Context
 
 PACKAGE = "roster.v1."
 
-Proceed = Callable[[Any, ServicerContext], Awaitable[Message]]
+Proceed = Callable[[Any, Context], Awaitable[Message]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +48,14 @@ def method_of(path: str) -> Method:
     return Method(f"{service.removeprefix(PACKAGE)}.{name}", access.scope, access.verified_email)
 
 
-class Around(ServerInterceptor):  # type: ignore[misc]
+class Around(ServerInterceptor):
     """The base of an interceptor that wraps calls."""
 
     def __init__(self) -> None:
         self._wrapped: dict[str, tuple[Any, Any]] = {}
 
     async def around(
-        self, method: Method, request: Any, context: ServicerContext, proceed: Proceed
+        self, method: Method, request: Any, context: Context, proceed: Proceed
     ) -> Message:
         """Answers the call, by way of `proceed(request, context)` or otherwise."""
         return await proceed(request, context)
@@ -77,7 +79,7 @@ class Around(ServerInterceptor):  # type: ignore[misc]
         if proceed is None:
             raise TypeError(f"{method.name} streams, which no interceptor handles")
 
-        async def call(request: Any, context: ServicerContext) -> Message:
+        async def call(request: Any, context: Context) -> Message:
             return await around(method, request, context, proceed)
 
         return grpc.unary_unary_rpc_method_handler(

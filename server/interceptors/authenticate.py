@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import Any
 
 from google.protobuf.message import Message
-from grpc.aio import ServicerContext
 
 from .. import caller
 from ..accounts import store
@@ -19,6 +18,7 @@ from ..accounts.rules import hash_secret, is_well_formed
 from ..caller import Caller
 from ..clock import Clock
 from ..errors import Unauthorized
+from ..messages import Context
 from ..storage.database import Database
 from .around import Around, Method, Proceed
 
@@ -44,7 +44,7 @@ class Authenticate(Around):
                 del self._known[secret_hash]
 
     async def around(
-        self, method: Method, request: Any, context: ServicerContext, proceed: Proceed
+        self, method: Method, request: Any, context: Context, proceed: Proceed
     ) -> Message:
         caller.enter(await self._caller(presented(context)))
         return await proceed(request, context)
@@ -62,9 +62,7 @@ class Authenticate(Around):
         return known
 
     async def _look_up(self, secret_hash: str, now: int) -> tuple[store.Identity, Caller]:
-        identity = await self._database.read(
-            lambda tx: store.identify_any_account(secret_hash, tx)
-        )
+        identity = await self._database.read(lambda tx: store.identify_any_account(secret_hash, tx))
         if identity is None:
             self._known.pop(secret_hash, None)
             raise Unauthorized
@@ -77,7 +75,7 @@ class Authenticate(Around):
         return identity, found
 
 
-def presented(context: ServicerContext) -> str:
+def presented(context: Context) -> str:
     """Returns the one key that came with the call.
 
     `authorization: Bearer <key>` or `x-api-key: <key>`; both may come if they

@@ -10,9 +10,9 @@ from typing import Any
 
 from google.protobuf.message import Message
 from grpc import StatusCode
-from grpc.aio import ServicerContext
 
 from .. import caller
+from ..messages import Context
 from .around import Around, Method, Proceed
 
 log = logging.getLogger("roster.calls")
@@ -29,7 +29,7 @@ class Observe(Around):
     """
 
     async def around(
-        self, method: Method, request: Any, context: ServicerContext, proceed: Proceed
+        self, method: Method, request: Any, context: Context, proceed: Proceed
     ) -> Message:
         request_id = accepted(context) or secrets.token_hex(16)
         caller.enter_request(request_id)
@@ -52,7 +52,7 @@ class Observe(Around):
                 )
 
 
-def accepted(context: ServicerContext) -> str | None:
+def accepted(context: Context) -> str | None:
     """Returns the request id that came with the call, if it is one that may be echoed."""
     for name, value in context.invocation_metadata() or ():
         if name == REQUEST_ID and isinstance(value, str) and _ACCEPTED.fullmatch(value):

@@ -15,12 +15,13 @@ from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message import Message
 from google.rpc import code_pb2, error_details_pb2, status_pb2
 from grpc import StatusCode
-from grpc.aio import AbortError, ServicerContext
+from grpc.aio import AbortError
 from grpc_status import rpc_status
 from roster.v1 import errors_pb2
 
 from .. import caller
 from ..errors import DeadlineExceeded, Internal, RosterError
+from ..messages import Context
 from .around import Around, Method, Proceed
 from .observe import REQUEST_ID
 
@@ -38,7 +39,7 @@ class Translate(Around):
     """Applies the deadline, and turns what a call raises into a status."""
 
     async def around(
-        self, method: Method, request: Any, context: ServicerContext, proceed: Proceed
+        self, method: Method, request: Any, context: Context, proceed: Proceed
     ) -> Message:
         try:
             return await _within_deadline(request, context, proceed)
@@ -47,15 +48,13 @@ class Translate(Around):
         except (AbortError, asyncio.CancelledError):
             raise
         except Exception:
-            log.exception(
-                "%s failed", method.name, extra={"requestId": caller.request_id()}
-            )
+            log.exception("%s failed", method.name, extra={"requestId": caller.request_id()})
             told = Internal()
         await abort(context, told)
         raise AssertionError("abort always raises")
 
 
-async def _within_deadline(request: Any, context: ServicerContext, proceed: Proceed) -> Message:
+async def _within_deadline(request: Any, context: Context, proceed: Proceed) -> Message:
     remaining = context.time_remaining()
     limit = DEADLINE_SECONDS if remaining is None else min(remaining, DEADLINE_SECONDS)
     try:
@@ -67,7 +66,7 @@ async def _within_deadline(request: Any, context: ServicerContext, proceed: Proc
         raise
 
 
-async def abort(context: ServicerContext, error: RosterError) -> None:
+async def abort(context: Context, error: RosterError) -> None:
     """Ends the call with the status and details of an error."""
     request_id = caller.request_id()
     status = rpc_status.to_status(status_of(error, request_id))

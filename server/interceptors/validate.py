@@ -15,12 +15,12 @@ from typing import Any
 import protovalidate
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import DecodeError, Message
-from grpc.aio import ServicerContext
 from roster.v1 import errors_pb2, http_pb2
 
 from ..accounts.rules import allows
 from ..caller import current
 from ..errors import Detail, EmailNotVerified, Forbidden, RosterError, ValidationError
+from ..messages import Context
 from .around import Around, Method, Proceed
 
 FAULT = "roster-fault-bin"
@@ -66,7 +66,7 @@ class Validate(Around):
         self._validator = protovalidate.Validator()
 
     async def around(
-        self, method: Method, request: Any, context: ServicerContext, proceed: Proceed
+        self, method: Method, request: Any, context: Context, proceed: Proceed
     ) -> Message:
         fault = gateway_fault(context)
         if fault is not None and fault.reason != ValidationError.reason:
@@ -85,7 +85,7 @@ class Validate(Around):
         return await proceed(request, context)
 
 
-def gateway_fault(context: ServicerContext) -> GatewayFault | None:
+def gateway_fault(context: Context) -> GatewayFault | None:
     """Returns the finding that came with the call, or None."""
     for name, value in context.invocation_metadata() or ():
         if name == FAULT and isinstance(value, bytes):

@@ -90,7 +90,9 @@ def _unusable(path: str, error: Exception) -> StorageError:
     if isinstance(cause, apsw.ReadOnlyError) or not os.access(Path(path).parent, os.W_OK):
         return StorageError(f"{path} is read-only; its file and folder have to be writable.")
     if isinstance(cause, (apsw.NotADBError, apsw.CorruptError)):
-        return StorageError(f"{path} is damaged or is no SQLite database; restore it from a backup.")
+        return StorageError(
+            f"{path} is damaged or is no SQLite database; restore it from a backup."
+        )
     if isinstance(cause, (apsw.BusyError, apsw.LockedError)):
         return StorageError(f"{path} is locked by another program.")
     return StorageError(f"{path} cannot be opened: {error}")
@@ -154,7 +156,7 @@ class SqliteDatabase:
         self._lock.acquire()
         try:
             writer = connect(self._path)
-            self._writer = Lane(
+            self._writer: Lane[Work[Any]] = Lane(
                 "writer",
                 start=lambda: _bring_up_to_date(writer),
                 run_batch=lambda jobs: self._write_batch(writer, jobs),
@@ -213,7 +215,7 @@ class SqliteDatabase:
         writer.execute_sql("SAVEPOINT request")
         try:
             job.result = job.work(self._transaction(writer))
-        except Exception as error:  # noqa: BLE001 - each caller gets its own
+        except Exception as error:
             # A full disk or a failed read makes SQLite roll back the whole
             # transaction by itself; then nothing of the batch stands.
             if writer.connection().getautocommit():
@@ -252,4 +254,3 @@ def _fail_all(database: APSWDatabase, jobs: Sequence[Job[Work[Any]]], error: Exc
     for job in jobs:
         job.result = None
         job.error = Unavailable()
-

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from peewee import SQL, BigIntegerField, CharField, CompositeKey, Model, SmallIntegerField, TextField
+from peewee import (
+    SQL,
+    BigIntegerField,
+    CharField,
+    CompositeKey,
+    Model,
+    SmallIntegerField,
+    TextField,
+)
 
 
-class Subscriber(Model):  # type: ignore[misc]
+class Subscriber(Model):
     """A subscriber; `email_key` is the address as it is compared."""
 
     account_id = CharField(26)
@@ -24,7 +32,7 @@ class Subscriber(Model):  # type: ignore[misc]
         without_rowid = True
 
 
-class SubscriberTag(Model):  # type: ignore[misc]
+class SubscriberTag(Model):
     """That a tag is on a subscriber. Leaves with either of them."""
 
     account_id = CharField(26)
@@ -40,6 +48,8 @@ class SubscriberTag(Model):  # type: ignore[misc]
                 "FOREIGN KEY (account_id, subscriber_id)"
                 " REFERENCES subscriber (account_id, id) ON DELETE CASCADE"
             ),
-            SQL("FOREIGN KEY (account_id, tag_id) REFERENCES tag (account_id, id) ON DELETE CASCADE"),
+            SQL(
+                "FOREIGN KEY (account_id, tag_id) REFERENCES tag (account_id, id) ON DELETE CASCADE"
+            ),
         ]
         without_rowid = True

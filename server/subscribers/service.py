@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from grpc.aio import ServicerContext
 from roster.v1 import subscribers_pb2 as pb
 from roster.v1.subscribers_pb2_grpc import SubscriberServiceServicer
 
@@ -10,7 +9,7 @@ from ..caller import account_id
 from ..emails import parse_email
 from ..errors import SubscriberNotFound
 from ..ids import checked_id, is_id
-from ..messages import changed_fields, timestamp
+from ..messages import Context, changed_fields, timestamp
 from ..paging import page_of
 from ..storage.database import Database
 from ..tags.rules import distinct
@@ -26,7 +25,7 @@ class SubscriberService(SubscriberServiceServicer):
         self._database = database
 
     async def CreateSubscriber(
-        self, request: pb.CreateSubscriberRequest, context: ServicerContext
+        self, request: pb.CreateSubscriberRequest, context: Context
     ) -> pb.CreateSubscriberResponse:
         account = account_id()
         new = rules.NewSubscriber(
@@ -40,7 +39,7 @@ class SubscriberService(SubscriberServiceServicer):
         return pb.CreateSubscriberResponse(subscriber=_subscriber(row))
 
     async def BulkCreateSubscribers(
-        self, request: pb.BulkCreateSubscribersRequest, context: ServicerContext
+        self, request: pb.BulkCreateSubscribersRequest, context: Context
     ) -> pb.BulkCreateSubscribersResponse:
         account = account_id()
         rows = request.subscribers
@@ -60,7 +59,7 @@ class SubscriberService(SubscriberServiceServicer):
         )
 
     async def GetSubscriber(
-        self, request: pb.GetSubscriberRequest, context: ServicerContext
+        self, request: pb.GetSubscriberRequest, context: Context
     ) -> pb.GetSubscriberResponse:
         account = account_id()
         if is_id(request.id):
@@ -73,7 +72,7 @@ class SubscriberService(SubscriberServiceServicer):
         return pb.GetSubscriberResponse(subscriber=_subscriber(row))
 
     async def ListSubscribers(
-        self, request: pb.ListSubscribersRequest, context: ServicerContext
+        self, request: pb.ListSubscribersRequest, context: Context
     ) -> pb.ListSubscribersResponse:
         account, page = account_id(), page_of(request)
         rows, total = await self._database.read(lambda tx: store.page(account, page, tx))
@@ -83,7 +82,7 @@ class SubscriberService(SubscriberServiceServicer):
         )
 
     async def UpdateSubscriber(
-        self, request: pb.UpdateSubscriberRequest, context: ServicerContext
+        self, request: pb.UpdateSubscriberRequest, context: Context
     ) -> pb.UpdateSubscriberResponse:
         account, subscriber_id = account_id(), checked_id(request.id, SubscriberNotFound)
         fields = changed_fields(request, UPDATABLE)
@@ -99,7 +98,7 @@ class SubscriberService(SubscriberServiceServicer):
         return pb.UpdateSubscriberResponse(subscriber=_subscriber(row))
 
     async def DeleteSubscriber(
-        self, request: pb.DeleteSubscriberRequest, context: ServicerContext
+        self, request: pb.DeleteSubscriberRequest, context: Context
     ) -> pb.DeleteSubscriberResponse:
         account, subscriber_id = account_id(), checked_id(request.id, SubscriberNotFound)
         await self._database.write(lambda tx: store.delete(account, subscriber_id, tx))

@@ -7,7 +7,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from peewee import JOIN, ModelSelect, fn
+from peewee import JOIN, fn
 
 from ..accounts.models import Account
 from ..emails import Email
@@ -48,7 +48,7 @@ _IN_ACCOUNT = Subscriber.account_id == param("account_id")
 _ONE = _IN_ACCOUNT & (Subscriber.id == param("id"))
 
 
-def _with_tags(source: Any) -> ModelSelect:
+def _with_tags(source: Any) -> Any:
     """Selects subscribers with the name of each of their tags, a row a tag."""
     link = (SubscriberTag.account_id == source.c.account_id) & (
         SubscriberTag.subscriber_id == source.c.id
@@ -127,9 +127,7 @@ _DETACH_ALL = Statement(
 
 _NEWEST = Statement(
     lambda _: Account.select(
-        fn.MAX(
-            Subscriber.select(fn.MAX(Subscriber.id)).where(Subscriber.account_id == Account.id)
-        )
+        fn.MAX(Subscriber.select(fn.MAX(Subscriber.id)).where(Subscriber.account_id == Account.id))
     )
 )
 
@@ -152,9 +150,7 @@ def create(account_id: str, new: NewSubscriber, tx: Transaction) -> SubscriberRo
     return find(account_id, values["id"], tx)
 
 
-def create_many(
-    account_id: str, rows: Mapping[int, NewSubscriber], tx: Transaction
-) -> set[int]:
+def create_many(account_id: str, rows: Mapping[int, NewSubscriber], tx: Transaction) -> set[int]:
     """Stores those rows whose address is free, and returns the indexes of the others.
 
     At most six statements, however many rows there are.
@@ -230,14 +226,12 @@ def count(account_id: str, tx: Transaction) -> int:
 
 
 def newest_id_of_any_account(tx: Transaction) -> str | None:
-    """Returns the greatest id of all, or None. For the start of the service: one seek an account."""
+    """Returns the greatest id of all, or None; one seek an account, when the service starts."""
     row = tx.one(_NEWEST)
     return row[0] if row else None
 
 
-def update(
-    account_id: str, subscriber_id: str, changes: Changes, tx: Transaction
-) -> SubscriberRow:
+def update(account_id: str, subscriber_id: str, changes: Changes, tx: Transaction) -> SubscriberRow:
     """Changes a subscriber and returns it.
 
     A different address starts again as UNCONFIRMED; the same one in another
@@ -290,5 +284,5 @@ def _collect(rows: list[tuple[Any, ...]]) -> list[SubscriberRow]:
     for _, group in groupby(rows, itemgetter(0)):
         same = list(group)
         tags = tuple([row[_WIDTH] for row in same]) if same[0][_WIDTH] is not None else ()
-        subscribers.append(SubscriberRow(*same[0][:_WIDTH], tags))
+        subscribers.append(SubscriberRow._make((*same[0][:_WIDTH], tags)))
     return subscribers

@@ -5,7 +5,7 @@ from __future__ import annotations
 from peewee import BigIntegerField, CharField, CompositeKey, Model, TextField
 
 
-class Tag(Model):  # type: ignore[misc]
+class Tag(Model):
     """A tag; `name_key` is the name as it is compared and sorted."""
 
     account_id = CharField(26)

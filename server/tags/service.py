@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from grpc.aio import ServicerContext
 from roster.v1 import tags_pb2 as pb
 from roster.v1.tags_pb2_grpc import TagServiceServicer
 
 from ..caller import account_id
 from ..errors import TagNotFound, invalid
 from ..ids import checked_id
-from ..messages import changed_fields, timestamp
+from ..messages import Context, changed_fields, timestamp
 from ..paging import page_of
 from ..storage.database import Database
 from . import store
@@ -22,7 +21,7 @@ class TagService(TagServiceServicer):
         self._database = database
 
     async def CreateTag(
-        self, request: pb.CreateTagRequest, context: ServicerContext
+        self, request: pb.CreateTagRequest, context: Context
     ) -> pb.CreateTagResponse:
         account = account_id()
         row = await self._database.write(
@@ -30,21 +29,19 @@ class TagService(TagServiceServicer):
         )
         return pb.CreateTagResponse(tag=_tag(row))
 
-    async def GetTag(self, request: pb.GetTagRequest, context: ServicerContext) -> pb.GetTagResponse:
+    async def GetTag(self, request: pb.GetTagRequest, context: Context) -> pb.GetTagResponse:
         account, tag_id = account_id(), checked_id(request.id, TagNotFound)
         row = await self._database.read(lambda tx: store.find(account, tag_id, tx))
         return pb.GetTagResponse(tag=_tag(row))
 
-    async def ListTags(
-        self, request: pb.ListTagsRequest, context: ServicerContext
-    ) -> pb.ListTagsResponse:
+    async def ListTags(self, request: pb.ListTagsRequest, context: Context) -> pb.ListTagsResponse:
         account, page = account_id(), page_of(request)
         rows, total = await self._database.read(lambda tx: store.page(account, page, tx))
         tags = [_tag(row) for row in rows]
         return pb.ListTagsResponse(tags=tags, total=total, page=page.number, limit=page.limit)
 
     async def UpdateTag(
-        self, request: pb.UpdateTagRequest, context: ServicerContext
+        self, request: pb.UpdateTagRequest, context: Context
     ) -> pb.UpdateTagResponse:
         account, tag_id = account_id(), checked_id(request.id, TagNotFound)
         fields = changed_fields(request, ("name", "description"))
@@ -55,7 +52,7 @@ class TagService(TagServiceServicer):
         return pb.UpdateTagResponse(tag=_tag(row))
 
     async def DeleteTag(
-        self, request: pb.DeleteTagRequest, context: ServicerContext
+        self, request: pb.DeleteTagRequest, context: Context
     ) -> pb.DeleteTagResponse:
         account, tag_id = account_id(), checked_id(request.id, TagNotFound)
         await self._database.write(lambda tx: store.delete(account, tag_id, tx))

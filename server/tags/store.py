@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from peewee import fn
 
@@ -31,11 +31,13 @@ _ONE = _IN_ACCOUNT & (Tag.id == param("id"))
 _FIND = Statement(lambda _: Tag.select(*_COLUMNS).where(_ONE))
 _COUNT = Statement(lambda _: Tag.select(fn.COUNT(Tag.id)).where(_IN_ACCOUNT))
 _PAGE = Statement(
-    lambda _: Tag.select(*_COLUMNS)
-    .where(_IN_ACCOUNT)
-    .order_by(Tag.account_id, Tag.name_key)
-    .limit(param("limit"))
-    .offset(param("offset"))
+    lambda _: (
+        Tag.select(*_COLUMNS)
+        .where(_IN_ACCOUNT)
+        .order_by(Tag.account_id, Tag.name_key)
+        .limit(param("limit"))
+        .offset(param("offset"))
+    )
 )
 _BY_KEYS = Statement(
     lambda dialect: Tag.select(Tag.name_key, Tag.id).where(
@@ -98,8 +100,11 @@ def count(account_id: str, tx: Transaction) -> int:
     return int(row[0]) if row else 0
 
 
-def update(account_id: str, tag_id: str, changes: Mapping[str, str], tx: Transaction) -> TagRow:
-    """Changes a tag and returns it. Raises TagNotFound, or TagAlreadyExists if the name is taken."""
+def update(account_id: str, tag_id: str, changes: Mapping[str, Any], tx: Transaction) -> TagRow:
+    """Changes a tag and returns it.
+
+    Raises TagNotFound, or TagAlreadyExists if another tag has the name.
+    """
     row = find(account_id, tag_id, tx)._replace(**changes)
     key = name_key(row.name)
     taken = tx.one(_BY_KEY, account_id=account_id, name_key=key)

@@ -106,7 +106,9 @@ class SubscriberTag(Model):
                 "FOREIGN KEY (account_id, subscriber_id)"
                 " REFERENCES subscriber (account_id, id) ON DELETE CASCADE"
             ),
-            SQL("FOREIGN KEY (account_id, tag_id) REFERENCES tag (account_id, id) ON DELETE CASCADE"),
+            SQL(
+                "FOREIGN KEY (account_id, tag_id) REFERENCES tag (account_id, id) ON DELETE CASCADE"
+            ),
         ]
         without_rowid = True
 

@@ -1,0 +1,246 @@
+"""`make bench`: what Roster costs, as ratios within one run.
+
+Machines differ and are shared, so no figure stands alone: each is measured in
+turns with what it is compared to, and the median of the ratios is given. The
+service runs with its default settings, one process, at 32 connections.
+"""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import apsw
+from rich.console import Console
+from rich.table import Table
+
+from ..processes import Service, start
+
+CONNECTIONS = 32
+SECONDS = 2.0
+ROUNDS = 5
+SUBSCRIBERS = 1_000
+
+# What each figure is to reach: a ratio of at least this, or no more than this.
+AT_LEAST = {"get_by_id": 0.45, "page_of_20": 0.30, "create": 0.25, "bulk_of_100": 0.40}
+AT_MOST = {"idle_memory_mib": 120.0, "seconds_to_ready": 2.0}
+
+_numbers = count()
+
+
+def row() -> dict[str, Any]:
+    """Returns a subscriber as a client sends it; every one has another address."""
+    return {
+        "email": f"person{next(_numbers)}@example.com",
+        "firstName": "Ada",
+        "lastName": "Lovelace",
+        "isConfirmed": True,
+        "tags": ["newsletter"],
+    }
+
+
+def request(method: str, path: str, key: str, body: Any = None) -> bytes:
+    """Returns a whole HTTP request."""
+    text = b"" if body is None else json.dumps(body).encode()
+    head = f"{method} {path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {key}\r\n"
+    if body is not None:
+        head += f"Content-Type: application/json\r\nContent-Length: {len(text)}\r\n"
+    return f"{head}\r\n".encode() + text
+
+
+def load(address: str, requests: list[bytes]) -> float:
+    """Sends the requests for two seconds and returns the answers a second."""
+    run = subprocess.run(
+        [sys.executable, "-m", "tests.bench.load", address, str(CONNECTIONS), str(SECONDS)],
+        input=json.dumps([base64.b64encode(item).decode() for item in requests]),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        timeout=10 * SECONDS,
+    )
+    result = json.loads(run.stdout)
+    if result["failures"]:
+        raise SystemExit(f"{result['failures']} of {result['answers']} answers were no success")
+    return float(result["answers"] / result["seconds"])
+
+
+def send(address: str, method: str, path: str, body: Any, key: str = "") -> bytes:
+    """Sends one request and returns the body of the answer."""
+    connection = http.client.HTTPConnection(address)
+    text = body if isinstance(body, bytes) else json.dumps(body)
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+    connection.request(method, path, body=text, headers=headers)
+    answer = connection.getresponse().read()
+    connection.close()
+    return answer
+
+
+@contextmanager
+def bare_aiohttp() -> Iterator[str]:
+    """Runs the bare server and yields its address."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.bench.bare"], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    try:
+        yield f"127.0.0.1:{process.stdout.readline().strip()}"
+    finally:
+        process.terminate()
+        process.wait()
+        process.stdout.close()
+
+
+def in_turns(ours: Callable[[], float], theirs: Callable[[], float]) -> tuple[float, float, float]:
+    """Measures both in turns and returns the medians of both and of the ratios."""
+    ours(), theirs()
+    pairs = [(ours(), theirs()) for _ in range(ROUNDS)]
+    ratio = statistics.median(mine / other for mine, other in pairs)
+    return statistics.median(p[0] for p in pairs), statistics.median(p[1] for p in pairs), ratio
+
+
+def raw_apsw(database: Path) -> float:
+    """Inserts the rows of bulks into a copy of the schema and returns rows a second."""
+    copy = database.with_name(f"raw{next(_numbers)}.db")
+    source = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)
+    connection = apsw.Connection(str(copy))
+    connection.execute("PRAGMA journal_mode = wal; PRAGMA synchronous = full")
+    connection.execute("PRAGMA foreign_keys = on")
+    for (sql,) in source.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL"):
+        if "sqlite_" not in sql:
+            connection.execute(sql)
+    source.close()
+    connection.execute(
+        "INSERT INTO tag VALUES (?, ?, 'newsletter', 'newsletter', '', 0)", ("A" * 26, "T" * 26)
+    )
+    rows, started = 0, time.perf_counter()
+    while time.perf_counter() - started < SECONDS:
+        _raw_bulk(connection)
+        rows += 100
+    elapsed = time.perf_counter() - started
+    connection.close()
+    for file in copy.parent.glob(f"{copy.name}*"):
+        file.unlink()
+    return rows / elapsed
+
+
+def _raw_bulk(connection: apsw.Connection) -> None:
+    people, links = [], []
+    for _ in range(100):
+        number = next(_numbers)
+        person, email = f"01M7Y2MPAQ{number:016}", f"person{number}@example.com"
+        people.append(("A" * 26, person, email, email, "Ada", "Lovelace", 2, 1_700_000_000_000))
+        links.append(("A" * 26, person, "T" * 26))
+    connection.execute("BEGIN IMMEDIATE")
+    connection.executemany("INSERT INTO subscriber VALUES (?, ?, ?, ?, ?, ?, ?, ?)", people)
+    connection.executemany("INSERT INTO subscriber_tag VALUES (?, ?, ?)", links)
+    connection.execute("COMMIT")
+
+
+def memory_mib(process: int) -> float:
+    """Returns the resident memory of a process."""
+    output = subprocess.run(
+        ["ps", "-o", "rss=", "-p", str(process)], stdout=subprocess.PIPE, text=True, check=True
+    )
+    return int(output.stdout) / 1024
+
+
+def seconds_to_ready(folder: Path) -> tuple[float, float]:
+    """Starts the service a few times; returns the median seconds to ready, and idle memory."""
+    times, memory = [], 0.0
+    for _ in range(3):
+        started = time.perf_counter()
+        service = start(folder)
+        times.append(time.perf_counter() - started)
+        memory = memory_mib(service.process.pid)
+        service.stop()
+    return statistics.median(times), memory
+
+
+def measure(service: Service, bare: str) -> Iterator[tuple[str, float, float, float, str]]:
+    """Yields name, our figure, the other figure, their ratio and the unit of each comparison."""
+    key = service.first_key
+    for _ in range(SUBSCRIBERS // 100):
+        rows = {"subscribers": [row() for _ in range(100)]}
+        send(service.http, "POST", "/api/subscribers/bulk", rows, key)
+    page = send(service.http, "GET", "/api/subscribers", b"", key)
+    subscriber = json.loads(page)["subscribers"][7]
+    many = 100_000
+
+    def compare(path: str, answer: bytes) -> tuple[float, float, float]:
+        send(bare, "PUT", "/answer", answer)
+        requests = [request("GET", path, key)] * many
+        return in_turns(lambda: load(service.http, requests), lambda: load(bare, requests))
+
+    path = f"/api/subscribers/{subscriber['id']}"
+    single = send(service.http, "GET", path, b"", key)
+    yield ("get_by_id", *compare(path, single), "requests/s")
+    yield ("page_of_20", *compare("/api/subscribers", page), "requests/s")
+
+    def creates() -> list[bytes]:
+        return [request("POST", "/api/subscribers", key, row()) for _ in range(20_000)]
+
+    send(bare, "PUT", "/answer", single)
+    yield (
+        "create",
+        *in_turns(lambda: load(service.http, creates()), lambda: load(bare, creates())),
+        "requests/s",
+    )
+
+    def bulks() -> list[bytes]:
+        path = "/api/subscribers/bulk"
+        return [
+            request("POST", path, key, {"subscribers": [row() for _ in range(100)]})
+            for _ in range(1_000)
+        ]
+
+    yield (
+        "bulk_of_100",
+        *in_turns(
+            lambda: 100 * load(service.http, bulks()), lambda: raw_apsw(service.database)
+        ),
+        "rows/s",
+    )
+
+
+def main() -> None:
+    console = Console(highlight=False)
+    table = Table("figure", "Roster", "compared to", "ratio", "to reach", box=None)
+    results: dict[str, float] = {}
+    with tempfile.TemporaryDirectory(dir=".") as folder:
+        (Path(folder) / "ready").mkdir()
+        ready, memory = seconds_to_ready(Path(folder) / "ready")
+        service = start(Path(folder))
+        try:
+            with bare_aiohttp() as bare:
+                for name, ours, theirs, ratio, unit in measure(service, bare):
+                    results[name] = round(ratio, 3)
+                    other = "raw apsw" if name == "bulk_of_100" else "bare aiohttp"
+                    table.add_row(
+                        name,
+                        f"{ours:,.0f} {unit}",
+                        f"{other} {theirs:,.0f}",
+                        f"{ratio:.2f}",
+                        f"{AT_LEAST[name]:.2f} or more",
+                    )
+        finally:
+            service.stop()
+    results |= {"idle_memory_mib": round(memory, 1), "seconds_to_ready": round(ready, 2)}
+    for name, bound in AT_MOST.items():
+        table.add_row(name, f"{results[name]}", "", "", f"{bound:g} or less")
+    console.print(table)
+    Path("bench.json").write_text(json.dumps(results, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
