@@ -46,7 +46,6 @@ _FORWARDED = ("authorization", "x-api-key", "traceparent")
 FAULT = "roster-fault-bin"
 Metadata = tuple[tuple[str, str | bytes], ...]
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_PRINTABLE = re.compile(r"[ -~]*")
 
 
 class Gateway:
@@ -192,14 +191,13 @@ def _metadata(request: web.BaseRequest, request_id: str) -> Metadata:
     valid key either, and is passed on as a word that is none.
     """
     headers = request.headers
-    return (
-        ("x-request-id", request_id),
-        *(
-            (name, value if _PRINTABLE.fullmatch(value) else "unprintable")
-            for name in _FORWARDED
-            for value in headers.getall(name, ())
-        ),
-    )
+    metadata: list[tuple[str, str | bytes]] = [("x-request-id", request_id)]
+    for name in _FORWARDED:
+        if name in headers:
+            for value in headers.getall(name):
+                printable = value.isascii() and value.isprintable()
+                metadata.append((name, value if printable else "unprintable"))
+    return tuple(metadata)
 
 
 def _request_id(request: web.BaseRequest) -> str:

@@ -112,17 +112,12 @@ class Call(aio.UnaryUnaryCall[Any, Any]):
     """One call. Awaiting it runs it and returns the response, or raises AioRpcError."""
 
     def __init__(
-        self,
-        resolve: Callable[[CallDetails], Any],
-        details: CallDetails,
-        request: Any,
-        timeout: float | None,
+        self, method: MultiCallable, request: Any, metadata: Metadata, timeout: float | None
     ) -> None:
         deadline = None if timeout is None else time.monotonic() + timeout
-        self._resolve = resolve
-        self._call = details
+        self._method = method
         self._request = request
-        self._context = Context(details.invocation_metadata, deadline)
+        self._context = Context(metadata, deadline)
         self._outcome: grpc.StatusCode | None = None
         self._callbacks: list[Callable[[Any], None]] = []
         self._task: asyncio.Task[Any] | None = None
@@ -135,19 +130,16 @@ class Call(aio.UnaryUnaryCall[Any, Any]):
             raise self._error(self._outcome, self._context.details())
         self._task = asyncio.current_task()
         context = self._context
+        behaviour = self._method.behaviour or await self._method.resolve()
+        if behaviour is None:
+            raise self._error(grpc.StatusCode.UNIMPLEMENTED, "Method not found!")
         try:
-            handler = await self._resolve(self._call)
-            if handler is None:
-                raise self._error(grpc.StatusCode.UNIMPLEMENTED, "Method not found!")
-            response = await handler.unary_unary(self._request, context)
+            response = await behaviour(self._request, context)
         except aio.AbortError:
-            raise self._error(
-                context.code() or grpc.StatusCode.UNKNOWN, context.details()
-            ) from None
+            code = context.code() or grpc.StatusCode.UNKNOWN
+            raise self._error(code, context.details()) from None
         except asyncio.CancelledError:
             self._finish(grpc.StatusCode.CANCELLED)
-            raise
-        except aio.AioRpcError:
             raise
         except Exception as error:
             # A real channel would say the same of a server without interceptors.
@@ -208,11 +200,22 @@ class Call(aio.UnaryUnaryCall[Any, Any]):
 
 
 class MultiCallable(aio.UnaryUnaryMultiCallable[Any, Any]):
-    """Makes calls of one method."""
+    """Makes calls of one method.
 
-    def __init__(self, resolve: Callable[[CallDetails], Any], method: str) -> None:
-        self._resolve = resolve
+    The interceptors are asked for its handler once, not once a call as by a
+    socket: what they hand over looks at the metadata of each call itself.
+    """
+
+    def __init__(self, handler: Callable[[CallDetails], Any], method: str) -> None:
+        self._handler = handler
         self._method = method
+        self.behaviour: Callable[[Any, Context], Any] | None = None
+
+    async def resolve(self) -> Callable[[Any, Context], Any] | None:
+        """Returns what answers calls, or None if there is no such method."""
+        handler = await self._handler(CallDetails(self._method, ()))
+        self.behaviour = handler.unary_unary if handler else None
+        return self.behaviour
 
     def __call__(
         self,
@@ -224,8 +227,7 @@ class MultiCallable(aio.UnaryUnaryMultiCallable[Any, Any]):
         wait_for_ready: bool | None = None,
         compression: grpc.Compression | None = None,
     ) -> Call:
-        details = CallDetails(self._method, tuple(metadata or ()))
-        return Call(self._resolve, details, request, timeout)
+        return Call(self, request, tuple(metadata or ()), timeout)
 
 
 class InProcessChannel(aio.Channel):

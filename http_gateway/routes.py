@@ -108,34 +108,39 @@ def _mask(request: Descriptor) -> str | None:
     return field.name if field and kind and kind.full_name == _MASK else None
 
 
+Segments = tuple[str | None, ...]
+
+
 class Routes:
-    """All bindings, found by path and method."""
+    """All bindings, found by path and method.
+
+    A template is kept under its segments with None for each variable, so that a
+    path is found by putting None where some template of its length has variables.
+    """
 
     def __init__(self, services: Iterable[ServiceDescriptor]) -> None:
-        self._static: dict[tuple[str, ...], dict[str, Binding]] = {}
-        self._variable: dict[int, list[dict[str, Binding]]] = {}
+        self._methods: dict[Segments, dict[str, Binding]] = {}
+        self._variables: dict[int, list[frozenset[int]]] = {}
         for service in services:
             for binding in bindings_of(service):
                 self._add(binding)
 
     def _add(self, binding: Binding) -> None:
-        if not any(segment.startswith("{") for segment in binding.template):
-            methods = self._static.setdefault(binding.template, {})
-        else:
-            shape = _shape(binding.template)
-            same_length = self._variable.setdefault(len(shape), [])
-            alike = (m for m in same_length if shape == _shape(next(iter(m.values())).template))
-            methods = next(alike, {})
-            if not methods:
-                same_length.append(methods)
+        shape = tuple(None if part.startswith("{") else part for part in binding.template)
+        methods = self._methods.setdefault(shape, {})
         if binding.http_method in methods:
             other = methods[binding.http_method].rpc
             raise ImpossibleBinding(f"{binding.rpc} and {other} are bound to the same path")
         methods[binding.http_method] = binding
+        places = frozenset(index for index, part in enumerate(shape) if part is None)
+        same_length = self._variables.setdefault(len(shape), [])
+        if places not in same_length:
+            same_length.append(places)
+            same_length.sort(key=lambda places: (len(places), sorted(places)))
 
     def match(self, http_method: str, path: str) -> Match | None:
         """Returns the binding for a method and the path as it was sent, or None."""
-        segments = tuple(path.split("/")[1:])
+        segments = path.split("/")[1:]
         for methods in self._candidates(segments):
             binding = methods.get(http_method)
             if binding is not None:
@@ -145,33 +150,23 @@ class Routes:
 
     def methods(self, path: str) -> list[str]:
         """Returns the HTTP methods that the path has; none if there is no such path."""
-        found = {name for m in self._candidates(tuple(path.split("/")[1:])) for name in m}
+        found = {name for m in self._candidates(path.split("/")[1:]) for name in m}
         if not found:
             return []
         return sorted(found | {"OPTIONS"} | ({"HEAD"} if "GET" in found else set()))
 
-    def _candidates(self, segments: tuple[str, ...]) -> Iterator[dict[str, Binding]]:
-        """Yields the methods of each template that fits, literal ones first."""
-        static = self._static.get(segments)
-        if static is not None:
-            yield static
-        for methods in self._variable.get(len(segments), ()):
-            if _fits(next(iter(methods.values())).template, segments):
+    def _candidates(self, segments: list[str]) -> Iterator[dict[str, Binding]]:
+        """Yields the methods of each template that fits, those with fewer variables first."""
+        if not all(segments):
+            return
+        for places in self._variables.get(len(segments), ()):
+            shape = [None if index in places else part for index, part in enumerate(segments)]
+            methods = self._methods.get(tuple(shape))
+            if methods is not None:
                 yield methods
 
 
-def _shape(template: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple("{}" if segment.startswith("{") else segment for segment in template)
-
-
-def _fits(template: tuple[str, ...], segments: tuple[str, ...]) -> bool:
-    for wanted, given in zip(template, segments, strict=True):
-        if wanted != given and (not given or not wanted.startswith("{")):
-            return False
-    return True
-
-
-def _variables(template: tuple[str, ...], segments: tuple[str, ...]) -> dict[str, str] | None:
+def _variables(template: tuple[str, ...], segments: list[str]) -> dict[str, str] | None:
     """Returns the variables of a path, decoded; None if one is no text in UTF-8."""
     variables = {}
     for wanted, given in zip(template, segments, strict=True):

@@ -25,6 +25,7 @@ from .clock import Clock
 from .custom_fields.service import CustomFieldService
 from .interceptors.around import Around
 from .interceptors.authenticate import Authenticate
+from .interceptors.call_log import CallLog
 from .interceptors.observe import Observe
 from .interceptors.translate import Translate
 from .interceptors.validate import Validate
@@ -53,10 +54,10 @@ def newest_id(tx: Transaction) -> str | None:
 class App:
     """The services and their interceptors, ready to be put behind a port or a channel."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: Database, clock: Clock, call_log: CallLog) -> None:
         authenticate = Authenticate(database, clock)
         self.interceptors: Sequence[Around] = (
-            Observe(),
+            Observe(call_log),
             Translate(),
             authenticate,
             Validate(),

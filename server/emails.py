@@ -18,6 +18,8 @@ import email_validator
 email_validator.SPECIAL_USE_DOMAIN_NAMES.clear()
 
 MAX_LENGTH = 254
+# With the blanks around it.
+MAX_GIVEN_LENGTH = 320
 MAX_LOCAL_LENGTH = 64
 
 _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
@@ -49,7 +51,7 @@ def parse_email(text: str) -> Email | None:
     and ss are different mailboxes) and the domain in IDNA's ASCII form.
     """
     given = trim(text)
-    if len(given) > MAX_LENGTH:
+    if len(given) > MAX_LENGTH or len(text) > MAX_GIVEN_LENGTH:
         return None
     if _PLAIN.fullmatch(given):
         return Email(given, given.lower())

@@ -38,6 +38,7 @@ from ..config import (
     parse_address,
     parse_database_url,
 )
+from ..interceptors.call_log import CallLog
 from ..logs import LEVELS, configure
 from ..storage.sqlite import SqliteDatabase
 from ..storage.transaction import Transaction
@@ -61,6 +62,7 @@ class Options:
     database: Path
     bootstrap_key: str
     in_process: bool
+    log_calls: bool
 
 
 def serve(
@@ -80,6 +82,7 @@ def serve(
         database=parse_database_url(database_url),
         bootstrap_key=check_bootstrap_key(bootstrap_api_key),
         in_process=channel == IN_PROCESS,
+        log_calls=log_level in ("debug", "info"),
     )
     options.database.parent.mkdir(parents=True, exist_ok=True)
     uvloop.run(_serve(options))
@@ -96,7 +99,9 @@ async def _serve(options: Options) -> None:
         database.ids.start_past(await database.read(newest_id))
         first_key = await database.write(lambda tx: bootstrap(options.bootstrap_key, tx))
 
-        app = App(database, system_clock)
+        call_log = CallLog(enabled=options.log_calls)
+        stack.callback(call_log.flush)
+        app = App(database, system_clock, call_log)
         grpc_address = await _serve_grpc(app, options.grpc, stack)
         http_address = await _serve_http(app, options, grpc_address, stack)
         await app.set_serving(serving=True)

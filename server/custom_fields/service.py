@@ -51,10 +51,10 @@ class CustomFieldService(CustomFieldServiceServicer):
     async def UpdateCustomField(
         self, request: pb.UpdateCustomFieldRequest, context: Context
     ) -> pb.UpdateCustomFieldResponse:
-        account, field_id = account_id(), checked_id(request.id, CustomFieldNotFound)
-        fields = changed_fields(request, ("label", "fallback"))
+        account, fields = account_id(), changed_fields(request, ("label", "fallback"))
         if "label" in fields and not request.label:
             raise invalid("label", "REQUIRED", "is required")
+        field_id = checked_id(request.id, CustomFieldNotFound)
         changes = {field: getattr(request, field) for field in fields}
         row = await self._database.write(lambda tx: store.update(account, field_id, changes, tx))
         return pb.UpdateCustomFieldResponse(custom_field=_custom_field(row))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import grpc
@@ -49,13 +49,17 @@ def method_of(path: str) -> Method:
 
 
 class Around(ServerInterceptor):
-    """The base of an interceptor that wraps calls."""
+    """The base of an interceptor that wraps calls.
+
+    A handler is wrapped once, not once a call: what depends on the call is
+    looked at in `around`.
+    """
 
     def __init__(self) -> None:
         self._wrapped: dict[str, tuple[Any, Any]] = {}
 
     async def around(
-        self, method: Method, request: Any, context: Context, proceed: Proceed
+        self, method: Method, proceed: Proceed, request: Any, context: Context
     ) -> Message:
         """Answers the call, by way of `proceed(request, context)` or otherwise."""
         return await proceed(request, context)
@@ -75,15 +79,10 @@ class Around(ServerInterceptor):
         return wrapped
 
     def _wrap(self, method: Method, handler: Any) -> Any:
-        around, proceed = self.around, handler.unary_unary
-        if proceed is None:
+        if handler.unary_unary is None:
             raise TypeError(f"{method.name} streams, which no interceptor handles")
-
-        async def call(request: Any, context: Context) -> Message:
-            return await around(method, request, context, proceed)
-
         return grpc.unary_unary_rpc_method_handler(
-            call,
+            partial(self.around, method, handler.unary_unary),
             request_deserializer=handler.request_deserializer,
             response_serializer=handler.response_serializer,
         )

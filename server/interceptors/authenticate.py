@@ -44,18 +44,18 @@ class Authenticate(Around):
                 del self._known[secret_hash]
 
     async def around(
-        self, method: Method, request: Any, context: Context, proceed: Proceed
+        self, method: Method, proceed: Proceed, request: Any, context: Context
     ) -> Message:
         caller.enter(await self._caller(presented(context)))
         return await proceed(request, context)
 
     async def _caller(self, secret: str) -> Caller:
-        if not is_well_formed(secret):
-            raise Unauthorized
         now, secret_hash = self._clock(), hash_secret(secret)
         identity, known, until = self._known.get(secret_hash, (None, None, 0))
         # A clock that was set back must not stretch what is believed.
         if identity is None or known is None or not now < until <= now + CACHE_MILLISECONDS:
+            if not is_well_formed(secret):
+                raise Unauthorized
             identity, known = await self._look_up(secret_hash, now)
         if identity.expires_at is not None and identity.expires_at <= now:
             raise Unauthorized

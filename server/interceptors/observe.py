@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 import secrets
 import time
@@ -14,8 +13,7 @@ from grpc import StatusCode
 from .. import caller
 from ..messages import Context
 from .around import Around, Method, Proceed
-
-log = logging.getLogger("roster.calls")
+from .call_log import CallLog
 
 REQUEST_ID = "x-request-id"
 _ACCEPTED = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -28,8 +26,12 @@ class Observe(Around):
     key, a secret or anything of a subscriber.
     """
 
+    def __init__(self, call_log: CallLog) -> None:
+        super().__init__()
+        self._log = call_log
+
     async def around(
-        self, method: Method, request: Any, context: Context, proceed: Proceed
+        self, method: Method, proceed: Proceed, request: Any, context: Context
     ) -> Message:
         request_id = accepted(context) or secrets.token_hex(16)
         caller.enter_request(request_id)
@@ -38,17 +40,15 @@ class Observe(Around):
         try:
             return await proceed(request, context)
         finally:
-            if log.isEnabledFor(logging.INFO):
+            if self._log.enabled:
                 code = context.code()
-                log.info(
-                    "call",
-                    extra={
-                        "rpc": method.name,
-                        "code": code.name if isinstance(code, StatusCode) else "OK",
-                        "ms": round((time.perf_counter() - started) * 1000, 2),
-                        "account": caller.account_id_or_none(),
-                        "requestId": request_id,
-                    },
+                self._log.write(
+                    "info",
+                    rpc=method.name,
+                    code=code.name if isinstance(code, StatusCode) else "OK",
+                    ms=round((time.perf_counter() - started) * 1000, 2),
+                    account=caller.account_id_or_none(),
+                    requestId=request_id,
                 )
 
 

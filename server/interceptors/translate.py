@@ -23,6 +23,7 @@ from .. import caller
 from ..errors import DeadlineExceeded, Internal, RosterError
 from ..messages import Context
 from .around import Around, Method, Proceed
+from .deadlines import Deadlines
 from .observe import REQUEST_ID
 
 log = logging.getLogger(__name__)
@@ -38,32 +39,35 @@ MAX_DETAILS = 20
 class Translate(Around):
     """Applies the deadline, and turns what a call raises into a status."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._deadlines = Deadlines()
+
     async def around(
-        self, method: Method, request: Any, context: Context, proceed: Proceed
+        self, method: Method, proceed: Proceed, request: Any, context: Context
     ) -> Message:
+        task = asyncio.current_task()
+        assert task is not None
+        remaining = context.time_remaining()
+        limit = DEADLINE_SECONDS if remaining is None else min(remaining, DEADLINE_SECONDS)
+        self._deadlines.start(task, limit)
         try:
-            return await _within_deadline(request, context, proceed)
+            return await proceed(request, context)
         except RosterError as error:
             told = error
-        except (AbortError, asyncio.CancelledError):
+        except AbortError:
             raise
+        except asyncio.CancelledError:
+            if not self._deadlines.expired(task):
+                raise
+            told = DeadlineExceeded()
         except Exception:
             log.exception("%s failed", method.name, extra={"requestId": caller.request_id()})
             told = Internal()
+        finally:
+            self._deadlines.end(task)
         await abort(context, told)
         raise AssertionError("abort always raises")
-
-
-async def _within_deadline(request: Any, context: Context, proceed: Proceed) -> Message:
-    remaining = context.time_remaining()
-    limit = DEADLINE_SECONDS if remaining is None else min(remaining, DEADLINE_SECONDS)
-    try:
-        async with asyncio.timeout(limit) as deadline:
-            return await proceed(request, context)
-    except TimeoutError:
-        if deadline.expired():
-            raise DeadlineExceeded from None
-        raise
 
 
 async def abort(context: Context, error: RosterError) -> None:

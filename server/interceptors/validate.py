@@ -8,11 +8,12 @@ that nobody learns anything about a body's faults without a key that may send it
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import protovalidate
+from buf.validate import validate_pb2
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 from roster.v1 import errors_pb2, http_pb2
@@ -24,6 +25,8 @@ from ..messages import Context
 from .around import Around, Method, Proceed
 
 FAULT = "roster-fault-bin"
+# What a gateway can find wrong. Anything else under that name is nobody's finding.
+_FINDINGS = frozenset({"VALIDATION_ERROR", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE"})
 
 # What a broken rule of buf.validate is called here, by the last word of its id.
 _CODES = {
@@ -48,13 +51,8 @@ _MESSAGES = {
 class GatewayFault(RosterError):
     """What the gateway found wrong with a body before it could make a request of it."""
 
-    def __init__(self, fault: errors_pb2.Error) -> None:
-        self.reason = errors_pb2.Error.Reason.Name(fault.reason)
-        self.message = fault.message
-        self.details = [
-            Detail(detail.field, errors_pb2.Error.Detail.Code.Name(detail.code), detail.message)
-            for detail in fault.details
-        ]
+    def __init__(self, reason: str, message: str, details: Sequence[Detail]) -> None:
+        self.reason, self.message, self.details = reason, message, details
         super().__init__()
 
 
@@ -66,7 +64,7 @@ class Validate(Around):
         self._validator = protovalidate.Validator()
 
     async def around(
-        self, method: Method, request: Any, context: Context, proceed: Proceed
+        self, method: Method, proceed: Proceed, request: Any, context: Context
     ) -> Message:
         fault = gateway_fault(context)
         if fault is not None and fault.reason != ValidationError.reason:
@@ -78,42 +76,69 @@ class Validate(Around):
             raise EmailNotVerified
         if fault is not None:
             raise fault
-        trimmer(request.DESCRIPTOR)(request)
-        violations = self._validator.collect_violations(request)
-        if violations:
-            raise ValidationError([_detail(violation.proto) for violation in violations])
+        checks = checks_of(request.DESCRIPTOR)
+        checks.trim(request)
+        if checks.has_bounds:
+            violations = self._validator.collect_violations(request)
+            if violations:
+                raise ValidationError([_detail(violation.proto) for violation in violations])
         return await proceed(request, context)
 
 
 def gateway_fault(context: Context) -> GatewayFault | None:
-    """Returns the finding that came with the call, or None."""
+    """Returns the finding that came with the call, or None; what is no finding is ignored."""
     for name, value in context.invocation_metadata() or ():
         if name == FAULT and isinstance(value, bytes):
-            try:
-                return GatewayFault(errors_pb2.Error.FromString(value))
-            except (DecodeError, ValueError):
-                raise ValidationError([]) from None
+            return _finding(value)
     return None
 
 
-@cache
-def trimmer(message: Descriptor) -> Callable[[Any], None]:
-    """Returns a function that takes blanks off the fields that declare it."""
-    fields = [field for field in message.fields if _is_trimmed(field)]
-    single = [field.name for field in fields if not field.is_repeated]
-    repeated = [field.name for field in fields if field.is_repeated]
+def _finding(value: bytes) -> GatewayFault | None:
+    try:
+        error = errors_pb2.Error.FromString(value)
+        reason = errors_pb2.Error.Reason.Name(error.reason)
+        codes = [errors_pb2.Error.Detail.Code.Name(detail.code) for detail in error.details]
+    except (DecodeError, ValueError):
+        return None
+    if reason not in _FINDINGS:
+        return None
+    details = [
+        Detail(detail.field, code, detail.message)
+        for detail, code in zip(error.details, codes, strict=True)
+    ]
+    return GatewayFault(reason, error.message, details)
 
-    def trim(request: Any) -> None:
-        for name in single:
+
+class Checks(NamedTuple):
+    """What is done with a request of some type: blanks taken off, and whether it has bounds."""
+
+    single: Sequence[str]
+    repeated: Sequence[str]
+    has_bounds: bool
+
+    def trim(self, request: Any) -> None:
+        """Takes blanks off the fields that declare it."""
+        for name in self.single:
             value = getattr(request, name)
             if value:
                 setattr(request, name, value.strip())
-        for name in repeated:
+        for name in self.repeated:
             values = getattr(request, name)
             if values:
                 values[:] = [value.strip() for value in values]
 
-    return trim
+
+@cache
+def checks_of(message: Descriptor) -> Checks:
+    """Returns what the options of a message's fields ask for."""
+    trimmed = [field for field in message.fields if _is_trimmed(field)]
+    return Checks(
+        single=[field.name for field in trimmed if not field.is_repeated],
+        repeated=[field.name for field in trimmed if field.is_repeated],
+        has_bounds=any(
+            field.GetOptions().HasExtension(validate_pb2.field) for field in message.fields
+        ),
+    )
 
 
 def _is_trimmed(field: FieldDescriptor) -> bool:

@@ -57,12 +57,15 @@ class Prepared(NamedTuple):
     """A query as text; `arguments` puts named values into its order."""
 
     sql: str
-    slots: tuple[tuple[str, bool], ...]
+    names: tuple[str, ...]
+    lists: frozenset[str]
 
     def arguments(self, values: Mapping[str, Any], dialect: Dialect) -> list[Any]:
+        if not self.lists:
+            return [values[name] for name in self.names]
         return [
-            dialect.list_value(values[name]) if as_list else values[name]
-            for name, as_list in self.slots
+            dialect.list_value(values[name]) if name in self.lists else values[name]
+            for name in self.names
         ]
 
 
@@ -84,6 +87,7 @@ class Statement:
             sql, values = database.get_sql_context().parse(self._build(dialect))
             if not all(isinstance(value, _Slot) for value in values):
                 raise TypeError(f"a statement may only hold named parameters: {sql}")
-            slots = tuple((value.name, value.as_list) for value in values)
-            known = self._prepared[type(dialect)] = Prepared(sql, slots)
+            names = tuple(value.name for value in values)
+            lists = frozenset(value.name for value in values if value.as_list)
+            known = self._prepared[type(dialect)] = Prepared(sql, names, lists)
         return known

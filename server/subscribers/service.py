@@ -84,14 +84,14 @@ class SubscriberService(SubscriberServiceServicer):
     async def UpdateSubscriber(
         self, request: pb.UpdateSubscriberRequest, context: Context
     ) -> pb.UpdateSubscriberResponse:
-        account, subscriber_id = account_id(), checked_id(request.id, SubscriberNotFound)
-        fields = changed_fields(request, UPDATABLE)
+        account, fields = account_id(), changed_fields(request, UPDATABLE)
         changes = store.Changes(
             email=rules.check_email(request.email) if "email" in fields else None,
             first_name=request.first_name if "first_name" in fields else None,
             last_name=request.last_name if "last_name" in fields else None,
             tags=distinct(list(request.tags)) if "tags" in fields else None,
         )
+        subscriber_id = checked_id(request.id, SubscriberNotFound)
         row = await self._database.write(
             lambda tx: store.update(account, subscriber_id, changes, tx)
         )

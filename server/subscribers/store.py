@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import groupby
-from operator import itemgetter
 from typing import Any, NamedTuple
 
-from peewee import JOIN, fn
+from peewee import fn
 
 from ..accounts.models import Account
 from ..emails import Email
@@ -43,43 +41,46 @@ _COLUMNS = (
     Subscriber.status,
     Subscriber.created_at,
 )
-_WIDTH = len(_COLUMNS)
 _IN_ACCOUNT = Subscriber.account_id == param("account_id")
 _ONE = _IN_ACCOUNT & (Subscriber.id == param("id"))
 
-
-def _with_tags(source: Any) -> Any:
-    """Selects subscribers with the name of each of their tags, a row a tag."""
-    link = (SubscriberTag.account_id == source.c.account_id) & (
-        SubscriberTag.subscriber_id == source.c.id
-    )
-    tag = (Tag.account_id == SubscriberTag.account_id) & (Tag.id == SubscriberTag.tag_id)
-    columns = [getattr(source.c, column.name) for column in _COLUMNS]
-    return (
-        source.select_from(*columns, Tag.name)
-        .join(SubscriberTag, JOIN.LEFT_OUTER, on=link)
-        .join(Tag, JOIN.LEFT_OUTER, on=tag)
-        .order_by(source.c.id, Tag.name_key)
-    )
-
-
-_FIND = Statement(
-    lambda _: _with_tags(Subscriber.select(Subscriber.account_id, *_COLUMNS).where(_ONE))
-)
+_FIND = Statement(lambda _: Subscriber.select(*_COLUMNS).where(_ONE))
 _FIND_BY_EMAIL = Statement(
-    lambda _: _with_tags(
-        Subscriber.select(Subscriber.account_id, *_COLUMNS).where(
-            _IN_ACCOUNT & (Subscriber.email_key == param("email_key"))
-        )
+    lambda _: Subscriber.select(*_COLUMNS).where(
+        _IN_ACCOUNT & (Subscriber.email_key == param("email_key"))
     )
 )
 _PAGE = Statement(
-    lambda _: _with_tags(
-        Subscriber.select(Subscriber.account_id, *_COLUMNS)
+    lambda _: (
+        Subscriber.select(*_COLUMNS)
         .where(_IN_ACCOUNT)
         .order_by(Subscriber.account_id, Subscriber.id)
         .limit(param("limit"))
         .offset(param("offset"))
+    )
+)
+_TAGS_OF_MANY = Statement(
+    lambda dialect: (
+        SubscriberTag.select(SubscriberTag.subscriber_id, Tag.name_key, Tag.name)
+        .join(
+            Tag, on=(Tag.account_id == SubscriberTag.account_id) & (Tag.id == SubscriberTag.tag_id)
+        )
+        .where(
+            (SubscriberTag.account_id == param("account_id"))
+            & dialect.any_of(SubscriberTag.subscriber_id, "subscriber_ids")
+        )
+    )
+)
+_TAGS_OF_ONE = Statement(
+    lambda _: (
+        SubscriberTag.select(Tag.name_key, Tag.name)
+        .join(
+            Tag, on=(Tag.account_id == SubscriberTag.account_id) & (Tag.id == SubscriberTag.tag_id)
+        )
+        .where(
+            (SubscriberTag.account_id == param("account_id"))
+            & (SubscriberTag.subscriber_id == param("subscriber_id"))
+        )
     )
 )
 _COUNT = Statement(lambda _: Subscriber.select(fn.COUNT(Subscriber.id)).where(_IN_ACCOUNT))
@@ -202,21 +203,41 @@ def _attach(
 
 def find(account_id: str, subscriber_id: str, tx: Transaction) -> SubscriberRow:
     """Returns one subscriber. Raises SubscriberNotFound."""
-    return _only(tx.all(_FIND, account_id=account_id, id=subscriber_id))
+    return _with_tags(account_id, tx.one(_FIND, account_id=account_id, id=subscriber_id), tx)
 
 
 def find_by_email(account_id: str, email: Email, tx: Transaction) -> SubscriberRow:
     """Returns the subscriber with the address. Raises SubscriberNotFound."""
-    return _only(tx.all(_FIND_BY_EMAIL, account_id=account_id, email_key=email.key))
+    row = tx.one(_FIND_BY_EMAIL, account_id=account_id, email_key=email.key)
+    return _with_tags(account_id, row, tx)
+
+
+def _with_tags(account_id: str, row: tuple[Any, ...] | None, tx: Transaction) -> SubscriberRow:
+    if row is None:
+        raise SubscriberNotFound
+    tags = tx.all(_TAGS_OF_ONE, account_id=account_id, subscriber_id=row[0])
+    return SubscriberRow._make((*row, _names(tags)))
 
 
 def page(account_id: str, page: Page, tx: Transaction) -> tuple[list[SubscriberRow], int]:
     """Returns the subscribers of a page, oldest first, and how many the account has.
 
-    Two statements, whatever the page holds.
+    Three statements, whatever the page holds.
     """
     rows = tx.all(_PAGE, account_id=account_id, limit=page.limit, offset=page.offset)
-    return _collect(rows), count(account_id, tx)
+    tags: dict[str, list[tuple[Any, ...]]] = {row[0]: [] for row in rows}
+    for subscriber_id, *tag in tx.all(
+        _TAGS_OF_MANY, account_id=account_id, subscriber_ids=list(tags)
+    ):
+        tags[subscriber_id].append(tuple(tag))
+    subscribers = [SubscriberRow._make((*row, _names(tags[row[0]]))) for row in rows]
+    return subscribers, count(account_id, tx)
+
+
+def _names(tags: list[tuple[Any, ...]]) -> tuple[str, ...]:
+    """Returns the names of tags, given with their keys, in the order of the keys."""
+    tags.sort()
+    return tuple([name for _, name in tags])
 
 
 def count(account_id: str, tx: Transaction) -> int:
@@ -270,19 +291,3 @@ def delete(account_id: str, subscriber_id: str, tx: Transaction) -> None:
     """Deletes a subscriber with its tags. Raises SubscriberNotFound."""
     if not tx.run(_DELETE, account_id=account_id, id=subscriber_id):
         raise SubscriberNotFound
-
-
-def _only(rows: list[tuple[Any, ...]]) -> SubscriberRow:
-    if not rows:
-        raise SubscriberNotFound
-    return _collect(rows)[0]
-
-
-def _collect(rows: list[tuple[Any, ...]]) -> list[SubscriberRow]:
-    """Makes one subscriber of neighbouring rows that differ in the tag only."""
-    subscribers = []
-    for _, group in groupby(rows, itemgetter(0)):
-        same = list(group)
-        tags = tuple([row[_WIDTH] for row in same]) if same[0][_WIDTH] is not None else ()
-        subscribers.append(SubscriberRow._make((*same[0][:_WIDTH], tags)))
-    return subscribers

@@ -43,10 +43,10 @@ class TagService(TagServiceServicer):
     async def UpdateTag(
         self, request: pb.UpdateTagRequest, context: Context
     ) -> pb.UpdateTagResponse:
-        account, tag_id = account_id(), checked_id(request.id, TagNotFound)
-        fields = changed_fields(request, ("name", "description"))
+        account, fields = account_id(), changed_fields(request, ("name", "description"))
         if "name" in fields and not request.name:
             raise invalid("name", "REQUIRED", "is required")
+        tag_id = checked_id(request.id, TagNotFound)
         changes = {field: getattr(request, field) for field in fields}
         row = await self._database.write(lambda tx: store.update(account, tag_id, changes, tx))
         return pb.UpdateTagResponse(tag=_tag(row))

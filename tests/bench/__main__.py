@@ -206,9 +206,7 @@ def measure(service: Service, bare: str) -> Iterator[tuple[str, float, float, fl
 
     yield (
         "bulk_of_100",
-        *in_turns(
-            lambda: 100 * load(service.http, bulks()), lambda: raw_apsw(service.database)
-        ),
+        *in_turns(lambda: 100 * load(service.http, bulks()), lambda: raw_apsw(service.database)),
         "rows/s",
     )
 

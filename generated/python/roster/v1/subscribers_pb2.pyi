@@ -486,7 +486,7 @@ class UpdateSubscriberRequest(_message.Message):
     @_builtins.property
     def tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The names of all tags that the subscriber has from now on, bounded as on
-        creation; empty takes them all off.
+        creation; empty, or null in JSON, takes them all off.
         """
 
     @_builtins.property

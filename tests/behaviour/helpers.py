@@ -1,0 +1,73 @@
+"""What the behaviour tests share beyond the fixtures."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from ..conftest import Account
+from ..fronts import Answer, HttpFront
+
+# A well-formed id that nothing has.
+MISSING_ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+
+# For what only HTTP can say: the test runs over both HTTP fronts, not over gRPC.
+over_http = pytest.mark.parametrize("front_and_service", ["http", "http-over-grpc"], indirect=True)
+
+
+def send(
+    account: Account,
+    method: str,
+    path: str,
+    body: Any = None,
+    *,
+    headers: dict[str, str] | None = None,
+) -> Answer:
+    """Sends a request over an HTTP front; a body of bytes goes as it is, another one as JSON."""
+    assert isinstance(account.front, HttpFront)
+    raw = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+    return account.front.send(method, path, account.key, body=raw, headers=headers)
+
+
+def at_once(*calls: Callable[[], Answer]) -> list[Answer]:
+    """Makes the calls at the same moment, each in a thread, and returns their answers in order."""
+    gate = threading.Barrier(len(calls))
+
+    def call(each: Callable[[], Answer]) -> Answer:
+        gate.wait(timeout=20)
+        return each()
+
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return list(pool.map(call, calls))
+
+
+def statuses(answers: Sequence[Answer]) -> list[int]:
+    """Returns the statuses of answers, in rising order."""
+    return sorted(answer.status for answer in answers)
+
+
+def told(answer: Answer) -> tuple[int, dict[str, Any]]:
+    """Returns what an error tells apart from the request id, which differs on every call."""
+    error = {key: value for key, value in answer.body["error"].items() if key != "requestId"}
+    return answer.status, error
+
+
+def failures(body: Any) -> list[tuple[int, str]]:
+    """Returns index and reason of each failed row of a bulk creation."""
+    return [(row["index"], row["reason"]) for row in body["failed"]]
+
+
+def emails(account: Account) -> list[str]:
+    """Returns the addresses of the account's first 100 subscribers, oldest first."""
+    listed = account.ok("ListSubscribers", limit=100)["subscribers"]
+    return [subscriber["email"] for subscriber in listed]
+
+
+def tag_names(account: Account) -> list[str]:
+    """Returns the names of the account's first 100 tags."""
+    return [tag["name"] for tag in account.ok("ListTags", limit=100)["tags"]]

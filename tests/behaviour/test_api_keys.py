@@ -1,0 +1,172 @@
+"""API keys, through every front."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from ..conftest import Account
+from .helpers import MISSING_ID, over_http, send
+
+SECRET = re.compile(r"rk_[0-9A-Za-z]{46}")
+LATER = "2190-01-02T03:04:05.000Z"
+
+
+def create(account: Account, scope: str = "read", **given: Any) -> dict[str, Any]:
+    """Creates a key and returns the whole answer: the key and its secret."""
+    made: dict[str, Any] = account.ok("CreateApiKey", **{"name": "ci", "scope": scope, **given})
+    return made
+
+
+def test_create_api_key_returns_the_key_and_a_secret_that_works(account: Account) -> None:
+    answer = account.call("CreateApiKey", name=" ci ", scope="read")
+
+    assert answer.status == 201
+    assert set(answer.body) == {"apiKey", "secret"}
+    assert set(answer.body["apiKey"]) == {"id", "name", "scope", "createdAt"}
+    assert (answer.body["apiKey"]["name"], answer.body["apiKey"]["scope"]) == ("ci", "read")
+    assert SECRET.fullmatch(answer.body["secret"])
+    account.with_key(answer.body["secret"]).ok("ListSubscribers")
+
+
+def test_every_key_has_a_secret_of_its_own(account: Account) -> None:
+    assert len({create(account)["secret"] for _ in range(3)}) == 3
+
+
+@pytest.mark.parametrize(
+    ("scope", "reads", "writes", "administers"),
+    [
+        ("read", True, False, False),
+        ("write", True, True, False),
+        ("admin", True, True, True),
+    ],
+)
+def test_each_scope_includes_the_one_before(
+    account: Account, scope: str, reads: bool, writes: bool, administers: bool
+) -> None:
+    key = account.with_key(create(account, scope)["secret"])
+
+    assert (key.call("ListTags").status == 200) is reads
+    assert (key.call("CreateTag", name="vip").status == 201) is writes
+    assert (key.call("ListApiKeys").status == 200) is administers
+
+
+@pytest.mark.parametrize("rpc", ["CreateApiKey", "ListApiKeys", "RotateApiKey", "RevokeApiKey"])
+def test_keys_are_kept_by_an_admin_key_only(account: Account, rpc: str) -> None:
+    made = create(account, "write")
+
+    refused = account.with_key(made["secret"]).fails(
+        "Forbidden", rpc, **({"id": made["apiKey"]["id"]} if rpc.startswith("R") else {})
+    )
+
+    assert refused.status == 403
+
+
+@pytest.mark.parametrize(
+    ("given", "fault"),
+    [
+        ({"scope": "read"}, ("name", "REQUIRED")),
+        ({"name": " ", "scope": "read"}, ("name", "REQUIRED")),
+        ({"name": "x" * 101, "scope": "read"}, ("name", "TOO_LONG")),
+        ({"name": "ci"}, ("scope", "REQUIRED")),
+        ({"name": "ci", "scope": "root"}, ("scope", "INVALID_VALUE")),
+        ({"name": "ci", "scope": "Read"}, ("scope", "INVALID_VALUE")),
+        (
+            {"name": "ci", "scope": "read", "expiresAt": "2001-01-01T00:00:00Z"},
+            ("expiresAt", "OUT_OF_RANGE"),
+        ),
+    ],
+    ids=[
+        "no name",
+        "blank name",
+        "long name",
+        "no scope",
+        "unknown scope",
+        "scope in capitals",
+        "end in the past",
+    ],
+)
+def test_create_api_key_refuses_a_bad_body(
+    account: Account, given: dict[str, Any], fault: tuple[str, str]
+) -> None:
+    refused = account.fails("ValidationError", "CreateApiKey", **given)
+
+    assert (refused.status, refused.faults) == (400, [fault])
+    assert account.ok("ListApiKeys")["total"] == 1
+
+
+@over_http
+@pytest.mark.parametrize("moment", ["soon", "2190-01-02", "2190-01-02T03:04:05", 1, True])
+def test_end_of_a_key_is_a_timestamp(account: Account, moment: Any) -> None:
+    body = {"name": "ci", "scope": "read", "expiresAt": moment}
+
+    refused = send(account, "POST", "/api/keys", body)
+
+    assert (refused.status, refused.code) == (400, "ValidationError")
+    assert [path for path, _ in refused.faults] == ["expiresAt"]
+
+
+def test_key_shows_when_it_ends_if_it_does(account: Account) -> None:
+    made = create(account, expiresAt=LATER)
+
+    assert made["apiKey"]["expiresAt"] == LATER
+    account.with_key(made["secret"]).ok("ListSubscribers")
+
+
+def test_list_api_keys_pages_oldest_first(account: Account) -> None:
+    made = [create(account, name=name)["apiKey"] for name in ("c", "a", "b")]
+
+    first = account.ok("ListApiKeys", limit=2)
+    second = account.ok("ListApiKeys", limit=2, page=2)
+
+    assert first["apiKeys"][1:] + second["apiKeys"] == made
+    assert [(body["total"], body["page"], body["limit"]) for body in (first, second)] == [
+        (4, 1, 2),
+        (4, 2, 2),
+    ]
+
+
+def test_secret_is_never_shown_again(account: Account) -> None:
+    made = create(account)
+
+    listed = account.ok("ListApiKeys")
+
+    assert listed["apiKeys"][-1] == made["apiKey"]
+    assert not SECRET.search(json.dumps(listed))
+
+
+def test_rotated_key_has_a_new_secret_and_the_old_one_ends_at_once(account: Account) -> None:
+    made = create(account, "write", expiresAt=LATER)
+    old = account.with_key(made["secret"])
+    old.ok("ListSubscribers")
+
+    answer = account.call("RotateApiKey", id=made["apiKey"]["id"])
+
+    assert answer.status == 200
+    assert answer.body["apiKey"] == made["apiKey"]
+    assert SECRET.fullmatch(answer.body["secret"])
+    old.fails("Unauthorized", "ListSubscribers")
+    account.with_key(answer.body["secret"]).ok("CreateTag", name="vip")
+
+
+def test_revoked_key_ends_at_once_and_is_gone(account: Account) -> None:
+    made = create(account)
+    old = account.with_key(made["secret"])
+    old.ok("ListSubscribers")
+
+    answer = account.call("RevokeApiKey", id=made["apiKey"]["id"])
+
+    assert (answer.status, answer.body) == (204, None)
+    old.fails("Unauthorized", "ListSubscribers")
+    assert made["apiKey"] not in account.ok("ListApiKeys")["apiKeys"]
+    account.fails("ApiKeyNotFound", "RevokeApiKey", id=made["apiKey"]["id"])
+    account.fails("ApiKeyNotFound", "RotateApiKey", id=made["apiKey"]["id"])
+
+
+@pytest.mark.parametrize("rpc", ["RotateApiKey", "RevokeApiKey"])
+@pytest.mark.parametrize("unknown", [MISSING_ID, "no id"])
+def test_missing_key_is_not_found(account: Account, rpc: str, unknown: str) -> None:
+    assert account.fails("ApiKeyNotFound", rpc, id=unknown).status == 404

@@ -1,0 +1,249 @@
+"""Who may call what, through every front."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import grpc
+import pytest
+from grpc_status import rpc_status
+from roster.v1 import http_pb2, tags_pb2
+
+from server.accounts.rules import make_secret
+
+from ..conftest import Account
+from ..fronts import METHODS, GrpcFront, HttpFront, binding
+from .helpers import MISSING_ID, over_http, send, told
+
+SCOPES = ("read", "write", "admin")
+SCOPE_OF = {
+    rpc: method.GetOptions().Extensions[http_pb2.access].scope for rpc, method in METHODS.items()
+}
+ABOVE = [
+    (scope, rpc)
+    for scope in SCOPES
+    for rpc, needed in SCOPE_OF.items()
+    if SCOPES.index(needed) > SCOPES.index(scope)
+]
+
+
+def call_with(account: Account, *headers: tuple[str, str]) -> tuple[int, Any]:
+    """Lists tags with these headers, or metadata, and returns what came less the request id."""
+    if isinstance(account.front, HttpFront):
+        answer = account.front.send("GET", "/api/tags", headers=dict(headers))
+        return told(answer) if answer.status >= 400 else (answer.status, answer.body["total"])
+    assert isinstance(account.front, GrpcFront)
+    metadata = [(name.lower(), value) for name, value in headers]
+    try:
+        request = tags_pb2.ListTagsRequest()
+        reply = account.front.stub("ListTags")(request, metadata=metadata, timeout=20)
+    except grpc.RpcError as error:
+        status = rpc_status.from_call(error)
+        assert status is not None
+        return status.code, (status.message, [bytes(d.value) for d in status.details[:-1]])
+    return 200, reply.total
+
+
+def wrong_checksum(key: str) -> str:
+    """Returns the key with its last character changed."""
+    return key[:-1] + ("0" if key[-1] != "0" else "1")
+
+
+def revoked(account: Account) -> str:
+    made = account.ok("CreateApiKey", name="old", scope="admin")
+    account.ok("RevokeApiKey", id=made["apiKey"]["id"])
+    secret: str = made["secret"]
+    return secret
+
+
+def test_whatever_is_wrong_with_a_key_the_answer_is_the_same(account: Account) -> None:
+    key, other = account.key, account.new_key("admin")
+    basic = base64.b64encode(f"{key}:".encode()).decode()
+    wrong: dict[str, list[tuple[str, str]]] = {
+        "no key": [],
+        "empty": [("Authorization", "")],
+        "scheme alone": [("Authorization", "Bearer")],
+        "no scheme": [("Authorization", key)],
+        "another scheme": [("Authorization", f"Basic {basic}")],
+        "malformed": [("Authorization", "Bearer secret")],
+        "too short": [("Authorization", f"Bearer {key[:-1]}")],
+        "too long": [("Authorization", f"Bearer {key}0")],
+        "twice in one": [("Authorization", f"Bearer {key} {key}")],
+        "wrong checksum": [("Authorization", f"Bearer {wrong_checksum(key)}")],
+        "unknown": [("Authorization", f"Bearer {make_secret()}")],
+        "revoked": [("Authorization", f"Bearer {revoked(account)}")],
+        "expired": [("Authorization", f"Bearer {account.new_key('admin', expires_at=1)}")],
+        "two different": [("Authorization", f"Bearer {key}"), ("X-API-Key", other)],
+        "a good and a bad": [("Authorization", "Bearer secret"), ("X-API-Key", key)],
+    }
+
+    answers = {name: call_with(account, *headers) for name, headers in wrong.items()}
+
+    first = answers["no key"]
+    assert first[0] == (401 if isinstance(account.front, HttpFront) else 16)
+    assert {name: answer for name, answer in answers.items() if answer != first} == {}
+
+
+@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
+def test_name_of_the_scheme_may_be_in_any_case(account: Account, scheme: str) -> None:
+    assert call_with(account, ("Authorization", f"{scheme} {account.key}")) == (200, 0)
+
+
+def test_key_may_come_as_x_api_key(account: Account) -> None:
+    assert call_with(account, ("X-API-Key", account.key)) == (200, 0)
+
+
+def test_same_key_may_come_both_ways(account: Account) -> None:
+    both = [("Authorization", f"Bearer {account.key}"), ("X-API-Key", account.key)]
+
+    assert call_with(account, *both) == (200, 0)
+
+
+@over_http
+def test_unauthorized_says_how_to_authenticate(account: Account) -> None:
+    assert isinstance(account.front, HttpFront)
+
+    status, headers, _ = account.front.exchange("GET", "/api/tags")
+
+    assert (status, headers["www-authenticate"]) == (401, "Bearer")
+
+
+@pytest.mark.parametrize("rpc", METHODS)
+def test_every_operation_needs_a_key(account: Account, rpc: str) -> None:
+    refused = account.front.call(rpc, None, request_of(rpc))
+
+    assert (refused.status, refused.code) == (401, "Unauthorized")
+
+
+def request_of(rpc: str) -> dict[str, Any]:
+    """Returns a request that names whatever its path names, and nothing else."""
+    return {"id": MISSING_ID} if "id" in METHODS[rpc].input_type.fields_by_name else {}
+
+
+@pytest.mark.parametrize(("scope", "rpc"), ABOVE, ids=[" ".join(pair) for pair in ABOVE])
+def test_key_cannot_do_what_its_scope_does_not_cover(
+    account: Account, scope: str, rpc: str
+) -> None:
+    limited = account.with_key(account.new_key(scope))
+
+    assert limited.fails("Forbidden", rpc, **request_of(rpc)).status == 403
+
+
+BODIES = [b"", b"{", b"[]", b'{"nope": 1}', b'{"a": 1, "a": 2}', b"\xff"]
+WRITING = sorted({binding(rpc)[:2] for rpc in METHODS if binding(rpc)[2]})
+
+
+@over_http
+@pytest.mark.parametrize(("method", "path"), WRITING, ids=[" ".join(pair) for pair in WRITING])
+def test_nobody_without_a_key_learns_anything_of_a_bad_body(
+    account: Account, method: str, path: str
+) -> None:
+    stranger = account.with_key(wrong_checksum(account.key))
+    path = path.replace("{id}", MISSING_ID)
+
+    answers = [told(send(stranger, method, path, body)) for body in BODIES]
+
+    assert answers[0][0] == 401
+    assert answers == [answers[0]] * len(BODIES)
+
+
+@over_http
+@pytest.mark.parametrize("body", BODIES, ids=repr)
+def test_read_key_that_writes_is_forbidden_whatever_the_body(account: Account, body: bytes) -> None:
+    reader = account.with_key(account.new_key("read"))
+
+    refused = send(reader, "POST", "/api/custom-fields", body)
+
+    assert (refused.status, refused.code) == (403, "Forbidden")
+
+
+@over_http
+@pytest.mark.parametrize("body", BODIES, ids=repr)
+def test_unverified_account_is_told_of_its_email_whatever_the_body(
+    unverified_account: Account, body: bytes
+) -> None:
+    refused = send(unverified_account, "POST", "/api/custom-fields", body)
+
+    assert (refused.status, refused.code) == (403, "EmailNotVerified")
+
+
+def test_unverified_account_is_told_of_its_email_before_a_bad_field(
+    unverified_account: Account,
+) -> None:
+    unverified_account.fails("EmailNotVerified", "CreateCustomField", label="x" * 81)
+
+
+def test_read_key_of_an_unverified_account_is_told_of_its_scope_first(
+    unverified_account: Account,
+) -> None:
+    reader = unverified_account.with_key(unverified_account.new_key("read"))
+
+    reader.fails("Forbidden", "CreateCustomField", label="Town")
+
+
+def test_spoofed_identity_changes_nothing(account: Account, other_account: Account) -> None:
+    other_account.ok("CreateTag", name="secret")
+    spoofed = [
+        (name, other_account.id)
+        for name in (
+            "X-Account-Id",
+            "Account-Id",
+            "X-Roster-Account",
+            "X-User-Id",
+            "X-Forwarded-User",
+            "Remote-User",
+            "Roster-Caller",
+            "X-Key-Id",
+        )
+    ]
+    claims = [("X-Scope", "admin"), ("X-Roster-Scope", "admin"), ("X-Email-Verified", "true")]
+    reader = account.new_key("read")
+
+    assert call_with(account, *spoofed, *claims)[0] in (401, 16)
+    assert call_with(account, ("Authorization", f"Bearer {reader}"), *spoofed, *claims) == (200, 0)
+
+
+@over_http
+def test_metadata_of_the_gateway_cannot_be_sent_as_headers(account: Account) -> None:
+    spoofed = {"Roster-Fault-Bin": "CAI", "Grpc-Timeout": "1n", "Grpc-Metadata-Account": "x"}
+
+    assert send(account, "GET", "/api/tags", headers=spoofed).status == 200
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [b"", b"\x08\x00", b"\x08\x63", b"\xff"],
+    ids=["empty", "no reason", "unknown reason", "no message"],
+)
+def test_forged_metadata_of_the_gateway_never_leaves_a_call_hanging(
+    grpc_account: Account, forged: bytes
+) -> None:
+    front = grpc_account.front
+    assert isinstance(front, GrpcFront)
+    metadata = [("authorization", f"Bearer {grpc_account.key}"), ("roster-fault-bin", forged)]
+    call = front.stub("ListTags").with_call
+
+    try:
+        code = call(tags_pb2.ListTagsRequest(), metadata=metadata, timeout=3)[1].code()
+    except grpc.RpcError as error:
+        code = error.code()
+
+    assert code in (grpc.StatusCode.OK, grpc.StatusCode.INVALID_ARGUMENT)
+
+
+@over_http
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"X-Scope": "admin", "X-Roster-Scope": "admin", "X-Account-Scope": "admin"},
+        {"X-HTTP-Method-Override": "GET", "X-Method-Override": "GET"},
+    ],
+    ids=["scope", "method"],
+)
+def test_spoofed_headers_do_not_raise_a_scope(account: Account, headers: dict[str, str]) -> None:
+    reader = account.with_key(account.new_key("read"))
+
+    refused = send(reader, "POST", "/api/tags", {"name": "vip"}, headers=headers)
+
+    assert (refused.status, refused.code) == (403, "Forbidden")

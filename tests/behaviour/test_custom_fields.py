@@ -1,0 +1,314 @@
+"""Custom fields, through every front."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ..conftest import Account
+from .helpers import MISSING_ID, over_http, send
+
+RESERVED = {
+    "id": "Id",
+    "email": "EMAIL",
+    "first_name": "First name",
+    "last_name": "LAST-NAME",
+    "status": "status",
+    "tags": "Tags!",
+    "created_at": "Created at",
+    "updated_at": "updated_at",
+    "custom_fields": "Custom Fields",
+    "unsubscribe_url": "Unsubscribe URL",
+}
+KEYS = {"id", "key", "label", "dataType", "mergeTag", "createdAt", "updatedAt"}
+
+
+def create(account: Account, label: str, **given: Any) -> dict[str, Any]:
+    """Creates a custom field and returns it."""
+    made: dict[str, Any] = account.ok("CreateCustomField", label=label, **given)["customField"]
+    return made
+
+
+def labels(account: Account) -> list[str]:
+    """Returns the labels of the account's first 100 custom fields, oldest first."""
+    listed = account.ok("ListCustomFields", limit=100)["customFields"]
+    return [field["label"] for field in listed]
+
+
+def test_create_custom_field_returns_exactly_the_documented_keys(account: Account) -> None:
+    answer = account.call("CreateCustomField", label="  Favourite Colour ")
+
+    assert answer.status == 201
+    assert set(answer.body) == {"customField"}
+    field = answer.body["customField"]
+    assert set(field) == KEYS
+    assert (field["label"], field["dataType"]) == ("Favourite Colour", "TEXT")
+    assert (field["key"], field["mergeTag"]) == (
+        "favourite_colour",
+        "{{customFields.favourite_colour}}",
+    )
+    assert field["createdAt"] == field["updatedAt"]
+    assert account.ok("GetCustomField", id=field["id"]) == answer.body
+
+
+@pytest.mark.parametrize(
+    ("label", "key"),
+    [
+        ("customerID", "customerid"),
+        ("Größe", "grosse"),
+        ("2nd address", "f_2nd_address"),
+        ("__a -- b!?", "a_b"),
+        ("x" * 80, "x" * 64),
+        ("Город", "gorod"),
+    ],
+)
+def test_key_is_derived_from_the_label(account: Account, label: str, key: str) -> None:
+    assert create(account, label)["key"] == key
+
+
+@pytest.mark.parametrize("data_type", ["TEXT", "NUMBER", "BOOLEAN", "DATE"])
+def test_custom_field_has_the_data_type_that_it_was_given(account: Account, data_type: str) -> None:
+    field = create(account, "Age", dataType=data_type)
+
+    assert account.ok("GetCustomField", id=field["id"])["customField"]["dataType"] == data_type
+
+
+@over_http
+@pytest.mark.parametrize("data_type", ["STRING", "text", "", 9, True, []], ids=repr)
+def test_create_custom_field_refuses_any_other_data_type(account: Account, data_type: Any) -> None:
+    refused = account.fails("ValidationError", "CreateCustomField", label="Age", dataType=data_type)
+
+    assert [path for path, _ in refused.faults] == ["dataType"]
+    assert labels(account) == []
+
+
+def test_fallback_shows_only_where_one_was_given(account: Account) -> None:
+    field = create(account, "Age", fallback="unknown")
+
+    assert field["fallback"] == "unknown"
+    assert account.ok("GetCustomField", id=field["id"])["customField"] == field
+    assert "fallback" not in create(account, "Size", fallback="")
+
+
+@pytest.mark.parametrize(
+    ("given", "fault"),
+    [
+        ({}, ("label", "REQUIRED")),
+        ({"label": None}, ("label", "REQUIRED")),
+        ({"label": ""}, ("label", "REQUIRED")),
+        ({"label": " \u00a0"}, ("label", "REQUIRED")),
+        ({"label": "x" * 81}, ("label", "TOO_LONG")),
+        ({"label": "👍"}, ("label", "INVALID_FORMAT")),
+        ({"label": "Age", "fallback": "x" * 1001}, ("fallback", "TOO_LONG")),
+    ],
+    ids=["absent", "null", "empty", "blank", "81 characters", "emoji", "long fallback"],
+)
+def test_create_custom_field_refuses_a_bad_body(
+    account: Account, given: dict[str, Any], fault: tuple[str, str]
+) -> None:
+    refused = account.fails("ValidationError", "CreateCustomField", **given)
+
+    assert (refused.status, refused.faults) == (400, [fault])
+    assert labels(account) == []
+
+
+@pytest.mark.parametrize("label", RESERVED.values(), ids=RESERVED)
+def test_labels_that_derive_a_reserved_key_are_refused(account: Account, label: str) -> None:
+    refused = account.fails("ValidationError", "CreateCustomField", label=label)
+
+    assert (refused.status, refused.faults) == (400, [("label", "RESERVED")])
+
+
+@pytest.mark.parametrize(
+    "label",
+    ["Town", "TOWN", " town ", "Town!", "Tówn"],
+    ids=["same label", "other case", "blanks", "other signs", "accent"],
+)
+def test_create_custom_field_refuses_a_taken_label_or_key(account: Account, label: str) -> None:
+    create(account, "Town")
+
+    refused = account.fails("CustomFieldAlreadyExists", "CreateCustomField", label=label)
+
+    assert (refused.status, refused.faults) == (409, [("label", "TAKEN")])
+    assert labels(account) == ["Town"]
+
+
+def test_key_stays_taken_after_its_label_has_changed(account: Account) -> None:
+    field = create(account, "Town")
+    account.ok("UpdateCustomField", id=field["id"], label="City")
+
+    account.fails("CustomFieldAlreadyExists", "CreateCustomField", label="Town")
+    account.fails("CustomFieldAlreadyExists", "CreateCustomField", label="city")
+
+
+def test_account_has_at_most_100_custom_fields(account: Account) -> None:
+    fields = [create(account, f"Field {number}") for number in range(100)]
+
+    assert account.fails("CustomFieldLimitReached", "CreateCustomField", label="More").status == 409
+    assert account.ok("ListCustomFields")["total"] == 100
+    account.ok("DeleteCustomField", id=fields[0]["id"])
+    create(account, "More")
+
+
+def test_list_custom_fields_pages_oldest_first(account: Account) -> None:
+    made = [create(account, label) for label in ("c", "a", "b")]
+
+    first = account.ok("ListCustomFields", limit=2)
+    second = account.ok("ListCustomFields", limit=2, page=2)
+
+    assert first == {"customFields": made[:2], "total": 3, "page": 1, "limit": 2}
+    assert second == {"customFields": made[2:], "total": 3, "page": 2, "limit": 2}
+
+
+@pytest.mark.parametrize(
+    ("given", "changed"),
+    [
+        ({"label": " City "}, {"label": "City"}),
+        ({"label": "TOWN"}, {"label": "TOWN"}),
+        ({"fallback": "there"}, {"fallback": "there"}),
+    ],
+    ids=["label", "case of the label", "fallback"],
+)
+def test_update_custom_field_changes_only_what_is_given(
+    account: Account, given: dict[str, Any], changed: dict[str, Any]
+) -> None:
+    field = create(account, "Town", dataType="NUMBER", fallback="here")
+
+    after = account.ok("UpdateCustomField", id=field["id"], **given)["customField"]
+
+    assert after.pop("updatedAt") >= field.pop("updatedAt")
+    assert after == {**field, **changed}
+    stored = account.ok("GetCustomField", id=field["id"])["customField"]
+    assert stored == {**after, "updatedAt": stored["updatedAt"]}
+
+
+def test_update_custom_field_with_nothing_changes_nothing(account: Account) -> None:
+    field = create(account, "Town", fallback="here")
+
+    assert account.ok("UpdateCustomField", id=field["id"])["customField"] == field
+
+
+@pytest.mark.parametrize("nothing", ["", None], ids=["empty", "null"])
+def test_update_custom_field_takes_the_fallback_away(account: Account, nothing: str | None) -> None:
+    field = create(account, "Town", fallback="here")
+
+    after = account.ok("UpdateCustomField", id=field["id"], fallback=nothing)["customField"]
+
+    assert "fallback" not in after
+    assert account.ok("GetCustomField", id=field["id"])["customField"] == after
+
+
+@pytest.mark.parametrize(
+    ("given", "fault"),
+    [
+        ({"label": ""}, ("label", "REQUIRED")),
+        ({"label": None}, ("label", "REQUIRED")),
+        ({"label": "  "}, ("label", "REQUIRED")),
+        ({"label": "x" * 81}, ("label", "TOO_LONG")),
+        ({"fallback": "x" * 1001}, ("fallback", "TOO_LONG")),
+    ],
+    ids=["empty", "null", "blank", "81 characters", "long fallback"],
+)
+@pytest.mark.parametrize("of", ["one that is there", MISSING_ID, "no id"])
+def test_update_custom_field_refuses_a_bad_value_before_it_looks_for_the_field(
+    account: Account, given: dict[str, Any], fault: tuple[str, str], of: str
+) -> None:
+    field = create(account, "Town")
+    target = field["id"] if of == "one that is there" else of
+
+    refused = account.fails("ValidationError", "UpdateCustomField", id=target, **given)
+
+    assert refused.faults == [fault]
+    assert account.ok("GetCustomField", id=field["id"])["customField"] == field
+
+
+@pytest.mark.parametrize("taken", ["Age", "AGE"])
+def test_update_custom_field_refuses_the_label_of_another(account: Account, taken: str) -> None:
+    create(account, "Age")
+    field = create(account, "Town")
+
+    refused = account.fails(
+        "CustomFieldAlreadyExists", "UpdateCustomField", id=field["id"], label=taken
+    )
+
+    assert refused.status == 409
+    assert account.ok("GetCustomField", id=field["id"])["customField"] == field
+
+
+@over_http
+@pytest.mark.parametrize("method", ["PUT", "PATCH"])
+def test_custom_field_that_was_fetched_can_be_sent_back(account: Account, method: str) -> None:
+    field = create(account, "Town", dataType="DATE", fallback="here")
+
+    answer = send(account, method, f"/api/custom-fields/{field['id']}", field)
+
+    assert (answer.status, answer.body) == (200, {"customField": field})
+
+
+@over_http
+@pytest.mark.parametrize(
+    "given",
+    [{"key": "city"}, {"dataType": "NUMBER"}, {"mergeTag": "{{customFields.city}}"}],
+    ids=["key", "dataType", "mergeTag"],
+)
+def test_key_and_data_type_never_change(account: Account, given: dict[str, Any]) -> None:
+    field = create(account, "Town")
+
+    send(account, "PUT", f"/api/custom-fields/{field['id']}", given)
+
+    assert account.ok("GetCustomField", id=field["id"])["customField"] == field
+
+
+@over_http
+def test_update_custom_field_names_an_unknown_key(account: Account) -> None:
+    field = create(account, "Town")
+
+    refused = send(account, "PUT", f"/api/custom-fields/{field['id']}", {"name": "City"})
+
+    assert (refused.status, refused.faults) == (400, [("name", "UNKNOWN_FIELD")])
+
+
+def test_delete_custom_field_answers_without_a_body_and_frees_its_label(account: Account) -> None:
+    field = create(account, "Town")
+
+    answer = account.call("DeleteCustomField", id=field["id"])
+
+    assert (answer.status, answer.body) == (204, None)
+    account.fails("CustomFieldNotFound", "GetCustomField", id=field["id"])
+    account.fails("CustomFieldNotFound", "DeleteCustomField", id=field["id"])
+    assert create(account, "Town")["id"] != field["id"]
+
+
+@pytest.mark.parametrize("rpc", ["GetCustomField", "UpdateCustomField", "DeleteCustomField"])
+def test_missing_custom_field_is_not_found(account: Account, rpc: str) -> None:
+    assert account.fails("CustomFieldNotFound", rpc, id=MISSING_ID).status == 404
+
+
+@pytest.mark.parametrize(
+    ("rpc", "request_"),
+    [
+        ("CreateCustomField", {"label": "Town"}),
+        ("UpdateCustomField", {"id": MISSING_ID, "label": "Town"}),
+        ("DeleteCustomField", {"id": MISSING_ID}),
+    ],
+    ids=["create", "update", "delete"],
+)
+def test_account_with_an_unverified_email_cannot_write_custom_fields(
+    unverified_account: Account, rpc: str, request_: dict[str, Any]
+) -> None:
+    assert unverified_account.fails("EmailNotVerified", rpc, **request_).status == 403
+
+    assert labels(unverified_account) == []
+
+
+def test_account_with_an_unverified_email_can_read_custom_fields(
+    unverified_account: Account,
+) -> None:
+    assert unverified_account.ok("ListCustomFields")["total"] == 0
+    unverified_account.fails("CustomFieldNotFound", "GetCustomField", id=MISSING_ID)
+
+
+def test_account_with_an_unverified_email_can_write_all_else(unverified_account: Account) -> None:
+    unverified_account.ok("CreateSubscriber", email="ada@example.com", tags=["vip"])
+    unverified_account.ok("CreateTag", name="new")

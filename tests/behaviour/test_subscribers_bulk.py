@@ -1,0 +1,192 @@
+"""Creating many subscribers in one request, through every front."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ..conftest import Account
+from .helpers import emails, failures, over_http, send, tag_names
+
+GOOD = {"email": "good@example.com"}
+
+
+def test_bulk_create_answers_with_nothing_failed_and_stores_every_row_in_order(
+    account: Account,
+) -> None:
+    answer = account.call(
+        "BulkCreateSubscribers",
+        subscribers=[
+            {"email": "b@example.com", "firstName": "B", "lastName": "Bee", "tags": ["y", "X"]},
+            {"email": "a@example.com", "isConfirmed": True, "tags": ["x"]},
+        ],
+    )
+
+    assert (answer.status, answer.body) == (200, {"failed": []})
+    first, second = account.ok("ListSubscribers")["subscribers"]
+    assert (first["email"], first["firstName"], first["lastName"]) == ("b@example.com", "B", "Bee")
+    assert (first["status"], first["tags"]) == ("UNCONFIRMED", ["X", "y"])
+    assert (second["email"], second["firstName"]) == ("a@example.com", "")
+    assert (second["status"], second["tags"]) == ("CONFIRMED", ["X"])
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ({"email": "GOOD@example.com"}, "DUPLICATE_IN_REQUEST"),
+        ({"email": "There@Example.com"}, "ALREADY_EXISTS"),
+        ({}, "MISSING_EMAIL"),
+        ({"email": ""}, "MISSING_EMAIL"),
+        ({"email": "  "}, "MISSING_EMAIL"),
+        ({"email": "nobody"}, "INVALID_EMAIL"),
+        ({"email": "a@example.com", "firstName": "x" * 101}, "INVALID_FIELD"),
+        ({"email": "a@example.com", "lastName": "x" * 101}, "INVALID_FIELD"),
+        ({"email": "a@example.com", "tags": ["fine", " "]}, "INVALID_TAG"),
+        ({"email": "a@example.com", "tags": ["x" * 101]}, "INVALID_TAG"),
+    ],
+    ids=[
+        "earlier in the request",
+        "stored before",
+        "no email",
+        "empty email",
+        "blank email",
+        "malformed email",
+        "long first name",
+        "long last name",
+        "blank tag",
+        "long tag",
+    ],
+)
+def test_bulk_create_reports_a_bad_row_and_stores_the_others(
+    account: Account, row: dict[str, Any], reason: str
+) -> None:
+    account.ok("CreateSubscriber", email="there@example.com")
+
+    body = account.ok(
+        "BulkCreateSubscribers", subscribers=[GOOD, row, {"email": "last@example.com"}]
+    )
+
+    assert body == {"failed": [{"index": 1, "email": row.get("email", ""), "reason": reason}]}
+    assert emails(account) == ["there@example.com", "good@example.com", "last@example.com"]
+    assert tag_names(account) == []
+
+
+@over_http
+@pytest.mark.parametrize(
+    ("row", "email", "reason"),
+    [
+        ({"email": "a@example.com", "firstName": 1}, "a@example.com", "INVALID_FIELD"),
+        ({"email": "a@example.com", "isConfirmed": "maybe"}, "a@example.com", "INVALID_FIELD"),
+        ({"email": "a@example.com", "tags": "vip"}, "a@example.com", "INVALID_FIELD"),
+        ({"email": "a@example.com", "tags": ["vip", 1]}, "a@example.com", "INVALID_FIELD"),
+        ({"email": "a@example.com", "nickname": "x"}, "a@example.com", "INVALID_FIELD"),
+        ({"email": 1}, "", "INVALID_FIELD"),
+        ({"email": ["a@example.com"]}, "", "INVALID_FIELD"),
+        ({"email": None}, "", "MISSING_EMAIL"),
+    ],
+    ids=[
+        "first name a number",
+        "odd flag",
+        "tags a string",
+        "tag a number",
+        "unknown key",
+        "email a number",
+        "email an array",
+        "email null",
+    ],
+)
+def test_bulk_row_with_a_wrong_type_never_fails_the_request(
+    account: Account, row: dict[str, Any], email: str, reason: str
+) -> None:
+    answer = send(account, "POST", "/api/subscribers/bulk", {"subscribers": [row, GOOD]})
+
+    assert answer.status == 200
+    assert answer.body == {"failed": [{"index": 0, "email": email, "reason": reason}]}
+    assert emails(account) == ["good@example.com"]
+
+
+@over_http
+@pytest.mark.parametrize("word", [True, "yes", 1, "TRUE"], ids=repr)
+def test_bulk_row_is_confirmed_in_many_spellings(account: Account, word: Any) -> None:
+    row = {**GOOD, "isConfirmed": word}
+
+    assert account.ok("BulkCreateSubscribers", subscribers=[row])["failed"] == []
+
+    assert account.ok("ListSubscribers")["subscribers"][0]["status"] == "CONFIRMED"
+
+
+def test_first_of_several_rows_with_one_address_counts(account: Account) -> None:
+    body = account.ok(
+        "BulkCreateSubscribers",
+        subscribers=[
+            {**GOOD, "firstName": "First"},
+            {**GOOD, "firstName": "Second", "tags": ["late"]},
+            {**GOOD, "firstName": "Third"},
+        ],
+    )
+
+    assert failures(body) == [(1, "DUPLICATE_IN_REQUEST"), (2, "DUPLICATE_IN_REQUEST")]
+    assert account.ok("ListSubscribers")["subscribers"][0]["firstName"] == "First"
+    assert tag_names(account) == []
+
+
+def test_repeated_row_of_a_stored_address_is_a_duplicate_as_well(account: Account) -> None:
+    account.ok("CreateSubscriber", **GOOD)
+
+    body = account.ok("BulkCreateSubscribers", subscribers=[GOOD, GOOD])
+
+    assert failures(body) == [(0, "ALREADY_EXISTS"), (1, "DUPLICATE_IN_REQUEST")]
+
+
+def test_failed_rows_are_sorted_by_index_and_show_the_email_as_it_was_sent(
+    account: Account,
+) -> None:
+    account.ok("CreateSubscriber", email="there@example.com")
+
+    body = account.ok(
+        "BulkCreateSubscribers",
+        subscribers=[{"email": " THERE@example.com "}, {"email": " no one "}, GOOD, {}, GOOD],
+    )
+
+    assert [(row["index"], row["email"]) for row in body["failed"]] == [
+        (0, " THERE@example.com "),
+        (1, " no one "),
+        (3, ""),
+        (4, "good@example.com"),
+    ]
+
+
+def test_bulk_create_never_changes_an_existing_subscriber(account: Account) -> None:
+    before = account.ok("CreateSubscriber", **GOOD, firstName="Ada", tags=["vip"])["subscriber"]
+
+    account.ok(
+        "BulkCreateSubscribers",
+        subscribers=[{**GOOD, "isConfirmed": True, "firstName": "Eve", "tags": []}],
+    )
+
+    assert account.ok("GetSubscriber", id=before["id"])["subscriber"] == before
+
+
+@over_http
+@pytest.mark.parametrize(
+    ("body", "faults"),
+    [
+        ({}, [("subscribers", "TOO_FEW")]),
+        ({"subscribers": None}, [("subscribers", "TOO_FEW")]),
+        ({"subscribers": "x"}, [("subscribers", "INVALID_TYPE")]),
+        ({"subscribers": {"0": GOOD}}, [("subscribers", "INVALID_TYPE")]),
+        ({"subscribers": [GOOD], "mode": "x"}, [("mode", "UNKNOWN_FIELD")]),
+        ([GOOD], [("", "INVALID_TYPE")]),
+        (b'{"subscribers": [', [("", "INVALID_JSON")]),
+    ],
+    ids=["absent", "null", "string", "object", "unknown key", "top-level array", "not JSON"],
+)
+def test_bulk_create_fails_as_a_whole_only_for_the_request_itself(
+    account: Account, body: Any, faults: list[tuple[str, str]]
+) -> None:
+    refused = send(account, "POST", "/api/subscribers/bulk", body)
+
+    assert (refused.status, refused.code) == (400, "ValidationError")
+    assert refused.faults == faults
+    assert emails(account) == []

@@ -1,0 +1,212 @@
+"""Creating one subscriber, through every front."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from ..conftest import Account
+from .helpers import emails, over_http, send, tag_names
+
+TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+
+
+def test_create_subscriber_returns_exactly_the_documented_keys(account: Account) -> None:
+    answer = account.call(
+        "CreateSubscriber", email="ada@example.com", firstName="Ada", lastName="L", tags=["vip"]
+    )
+
+    assert answer.status == 201
+    assert set(answer.body) == {"subscriber"}
+    subscriber = answer.body["subscriber"]
+    assert re.fullmatch("[0-9A-HJKMNP-TV-Z]{26}", subscriber.pop("id"))
+    assert TIMESTAMP.fullmatch(subscriber.pop("createdAt"))
+    assert subscriber == {
+        "email": "ada@example.com",
+        "firstName": "Ada",
+        "lastName": "L",
+        "status": "UNCONFIRMED",
+        "tags": ["vip"],
+    }
+
+
+def test_created_subscriber_can_be_read(account: Account) -> None:
+    made = account.ok("CreateSubscriber", email="ada@example.com", firstName="Ada", tags=["vip"])
+
+    assert account.ok("GetSubscriber", id=made["subscriber"]["id"]) == made
+
+
+def test_create_subscriber_with_an_email_only_leaves_the_rest_empty(account: Account) -> None:
+    made = account.ok("CreateSubscriber", email="ada@example.com")["subscriber"]
+
+    assert (made["firstName"], made["lastName"], made["tags"]) == ("", "", [])
+
+
+@pytest.mark.parametrize(
+    ("given", "status"),
+    [({"isConfirmed": True}, "CONFIRMED"), ({"isConfirmed": False}, "UNCONFIRMED")],
+    ids=["confirmed", "not confirmed"],
+)
+def test_create_subscriber_is_confirmed_only_if_it_says_so(
+    account: Account, given: dict[str, Any], status: str
+) -> None:
+    made = account.ok("CreateSubscriber", email="ada@example.com", **given)["subscriber"]
+
+    assert made["status"] == status
+
+
+@over_http
+@pytest.mark.parametrize("word", [True, 1, "true", "TRUE", "1", "yes", "Yes"], ids=repr)
+def test_is_confirmed_is_true_in_many_spellings(account: Account, word: Any) -> None:
+    made = account.ok("CreateSubscriber", email="ada@example.com", isConfirmed=word)
+
+    assert made["subscriber"]["status"] == "CONFIRMED"
+
+
+@over_http
+@pytest.mark.parametrize("word", [None, False, 0, "false", "False", "0", "no", "NO"], ids=repr)
+def test_is_confirmed_is_false_in_many_spellings(account: Account, word: Any) -> None:
+    made = account.ok("CreateSubscriber", email="ada@example.com", isConfirmed=word)
+
+    assert made["subscriber"]["status"] == "UNCONFIRMED"
+
+
+@over_http
+@pytest.mark.parametrize("word", ["maybe", "", " yes", "on", 2, -1, 0.5, [], {}], ids=repr)
+def test_is_confirmed_refuses_any_other_word(account: Account, word: Any) -> None:
+    refused = account.fails(
+        "ValidationError", "CreateSubscriber", email="ada@example.com", isConfirmed=word
+    )
+
+    assert refused.faults == [("isConfirmed", "INVALID_TYPE")]
+    assert emails(account) == []
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{}, {"email": None}, {"email": ""}, {"email": " \t\u00a0"}],
+    ids=["absent", "null", "empty", "blank"],
+)
+def test_create_subscriber_requires_an_email(account: Account, given: dict[str, Any]) -> None:
+    refused = account.fails("ValidationError", "CreateSubscriber", **given)
+
+    assert refused.faults == [("email", "REQUIRED")]
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        (" \tAda@Example.COM\u00a0 ", "Ada@Example.COM"),
+        ("a+b.c@x.example", "a+b.c@x.example"),
+        ("ada@site.test", "ada@site.test"),
+        ("ada@printer.local", "ada@printer.local"),
+        ("ada@nowhere.invalid", "ada@nowhere.invalid"),
+        ("o'hara!#$%&*/=?^_`{|}~-@example.com", "o'hara!#$%&*/=?^_`{|}~-@example.com"),
+        ("josé@bücher.example", "josé@bücher.example"),
+        ("ada@xn--bcher-kva.example", "ada@xn--bcher-kva.example"),
+        (f"{'l' * 64}@example.com", f"{'l' * 64}@example.com"),
+        (
+            f"{'l' * 64}@{'d' * 61}.{'d' * 61}.{'d' * 61}.com",
+            f"{'l' * 64}@{'d' * 61}.{'d' * 61}.{'d' * 61}.com",
+        ),
+    ],
+    ids=[
+        "blanks around",
+        "plus and dot",
+        "test",
+        "local",
+        "invalid",
+        "odd but legal",
+        "international",
+        "A-label",
+        "longest local part",
+        "254 characters",
+    ],
+)
+def test_email_is_kept_as_given_less_surrounding_blanks(
+    account: Account, sent: str, kept: str
+) -> None:
+    assert account.ok("CreateSubscriber", email=sent)["subscriber"]["email"] == kept
+
+
+@pytest.mark.parametrize("other", ["ada+news@example.com", "a.da@example.com"])
+def test_plus_tags_and_dots_make_other_addresses(account: Account, other: str) -> None:
+    account.ok("CreateSubscriber", email="ada@example.com")
+
+    account.ok("CreateSubscriber", email=other)
+
+
+def test_create_subscriber_refuses_a_taken_email_and_keeps_the_first(account: Account) -> None:
+    first = account.ok("CreateSubscriber", email="ada@example.com", firstName="Ada")["subscriber"]
+
+    refused = account.fails(
+        "SubscriberAlreadyExists", "CreateSubscriber", email="ada@example.com", tags=["new"]
+    )
+
+    assert (refused.status, refused.faults) == (409, [("email", "TAKEN")])
+    assert account.ok("ListSubscribers")["subscribers"] == [first]
+    assert tag_names(account) == []
+
+
+def test_names_are_kept_word_for_word(account: Account) -> None:
+    made = account.ok(
+        "CreateSubscriber", email="ada@example.com", firstName=" Ada\n", lastName="e\u0301" * 50
+    )["subscriber"]
+
+    assert (made["firstName"], made["lastName"]) == (" Ada\n", "e\u0301" * 50)
+
+
+def test_names_have_at_most_100_characters(account: Account) -> None:
+    account.ok("CreateSubscriber", email="a@example.com", firstName="é" * 100, lastName="🎈" * 100)
+    refused = account.fails(
+        "ValidationError",
+        "CreateSubscriber",
+        email="b@example.com",
+        firstName="a" * 101,
+        lastName="b" * 101,
+    )
+
+    assert refused.faults == [("firstName", "TOO_LONG"), ("lastName", "TOO_LONG")]
+
+
+def test_unknown_tag_names_become_tags_with_an_empty_description(account: Account) -> None:
+    account.ok("CreateSubscriber", email="ada@example.com", tags=[" vip ", "new"])
+
+    listed = account.ok("ListTags")["tags"]
+    assert [(tag["name"], tag["description"]) for tag in listed] == [("new", ""), ("vip", "")]
+
+
+def test_tags_come_back_in_the_tags_own_spelling(account: Account) -> None:
+    account.ok("CreateTag", name="ViP", description="pays")
+
+    made = account.ok("CreateSubscriber", email="ada@example.com", tags=["vip"])["subscriber"]
+
+    assert made["tags"] == ["ViP"]
+    assert account.ok("ListTags")["tags"][0]["description"] == "pays"
+
+
+def test_tags_are_sorted_by_name_without_regard_to_case(account: Account) -> None:
+    made = account.ok("CreateSubscriber", email="ada@example.com", tags=["b", "C", "A", "d"])
+
+    assert made["subscriber"]["tags"] == ["A", "b", "C", "d"]
+
+
+def test_subscriber_can_have_100_tags(account: Account) -> None:
+    names = [f"tag {number:03}" for number in range(100)]
+
+    made = account.ok("CreateSubscriber", email="ada@example.com", tags=names)["subscriber"]
+
+    assert made["tags"] == names
+
+
+@over_http
+def test_create_subscriber_names_an_unknown_key(account: Account) -> None:
+    refused = send(
+        account, "POST", "/api/subscribers", {"email": "ada@example.com", "nickname": "x"}
+    )
+
+    assert (refused.status, refused.code) == (400, "ValidationError")
+    assert refused.faults == [("nickname", "UNKNOWN_FIELD")]
+    assert emails(account) == []

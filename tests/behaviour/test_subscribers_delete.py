@@ -1,0 +1,49 @@
+"""Deleting a subscriber, through every front."""
+
+from __future__ import annotations
+
+import pytest
+
+from ..conftest import Account
+from .helpers import MISSING_ID, emails, tag_names
+
+
+def test_delete_subscriber_answers_without_a_body_and_takes_it_away(account: Account) -> None:
+    ada = account.ok("CreateSubscriber", email="ada@example.com", tags=["vip"])["subscriber"]
+    account.ok("CreateSubscriber", email="bob@example.com", tags=["vip"])
+
+    answer = account.call("DeleteSubscriber", id=ada["id"])
+
+    assert (answer.status, answer.body) == (204, None)
+    account.fails("SubscriberNotFound", "GetSubscriber", id=ada["id"])
+    account.fails("SubscriberNotFound", "GetSubscriber", id="ada@example.com")
+    left = account.ok("ListSubscribers")
+    assert [subscriber["email"] for subscriber in left["subscribers"]] == ["bob@example.com"]
+    assert (left["subscribers"][0]["tags"], left["total"]) == (["vip"], 1)
+
+
+def test_delete_subscriber_leaves_its_tags_to_the_account(account: Account) -> None:
+    ada = account.ok("CreateSubscriber", email="ada@example.com", tags=["vip"])["subscriber"]
+
+    account.ok("DeleteSubscriber", id=ada["id"])
+
+    assert tag_names(account) == ["vip"]
+
+
+def test_address_of_a_deleted_subscriber_can_be_created_afresh(account: Account) -> None:
+    old = account.ok("CreateSubscriber", email="ada@example.com", firstName="Ada", tags=["vip"])
+    account.ok("DeleteSubscriber", id=old["subscriber"]["id"])
+
+    new = account.ok("CreateSubscriber", email="ada@example.com")["subscriber"]
+
+    assert new["id"] > old["subscriber"]["id"]
+    assert (new["firstName"], new["tags"]) == ("", [])
+
+
+@pytest.mark.parametrize("unknown", [MISSING_ID, "ada@example.com"], ids=["id", "email"])
+def test_delete_subscriber_goes_by_the_id_alone(account: Account, unknown: str) -> None:
+    account.ok("CreateSubscriber", email="ada@example.com")
+
+    assert account.fails("SubscriberNotFound", "DeleteSubscriber", id=unknown).status == 404
+
+    assert emails(account) == ["ada@example.com"]

@@ -1,0 +1,134 @@
+"""Reading subscribers, one and by the page, through every front."""
+
+from __future__ import annotations
+
+import pytest
+
+from ..conftest import Account
+from .helpers import MISSING_ID, over_http, send
+
+
+def fill(account: Account, count: int) -> list[str]:
+    """Gives the account subscribers, and returns their addresses in order of creation."""
+    given = [f"{count - number:03}@example.com" for number in range(count)]
+    for start in range(0, count, 100):
+        rows = [{"email": email, "tags": ["a", "b"]} for email in given[start : start + 100]]
+        assert account.ok("BulkCreateSubscribers", subscribers=rows) == {"failed": []}
+    return given
+
+
+def test_get_subscriber_by_id_returns_it_whole(account: Account) -> None:
+    made = account.ok("CreateSubscriber", email="ada@example.com", firstName="Ada", tags=["vip"])
+
+    answer = account.call("GetSubscriber", id=made["subscriber"]["id"])
+
+    assert (answer.status, answer.body) == (200, made)
+
+
+@pytest.mark.parametrize(
+    ("stored", "asked"),
+    [
+        ("ada@example.com", "ada@example.com"),
+        ("Ada@Example.com", "aDA@eXAMPLE.COM"),
+        ("ada+news@example.com", "ada+news@example.com"),
+        ("a/b?c#d%40@example.com", "a/b?c#d%40@example.com"),
+        ("josé@bücher.example", "JOSE\u0301@xn--bcher-kva.example"),
+        ("ada@example.com", " ada@example.com "),
+    ],
+    ids=["plain", "other case", "plus", "what URLs keep for themselves", "international", "blanks"],
+)
+def test_get_subscriber_by_email_in_any_spelling(account: Account, stored: str, asked: str) -> None:
+    made = account.ok("CreateSubscriber", email=stored, tags=["vip"])
+
+    assert account.ok("GetSubscriber", id=asked) == made
+
+
+@over_http
+def test_email_in_the_path_need_not_have_its_at_sign_encoded(account: Account) -> None:
+    made = account.ok("CreateSubscriber", email="ada+news@example.com")
+
+    assert send(account, "GET", "/api/subscribers/ada+news@example.com").body == made
+
+
+@pytest.mark.parametrize(
+    "unknown", [MISSING_ID, "bob@example.com", "ada", "ada@", "da@example.com", "%@example.com"]
+)
+def test_get_subscriber_does_not_find_what_is_not_there(account: Account, unknown: str) -> None:
+    account.ok("CreateSubscriber", email="ada@example.com")
+
+    assert account.fails("SubscriberNotFound", "GetSubscriber", id=unknown).status == 404
+
+
+def test_list_subscribers_of_a_fresh_account_is_empty(account: Account) -> None:
+    answer = account.call("ListSubscribers")
+
+    assert answer.status == 200
+    assert answer.body == {"subscribers": [], "total": 0, "page": 1, "limit": 20}
+
+
+def test_list_subscribers_shows_each_as_it_is_read_alone(account: Account) -> None:
+    made = [
+        account.ok("CreateSubscriber", email="b@example.com", tags=["x", "y"])["subscriber"],
+        account.ok("CreateSubscriber", email="a@example.com", lastName="A")["subscriber"],
+    ]
+
+    assert account.ok("ListSubscribers")["subscribers"] == made
+
+
+def test_pages_hold_every_subscriber_once_oldest_first(account: Account) -> None:
+    given = fill(account, 45)
+
+    pages = [account.ok("ListSubscribers", page=number) for number in (1, 2, 3)]
+
+    assert [len(page["subscribers"]) for page in pages] == [20, 20, 5]
+    assert [s["email"] for page in pages for s in page["subscribers"]] == given
+    assert [(page["total"], page["page"], page["limit"]) for page in pages] == [
+        (45, 1, 20),
+        (45, 2, 20),
+        (45, 3, 20),
+    ]
+
+
+def test_limit_counts_subscribers_whatever_tags_they_have(account: Account) -> None:
+    given = fill(account, 3)
+
+    body = account.ok("ListSubscribers", limit=2)
+
+    assert [subscriber["email"] for subscriber in body["subscribers"]] == given[:2]
+    assert [subscriber["tags"] for subscriber in body["subscribers"]] == [["a", "b"], ["a", "b"]]
+
+
+@pytest.mark.parametrize(
+    ("limit", "used"), [(1, 1), (99, 99), (100, 100), (101, 100), (2**31 - 1, 100)]
+)
+def test_limit_over_100_is_taken_as_100_and_echoed(account: Account, limit: int, used: int) -> None:
+    fill(account, 101)
+
+    body = account.ok("ListSubscribers", limit=limit)
+
+    assert (len(body["subscribers"]), body["limit"], body["total"]) == (used, used, 101)
+
+
+def test_page_past_the_end_is_empty(account: Account) -> None:
+    fill(account, 3)
+
+    body = account.ok("ListSubscribers", page=2, limit=3)
+
+    assert body == {"subscribers": [], "total": 3, "page": 2, "limit": 3}
+
+
+def test_earlier_pages_stay_as_they_are_when_subscribers_come(account: Account) -> None:
+    fill(account, 3)
+    before = account.ok("ListSubscribers", limit=2)["subscribers"]
+
+    account.ok("CreateSubscriber", email="000@example.com")
+
+    assert account.ok("ListSubscribers", limit=2)["subscribers"] == before
+
+
+@over_http
+def test_list_subscribers_names_an_unknown_query_parameter(account: Account) -> None:
+    refused = send(account, "GET", "/api/subscribers?limit=5&size=5")
+
+    assert (refused.status, refused.code) == (400, "ValidationError")
+    assert refused.faults == [("size", "UNKNOWN_FIELD")]

@@ -1,0 +1,244 @@
+"""Changing a subscriber, through every front."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import grpc
+import pytest
+from google.protobuf.field_mask_pb2 import FieldMask
+from google.rpc import error_details_pb2
+from grpc_status import rpc_status
+from roster.v1 import subscribers_pb2 as pb
+
+from ..conftest import Account
+from ..fronts import GrpcFront
+from .helpers import MISSING_ID, over_http, send, tag_names
+
+
+@pytest.fixture
+def ada(account: Account) -> dict[str, Any]:
+    """A confirmed subscriber with everything that one can have."""
+    return create_ada(account)
+
+
+def create_ada(account: Account) -> dict[str, Any]:
+    made = account.ok(
+        "CreateSubscriber",
+        email="ada@example.com",
+        firstName="Ada",
+        lastName="Lovelace",
+        isConfirmed=True,
+        tags=["vip", "x"],
+    )
+    subscriber: dict[str, Any] = made["subscriber"]
+    return subscriber
+
+
+@pytest.mark.parametrize(
+    ("given", "changed"),
+    [
+        ({}, {}),
+        ({"firstName": "A."}, {"firstName": "A."}),
+        ({"lastName": "King"}, {"lastName": "King"}),
+        ({"firstName": ""}, {"firstName": ""}),
+        ({"firstName": None, "lastName": None}, {"firstName": "", "lastName": ""}),
+        ({"tags": ["new", "VIP"]}, {"tags": ["new", "vip"]}),
+        ({"tags": []}, {"tags": []}),
+        ({"email": " ADA@example.com"}, {"email": "ADA@example.com"}),
+        ({"email": "ada@example.com"}, {}),
+        ({"email": "ada@example.org"}, {"email": "ada@example.org", "status": "UNCONFIRMED"}),
+    ],
+    ids=[
+        "nothing",
+        "first name",
+        "last name",
+        "empty clears a name",
+        "null clears a name",
+        "tags replace the whole set",
+        "no tags clear the set",
+        "same address in another spelling keeps the status",
+        "same address changes nothing",
+        "another address starts as UNCONFIRMED",
+    ],
+)
+def test_update_subscriber_changes_only_what_is_given(
+    account: Account, ada: dict[str, Any], given: dict[str, Any], changed: dict[str, Any]
+) -> None:
+    answer = account.call("UpdateSubscriber", id=ada["id"], **given)
+
+    assert (answer.status, answer.body) == (200, {"subscriber": {**ada, **changed}})
+    assert account.ok("GetSubscriber", id=ada["id"]) == answer.body
+
+
+@pytest.mark.parametrize("taken", ["bob@example.com", " BOB@Example.com"])
+def test_update_subscriber_refuses_the_address_of_another(
+    account: Account, ada: dict[str, Any], taken: str
+) -> None:
+    account.ok("CreateSubscriber", email="bob@example.com")
+
+    refused = account.fails(
+        "SubscriberAlreadyExists", "UpdateSubscriber", id=ada["id"], email=taken, firstName="B"
+    )
+
+    assert refused.status == 409
+    assert account.ok("GetSubscriber", id=ada["id"])["subscriber"] == ada
+
+
+def test_address_that_was_changed_is_found_anew_and_the_old_one_is_free(
+    account: Account, ada: dict[str, Any]
+) -> None:
+    account.ok("UpdateSubscriber", id=ada["id"], email="ada@example.org")
+
+    found = account.ok("GetSubscriber", id="ada@example.org")["subscriber"]
+    assert found["id"] == ada["id"]
+    account.fails("SubscriberNotFound", "GetSubscriber", id="ada@example.com")
+    account.ok("CreateSubscriber", email="ada@example.com")
+
+
+@pytest.mark.parametrize(
+    ("given", "fault"),
+    [
+        ({"email": ""}, ("email", "REQUIRED")),
+        ({"email": None}, ("email", "REQUIRED")),
+        ({"email": "nobody"}, ("email", "INVALID_FORMAT")),
+        ({"firstName": "x" * 101}, ("firstName", "TOO_LONG")),
+        ({"lastName": "x" * 101}, ("lastName", "TOO_LONG")),
+        ({"tags": ["fine", "x" * 101]}, ("tags[1]", "TOO_LONG")),
+        ({"tags": [" "]}, ("tags[0]", "REQUIRED")),
+    ],
+    ids=[
+        "empty email",
+        "null email",
+        "malformed email",
+        "long first name",
+        "long last name",
+        "long tag",
+        "blank tag",
+    ],
+)
+@pytest.mark.parametrize("of", ["one that is there", MISSING_ID, "no id"])
+def test_update_subscriber_refuses_a_bad_value_before_it_looks_for_the_subscriber(
+    account: Account, ada: dict[str, Any], given: dict[str, Any], fault: tuple[str, str], of: str
+) -> None:
+    target = ada["id"] if of == "one that is there" else of
+
+    refused = account.fails("ValidationError", "UpdateSubscriber", id=target, **given)
+
+    assert refused.faults == [fault]
+    assert account.ok("GetSubscriber", id=ada["id"])["subscriber"] == ada
+    assert tag_names(account) == ["vip", "x"]
+
+
+@pytest.mark.parametrize("unknown", [MISSING_ID, "ada@example.com"], ids=["id", "email"])
+def test_update_subscriber_goes_by_the_id_alone(
+    account: Account, ada: dict[str, Any], unknown: str
+) -> None:
+    refused = account.fails("SubscriberNotFound", "UpdateSubscriber", id=unknown, firstName="B")
+
+    assert refused.status == 404
+    assert account.ok("GetSubscriber", id=ada["id"])["subscriber"] == ada
+
+
+@over_http
+@pytest.mark.parametrize("method", ["PUT", "PATCH"])
+def test_both_methods_of_update_are_partial(
+    account: Account, ada: dict[str, Any], method: str
+) -> None:
+    answer = send(account, method, f"/api/subscribers/{ada['id']}", {"lastName": "King"})
+
+    assert (answer.status, answer.body) == (200, {"subscriber": {**ada, "lastName": "King"}})
+
+
+@over_http
+def test_subscriber_that_was_fetched_can_be_sent_back(
+    account: Account, ada: dict[str, Any]
+) -> None:
+    answer = send(account, "PUT", f"/api/subscribers/{ada['id']}", ada)
+
+    assert (answer.status, answer.body) == (200, {"subscriber": ada})
+
+
+@over_http
+def test_update_subscriber_names_an_unknown_key(account: Account, ada: dict[str, Any]) -> None:
+    path = f"/api/subscribers/{ada['id']}"
+
+    refused = send(account, "PUT", path, {"firstName": "B", "isConfirmed": False})
+
+    assert (refused.status, refused.faults) == (400, [("isConfirmed", "UNKNOWN_FIELD")])
+    assert account.ok("GetSubscriber", id=ada["id"])["subscriber"] == ada
+
+
+def update(account: Account, **request: Any) -> Any:
+    """Sends an update over gRPC with the mask as it is given."""
+    front = account.front
+    assert isinstance(front, GrpcFront)
+    metadata = [("authorization", f"Bearer {account.key}")]
+    message = pb.UpdateSubscriberRequest(**request)
+    return front.stub("UpdateSubscriber")(message, metadata=metadata, timeout=20).subscriber
+
+
+def test_update_without_a_mask_changes_what_is_not_empty(grpc_account: Account) -> None:
+    ada = create_ada(grpc_account)
+
+    update(grpc_account, id=ada["id"], first_name="A.", last_name="")
+
+    after = grpc_account.ok("GetSubscriber", id=ada["id"])["subscriber"]
+    assert after == {**ada, "firstName": "A."}
+
+
+def test_update_ignores_what_its_mask_does_not_name(grpc_account: Account) -> None:
+    ada = create_ada(grpc_account)
+
+    update(
+        grpc_account,
+        id=ada["id"],
+        email="x@example.com",
+        first_name="A.",
+        tags=["new"],
+        update_mask=FieldMask(paths=["first_name", "last_name"]),
+    )
+
+    after = grpc_account.ok("GetSubscriber", id=ada["id"])["subscriber"]
+    assert after == {**ada, "firstName": "A.", "lastName": ""}
+    assert tag_names(grpc_account) == ["vip", "x"]
+
+
+def test_update_with_a_mask_of_everything_replaces_everything(grpc_account: Account) -> None:
+    ada = create_ada(grpc_account)
+
+    update(
+        grpc_account,
+        id=ada["id"],
+        email="ada@example.com",
+        first_name="A.",
+        update_mask=FieldMask(paths=["*"]),
+    )
+
+    after = grpc_account.ok("GetSubscriber", id=ada["id"])["subscriber"]
+    assert after == {**ada, "firstName": "A.", "lastName": "", "tags": []}
+
+
+@pytest.mark.parametrize("of", ["one that is there", MISSING_ID, "no id"])
+@pytest.mark.parametrize("path", ["nickname", "status", "firstName", ""])
+def test_update_refuses_a_mask_with_a_path_that_it_does_not_know(
+    grpc_account: Account, path: str, of: str
+) -> None:
+    ada = create_ada(grpc_account)
+    target = ada["id"] if of == "one that is there" else of
+
+    with pytest.raises(grpc.RpcError) as refused:
+        update(
+            grpc_account,
+            id=target,
+            first_name="A.",
+            update_mask=FieldMask(paths=["first_name", path]),
+        )
+
+    status = rpc_status.from_call(refused.value)
+    assert status is not None
+    assert status.code == grpc.StatusCode.INVALID_ARGUMENT.value[0]
+    request = error_details_pb2.BadRequest()
+    assert any(packed.Unpack(request) for packed in status.details)
+    assert [violation.field for violation in request.field_violations] == ["updateMask"]
+    assert grpc_account.ok("GetSubscriber", id=ada["id"])["subscriber"] == ada

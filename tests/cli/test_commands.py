@@ -1,0 +1,375 @@
+"""The command line: what it prints, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from server.accounts import store
+from server.accounts.rules import is_well_formed, make_secret
+from server.cli.beside import unit_of_work
+from server.cli.output import ExitCode
+from server.config import SETTINGS
+
+from ..fronts import HttpFront
+from ..processes import Service, environment, start
+
+TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+FREE = {"ROSTER_HTTP_ADDRESS": "127.0.0.1:0", "ROSTER_GRPC_ADDRESS": "127.0.0.1:0"}
+# To root every file is writable, by a capability that this gives up before it goes on.
+AS_EVERYONE = """
+import ctypes, os, sys
+if sys.platform == "linux":
+    ctypes.CDLL(None).prctl(24, 1, 0, 0, 0)
+os.execv(sys.executable, [sys.executable, "-m", "server", *sys.argv[1:]])
+"""
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    """A database that is not there yet."""
+    return f"sqlite:///{tmp_path}/roster.db"
+
+
+@pytest.fixture
+def account(url: str) -> str:
+    """The id of an account that is not verified."""
+    with unit_of_work(url) as tx:
+        return store.create_account("ada@example.com", tx, verified=False).id
+
+
+@pytest.fixture
+def taken_address() -> Iterator[str]:
+    """An address on which another program listens."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield f"127.0.0.1:{listening.getsockname()[1]}"
+
+
+def roster(
+    *arguments: str, program: tuple[str, ...] = ("-m", "server"), **settings: str
+) -> subprocess.CompletedProcess[str]:
+    """Runs a command to its end; `settings` are environment variables."""
+    return subprocess.run(
+        [sys.executable, *program, *arguments],
+        env=environment(**{"COLUMNS": "200", **settings}),
+        capture_output=True,
+        text=True,
+        timeout=30,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+def printed(url: str, *arguments: str) -> Any:
+    """Runs a command that has to succeed and returns the JSON that it prints."""
+    done = roster(*arguments, "--json", ROSTER_DATABASE_URL=url)
+    assert (done.returncode, done.stderr) == (0, "")
+    return json.loads(done.stdout)
+
+
+def complaint(done: subprocess.CompletedProcess[str], code: ExitCode) -> str:
+    """Returns the one line with which a command ended that could not do what it was asked."""
+    assert done.returncode == code, done.stderr
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("roster: ")
+    return line
+
+
+def is_taken(service: Service, key: str) -> bool:
+    """Whether a running service takes the key."""
+    answer = HttpFront("http", service.http).send("GET", "/api/tags", key)
+    assert answer.status in {200, 401}
+    return answer.status == 200
+
+
+# Accounts and keys
+
+
+@pytest.mark.parametrize(
+    ("flags", "verified"), [([], True), (["--unverified"], False)], ids=["verified", "unverified"]
+)
+def test_accounts_create_prints_account_and_key(url: str, flags: list[str], verified: bool) -> None:
+    made = printed(url, "accounts", "create", "--email", " Ada@Example.com ", *flags)
+
+    assert set(made) == {"account", "apiKey"}
+    account = made["account"]
+    assert set(account) == {"id", "email", "emailVerified", "createdAt"}
+    assert (account["email"], account["emailVerified"]) == ("Ada@Example.com", verified)
+    assert len(account["id"]) == 26
+    assert TIMESTAMP.fullmatch(account["createdAt"])
+    assert is_well_formed(made["apiKey"])
+
+
+def test_accounts_verify_shows_in_the_list(url: str, account: str) -> None:
+    verified = printed(url, "accounts", "verify", account)
+
+    assert set(verified) == {"account"}
+    assert (verified["account"]["id"], verified["account"]["emailVerified"]) == (account, True)
+    assert printed(url, "accounts", "list") == {"accounts": [verified["account"]]}
+
+
+def test_keys_are_created_listed_and_revoked(url: str, account: str) -> None:
+    made = printed(url, "keys", "create", "--account", account, "--scope", "read", "--name", "ci")
+
+    assert set(made) == {"apiKey", "secret"}
+    key = made["apiKey"]
+    assert set(key) == {"id", "name", "scope", "createdAt"}
+    assert (key["name"], key["scope"]) == ("ci", "read")
+    assert is_well_formed(made["secret"])
+    assert printed(url, "keys", "list", "--account", account) == {"apiKeys": [key]}
+    printed(url, "keys", "revoke", key["id"])
+    again = roster("keys", "revoke", key["id"], ROSTER_DATABASE_URL=url)
+    assert key["id"] in complaint(again, ExitCode.NOT_FOUND)
+
+
+def test_account_and_keys_work_beside_a_running_service_at_once(service: Service) -> None:
+    url = service.database_url
+
+    made = printed(url, "accounts", "create", "--email", "ada@example.com")
+    account = made["account"]["id"]
+    gone = printed(url, "keys", "create", "--account", account, "--scope", "write")
+    printed(url, "keys", "revoke", gone["apiKey"]["id"])
+
+    assert is_taken(service, made["apiKey"])
+    assert not is_taken(service, gone["secret"])
+
+
+def test_keys_are_printed_once_and_not_stored(url: str, tmp_path: Path) -> None:
+    done = roster("accounts", "create", "--email", "ada@example.com", "--database-url", url)
+    secret = re.search(r"rk_\w{46}", done.stdout)
+
+    assert secret is not None
+    kept = [file.read_bytes() for file in tmp_path.iterdir()]
+    assert kept
+    assert not [content for content in kept if secret[0].encode() in content]
+
+
+def test_flag_is_stronger_than_the_environment(url: str, tmp_path: Path) -> None:
+    other = f"sqlite:///{tmp_path}/other.db"
+
+    roster("migrate", "--database-url", url, ROSTER_DATABASE_URL=other)
+
+    assert (tmp_path / "roster.db").exists()
+    assert not (tmp_path / "other.db").exists()
+
+
+def test_migrate_prints_what_it_applied(url: str) -> None:
+    assert printed(url, "migrate")["applied"][0].startswith("0001_")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("accounts", "create", "--email", "ada"), ExitCode.USAGE),
+        (("accounts", "verify", "0" * 26), ExitCode.NOT_FOUND),
+        (("keys", "create", "--account", "0" * 26, "--scope", "read"), ExitCode.NOT_FOUND),
+    ],
+    ids=["malformed email", "no account to verify", "no account for a key"],
+)
+def test_command_that_finds_nothing_says_what_it_looked_for(
+    url: str, arguments: tuple[str, ...], code: ExitCode
+) -> None:
+    line = complaint(roster(*arguments, ROSTER_DATABASE_URL=url), code)
+
+    assert arguments[3 if arguments[1] == "create" else 2] in line
+
+
+def test_unknown_scope_is_a_fault_of_usage(url: str) -> None:
+    done = roster("keys", "create", "--account", "x", "--scope", "root", ROSTER_DATABASE_URL=url)
+
+    assert done.returncode == ExitCode.USAGE
+    assert "root" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+# Settings
+
+
+def test_settings_lists_every_setting(url: str) -> None:
+    listed = printed(url, "settings")
+
+    assert listed == [
+        {
+            "environment": row.environment,
+            "flag": row.flag,
+            "default": row.default,
+            "help": row.help,
+        }
+        for row in SETTINGS.values()
+    ]
+
+
+def test_every_setting_is_a_flag_of_serve() -> None:
+    text = roster("serve", "--help").stdout
+
+    assert [row.flag for row in SETTINGS.values() if row.flag not in text] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("ROSTER_HTTP_ADDRESS", "[/]"),
+        ("ROSTER_DATABASE_URL", "mysql://host/roster"),
+        ("ROSTER_BOOTSTRAP_API_KEY", "rk_secret"),
+        ("ROSTER_HTTP_CHANNEL", "pigeon"),
+    ],
+)
+def test_malformed_setting_is_refused_and_named(url: str, name: str, value: str) -> None:
+    done = roster("serve", **{"ROSTER_DATABASE_URL": url, **FREE, name: value})
+
+    assert name in complaint(done, ExitCode.USAGE)
+
+
+# The start and the end of the service
+
+
+def test_first_start_prints_address_key_and_a_curl_line_that_works(tmp_path: Path) -> None:
+    service = start(tmp_path)
+    try:
+        text = "".join(service.printed)
+        assert f"http://{service.http}" in text
+        assert service.grpc in text
+        assert is_well_formed(service.first_key)
+
+        command = text[text.index("curl ") :].replace("\\\n", " ").splitlines()[0]
+        words = shlex.split(command)
+        headers = [words[at + 1] for at, word in enumerate(words) if word == "-H"]
+        answer = HttpFront("http", service.http).send(
+            "POST",
+            words[1].removeprefix(f"http://{service.http}"),
+            body=words[words.index("-d") + 1].encode(),
+            headers=dict(header.split(": ", 1) for header in headers),
+        )
+        assert answer.status == 201
+    finally:
+        service.stop()
+
+
+def test_second_start_prints_and_makes_no_key(tmp_path: Path) -> None:
+    first, key = start(tmp_path), make_secret()
+    first.stop()
+    second = start(tmp_path, ROSTER_BOOTSTRAP_API_KEY=key)
+    try:
+        assert second.first_key == ""
+        assert is_taken(second, first.first_key)
+        assert not is_taken(second, key)
+    finally:
+        second.stop()
+
+
+@pytest.mark.parametrize("name", ["ROSTER_HTTP_ADDRESS", "ROSTER_GRPC_ADDRESS"])
+def test_address_in_use_is_named_and_leaves_no_account_whose_key_nobody_saw(
+    url: str, taken_address: str, name: str
+) -> None:
+    done = roster("serve", **{"ROSTER_DATABASE_URL": url, **FREE, name: taken_address})
+
+    line = complaint(done, ExitCode.PORT_IN_USE)
+    assert taken_address in line
+    assert name in line
+    with unit_of_work(url) as tx:
+        assert store.list_accounts(tx) == []
+
+
+def test_bootstrap_key_is_the_first_key_of_a_verified_account(tmp_path: Path) -> None:
+    key = make_secret()
+    service = start(tmp_path, ROSTER_BOOTSTRAP_API_KEY=key)
+    try:
+        front = HttpFront("http", service.http)
+        assert front.call("CreateCustomField", key, {"label": "City"}).status == 201
+        assert front.call("ListApiKeys", key, {}).body["total"] == 1
+    finally:
+        service.stop()
+
+
+def test_service_ends_with_0_when_it_is_asked_to_stop(tmp_path: Path) -> None:
+    service = start(tmp_path)
+
+    assert service.stop(signal.SIGTERM) == 0
+    assert "Traceback" not in service.log.read_text()
+
+
+# Databases that cannot be served
+
+
+def test_file_that_is_served_already_is_refused_and_the_owner_named(service: Service) -> None:
+    done = roster("serve", ROSTER_DATABASE_URL=service.database_url, **FREE)
+
+    assert f"process {service.process.pid}" in complaint(done, ExitCode.DATABASE)
+
+
+def serve(url: str) -> str:
+    """Returns why a database is not served."""
+    return complaint(roster("serve", ROSTER_DATABASE_URL=url, **FREE), ExitCode.DATABASE)
+
+
+def migrated(url: str) -> None:
+    """Makes a database of the current schema."""
+    with unit_of_work(url):
+        pass
+
+
+def test_newer_schema_is_refused_by_every_command(tmp_path: Path, url: str) -> None:
+    migrated(url)
+    with closing(apsw.Connection(str(tmp_path / "roster.db"))) as connection:
+        connection.execute(
+            "INSERT INTO schema_migration (name, applied) VALUES ('9999_newer', '2026-01-01')"
+        )
+
+    assert "9999_newer" in serve(url)
+    listed = roster("accounts", "list", ROSTER_DATABASE_URL=url)
+    assert "9999_newer" in complaint(listed, ExitCode.DATABASE)
+
+
+def test_file_that_is_no_database_is_refused_with_a_hint(tmp_path: Path, url: str) -> None:
+    (tmp_path / "roster.db").write_bytes(b"no database" * 1_000)
+
+    assert "backup" in serve(url)
+
+
+def test_folder_in_place_of_the_file_is_refused(tmp_path: Path, url: str) -> None:
+    (tmp_path / "roster.db").mkdir()
+
+    assert "roster.db" in serve(url)
+
+
+@pytest.mark.parametrize("arguments", [("serve",), ("accounts", "list")], ids=" ".join)
+def test_path_below_a_file_is_refused(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    (tmp_path / "file").touch()
+
+    done = roster(*arguments, ROSTER_DATABASE_URL=f"sqlite:///{tmp_path}/file/roster.db")
+
+    assert "file" in complaint(done, ExitCode.DATABASE)
+
+
+CREATE = ("accounts", "create", "--email", "ada@example.com")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "unwritable"),
+    [(("serve",), "file"), (("serve",), "folder"), (CREATE, "file")],
+    ids=["serve file", "serve folder", "accounts create"],
+)
+def test_database_that_cannot_be_written_is_refused_with_a_hint(
+    tmp_path: Path, url: str, arguments: tuple[str, ...], unwritable: str
+) -> None:
+    migrated(url)
+    place, mode = (tmp_path / "roster.db", 0o444) if unwritable == "file" else (tmp_path, 0o555)
+    place.chmod(mode)
+    try:
+        done = roster(*arguments, program=("-c", AS_EVERYONE), ROSTER_DATABASE_URL=url, **FREE)
+    finally:
+        place.chmod(0o755)
+
+    assert re.search("read-only|cannot be written", complaint(done, ExitCode.DATABASE))

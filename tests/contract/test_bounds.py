@@ -1,0 +1,193 @@
+"""The protos and the code behind them say the same."""
+
+from __future__ import annotations
+
+import inspect
+from enum import IntEnum
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from buf.validate import validate_pb2
+from google.api import annotations_pb2
+from google.protobuf import descriptor_pool
+from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor, MethodDescriptor
+from google.rpc import code_pb2
+from roster.v1 import custom_fields_pb2, errors_pb2, http_pb2, subscribers_pb2
+
+import http_gateway.app
+import http_gateway.faults
+from server import emails, errors
+from server.accounts import rules as accounts
+from server.custom_fields import rules as custom_fields
+from server.interceptors import translate, validate
+from server.subscribers import rules as subscribers
+from server.tags import rules as tags
+
+from ..fronts import METHODS
+
+PROTOS = sorted((Path(__file__).parents[2] / "protos/roster/v1").glob("*.proto"))
+
+
+def field_of(path: str) -> FieldDescriptor:
+    """Returns a field by its name, such as CreateTagRequest.name."""
+    field: FieldDescriptor = descriptor_pool.Default().FindFieldByName(f"roster.v1.{path}")
+    return field
+
+
+def bounds(path: str) -> Any:
+    """Returns the rules of buf.validate on a field."""
+    return field_of(path).GetOptions().Extensions[validate_pb2.field]
+
+
+@pytest.mark.parametrize(
+    ("path", "bound"),
+    [
+        ("CreateSubscriberRequest.first_name", subscribers.MAX_NAME_LENGTH),
+        ("CreateSubscriberRequest.last_name", subscribers.MAX_NAME_LENGTH),
+        ("UpdateSubscriberRequest.first_name", subscribers.MAX_NAME_LENGTH),
+        ("UpdateSubscriberRequest.last_name", subscribers.MAX_NAME_LENGTH),
+        ("CreateTagRequest.name", tags.MAX_NAME_LENGTH),
+        ("UpdateTagRequest.name", tags.MAX_NAME_LENGTH),
+        ("CreateTagRequest.description", 500),
+        ("UpdateTagRequest.description", 500),
+        ("CreateCustomFieldRequest.label", 80),
+        ("UpdateCustomFieldRequest.label", 80),
+        ("CreateCustomFieldRequest.fallback", 1000),
+        ("UpdateCustomFieldRequest.fallback", 1000),
+        ("CreateApiKeyRequest.name", 100),
+    ],
+)
+def test_text_is_as_long_in_the_protos_as_in_the_rules(path: str, bound: int) -> None:
+    assert bounds(path).string.max_len == bound
+    assert bounds(path).string.not_contains == "\0"
+
+
+@pytest.mark.parametrize("request_", ["CreateSubscriberRequest", "UpdateSubscriberRequest"])
+def test_tags_on_a_subscriber_are_bounded_in_the_protos_as_in_the_rules(request_: str) -> None:
+    repeated = bounds(f"{request_}.tags").repeated
+
+    assert repeated.max_items == subscribers.MAX_TAGS
+    assert repeated.items.string.min_len == 1
+    assert repeated.items.string.max_len == tags.MAX_NAME_LENGTH
+    assert repeated.items.string.not_contains == "\0"
+
+
+@pytest.mark.parametrize("request_", ["CreateSubscriberRequest", "UpdateSubscriberRequest"])
+def test_protos_let_through_every_email_that_the_rules_take(request_: str) -> None:
+    assert bounds(f"{request_}.email").string.max_len >= emails.MAX_LENGTH
+
+
+def test_bulk_takes_1_to_100_rows() -> None:
+    repeated = bounds("BulkCreateSubscribersRequest.subscribers").repeated
+
+    assert (repeated.min_items, repeated.max_items) == (1, 100)
+
+
+def test_scopes_are_the_same_in_the_protos_and_in_the_rules() -> None:
+    assert tuple(getattr(bounds("CreateApiKeyRequest.scope").string, "in")) == accounts.SCOPES
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (subscribers.Status, subscribers_pb2.Subscriber.Status.DESCRIPTOR),
+        (subscribers.Failure, subscribers_pb2.BulkFailure.Reason.DESCRIPTOR),
+        (custom_fields.DataType, custom_fields_pb2.CustomField.DataType.DESCRIPTOR),
+    ],
+    ids=["Status", "Failure", "DataType"],
+)
+def test_numbers_of_the_rules_are_those_of_the_protos(
+    ours: type[IntEnum], theirs: EnumDescriptor
+) -> None:
+    numbers = {value.name: value.number for value in theirs.values if value.number}
+
+    assert {member.name: member.value for member in ours} == numbers
+
+
+@pytest.mark.parametrize("file", PROTOS, ids=[file.stem for file in PROTOS])
+def test_fronts_know_every_rpc_of_the_protos(file: Path) -> None:
+    described = descriptor_pool.Default().FindFileByName(f"roster/v1/{file.name}")
+
+    declared = {
+        method.full_name
+        for service in described.services_by_name.values()
+        for method in service.methods
+    }
+    known = {method.full_name for method in METHODS.values()}
+    assert declared - known == set()
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+def test_every_rpc_declares_how_http_reaches_it(method: MethodDescriptor) -> None:
+    rule = method.GetOptions().Extensions[annotations_pb2.http]
+    verb = rule.WhichOneof("pattern")
+    success = method.GetOptions().Extensions[http_pb2.success_status] or 200
+
+    path = getattr(rule, verb)
+    others = [f.name for f in method.input_type.fields if f"{{{f.name}}}" not in path]
+    assert path.startswith("/api/")
+    assert bool(rule.body) == (verb in ("post", "put", "patch") and bool(others))
+    assert success in {"get": (200,), "delete": (204,)}.get(verb, (200, 201))
+    also = [(each.WhichOneof("pattern"), each.patch) for each in rule.additional_bindings]
+    assert also == ([("patch", path)] if verb == "put" else [])
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+def test_every_rpc_declares_who_may_call_it(method: MethodDescriptor) -> None:
+    options = method.GetOptions()
+    access = options.Extensions[http_pb2.access]
+    reads = options.Extensions[annotations_pb2.http].WhichOneof("pattern") == "get"
+    service = method.containing_service.name
+
+    wanted = "admin" if service == "ApiKeyService" else "read" if reads else "write"
+    assert access.scope == wanted
+    assert access.verified_email == (service == "CustomFieldService" and not reads)
+
+
+REASONS = [value for value in errors_pb2.Error.Reason.DESCRIPTOR.values if value.number]
+# How gRPC's codes go with HTTP's statuses.
+STATUSES = {
+    "INVALID_ARGUMENT": {400, 415},
+    "UNAUTHENTICATED": {401},
+    "PERMISSION_DENIED": {403},
+    "NOT_FOUND": {404},
+    "UNIMPLEMENTED": {404, 405},
+    "ALREADY_EXISTS": {409},
+    "FAILED_PRECONDITION": {409},
+    "ABORTED": {409},
+    "RESOURCE_EXHAUSTED": {413, 429},
+    "DEADLINE_EXCEEDED": {408, 504},
+    "INTERNAL": {500},
+    "UNAVAILABLE": {503},
+}
+
+
+@pytest.mark.parametrize("reason", REASONS, ids=[value.name for value in REASONS])
+def test_every_reason_has_a_status_on_each_front(reason: Any) -> None:
+    assert reason.GetOptions().HasExtension(errors_pb2.error_mapping)
+    mapping = reason.GetOptions().Extensions[errors_pb2.error_mapping]
+
+    code = code_pb2.Code.Name(mapping.grpc)
+    assert grpc.StatusCode[code]
+    assert mapping.http in STATUSES[code]
+
+
+ERRORS = [
+    kind
+    for _, kind in inspect.getmembers(errors, inspect.isclass)
+    if issubclass(kind, errors.RosterError) and kind is not errors.RosterError
+]
+
+
+@pytest.mark.parametrize("kind", ERRORS)
+def test_every_error_has_a_reason_of_the_protos(kind: type[errors.RosterError]) -> None:
+    assert kind.reason in {reason.name for reason in REASONS}
+    for detail in kind.details:
+        assert detail.code in errors_pb2.Error.Detail.Code.DESCRIPTOR.values_by_name
+
+
+def test_gateway_and_server_agree_on_what_passes_between_them() -> None:
+    assert http_gateway.app.FAULT == validate.FAULT
+    assert http_gateway.faults.MAX_FAULTS == translate.MAX_DETAILS

@@ -1,0 +1,467 @@
+"""Every line of the documented interface, by plain HTTP: one row a line.
+
+A row is what the line says, then one or more steps: a request, its status, and
+what its body has to be. Paths name what the account has: {subscriber} (with the
+tag vip, confirmed), {tag} and {field}.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import pytest
+
+from ..conftest import Account, new_account
+from ..fronts import HttpFront
+from ..processes import Service
+
+
+class Step(NamedTuple):
+    """A request by `key` (own, other, unverified or none), and what it has to give."""
+
+    method: str
+    path: str
+    status: int
+    expected: Any = None
+    body: Any = None
+    key: str = "own"
+
+
+class Part(dict[str, Any]):
+    """Keys that an object has among others."""
+
+
+def string(value: Any) -> bool:
+    return type(value) is str
+
+
+def integer(value: Any) -> bool:
+    return type(value) is int
+
+
+def identifier(value: Any) -> bool:
+    return string(value) and re.fullmatch("[0-9A-HJKMNP-TV-Z]{26}", value) is not None
+
+
+def timestamp(value: Any) -> bool:
+    shape = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
+    return string(value) and re.fullmatch(shape, value) is not None
+
+
+def merge_tag(value: Any) -> bool:
+    return string(value) and re.fullmatch(r"\{\{customFields\.[a-z0-9_]+\}\}", value) is not None
+
+
+def array(value: Any) -> bool:
+    return type(value) is list
+
+
+def strings(value: Any) -> bool:
+    return array(value) and all(map(string, value))
+
+
+def rising(value: Any) -> bool:
+    ids = [item["id"] for item in value]
+    return len(ids) == 2 and ids == sorted(set(ids))
+
+
+def one_of(*words: str) -> Callable[[Any], bool]:
+    return words.__contains__
+
+
+def differences(expected: Any, actual: Any, path: str = "") -> list[str]:
+    """Returns where a body is not what it has to be."""
+    if callable(expected):
+        return [] if expected(actual) else [f"{path}: {actual!r} is not {expected.__name__}"]
+    if isinstance(expected, dict):
+        if type(actual) is not dict:
+            return [f"{path}: {actual!r} is no object"]
+        wanted = expected.keys()
+        if not wanted <= actual.keys() or (type(expected) is dict and wanted != actual.keys()):
+            return [f"{path}: has {sorted(actual)}, not {sorted(wanted)}"]
+        return [d for k, v in expected.items() for d in differences(v, actual[k], f"{path}.{k}")]
+    if isinstance(expected, list):
+        if type(actual) is not list or len(actual) != len(expected):
+            return [f"{path}: {actual!r} is not {len(expected)} items"]
+        pairs = enumerate(zip(expected, actual, strict=True))
+        return [d for i, (e, a) in pairs for d in differences(e, a, f"{path}[{i}]")]
+    same = type(expected) is type(actual) and expected == actual
+    return [] if same else [f"{path}: {actual!r} is not {expected!r}"]
+
+
+STATUSES = ("UNCONFIRMED", "CONFIRMED", "UNSUBSCRIBED", "BOUNCED", "COMPLAINED")
+SUBSCRIBER_FIELDS: dict[str, Any] = {
+    "id": identifier,
+    "email": string,
+    "firstName": string,
+    "lastName": string,
+    "status": one_of(*STATUSES),
+    "tags": strings,
+    "createdAt": timestamp,
+}
+TAG_FIELDS: dict[str, Any] = {
+    "id": identifier,
+    "name": string,
+    "description": string,
+    "createdAt": timestamp,
+}
+CUSTOM_FIELD_FIELDS: dict[str, Any] = {
+    "id": identifier,
+    "key": "favourite_colour",
+    "label": "Favourite Colour",
+    "dataType": "TEXT",
+    "mergeTag": "{{customFields.favourite_colour}}",
+    "createdAt": timestamp,
+    "updatedAt": timestamp,
+}
+FAILURE_FIELDS: dict[str, Any] = {"index": 0, "email": "ada@example.com", "reason": string}
+SUBSCRIBER, TAG = {"subscriber": SUBSCRIBER_FIELDS}, {"tag": TAG_FIELDS}
+CUSTOM_FIELD = {
+    "customField": {
+        **CUSTOM_FIELD_FIELDS,
+        "key": string,
+        "label": string,
+        "mergeTag": merge_tag,
+    }
+}
+PAGE = {"total": integer, "page": 1, "limit": integer}
+ERROR = {"code": string, "message": string, "details": array, "requestId": string}
+
+
+def error(code: str) -> dict[str, Any]:
+    return {"error": {**ERROR, "code": code}}
+
+
+UNAUTHORIZED = error("Unauthorized")
+ADA, BOB = {"email": "ada@example.com"}, {"email": "bob@example.com"}
+BULK, PERSON, LABEL = "/api/subscribers/bulk", "/api/subscribers/{subscriber}", "/api/tags/{tag}"
+FIELDS, FIELD = "/api/custom-fields", "/api/custom-fields/{field}"
+PERSON_BODY = {"firstName": "Grace", "lastName": "Hopper", "tags": ["navy"]}
+TAG_BODY = {"name": "gold", "description": "pays more"}
+
+
+def rows(count: int) -> dict[str, Any]:
+    return {"subscribers": [{"email": f"{number}@example.com"} for number in range(count)]}
+
+
+def bulk(*items: dict[str, Any], failed: Any = ()) -> Step:
+    return Step("POST", BULK, 200, {"failed": list(failed)}, {"subscribers": list(items)})
+
+
+def stored(**fields: Any) -> Step:
+    """The subscriber that a bulk creation stored."""
+    return Step("GET", "/api/subscribers/bob%40example.com", 200, Part(subscriber=Part(fields)))
+
+
+# The operations of part 4 and those that it names as open: method, path, body.
+OPERATIONS: dict[str, tuple[str, str, Any]] = {
+    "update a subscriber": ("PUT", PERSON, PERSON_BODY),
+    "get all subscribers": ("GET", "/api/subscribers", None),
+    "bulk create subscribers": ("POST", BULK, rows(1)),
+    "create a tag": ("POST", "/api/tags", TAG_BODY),
+    "update a tag": ("PUT", LABEL, TAG_BODY),
+    "create a custom field": ("POST", FIELDS, {"label": "Size"}),
+    "get a subscriber": ("GET", PERSON, None),
+    "delete a subscriber": ("DELETE", PERSON, None),
+    "create a subscriber": ("POST", "/api/subscribers", BOB),
+    "get all tags": ("GET", "/api/tags", None),
+    "get a tag": ("GET", LABEL, None),
+    "delete a tag": ("DELETE", LABEL, None),
+    "get all custom fields": ("GET", FIELDS, None),
+    "get a custom field": ("GET", FIELD, None),
+    "update a custom field": ("PUT", FIELD, {"label": "Size"}),
+    "delete a custom field": ("DELETE", FIELD, None),
+}
+
+ROWS: dict[str, list[Step]] = {
+    # 1. What the service does
+    "1: subscribers are created one at a time": [
+        Step("POST", "/api/subscribers", 201, SUBSCRIBER, BOB)
+    ],
+    "1: subscribers are created up to 100 per request": [
+        Step("POST", BULK, 200, {"failed": []}, rows(100))
+    ],
+    "1: subscribers are read singly": [Step("GET", PERSON, 200, SUBSCRIBER)],
+    "1: subscribers are read as a page": [
+        Step(
+            "GET",
+            "/api/subscribers?page=1&limit=1",
+            200,
+            {**PAGE, "subscribers": [SUBSCRIBER_FIELDS]},
+        )
+    ],
+    "1: subscribers are updated": [Step("PUT", PERSON, 200, SUBSCRIBER, PERSON_BODY)],
+    "1: subscribers are deleted": [Step("DELETE", PERSON, 204), Step("GET", PERSON, 404, Part())],
+    "1: tags are created": [Step("POST", "/api/tags", 201, TAG, TAG_BODY)],
+    "1: tags are listed": [Step("GET", "/api/tags", 200, {**PAGE, "tags": [TAG_FIELDS]})],
+    "1: tags are read": [Step("GET", LABEL, 200, TAG)],
+    "1: tags are updated": [Step("PUT", LABEL, 200, TAG, TAG_BODY)],
+    "1: tags are deleted": [Step("DELETE", LABEL, 204), Step("GET", LABEL, 404, Part())],
+    "1: a custom field is defined by a label and has a merge tag": [
+        Step("POST", FIELDS, 201, Part(customField=Part(mergeTag=merge_tag)), {"label": "Size"})
+    ],
+    "1: requests act for the authenticated user": [
+        Step("GET", PERSON, 404, Part(), key="other"),
+        Step("GET", "/api/subscribers", 200, Part(subscribers=[]), key="other"),
+    ],
+    # 2. Resources and their fields
+    "2: identifiers are sortable": [
+        Step("POST", "/api/subscribers", 201, SUBSCRIBER, BOB),
+        Step("GET", "/api/subscribers", 200, Part(subscribers=rising)),
+    ],
+    **{
+        f"2: Subscriber.{name}": [Step("GET", PERSON, 200, Part(subscriber=Part({name: kind})))]
+        for name, kind in SUBSCRIBER_FIELDS.items()
+    },
+    "2: a subscriber is wrapped and has no other key": [Step("GET", PERSON, 200, SUBSCRIBER)],
+    "2: tags are tag names on the subscriber": [
+        Step("GET", PERSON, 200, Part(subscriber=Part(tags=["vip"])))
+    ],
+    **{
+        f"2: update takes {name}": [
+            Step("PUT", PERSON, 200, Part(subscriber=Part({name: value})), {name: value}),
+            Step("GET", PERSON, 200, Part(subscriber=Part({name: value}))),
+        ]
+        for name, value in PERSON_BODY.items()
+    },
+    "2: a bulk item takes email": [bulk(BOB), stored(email="bob@example.com")],
+    **{
+        f"2: a bulk item takes {name}": [bulk({**BOB, name: value}), stored(**{name: value})]
+        for name, value in PERSON_BODY.items()
+    },
+    **{
+        f"2: a bulk item takes isConfirmed {flag!r}": [
+            bulk({**BOB, "isConfirmed": flag}),
+            stored(status=status),
+        ]
+        for status, flags in {
+            "CONFIRMED": [True, "true", "1", 1],
+            "UNCONFIRMED": [False, "false", "0", 0],
+        }.items()
+        for flag in flags
+    },
+    **{
+        f"2: Tag.{name}": [Step("GET", LABEL, 200, Part(tag=Part({name: kind})))]
+        for name, kind in TAG_FIELDS.items()
+    },
+    "2: a tag is wrapped and has no other key": [Step("GET", LABEL, 200, TAG)],
+    **{
+        f"2: {what} of a tag carries {name}": [
+            Step(method, path, status, Part(tag=Part({name: value})), TAG_BODY)
+        ]
+        for what, method, path, status in [
+            ("create", "POST", "/api/tags", 201),
+            ("update", "PUT", LABEL, 200),
+        ]
+        for name, value in TAG_BODY.items()
+    },
+    **{
+        f"2: CustomField.{name}": [Step("GET", FIELD, 200, Part(customField=Part({name: kind})))]
+        for name, kind in CUSTOM_FIELD_FIELDS.items()
+    },
+    "2: a custom field is wrapped and has no other key": [
+        Step("GET", FIELD, 200, {"customField": CUSTOM_FIELD_FIELDS})
+    ],
+    **{
+        f"2: bulk failure {name}": [bulk(ADA, failed=[Part({name: kind})])]
+        for name, kind in FAILURE_FIELDS.items()
+    },
+    "2: a bulk failure has no other key": [bulk(ADA, failed=[FAILURE_FIELDS])],
+    # 3. States and transitions
+    "3: status is enumerated": [
+        Step("GET", PERSON, 200, Part(subscriber=Part(status=one_of(*STATUSES))))
+    ],
+    "3: CONFIRMED is present": [
+        Step("GET", PERSON, 200, Part(subscriber=Part(status="CONFIRMED")))
+    ],
+    # 4. Endpoints
+    "4: update a subscriber": [Step("PUT", PERSON, 200, SUBSCRIBER, PERSON_BODY)],
+    "4: get all subscribers": [
+        Step("GET", "/api/subscribers", 200, {**PAGE, "subscribers": [SUBSCRIBER_FIELDS]})
+    ],
+    "4: bulk create subscribers": [
+        Step("POST", BULK, 200, {"failed": [FAILURE_FIELDS]}, {"subscribers": [ADA, BOB]})
+    ],
+    "4: create a tag": [Step("POST", "/api/tags", 201, TAG, TAG_BODY)],
+    "4: update a tag": [Step("PUT", LABEL, 200, TAG, TAG_BODY)],
+    "4: create a custom field": [Step("POST", FIELDS, 201, CUSTOM_FIELD, {"label": "Size"})],
+    "4 rule 1: one bad row does not fail the others": [
+        bulk(
+            {"email": "nobody"},
+            BOB,
+            failed=[{"index": 0, "email": "nobody", "reason": "INVALID_EMAIL"}],
+        ),
+        stored(email="bob@example.com"),
+    ],
+    "4 rule 1: failed is empty when all rows succeed": [bulk(BOB)],
+    "4 rule 2: the page and limit used are echoed, with the total": [
+        Step("POST", "/api/subscribers", 201, SUBSCRIBER, BOB),
+        Step(
+            "GET",
+            "/api/subscribers?limit=1&page=2",
+            200,
+            {"subscribers": [Part(BOB)], "total": 2, "page": 2, "limit": 1},
+        ),
+    ],
+    "4 rule 2: only the user's subscribers are returned": [
+        Step("GET", "/api/subscribers", 200, Part(subscribers=[], total=0), key="other")
+    ],
+    "4 rule 3: create a custom field returns a mergeTag": [
+        Step(
+            "POST",
+            FIELDS,
+            201,
+            Part(customField=Part(mergeTag="{{customFields.size}}")),
+            {"label": "Size"},
+        )
+    ],
+    "4 open 1: get a subscriber by ID": [Step("GET", PERSON, 200, SUBSCRIBER)],
+    "4 open 2: delete a subscriber": [Step("DELETE", PERSON, 204)],
+    "4 open 3: create one subscriber": [
+        Step("POST", "/api/subscribers", 201, SUBSCRIBER, {**BOB, **PERSON_BODY})
+    ],
+    "4 open 4: get all tags": [
+        Step("GET", "/api/tags?limit=5&page=1", 200, {"tags": [TAG_FIELDS], **PAGE})
+    ],
+    "4 open 5: get a tag by ID": [Step("GET", LABEL, 200, TAG)],
+    "4 open 6: delete a tag": [Step("DELETE", LABEL, 204)],
+    "4 open 7: list custom fields": [
+        Step("GET", FIELDS, 200, {"customFields": [CUSTOM_FIELD_FIELDS], **PAGE})
+    ],
+    "4 open 7: get a custom field": [Step("GET", FIELD, 200, CUSTOM_FIELD)],
+    "4 open 7: update a custom field": [
+        Step("PUT", FIELD, 200, Part(customField=Part(label="Size")), {"label": "Size"})
+    ],
+    "4 open 7: delete a custom field": [
+        Step("DELETE", FIELD, 204),
+        Step("GET", FIELD, 404, Part()),
+    ],
+    "4 open 8: limit and page have defaults": [
+        Step("GET", "/api/subscribers", 200, Part(page=1, limit=20))
+    ],
+    "4 open 8: limit is at most 100": [
+        Step("GET", "/api/subscribers?limit=1000", 200, Part(limit=100))
+    ],
+    **{
+        f"4 open 8: {name} is an integer from 0, not {value}": [
+            Step("GET", f"/api/subscribers?{name}={value}", 400, error("ValidationError"))
+        ]
+        for name in ("limit", "page")
+        for value in ("-1", "abc", "1.5")
+    },
+    **{
+        f"4 open 9: nothing is required in the update of {path}": [
+            Step("PUT", path, 200, Part(), {})
+        ]
+        for path in (PERSON, LABEL, FIELD)
+    },
+    **{
+        f"4 open 9: {name} is required in the create of {path}": [
+            Step("POST", path, 400, error("ValidationError"), {})
+        ]
+        for path, name in {
+            "/api/subscribers": "email",
+            "/api/tags": "name",
+            FIELDS: "label",
+            BULK: "subscribers",
+        }.items()
+    },
+    # 5. Authentication
+    **{
+        f"5: {what} lists 401": [Step(method, path, 401, UNAUTHORIZED, body, key="none")]
+        for what, (method, path, body) in OPERATIONS.items()
+    },
+    **{
+        f"5: {what} acts for a key": [Step(method, path, status, body=body, key="own")]
+        for what, (method, path, body) in OPERATIONS.items()
+        for status in [
+            {"DELETE": 204, "POST": 200 if path == BULK else 201}.get(method, 200),
+        ]
+    },
+    # 7. Errors
+    **{
+        f"7: {what} 401 Unauthorized": [
+            Step(*OPERATIONS[what][:2], 401, UNAUTHORIZED, OPERATIONS[what][2], key="wrong")
+        ]
+        for what in list(OPERATIONS)[:6]
+    },
+    "7: bulk create 400, invalid request": [
+        Step("POST", BULK, 400, error("ValidationError"), {"subscribers": "x"})
+    ],
+    "7: create a custom field 400 ValidationError": [
+        Step("POST", FIELDS, 400, error("ValidationError"), {"label": ""})
+    ],
+    "7: create a custom field 403 EmailNotVerified": [
+        Step("POST", FIELDS, 403, error("EmailNotVerified"), {"label": "Size"}, key="unverified")
+    ],
+    "7: create a custom field 409, conflict": [
+        Step("POST", FIELDS, 409, error("CustomFieldAlreadyExists"), {"label": "favourite-colour"})
+    ],
+    "7: reason DUPLICATE_IN_REQUEST": [
+        bulk(BOB, BOB, failed=[{"index": 1, **BOB, "reason": "DUPLICATE_IN_REQUEST"}])
+    ],
+    # 8. Limits
+    "8: 100 subscribers per bulk request": [Step("POST", BULK, 200, {"failed": []}, rows(100))],
+    "8: not 101 subscribers per bulk request": [
+        Step("POST", BULK, 400, error("ValidationError"), rows(101)),
+        Step("GET", "/api/subscribers", 200, Part(total=1)),
+    ],
+    # 9. Versioning
+    **{
+        f"9: paths carry no version segment, not {path}": [
+            Step("GET", path, 404, error("RouteNotFound"))
+        ]
+        for path in ("/v1/api/subscribers", "/api/v1/subscribers", "/v1/subscribers")
+    },
+}
+
+
+class World:
+    """An account with one of everything, and keys of others."""
+
+    def __init__(self, service: Service, http: HttpFront) -> None:
+        self.http = http
+        own = new_account(service, http)
+        self.keys: dict[str, str | None] = {
+            "own": own.key,
+            "other": new_account(service, http).key,
+            "unverified": new_account(service, http, verified=False).key,
+            "none": None,
+            "wrong": f"{own.key[:-6]}000000",
+        }
+        self.ids = self.make(own)
+
+    def make(self, own: Account) -> dict[str, str]:
+        made = own.ok("CreateSubscriber", **ADA, isConfirmed=True, tags=["vip"])
+        field = own.ok("CreateCustomField", label="Favourite Colour")
+        tag = own.ok("ListTags")["tags"][0]
+        return {
+            "subscriber": made["subscriber"]["id"],
+            "tag": tag["id"],
+            "field": field["customField"]["id"],
+        }
+
+    def take(self, step: Step) -> tuple[int, str | None, Any]:
+        """Makes the request of a step, and returns status, content type and body."""
+        body = None if step.body is None else json.dumps(step.body).encode()
+        path = step.path.format(**self.ids)
+        status, headers, text = self.http.exchange(
+            step.method, path, self.keys[step.key], body=body
+        )
+        return status, headers.get("content-type"), json.loads(text) if text else None
+
+
+@pytest.mark.parametrize("steps", ROWS.values(), ids=ROWS)
+def test_interface(service: Service, http: HttpFront, steps: list[Step]) -> None:
+    world = World(service, http)
+
+    for step in steps:
+        status, content_type, body = world.take(step)
+
+        assert status == step.status, body
+        assert content_type == (None if status == 204 else "application/json")
+        if step.expected is not None:
+            assert differences(step.expected, body) == []

@@ -1,0 +1,110 @@
+"""Addresses: which are one subscriber, which are two, and which are none."""
+
+from __future__ import annotations
+
+import pytest
+
+from ..behaviour.helpers import emails, failures
+from ..conftest import Account
+
+SAME = {
+    "case": ("User@EXAMPLE.com", "user@example.com"),
+    "NFC and NFD": ("jos\u00e9@example.com", "jose\u0301@example.com"),
+    "NFC and NFD in capitals": ("JOS\u00c9@example.com", "jose\u0301@EXAMPLE.com"),
+    "U-label and A-label": ("ada@bücher.example", "ada@xn--bcher-kva.example"),
+    "U-label and A-label in capitals": ("ada@BÜCHER.example", "ada@XN--BCHER-KVA.example"),
+    "NFD domain": ("ada@bu\u0308cher.example", "ada@bücher.example"),
+    "full-width domain": ("ada@ｅｘａｍｐｌｅ.com", "ada@example.com"),
+    "full-width dot": ("ada@example\uff0ecom", "ada@example.com"),
+}
+NOT_ADDRESSES = {
+    "CR LF": "ada@example.com\r\nBcc: eve@example.com",
+    "LF at the end": "ada@example.com\n",
+    "CR at the end": "ada@example.com\r",
+    "LF in the local part": "a\nda@example.com",
+    "comma list": "ada@example.com,eve@example.com",
+    "semicolon list": "ada@example.com;eve@example.com",
+    "two with a blank": "ada@example.com eve@example.com",
+    "display name": "Ada <ada@example.com>",
+    "angle brackets": "<ada@example.com>",
+    "mailto": "mailto:ada@example.com",
+    "comment": "ada(home)@example.com",
+    "quoted local part": '"ada l"@example.com',
+    "quoted though it need not be": '"ada"@example.com',
+    "IP literal": "ada@[127.0.0.1]",
+    "IPv6 literal": "ada@[IPv6:::1]",
+    "bare IP": "ada@127.0.0.1",
+    "bidi override in the local part": "a\u202eda@example.com",
+    "bidi isolate in the domain": "ada@exa\u2066mple.com",
+    "right-to-left mark": "ada\u200f@example.com",
+    "zero-width space in the local part": "a\u200bda@example.com",
+    "zero-width space in the domain": "ada@exa\u200bmple.com",
+    "zero-width joiner": "a\u200dda@example.com",
+    "word joiner": "ada@exam\u2060ple.com",
+    "soft hyphen": "ada@exam\u00adple.com",
+    "byte-order mark": "\ufeffada@example.com",
+    "trailing dot": "ada@example.com.",
+    "dot at the end of the local part": "ada.@example.com",
+    "dot at the start": ".ada@example.com",
+    "two dots": "a..da@example.com",
+    "two dots in the domain": "ada@example..com",
+    "domain without a dot": "ada@localhost",
+    "no domain": "ada@",
+    "no local part": "@example.com",
+    "two at signs": "a@da@example.com",
+    "hyphen at the start of a label": "ada@-example.com",
+    "underscore in the domain": "ada@exa_mple.com",
+    "backslash": "a\\da@example.com",
+    "local part of 65": f"{'l' * 65}@example.com",
+    "label of 64": f"ada@{'d' * 64}.com",
+    "255 in all": f"{'l' * 64}@{'d' * 61}.{'d' * 61}.{'d' * 62}.com",
+    "no such A-label": "ada@xn--a.com",
+}
+
+
+@pytest.mark.parametrize(("first", "second"), SAME.values(), ids=SAME)
+def test_two_spellings_of_one_address_are_one_subscriber(
+    account: Account, first: str, second: str
+) -> None:
+    made = account.ok("CreateSubscriber", email=first)
+
+    assert account.fails("SubscriberAlreadyExists", "CreateSubscriber", email=second).status == 409
+    rows = [{"email": second}, {"email": first}]
+    body = account.ok("BulkCreateSubscribers", subscribers=rows)
+    assert failures(body) == [(0, "ALREADY_EXISTS"), (1, "DUPLICATE_IN_REQUEST")]
+    assert account.ok("GetSubscriber", id=second) == made
+    assert emails(account) == [first]
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        ("straße@x.de", "strasse@x.de"),
+        ("ada@straße.de", "ada@strasse.de"),
+        ("ﬁ@x.de", "fi@x.de"),
+        ("a_b@x.de", "axb@x.de"),
+    ],
+    ids=["sharp s", "sharp s in the domain", "ligature", "underscore is no wildcard"],
+)
+def test_addresses_that_only_look_alike_are_two_subscribers(
+    account: Account, others: tuple[str, str]
+) -> None:
+    for email in others:
+        account.ok("CreateSubscriber", email=email)
+
+    found = [account.ok("GetSubscriber", id=email)["subscriber"]["email"] for email in others]
+    assert found == list(others)
+
+
+@pytest.mark.parametrize("text", NOT_ADDRESSES.values(), ids=NOT_ADDRESSES)
+def test_what_is_no_address_is_taken_nowhere(account: Account, text: str) -> None:
+    bob = account.ok("CreateSubscriber", email="bob@example.com")["subscriber"]
+
+    created = account.fails("ValidationError", "CreateSubscriber", email=text)
+    updated = account.fails("ValidationError", "UpdateSubscriber", id=bob["id"], email=text)
+    bulk = account.ok("BulkCreateSubscribers", subscribers=[{"email": text}])
+
+    assert created.faults == updated.faults == [("email", "INVALID_FORMAT")]
+    assert bulk["failed"] == [{"index": 0, "email": text, "reason": "INVALID_EMAIL"}]
+    account.fails("SubscriberNotFound", "GetSubscriber", id=text)
+    assert account.ok("ListSubscribers")["subscribers"] == [bob]

@@ -1,0 +1,217 @@
+"""Too many, too long, of the wrong kind, or no number at all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ..behaviour.helpers import MISSING_ID, emails, failures, over_http, send, tag_names
+from ..conftest import Account
+from ..fronts import METHODS, HttpFront, binding
+
+LISTS = sorted(rpc for rpc in METHODS if rpc.startswith("List"))
+BAD_TAGS: dict[str, tuple[list[str], tuple[str, str]]] = {
+    "one over the length": (["fine", "x" * 101], ("tags[1]", "TOO_LONG")),
+    "101 tags": ([f"tag {number}" for number in range(101)], ("tags", "TOO_MANY")),
+    "blank": ([" \u00a0"], ("tags[0]", "REQUIRED")),
+    "empty": (["fine", ""], ("tags[1]", "REQUIRED")),
+}
+
+
+@pytest.mark.parametrize(("tags", "fault"), BAD_TAGS.values(), ids=BAD_TAGS)
+def test_bad_tags_are_refused_without_effect(
+    account: Account, tags: list[str], fault: tuple[str, str]
+) -> None:
+    there = account.ok("CreateSubscriber", email="there@example.com")["subscriber"]
+
+    created = account.fails("ValidationError", "CreateSubscriber", email="a@example.com", tags=tags)
+    updated = account.fails("ValidationError", "UpdateSubscriber", id=there["id"], tags=tags)
+    rows = account.ok(
+        "BulkCreateSubscribers", subscribers=[{"email": "a@example.com", "tags": tags}]
+    )
+
+    assert created.faults == updated.faults == [fault]
+    assert failures(rows) == [(0, "INVALID_TAG")]
+    assert account.ok("ListSubscribers")["subscribers"] == [there]
+    assert tag_names(account) == []
+
+
+@pytest.mark.parametrize(
+    "tags",
+    [["ViP", "vip", "VIP "], ["É", "é", "e\u0301"], ["x", "x"]],
+    ids=["case", "accent", "the same"],
+)
+def test_tags_that_differ_only_in_case_collapse(account: Account, tags: list[str]) -> None:
+    created = account.ok("CreateSubscriber", email="a@example.com", tags=tags)["subscriber"]
+    rows = [{"email": "b@example.com", "tags": tags}]
+    assert account.ok("BulkCreateSubscribers", subscribers=rows) == {"failed": []}
+    account.ok("UpdateSubscriber", id=created["id"], tags=list(reversed(tags)))
+
+    listed = account.ok("ListSubscribers")["subscribers"]
+    assert [subscriber["tags"] for subscriber in listed] == [tags[:1], tags[:1]]
+    assert tag_names(account) == tags[:1]
+
+
+def rows(count: int) -> list[dict[str, str]]:
+    return [{"email": f"{number:03}@example.com"} for number in range(count)]
+
+
+@pytest.mark.parametrize("count", [1, 100])
+def test_bulk_takes_1_to_100_rows(account: Account, count: int) -> None:
+    assert account.ok("BulkCreateSubscribers", subscribers=rows(count)) == {"failed": []}
+
+    assert emails(account) == [row["email"] for row in rows(count)]
+
+
+@pytest.mark.parametrize(("count", "code"), [(0, "TOO_FEW"), (101, "TOO_MANY")])
+def test_bulk_of_no_rows_or_of_101_is_refused_as_a_whole(
+    account: Account, count: int, code: str
+) -> None:
+    refused = account.fails("ValidationError", "BulkCreateSubscribers", subscribers=rows(count))
+
+    assert refused.faults == [("subscribers", code)]
+    assert emails(account) == []
+
+
+@over_http
+@pytest.mark.parametrize("value", ["x", 1, True, {}, {"email": "a@example.com"}], ids=repr)
+def test_bulk_that_is_no_list_is_refused_as_a_whole(account: Account, value: Any) -> None:
+    refused = send(account, "POST", "/api/subscribers/bulk", {"subscribers": value})
+
+    assert (refused.status, refused.faults) == (400, [("subscribers", "INVALID_TYPE")])
+
+
+@over_http
+@pytest.mark.parametrize("row", [None, 1, "a@example.com", True, [], [{}]], ids=repr)
+def test_row_that_is_no_object_fails_alone(account: Account, row: Any) -> None:
+    answer = send(account, "POST", "/api/subscribers/bulk", {"subscribers": [*rows(1), row]})
+
+    assert answer.status == 200
+    assert answer.body == {"failed": [{"index": 1, "email": "", "reason": "INVALID_ROW"}]}
+    assert emails(account) == ["000@example.com"]
+
+
+@pytest.mark.parametrize(
+    "bad", [{50}, set(range(100)) - {50}, set(range(100))], ids=["1 of 100", "99 of 100", "all"]
+)
+def test_good_rows_are_stored_in_one_transaction_however_many_are_bad(
+    account: Account, bad: set[int]
+) -> None:
+    sent = [{"email": "none"} if index in bad else row for index, row in enumerate(rows(100))]
+
+    answer = account.call("BulkCreateSubscribers", subscribers=sent)
+
+    assert answer.status == 200
+    assert failures(answer.body) == [(index, "INVALID_EMAIL") for index in sorted(bad)]
+    stored = account.ok("ListSubscribers", limit=100)["subscribers"]
+    assert [s["email"] for s in stored] == [r["email"] for r in sent if r["email"] != "none"]
+    # A transaction has one time of its own, so its rows share it.
+    assert len({subscriber["createdAt"] for subscriber in stored}) == min(len(stored), 1)
+
+
+NO_NUMBERS = {
+    "negative": "-1",
+    "word": "abc",
+    "fraction": "1.5",
+    "exponent": "1e1",
+    "full-width digits": "%EF%BC%91%EF%BC%90",
+    "empty": "",
+    "blank": "%20",
+    "blank around": "%201",
+    "underscore": "1_0",
+    "plus": "%2B1",
+    "hexadecimal": "0x10",
+    "NUL": "1%00",
+    "bad UTF-8": "%ff",
+    "2^31": str(2**31),
+    "-2^31": str(-(2**31)),
+    "2^63": str(2**63),
+    "2^64": str(2**64),
+    "10^400": "1" + "0" * 400,
+}
+
+
+@over_http
+@pytest.mark.parametrize("name", ["limit", "page"])
+@pytest.mark.parametrize("rpc", LISTS)
+def test_limit_and_page_take_nothing_but_an_integer_from_0(
+    account: Account, rpc: str, name: str
+) -> None:
+    for what, text in NO_NUMBERS.items():
+        refused = send(account, "GET", f"{binding(rpc)[1]}?{name}={text}")
+
+        assert (refused.status, refused.code) == (400, "ValidationError"), what
+        # A query that is not UTF-8 is refused as a whole.
+        place = "" if what == "bad UTF-8" else name
+        assert [path for path, _ in refused.faults] == [place], what
+
+
+@over_http
+@pytest.mark.parametrize("rpc", LISTS)
+@pytest.mark.parametrize("name", ["limit", "page"])
+def test_limit_and_page_are_given_once(account: Account, rpc: str, name: str) -> None:
+    refused = send(account, "GET", f"{binding(rpc)[1]}?{name}=1&{name}=1")
+
+    assert (refused.status, refused.faults) == (400, [(name, "DUPLICATE_FIELD")])
+
+
+@pytest.mark.parametrize("rpc", LISTS)
+def test_negative_limit_or_page_is_refused(account: Account, rpc: str) -> None:
+    for name in ("limit", "page"):
+        for number in (-1, -(2**31)):
+            refused = account.fails("ValidationError", rpc, **{name: number})
+            assert refused.faults == [(name, "OUT_OF_RANGE")]
+
+
+@pytest.mark.parametrize("rpc", LISTS)
+def test_limit_and_page_of_0_are_the_default(account: Account, rpc: str) -> None:
+    body = account.ok(rpc, limit=0, page=0)
+
+    assert body == account.ok(rpc)
+    assert (body["limit"], body["page"]) == (20, 1)
+
+
+@pytest.mark.parametrize("rpc", LISTS)
+def test_greatest_page_and_limit_overflow_nothing(account: Account, rpc: str) -> None:
+    account.ok("CreateSubscriber", email="ada@example.com", tags=["vip"])
+
+    body = account.ok(rpc, limit=2**31 - 1, page=2**31 - 1)
+
+    items = next(value for value in body.values() if isinstance(value, list))
+    assert (items, body["limit"], body["page"]) == ([], 100, 2**31 - 1)
+
+
+NO_IDS = {
+    "empty": "",
+    "25 characters": MISSING_ID[:-1],
+    "27 characters": f"{MISSING_ID}0",
+    "lower case": MISSING_ID.lower(),
+    "dots": "../",
+    "many dots": "../../etc/passwd",
+    "NUL": f"{MISSING_ID[:-1]}\0",
+    "NUL at the end": f"{MISSING_ID}\0",
+    "past the range": f"8{'Z' * 25}",
+    "letters that ULIDs lack": f"{MISSING_ID[:-1]}I",
+    "blank around": f" {MISSING_ID}",
+    "line break": f"{MISSING_ID}\n",
+    "full-width": "０１" + MISSING_ID[2:],
+    "wildcard": "%",
+    "SQL": "' OR 1=1 --",
+}
+BY_ID = {
+    rpc: method.containing_service.name.removesuffix("Service")
+    for rpc, method in METHODS.items()
+    if "id" in method.input_type.fields_by_name
+}
+
+
+@pytest.mark.parametrize("rpc", sorted(BY_ID))
+def test_what_is_no_id_is_not_found(account: Account, rpc: str) -> None:
+    for what, text in NO_IDS.items():
+        refused = account.call(rpc, id=text)
+
+        # Over HTTP there is no path with an empty segment.
+        no_route = not text and isinstance(account.front, HttpFront)
+        code = "RouteNotFound" if no_route else f"{BY_ID[rpc]}NotFound"
+        assert (refused.status, refused.code) == (404, code), what

@@ -1,0 +1,139 @@
+"""Many at the same moment, each in a thread of its own."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from ..behaviour.helpers import at_once, emails, failures, statuses
+from ..conftest import Account
+from ..fronts import Answer
+
+
+def same(account: Account, count: int, rpc: str, **request: Any) -> list[Answer]:
+    """Makes one call many times at once."""
+    return at_once(*[partial(account.call, rpc, **request)] * count)
+
+
+def test_of_50_concurrent_creates_of_one_email_one_is_taken(account: Account) -> None:
+    answers = same(account, 50, "CreateSubscriber", email="ada@example.com", tags=["vip"])
+
+    assert statuses(answers) == [201] + [409] * 49
+    assert {a.code for a in answers if a.status == 409} == {"SubscriberAlreadyExists"}
+    made = next(answer.body["subscriber"] for answer in answers if answer.status == 201)
+    assert account.ok("ListSubscribers")["subscribers"] == [made]
+
+
+def test_of_50_concurrent_creates_of_one_tag_one_is_taken(account: Account) -> None:
+    assert statuses(same(account, 50, "CreateTag", name="vip")) == [201] + [409] * 49
+
+    assert account.ok("ListTags")["total"] == 1
+
+
+def test_of_50_concurrent_fields_of_one_key_one_is_taken(account: Account) -> None:
+    labels = [f"My{'-' * number}field" for number in range(1, 51)]
+
+    answers = at_once(*[partial(account.call, "CreateCustomField", label=x) for x in labels])
+
+    assert statuses(answers) == [201] + [409] * 49
+    assert {a.code for a in answers if a.status == 409} == {"CustomFieldAlreadyExists"}
+    assert [f["key"] for f in account.ok("ListCustomFields")["customFields"]] == ["my_field"]
+
+
+def test_concurrent_fields_never_pass_the_limit(account: Account) -> None:
+    for number in range(95):
+        account.ok("CreateCustomField", label=f"Field {number}")
+    labels = [f"More {number}" for number in range(10)]
+
+    answers = at_once(*[partial(account.call, "CreateCustomField", label=x) for x in labels])
+
+    assert statuses(answers) == [201] * 5 + [409] * 5
+    assert {a.code for a in answers if a.status == 409} == {"CustomFieldLimitReached"}
+    assert account.ok("ListCustomFields")["total"] == 100
+
+
+def test_label_that_makes_no_key_or_is_endless_is_refused(account: Account) -> None:
+    for label, code in (("!!!", "INVALID_FORMAT"), ("x" * 10_000, "TOO_LONG")):
+        refused = account.fails("ValidationError", "CreateCustomField", label=label)
+        assert refused.faults == [("label", code)]
+
+
+def test_overlapping_bulks_in_opposite_orders_take_each_email_once(account: Account) -> None:
+    rows = [
+        {"email": f"{number:03}@example.com", "tags": [f"tag {number % 7}"]}
+        for number in range(100)
+    ]
+    orders = [rows, rows[::-1]] * 4
+
+    answers = at_once(
+        *[partial(account.call, "BulkCreateSubscribers", subscribers=order) for order in orders]
+    )
+
+    assert statuses(answers) == [200] * 8
+    reasons = [reason for answer in answers for _, reason in failures(answer.body)]
+    assert reasons == ["ALREADY_EXISTS"] * 700
+    assert sorted(emails(account)) == [row["email"] for row in rows]
+    assert account.ok("ListTags")["total"] == 7
+
+
+def test_concurrent_updates_leave_and_show_whole_rows_only(account: Account) -> None:
+    made = account.ok("CreateSubscriber", email="ada@example.com")["subscriber"]
+    wanted: list[dict[str, Any]] = [
+        {"firstName": word, "lastName": word, "tags": [word]}
+        for word in [f"word {number}" for number in range(20)]
+    ]
+    updates = [partial(account.call, "UpdateSubscriber", id=made["id"], **w) for w in wanted]
+    reads = [partial(account.call, "GetSubscriber", id=made["id"])] * 20
+
+    answers = at_once(*updates, *reads)
+
+    assert statuses(answers) == [200] * 40
+    seen = [answer.body["subscriber"] for answer in answers]
+    whole = [{**made, **each} for each in wanted]
+    assert [subscriber for subscriber in seen if subscriber not in [made, *whole]] == []
+    assert account.ok("GetSubscriber", id=made["id"])["subscriber"] in whole
+
+
+def test_concurrent_updates_of_different_fields_all_count(account: Account) -> None:
+    made = account.ok("CreateSubscriber", email="ada@example.com")["subscriber"]
+    changes: list[dict[str, Any]] = [
+        {"firstName": "Ada"},
+        {"lastName": "Lovelace"},
+        {"tags": ["vip"]},
+        {"email": "ada@example.org"},
+    ]
+
+    answers = at_once(
+        *[partial(account.call, "UpdateSubscriber", id=made["id"], **given) for given in changes]
+    )
+
+    assert statuses(answers) == [200] * 4
+    for given in changes:
+        made.update(given)
+    assert account.ok("GetSubscriber", id=made["id"])["subscriber"] == made
+
+
+def test_update_against_delete_never_brings_a_subscriber_back(account: Account) -> None:
+    made = account.ok("CreateSubscriber", email="ada@example.com")["subscriber"]
+    update = partial(account.call, "UpdateSubscriber", id=made["id"], firstName="Ada", tags=["vip"])
+
+    answers = at_once(*[update] * 10, partial(account.call, "DeleteSubscriber", id=made["id"]))
+
+    assert answers[-1].status == 204
+    assert {answer.status for answer in answers[:-1]} <= {200, 404}
+    account.fails("SubscriberNotFound", "GetSubscriber", id=made["id"])
+    account.fails("SubscriberNotFound", "UpdateSubscriber", id=made["id"], firstName="Ada")
+    assert emails(account) == []
+
+
+def test_of_concurrent_deletes_one_finds_the_subscriber(account: Account) -> None:
+    made = account.ok("CreateSubscriber", email="ada@example.com")["subscriber"]
+
+    assert statuses(same(account, 20, "DeleteSubscriber", id=made["id"])) == [204] + [404] * 19
+
+
+def test_second_delete_finds_nothing(account: Account) -> None:
+    made = account.ok("CreateSubscriber", email="ada@example.com")["subscriber"]
+    account.ok("DeleteSubscriber", id=made["id"])
+
+    assert account.fails("SubscriberNotFound", "DeleteSubscriber", id=made["id"]).status == 404

@@ -1,0 +1,327 @@
+"""What only gRPC can be asked wrongly, deadlines, and failures of the service itself."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import apsw
+import grpc
+import pytest
+from aiohttp import web
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+from roster.v1 import tags_pb2 as pb
+
+from http_gateway.app import Gateway
+from http_gateway.channel import InProcessChannel
+from server.accounts import store
+from server.accounts.rules import hash_secret, make_secret
+from server.app import MAX_MESSAGE_BYTES, MAX_METADATA_BYTES, SERVICES, App
+from server.clock import system_clock
+from server.interceptors import translate
+from server.storage.sqlite import SqliteDatabase
+from server.tags.service import TagService
+
+from ..conftest import FRONTS, Account
+from ..fronts import Answer, Front, GrpcFront, HttpFront
+
+
+def call(account: Account, rpc: str, request: Any, **options: Any) -> Any:
+    """Makes a call with an account's key and what grpcio's client takes."""
+    assert isinstance(account.front, GrpcFront)
+    metadata = [("authorization", f"Bearer {account.key}"), *options.pop("metadata", ())]
+    return account.front.stub(rpc)(request, metadata=metadata, **{"timeout": 20, **options})
+
+
+def refused(code: grpc.StatusCode, make_call: Callable[[], Any]) -> grpc.RpcError:
+    """Makes a call that has to fail with a code, and returns the failure."""
+    with pytest.raises(grpc.RpcError) as caught:
+        make_call()
+    assert caught.value.code() is code, caught.value
+    return caught.value
+
+
+def tags_of(account: Account) -> list[str]:
+    return [tag["name"] for tag in account.ok("ListTags")["tags"]]
+
+
+def test_a_message_over_four_mebibytes_is_refused_without_effect(grpc_account: Account) -> None:
+    request = pb.CreateTagRequest(name="vip", description="x" * MAX_MESSAGE_BYTES)
+
+    refused(grpc.StatusCode.RESOURCE_EXHAUSTED, lambda: call(grpc_account, "CreateTag", request))
+
+    assert MAX_MESSAGE_BYTES == 4 * 1024 * 1024
+    assert tags_of(grpc_account) == []
+
+
+def test_metadata_over_16_kibibytes_is_refused_without_effect(grpc_account: Account) -> None:
+    metadata = [("x-padding", "x" * MAX_METADATA_BYTES)]
+
+    refused(
+        grpc.StatusCode.RESOURCE_EXHAUSTED,
+        lambda: call(grpc_account, "CreateTag", pb.CreateTagRequest(name="vip"), metadata=metadata),
+    )
+
+    assert MAX_METADATA_BYTES == 16 * 1024
+    assert tags_of(grpc_account) == []
+
+
+@pytest.mark.parametrize("method", ["/roster.v1.TagService/Nothing", "/roster.v1.Nothing/GetTag"])
+def test_an_unknown_method_is_unimplemented(grpc_front: GrpcFront, method: str) -> None:
+    refused(
+        grpc.StatusCode.UNIMPLEMENTED,
+        lambda: grpc_front.channel.unary_unary(method)(b"", timeout=20),
+    )
+
+
+@pytest.mark.parametrize("sent", [b"\xff\xff\xff", b"\x0a\x01\xff"], ids=["no message", "no UTF-8"])
+def test_bytes_that_are_no_message_are_invalid_and_the_answer_names_no_class(
+    grpc_account: Account, grpc_front: GrpcFront, sent: bytes
+) -> None:
+    stub = grpc_front.channel.unary_unary("/roster.v1.TagService/CreateTag")
+    metadata = [("authorization", f"Bearer {grpc_account.key}")]
+
+    with pytest.raises(grpc.RpcError) as caught:
+        stub(sent, metadata=metadata, timeout=20)
+
+    assert "class" not in (caught.value.details() or "")
+    assert "Error" not in (caught.value.details() or "")
+    assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+
+
+@pytest.mark.parametrize(("given", "kept"), [("abc-1", True), ("a b", False), ("7" * 65, False)])
+def test_a_request_id_is_given_back_if_it_may_be(
+    grpc_account: Account, given: str, kept: bool
+) -> None:
+    metadata = [("x-request-id", given)]
+
+    error = refused(
+        grpc.StatusCode.INVALID_ARGUMENT,
+        lambda: call(grpc_account, "CreateTag", pb.CreateTagRequest(), metadata=metadata),
+    )
+
+    (told,) = [value for name, value in error.trailing_metadata() if name == "x-request-id"]
+    assert told
+    assert (told == given) is kept
+
+
+@contextmanager
+def locked(database: Path) -> Iterator[None]:
+    """Holds the database's write lock, as another program would."""
+    connection = apsw.Connection(str(database))
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        yield
+        connection.execute("ROLLBACK")
+    finally:
+        connection.close()
+
+
+def test_a_deadline_that_passes_in_the_queue_behind_another_call_has_no_effect(
+    grpc_account: Account,
+) -> None:
+    assert isinstance(grpc_account.front, GrpcFront)
+    metadata = [("authorization", f"Bearer {grpc_account.key}")]
+    with locked(grpc_account.service.database):
+        first = grpc_account.front.stub("CreateTag").future(
+            pb.CreateTagRequest(name="first"), metadata=metadata, timeout=20
+        )
+        tags_of(grpc_account)  # once this is answered, the writer is busy with the first
+        late = pb.CreateTagRequest(name="late")
+        refused(
+            grpc.StatusCode.DEADLINE_EXCEEDED,
+            lambda: call(grpc_account, "CreateTag", late, timeout=0.3),
+        )
+    first.result()
+    grpc_account.ok("CreateTag", name="last")  # the queue is empty up to here
+
+    assert tags_of(grpc_account) == ["first", "last"]
+
+
+def test_a_deadline_that_passes_behind_the_lock_of_another_program_has_no_effect(
+    grpc_account: Account,
+) -> None:
+    late = pb.CreateTagRequest(name="late")
+    with locked(grpc_account.service.database):
+        refused(
+            grpc.StatusCode.DEADLINE_EXCEEDED,
+            lambda: call(grpc_account, "CreateTag", late, timeout=0.3),
+        )
+    grpc_account.ok("CreateTag", name="last")
+
+    assert tags_of(grpc_account) == ["last"]
+
+
+@pytest.mark.parametrize("name", ["", *(service.full_name for service in SERVICES)])
+def test_health_says_that_every_service_serves_without_a_key(
+    grpc_front: GrpcFront, name: str
+) -> None:
+    stub = health_pb2_grpc.HealthStub(grpc_front.channel)
+
+    reply = stub.Check(health_pb2.HealthCheckRequest(service=name), timeout=20)
+
+    assert reply.status == health_pb2.HealthCheckResponse.SERVING
+
+
+def test_health_does_not_know_other_services(grpc_front: GrpcFront) -> None:
+    stub = health_pb2_grpc.HealthStub(grpc_front.channel)
+
+    refused(
+        grpc.StatusCode.NOT_FOUND,
+        lambda: stub.Check(health_pb2.HealthCheckRequest(service="nothing"), timeout=20),
+    )
+
+
+def reflect(front: GrpcFront, **request: str) -> Any:
+    stub = reflection_pb2_grpc.ServerReflectionStub(front.channel)
+    asked = reflection_pb2.ServerReflectionRequest(**request)
+    (reply,) = stub.ServerReflectionInfo(iter([asked]), timeout=20)
+    return reply
+
+
+def test_reflection_lists_every_service(grpc_front: GrpcFront) -> None:
+    listed = reflect(grpc_front, list_services="").list_services_response.service
+
+    assert {service.name for service in listed} == {
+        *(service.full_name for service in SERVICES),
+        "grpc.health.v1.Health",
+        "grpc.reflection.v1alpha.ServerReflection",
+    }
+
+
+def test_reflection_hands_out_the_protos(grpc_front: GrpcFront) -> None:
+    reply = reflect(grpc_front, file_containing_symbol="roster.v1.TagService")
+
+    assert pb.DESCRIPTOR.serialized_pb in reply.file_descriptor_response.file_descriptor_proto
+
+
+@asynccontextmanager
+async def serving(folder: Path) -> AsyncIterator[tuple[dict[str, Front], str]]:
+    """Runs the services in this process and yields every front of them, and a key."""
+    database = SqliteDatabase(folder / "roster.db")
+    await database.open()
+    app = App(database, system_clock)
+    secret = make_secret()
+
+    def create(tx: Any) -> None:
+        account = store.create_account("owner@example.com", tx, verified=True)
+        store.create_key(account.id, "test", "admin", hash_secret(secret), tx)
+
+    await database.write(create)
+    server = app.grpc_server()
+    address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
+    await server.start()
+    fronts: dict[str, Front] = {"grpc": GrpcFront(address)}
+    runners = []
+    over_grpc = grpc.aio.insecure_channel(address)
+    channels = {
+        "http": InProcessChannel(app.register, app.interceptors),
+        "http-over-grpc": over_grpc,
+    }
+    for name, channel in channels.items():
+        runner = web.ServerRunner(Gateway(channel, SERVICES).server())
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        host, port = runner.addresses[0]
+        fronts[name] = HttpFront(name, f"{host}:{port}")
+        runners.append(runner)
+    try:
+        yield fronts, secret
+    finally:
+        fronts["grpc"].channel.close()  # type: ignore[attr-defined]
+        for runner in runners:
+            await runner.cleanup()
+        await over_grpc.close()
+        await server.stop(None)
+        await database.close()
+
+
+def answer_of_broken_handler(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, front: str, handler: Any
+) -> Answer:
+    """Returns what a front answers where ListTags is another handler."""
+    monkeypatch.setattr(TagService, "ListTags", handler)
+
+    async def main() -> Answer:
+        async with serving(folder) as (fronts, key):
+            return await asyncio.to_thread(fronts[front].call, "ListTags", key, {})
+
+    return asyncio.run(main())
+
+
+class OddError(Exception):
+    """An error of a kind that nobody expects."""
+
+
+@pytest.mark.parametrize("front", FRONTS)
+@pytest.mark.parametrize(
+    "kind", [OddError, TimeoutError, LookupError, StopAsyncIteration, grpc.RpcError]
+)
+def test_an_unexpected_error_is_told_in_the_log_only(
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    tmp_path: Path,
+    front: str,
+    kind: type[Exception],
+) -> None:
+    async def list_tags(self: TagService, request: Any, context: Any) -> Any:
+        raise kind("SELECT rose FROM /etc/garden")
+
+    answer = answer_of_broken_handler(monkeypatch, tmp_path, front, list_tags)
+
+    assert (answer.status, answer.code) == (500, "Internal")
+    assert answer.body["error"]["details"] == []
+    for secret in ("rose", "garden", kind.__name__, "Traceback"):
+        assert secret not in str(answer.body)
+    (record,) = [r for r in caplog.records if r.levelno >= logging.ERROR]
+    assert vars(record)["requestId"] == answer.body["error"]["requestId"] != ""
+    for told in ("SELECT rose FROM /etc/garden", kind.__name__, "Traceback", "list_tags"):
+        assert told in caplog.text
+
+
+@pytest.mark.parametrize("front", FRONTS)
+def test_a_call_without_a_short_deadline_gets_that_of_the_server(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, front: str
+) -> None:
+    monkeypatch.setattr(translate, "DEADLINE_SECONDS", 0.05)
+    cancelled = []
+
+    async def list_tags(self: TagService, request: Any, context: Any) -> Any:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.append(True)
+            raise
+
+    answer = answer_of_broken_handler(monkeypatch, tmp_path, front, list_tags)
+
+    assert (answer.status, answer.code) == (504, "DeadlineExceeded")
+    assert cancelled == [True]
+
+
+def test_a_call_without_any_deadline_gets_that_of_the_server(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(translate, "DEADLINE_SECONDS", 0.05)
+
+    async def list_tags(self: TagService, request: Any, context: Any) -> Any:
+        return await asyncio.Event().wait()
+
+    monkeypatch.setattr(TagService, "ListTags", list_tags)
+
+    async def main() -> grpc.RpcError:
+        async with serving(tmp_path) as (fronts, key):
+            stub = fronts["grpc"].stub("ListTags")  # type: ignore[attr-defined]
+            metadata = [("authorization", f"Bearer {key}")]
+            return await asyncio.to_thread(
+                refused,
+                grpc.StatusCode.DEADLINE_EXCEEDED,
+                lambda: stub(pb.ListTagsRequest(), metadata=metadata),
+            )
+
+    assert asyncio.run(main()).details() == "The deadline of this call passed. Nothing was changed."

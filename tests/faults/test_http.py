@@ -1,0 +1,259 @@
+"""HTTP that is not well-formed, paths that lead nowhere, and request ids."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+from dataclasses import dataclass
+from http.client import HTTPResponse
+from typing import Any
+
+import pytest
+
+from ..conftest import Account
+from ..fronts import HttpFront
+from ..processes import Service
+
+both_http = pytest.mark.parametrize("front_and_service", ["http", "http-over-grpc"], indirect=True)
+MISSING_ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+
+
+@dataclass(frozen=True)
+class RawAnswer:
+    """An answer, read off a socket until the other side closed it."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+    json: Any
+
+    @property
+    def code(self) -> str:
+        return str(self.json["error"]["code"])
+
+
+def talk(address: str, request: bytes, *, until_answered: bool = False) -> RawAnswer:
+    """Sends bytes and returns the answer, once the service has closed the connection.
+
+    `until_answered` ends the sending after the answer: a service that refuses a
+    body before its end may go on taking the rest, or else the answer is lost.
+    """
+    host, _, port = address.rpartition(":")
+    with socket.create_connection((host, int(port)), timeout=20) as connection:
+        connection.sendall(request)
+        response = HTTPResponse(connection, method=request.split(b" ")[0].decode())
+        response.begin()
+        body = response.read()
+        response.close()
+        if until_answered:
+            connection.shutdown(socket.SHUT_WR)
+        assert connection.recv(1) == b""
+        headers = {name.lower(): value for name, value in response.getheaders()}
+        parsed = json.loads(body) if body.startswith(b"{") else None
+        return RawAnswer(response.status, headers, body, parsed)
+
+
+def talk_of(account: Account) -> str:
+    """Returns the address at which an account's front listens."""
+    assert isinstance(account.front, HttpFront)
+    return account.front.address
+
+
+@pytest.fixture
+def http_service(front_and_service: tuple[HttpFront, Service]) -> Service:
+    return front_and_service[1]
+
+
+POST = "POST /api/tags HTTP/1.1\r\nHost: x\r\n"
+GET = "GET /healthz HTTP/1.1\r\nHost: x\r\n"
+
+
+@both_http
+@pytest.mark.parametrize(
+    "request_text",
+    [
+        pytest.param(
+            f"{POST}Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{{}}\r\n0\r\n\r\n",
+            id="Content-Length with Transfer-Encoding",
+        ),
+        pytest.param(
+            f"{POST}Transfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n2\r\n{{}}\r\n0\r\n\r\n",
+            id="Transfer-Encoding with Content-Length",
+        ),
+        pytest.param(
+            f"{POST}Content-Length: 2\r\nContent-Length: 3\r\n\r\n{{}} ", id="two lengths"
+        ),
+        pytest.param(f"{POST}Content-Length: 2, 3\r\n\r\n{{}} ", id="a list of lengths"),
+        pytest.param(f"{POST}Content-Length: -1\r\n\r\n", id="negative length"),
+        pytest.param(f"{POST}Content-Length: +2\r\n\r\n{{}}", id="signed length"),
+        pytest.param(f"{POST}Transfer-Encoding: chunked\r\n\r\nzz\r\n", id="a chunk of no size"),
+        pytest.param(f"{POST}Transfer-Encoding: chunked, x\r\n\r\n0\r\n\r\n", id="unknown coding"),
+        pytest.param("GET /healthz HTTP/1.1\nHost: x\n\n", id="bare LF"),
+        pytest.param("GET /healthz HTTP/1.1\r\nHost: x\nA: b\r\n\r\n", id="bare LF in a header"),
+        pytest.param(f"{GET}A: b\rc\r\n\r\n", id="bare CR"),
+        pytest.param(f"{GET}A: b\0c\r\n\r\n", id="NUL"),
+        pytest.param(f"{GET}A : b\r\n\r\n", id="blank before the colon"),
+        pytest.param(f"{GET}A: b\r\n c\r\n\r\n", id="folded header"),
+        pytest.param("GET /healthz HTTP/1.1\r\n\r\n", id="no Host"),
+        pytest.param(f"{GET}Host: y\r\n\r\n", id="two Hosts"),
+        pytest.param(GET + "A: b\r\n" * 128 + "\r\n", id="129 headers"),
+        pytest.param(f"{GET}A: {'b' * 9_216}\r\n\r\n", id="9 k header"),
+        pytest.param("GET /healthz?" + "b" * 9_216 + " HTTP/1.1\r\nHost: x\r\n\r\n", id="9 k line"),
+        pytest.param("hello\r\n\r\n", id="no HTTP at all"),
+        pytest.param("GET /healthz HTTP/9.9.9\r\nHost: x\r\n\r\n", id="no version"),
+    ],
+)
+def test_http_that_is_not_well_formed_is_an_error_like_any_other_and_no_trace_in_the_log(
+    http_service: Service, request_text: str
+) -> None:
+    logged = len(http_service.log.read_text())
+
+    answer = talk(http_service.http, request_text.encode())
+
+    assert (answer.status, answer.code) == (400, "ValidationError")
+    assert answer.headers["content-type"] == "application/json"
+    assert set(answer.json) == {"error"}
+    assert set(answer.json["error"]) == {"code", "message", "details", "requestId"}
+    assert answer.json["error"]["requestId"] == answer.headers["x-request-id"]
+    since = http_service.log.read_text()[logged:]
+    assert "Traceback" not in since
+    assert '"trace"' not in since
+
+
+@both_http
+def test_128_headers_are_taken(http_service: Service) -> None:
+    request = GET + "Connection: close\r\n" + "A: b\r\n" * 126 + "\r\n"
+
+    assert talk(http_service.http, request.encode()).status == 200
+
+
+@both_http
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/api",
+        "/api/nothing",
+        "/API/tags",
+        "/api/tags/",
+        "/api//tags",
+        "//api/tags",
+        "/api/tags/a/b",
+        f"/api/tags/{MISSING_ID}/",
+        "/api/%74ags/",
+        "/api/tags/..",
+        "/api/tags/a%2Fb",
+        "/api/tags/a%2fb",
+        "/api/tags/%zz",
+        "/api/tags/%",
+        "/api/tags/%ff",
+        "/api/tags/%00",
+    ],
+)
+def test_a_path_that_leads_nowhere_is_not_found(account: Account, path: str) -> None:
+    assert isinstance(account.front, HttpFront)
+    answer = account.front.send("GET", path, account.key)
+
+    assert answer.status == 404
+    assert answer.code in ("RouteNotFound", "TagNotFound")
+
+
+@both_http
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("PUT", "/api/tags", "GET, HEAD, OPTIONS, POST"),
+        ("DELETE", "/api/subscribers", "GET, HEAD, OPTIONS, POST"),
+        ("POST", f"/api/tags/{MISSING_ID}", "DELETE, GET, HEAD, OPTIONS, PATCH, PUT"),
+        ("GET", f"/api/keys/{MISSING_ID}/rotate", "OPTIONS, POST"),
+        ("HEAD", f"/api/keys/{MISSING_ID}/rotate", "OPTIONS, POST"),
+        ("TRACE", "/api/tags", "GET, HEAD, OPTIONS, POST"),
+        ("POST", "/healthz", "GET, HEAD, OPTIONS"),
+    ],
+)
+def test_a_wrong_method_is_told_which_are_allowed(
+    account: Account, method: str, path: str, allowed: str
+) -> None:
+    assert isinstance(account.front, HttpFront)
+    status, headers, body = account.front.exchange(method, path, account.key)
+
+    assert (status, headers["allow"]) == (405, allowed)
+    if method != "HEAD":
+        assert json.loads(body)["error"]["code"] == "MethodNotAllowed"
+
+
+@both_http
+@pytest.mark.parametrize(
+    ("path", "allowed"),
+    [
+        ("/api/tags", "GET, HEAD, OPTIONS, POST"),
+        (f"/api/subscribers/{MISSING_ID}", "DELETE, GET, HEAD, OPTIONS, PATCH, PUT"),
+        ("/readyz", "GET, HEAD, OPTIONS"),
+    ],
+)
+def test_options_says_what_is_allowed_even_without_a_key(
+    http_service: Service, path: str, allowed: str
+) -> None:
+    status, headers, body = HttpFront("", http_service.http).exchange("OPTIONS", path)
+
+    assert (status, headers["allow"], body) == (204, allowed, b"")
+
+
+@both_http
+@pytest.mark.parametrize(
+    "path", ["/api/tags", "/healthz", f"/api/tags/{MISSING_ID}", "/api/tags?limit=x", "/nowhere"]
+)
+def test_head_is_answered_as_get_but_without_a_body(account: Account, path: str) -> None:
+    head = f"{path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Request-Id: same\r\n"
+    head += f"Authorization: Bearer {account.key}\r\n\r\n"
+
+    of_get = talk(talk_of(account), f"GET {head}".encode())
+    of_head = talk(talk_of(account), f"HEAD {head}".encode())
+
+    assert of_get.body
+    assert (of_head.status, of_head.body) == (of_get.status, b"")
+    assert {**of_head.headers, "date": ""} == {**of_get.headers, "date": ""}
+
+
+@both_http
+@pytest.mark.parametrize("given", ["a", "0._-Z", "7" * 64])
+@pytest.mark.parametrize("path", ["/api/tags", "/api/tags/x", "/healthz", "/nowhere"])
+def test_a_request_id_is_given_back(account: Account, path: str, given: str) -> None:
+    assert isinstance(account.front, HttpFront)
+    _, headers, body = account.front.exchange(
+        "GET", path, account.key, headers={"X-Request-Id": given}
+    )
+
+    assert headers["x-request-id"] == given
+    assert json.loads(body).get("error", {"requestId": given})["requestId"] == given
+
+
+@both_http
+@pytest.mark.parametrize(
+    "given",
+    ["", "7" * 65, "a b", "a\tb", "a;b", "<script>", 'a"b', "a%0d%0aSet-Cookie:x", "é", "١"],
+    ids=ascii,
+)
+def test_a_request_id_of_other_characters_or_length_is_replaced(
+    account: Account, given: str
+) -> None:
+    head = f"GET /api/tags/x HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Request-Id: {given}\r\n"
+    head += f"Authorization: Bearer {account.key}\r\n\r\n"
+
+    answer = talk(talk_of(account), head.encode())
+
+    made = answer.headers["x-request-id"]
+    assert re.fullmatch("[A-Za-z0-9._-]{1,64}", made)
+    assert made != given
+    assert answer.json["error"]["requestId"] == made
+
+
+@both_http
+def test_every_answer_has_a_request_id_of_its_own(account: Account) -> None:
+    assert isinstance(account.front, HttpFront)
+    ids = {
+        account.front.exchange("GET", "/api/tags", account.key)[1]["x-request-id"] for _ in range(3)
+    }
+
+    assert len(ids) == 3

@@ -1,0 +1,347 @@
+"""The in-process channel behaves as a real channel of grpc.aio: one table for both."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import grpc
+import pytest
+from google.rpc import status_pb2
+from grpc import StatusCode, aio
+from grpc_status import rpc_status
+from roster.v1 import tags_pb2 as pb
+from roster.v1 import tags_pb2_grpc
+
+from http_gateway.channel import InProcessChannel
+from server.interceptors.translate import Translate
+
+TRAILING = (("x-text", "1"), ("x-bytes-bin", b"\0\xff"))
+SENT = (("x-twice", "a"), ("x-twice", "b"), ("x-bytes-bin", b"\0\xff"))
+CHANNELS = ("real", "in-process")
+each_channel = pytest.mark.parametrize("kind", CHANNELS)
+
+
+class Tags(tags_pb2_grpc.TagServiceServicer):
+    """Does what the name in the request says; GetTag is left as it is generated."""
+
+    def __init__(self) -> None:
+        self.begun = asyncio.Event()
+        self.cancelled = asyncio.Event()
+        self.seen: dict[str, Any] = {}
+
+    async def CreateTag(self, request: Any, context: Any) -> Any:
+        self.seen["metadata"] = [
+            (key, value) for key, value in context.invocation_metadata() if key.startswith("x-")
+        ]
+        self.seen["remaining"] = context.time_remaining()
+        context.set_trailing_metadata(TRAILING)
+        await getattr(self, request.name)(context)
+        return pb.CreateTagResponse(tag=pb.Tag(name=request.name))
+
+    async def succeed(self, context: Any) -> None:
+        pass
+
+    async def send_initial(self, context: Any) -> None:
+        await context.send_initial_metadata((("x-initial", "1"),))
+
+    async def abort(self, context: Any) -> None:
+        await context.abort(StatusCode.NOT_FOUND, "gone")
+
+    async def abort_without_details(self, context: Any) -> None:
+        await context.abort(StatusCode.ABORTED)
+
+    async def abort_with_metadata(self, context: Any) -> None:
+        await context.abort(StatusCode.NOT_FOUND, "gone", (("x-other", "2"),))
+
+    async def abort_with_status(self, context: Any) -> None:
+        status = status_pb2.Status(code=StatusCode.NOT_FOUND.value[0], message="gone")
+        await context.abort_with_status(rpc_status.to_status(status))
+
+    async def abort_and_go_on(self, context: Any) -> None:
+        with suppress(Exception):  # as a careless handler does
+            await context.abort(StatusCode.NOT_FOUND, "gone")
+
+    async def set_code(self, context: Any) -> None:
+        context.set_code(StatusCode.DATA_LOSS)
+        context.set_details("lost")
+
+    async def fail(self, context: Any) -> None:
+        raise LookupError("rose")
+
+    async def set_code_and_fail(self, context: Any) -> None:
+        await self.set_code(context)
+        raise LookupError("rose")
+
+    async def wait(self, context: Any) -> None:
+        self.begun.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            self.cancelled.set()
+            raise
+
+
+@asynccontextmanager
+async def channel_to(
+    kind: str, tags: Tags, interceptors: Sequence[Any] = ()
+) -> AsyncIterator[aio.Channel]:
+    def register(server: Any) -> None:
+        tags_pb2_grpc.add_TagServiceServicer_to_server(tags, server)
+
+    if kind == "in-process":
+        async with InProcessChannel(register, interceptors) as channel:
+            yield channel
+        return
+    server = aio.server(interceptors=interceptors)
+    register(server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    try:
+        async with aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+            yield channel
+    finally:
+        await server.stop(None)
+
+
+Body = Callable[[Any, Tags], Awaitable[Any]]
+
+
+def run(kind: str, body: Body, interceptors: Sequence[Any] = ()) -> Any:
+    """Runs a test's body with a stub over a channel and the servicer behind it."""
+
+    async def main() -> Any:
+        tags = Tags()
+        async with channel_to(kind, tags, interceptors) as channel:
+            return await asyncio.wait_for(body(tags_pb2_grpc.TagServiceStub(channel), tags), 20)
+
+    return asyncio.run(main())
+
+
+async def told_by(call: Any) -> dict[str, Any]:
+    """Returns everything that a finished call says, and what awaiting it gave."""
+    failure: dict[str, Any] = {}
+    try:
+        failure["reply"] = await call
+    except aio.AioRpcError as error:
+        failure["code"], failure["details"] = error.code(), error.details()
+        failure["trailing"] = list(error.trailing_metadata() or ())
+        failure["initial"] = list(error.initial_metadata() or ())
+    return {
+        **failure,
+        "done": call.done(),
+        "cancelled": call.cancelled(),
+        "call code": await call.code(),
+        "call details": await call.details(),
+        "call trailing": list(await call.trailing_metadata()),
+        "call initial": list(await call.initial_metadata()),
+    }
+
+
+@pytest.mark.parametrize(
+    ("does", "code", "details"),
+    [
+        ("succeed", StatusCode.OK, ""),
+        ("send_initial", StatusCode.OK, ""),
+        ("abort", StatusCode.NOT_FOUND, "gone"),
+        ("abort_without_details", StatusCode.ABORTED, ""),
+        ("abort_with_metadata", StatusCode.NOT_FOUND, "gone"),
+        ("abort_with_status", StatusCode.NOT_FOUND, "gone"),
+        ("abort_and_go_on", StatusCode.NOT_FOUND, "gone"),
+        ("set_code", StatusCode.DATA_LOSS, "lost"),
+    ],
+)
+def test_both_channels_tell_the_same(does: str, code: StatusCode, details: str) -> None:
+    async def body(stub: Any, tags: Tags) -> Any:
+        return await told_by(stub.CreateTag(pb.CreateTagRequest(name=does), timeout=20))
+
+    real, in_process = (run(kind, body) for kind in CHANNELS)
+
+    assert in_process == real
+    assert (real["call code"], real["call details"]) == (code, details)
+
+
+@each_channel
+@pytest.mark.parametrize(
+    ("does", "code"),
+    [("fail", StatusCode.UNKNOWN), ("set_code_and_fail", StatusCode.DATA_LOSS)],
+)
+def test_a_handler_that_fails_gives_the_same_code(kind: str, does: str, code: StatusCode) -> None:
+    async def body(stub: Any, tags: Tags) -> Any:
+        return await told_by(stub.CreateTag(pb.CreateTagRequest(name=does), timeout=20))
+
+    assert run(kind, body)["code"] is code
+
+
+@pytest.mark.parametrize("method", ["/roster.v1.TagService/Nothing", "/no.Service/GetTag"])
+def test_both_channels_tell_the_same_of_an_unknown_method(method: str) -> None:
+    async def main(kind: str) -> Any:
+        async with channel_to(kind, Tags()) as channel:
+            call = channel.unary_unary(
+                method, request_serializer=bytes, response_deserializer=bytes
+            )
+            return await told_by(call(b"", timeout=20))
+
+    real, in_process = (asyncio.run(main(kind)) for kind in CHANNELS)
+
+    assert in_process == real
+    assert real["code"] is StatusCode.UNIMPLEMENTED
+
+
+@each_channel
+def test_a_method_that_nobody_wrote_is_unimplemented(kind: str) -> None:
+    async def body(stub: Any, tags: Tags) -> Any:
+        return await told_by(stub.GetTag(pb.GetTagRequest(), timeout=20))
+
+    assert run(kind, body)["code"] is StatusCode.UNIMPLEMENTED
+
+
+@each_channel
+def test_a_handler_sees_the_metadata_in_order(kind: str) -> None:
+    async def body(stub: Any, tags: Tags) -> Any:
+        await stub.CreateTag(pb.CreateTagRequest(name="succeed"), metadata=SENT, timeout=20)
+        return tags.seen["metadata"]
+
+    assert sorted(run(kind, body), key=lambda pair: pair[0]) == sorted(
+        SENT, key=lambda pair: pair[0]
+    )
+
+
+@each_channel
+@pytest.mark.parametrize("timeout", [None, 20.0])
+def test_a_handler_sees_what_is_left_of_the_deadline(kind: str, timeout: float | None) -> None:
+    async def body(stub: Any, tags: Tags) -> Any:
+        await stub.CreateTag(pb.CreateTagRequest(name="succeed"), timeout=timeout)
+        return tags.seen["remaining"]
+
+    remaining = run(kind, body)
+
+    assert remaining is None if timeout is None else 0 < remaining <= timeout
+
+
+@each_channel
+def test_a_deadline_that_passes_ends_the_call_and_the_handler(kind: str) -> None:
+    async def body(stub: Any, tags: Tags) -> Any:
+        told = await told_by(stub.CreateTag(pb.CreateTagRequest(name="wait"), timeout=0.1))
+        await tags.cancelled.wait()
+        return told
+
+    assert run(kind, body, [Translate()])["code"] is StatusCode.DEADLINE_EXCEEDED
+
+
+@each_channel
+def test_a_call_ends_when_the_task_that_awaits_it_is_cancelled(kind: str) -> None:
+    async def body(stub: Any, tags: Tags) -> Any:
+        call = stub.CreateTag(pb.CreateTagRequest(name="wait"), timeout=20)
+
+        async def wait() -> None:
+            await call
+
+        task = asyncio.create_task(wait())
+        await tags.begun.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await tags.cancelled.wait()
+        return call.done(), call.cancelled(), await call.code()
+
+    assert run(kind, body) == (True, True, StatusCode.CANCELLED)
+
+
+@each_channel
+@pytest.mark.parametrize("begun", [True, False], ids=["once it runs", "before it is awaited"])
+def test_a_call_that_is_cancelled_raises_cancelled_error(kind: str, begun: bool) -> None:
+    async def body(stub: Any, tags: Tags) -> Any:
+        call = stub.CreateTag(pb.CreateTagRequest(name="wait"), timeout=20)
+
+        async def wait() -> str:
+            try:
+                await call
+            except asyncio.CancelledError:
+                return "cancelled"
+            except aio.AioRpcError:
+                return "failed"
+            return "answered"
+
+        task = asyncio.create_task(wait()) if begun else None
+        if begun:
+            await tags.begun.wait()
+        assert call.cancel()
+        outcome = await (task or wait())
+        return outcome, call.cancelled(), await call.code()
+
+    assert run(kind, body) == ("cancelled", True, StatusCode.CANCELLED)
+
+
+@each_channel
+def test_a_call_that_is_awaited_again_gives_the_same_reply(kind: str) -> None:
+    async def body(stub: Any, tags: Tags) -> Any:
+        call = stub.CreateTag(pb.CreateTagRequest(name="succeed"), timeout=20)
+        return await call == await call
+
+    assert run(kind, body)
+
+
+@each_channel
+def test_a_call_that_failed_fails_again_when_it_is_awaited_again(kind: str) -> None:
+    async def body(stub: Any, tags: Tags) -> Any:
+        call = stub.CreateTag(pb.CreateTagRequest(name="abort"), timeout=20)
+        return [(await told_by(call))["code"] for _ in range(2)]
+
+    assert run(kind, body) == [StatusCode.NOT_FOUND] * 2
+
+
+@each_channel
+def test_a_finished_call_cannot_be_cancelled(kind: str) -> None:
+    async def body(stub: Any, tags: Tags) -> Any:
+        call = stub.CreateTag(pb.CreateTagRequest(name="succeed"), timeout=20)
+        await call
+        return call.cancel(), call.cancelled()
+
+    assert run(kind, body) == (False, False)
+
+
+class Recording(aio.ServerInterceptor):  # type: ignore[misc]
+    """Notes its name, and the method that was called."""
+
+    def __init__(self, name: str, seen: list[tuple[str, str]]) -> None:
+        self._name, self._seen = name, seen
+
+    async def intercept_service(self, continuation: Any, details: Any) -> Any:
+        self._seen.append((self._name, details.method))
+        return await continuation(details)
+
+
+@each_channel
+def test_the_first_interceptor_is_the_outermost(kind: str) -> None:
+    seen: list[tuple[str, str]] = []
+
+    async def body(stub: Any, tags: Tags) -> Any:
+        await stub.CreateTag(pb.CreateTagRequest(name="succeed"), timeout=20)
+
+    run(kind, body, [Recording("first", seen), Recording("second", seen)])
+
+    method = "/roster.v1.TagService/CreateTag"
+    assert seen == [("first", method), ("second", method)]
+
+
+@each_channel
+def test_calls_side_by_side_do_not_disturb_each_other(kind: str) -> None:
+    async def body(stub: Any, tags: Tags) -> Any:
+        names = ["succeed", "abort", "set_code"] * 5
+        calls = [stub.CreateTag(pb.CreateTagRequest(name=name), timeout=20) for name in names]
+        return [told["call code"] for told in await asyncio.gather(*map(told_by, calls))]
+
+    assert run(kind, body) == [StatusCode.OK, StatusCode.NOT_FOUND, StatusCode.DATA_LOSS] * 5
+
+
+@each_channel
+def test_a_channel_says_when_it_is_ready(kind: str) -> None:
+    async def main() -> Any:
+        async with channel_to(kind, Tags()) as channel:
+            await channel.channel_ready()
+            return channel.get_state()
+
+    assert asyncio.run(main()) is grpc.ChannelConnectivity.READY

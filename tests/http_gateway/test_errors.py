@@ -1,0 +1,180 @@
+"""From what a call failed with to an HTTP answer."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from aiohttp import web
+from google.protobuf.any_pb2 import Any as AnyMessage
+from google.rpc import error_details_pb2, status_pb2
+from grpc import StatusCode, aio
+from grpc_status import rpc_status
+from roster.v1 import errors_pb2, tags_pb2
+
+from http_gateway import errors
+from http_gateway.app import Gateway
+from http_gateway.channel import InProcessChannel
+from http_gateway.faults import Code, Reason
+
+from ..fronts import HttpFront
+
+REASONS = [value for value in errors_pb2.Error.Reason.DESCRIPTOR.values if value.number]
+
+
+def failure(code: StatusCode, *details: Any, message: str = "Told.") -> aio.AioRpcError:
+    """Returns what a call fails with; `details` are messages of google.rpc."""
+    packed = [AnyMessage() for _ in details]
+    for slot, detail in zip(packed, details, strict=True):
+        slot.Pack(detail)
+    number: int = code.value[0]
+    status = rpc_status.to_status(status_pb2.Status(code=number, message=message, details=packed))
+    trailing = aio.Metadata(*(status.trailing_metadata if details else ()))
+    return aio.AioRpcError(code, aio.Metadata(), trailing, message)
+
+
+def body_of(answer: web.Response) -> Any:
+    assert isinstance(answer.body, bytes)
+    return json.loads(answer.body)
+
+
+@pytest.mark.parametrize("value", REASONS, ids=lambda value: value.name)
+def test_every_reason_has_a_status_on_each_front(value: Any) -> None:
+    mapping = value.GetOptions().Extensions[errors_pb2.error_mapping]
+
+    assert 400 <= errors.http_status(value.number) == mapping.http < 600
+    assert mapping.grpc != 0
+
+
+@pytest.mark.parametrize(
+    ("reason", "code"),
+    [
+        ("UNAUTHORIZED", "Unauthorized"),
+        ("VALIDATION_ERROR", "ValidationError"),
+        ("API_KEY_NOT_FOUND", "ApiKeyNotFound"),
+    ],
+)
+def test_a_code_is_the_reason_in_pascal_case(reason: str, code: str) -> None:
+    assert errors.pascal(reason) == code
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "status"),
+    [
+        (StatusCode.UNAVAILABLE, "UNAVAILABLE", 503),
+        (StatusCode.DEADLINE_EXCEEDED, "DEADLINE_EXCEEDED", 504),
+        (StatusCode.RESOURCE_EXHAUSTED, "PAYLOAD_TOO_LARGE", 413),
+        (StatusCode.UNIMPLEMENTED, "ROUTE_NOT_FOUND", 404),
+        (StatusCode.UNKNOWN, "INTERNAL", 500),
+        (StatusCode.INTERNAL, "INTERNAL", 500),
+        (StatusCode.CANCELLED, "INTERNAL", 500),
+    ],
+    ids=lambda value: getattr(value, "name", None),
+)
+def test_a_failure_without_a_reason_gets_one_and_its_text_is_not_told(
+    code: StatusCode, reason: str, status: int
+) -> None:
+    error = errors.error_of(failure(code, message="Unexpected <class 'Rose'>"))
+
+    assert (Reason.Name(error.reason), errors.http_status(error.reason)) == (reason, status)
+    assert "Rose" not in error.message
+
+
+def test_a_failure_with_a_reason_is_told_with_its_details() -> None:
+    violation = error_details_pb2.BadRequest.FieldViolation(
+        field="name", reason="TOO_LONG", description="is too long"
+    )
+    failed = failure(
+        StatusCode.INVALID_ARGUMENT,
+        error_details_pb2.ErrorInfo(reason="VALIDATION_ERROR", domain="roster"),
+        error_details_pb2.BadRequest(field_violations=[violation]),
+        error_details_pb2.RequestInfo(request_id="server"),
+    )
+
+    assert errors.error_of(failed) == errors_pb2.Error(
+        reason=Reason.Value("VALIDATION_ERROR"),
+        message="Told.",
+        details=[{"field": "name", "code": Code.Value("TOO_LONG"), "message": "is too long"}],
+    )
+
+
+def test_an_answer_has_the_one_shape_of_errors() -> None:
+    error = errors_pb2.Error(
+        reason=Reason.Value("TAG_ALREADY_EXISTS"),
+        message="Taken.",
+        details=[{"field": "name", "code": Code.Value("TAKEN"), "message": "is taken"}],
+    )
+
+    answer = errors.response(error, "abc", {"X-Other": "1"})
+
+    assert answer.status == 409
+    assert body_of(answer) == {
+        "error": {
+            "code": "TagAlreadyExists",
+            "message": "Taken.",
+            "details": [{"field": "name", "code": "TAKEN", "message": "is taken"}],
+            "requestId": "abc",
+        }
+    }
+    assert dict(answer.headers) == {
+        "Content-Type": "application/json",
+        "X-Request-Id": "abc",
+        "X-Content-Type-Options": "nosniff",
+        "Server": "roster",
+        "X-Other": "1",
+    }
+
+
+def test_an_answer_without_details_has_an_empty_list_of_them() -> None:
+    answer = errors.response(errors_pb2.Error(reason=Reason.Value("INTERNAL")), "abc")
+
+    assert body_of(answer)["error"]["details"] == []
+
+
+@pytest.mark.parametrize("value", REASONS, ids=lambda value: value.name)
+def test_only_unauthorized_asks_for_a_key(value: Any) -> None:
+    answer = errors.response(errors_pb2.Error(reason=value.number), "abc")
+
+    asked = answer.headers.get("WWW-Authenticate")
+    assert asked == ("Bearer" if value.name == "UNAUTHORIZED" else None)
+
+
+@pytest.mark.parametrize("close", [True, False])
+def test_an_answer_closes_the_connection_if_asked(close: bool) -> None:
+    error = errors_pb2.Error(reason=Reason.Value("INTERNAL"))
+
+    assert errors.response(error, "abc", close=close).keep_alive is (False if close else None)
+
+
+def test_a_failure_of_the_gateway_itself_is_told_in_the_log_only(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    channel = InProcessChannel(lambda _: None, ())
+    gateway = Gateway(channel, [tags_pb2.DESCRIPTOR.services_by_name["TagService"]])
+
+    def broken(*_: Any, **__: Any) -> Any:
+        raise LookupError("rose")
+
+    monkeypatch.setattr(channel, "unary_unary", broken)
+
+    async def main() -> Any:
+        runner = web.ServerRunner(gateway.server())
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, "127.0.0.1", 0).start()
+            host, port = runner.addresses[0]
+            front = HttpFront("http", f"{host}:{port}")
+            return await asyncio.to_thread(front.send, "GET", "/api/tags")
+        finally:
+            await runner.cleanup()
+
+    answer = asyncio.run(main())
+
+    assert (answer.status, answer.code) == (500, "Internal")
+    assert "rose" not in str(answer.body)
+    assert "LookupError" not in str(answer.body)
+    (record,) = caplog.records
+    assert vars(record)["requestId"] == answer.body["error"]["requestId"]
+    assert "LookupError: rose" in caplog.text

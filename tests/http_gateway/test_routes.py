@@ -1,0 +1,176 @@
+"""From a method and a path to an rpc, by the options of the protos."""
+
+from __future__ import annotations
+
+import pytest
+from google.api import annotations_pb2
+from google.api import http_pb2 as google_http
+from google.protobuf import descriptor_pb2, descriptor_pool
+from google.protobuf.descriptor import FieldDescriptor, ServiceDescriptor
+from roster.v1 import subscribers_pb2, tags_pb2
+
+from http_gateway.routes import ImpossibleBinding, Routes
+
+Rule = google_http.HttpRule
+F = FieldDescriptor
+
+
+def service_of(**rules: Rule | str) -> ServiceDescriptor:
+    """Returns the service made.Service with a method for each rule; a text is a GET."""
+    file = descriptor_pb2.FileDescriptorProto(name="made.proto", package="made", syntax="proto3")
+    message = file.message_type.add(name="Made")
+    for number, name in enumerate(("id", "name", "tags"), start=1):
+        message.field.add(name=name, number=number, type=F.TYPE_STRING, label=F.LABEL_OPTIONAL)
+    message.field[2].label = F.LABEL_REPEATED
+    file.message_type.add(name="Reply")
+    service = file.service.add(name="Service")
+    for name, rule in rules.items():
+        method = service.method.add(name=name, input_type=".made.Made", output_type=".made.Reply")
+        made = Rule(get=rule) if isinstance(rule, str) else rule
+        method.options.Extensions[annotations_pb2.http].CopyFrom(made)
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return pool.FindServiceByName("made.Service")
+
+
+def found(routes: Routes, method: str, path: str) -> tuple[str, dict[str, str]] | None:
+    """Returns the name of the method that is found, and the variables."""
+    match = routes.match(method, path)
+    return match and (match.binding.rpc.rpartition("/")[2], match.variables)
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [{"One": "/a/{id}", "Bulk": "/a/bulk"}, {"Bulk": "/a/bulk", "One": "/a/{id}"}],
+    ids=["variable declared first", "literal declared first"],
+)
+def test_a_literal_goes_before_a_variable(rules: dict[str, Rule | str]) -> None:
+    routes = Routes([service_of(**rules)])
+
+    assert found(routes, "GET", "/a/bulk") == ("Bulk", {})
+    assert found(routes, "GET", "/a/bulky") == ("One", {"id": "bulky"})
+
+
+def test_a_literal_does_not_hide_a_variable_with_another_method() -> None:
+    routes = Routes([service_of(One="/a/{id}", Bulk=Rule(post="/a/bulk", body="*"))])
+
+    assert found(routes, "GET", "/a/bulk") == ("One", {"id": "bulk"})
+    assert routes.methods("/a/bulk") == ["GET", "HEAD", "OPTIONS", "POST"]
+
+
+def test_what_two_templates_fit_does_not_depend_on_their_order() -> None:
+    outcomes = []
+    for rules in ({"A": "/a/{id}/x", "B": "/a/b/{id}"}, {"B": "/a/b/{id}", "A": "/a/{id}/x"}):
+        try:
+            outcomes.append(found(Routes([service_of(**rules)]), "GET", "/a/b/x"))
+        except ImpossibleBinding:
+            outcomes.append(None)
+
+    assert outcomes[0] == outcomes[1]
+
+
+@pytest.mark.parametrize(
+    ("path", "variables"),
+    [
+        ("/a/x/b/y", {"id": "x", "name": "y"}),
+        ("/a/%C3%A9/b/%20", {"id": "é", "name": " "}),
+        ("/a/x%2Fy/b/%252F", {"id": "x/y", "name": "%2F"}),
+        ("/a/+/b/%zz", {"id": "+", "name": "%zz"}),
+    ],
+)
+def test_variables_are_decoded_segments(path: str, variables: dict[str, str]) -> None:
+    routes = Routes([service_of(One="/a/{id}/b/{name}")])
+
+    assert found(routes, "GET", path) == ("One", variables)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["", "/", "/a", "/a/", "/a//b/y", "/a/x/b/", "/a/x/b/y/", "/A/x/b/y", "a/x/b/y", "//a/x/b/y"],
+)
+def test_other_paths_lead_nowhere(path: str) -> None:
+    routes = Routes([service_of(One="/a/{id}/b/{name}")])
+
+    assert found(routes, "GET", path) is None
+    assert routes.methods(path) == []
+
+
+def test_a_variable_that_is_no_text_leads_nowhere() -> None:
+    routes = Routes([service_of(One="/a/{id}")])
+
+    assert found(routes, "GET", "/a/%ff") is None
+    assert routes.methods("/a/%ff") == []
+
+
+def test_an_rpc_is_reached_by_its_additional_bindings() -> None:
+    rule = Rule(put="/a/{id}", body="*", additional_bindings=[Rule(patch="/b/{id}", body="*")])
+    routes = Routes([service_of(Change=rule)])
+
+    assert found(routes, "PUT", "/a/x") == found(routes, "PATCH", "/b/x") == ("Change", {"id": "x"})
+    assert found(routes, "PATCH", "/a/x") is None
+
+
+def test_an_rpc_without_a_binding_is_not_reached() -> None:
+    assert Routes([service_of(None_=Rule())]).methods("/") == []
+
+
+def test_the_success_status_is_that_of_the_protos() -> None:
+    routes = Routes([tags_pb2.DESCRIPTOR.services_by_name["TagService"]])
+
+    statuses = {
+        method: match.binding.success_status
+        for method, path in (("POST", "/api/tags"), ("GET", "/api/tags"), ("DELETE", "/api/tags/x"))
+        if (match := routes.match(method, path))
+    }
+
+    assert statuses == {"POST": 201, "GET": 200, "DELETE": 204}
+
+
+def test_only_an_update_with_a_body_has_its_mask_made_of_keys() -> None:
+    routes = Routes([subscribers_pb2.DESCRIPTOR.services_by_name["SubscriberService"]])
+
+    masks = {
+        method: match.binding.mask
+        for method in ("GET", "PUT", "PATCH", "DELETE")
+        if (match := routes.match(method, "/api/subscribers/x"))
+    }
+
+    assert masks == {"GET": None, "PUT": "update_mask", "PATCH": "update_mask", "DELETE": None}
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        pytest.param("", id="no path"),
+        pytest.param("a/{id}", id="no slash first"),
+        pytest.param("/a/", id="slash last"),
+        pytest.param("/a//b", id="empty segment"),
+        pytest.param("/a/{id", id="brace not closed"),
+        pytest.param("/a/id}", id="brace not opened"),
+        pytest.param("/a/{}", id="variable without name"),
+        pytest.param("/a/{nothing}", id="no such field"),
+        pytest.param("/a/{tags}", id="repeated field"),
+        pytest.param("/a/{id}/{id}", id="variable twice"),
+        pytest.param("/a/x{id}", id="variable within a segment"),
+        pytest.param(Rule(post="/a", body="nothing"), id="no such body"),
+        pytest.param(Rule(get="/a", response_body="nothing"), id="no such response body"),
+        pytest.param(
+            Rule(get="/a", additional_bindings=[Rule(get="/a")]), id="same path twice of one rpc"
+        ),
+        pytest.param(
+            Rule(get="/a", additional_bindings=[Rule(get="/b/{nothing}")]), id="additional binding"
+        ),
+    ],
+)
+def test_an_impossible_binding_stops_the_start_and_is_named(rule: Rule | str) -> None:
+    with pytest.raises(ImpossibleBinding, match=r"made\.Service[./]Wrong"):
+        Routes([service_of(Wrong=rule)])
+
+
+@pytest.mark.parametrize(("one", "other"), [("/a", "/a"), ("/a/{id}", "/a/{name}")])
+def test_two_rpcs_of_the_same_path_stop_the_start_and_both_are_named(one: str, other: str) -> None:
+    with pytest.raises(ImpossibleBinding) as caught:
+        Routes([service_of(One=one, Other=other)])
+
+    assert "made.Service/One" in str(caught.value)
+    assert "made.Service/Other" in str(caught.value)

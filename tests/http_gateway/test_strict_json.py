@@ -1,0 +1,136 @@
+"""JSON, read strictly."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from http_gateway import strict_json
+from http_gateway.faults import Code, RequestFault
+
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**64 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text()
+)
+# Few keys, some of them awkward, so that the same one comes often.
+KEYS = st.sampled_from(["a", "b", ":", '"', "", "é", "a.b"])
+# Objects as lists of pairs, in which a key may come more than once.
+TREES = st.recursive(
+    SCALARS,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.lists(st.tuples(KEYS, inner), max_size=3).map(lambda pairs: ("object", pairs))
+    ),
+    max_leaves=8,
+)
+
+
+def faults_of(body: bytes) -> list[tuple[str, str]]:
+    """Reads what has to be refused, and returns path and code of each fault."""
+    with pytest.raises(RequestFault) as caught:
+        strict_json.read(body)
+    return [(detail.field, Code.Name(detail.code)) for detail in caught.value.error.details]
+
+
+def text_of(tree: Any) -> str:
+    if isinstance(tree, tuple):
+        pairs = [f"{json.dumps(key)}:{text_of(value)}" for key, value in tree[1]]
+        return "{" + ",".join(pairs) + "}"
+    if isinstance(tree, list):
+        return "[" + ",".join(text_of(item) for item in tree) + "]"
+    return json.dumps(tree)
+
+
+def repeated_paths(tree: Any, path: str = "") -> set[str]:
+    """Returns the paths of keys that come more than once, in what the last of them hold."""
+    if isinstance(tree, list):
+        return {p for i, item in enumerate(tree) for p in repeated_paths(item, f"{path}[{i}]")}
+    if not isinstance(tree, tuple):
+        return set()
+    keys = [key for key, _ in tree[1]]
+    places = {key: f"{path}.{key}" if path else key for key in keys}
+    found = {places[key] for key in keys if keys.count(key) > 1}
+    for key, value in dict(tree[1]).items():
+        found |= repeated_paths(value, places[key])
+    return found
+
+
+@settings(max_examples=60)
+@given(TREES)
+def test_a_value_is_read_as_it_is_unless_a_key_comes_twice(tree: Any) -> None:
+    text = text_of(tree)
+
+    if repeated := repeated_paths(tree):
+        assert set(faults_of(text.encode())) == {(path, "DUPLICATE_FIELD") for path in repeated}
+    else:
+        assert strict_json.read(text.encode()) == json.loads(text)
+
+
+@pytest.mark.parametrize(
+    "text", [b"{}", b" [1] ", b'"x"', b"null", b'{"a": "b:c"}', b'{":": {":": 1}}', b"[1e3]"]
+)
+def test_json_is_read(text: bytes) -> None:
+    assert strict_json.read(text) == json.loads(text)
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (b"", "is empty"),
+        (b" \n\t", "is empty"),
+        (b"\xef\xbb\xbf{}", "byte-order mark"),
+        (b'{"a": "\xff"}', "UTF-8"),
+        ("{}".encode("utf-16"), "UTF-8"),
+        (b"{}x", "column 3"),
+        (b'{\n"a": }', "line 2"),
+        (b'{"a": NaN}', "well-formed"),
+        (b'{"a": 1e999}', "well-formed"),
+        (rb'{"a": "\ud800"}', "well-formed"),
+    ],
+)
+def test_what_is_not_json_is_refused_with_the_reason(body: bytes, says: str) -> None:
+    with pytest.raises(RequestFault) as caught:
+        strict_json.read(body)
+
+    (detail,) = caught.value.error.details
+    assert (detail.field, Code.Name(detail.code)) == ("", "INVALID_JSON")
+    assert says in detail.message
+
+
+@pytest.mark.parametrize(
+    ("opening", "closing"), [("[", "]"), ('{"a":', "}")], ids=["arrays", "objects"]
+)
+def test_nesting_is_read_to_a_depth_of_32_and_no_further(opening: str, closing: str) -> None:
+    strict_json.read((opening * 32 + "1" + closing * 32).encode())
+
+    assert faults_of((opening * 33 + "1" + closing * 33).encode()) == [("", "INVALID_JSON")]
+
+
+def test_an_empty_array_counts_as_a_level() -> None:
+    strict_json.read(b"[" * 32 + b"]" * 32)
+
+    assert faults_of(b"[" * 33 + b"]" * 33) == [("", "INVALID_JSON")]
+
+
+@pytest.mark.parametrize("depth", [900, 1_000])
+def test_what_a_later_value_hides_is_refused_however_deep(depth: int) -> None:
+    hidden = b"[" * depth + b"]" * depth
+
+    assert faults_of(b'{"a": %s, "a": 1}' % hidden)
+
+
+def test_every_repeated_key_is_named() -> None:
+    body = b'{"a": 1, "b": {"c": 1, "c": 2}, "a": [{"d": 1, "d": 1}]}'
+
+    assert set(faults_of(body)) == {
+        ("a", "DUPLICATE_FIELD"),
+        ("b.c", "DUPLICATE_FIELD"),
+        ("a[0].d", "DUPLICATE_FIELD"),
+    }

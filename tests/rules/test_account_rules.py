@@ -1,0 +1,69 @@
+"""Keys: their form, their checksum, and what their scopes allow."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from server.accounts.rules import allows, hash_secret, is_well_formed, make_secret
+
+# The last six characters are the CRC-32 of the forty before them, in base 62.
+ZEROES = "rk_" + "0" * 40 + "2kaqcA"
+WORDS = "rk_RosterRosterRosterRosterRosterRosterRost4JZiMe"
+
+
+@pytest.mark.parametrize("key", [ZEROES, WORDS], ids=["zeroes", "words"])
+def test_key_with_its_checksum_is_well_formed(key: str) -> None:
+    assert is_well_formed(key)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        pytest.param("", id="empty"),
+        pytest.param(WORDS[:-1], id="one short"),
+        pytest.param(f"{WORDS}0", id="one long"),
+        pytest.param(f"{WORDS}\n", id="line break"),
+        pytest.param(f" {WORDS}", id="blank"),
+        pytest.param(WORDS.replace("rk_", "RK_"), id="prefix in upper case"),
+        pytest.param(WORDS.removeprefix("rk_"), id="no prefix"),
+        pytest.param(f"{WORDS[:-1]}f", id="wrong checksum"),
+        pytest.param(f"rk_r{WORDS[4:]}", id="one letter mistyped"),
+        pytest.param(f"rk_oRster{WORDS[9:]}", id="two letters changed round"),
+        pytest.param("rk_" + "é" * 46, id="letters beyond ASCII"),
+        pytest.param("rk_" + "٣" * 46, id="digits beyond ASCII"),
+        pytest.param(WORDS.replace("R", "-", 1), id="character outside base 62"),
+    ],
+)
+def test_anything_else_is_not_well_formed(key: str) -> None:
+    assert not is_well_formed(key)
+
+
+def test_made_key_has_the_documented_form_and_its_checksum() -> None:
+    key = make_secret()
+
+    assert re.fullmatch(r"rk_[0-9A-Za-z]{46}", key)
+    assert is_well_formed(key)
+
+
+def test_made_keys_differ() -> None:
+    assert len({make_secret() for _ in range(100)}) == 100
+
+
+def test_what_is_stored_of_a_key_is_its_sha_256() -> None:
+    expected = "d888437ae7defd1edf8501ce171480b52ddd4182bc83555b103bd3eab5ff8b4b"
+
+    assert hash_secret("rk_abc") == expected
+
+
+@pytest.mark.parametrize(
+    ("scope", "allowed"),
+    [
+        ("read", {"read"}),
+        ("write", {"read", "write"}),
+        ("admin", {"read", "write", "admin"}),
+    ],
+)
+def test_scope_includes_the_ones_before(scope: str, allowed: set[str]) -> None:
+    assert {needed for needed in ("read", "write", "admin") if allows(scope, needed)} == allowed

@@ -1,0 +1,109 @@
+"""Settings: their names, and what their values may be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from server.accounts.rules import is_well_formed, make_secret
+from server.config import (
+    SETTINGS,
+    Address,
+    SettingError,
+    check_bootstrap_key,
+    check_choice,
+    parse_address,
+    parse_database_url,
+)
+
+
+@pytest.mark.parametrize(
+    ("environment", "default"),
+    [
+        ("ROSTER_HTTP_ADDRESS", "127.0.0.1:8080"),
+        ("ROSTER_GRPC_ADDRESS", "127.0.0.1:50051"),
+        ("ROSTER_DATABASE_URL", "sqlite:///data/roster.db"),
+        ("ROSTER_BOOTSTRAP_API_KEY", ""),
+    ],
+)
+def test_setting_has_the_documented_name_and_default(environment: str, default: str) -> None:
+    assert {row.environment: row.default for row in SETTINGS.values()}[environment] == default
+
+
+def test_setting_is_a_flag_too() -> None:
+    assert SETTINGS["http_address"].flag == "--http-address"
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_setting_is_explained_in_a_sentence(name: str) -> None:
+    assert SETTINGS[name].help.endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("127.0.0.1:8080", Address("127.0.0.1", 8080)),
+        ("localhost:0", Address("localhost", 0)),
+        ("0.0.0.0:65535", Address("0.0.0.0", 65_535)),
+        ("[::1]:8080", Address("::1", 8080)),
+    ],
+)
+def test_address_is_read_and_written_as_host_and_port(text: str, address: Address) -> None:
+    assert parse_address("http_address", text) == address
+    assert str(address) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "8080", ":8080", "localhost", "localhost:", "localhost:x", "localhost:65536", "::1:80"],
+)
+def test_malformed_address_is_refused_and_the_setting_named(text: str) -> None:
+    with pytest.raises(SettingError, match="ROSTER_GRPC_ADDRESS"):
+        parse_address("grpc_address", text)
+
+
+@pytest.mark.parametrize(
+    ("url", "path"),
+    [
+        ("sqlite:///data/roster.db", "data/roster.db"),
+        ("sqlite:////var/lib/roster.db", "/var/lib/roster.db"),
+        ("sqlite:///with%20blank.db", "with blank.db"),
+    ],
+)
+def test_database_url_names_a_file(url: str, path: str) -> None:
+    assert parse_database_url(url) == Path(path)
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["", "roster.db", "sqlite:///", "sqlite://roster.db", "mysql://host/db", "sqlite:///a.db?x=1"],
+)
+def test_malformed_database_url_is_refused_and_the_setting_named(url: str) -> None:
+    with pytest.raises(SettingError, match="ROSTER_DATABASE_URL"):
+        parse_database_url(url)
+
+
+def test_bootstrap_key_may_be_empty_or_well_formed() -> None:
+    key = make_secret()
+
+    assert check_bootstrap_key("") == ""
+    assert check_bootstrap_key(key) == key
+
+
+def test_malformed_bootstrap_key_is_refused_with_one_that_would_do() -> None:
+    with pytest.raises(SettingError, match="ROSTER_BOOTSTRAP_API_KEY") as caught:
+        check_bootstrap_key("secret")
+    assert is_well_formed(str(caught.value).split()[-1])
+
+
+def test_refused_bootstrap_key_is_not_repeated() -> None:
+    with pytest.raises(SettingError) as caught:
+        check_bootstrap_key("rk_mistyped")
+    assert "mistyped" not in str(caught.value)
+
+
+def test_choice_is_one_of_those_named() -> None:
+    assert check_choice("log_level", "info", ("info", "error")) == "info"
+    with pytest.raises(SettingError, match=r"ROSTER_LOG_LEVEL .* info, error"):
+        check_choice("log_level", "loud", ("info", "error"))

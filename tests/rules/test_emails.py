@@ -1,0 +1,182 @@
+"""Email addresses: which are one, and which are the same."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from server.emails import _PLAIN, _parse_any, parse_email, trim
+
+LONGEST = f"{'l' * 64}@{'d' * 60}.{'d' * 60}.{'d' * 60}.abc.de"
+
+
+def key(text: str) -> str:
+    """Returns the form in which a valid address is compared."""
+    email = parse_email(text)
+    assert email is not None
+    return email.key
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "ada@example.com",
+        "ada.love+news@mail.example.co.uk",
+        "o'brien-{x}!#$%&*/=?^_`|~@x.de",
+        "ada@1.co",
+        "ada@xn--bcher-kva.de",
+        "ada@bücher.de",
+        "josé@example.com",
+        "阿达@example.com",
+        "ada@host.test",
+        "ada@host.example",
+        "ada@host.local",
+        "ada@host.invalid",
+        f"{'a' * 64}@example.com",
+        f"ada@{'a' * 63}.com",
+        LONGEST,
+    ],
+)
+def test_address_is_taken_and_kept_as_given(address: str) -> None:
+    email = parse_email(address)
+
+    assert email is not None
+    assert email.given == address
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("", id="empty"),
+        pytest.param(" \t\u00a0", id="blank"),
+        pytest.param("ada", id="no at"),
+        pytest.param("@example.com", id="no local part"),
+        pytest.param("ada@", id="no domain"),
+        pytest.param("ada@localhost", id="undotted domain"),
+        pytest.param("ada@@example.com", id="two ats"),
+        pytest.param("ada@example.com\r\nBcc: eve@example.com", id="line break"),
+        pytest.param("ada@example.com\n", id="line break at the end"),
+        pytest.param("ada@example.com,eve@example.com", id="comma list"),
+        pytest.param("ada@example.com;eve@example.com", id="semicolon list"),
+        pytest.param("Ada <ada@example.com>", id="display name"),
+        pytest.param("<ada@example.com>", id="angle brackets"),
+        pytest.param('"ada love"@example.com', id="quoted local part"),
+        pytest.param("ada love@example.com", id="space inside"),
+        pytest.param("ada@[127.0.0.1]", id="IP literal"),
+        pytest.param("ada@127.0.0.1", id="IP address"),
+        pytest.param("a\u202eda@example.com", id="bidi override"),
+        pytest.param("a\u200bda@example.com", id="zero-width space"),
+        pytest.param("ada@exa\u200bmple.com", id="zero-width space in the domain"),
+        pytest.param("ada\0@example.com", id="NUL"),
+        pytest.param("ada@example.com.", id="trailing dot"),
+        pytest.param("ada@example..com", id="double dot in the domain"),
+        pytest.param(".ada@example.com", id="leading dot"),
+        pytest.param("ada.@example.com", id="dot before the at"),
+        pytest.param("a..da@example.com", id="double dot"),
+        pytest.param("ada@-example.com", id="leading hyphen"),
+        pytest.param("ada@example-.com", id="trailing hyphen"),
+        pytest.param("ada@ab--cd.com", id="hyphens in third and fourth place"),
+        pytest.param("ada@exam_ple.com", id="underscore in the domain"),
+        pytest.param("ada@example.c1", id="digit at the end"),
+        pytest.param(f"ada@{'a' * 64}.com", id="label of 64"),
+        pytest.param(f"{'a' * 65}@example.com", id="local part of 65"),
+        pytest.param(f"{LONGEST}x", id="255 in all"),
+        pytest.param("ada@xn--a.com", id="broken punycode"),
+    ],
+)
+def test_text_is_not_an_address(text: str) -> None:
+    assert parse_email(text) is None
+
+
+def test_longest_address_that_is_taken_has_254_characters() -> None:
+    assert len(LONGEST) == 254
+
+
+@pytest.mark.parametrize(
+    "text", [" ada@x.de", "ada@x.de ", "\tada@x.de\t", "\u00a0ada@x.de\u00a0"], ids=ascii
+)
+def test_surrounding_blanks_are_taken_off(text: str) -> None:
+    email = parse_email(text)
+
+    assert email is not None
+    assert email.given == "ada@x.de"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        pytest.param("User@EXAMPLE.com", "user@example.com", id="case"),
+        pytest.param("JOSÉ@x.de", "josé@x.de", id="case beyond ASCII"),
+        pytest.param("jos\u00e9@x.de", "jose\u0301@x.de", id="NFC and NFD"),
+        pytest.param("JOSE\u0301@x.de", "jos\u00e9@x.de", id="NFD in upper case"),
+        pytest.param("ada@BÜCHER.de", "ada@xn--bcher-kva.de", id="IDNA"),
+        pytest.param("ada@XN--BCHER-KVA.de", "ada@bücher.de", id="IDNA in upper case"),
+        pytest.param("ada@ｅxample.com", "ada@example.com", id="full-width domain"),
+        pytest.param("ada@example。com", "ada@example.com", id="ideographic full stop"),
+        pytest.param("  ada@x.de ", "ada@x.de", id="blanks"),
+    ],
+)
+def test_spellings_of_one_address_have_one_key(one: str, other: str) -> None:
+    assert key(one) == key(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        pytest.param("straße@x.de", "strasse@x.de", id="sharp s"),
+        pytest.param("ada@x.de", "ada+news@x.de", id="plus tag"),
+        pytest.param("a.da@x.de", "ada@x.de", id="dots"),
+        pytest.param("josé@x.de", "jose@x.de", id="accent"),
+        pytest.param("ada@x.de", "ada@x.com", id="domain"),
+    ],
+)
+def test_different_mailboxes_have_different_keys(one: str, other: str) -> None:
+    assert key(one) != key(other)
+
+
+@pytest.mark.parametrize("address", ["ada@example.com", "A.b-c+d@Mail.X-y.Co"])
+def test_plain_addresses_take_the_fast_path(address: str) -> None:
+    assert _PLAIN.fullmatch(address)
+
+
+_sound = st.sampled_from(["a", "B0", "a-b", "a--b", "x1-y", "d" * 61, "d" * 63])
+_odd = st.text("aZ09-_.@+!", max_size=5) | st.builds(
+    "{}{}{}".format,
+    st.sampled_from(["a", "-", "1", "xn--", "ab--"]),
+    st.sampled_from(["", "d" * 57, "d" * 58, "d" * 61, "d" * 62]),
+    st.sampled_from(["a", "-", "1", ""]),
+)
+_last = st.sampled_from(["com", "c", "c-d", "C1d", "d" * 63, "c1", "1c", "1", "c-", "xn--p1ai"])
+
+
+def _dotted(part: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    """Joins sound parts, and in every other text one that may be odd, by dots."""
+    parts = st.lists(part, min_size=1, max_size=4)
+    return (parts | st.tuples(parts, _odd).map(lambda pair: [*pair[0], pair[1]])).map(".".join)
+
+
+_local = st.sampled_from(["a", "A+b", "a.b", "o'B-_", "l" * 63, "l" * 64, "l" * 65]) | _dotted(
+    _sound
+)
+_near_addresses = st.builds("{}@{}.{}".format, _local, _dotted(_sound), _last | _odd)
+_any_text = st.text("aZ0.-+_@ \t\n\"<>[]:'\\", max_size=12)
+
+
+@settings(max_examples=1_000, deadline=None)
+@given(_near_addresses | _any_text)
+@example(LONGEST)
+@example(f"{LONGEST}x")
+@example("a@b.c")
+@example(f"a@{'d' * 64}.com")
+@example(f"a@b.{'d' * 64}")
+@example("a..b@c.de")
+@example("a@b..cd")
+@example(f"{'a' * 64}@b.cd")
+@example(f"{'a' * 65}@b.cd")
+@example("a@b.c--d")
+@example("a@b.cd--e")
+@example("a@cd--e.fg")
+@example("a@127.0.0.1")
+def test_fast_path_gives_exactly_what_the_library_gives(text: str) -> None:
+    assert parse_email(text) == _parse_any(trim(text))

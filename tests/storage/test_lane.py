@@ -1,0 +1,268 @@
+"""A lane: a thread that runs jobs in batches for callers on an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from server.errors import Unavailable
+from server.storage import lane as lanes
+from server.storage.lane import Job, Lane
+
+Work = Callable[[], Any]
+LONG = 10.0
+
+
+class Recorder:
+    """What a lane did: its batches, by how many jobs they had, and its start and stop."""
+
+    def __init__(self) -> None:
+        self.batches: list[int] = []
+        self.events: list[str] = []
+
+    def run_batch(self, jobs: Sequence[Job[Work]]) -> None:
+        self.batches.append(len(jobs))
+        for job in jobs:
+            try:
+                job.result = job.work()
+            except Exception as error:  # noqa: BLE001 - each caller gets its own
+                job.error = error
+
+    @asynccontextmanager
+    async def lane(self) -> AsyncIterator[Lane[Work]]:
+        """An open lane, closed at the end."""
+        lane: Lane[Work] = Lane(
+            "test",
+            start=lambda: self.events.append("start"),
+            run_batch=self.run_batch,
+            stop=lambda: self.events.append("stop"),
+        )
+        await lane.open()
+        try:
+            yield lane
+        finally:
+            await lane.close()
+
+
+class Gate:
+    """Work that stands still in the lane until it is let through."""
+
+    def __init__(self) -> None:
+        self._reached, self._opened = threading.Event(), threading.Event()
+
+    def __call__(self) -> str:
+        self._reached.set()
+        assert self._opened.wait(LONG)
+        return "through"
+
+    async def hold(self, lane: Lane[Work]) -> asyncio.Task[Any]:
+        """Occupies the lane; returns once the work runs."""
+        task = asyncio.create_task(lane.run(self))
+        assert await asyncio.to_thread(self._reached.wait, LONG)
+        return task
+
+    def open(self) -> None:
+        self._opened.set()
+
+
+async def queue(lane: Lane[Work], *works: Work) -> list[asyncio.Task[Any]]:
+    """Starts a caller for each work; returns once all wait in the lane's queue."""
+    tasks = [asyncio.create_task(lane.run(work)) for work in works]
+    await asyncio.sleep(0)
+    return tasks
+
+
+def fail() -> None:
+    raise ValueError("own words")
+
+
+def test_result_of_the_work_is_returned() -> None:
+    async def story() -> Any:
+        async with Recorder().lane() as lane:
+            return await lane.run(lambda: threading.current_thread().name)
+
+    assert asyncio.run(story()) == "test"
+
+
+def test_error_of_the_work_is_raised_to_its_caller_only() -> None:
+    async def story() -> None:
+        async with Recorder().lane() as lane:
+            gate = Gate()
+            await gate.hold(lane)
+            bad, good = await queue(lane, fail, lambda: "good")
+            gate.open()
+            assert await good == "good"
+            with pytest.raises(ValueError, match="own words"):
+                await bad
+
+    asyncio.run(story())
+
+
+def test_jobs_that_queue_while_the_lane_is_busy_are_one_batch_in_order() -> None:
+    recorder, done = Recorder(), []
+
+    async def story() -> None:
+        async with recorder.lane() as lane:
+            gate = Gate()
+            first = await gate.hold(lane)
+            waiting = await queue(lane, *(lambda n=n: done.append(n) for n in range(5)))
+            gate.open()
+            await asyncio.gather(first, *waiting)
+
+    asyncio.run(story())
+    assert recorder.batches == [1, 5]
+    assert done == [0, 1, 2, 3, 4]
+
+
+def test_long_queue_is_cut_into_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lanes, "MAX_BATCH", 2)
+    recorder = Recorder()
+
+    async def story() -> None:
+        async with recorder.lane() as lane:
+            gate = Gate()
+            first = await gate.hold(lane)
+            waiting = await queue(lane, *[lambda: None] * 5)
+            gate.open()
+            await asyncio.gather(first, *waiting)
+
+    asyncio.run(story())
+    assert recorder.batches == [1, 2, 2, 1]
+
+
+def test_job_that_is_withdrawn_before_it_was_taken_has_no_effect() -> None:
+    recorder, done = Recorder(), []
+
+    async def story() -> None:
+        async with recorder.lane() as lane:
+            gate = Gate()
+            first = await gate.hold(lane)
+            gone, stays = await queue(
+                lane, lambda: done.append("gone"), lambda: done.append("stays")
+            )
+            gone.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await gone
+            gate.open()
+            await asyncio.gather(first, stays)
+
+    asyncio.run(story())
+    assert done == ["stays"]
+
+
+def test_deadline_that_passes_before_a_job_was_taken_ends_the_wait() -> None:
+    done: list[str] = []
+
+    async def story() -> None:
+        async with Recorder().lane() as lane:
+            gate = Gate()
+            first = await gate.hold(lane)
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0):
+                    await lane.run(lambda: done.append("late"))
+            gate.open()
+            await first
+
+    asyncio.run(story())
+    assert done == []
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_caller_that_goes_away_after_its_job_was_taken_waits_for_the_outcome(times: int) -> None:
+    async def story() -> Any:
+        async with Recorder().lane() as lane:
+            gate = Gate()
+            task = await gate.hold(lane)
+            for _ in range(times):
+                task.cancel()
+                for _ in range(3):
+                    await asyncio.sleep(0)
+                assert not task.done()
+            gate.open()
+            return await task
+
+    assert asyncio.run(story()) == "through"
+
+
+@pytest.mark.parametrize("after_settling", [False, True], ids=["before", "after"])
+def test_caller_that_goes_away_as_its_outcome_arrives_is_told_it(after_settling: bool) -> None:
+    async def story() -> Any:
+        loop, passed = asyncio.get_running_loop(), threading.Event()
+        async with Recorder().lane() as lane:
+            gate = Gate()
+            task = await gate.hold(lane)
+
+            def next_job() -> None:
+                if after_settling:
+                    loop.call_soon_threadsafe(task.cancel)
+                passed.set()
+
+            others = await queue(lane, next_job)
+            gate.open()
+            # The loop stands still here: the outcome is on its way to it.
+            assert passed.wait(LONG)
+            if not after_settling:
+                task.cancel()
+            await asyncio.gather(*others)
+            return await task
+
+    assert asyncio.run(story()) == "through"
+
+
+def test_caller_is_refused_at_once_while_the_queue_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lanes, "MAX_WAITING", 2)
+
+    async def story() -> None:
+        async with Recorder().lane() as lane:
+            gate = Gate()
+            first = await gate.hold(lane)
+            waiting = await queue(lane, lambda: 1, lambda: 2)
+            with pytest.raises(Unavailable):
+                await lane.run(lambda: 3)
+            gate.open()
+            assert await asyncio.gather(first, *waiting) == ["through", 1, 2]
+            assert await lane.run(lambda: 4) == 4
+
+    asyncio.run(story())
+
+
+def test_close_finishes_what_waits_then_stops() -> None:
+    recorder = Recorder()
+
+    async def story() -> list[Any]:
+        async with recorder.lane() as lane:
+            gate = Gate()
+            first = await gate.hold(lane)
+            waiting = await queue(lane, *[lambda: recorder.events.append("job")] * 3)
+            closing = asyncio.create_task(lane.close())
+            await asyncio.sleep(0)
+            with pytest.raises(Unavailable):
+                await lane.run(lambda: None)
+            gate.open()
+            await closing
+            return [task.done() for task in (first, *waiting)]
+
+    assert asyncio.run(story()) == [True] * 4
+    assert recorder.events == ["start", "job", "job", "job", "stop"]
+
+
+def test_close_ends_the_thread() -> None:
+    async def story() -> Any:
+        async with Recorder().lane() as lane:
+            return await lane.run(threading.current_thread)
+
+    assert not asyncio.run(story()).is_alive()
+
+
+def test_open_raises_what_the_start_raises() -> None:
+    async def story() -> None:
+        lane: Lane[Work] = Lane("test", start=fail, run_batch=lambda jobs: None, stop=lambda: None)
+        with pytest.raises(ValueError, match="own words"):
+            await lane.open()
+
+    asyncio.run(story())

@@ -1,0 +1,197 @@
+"""Migrations: what they make, how often, and what stops them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from peewee import Model
+from playhouse.apsw_ext import APSWDatabase
+
+import server
+from server.storage import migrate as migrations
+from server.storage.database import StorageError
+from server.storage.migrate import migrate, pending
+from server.storage.sqlite import connect, prepare
+
+# On a cluster these are copied to every node, so they need not begin with an account.
+REFERENCE_TABLES = {"account", "api_key"}
+HISTORY = "schema_migration"
+FIRST = "0001_accounts_subscribers_tags_custom_fields"
+
+SOUND = """
+def up(migrator, db):
+    db.execute_sql("CREATE TABLE {name} (id TEXT)")
+"""
+BROKEN = """
+def up(migrator, db):
+    db.execute_sql("CREATE TABLE half (id TEXT)")
+    db.execute_sql("CREATE TABLE first (id TEXT)")
+"""
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[APSWDatabase]:
+    """A connection to a fresh file."""
+    opened = connect(tmp_path / "roster.db")
+    prepare(opened)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An own folder of migrations, with a first sound one."""
+    folder = tmp_path / "migrations"
+    folder.mkdir()
+    (folder / "0001_first.py").write_text(SOUND.format(name="first"))
+    monkeypatch.setattr(migrations, "DIRECTORY", folder)
+    return folder
+
+
+def tables(database: APSWDatabase) -> set[str]:
+    """Returns the tables, less the history of migrations."""
+    return set(database.get_tables()) - {HISTORY}
+
+
+def schema(database: APSWDatabase) -> set[tuple[str, ...]]:
+    """Returns every table and index as SQLite keeps it, less the history of migrations."""
+    query = "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE tbl_name <> ?"
+    return set(database.execute_sql(query, (HISTORY,)).fetchall())
+
+
+def models() -> list[type[Model]]:
+    """Returns the model of every table in every room."""
+    root = Path(server.__file__).parent
+    modules = [
+        import_module(f"server.{file.parent.name}.models") for file in root.glob("*/models.py")
+    ]
+    return [
+        item
+        for module in modules
+        for item in vars(module).values()
+        if isinstance(item, type) and issubclass(item, Model) and item.__module__ == module.__name__
+    ]
+
+
+def unique_indexes(database: APSWDatabase, table: str) -> list[list[str]]:
+    """Returns the columns of the primary key and of every unique index of a table."""
+    query = "SELECT name FROM pragma_index_list(?) WHERE [unique]"
+    names = [name for (name,) in database.execute_sql(query, (table,)).fetchall()]
+    columns = "SELECT name FROM pragma_index_info(?) ORDER BY seqno"
+    return [[c for (c,) in database.execute_sql(columns, (name,)).fetchall()] for name in names]
+
+
+def test_fresh_database_gets_every_table(database: APSWDatabase) -> None:
+    assert migrate(database)[0] == FIRST
+    assert tables(database) == {model._meta.table_name for model in models()}
+
+
+def test_second_run_applies_nothing_and_changes_nothing(database: APSWDatabase) -> None:
+    migrate(database)
+    before = schema(database)
+
+    assert pending(database) == []
+    assert migrate(database) == []
+    assert schema(database) == before
+
+
+def test_pending_changes_nothing(database: APSWDatabase) -> None:
+    assert pending(database)[0] == FIRST
+    assert schema(database) == set()
+
+
+def test_models_agree_with_the_frozen_migrations(database: APSWDatabase, tmp_path: Path) -> None:
+    migrate(database)
+    other = connect(tmp_path / "models.db")
+    with other, other.bind_ctx(models(), bind_refs=False, bind_backrefs=False):
+        other.create_tables(models())
+        assert schema(other) == schema(database)
+    other.close()
+
+
+def test_every_key_and_unique_index_of_an_accounts_data_begins_with_the_account(
+    database: APSWDatabase,
+) -> None:
+    migrate(database)
+
+    indexes = {
+        table: unique_indexes(database, table) for table in tables(database) - REFERENCE_TABLES
+    }
+
+    assert all(indexes.values())
+    assert {columns[0] for each in indexes.values() for columns in each} == {"account_id"}
+
+
+def test_every_foreign_key_carries_the_account(database: APSWDatabase) -> None:
+    migrate(database)
+    query = 'SELECT id, "from", "to" FROM pragma_foreign_key_list(?)'
+
+    for table in tables(database) - REFERENCE_TABLES:
+        links = database.execute_sql(query, (table,)).fetchall()
+        for number in {link[0] for link in links}:
+            assert (number, "account_id", "account_id") in links
+
+
+def test_new_migration_is_applied_to_an_older_database(
+    database: APSWDatabase, folder: Path
+) -> None:
+    migrate(database)
+    (folder / "0002_second.py").write_text(SOUND.format(name="second"))
+
+    assert pending(database) == ["0002_second"]
+    assert migrate(database) == ["0002_second"]
+    assert tables(database) == {"first", "second"}
+
+
+def test_newer_schema_is_refused_and_named(database: APSWDatabase, folder: Path) -> None:
+    newer = folder / "0002_newer.py"
+    newer.write_text(SOUND.format(name="newer"))
+    migrate(database)
+    newer.unlink()
+
+    with pytest.raises(StorageError, match="0002_newer"):
+        pending(database)
+    with pytest.raises(StorageError, match="0002_newer"):
+        migrate(database)
+
+
+def test_migration_that_breaks_off_leaves_nothing_and_is_resumed(
+    database: APSWDatabase, folder: Path
+) -> None:
+    broken = folder / "0002_second.py"
+    broken.write_text(BROKEN)
+    with pytest.raises(StorageError, match="could not be brought up to date"):
+        migrate(database)
+    assert tables(database) == {"first"}
+
+    broken.write_text(SOUND.format(name="second"))
+
+    assert migrate(database) == ["0002_second"]
+    assert tables(database) == {"first", "second"}
+
+
+@pytest.mark.parametrize(
+    "left", ["history", "tables"], ids=["history without entries", "tables without an entry"]
+)
+def test_migration_that_was_interrupted_is_resumed(database: APSWDatabase, left: str) -> None:
+    migrate(database)
+    whole = schema(database)
+    database.execute_sql(f"DELETE FROM {HISTORY}")
+    if left == "history":
+        for table in ("subscriber_tag", "subscriber", "tag"):
+            database.execute_sql(f"DROP TABLE {table}")
+
+    assert migrate(database)[0] == FIRST
+    assert schema(database) == whole
+    assert pending(database) == []
+
+
+def test_history_is_kept_with_every_migration(database: APSWDatabase) -> None:
+    applied = migrate(database)
+    kept: list[Any] = database.execute_sql(f"SELECT name FROM {HISTORY} ORDER BY id").fetchall()
+
+    assert [name for (name,) in kept] == applied

@@ -1,0 +1,369 @@
+"""The embedded database, on real files: group commit, durability, who may open it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from peewee import SQL, IntegrityError
+
+from server.errors import TagAlreadyExists, Unavailable
+from server.paging import Page
+from server.storage import sqlite
+from server.storage.database import StorageError, Work
+from server.storage.sqlite import FileLock, SqliteDatabase, connect, prepare
+from server.storage.statements import Statement
+from server.storage.transaction import Transaction
+from server.tags import store
+
+LONG = 10.0
+ACCOUNT = "0" * 26
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where the database of the test is, or will be."""
+    return tmp_path / "roster.db"
+
+
+@asynccontextmanager
+async def served(path: Path) -> AsyncIterator[SqliteDatabase]:
+    """The file as a service has it open."""
+    database = SqliteDatabase(path)
+    await database.open()
+    try:
+        yield database
+    finally:
+        await database.close()
+
+
+def run(story: Coroutine[Any, Any, Any]) -> Any:
+    """Runs a story to its end, or fails if it stands still."""
+    return asyncio.run(asyncio.wait_for(story, LONG))
+
+
+def create(name: str) -> Work[str]:
+    """Work that stores a tag and returns its id."""
+    return lambda tx: store.create(ACCOUNT, name, "", tx).id
+
+
+def names(tx: Transaction) -> list[str]:
+    """Work that returns the names of all tags."""
+    return [row.name for row in store.page(ACCOUNT, Page(1, 100), tx)[0]]
+
+
+def pragma(name: str) -> Work[Any]:
+    """Work that asks SQLite for a setting of its connection."""
+    statement = Statement(lambda _: SQL(f"PRAGMA {name}"))
+    return lambda tx: tx.one(statement)
+
+
+def outside(path: Path) -> list[str]:
+    """Returns the names of all tags as another program sees them."""
+    with closing(apsw.Connection(str(path))) as connection:
+        return [name for (name,) in connection.execute("SELECT name FROM tag ORDER BY name_key")]
+
+
+class Busy:
+    """Keeps the writer in a transaction until it is let go."""
+
+    def __init__(self) -> None:
+        self._reached, self._done = threading.Event(), threading.Event()
+
+    def _stand(self, tx: Transaction) -> None:
+        self._reached.set()
+        assert self._done.wait(LONG)
+
+    async def hold(self, database: SqliteDatabase) -> asyncio.Task[None]:
+        task = asyncio.create_task(database.write(self._stand))
+        assert await asyncio.to_thread(self._reached.wait, LONG)
+        return task
+
+    def let_go(self) -> None:
+        self._done.set()
+
+
+async def together(database: SqliteDatabase, *works: Work[Any]) -> list[Any]:
+    """Queues the works behind one that runs, so that they are the next batch; returns outcomes."""
+    busy = Busy()
+    first = await busy.hold(database)
+    tasks = [asyncio.create_task(database.write(work)) for work in works]
+    await asyncio.sleep(0)
+    busy.let_go()
+    await first
+    return await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def test_writes_that_wait_for_each_other_are_one_transaction(path: Path) -> None:
+    def look(tx: Transaction) -> tuple[list[str], list[str]]:
+        return names(tx), outside(path)
+
+    async def story() -> Any:
+        async with served(path) as database:
+            return await together(database, create("a"), create("b"), look)
+
+    _, _, (inside, outside_) = run(story())
+    assert inside == ["a", "b"]
+    assert outside_ == []
+    assert outside(path) == ["a", "b"]
+
+
+def test_write_is_committed_before_it_is_acknowledged(path: Path) -> None:
+    async def story() -> list[str]:
+        async with served(path) as database:
+            await database.write(create("a"))
+            return outside(path)
+
+    assert run(story()) == ["a"]
+
+
+def test_failure_of_one_caller_undoes_its_work_and_no_other(path: Path) -> None:
+    def fail(tx: Transaction) -> None:
+        store.create(ACCOUNT, "undone", "", tx)
+        raise ValueError("own words")
+
+    async def story() -> Any:
+        async with served(path) as database:
+            return await together(database, create("a"), fail, create("a"), create("b"))
+
+    _, failed, taken, _ = run(story())
+    assert isinstance(failed, ValueError)
+    assert isinstance(taken, TagAlreadyExists)
+    assert outside(path) == ["a", "b"]
+
+
+def test_statement_that_breaks_a_constraint_undoes_its_work_and_no_other(path: Path) -> None:
+    insert = Statement(lambda _: SQL("INSERT INTO subscriber_tag VALUES ('a', 'b', 'c')"))
+
+    def orphan(tx: Transaction) -> None:
+        store.create(ACCOUNT, "undone", "", tx)
+        tx.run(insert)
+
+    async def story() -> Any:
+        async with served(path) as database:
+            return await together(database, create("a"), orphan, create("b"))
+
+    assert isinstance(run(story())[1], (apsw.ConstraintError, IntegrityError))
+    assert outside(path) == ["a", "b"]
+
+
+def test_commit_that_fails_acknowledges_nobody_and_the_next_one_stands(path: Path) -> None:
+    defer = Statement(lambda _: SQL("PRAGMA defer_foreign_keys = 1"))
+    insert = Statement(lambda _: SQL("INSERT INTO subscriber_tag VALUES ('a', 'b', 'c')"))
+
+    def orphan(tx: Transaction) -> None:
+        tx.all(defer)
+        tx.run(insert)
+
+    async def story() -> Any:
+        async with served(path) as database:
+            outcomes = await together(database, create("a"), orphan, create("b"))
+            await database.write(create("c"))
+            return outcomes
+
+    assert [type(outcome) for outcome in run(story())] == [Unavailable] * 3
+    assert outside(path) == ["c"]
+
+
+def test_write_while_another_program_holds_the_file_is_refused_and_the_next_one_stands(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite, "BUSY_SECONDS", 0.01)
+
+    async def story() -> Any:
+        async with served(path) as database:
+            await database.write(create("before"))
+            with closing(apsw.Connection(str(path))) as other:
+                other.execute("BEGIN IMMEDIATE")
+                outcomes = await asyncio.gather(
+                    database.write(create("a")),
+                    database.write(create("b")),
+                    return_exceptions=True,
+                )
+                assert await database.read(names) == ["before"]
+            await database.write(create("after"))
+            return outcomes
+
+    assert [type(outcome) for outcome in run(story())] == [Unavailable] * 2
+    assert outside(path) == ["after", "before"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("synchronous", 2), ("journal_mode", "wal"), ("foreign_keys", 1)],
+)
+def test_writer_has_what_durability_needs(path: Path, name: str, value: int | str) -> None:
+    async def story() -> Any:
+        async with served(path) as database:
+            return await database.write(pragma(name))
+
+    assert run(story()) == (value,)
+
+
+def test_readers_cannot_write(path: Path) -> None:
+    async def story() -> None:
+        async with served(path) as database:
+            with pytest.raises(Unavailable):
+                await database.read(create("a"))
+            assert await database.read(names) == []
+
+    run(story())
+
+
+def test_read_sees_every_write_that_was_acknowledged_before(path: Path) -> None:
+    async def client(database: SqliteDatabase, number: int) -> None:
+        for turn in range(10):
+            name = f"{number}-{turn}"
+            await database.write(create(name))
+            assert name in await database.read(names)
+
+    async def story() -> None:
+        async with served(path) as database:
+            await asyncio.gather(*(client(database, number) for number in range(8)))
+
+    run(story())
+
+
+def test_reads_go_on_while_a_write_runs(path: Path) -> None:
+    async def story() -> None:
+        async with served(path) as database:
+            await database.write(create("a"))
+            busy = Busy()
+            writing = await busy.hold(database)
+            assert await database.read(names) == ["a"]
+            busy.let_go()
+            await writing
+
+    run(story())
+
+
+def test_error_of_a_read_is_raised_to_its_caller_and_the_next_one_stands(path: Path) -> None:
+    def fail(tx: Transaction) -> None:
+        raise ValueError("own words")
+
+    async def story() -> None:
+        async with served(path) as database:
+            for _ in range(4):
+                with pytest.raises(ValueError, match="own words"):
+                    await database.read(fail)
+            assert await database.read(names) == []
+
+    run(story())
+
+
+def test_close_finishes_the_writes_that_wait(path: Path) -> None:
+    async def story() -> None:
+        async with served(path) as database:
+            busy = Busy()
+            first = await busy.hold(database)
+            waiting = [asyncio.create_task(database.write(create(name))) for name in "abc"]
+            await asyncio.sleep(0)
+            end = asyncio.create_task(database.close())
+            await asyncio.sleep(0)
+            busy.let_go()
+            await asyncio.gather(first, end, *waiting)
+
+    run(story())
+    assert outside(path) == ["a", "b", "c"]
+
+
+def test_moment_stands_still_and_ids_rise_within_a_transaction(path: Path) -> None:
+    moments = iter(range(1_000, 2_000))
+
+    async def story() -> Any:
+        database = SqliteDatabase(path, clock=lambda: next(moments))
+        await database.open()
+        try:
+            return await database.write(lambda tx: (tx.now, tx.new_id(), tx.new_id(), tx.now))
+        finally:
+            await database.close()
+
+    before, first, second, after = run(story())
+    assert before == after
+    assert first < second
+
+
+def test_one_database_owns_a_file_until_it_is_closed(path: Path) -> None:
+    async def story() -> None:
+        async with served(path):
+            with pytest.raises(StorageError, match=f"already served by process {os.getpid()}"):
+                await SqliteDatabase(path).open()
+        async with served(path) as database:
+            await database.write(create("a"))
+
+    run(story())
+
+
+def test_lock_that_a_dead_process_left_behind_is_taken_over(path: Path) -> None:
+    path.with_name("roster.db.lock").write_text("4194304999")
+    lock = FileLock(path)
+
+    lock.acquire()
+    lock.release()
+
+    assert path.with_name("roster.db.lock").read_text() == str(os.getpid())
+
+
+def test_lock_is_let_go_when_the_database_cannot_be_opened(path: Path) -> None:
+    path.write_text("no database at all, but long enough to be looked at" * 10)
+
+    async def story() -> None:
+        with pytest.raises(StorageError):
+            await SqliteDatabase(path).open()
+
+    run(story())
+    lock = FileLock(path)
+    lock.acquire()
+    lock.release()
+
+
+@pytest.mark.parametrize("size", [100, 10_000])
+def test_file_that_is_no_database_is_refused_with_a_hint(path: Path, size: int) -> None:
+    path.write_bytes(b"x" * size)
+
+    async def story() -> None:
+        with pytest.raises(StorageError, match="restore it from a backup"):
+            await SqliteDatabase(path).open()
+
+    run(story())
+    assert path.read_bytes() == b"x" * size
+
+
+def test_file_that_cannot_be_written_is_refused_with_a_hint(path: Path) -> None:
+    with closing(apsw.Connection(str(path))) as connection:
+        connection.execute("CREATE TABLE anything (id)")
+    database = connect(path, read_only=True)
+    try:
+        with pytest.raises(StorageError, match="read-only"):
+            prepare(database)
+    finally:
+        database.close()
+
+
+def test_file_that_another_program_holds_is_refused_with_a_hint(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite, "BUSY_SECONDS", 0.01)
+
+    async def story() -> None:
+        with closing(apsw.Connection(str(path))) as other:
+            other.execute("BEGIN EXCLUSIVE")
+            with pytest.raises(StorageError, match="locked by another program"):
+                await SqliteDatabase(path).open()
+
+    run(story())
+
+
+def test_file_in_a_folder_that_is_not_there_is_refused(path: Path) -> None:
+    async def story() -> None:
+        with pytest.raises(StorageError, match="cannot be"):
+            await SqliteDatabase(path / "below" / "roster.db").open()
+
+    run(story())

@@ -1,0 +1,198 @@
+"""Who may import whom, read from the text of every module."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterable
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("server", "http_gateway")
+# A room may import the rooms of the rows above its own, and none of its own row.
+ROOMS = (
+    {"events"},
+    {"accounts"},
+    {"tags", "custom_fields"},
+    {"suppressions"},
+    {"subscribers"},
+)
+PURE = {"anyascii"}
+
+
+def name_of(file: Path) -> str:
+    """Returns the dotted name of a module; a package is called by its folder."""
+    parts = file.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+FILES = {
+    name_of(file): file for package in PACKAGES for file in sorted((ROOT / package).rglob("*.py"))
+}
+
+
+def imported(name: str) -> set[str]:
+    """Returns what a module imports: modules of this project by full name, others as written."""
+    file = FILES[name]
+    package = name if file.name == "__init__.py" else name.rpartition(".")[0]
+    found = set()
+    for node in ast.walk(ast.parse(file.read_text(), str(file))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = package.split(".")[: 1 - node.level or None] if node.level else []
+            source = ".".join([*base, *filter(None, [node.module])])
+            for alias in node.names:
+                whole = f"{source}.{alias.name}"
+                found.add(whole if whole in FILES else source)
+    return found
+
+
+IMPORTS = {name: imported(name) for name in FILES}
+
+
+def inside(name: str, packages: Iterable[str]) -> bool:
+    """Whether a module is one of the packages or lies in one."""
+    return any(name == package or name.startswith(f"{package}.") for package in packages)
+
+
+def users(*packages: str) -> set[str]:
+    """Returns the modules that import anything of the packages."""
+    return {name for name, modules in IMPORTS.items() if any(inside(m, packages) for m in modules)}
+
+
+def last(name: str) -> str:
+    """Returns the last word of a dotted name."""
+    return name.rpartition(".")[2]
+
+
+def folder(name: str) -> str:
+    """Returns the folder of server/ that a module lies in; empty for those right in it."""
+    parts = name.split(".")
+    file = FILES[name]
+    deep = len(parts) > 2 or (len(parts) == 2 and file.name == "__init__.py")
+    return parts[1] if parts[0] == "server" and deep else ""
+
+
+def assert_no_circle(graph: dict[str, set[str]]) -> None:
+    """Holds if the graph can be put in order; the error names the circle otherwise."""
+    list(TopologicalSorter(graph).static_order())
+
+
+def test_reader_sees_every_form_of_import() -> None:
+    assert "server.accounts.store" in IMPORTS["server.cli.keys"]  # from ..accounts import store
+    assert "server.cli.serve" in IMPORTS["server.cli"]  # from . import serve
+    assert "server.storage.lane" in IMPORTS["server.storage.sqlite"]  # from .lane import Lane
+    assert "playhouse.apsw_ext" in IMPORTS["server.storage.sqlite"]
+    assert "apsw" in IMPORTS["server.storage.sqlite"]
+    assert len(FILES) > 50
+
+
+def test_gateway_knows_nothing_of_the_server() -> None:
+    assert not {name for name in users("server") if inside(name, ["http_gateway"])}
+
+
+def test_serve_command_alone_hands_a_channel_to_the_gateway() -> None:
+    assert {name for name in users("http_gateway") if inside(name, ["server"])} == {
+        "server.cli.serve"
+    }
+
+
+def test_nothing_imports_the_tests() -> None:
+    assert users("tests") == set()
+
+
+@pytest.mark.parametrize("name", [name for name in FILES if last(name) == "rules"])
+def test_rules_only_think(name: str) -> None:
+    own = {"server.errors", "server.emails"}
+
+    others = {
+        module
+        for module in IMPORTS[name]
+        if module.partition(".")[0] not in sys.stdlib_module_names | PURE
+        and module not in own
+        and last(module) != "rules"
+    }
+
+    assert others == set()
+
+
+def test_stores_models_and_storage_alone_know_peewee() -> None:
+    allowed = {
+        name
+        for name in FILES
+        if last(name) in {"store", "models"} or inside(name, ["server.storage"])
+    }
+
+    assert users("peewee", "playhouse", "apsw") - allowed <= {"server.cli.beside"}
+
+
+def test_services_interceptors_and_the_app_alone_know_grpc_in_the_server() -> None:
+    allowed = {
+        name
+        for name in FILES
+        if last(name) in {"service", "messages"}
+        or inside(
+            name, ["server.interceptors", "server.app", "server.cli.serve", *["http_gateway"]]
+        )
+    }
+
+    assert users("grpc", "grpc_status", "grpc_health", "grpc_reflection", "roster") <= allowed
+
+
+def test_rooms_import_only_the_rooms_below_them() -> None:
+    level = {room: number for number, row in enumerate(ROOMS) for room in row}
+    wrong = {
+        (name, module)
+        for name, modules in IMPORTS.items()
+        for module in modules
+        if module in FILES
+        and (room := folder(name)) in level
+        and (other := folder(module)) in level
+        and other != room
+        and level[other] >= level[room]
+    }
+
+    assert wrong == set()
+
+
+def test_rooms_and_storage_import_nothing_that_stands_above_them() -> None:
+    rooms = {*set().union(*ROOMS), "storage"}
+    above = ["server.interceptors", "server.cli", "server.app"]
+
+    assert {name for name in users(*above) if folder(name) in rooms} == set()
+
+
+def test_app_alone_imports_the_interceptors() -> None:
+    outside = {n for n in users("server.interceptors") if folder(n) != "interceptors"}
+
+    assert outside == {"server.app"}
+
+
+def test_command_line_alone_imports_the_command_line_and_the_app() -> None:
+    outside = {n for n in users("server.cli", "server.app") if not inside(n, ["server.cli"])}
+
+    assert outside == {"server.__main__"}
+
+
+def test_service_reaches_the_data_of_no_other_room_but_through_its_store() -> None:
+    services = [name for name in FILES if last(name) == "service"]
+
+    assert not {name for name in services if any(last(m) == "models" for m in IMPORTS[name])}
+
+
+def test_modules_do_not_import_in_circles() -> None:
+    assert_no_circle({name: modules & FILES.keys() for name, modules in IMPORTS.items()})
+
+
+def test_folders_do_not_import_in_circles() -> None:
+    graph: dict[str, set[str]] = {}
+    for name, modules in IMPORTS.items():
+        others = {folder(module) for module in modules & FILES.keys()}
+        graph.setdefault(folder(name), set()).update(others - {folder(name), ""})
+    graph.pop("")
+
+    assert_no_circle(graph)
