@@ -26,7 +26,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from roster.v1 import errors_pb2
 
 from . import body, errors, strict_json
-from .errors import COMMON_HEADERS, JSON, REQUEST_ID
+from .errors import JSON, REQUEST_ID
 from .faults import Faults, Reason, RequestFault, fault, invalid
 from .routes import Binding, Match, Routes
 
@@ -96,12 +96,12 @@ class Gateway:
         except RequestFault as unreadable:
             return await self._refuse(binding, unreadable, metadata, request_id)
         reply = await self._call(binding, message, metadata)
-        headers = {REQUEST_ID: request_id, **COMMON_HEADERS}
         if binding.success_status == 204:
-            return web.Response(status=204, headers=headers)
-        headers["Content-Type"] = JSON
+            return web.Response(status=204, headers=errors.headers(request_id))
         text = orjson.dumps(binding.write(reply))
-        return web.Response(status=binding.success_status, body=text, headers=headers)
+        return web.Response(
+            status=binding.success_status, body=text, headers=errors.headers(request_id, JSON)
+        )
 
     async def _refuse(
         self, binding: Binding, unreadable: RequestFault, metadata: Metadata, request_id: str
@@ -131,7 +131,8 @@ class Gateway:
         allowed = self._routes.methods(path) or (["GET", "HEAD", "OPTIONS"] if page else [])
         if not allowed:
             raise fault("ROUTE_NOT_FOUND", "There is no such path.")
-        headers = {"Allow": ", ".join(allowed), REQUEST_ID: request_id, **COMMON_HEADERS}
+        headers = errors.headers(request_id)
+        headers["Allow"] = ", ".join(allowed)
         if method == "OPTIONS":
             return web.Response(status=204, headers=headers)
         if page is not None and method == "GET":
@@ -207,8 +208,8 @@ def _request_id(request: web.BaseRequest) -> str:
 
 
 def _state(status: int, word: str, request_id: str) -> web.Response:
-    headers = {"Content-Type": JSON, REQUEST_ID: request_id, **COMMON_HEADERS}
-    return web.Response(status=status, body=orjson.dumps({"status": word}), headers=headers)
+    text = orjson.dumps({"status": word})
+    return web.Response(status=status, body=text, headers=errors.headers(request_id, JSON))
 
 
 class _Protocol(RequestHandler):

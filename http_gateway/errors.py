@@ -15,14 +15,13 @@ from google.rpc import error_details_pb2
 from grpc import StatusCode
 from grpc.aio import AioRpcError
 from grpc_status import rpc_status
+from multidict import CIMultiDict
 from roster.v1 import errors_pb2
 
 from .faults import Code, Reason
 
 JSON = "application/json"
 REQUEST_ID = "X-Request-Id"
-# On every answer: nothing here is to be guessed at, and nobody needs to know what it runs on.
-COMMON_HEADERS = {"X-Content-Type-Options": "nosniff", "Server": "roster"}
 
 _TRANSPORT = {
     StatusCode.UNAVAILABLE: ("UNAVAILABLE", "The service cannot be reached now; try again."),
@@ -56,10 +55,21 @@ def error_of(failure: AioRpcError) -> errors_pb2.Error:
     return error
 
 
+def headers(request_id: str, content_type: str | None = None) -> CIMultiDict[str]:
+    """Returns the headers of an answer: nothing in it is to be guessed at, and whose it is."""
+    fields: CIMultiDict[str] = CIMultiDict()
+    if content_type is not None:
+        fields["Content-Type"] = content_type
+    fields[REQUEST_ID] = request_id
+    fields["X-Content-Type-Options"] = "nosniff"
+    fields["Server"] = "roster"
+    return fields
+
+
 def response(
     error: errors_pb2.Error,
     request_id: str,
-    headers: dict[str, str] | None = None,
+    more: dict[str, str] | None = None,
     *,
     close: bool = False,
 ) -> web.Response:
@@ -67,8 +77,9 @@ def response(
     answer = web.Response(
         status=http_status(error.reason),
         body=orjson.dumps({"error": _body(error, request_id)}),
-        headers={"Content-Type": JSON, REQUEST_ID: request_id, **COMMON_HEADERS, **(headers or {})},
+        headers=headers(request_id, JSON),
     )
+    answer.headers.update(more or {})
     if error.reason == Reason.Value("UNAUTHORIZED"):
         answer.headers["WWW-Authenticate"] = "Bearer"
     if close:

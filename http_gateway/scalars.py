@@ -122,7 +122,11 @@ def enum_reader(enum: EnumDescriptor) -> Reader:
 def enum_writer(enum: EnumDescriptor) -> Writer:
     """Returns a writer of an enum's names; a number without a name stays a number."""
     names = {value.number: value.name for value in reversed(enum.values)}
-    return lambda number: names.get(number, number)
+
+    def write(number: int) -> str | int:
+        return names.get(number, number)
+
+    return write
 
 
 def read_timestamp(value: Any) -> Timestamp:

@@ -41,8 +41,8 @@ class UnsupportedField(TypeError):
 @cache
 def writer(descriptor: Descriptor) -> MessageWriter:
     """Returns a function from a message to what orjson writes."""
-    lines = ["def write(m):", "    d = {}"]
     names: dict[str, Any] = {}
+    always, present = [], []
     for field in descriptor.fields:
         if _is_row_faults(field):
             continue
@@ -51,15 +51,14 @@ def writer(descriptor: Descriptor) -> MessageWriter:
         if convert is not None:
             names[slot] = convert
         if field.is_repeated:
-            value = f"list({value})" if convert is None else f"[{slot}(x) for x in {value}]"
+            value = f"[*{value}]" if convert is None else f"[{slot}(x) for x in {value}]"
         elif convert is not None:
             value = f"{slot}({value})"
-        indent = "    "
         if field.has_presence:
-            lines.append(f"    if m.HasField({field.name!r}):")
-            indent = "        "
-        lines.append(f"{indent}d[{field.json_name!r}] = {value}")
-    lines.append("    return d")
+            present.append(f"    if m.HasField({field.name!r}): d[{field.json_name!r}] = {value}")
+        else:
+            always.append(f"{field.json_name!r}: {value}")
+    lines = ["def write(m):", f"    d = {{{', '.join(always)}}}", *present, "    return d"]
     write: MessageWriter = _compile(lines, names, "write")
     return write
 

@@ -17,8 +17,15 @@ Context = ServicerContext[Any, Any]
 
 def timestamp(milliseconds: int) -> Timestamp:
     """Returns the moment as a message."""
-    seconds, rest = divmod(milliseconds, 1000)
-    return Timestamp(seconds=seconds, nanos=rest * 1_000_000)
+    moment = Timestamp()
+    set_timestamp(moment, milliseconds)
+    return moment
+
+
+def set_timestamp(target: Timestamp, milliseconds: int) -> None:
+    """Sets a moment that is part of another message, which is cheaper than copying one."""
+    target.seconds = milliseconds // 1000
+    target.nanos = milliseconds % 1000 * 1_000_000
 
 
 def milliseconds(moment: Timestamp) -> int:

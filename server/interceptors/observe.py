@@ -43,12 +43,11 @@ class Observe(Around):
             if self._log.enabled:
                 code = context.code()
                 self._log.write(
-                    "info",
                     rpc=method.name,
                     code=code.name if isinstance(code, StatusCode) else "OK",
-                    ms=round((time.perf_counter() - started) * 1000, 2),
+                    seconds=time.perf_counter() - started,
                     account=caller.account_id_or_none(),
-                    requestId=request_id,
+                    request_id=request_id,
                 )
 
 

@@ -78,6 +78,7 @@ class Lane(Generic[Work]):
         self._loop = asyncio.get_running_loop()
         self._start, self._run_batch, self._stop = start, run_batch, stop
         self._queue: SimpleQueue[Job[Work] | None] = SimpleQueue()
+        self._gathered: list[Job[Work]] = []
         self._taking = threading.Lock()
         self._closing = False
         self._started: asyncio.Future[None] = self._loop.create_future()
@@ -86,7 +87,7 @@ class Lane(Generic[Work]):
     @property
     def waiting(self) -> int:
         """How many jobs no batch has taken yet."""
-        return self._queue.qsize()
+        return self._queue.qsize() + len(self._gathered)
 
     async def open(self) -> None:
         """Starts the thread. Raises what `start` raises in it."""
@@ -98,10 +99,12 @@ class Lane(Generic[Work]):
 
         Raises Unavailable, without effect, if too many jobs wait or the lane is closing.
         """
-        if self._closing or self._queue.qsize() >= MAX_WAITING:
+        if self._closing or self.waiting >= MAX_WAITING:
             raise Unavailable
         job = Job(work, self._loop.create_future())
-        self._queue.put(job)
+        if not self._gathered:
+            self._loop.call_soon(self._hand_over)
+        self._gathered.append(job)
         while True:
             try:
                 return await job.future
@@ -114,9 +117,18 @@ class Lane(Generic[Work]):
                     raise
                 job.future = self._loop.create_future()
 
+    def _hand_over(self) -> None:
+        # All that one turn of the event loop asked for goes over together. Handed
+        # over one by one, the first would wake the thread, which would then vie
+        # with the event loop for the interpreter while the others are on their way.
+        for job in self._gathered:
+            self._queue.put(job)
+        self._gathered.clear()
+
     async def close(self) -> None:
         """Finishes what waits, then ends the thread."""
         self._closing = True
+        self._hand_over()
         self._queue.put(None)
         await self._loop.run_in_executor(None, self._thread.join)
 

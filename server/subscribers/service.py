@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from roster.v1 import subscribers_pb2 as pb
 from roster.v1.subscribers_pb2_grpc import SubscriberServiceServicer
 
@@ -9,11 +11,18 @@ from ..caller import account_id
 from ..emails import parse_email
 from ..errors import SubscriberNotFound
 from ..ids import checked_id, is_id
-from ..messages import Context, changed_fields, timestamp
+from ..messages import Context, changed_fields, set_timestamp
 from ..paging import page_of
 from ..storage.database import Database
 from ..tags.rules import distinct
 from . import rules, store
+
+Reply = TypeVar(
+    "Reply",
+    pb.CreateSubscriberResponse,
+    pb.GetSubscriberResponse,
+    pb.UpdateSubscriberResponse,
+)
 
 UPDATABLE = ("email", "first_name", "last_name", "tags")
 
@@ -36,7 +45,7 @@ class SubscriberService(SubscriberServiceServicer):
             tags=distinct(list(request.tags)),
         )
         row = await self._database.write(lambda tx: store.create(account, new, tx))
-        return pb.CreateSubscriberResponse(subscriber=_subscriber(row))
+        return _filled(pb.CreateSubscriberResponse(), row)
 
     async def BulkCreateSubscribers(
         self, request: pb.BulkCreateSubscribersRequest, context: Context
@@ -64,22 +73,22 @@ class SubscriberService(SubscriberServiceServicer):
         account = account_id()
         if is_id(request.id):
             row = await self._database.read(lambda tx: store.find(account, request.id, tx))
-            return pb.GetSubscriberResponse(subscriber=_subscriber(row))
+            return _filled(pb.GetSubscriberResponse(), row)
         email = parse_email(request.id)
         if email is None:
             raise SubscriberNotFound
         row = await self._database.read(lambda tx: store.find_by_email(account, email, tx))
-        return pb.GetSubscriberResponse(subscriber=_subscriber(row))
+        return _filled(pb.GetSubscriberResponse(), row)
 
     async def ListSubscribers(
         self, request: pb.ListSubscribersRequest, context: Context
     ) -> pb.ListSubscribersResponse:
         account, page = account_id(), page_of(request)
         rows, total = await self._database.read(lambda tx: store.page(account, page, tx))
-        subscribers = [_subscriber(row) for row in rows]
-        return pb.ListSubscribersResponse(
-            subscribers=subscribers, total=total, page=page.number, limit=page.limit
-        )
+        reply = pb.ListSubscribersResponse(total=total, page=page.number, limit=page.limit)
+        for row in rows:
+            _fill(reply.subscribers.add(), row)
+        return reply
 
     async def UpdateSubscriber(
         self, request: pb.UpdateSubscriberRequest, context: Context
@@ -95,7 +104,7 @@ class SubscriberService(SubscriberServiceServicer):
         row = await self._database.write(
             lambda tx: store.update(account, subscriber_id, changes, tx)
         )
-        return pb.UpdateSubscriberResponse(subscriber=_subscriber(row))
+        return _filled(pb.UpdateSubscriberResponse(), row)
 
     async def DeleteSubscriber(
         self, request: pb.DeleteSubscriberRequest, context: Context
@@ -105,13 +114,17 @@ class SubscriberService(SubscriberServiceServicer):
         return pb.DeleteSubscriberResponse()
 
 
-def _subscriber(row: store.SubscriberRow) -> pb.Subscriber:
-    return pb.Subscriber(
-        id=row.id,
-        email=row.email,
-        first_name=row.first_name,
-        last_name=row.last_name,
-        status=pb.Subscriber.Status.ValueType(row.status),
-        tags=row.tags,
-        created_at=timestamp(row.created_at),
-    )
+def _filled(reply: Reply, row: store.SubscriberRow) -> Reply:
+    _fill(reply.subscriber, row)
+    return reply
+
+
+def _fill(target: pb.Subscriber, row: store.SubscriberRow) -> None:
+    """Fills a subscriber in place: pages are made of many, and copies cost as much again."""
+    target.id = row.id
+    target.email = row.email
+    target.first_name = row.first_name
+    target.last_name = row.last_name
+    target.status = pb.Subscriber.Status.ValueType(row.status)
+    target.tags.extend(row.tags)
+    set_timestamp(target.created_at, row.created_at)

@@ -59,24 +59,21 @@ _PAGE = Statement(
         .offset(param("offset"))
     )
 )
-_TAGS_OF_MANY = Statement(
-    lambda dialect: (
+_TAG_OF_LINK = (Tag.account_id == SubscriberTag.account_id) & (Tag.id == SubscriberTag.tag_id)
+_TAGS_OF_RANGE = Statement(
+    lambda _: (
         SubscriberTag.select(SubscriberTag.subscriber_id, Tag.name_key, Tag.name)
-        .join(
-            Tag, on=(Tag.account_id == SubscriberTag.account_id) & (Tag.id == SubscriberTag.tag_id)
-        )
+        .join(Tag, on=_TAG_OF_LINK)
         .where(
             (SubscriberTag.account_id == param("account_id"))
-            & dialect.any_of(SubscriberTag.subscriber_id, "subscriber_ids")
+            & SubscriberTag.subscriber_id.between(param("first_id"), param("last_id"))
         )
     )
 )
 _TAGS_OF_ONE = Statement(
     lambda _: (
         SubscriberTag.select(Tag.name_key, Tag.name)
-        .join(
-            Tag, on=(Tag.account_id == SubscriberTag.account_id) & (Tag.id == SubscriberTag.tag_id)
-        )
+        .join(Tag, on=_TAG_OF_LINK)
         .where(
             (SubscriberTag.account_id == param("account_id"))
             & (SubscriberTag.subscriber_id == param("subscriber_id"))
@@ -226,17 +223,19 @@ def page(account_id: str, page: Page, tx: Transaction) -> tuple[list[SubscriberR
     """
     rows = tx.all(_PAGE, account_id=account_id, limit=page.limit, offset=page.offset)
     tags: dict[str, list[tuple[Any, ...]]] = {row[0]: [] for row in rows}
-    for subscriber_id, *tag in tx.all(
-        _TAGS_OF_MANY, account_id=account_id, subscriber_ids=list(tags)
-    ):
-        tags[subscriber_id].append(tuple(tag))
+    if rows:
+        # A page is a range of ids without gaps, so its tags are found by its ends.
+        ends = {"first_id": rows[0][0], "last_id": rows[-1][0]}
+        for owner, key, name in tx.all(_TAGS_OF_RANGE, account_id=account_id, **ends):
+            tags[owner].append((key, name))
     subscribers = [SubscriberRow._make((*row, _names(tags[row[0]]))) for row in rows]
     return subscribers, count(account_id, tx)
 
 
 def _names(tags: list[tuple[Any, ...]]) -> tuple[str, ...]:
     """Returns the names of tags, given with their keys, in the order of the keys."""
-    tags.sort()
+    if len(tags) > 1:
+        tags.sort()
     return tuple([name for _, name in tags])
 
 

@@ -58,11 +58,11 @@ def taken_address() -> Iterator[str]:
 
 
 def roster(
-    *arguments: str, program: tuple[str, ...] = ("-m", "server"), **settings: str
+    *arguments: str, program: str = "-mserver", **settings: str
 ) -> subprocess.CompletedProcess[str]:
     """Runs a command to its end; `settings` are environment variables."""
     return subprocess.run(
-        [sys.executable, *program, *arguments],
+        [sys.executable, program, *arguments],
         env=environment(**{"COLUMNS": "200", **settings}),
         capture_output=True,
         text=True,
@@ -368,7 +368,7 @@ def test_database_that_cannot_be_written_is_refused_with_a_hint(
     place, mode = (tmp_path / "roster.db", 0o444) if unwritable == "file" else (tmp_path, 0o555)
     place.chmod(mode)
     try:
-        done = roster(*arguments, program=("-c", AS_EVERYONE), ROSTER_DATABASE_URL=url, **FREE)
+        done = roster(*arguments, program=f"-c{AS_EVERYONE}", ROSTER_DATABASE_URL=url, **FREE)
     finally:
         place.chmod(0o755)
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.timestamp_pb2 import Timestamp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from roster.v1 import custom_fields_pb2
 
@@ -155,6 +155,7 @@ def test_a_double_is_written_as_json_can_say_it(value: float, written: Any) -> N
     assert scalars.write_double(value) == written
 
 
+@settings(deadline=None)
 @given(st.binary())
 def test_bytes_are_read_from_either_base64_with_or_without_padding(value: bytes) -> None:
     for encode in (base64.b64encode, base64.urlsafe_b64encode):
@@ -184,6 +185,7 @@ def test_an_enum_is_written_by_name_or_as_the_number_that_has_none() -> None:
     assert [write(1), write(0), write(99)] == ["TEXT", "DATA_TYPE_UNSPECIFIED", 99]
 
 
+@settings(deadline=None)
 @given(
     st.datetimes(datetime(2, 1, 1), datetime(9998, 12, 31)),
     st.integers(-1439, 1439),

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from http_gateway import strict_json
@@ -62,7 +62,7 @@ def repeated_paths(tree: Any, path: str = "") -> set[str]:
     return found
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(TREES)
 def test_a_value_is_read_as_it_is_unless_a_key_comes_twice(tree: Any) -> None:
     text = text_of(tree)

@@ -10,7 +10,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, json_format
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from roster.v1 import (
     api_keys_pb2,
@@ -36,7 +36,7 @@ MESSAGES = [
 EXTENDED = {"CreateSubscriberRequest", "BulkSubscriber", "BulkCreateSubscribersRequest"}
 
 each_message = pytest.mark.parametrize("descriptor", MESSAGES, ids=lambda d: d.name)
-few = settings(max_examples=15)
+few = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 TIMESTAMPS = st.builds(
     Timestamp,

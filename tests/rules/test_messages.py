@@ -30,9 +30,9 @@ def test_moment_is_cut_off_at_the_millisecond() -> None:
     assert milliseconds(Timestamp(seconds=1, nanos=1_999_999)) == 1_001
 
 
-def update(*paths: str, **fields: str) -> tags_pb2.UpdateTagRequest:
+def update(*paths: str, name: str = "") -> tags_pb2.UpdateTagRequest:
     """Returns an update of a tag with a mask of these paths."""
-    request = tags_pb2.UpdateTagRequest(id="x", **fields)
+    request = tags_pb2.UpdateTagRequest(id="x", name=name)
     request.update_mask.paths.extend(paths)
     request.update_mask.SetInParent()
     return request

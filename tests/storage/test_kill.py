@@ -74,7 +74,8 @@ def stored(path: Path) -> dict[str, str]:
             " (SELECT subscriber_id FROM subscriber_tag GROUP BY 1 HAVING count(*) = 2)"
         )
         assert connection.execute(untagged).fetchall() == [(0,)]
-        return dict(connection.execute("SELECT email, id FROM subscriber").fetchall())
+        rows = connection.execute("SELECT email, id FROM subscriber")
+        return {str(email): str(subscriber_id) for email, subscriber_id in rows}
 
 
 def test_no_acknowledged_subscriber_is_lost_when_the_service_is_killed(tmp_path: Path) -> None:

@@ -70,10 +70,16 @@ class Gate:
         self._opened.set()
 
 
+async def turns() -> None:
+    """Lets the event loop do what it has to do, and what follows from that."""
+    for _ in range(4):
+        await asyncio.sleep(0)
+
+
 async def queue(lane: Lane[Work], *works: Work) -> list[asyncio.Task[Any]]:
     """Starts a caller for each work; returns once all wait in the lane's queue."""
     tasks = [asyncio.create_task(lane.run(work)) for work in works]
-    await asyncio.sleep(0)
+    await turns()
     return tasks
 
 
@@ -180,8 +186,7 @@ def test_caller_that_goes_away_after_its_job_was_taken_waits_for_the_outcome(tim
             task = await gate.hold(lane)
             for _ in range(times):
                 task.cancel()
-                for _ in range(3):
-                    await asyncio.sleep(0)
+                await turns()
                 assert not task.done()
             gate.open()
             return await task
@@ -240,7 +245,7 @@ def test_close_finishes_what_waits_then_stops() -> None:
             first = await gate.hold(lane)
             waiting = await queue(lane, *[lambda: recorder.events.append("job")] * 3)
             closing = asyncio.create_task(lane.close())
-            await asyncio.sleep(0)
+            await turns()
             with pytest.raises(Unavailable):
                 await lane.run(lambda: None)
             gate.open()

@@ -90,12 +90,18 @@ class Busy:
         self._done.set()
 
 
+async def turns() -> None:
+    """Lets the event loop do what it has to do, and what follows from that."""
+    for _ in range(4):
+        await asyncio.sleep(0)
+
+
 async def together(database: SqliteDatabase, *works: Work[Any]) -> list[Any]:
     """Queues the works behind one that runs, so that they are the next batch; returns outcomes."""
     busy = Busy()
     first = await busy.hold(database)
     tasks = [asyncio.create_task(database.write(work)) for work in works]
-    await asyncio.sleep(0)
+    await turns()
     busy.let_go()
     await first
     return await asyncio.gather(*tasks, return_exceptions=True)
@@ -264,9 +270,9 @@ def test_close_finishes_the_writes_that_wait(path: Path) -> None:
             busy = Busy()
             first = await busy.hold(database)
             waiting = [asyncio.create_task(database.write(create(name))) for name in "abc"]
-            await asyncio.sleep(0)
+            await turns()
             end = asyncio.create_task(database.close())
-            await asyncio.sleep(0)
+            await turns()
             busy.let_go()
             await asyncio.gather(first, end, *waiting)
 

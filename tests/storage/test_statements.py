@@ -51,26 +51,26 @@ def bulk(tx: Transaction, *numbers: int, names: list[str] | None = None) -> set[
     return subscribers.create_many(ACCOUNT, {n: new(n, names) for n in numbers}, tx)
 
 
-def test_page_of_subscribers_with_tags_costs_two_statements_whatever_it_holds(
-    tx: Transaction,
-) -> None:
+def test_page_of_subscribers_with_tags_costs_the_same_whatever_it_holds(tx: Transaction) -> None:
     bulk(tx, *range(100))
 
-    costs = {
-        limit: cost(tx, lambda limit=limit: subscribers.page(ACCOUNT, Page(1, limit), tx))  # type: ignore[misc]
+    one, hundred = (
+        cost(tx, lambda limit=limit: subscribers.page(ACCOUNT, Page(1, limit), tx))  # type: ignore[misc]
         for limit in (1, 100)
-    }
+    )
 
-    assert costs == {1: 2, 100: 2}
+    assert one == hundred <= 3
     rows, total = subscribers.page(ACCOUNT, Page(1, 100), tx)
     assert (len(rows), total, len(rows[99].tags)) == (100, 100, len(TAGS))
 
 
-def test_bulk_costs_six_statements_whatever_it_holds(tx: Transaction) -> None:
+def test_bulk_costs_the_same_whatever_it_holds(tx: Transaction) -> None:
     many = [f"new {number}" for number in range(100)]
 
-    assert cost(tx, lambda: bulk(tx, 0)) == 6
-    assert cost(tx, lambda: bulk(tx, *range(1, 101), names=many)) == 6
+    one = cost(tx, lambda: bulk(tx, 0))
+    hundred = cost(tx, lambda: bulk(tx, *range(1, 101), names=many))
+
+    assert one == hundred <= 6
 
 
 def test_bulk_of_taken_addresses_costs_one_statement(tx: Transaction) -> None:
@@ -124,11 +124,20 @@ STATEMENTS = {
 }
 
 
+class Asked(dict[str, list[Any]]):
+    """Values that are made up and kept as they are asked for."""
+
+    def __missing__(self, name: str) -> list[Any]:
+        return self.setdefault(name, [])
+
+
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_every_query_of_an_accounts_data_names_the_account(name: str) -> None:
-    prepared = STATEMENTS[name].prepared(SqliteDialect(), SqliteDatabase(None))
+    prepared, asked = STATEMENTS[name].prepared(SqliteDialect(), SqliteDatabase(None)), Asked()
 
-    assert ("account_id", False) in prepared.slots
+    prepared.arguments(asked, SqliteDialect())
+
+    assert "account_id" in asked
     if not prepared.sql.startswith("INSERT"):
         assert '"account_id" = ?' in prepared.sql
 
