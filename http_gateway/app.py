@@ -36,6 +36,9 @@ log = logging.getLogger(__name__)
 CALL_SECONDS = 30.0
 # How long a connection may be idle; aiohttp's default is an hour.
 KEEPALIVE_SECONDS = 30.0
+# How long the rest of a body that is not wanted is read on and thrown away, so
+# that the client sees the answer before its connection is reset.
+LINGERING_SECONDS = 2.0
 # The longest request line and header field, in bytes, and the most fields.
 MAX_LINE_BYTES = 8_190
 MAX_HEADERS = 128
@@ -65,6 +68,7 @@ class Gateway:
             access_log=None,
             auto_decompress=False,
             keepalive_timeout=KEEPALIVE_SECONDS,
+            lingering_time=LINGERING_SECONDS,
             max_line_size=MAX_LINE_BYTES,
             max_field_size=MAX_LINE_BYTES,
             max_headers=MAX_HEADERS,

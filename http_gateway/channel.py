@@ -14,6 +14,7 @@ the server by `time_remaining`, and the server's interceptors apply it.
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import partial
@@ -22,6 +23,8 @@ from typing import Any, NamedTuple, NoReturn
 
 import grpc
 from grpc import aio
+
+log = logging.getLogger(__name__)
 
 Metadata = tuple[tuple[str, str | bytes], ...]
 
@@ -118,6 +121,7 @@ class Call(aio.UnaryUnaryCall[Any, Any]):
         self._method = method
         self._request = request
         self._context = Context(metadata, deadline)
+        self._response: Any = None
         self._outcome: grpc.StatusCode | None = None
         self._callbacks: list[Callable[[Any], None]] = []
         self._task: asyncio.Task[Any] | None = None
@@ -126,42 +130,47 @@ class Call(aio.UnaryUnaryCall[Any, Any]):
         return self._run().__await__()
 
     async def _run(self) -> Any:
-        if self._outcome is not None:
-            raise self._error(self._outcome, self._context.details())
-        self._task = asyncio.current_task()
+        if self._outcome is None:
+            self._response = await self._answer()
+            self._finish(self._context.code() or grpc.StatusCode.OK)
+        if self._outcome is grpc.StatusCode.CANCELLED:
+            raise asyncio.CancelledError
+        if self._outcome is not grpc.StatusCode.OK:
+            raise self._error()
+        return self._response
+
+    async def _answer(self) -> Any:
         context = self._context
+        self._task = asyncio.current_task()
         behaviour = self._method.behaviour or await self._method.resolve()
         if behaviour is None:
-            raise self._error(grpc.StatusCode.UNIMPLEMENTED, "Method not found!")
+            context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+            context.set_details("Method not found!")
+            return None
         try:
-            response = await behaviour(self._request, context)
-        except aio.AbortError:
-            code = context.code() or grpc.StatusCode.UNKNOWN
-            raise self._error(code, context.details()) from None
+            return await behaviour(self._request, context)
         except asyncio.CancelledError:
             self._finish(grpc.StatusCode.CANCELLED)
             raise
-        except Exception as error:
-            # A real channel would say the same of a server without interceptors.
-            raise self._error(grpc.StatusCode.UNKNOWN, "The handler failed.") from error
-        code = context.code() or grpc.StatusCode.OK
-        if code is not grpc.StatusCode.OK:
-            raise self._error(code, context.details())
-        self._finish(code)
-        return response
+        except aio.AbortError:
+            pass
+        except Exception:
+            log.exception("%s failed", self._method.name)
+        if context.code() in (None, grpc.StatusCode.OK):
+            context.set_code(grpc.StatusCode.UNKNOWN)
+        return None
 
     def _finish(self, outcome: grpc.StatusCode) -> None:
         self._outcome, self._task = outcome, None
         for callback in self._callbacks:
             callback(self)
 
-    def _error(self, code: grpc.StatusCode, details: str) -> aio.AioRpcError:
-        self._finish(code)
-        initial, trailing = (
-            aio.Metadata(*self._context.initial),
-            aio.Metadata(*self._context.trailing),
+    def _error(self) -> aio.AioRpcError:
+        context = self._context
+        initial, trailing = aio.Metadata(*context.initial), aio.Metadata(*context.trailing)
+        return aio.AioRpcError(
+            context.code() or grpc.StatusCode.UNKNOWN, initial, trailing, context.details()
         )
-        return aio.AioRpcError(code, initial, trailing, details)
 
     def cancel(self) -> bool:
         if self._outcome is not None:
@@ -208,12 +217,12 @@ class MultiCallable(aio.UnaryUnaryMultiCallable[Any, Any]):
 
     def __init__(self, handler: Callable[[CallDetails], Any], method: str) -> None:
         self._handler = handler
-        self._method = method
+        self.name = method
         self.behaviour: Callable[[Any, Context], Any] | None = None
 
     async def resolve(self) -> Callable[[Any, Context], Any] | None:
         """Returns what answers calls, or None if there is no such method."""
-        handler = await self._handler(CallDetails(self._method, ()))
+        handler = await self._handler(CallDetails(self.name, ()))
         self.behaviour = handler.unary_unary if handler else None
         return self.behaviour
 

@@ -42,14 +42,19 @@ def error_of(failure: AioRpcError) -> errors_pb2.Error:
         if packed.Is(error_details_pb2.ErrorInfo.DESCRIPTOR):
             info = error_details_pb2.ErrorInfo()
             packed.Unpack(info)
-            error.reason, error.message = Reason.Value(info.reason), status.message
+            # A reason that this gateway does not know yet keeps what its code says.
+            if info.reason in Reason.keys():  # noqa: SIM118 - no dict
+                error.reason, error.message = Reason.Value(info.reason), status.message
         elif packed.Is(error_details_pb2.BadRequest.DESCRIPTOR):
             request = error_details_pb2.BadRequest()
             packed.Unpack(request)
             for violation in request.field_violations:
+                code = violation.reason
+                if code not in Code.keys():  # noqa: SIM118 - no dict
+                    code = "INVALID_VALUE"
                 error.details.add(
                     field=violation.field,
-                    code=Code.Value(violation.reason),
+                    code=Code.Value(code),
                     message=violation.description,
                 )
     return error

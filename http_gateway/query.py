@@ -7,6 +7,8 @@ unknown parameter, and is named in the answer.
 
 from __future__ import annotations
 
+import re
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -16,6 +18,13 @@ from .faults import Faults, invalid
 from .scalars import READERS, Reader, WrongValue, enum_reader, read_timestamp
 
 _MAX_PARAMETERS = 64
+_DIGITS = re.compile(r"-?[0-9]+")
+_INTEGERS = (
+    FieldDescriptor.CPPTYPE_INT32,
+    FieldDescriptor.CPPTYPE_INT64,
+    FieldDescriptor.CPPTYPE_UINT32,
+    FieldDescriptor.CPPTYPE_UINT64,
+)
 _TIMESTAMP = "google.protobuf.Timestamp"
 
 
@@ -74,7 +83,17 @@ def _reader(field: FieldDescriptor) -> Reader:
         return read_timestamp
     if field.message_type is not None:
         raise TypeError(f"{field.full_name} cannot come as a query parameter")
+    if field.cpp_type in _INTEGERS:
+        return partial(_read_integer, READERS[field.type])
     return READERS[field.type]
+
+
+def _read_integer(reader: Reader, value: str) -> int:
+    """Takes digits only: what ProtoJSON lets pass for an integer, 1.0 or 1e2, is none in a URL."""
+    if not _DIGITS.fullmatch(value):
+        raise WrongValue("must be an integer")
+    number: int = reader(value)
+    return number
 
 
 def _read_bool(value: str) -> bool:

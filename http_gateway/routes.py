@@ -90,15 +90,24 @@ def _binding(method: MethodDescriptor, rule: Any, success_status: int) -> Bindin
 
 
 def _template(method: MethodDescriptor, text: str) -> tuple[str, ...]:
-    segments = tuple(text.split("/")[1:])
-    fields = method.input_type.fields_by_name
-    for segment in segments:
-        variable = segment.startswith("{") and segment.endswith("}")
-        if variable and (field := fields.get(segment[1:-1])) and field.type == field.TYPE_STRING:
-            continue
-        if variable or not segment or set("{}*:=") & set(segment):
-            raise ImpossibleBinding(f"{method.full_name} has the impossible path {text}")
-    return segments
+    root, *segments = text.split("/")
+    variables = [part[1:-1] for part in segments if part.startswith("{") and part.endswith("}")]
+    literals = [part for part in segments if part[1:-1] not in variables]
+    possible = (
+        not root
+        and segments
+        and len(set(variables)) == len(variables)
+        and all(_can_be_variable(method.input_type, name) for name in variables)
+        and all(part and not set("{}*:=") & set(part) for part in literals)
+    )
+    if not possible:
+        raise ImpossibleBinding(f"{method.full_name} has the impossible path {text!r}")
+    return tuple(segments)
+
+
+def _can_be_variable(request: Descriptor, name: str) -> bool:
+    field = request.fields_by_name.get(name)
+    return field is not None and field.type == field.TYPE_STRING and not field.is_repeated
 
 
 def _mask(request: Descriptor) -> str | None:
@@ -144,8 +153,7 @@ class Routes:
         for methods in self._candidates(segments):
             binding = methods.get(http_method)
             if binding is not None:
-                variables = _variables(binding.template, segments)
-                return None if variables is None else Match(binding, variables)
+                return Match(binding, _variables(binding.template, segments))
         return None
 
     def methods(self, path: str) -> list[str]:
@@ -157,7 +165,7 @@ class Routes:
 
     def _candidates(self, segments: list[str]) -> Iterator[dict[str, Binding]]:
         """Yields the methods of each template that fits, those with fewer variables first."""
-        if not all(segments):
+        if not all(segments) or not _is_text(segments):
             return
         for places in self._variables.get(len(segments), ()):
             shape = [None if index in places else part for index, part in enumerate(segments)]
@@ -166,13 +174,18 @@ class Routes:
                 yield methods
 
 
-def _variables(template: tuple[str, ...], segments: list[str]) -> dict[str, str] | None:
-    """Returns the variables of a path, decoded; None if one is no text in UTF-8."""
-    variables = {}
-    for wanted, given in zip(template, segments, strict=True):
-        if wanted.startswith("{"):
-            try:
-                variables[wanted[1:-1]] = unquote(given, errors="strict") if "%" in given else given
-            except UnicodeDecodeError:
-                return None
-    return variables
+def _is_text(segments: list[str]) -> bool:
+    """Whether every segment is text in UTF-8 once it is decoded."""
+    try:
+        return all(unquote(part, errors="strict") for part in segments if "%" in part)
+    except UnicodeDecodeError:
+        return False
+
+
+def _variables(template: tuple[str, ...], segments: list[str]) -> dict[str, str]:
+    """Returns the variables of a path, decoded."""
+    return {
+        wanted[1:-1]: unquote(given) if "%" in given else given
+        for wanted, given in zip(template, segments, strict=True)
+        if wanted.startswith("{")
+    }

@@ -22,6 +22,9 @@ Reader = Callable[[Any], Any]
 Writer = Callable[[Any], Any]
 
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,19})")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,400})(?:\.[0-9]{1,400})?(?:[eE][+-]?[0-9]{1,4})?")
+# Half a step beyond the largest 32-bit number still rounds to it.
+_LARGEST_FLOAT = 3.4028235677973366e38
 _MOMENT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)", re.ASCII)
 _BOOLEAN_LIKE = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -59,12 +62,13 @@ def read_boolean_like(value: Any) -> bool:
 
 
 def integer_reader(bits: int, *, signed: bool) -> Reader:
-    """Returns a reader of integers: JSON numbers without a fraction, or decimal strings."""
+    """Returns a reader of integers: numbers without a fraction, or the same in a string."""
     low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
 
     def read(value: Any) -> int:
-        decimal = type(value) is str and _INTEGER.fullmatch(value)
-        if decimal or (type(value) is float and value.is_integer()):
+        if type(value) is str and _NUMBER.fullmatch(value):
+            value = int(value) if _INTEGER.fullmatch(value) else float(value)
+        if type(value) is float and value.is_integer():
             value = int(value)
         if type(value) is not int:
             raise WrongValue("must be an integer")
@@ -76,22 +80,24 @@ def integer_reader(bits: int, *, signed: bool) -> Reader:
 
 
 def read_double(value: Any) -> float:
-    if type(value) in (int, float):
-        return float(value)
+    """Takes numbers, the same in a string, and "NaN", "Infinity" and "-Infinity"."""
     if value in ("NaN", "Infinity", "-Infinity"):
         return float(value)
-    try:
-        return _finite(float(value)) if type(value) is str and value.strip() == value else _no()
-    except ValueError:
-        raise WrongValue("must be a number") from None
+    if type(value) is str and _NUMBER.fullmatch(value):
+        value = float(value)
+    if type(value) not in (int, float):
+        raise WrongValue("must be a number")
+    if not math.isfinite(value):
+        raise WrongValue("must be a number within the range of a double", "OUT_OF_RANGE")
+    return float(value)
 
 
-def _finite(value: float) -> float:
-    return value if math.isfinite(value) else _no()
-
-
-def _no() -> float:
-    raise ValueError
+def read_float(value: Any) -> float:
+    """Takes what `read_double` takes, within the range of 32 bits."""
+    number = read_double(value)
+    if math.isfinite(number) and abs(number) > _LARGEST_FLOAT:
+        raise WrongValue("must be a number within the range of a float", "OUT_OF_RANGE")
+    return number
 
 
 def read_bytes(value: Any) -> bytes:
@@ -176,7 +182,7 @@ READERS: dict[int, Reader] = {
     _F.TYPE_BOOL: read_bool,
     _F.TYPE_BYTES: read_bytes,
     _F.TYPE_DOUBLE: read_double,
-    _F.TYPE_FLOAT: read_double,
+    _F.TYPE_FLOAT: read_float,
     _F.TYPE_INT32: _SIGNED_32,
     _F.TYPE_SINT32: _SIGNED_32,
     _F.TYPE_SFIXED32: _SIGNED_32,

@@ -11,13 +11,17 @@ which shows every pair, have to decide.
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import orjson
 
-from .faults import Faults, invalid, invalid_body, join
+from .faults import Faults, RequestFault, invalid, invalid_body, join
 
 MAX_DEPTH = 32
+
+# A text, which may hold brackets of its own, or a bracket.
+_BRACKET = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]')
 
 
 def read(body: bytes) -> Any:
@@ -45,7 +49,7 @@ def _why(body: bytes, error: orjson.JSONDecodeError) -> str:
 
 def _count_keys(value: Any, depth: int) -> int:
     if depth > MAX_DEPTH and isinstance(value, (dict, list)):
-        raise invalid_body("INVALID_JSON", f"must not be nested more than {MAX_DEPTH} deep")
+        raise _too_deep()
     if type(value) is dict:
         keys, items = len(value), value.values()
     elif type(value) is list:
@@ -56,6 +60,18 @@ def _count_keys(value: Any, depth: int) -> int:
         if type(item) is dict or type(item) is list:
             keys += _count_keys(item, depth + 1)
     return keys
+
+
+def _refuse_depth(body: bytes) -> None:
+    depth = 0
+    for bracket in _BRACKET.finditer(body):
+        depth += {b"[": 1, b"{": 1, b"]": -1, b"}": -1}.get(bracket[0], 0)
+        if depth > MAX_DEPTH:
+            raise _too_deep()
+
+
+def _too_deep() -> RequestFault:
+    return invalid_body("INVALID_JSON", f"must not be nested more than {MAX_DEPTH} deep")
 
 
 class _Object(dict[str, Any]):
@@ -72,6 +88,8 @@ def _object(pairs: list[tuple[str, Any]]) -> _Object:
 
 
 def _refuse_duplicates(body: bytes) -> None:
+    # A value that a later one of the same key replaced was not looked at yet.
+    _refuse_depth(body)
     faults = Faults()
     _collect_duplicates(json.loads(body, object_pairs_hook=_object), "", faults)
     if faults:

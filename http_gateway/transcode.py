@@ -204,8 +204,11 @@ def _rows(read: MessageReader, faults_field: str) -> ItemsReader:
             read(item, "", own, row)
             if own:
                 noted = getattr(row, faults_field)
-                for fault in own.found:
-                    noted.add(field=fault.field.partition("[")[0].partition(".")[0])
+                for fault in own.found if type(item) is dict else ():
+                    key = fault.field.partition("[")[0].partition(".")[0]
+                    noted.add(field=key or fault.field or '""')
+                if type(item) is not dict:
+                    noted.add()
                 own = Faults()
 
     return items

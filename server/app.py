@@ -54,10 +54,11 @@ def newest_id(tx: Transaction) -> str | None:
 class App:
     """The services and their interceptors, ready to be put behind a port or a channel."""
 
-    def __init__(self, database: Database, clock: Clock, call_log: CallLog) -> None:
+    def __init__(self, database: Database, clock: Clock, *, log_calls: bool = True) -> None:
+        self._call_log = CallLog(enabled=log_calls)
         authenticate = Authenticate(database, clock)
         self.interceptors: Sequence[Around] = (
-            Observe(call_log),
+            Observe(self._call_log),
             Translate(),
             authenticate,
             Validate(),
@@ -97,6 +98,10 @@ class App:
             server,
         )
         return server
+
+    def close(self) -> None:
+        """Writes what the log of calls still holds."""
+        self._call_log.flush()
 
     async def set_serving(self, *, serving: bool) -> None:
         """Tells health checks whether to send calls here."""

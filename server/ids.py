@@ -47,7 +47,9 @@ class Ids:
 
     def start_past(self, newest: str | None) -> None:
         """Makes every further id greater than `newest`, the newest one in store."""
-        if newest is not None:
+        if newest is None:
+            return
+        with self._lock:
             self._last = max(self._last, int(ULID.from_str(newest)))
 
     def next(self) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+
 from server.accounts import store
 from server.accounts.rules import hash_secret, make_secret
 from server.cli.beside import unit_of_work

@@ -54,7 +54,7 @@ def create(
 @app.command(name="list")
 def list_(database_url: DatabaseUrl = _DEFAULT_URL, json: Json = False) -> None:
     """List all accounts, oldest first."""
-    with unit_of_work(database_url) as tx:
+    with unit_of_work(database_url, read_only=True) as tx:
         rows = store.list_accounts(tx)
     if json:
         print_json({"accounts": [account_json(row) for row in rows]})

@@ -10,7 +10,7 @@ from peewee import PeeweeException
 from ..config import parse_database_url
 from ..storage import migrate
 from ..storage.database import StorageError
-from ..storage.sqlite import FileLock, connect, prepare, transaction
+from ..storage.sqlite import FileLock, connect, make_folder, prepare, transaction
 from ..storage.transaction import Transaction
 
 
@@ -21,7 +21,7 @@ def bring_up_to_date(database_url: str) -> list[str]:
     running on it, this raises StorageError.
     """
     path = parse_database_url(database_url)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path)
     database = connect(path)
     prepare(database)
     try:
@@ -38,12 +38,12 @@ def bring_up_to_date(database_url: str) -> list[str]:
 
 
 @contextmanager
-def unit_of_work(database_url: str) -> Iterator[Transaction]:
-    """Runs a block as one write transaction on a database of the current schema."""
+def unit_of_work(database_url: str, *, read_only: bool = False) -> Iterator[Transaction]:
+    """Runs a block as one transaction on a database of the current schema."""
     bring_up_to_date(database_url)
     database = connect(parse_database_url(database_url))
     try:
-        with transaction(database) as tx:
+        with transaction(database, read_only=read_only) as tx:
             yield tx
     except PeeweeException as error:
         raise StorageError(f"The database did not take it: {error}") from error

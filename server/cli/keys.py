@@ -61,7 +61,7 @@ def create(
 def list_(account: _Account, database_url: DatabaseUrl = _DEFAULT_URL, json: Json = False) -> None:
     """List the keys of an account, oldest first."""
     rows: list[store.ApiKeyRow] = []
-    with unit_of_work(database_url) as tx:
+    with unit_of_work(database_url, read_only=True) as tx:
         total, number = 1, 1
         while len(rows) < total:
             page, total = store.page_of_keys(account, Page(number, MAX_LIMIT), tx)

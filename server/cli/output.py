@@ -10,27 +10,28 @@ from typing import Annotated, Any, NoReturn
 import orjson
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from ..accounts.store import AccountRow, ApiKeyRow
 from ..config import SETTINGS
 
-console = Console(highlight=False)
+console = Console(highlight=False, markup=False)
 errors = Console(stderr=True, highlight=False)
 
 
 class ExitCode(IntEnum):
     """How a command ends when it cannot do what it was asked."""
 
-    NOT_FOUND = 1
     USAGE = 2
     PORT_IN_USE = 3
     DATABASE = 4
+    NOT_FOUND = 5
 
 
 def complain(sentence: str, code: ExitCode) -> NoReturn:
     """Says on standard error what is wrong, and ends the program."""
-    errors.print(f"[bold red]roster:[/] {sentence}", soft_wrap=True)
+    errors.print(f"[bold red]roster:[/] {escape(sentence)}", soft_wrap=True)
     raise SystemExit(code)
 
 
@@ -55,7 +56,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     for column in columns:
         table.add_column(column, overflow="fold")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*(escape(cell) for cell in row))
     console.print(table)
 
 

@@ -1,7 +1,7 @@
 """roster serve: the gRPC server and the gateway in one process, on one event loop.
 
-The order of the start: the database (lock, migrations, first account), the
-services, the gRPC port, the HTTP port, ready. The order of the stop, at SIGTERM
+The order of the start: the database (lock, migrations), the services, the gRPC
+port, the HTTP port, the first account, ready. The order of the stop, at SIGTERM
 or SIGINT: not ready, accept nothing new, finish what runs, empty the writer's
 queue, exit with 0.
 """
@@ -39,9 +39,8 @@ from ..config import (
     parse_address,
     parse_database_url,
 )
-from ..interceptors.call_log import CallLog
 from ..logs import LEVELS, configure
-from ..storage.sqlite import SqliteDatabase
+from ..storage.sqlite import SqliteDatabase, make_folder
 from ..storage.transaction import Transaction
 from .output import DatabaseUrl, console, option
 
@@ -85,7 +84,7 @@ def serve(
         in_process=channel == IN_PROCESS,
         log_calls=log_level in ("debug", "info"),
     )
-    options.database.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(options.database)
     uvloop.run(_serve(options))
 
 
@@ -98,13 +97,12 @@ async def _serve(options: Options) -> None:
         await database.open()
         stack.push_async_callback(database.close)
         database.ids.start_past(await database.read(newest_id))
-        first_key = await database.write(lambda tx: bootstrap(options.bootstrap_key, tx))
-
-        call_log = CallLog(enabled=options.log_calls)
-        stack.callback(call_log.flush)
-        app = App(database, system_clock, call_log)
+        app = App(database, system_clock, log_calls=options.log_calls)
+        stack.callback(app.close)
         grpc_address = await _serve_grpc(app, options.grpc, stack)
         http_address = await _serve_http(app, options, grpc_address, stack)
+        # Last, when nothing can fail any more: the key is shown this once.
+        first_key = await database.write(lambda tx: bootstrap(options.bootstrap_key, tx))
         await app.set_serving(serving=True)
         _spare_the_collector()
         _announce(http_address, grpc_address, options.database, first_key)
@@ -200,4 +198,4 @@ def _announce(http: Address, grpc: Address, database: Path, first_key: str | Non
         f'  curl {base}/api/subscribers -H "Authorization: Bearer {key}"',
         "",
     ]
-    console.print("\n".join(lines), soft_wrap=True, markup=False)
+    console.print("\n".join(lines), soft_wrap=True)

@@ -64,8 +64,8 @@ def derive_key(label: str) -> str:
 
 
 def _transliterate(letter: str) -> str:
-    # The tables have names for emoji and pictures too (:thumbsup:), but a field
-    # that is labelled with nothing else has no word to be called by.
-    if unicodedata.category(letter) in {"So", "Sk"}:
-        return " "
-    return anyascii(letter)
+    # The tables have names for emoji too, between colons (:thumbsup:), but a
+    # field that is labelled with pictures alone has no word to be called by.
+    plain: str = anyascii(letter)
+    is_picture = unicodedata.category(letter) == "So" or plain[:1] == plain[-1:] == ":"
+    return " " if is_picture else plain

@@ -8,7 +8,7 @@ that nobody learns anything about a body's faults without a key that may send it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ from roster.v1 import errors_pb2, http_pb2
 
 from ..accounts.rules import allows
 from ..caller import current
-from ..errors import Detail, EmailNotVerified, Forbidden, RosterError, ValidationError
+from ..errors import Detail, EmailNotVerified, Forbidden, RosterError, ValidationError, invalid
 from ..messages import Context
 from .around import Around, Method, Proceed
 
@@ -63,6 +63,10 @@ class Validate(Around):
         super().__init__()
         self._validator = protovalidate.Validator()
 
+    def _wrap(self, method: Method, handler: Any) -> Any:
+        handler = handler._replace(request_deserializer=_tolerant(handler.request_deserializer))
+        return super()._wrap(method, handler)
+
     async def around(
         self, method: Method, proceed: Proceed, request: Any, context: Context
     ) -> Message:
@@ -76,6 +80,8 @@ class Validate(Around):
             raise EmailNotVerified
         if fault is not None:
             raise fault
+        if request is None:
+            raise invalid("", "INVALID_FORMAT", "is not a message of the type that the rpc takes")
         checks = checks_of(request.DESCRIPTOR)
         checks.trim(request)
         if checks.has_bounds:
@@ -83,6 +89,22 @@ class Validate(Around):
             if violations:
                 raise ValidationError([_detail(violation.proto) for violation in violations])
         return await proceed(request, context)
+
+
+def _tolerant(deserialize: Callable[[bytes], Message]) -> Callable[[bytes], Message | None]:
+    """Reads None from bytes that are no message.
+
+    grpc.aio reads a request before any interceptor runs, and would tell the
+    caller of the exception by its class.
+    """
+
+    def read(data: bytes) -> Message | None:
+        try:
+            return deserialize(data)
+        except DecodeError:
+            return None
+
+    return read
 
 
 def gateway_fault(context: Context) -> GatewayFault | None:

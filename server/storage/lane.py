@@ -5,20 +5,25 @@ jobs that queued while it was busy, hands them to `run_batch` as one list, and
 wakes the event loop once with all results. Under load the cost of the hop is
 shared, and for a writer the cost of the fsync as well.
 
-A job is withdrawn when its caller goes away, or its deadline passes, before a
-batch took it; then it has no effect. Once a batch has taken it the caller waits
-for the outcome, so an answer always tells what happened.
+`run_batch` claims each job when it begins with it. A job whose caller goes away,
+or whose deadline passes, before it is claimed is withdrawn and has no effect.
+Once it is claimed the caller waits for the outcome, so an answer always tells
+what happened.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
 from ..errors import Unavailable
+
+log = logging.getLogger(__name__)
 
 Work = TypeVar("Work")
 
@@ -32,16 +37,40 @@ MAX_BATCH = 256
 class Job(Generic[Work]):
     """One caller's work, and the future on which the caller waits."""
 
-    __slots__ = ("error", "future", "result", "settled", "taken", "withdrawn", "work")
+    __slots__ = (
+        "_claimed",
+        "_claiming",
+        "_withdrawn",
+        "error",
+        "future",
+        "result",
+        "settled",
+        "work",
+    )
 
-    def __init__(self, work: Work, future: asyncio.Future[Any]) -> None:
+    def __init__(
+        self, work: Work, future: asyncio.Future[Any], claiming: AbstractContextManager[Any]
+    ) -> None:
         self.work = work
         self.future = future
+        self._claiming = claiming
         self.result: Any = None
         self.error: Exception | None = None
-        self.taken = False
-        self.withdrawn = False
         self.settled = False
+        self._claimed = False
+        self._withdrawn = False
+
+    def claim(self) -> bool:
+        """Begins with the job. Returns False if it was withdrawn, and is to be left out."""
+        with self._claiming:
+            self._claimed = not self._withdrawn
+            return self._claimed
+
+    def withdraw(self) -> bool:
+        """Gives the job up. Returns False if it was claimed, and has or will have its effect."""
+        with self._claiming:
+            self._withdrawn = not self._claimed
+            return self._withdrawn
 
     def outcome(self) -> Any:
         """Returns the result or raises the error."""
@@ -64,7 +93,7 @@ class Lane(Generic[Work]):
     """One thread with a queue.
 
     `start` and `stop` run in the thread, at its beginning and end. `run_batch`
-    sets `result` or `error` of every job that it is handed, and never raises.
+    sets `result` or `error` of every job that it can claim.
     """
 
     def __init__(
@@ -79,14 +108,14 @@ class Lane(Generic[Work]):
         self._start, self._run_batch, self._stop = start, run_batch, stop
         self._queue: SimpleQueue[Job[Work] | None] = SimpleQueue()
         self._gathered: list[Job[Work]] = []
-        self._taking = threading.Lock()
+        self._claiming = threading.Lock()
         self._closing = False
         self._started: asyncio.Future[None] = self._loop.create_future()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     @property
     def waiting(self) -> int:
-        """How many jobs no batch has taken yet."""
+        """How many jobs are in no batch yet."""
         return self._queue.qsize() + len(self._gathered)
 
     async def open(self) -> None:
@@ -101,7 +130,7 @@ class Lane(Generic[Work]):
         """
         if self._closing or self.waiting >= MAX_WAITING:
             raise Unavailable
-        job = Job(work, self._loop.create_future())
+        job = Job(work, self._loop.create_future(), self._claiming)
         if not self._gathered:
             self._loop.call_soon(self._hand_over)
         self._gathered.append(job)
@@ -111,9 +140,7 @@ class Lane(Generic[Work]):
             except asyncio.CancelledError:
                 if job.settled:
                     return job.outcome()
-                with self._taking:
-                    job.withdrawn = not job.taken
-                if job.withdrawn:
+                if job.withdraw():
                     raise
                 job.future = self._loop.create_future()
 
@@ -143,22 +170,25 @@ class Lane(Generic[Work]):
         while not closing:
             batch, closing = self._take()
             if batch:
-                self._run_batch(batch)
+                self._run_guarded(batch)
                 self._loop.call_soon_threadsafe(_settle_all, batch)
         self._stop()
+
+    def _run_guarded(self, batch: list[Job[Work]]) -> None:
+        try:
+            self._run_batch(batch)
+        except Exception as error:
+            # A thread that ended here would leave everybody waiting for ever.
+            log.exception("a batch of %d failed", len(batch))
+            for job in batch:
+                job.error = error
 
     def _take(self) -> tuple[list[Job[Work]], bool]:
         """Waits for a job, then returns all that wait, and whether the lane is to end."""
         queued = [self._queue.get()]
         for _ in range(min(self._queue.qsize(), MAX_BATCH - 1)):
             queued.append(self._queue.get())
-        batch = []
-        with self._taking:
-            for job in queued:
-                if job is not None and not job.withdrawn:
-                    job.taken = True
-                    batch.append(job)
-        return batch, None in queued
+        return [job for job in queued if job is not None], None in queued
 
 
 def _settle_all(batch: Sequence[Job[Any]]) -> None:

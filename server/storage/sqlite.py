@@ -18,12 +18,11 @@ would break the file's locks.
 
 from __future__ import annotations
 
-import asyncio
 import fcntl
 import logging
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -74,21 +73,43 @@ class _Connections(APSWDatabase):  # type: ignore[misc]
         super()._add_conn_hooks(conn)
 
 
+def make_folder(path: Path) -> None:
+    """Makes the folder of a database file. Raises StorageError if it cannot be made."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(f"{path.parent} cannot be made: {error.strerror}.") from error
+
+
 def prepare(database: APSWDatabase) -> None:
     """Puts the file into write-ahead logging. Raises StorageError if it is no writable database."""
     try:
         database.connect()
         (mode,) = database.execute_sql("PRAGMA journal_mode = wal").fetchone()
+        # A file that is in that mode already may be locked, and is opened for
+        # reading only, without a word, where it may not be written.
+        database.execute_sql("BEGIN IMMEDIATE")
+        database.rollback()
+        if database.connection().readonly("main"):
+            raise StorageError(_read_only(database.database))
     except PeeweeException as error:
+        database.close()
         raise _unusable(database.database, error) from error
+    except StorageError:
+        database.close()
+        raise
     if mode != "wal":
         raise StorageError(f"{database.database} cannot be written with a write-ahead log.")
 
 
+def _read_only(path: str) -> str:
+    return f"{path} is read-only; the file and its folder have to be writable."
+
+
 def _unusable(path: str, error: Exception) -> StorageError:
-    cause = error.__cause__ or error
+    cause = error.__cause__ or error.__context__
     if isinstance(cause, apsw.ReadOnlyError) or not os.access(Path(path).parent, os.W_OK):
-        return StorageError(f"{path} is read-only; its file and folder have to be writable.")
+        return StorageError(_read_only(path))
     if isinstance(cause, (apsw.NotADBError, apsw.CorruptError)):
         return StorageError(
             f"{path} is damaged or is no SQLite database; restore it from a backup."
@@ -132,9 +153,11 @@ class FileLock:
 
 
 @contextmanager
-def transaction(database: APSWDatabase, clock: Clock = system_clock) -> Iterator[Transaction]:
-    """Runs a block as one write transaction of its own, as the command line does."""
-    database.execute_sql("BEGIN IMMEDIATE")
+def transaction(
+    database: APSWDatabase, clock: Clock = system_clock, *, read_only: bool = False
+) -> Iterator[Transaction]:
+    """Runs a block as one transaction of its own, as the command line does."""
+    database.execute_sql("BEGIN" if read_only else "BEGIN IMMEDIATE")
     try:
         yield Transaction(database, _DIALECT, clock, Ids(clock))
     except BaseException:
@@ -150,27 +173,34 @@ class SqliteDatabase:
         self._path = path
         self._clock = clock
         self._lock = FileLock(path)
+        # Set once a commit could not be synced. What the disk holds then is not
+        # known, and a second sync may say that all is well when it is not.
+        self._failed = False
         self.ids = Ids(clock)
 
     async def open(self) -> None:
-        self._lock.acquire()
-        try:
-            writer = connect(self._path)
-            self._writer: Lane[Work[Any]] = Lane(
-                "writer",
-                start=lambda: _bring_up_to_date(writer),
-                run_batch=lambda jobs: self._write_batch(writer, jobs),
-                stop=writer.close,
-            )
+        async with AsyncExitStack() as stack:
+            self._lock.acquire()
+            stack.callback(self._lock.release)
+            self._writer = self._writing_lane()
             await self._writer.open()
-            self._readers = [self._reader(number) for number in range(READERS)]
+            stack.push_async_callback(self._writer.close)
+            self._readers = [self._reading_lane(number) for number in range(READERS)]
             for lane in self._readers:
                 await lane.open()
-        except BaseException:
-            self._lock.release()
-            raise
+                stack.push_async_callback(lane.close)
+            self._closing = stack.pop_all()
 
-    def _reader(self, number: int) -> Lane[Work[Any]]:
+    def _writing_lane(self) -> Lane[Work[Any]]:
+        writer = connect(self._path)
+        return Lane(
+            "writer",
+            start=lambda: _bring_up_to_date(writer),
+            run_batch=lambda jobs: self._write_batch(writer, jobs),
+            stop=writer.close,
+        )
+
+    def _reading_lane(self, number: int) -> Lane[Work[Any]]:
         reader = connect(self._path, read_only=True)
         return Lane(
             f"reader-{number}",
@@ -184,16 +214,17 @@ class SqliteDatabase:
         return await lane.run(work)  # type: ignore[no-any-return]
 
     async def write(self, work: Work[Result]) -> Result:
+        if self._failed:
+            raise Unavailable
         return await self._writer.run(work)  # type: ignore[no-any-return]
 
     async def close(self) -> None:
-        await asyncio.gather(self._writer.close(), *(lane.close() for lane in self._readers))
-        self._lock.release()
+        await self._closing.aclose()
 
     def _read_batch(self, reader: APSWDatabase, jobs: Sequence[Job[Work[Any]]]) -> None:
         try:
             reader.execute_sql("BEGIN")
-            for job in jobs:
+            for job in filter(Job.claim, jobs):
                 try:
                     job.result = job.work(self._transaction(reader))
                 except Exception as error:  # noqa: BLE001 - each caller gets its own
@@ -205,11 +236,22 @@ class SqliteDatabase:
     def _write_batch(self, writer: APSWDatabase, jobs: Sequence[Job[Work[Any]]]) -> None:
         try:
             writer.execute_sql("BEGIN IMMEDIATE")
-            for job in jobs:
+            for job in filter(Job.claim, jobs):
                 self._write_one(writer, job)
-            writer.execute_sql("COMMIT")
+            self._commit(writer)
         except Exception as error:  # noqa: BLE001 - nobody was acknowledged
             _fail_all(writer, jobs, error)
+
+    def _commit(self, writer: APSWDatabase) -> None:
+        try:
+            writer.execute_sql("COMMIT")
+        except OperationalError as error:
+            if isinstance(error.__context__, apsw.IOError):
+                self._failed = True
+                log.critical(
+                    "a commit could not be synced; nothing more is written until a restart"
+                )
+            raise
 
     def _write_one(self, writer: APSWDatabase, job: Job[Work[Any]]) -> None:
         writer.execute_sql("SAVEPOINT request")
@@ -230,7 +272,11 @@ class SqliteDatabase:
 
 def _bring_up_to_date(writer: APSWDatabase) -> None:
     prepare(writer)
-    migrate(writer)
+    try:
+        migrate(writer)
+    except StorageError:
+        writer.close()
+        raise
 
 
 def _connect(database: APSWDatabase) -> None:

@@ -24,7 +24,6 @@ from server.accounts.rules import hash_secret, make_secret
 from server.app import MAX_MESSAGE_BYTES, MAX_METADATA_BYTES, SERVICES, App
 from server.clock import system_clock
 from server.interceptors import translate
-from server.interceptors.call_log import CallLog
 from server.storage.sqlite import SqliteDatabase
 from server.tags.service import TagService
 
@@ -206,7 +205,7 @@ async def serving(folder: Path) -> AsyncIterator[tuple[dict[str, Front], str]]:
     """Runs the services in this process and yields every front of them, and a key."""
     database = SqliteDatabase(folder / "roster.db")
     await database.open()
-    app = App(database, system_clock, CallLog(enabled=False))
+    app = App(database, system_clock, log_calls=False)
     secret = make_secret()
 
     def create(tx: Any) -> None:

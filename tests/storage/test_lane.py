@@ -27,7 +27,7 @@ class Recorder:
 
     def run_batch(self, jobs: Sequence[Job[Work]]) -> None:
         self.batches.append(len(jobs))
-        for job in jobs:
+        for job in filter(Job.claim, jobs):
             try:
                 job.result = job.work()
             except Exception as error:  # noqa: BLE001 - each caller gets its own
