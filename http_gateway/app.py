@@ -15,6 +15,7 @@ import logging
 import re
 import secrets
 from collections.abc import Iterable
+from itertools import count
 from typing import Any
 
 import orjson
@@ -208,7 +209,17 @@ def _metadata(request: web.BaseRequest, request_id: str) -> Metadata:
 def _request_id(request: web.BaseRequest) -> str:
     """Returns the request id that came, if it may be echoed, or a new one."""
     given = request.headers.get(REQUEST_ID)
-    return given if given and _REQUEST_ID.fullmatch(given) else secrets.token_hex(16)
+    return given if given and _REQUEST_ID.fullmatch(given) else _new_request_id()
+
+
+# Unique by a random part a process and a count: fresh random bits for each request
+# would cost more than finding its route.
+_PROCESS = secrets.token_hex(8)
+_requests = count(1)
+
+
+def _new_request_id() -> str:
+    return f"{_PROCESS}{next(_requests):012x}"
 
 
 def _state(status: int, word: str, request_id: str) -> web.Response:
@@ -234,7 +245,7 @@ class _Protocol(RequestHandler):
         reason = "VALIDATION_ERROR" if status < 500 else "INTERNAL"
         text = "This is not well-formed HTTP." if status < 500 else errors.FAILED
         error = errors_pb2.Error(reason=Reason.Value(reason), message=text)
-        return errors.response(error, secrets.token_hex(16), close=True)
+        return errors.response(error, _new_request_id(), close=True)
 
 
 class _Server(web.Server):

@@ -27,6 +27,7 @@ _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,400})(?:\.[0-9]{1,400})?(?:[eE][+-]?[
 _LARGEST_FLOAT = 3.4028235677973366e38
 _MOMENT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)", re.ASCII)
 _BOOLEAN_LIKE = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+_FRACTIONS = [f".{milliseconds:03}Z" for milliseconds in range(1000)]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -153,7 +154,7 @@ def read_timestamp(value: Any) -> Timestamp:
 
 def write_timestamp(moment: Timestamp) -> str:
     """Writes UTC with exactly three fractional digits, cut off, not rounded."""
-    return f"{_second(moment.seconds)}.{moment.nanos // 1_000_000:03}Z"
+    return _second(moment.seconds) + _FRACTIONS[moment.nanos // 1_000_000]
 
 
 @lru_cache(4096)

@@ -32,6 +32,20 @@ class Subscriber(Model):
         without_rowid = True
 
 
+class SubscriberCount(Model):
+    """How many subscribers an account has: counting them takes longer the more there are.
+
+    Changed in the transaction that adds or removes them.
+    """
+
+    account_id = CharField(26, primary_key=True)
+    total = BigIntegerField()
+
+    class Meta:
+        table_name = "subscriber_count"
+        without_rowid = True
+
+
 class SubscriberTag(Model):
     """That a tag is on a subscriber. Leaves with either of them."""
 

@@ -121,10 +121,7 @@ def _filled(reply: Reply, row: store.SubscriberRow) -> Reply:
 
 def _fill(target: pb.Subscriber, row: store.SubscriberRow) -> None:
     """Fills a subscriber in place: pages are made of many, and copies cost as much again."""
-    target.id = row.id
-    target.email = row.email
-    target.first_name = row.first_name
-    target.last_name = row.last_name
-    target.status = pb.Subscriber.Status.ValueType(row.status)
-    target.tags.extend(row.tags)
-    set_timestamp(target.created_at, row.created_at)
+    target.id, target.email, _, target.first_name, target.last_name, status, at, tags = row
+    target.status = status  # type: ignore[assignment]
+    target.tags.extend(tags)
+    set_timestamp(target.created_at, at)

@@ -24,6 +24,13 @@ class TagRow(NamedTuple):
     created_at: int
 
 
+class TagRef(NamedTuple):
+    """A tag as others refer to it."""
+
+    id: str
+    name: str
+
+
 _COLUMNS = (Tag.id, Tag.name, Tag.description, Tag.created_at)
 _IN_ACCOUNT = Tag.account_id == param("account_id")
 _ONE = _IN_ACCOUNT & (Tag.id == param("id"))
@@ -40,7 +47,7 @@ _PAGE = Statement(
     )
 )
 _BY_KEYS = Statement(
-    lambda dialect: Tag.select(Tag.name_key, Tag.id).where(
+    lambda dialect: Tag.select(Tag.name_key, Tag.id, Tag.name).where(
         _IN_ACCOUNT & dialect.any_of(Tag.name_key, "keys")
     )
 )
@@ -127,18 +134,18 @@ def delete(account_id: str, tag_id: str, tx: Transaction) -> None:
         raise TagNotFound
 
 
-def ensure(account_id: str, names: Mapping[str, str], tx: Transaction) -> dict[str, str]:
-    """Returns the ids of tags by name key, creating those that the account lacks.
+def ensure(account_id: str, names: Mapping[str, str], tx: Transaction) -> dict[str, TagRef]:
+    """Returns tags by name key, creating those that the account lacks.
 
     `names` maps each key to the spelling that a new tag gets. One statement
     where all of them exist, three otherwise, however many there are.
     """
     if not names:
         return {}
-    ids = _ids(account_id, names, tx)
-    missing = [key for key in names if key not in ids]
+    found = _by_keys(account_id, names, tx)
+    missing = [key for key in names if key not in found]
     if not missing:
-        return ids
+        return found
     tx.many(
         _INSERT,
         [
@@ -153,8 +160,9 @@ def ensure(account_id: str, names: Mapping[str, str], tx: Transaction) -> dict[s
             for key in missing
         ],
     )
-    return _ids(account_id, names, tx)
+    return _by_keys(account_id, names, tx)
 
 
-def _ids(account_id: str, names: Mapping[str, str], tx: Transaction) -> dict[str, str]:
-    return dict(tx.all(_BY_KEYS, account_id=account_id, keys=list(names)))
+def _by_keys(account_id: str, names: Mapping[str, str], tx: Transaction) -> dict[str, TagRef]:
+    rows = tx.all(_BY_KEYS, account_id=account_id, keys=list(names))
+    return {key: TagRef(tag_id, name) for key, tag_id, name in rows}

@@ -59,7 +59,7 @@ def test_page_of_subscribers_with_tags_costs_the_same_whatever_it_holds(tx: Tran
         for limit in (1, 100)
     )
 
-    assert one == hundred <= 3
+    assert one == hundred <= 4
     rows, total = subscribers.page(ACCOUNT, Page(1, 100), tx)
     assert (len(rows), total, len(rows[99].tags)) == (100, 100, len(TAGS))
 

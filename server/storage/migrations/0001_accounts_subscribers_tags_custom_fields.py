@@ -92,6 +92,15 @@ class Subscriber(Model):
         without_rowid = True
 
 
+class SubscriberCount(Model):
+    account_id = CharField(26, primary_key=True)
+    total = BigIntegerField()
+
+    class Meta:
+        table_name = "subscriber_count"
+        without_rowid = True
+
+
 class SubscriberTag(Model):
     account_id = CharField(26)
     subscriber_id = CharField(26)
@@ -113,7 +122,7 @@ class SubscriberTag(Model):
         without_rowid = True
 
 
-TABLES = [Account, ApiKey, Tag, CustomField, Subscriber, SubscriberTag]
+TABLES = [Account, ApiKey, Tag, CustomField, Subscriber, SubscriberCount, SubscriberTag]
 
 
 def up(migrator, db):
