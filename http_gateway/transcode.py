@@ -167,9 +167,14 @@ def _items_reader(field: FieldDescriptor, read: Any) -> ItemsReader:
 
 
 def _scalar_items(read: scalars.Reader) -> ItemsReader:
+    are_texts = read is scalars.read_string
+
     def items(value: Any, path: str, faults: Faults, target: Any) -> None:
         if type(value) is not list:
             faults.add(path, "INVALID_TYPE", "must be an array")
+            return
+        if are_texts and all(type(item) is str for item in value):
+            target.extend(value)
             return
         for index, item in enumerate(value):
             try:

@@ -46,4 +46,4 @@ def hash_secret(secret: str) -> str:
 
 def allows(scope: str, needed: str) -> bool:
     """Whether a key of this scope may do what needs the other; each includes the one before."""
-    return SCOPES.index(scope) >= SCOPES.index(needed)
+    return scope == needed or SCOPES.index(scope) >= SCOPES.index(needed)

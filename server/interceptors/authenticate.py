@@ -81,13 +81,18 @@ def presented(context: Context) -> str:
     `authorization: Bearer <key>` or `x-api-key: <key>`; both may come if they
     agree. Raises Unauthorized if none or different ones came.
     """
-    keys = set()
+    found: str | None = None
     for name, value in context.invocation_metadata() or ():
         if name == "authorization":
             scheme, _, key = str(value).partition(" ")
-            keys.add(key.strip() if scheme.lower() == "bearer" else "")
+            key = key.strip() if scheme.lower() == "bearer" else ""
         elif name == "x-api-key":
-            keys.add(str(value).strip())
-    if len(keys) != 1:
+            key = str(value).strip()
+        else:
+            continue
+        if found is not None and key != found:
+            raise Unauthorized
+        found = key
+    if found is None:
         raise Unauthorized
-    return keys.pop()
+    return found

@@ -38,16 +38,33 @@ class Dialect(Protocol):
         The text of the query does not depend on the length of the list.
         """
 
+    def insert_all(self, fields: Sequence[Field], name: str) -> Node:
+        """Inserts the list of rows given under this name, each with a value for every field.
+
+        A row whose key is taken is passed over. The text of the query does not
+        depend on how many rows there are.
+        """
+
     def list_value(self, items: Sequence[Any]) -> Any:
-        """Returns a list in the form in which `any_of` binds it."""
+        """Returns a list in the form in which `any_of` and `insert_all` bind it."""
 
 
 class SqliteDialect:
-    """Lists travel as JSON text."""
+    """Lists travel as JSON text.
+
+    SQLite takes a quarter longer for rows in JSON than for rows one by one, but it
+    does so without the interpreter, which meanwhile reads the next request.
+    """
 
     def any_of(self, field: Field, name: str) -> Expression:
         items = SQL("(SELECT value FROM json_each(?))", [_Slot(name, as_list=True)])
         return Expression(field, "IN", items)
+
+    def insert_all(self, fields: Sequence[Field], name: str) -> Node:
+        values = ", ".join(f"value ->> {index}" for index in range(len(fields)))
+        rows = SQL(f"SELECT {values} FROM json_each(?)", [_Slot(name, as_list=True)])  # noqa: S608
+        query: Node = fields[0].model.insert_from(rows, fields).on_conflict_ignore()
+        return query
 
     def list_value(self, items: Sequence[Any]) -> Any:
         return orjson.dumps(items).decode()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from peewee import Database
@@ -43,13 +43,6 @@ class Transaction:
     def run(self, statement: Statement, **values: Any) -> int:
         """Runs a statement and returns how many rows it changed."""
         return self._database.rows_affected(self._execute(statement, values))  # type: ignore[no-any-return]
-
-    def many(self, statement: Statement, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Runs a statement once for each row of values, in one call to the database."""
-        self.statements += 1
-        prepared = statement.prepared(self._dialect, self._database)
-        arguments = [prepared.arguments(row, self._dialect) for row in rows]
-        self._database.cursor().executemany(prepared.sql, arguments)
 
     def _execute(self, statement: Statement, values: Mapping[str, Any]) -> Any:
         self.statements += 1

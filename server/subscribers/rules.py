@@ -107,32 +107,37 @@ def judge(rows: Iterable[Row]) -> Judged:
     seen: set[str] = set()
     for index, row in enumerate(rows):
         email = parse_email(row.email)
-        fault = _row_fault(row, email)
+        first_name, last_name = row.first_name, row.last_name
+        tags = [name.strip() for name in row.tags]
+        fault = _fault(row, email, first_name, last_name, tags)
         if email is not None:
             if fault is None and email.key in seen:
                 fault = Failure.DUPLICATE_IN_REQUEST
             seen.add(email.key)
-        if fault is not None:
+        if fault is None and email is not None:
+            status = Status.CONFIRMED if row.is_confirmed else Status.UNCONFIRMED
+            good[index] = NewSubscriber(email, first_name, last_name, status, distinct(tags))
+        elif fault is not None:
             failed[index] = fault
-            continue
-        assert email is not None
-        status = initial_status(is_confirmed=row.is_confirmed)
-        tags = distinct([name.strip() for name in row.tags])
-        good[index] = NewSubscriber(email, row.first_name, row.last_name, status, tags)
     return Judged(good, failed)
 
 
-def _row_fault(row: Row, email: Email | None) -> Failure | None:
+def _fault(
+    row: Row, email: Email | None, first_name: str, last_name: str, tags: list[str]
+) -> Failure | None:
     """Returns the first rule that a row breaks by itself, or None."""
     if row.faults:
         whole = any(not fault.field for fault in row.faults)
         return Failure.INVALID_ROW if whole else Failure.INVALID_FIELD
     if email is None:
         return Failure.INVALID_EMAIL if trim(row.email) else Failure.MISSING_EMAIL
-    if not (is_person_name(row.first_name) and is_person_name(row.last_name)):
+    if not (is_person_name(first_name) and is_person_name(last_name)):
         return Failure.INVALID_FIELD
-    if len(row.tags) > MAX_TAGS or not all(is_name(name.strip()) for name in row.tags):
+    if len(tags) > MAX_TAGS:
         return Failure.INVALID_TAG
+    for name in tags:
+        if not is_name(name):
+            return Failure.INVALID_TAG
     return None
 
 

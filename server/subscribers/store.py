@@ -41,6 +41,7 @@ _COLUMNS = (
     Subscriber.status,
     Subscriber.created_at,
 )
+_WIDTH = len(_COLUMNS)
 _IN_ACCOUNT = Subscriber.account_id == param("account_id")
 _ONE = _IN_ACCOUNT & (Subscriber.id == param("id"))
 
@@ -97,8 +98,13 @@ _ADD_TO_COUNT = Statement(
     )
 )
 _TAKEN = Statement(
-    lambda dialect: Subscriber.select(Subscriber.email_key, Subscriber.id).where(
-        _IN_ACCOUNT & dialect.any_of(Subscriber.email_key, "email_keys")
+    lambda _: Subscriber.select(Subscriber.id).where(
+        _IN_ACCOUNT & (Subscriber.email_key == param("email_key"))
+    )
+)
+_KNOWN = Statement(
+    lambda dialect: Subscriber.select(Subscriber.id).where(
+        _IN_ACCOUNT & dialect.any_of(Subscriber.id, "ids")
     )
 )
 _INSERT = Statement(
@@ -121,13 +127,12 @@ _UPDATE = Statement(
     ).where(_ONE)
 )
 _DELETE = Statement(lambda _: Subscriber.delete().where(_ONE))
-_ATTACH = Statement(
-    lambda _: SubscriberTag.insert(
-        {
-            SubscriberTag.account_id: param("account_id"),
-            SubscriberTag.subscriber_id: param("subscriber_id"),
-            SubscriberTag.tag_id: param("tag_id"),
-        }
+_INSERT_ALL = Statement(
+    lambda dialect: dialect.insert_all((*_COLUMNS, Subscriber.account_id), "rows")
+)
+_ATTACH_ALL = Statement(
+    lambda dialect: dialect.insert_all(
+        (SubscriberTag.account_id, SubscriberTag.subscriber_id, SubscriberTag.tag_id), "rows"
     )
 )
 _DETACH_ALL = Statement(
@@ -156,45 +161,39 @@ class Changes(NamedTuple):
 
 def create(account_id: str, new: NewSubscriber, tx: Transaction) -> SubscriberRow:
     """Stores a new subscriber and its tags. Raises SubscriberAlreadyExists."""
-    values = _values(account_id, new, tx)
-    if not tx.run(_INSERT, **values):
+    row = _row(new, tx)
+    if not tx.run(_INSERT, account_id=account_id, **row._asdict()):
         raise SubscriberAlreadyExists
     tx.run(_ADD_TO_COUNT, account_id=account_id, change=1)
-    names = _attach(account_id, [(values["id"], new.tags)], tx)
-    del values["account_id"]
-    return SubscriberRow(**values, tags=names)
+    return row._replace(tags=_attach(account_id, [(row.id, new.tags)], tx))
 
 
 def create_many(account_id: str, rows: Mapping[int, NewSubscriber], tx: Transaction) -> set[int]:
     """Stores those rows whose address is free, and returns the indexes of the others.
 
-    At most seven statements, however many rows there are.
+    Seven statements at most, however many rows there are.
     """
     if not rows:
         return set()
-    keys = [row.email.key for row in rows.values()]
-    taken = dict(tx.all(_TAKEN, account_id=account_id, email_keys=keys))
-    free = [row for row in rows.values() if row.email.key not in taken]
-    values = [_values(account_id, row, tx) for row in free]
-    if values:
-        tx.many(_INSERT, values)
-        tx.run(_ADD_TO_COUNT, account_id=account_id, change=len(values))
-        ids = [value["id"] for value in values]
-        _attach(account_id, list(zip(ids, [row.tags for row in free], strict=True)), tx)
-    return {index for index, row in rows.items() if row.email.key in taken}
+    stored = {index: _row(new, tx) for index, new in rows.items()}
+    values = [(*row[:_WIDTH], account_id) for row in stored.values()]
+    inserted = tx.run(_INSERT_ALL, rows=values)
+    taken: set[int] = set()
+    if inserted < len(stored):
+        ids = [row.id for row in stored.values()]
+        known = {found for (found,) in tx.all(_KNOWN, account_id=account_id, ids=ids)}
+        taken = {index for index, row in stored.items() if row.id not in known}
+    if inserted:
+        tx.run(_ADD_TO_COUNT, account_id=account_id, change=inserted)
+        tagged = [(stored[index].id, rows[index].tags) for index in rows if index not in taken]
+        _attach(account_id, tagged, tx)
+    return taken
 
 
-def _values(account_id: str, new: NewSubscriber, tx: Transaction) -> dict[str, Any]:
-    return {
-        "account_id": account_id,
-        "id": tx.new_id(),
-        "email": new.email.given,
-        "email_key": new.email.key,
-        "first_name": new.first_name,
-        "last_name": new.last_name,
-        "status": int(new.status),
-        "created_at": tx.now,
-    }
+def _row(new: NewSubscriber, tx: Transaction) -> SubscriberRow:
+    """Returns a new subscriber as it is stored, without its tags."""
+    (email, email_key), first_name, last_name, status, _ = new
+    return SubscriberRow(tx.new_id(), email, email_key, first_name, last_name, int(status), tx.now)
 
 
 def _attach(
@@ -212,11 +211,9 @@ def _attach(
         return ()
     found = tags.ensure(account_id, names, tx)
     links = [
-        {"account_id": account_id, "subscriber_id": subscriber_id, "tag_id": found[key].id}
-        for subscriber_id, own in wanted
-        for key in own
+        (account_id, subscriber_id, found[key].id) for subscriber_id, own in wanted for key in own
     ]
-    tx.many(_ATTACH, links)
+    tx.run(_ATTACH_ALL, rows=links)
     return tuple(found[key].name for key in sorted(found))
 
 
@@ -301,7 +298,7 @@ def _new_address(
     """Returns what a new address changes. Raises SubscriberAlreadyExists if it is taken."""
     if email.key == before.email_key:
         return {"email": email.given}
-    if tx.all(_TAKEN, account_id=account_id, email_keys=[email.key]):
+    if tx.one(_TAKEN, account_id=account_id, email_key=email.key):
         raise SubscriberAlreadyExists
     status = int(Status.UNCONFIRMED)
     return {"email": email.given, "email_key": email.key, "status": status}

@@ -66,6 +66,11 @@ _INSERT = Statement(
         }
     ).on_conflict_ignore()
 )
+_INSERT_ALL = Statement(
+    lambda dialect: dialect.insert_all(
+        (Tag.account_id, Tag.id, Tag.name, Tag.name_key, Tag.description, Tag.created_at), "rows"
+    )
+)
 _UPDATE = Statement(
     lambda _: Tag.update(
         {
@@ -146,20 +151,8 @@ def ensure(account_id: str, names: Mapping[str, str], tx: Transaction) -> dict[s
     missing = [key for key in names if key not in found]
     if not missing:
         return found
-    tx.many(
-        _INSERT,
-        [
-            {
-                "account_id": account_id,
-                "id": tx.new_id(),
-                "name": names[key],
-                "name_key": key,
-                "description": "",
-                "created_at": tx.now,
-            }
-            for key in missing
-        ],
-    )
+    new = [(account_id, tx.new_id(), names[key], key, "", tx.now) for key in missing]
+    tx.run(_INSERT_ALL, rows=new)
     return _by_keys(account_id, names, tx)
 
 

@@ -2,8 +2,8 @@
 
     python -m tests.bench.bare
 
-Prints its port, then serves until it is ended. A POST sets what GET on the same
-path, and POST on `<path>/post`, answer from then on.
+Prints its port, then serves until it is ended. PUT /answer sets the body that
+every other path answers with from then on.
 """
 
 from __future__ import annotations
@@ -17,17 +17,25 @@ from aiohttp import web
 async def serve() -> None:
     answer = b"{}"
 
+    def headers() -> dict[str, str]:
+        return {
+            "Content-Type": "application/json",
+            "X-Request-Id": "0123456789abcdef000000000001",
+            "X-Content-Type-Options": "nosniff",
+            "Server": "roster",
+        }
+
     async def teach(request: web.Request) -> web.Response:
         nonlocal answer
         answer = await request.read()
         return web.Response(status=204)
 
     async def get(request: web.Request) -> web.Response:
-        return web.Response(body=answer, content_type="application/json")
+        return web.Response(body=answer, headers=headers())
 
     async def post(request: web.Request) -> web.Response:
         await request.read()
-        return web.Response(status=201, body=answer, content_type="application/json")
+        return web.Response(status=201, body=answer, headers=headers())
 
     app = web.Application()
     app.router.add_put("/answer", teach)
