@@ -27,7 +27,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from roster.v1 import errors_pb2
 
 from . import body, errors, strict_json
-from .errors import JSON, REQUEST_ID
+from .answers import REQUEST_ID, Answer
 from .faults import Faults, Reason, RequestFault, fault, invalid
 from .routes import Binding, Match, Routes
 
@@ -65,7 +65,7 @@ class Gateway:
     def server(self) -> web.Server:
         """Returns what aiohttp's ServerRunner runs. Call it with the event loop running."""
         return _Server(
-            self.handle,
+            self.handle,  # type: ignore[arg-type]
             access_log=None,
             auto_decompress=False,
             keepalive_timeout=KEEPALIVE_SECONDS,
@@ -75,7 +75,7 @@ class Gateway:
             max_headers=MAX_HEADERS,
         )
 
-    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+    async def handle(self, request: web.BaseRequest) -> Answer:
         """Answers one request."""
         request_id = _request_id(request)
         try:
@@ -89,7 +89,7 @@ class Gateway:
             error = errors_pb2.Error(reason=Reason.Value("INTERNAL"), message=errors.FAILED)
             return errors.response(error, request_id, close=True)
 
-    async def _answer(self, request: web.BaseRequest, request_id: str) -> web.Response:
+    async def _answer(self, request: web.BaseRequest, request_id: str) -> Answer:
         path, _, query = _target(request).partition("?")
         method = "GET" if request.method == "HEAD" else request.method
         match = self._routes.match(method, path)
@@ -102,15 +102,12 @@ class Gateway:
             return await self._refuse(binding, unreadable, metadata, request_id)
         reply = await self._call(binding, message, metadata)
         if binding.success_status == 204:
-            return web.Response(status=204, headers=errors.headers(request_id))
-        text = orjson.dumps(binding.write(reply))
-        return web.Response(
-            status=binding.success_status, body=text, headers=errors.headers(request_id, JSON)
-        )
+            return Answer(204, request_id)
+        return Answer(binding.success_status, request_id, orjson.dumps(binding.write(reply)))
 
     async def _refuse(
         self, binding: Binding, unreadable: RequestFault, metadata: Metadata, request_id: str
-    ) -> web.Response:
+    ) -> Answer:
         """Answers a request that is no message: with its fault, if the caller may know of it."""
         if unreadable.error.reason != Reason.Value("REQUEST_TIMEOUT"):
             fault_metadata = (FAULT, unreadable.error.SerializeToString())
@@ -131,28 +128,27 @@ class Gateway:
             )
         return await call(message, metadata=metadata, timeout=CALL_SECONDS)
 
-    async def _without_binding(self, method: str, path: str, request_id: str) -> web.Response:
+    async def _without_binding(self, method: str, path: str, request_id: str) -> Answer:
         page = self._pages.get(path)
         allowed = self._routes.methods(path) or (["GET", "HEAD", "OPTIONS"] if page else [])
         if not allowed:
             raise fault("ROUTE_NOT_FOUND", "There is no such path.")
-        headers = errors.headers(request_id)
-        headers["Allow"] = ", ".join(allowed)
+        allow = {"Allow": ", ".join(allowed)}
         if method == "OPTIONS":
-            return web.Response(status=204, headers=headers)
+            return Answer(204, request_id, more=allow)
         if page is not None and method == "GET":
             return await page(request_id)
         error = errors_pb2.Error(
             reason=Reason.Value("METHOD_NOT_ALLOWED"),
-            message=f"This path takes {headers['Allow']}.",
+            message=f"This path takes {allow['Allow']}.",
         )
-        return errors.response(error, request_id, {"Allow": headers["Allow"]})
+        return errors.response(error, request_id, allow)
 
-    async def _healthz(self, request_id: str) -> web.Response:
+    async def _healthz(self, request_id: str) -> Answer:
         """Whether the gateway runs; asks nobody else."""
         return _state(200, "ok", request_id)
 
-    async def _readyz(self, request_id: str) -> web.Response:
+    async def _readyz(self, request_id: str) -> Answer:
         """Whether the server behind the gateway takes calls."""
         try:
             reply = await self._health.Check(health_pb2.HealthCheckRequest(), timeout=2.0)
@@ -222,9 +218,8 @@ def _new_request_id() -> str:
     return f"{_PROCESS}{next(_requests):012x}"
 
 
-def _state(status: int, word: str, request_id: str) -> web.Response:
-    text = orjson.dumps({"status": word})
-    return web.Response(status=status, body=text, headers=errors.headers(request_id, JSON))
+def _state(status: int, word: str, request_id: str) -> Answer:
+    return Answer(status, request_id, orjson.dumps({"status": word}))
 
 
 class _Protocol(RequestHandler):
@@ -233,13 +228,13 @@ class _Protocol(RequestHandler):
     A client's fault is no traceback in the log.
     """
 
-    def handle_error(
+    def handle_error(  # type: ignore[override]
         self,
         request: web.BaseRequest,
         status: int = 500,
         exc: BaseException | None = None,
         message: str | None = None,
-    ) -> web.StreamResponse:
+    ) -> Answer:
         if status >= 500:
             log.error("an answer could not be made", exc_info=exc)
         reason = "VALIDATION_ERROR" if status < 500 else "INTERNAL"

@@ -10,18 +10,14 @@ from __future__ import annotations
 from functools import cache
 
 import orjson
-from aiohttp import web
 from google.rpc import error_details_pb2
 from grpc import StatusCode
 from grpc.aio import AioRpcError
 from grpc_status import rpc_status
-from multidict import CIMultiDict
 from roster.v1 import errors_pb2
 
+from .answers import Answer
 from .faults import Code, Reason
-
-JSON = "application/json"
-REQUEST_ID = "X-Request-Id"
 
 _TRANSPORT = {
     StatusCode.UNAVAILABLE: ("UNAVAILABLE", "The service cannot be reached now; try again."),
@@ -60,36 +56,18 @@ def error_of(failure: AioRpcError) -> errors_pb2.Error:
     return error
 
 
-def headers(request_id: str, content_type: str | None = None) -> CIMultiDict[str]:
-    """Returns the headers of an answer: nothing in it is to be guessed at, and whose it is."""
-    fields: CIMultiDict[str] = CIMultiDict()
-    if content_type is not None:
-        fields["Content-Type"] = content_type
-    fields[REQUEST_ID] = request_id
-    fields["X-Content-Type-Options"] = "nosniff"
-    fields["Server"] = "roster"
-    return fields
-
-
 def response(
     error: errors_pb2.Error,
     request_id: str,
     more: dict[str, str] | None = None,
     *,
     close: bool = False,
-) -> web.Response:
+) -> Answer:
     """Returns the answer for an error, in the one shape that errors have."""
-    answer = web.Response(
-        status=http_status(error.reason),
-        body=orjson.dumps({"error": _body(error, request_id)}),
-        headers=headers(request_id, JSON),
-    )
-    answer.headers.update(more or {})
     if error.reason == Reason.Value("UNAUTHORIZED"):
-        answer.headers["WWW-Authenticate"] = "Bearer"
-    if close:
-        answer.force_close()
-    return answer
+        more = {"WWW-Authenticate": "Bearer", **(more or {})}
+    body = orjson.dumps({"error": _body(error, request_id)})
+    return Answer(http_status(error.reason), request_id, body, more=more, close=close)
 
 
 def _body(error: errors_pb2.Error, request_id: str) -> dict[str, object]:

@@ -38,11 +38,11 @@ class Dialect(Protocol):
         The text of the query does not depend on the length of the list.
         """
 
-    def insert_all(self, fields: Sequence[Field], name: str) -> Node:
-        """Inserts the list of rows given under this name, each with a value for every field.
+    def insert_all(self, account_id: Field, fields: Sequence[Field], name: str) -> Node:
+        """Inserts rows of one account: the list given under this name, a value for every field.
 
-        A row whose key is taken is passed over. The text of the query does not
-        depend on how many rows there are.
+        The account is given under the name of its field. A row whose key is taken is
+        passed over. The text of the query does not depend on how many rows there are.
         """
 
     def list_value(self, items: Sequence[Any]) -> Any:
@@ -60,10 +60,11 @@ class SqliteDialect:
         items = SQL("(SELECT value FROM json_each(?))", [_Slot(name, as_list=True)])
         return Expression(field, "IN", items)
 
-    def insert_all(self, fields: Sequence[Field], name: str) -> Node:
+    def insert_all(self, account_id: Field, fields: Sequence[Field], name: str) -> Node:
         values = ", ".join(f"value ->> {index}" for index in range(len(fields)))
-        rows = SQL(f"SELECT {values} FROM json_each(?)", [_Slot(name, as_list=True)])  # noqa: S608
-        query: Node = fields[0].model.insert_from(rows, fields).on_conflict_ignore()
+        slots = [_Slot(account_id.name), _Slot(name, as_list=True)]
+        rows = SQL(f"SELECT ?, {values} FROM json_each(?)", slots)  # noqa: S608 - no values in it
+        query: Node = account_id.model.insert_from(rows, (account_id, *fields)).on_conflict_ignore()
         return query
 
     def list_value(self, items: Sequence[Any]) -> Any:

@@ -32,6 +32,10 @@ class Transaction:
         """Returns an id greater than any before."""
         return self._ids.next()
 
+    def new_ids(self, count: int) -> list[str]:
+        """Returns so many ids, each greater than any before."""
+        return self._ids.take(count)
+
     def all(self, statement: Statement, **values: Any) -> list[tuple[Any, ...]]:
         """Runs a statement and returns every row of its answer."""
         return self._execute(statement, values).fetchall()  # type: ignore[no-any-return]

@@ -107,18 +107,18 @@ def judge(rows: Iterable[Row]) -> Judged:
     seen: set[str] = set()
     for index, row in enumerate(rows):
         email = parse_email(row.email)
-        first_name, last_name = row.first_name, row.last_name
         tags = [name.strip() for name in row.tags]
+        first_name, last_name = row.first_name, row.last_name
         fault = _fault(row, email, first_name, last_name, tags)
-        if email is not None:
-            if fault is None and email.key in seen:
-                fault = Failure.DUPLICATE_IN_REQUEST
-            seen.add(email.key)
-        if fault is None and email is not None:
+        if email is None or fault is not None:
+            failed[index] = fault or Failure.INVALID_EMAIL
+        elif email.key in seen:
+            failed[index] = Failure.DUPLICATE_IN_REQUEST
+        else:
             status = Status.CONFIRMED if row.is_confirmed else Status.UNCONFIRMED
             good[index] = NewSubscriber(email, first_name, last_name, status, distinct(tags))
-        elif fault is not None:
-            failed[index] = fault
+        if email is not None:
+            seen.add(email.key)
     return Judged(good, failed)
 
 
@@ -131,16 +131,12 @@ def _fault(
         return Failure.INVALID_ROW if whole else Failure.INVALID_FIELD
     if email is None:
         return Failure.INVALID_EMAIL if trim(row.email) else Failure.MISSING_EMAIL
-    if not (is_person_name(first_name) and is_person_name(last_name)):
-        return Failure.INVALID_FIELD
+    for name in (first_name, last_name):
+        if len(name) > MAX_NAME_LENGTH or "\0" in name:
+            return Failure.INVALID_FIELD
     if len(tags) > MAX_TAGS:
         return Failure.INVALID_TAG
     for name in tags:
         if not is_name(name):
             return Failure.INVALID_TAG
     return None
-
-
-def is_person_name(name: str) -> bool:
-    """Whether a text can be a first or last name: at most 100 characters, no NUL."""
-    return len(name) <= MAX_NAME_LENGTH and "\0" not in name

@@ -41,7 +41,6 @@ _COLUMNS = (
     Subscriber.status,
     Subscriber.created_at,
 )
-_WIDTH = len(_COLUMNS)
 _IN_ACCOUNT = Subscriber.account_id == param("account_id")
 _ONE = _IN_ACCOUNT & (Subscriber.id == param("id"))
 
@@ -127,12 +126,10 @@ _UPDATE = Statement(
     ).where(_ONE)
 )
 _DELETE = Statement(lambda _: Subscriber.delete().where(_ONE))
-_INSERT_ALL = Statement(
-    lambda dialect: dialect.insert_all((*_COLUMNS, Subscriber.account_id), "rows")
-)
+_INSERT_ALL = Statement(lambda dialect: dialect.insert_all(Subscriber.account_id, _COLUMNS, "rows"))
 _ATTACH_ALL = Statement(
     lambda dialect: dialect.insert_all(
-        (SubscriberTag.account_id, SubscriberTag.subscriber_id, SubscriberTag.tag_id), "rows"
+        SubscriberTag.account_id, (SubscriberTag.subscriber_id, SubscriberTag.tag_id), "rows"
     )
 )
 _DETACH_ALL = Statement(
@@ -161,7 +158,8 @@ class Changes(NamedTuple):
 
 def create(account_id: str, new: NewSubscriber, tx: Transaction) -> SubscriberRow:
     """Stores a new subscriber and its tags. Raises SubscriberAlreadyExists."""
-    row = _row(new, tx)
+    names = (new.first_name, new.last_name)
+    row = SubscriberRow(tx.new_id(), *new.email, *names, int(new.status), tx.now)
     if not tx.run(_INSERT, account_id=account_id, **row._asdict()):
         raise SubscriberAlreadyExists
     tx.run(_ADD_TO_COUNT, account_id=account_id, change=1)
@@ -175,25 +173,22 @@ def create_many(account_id: str, rows: Mapping[int, NewSubscriber], tx: Transact
     """
     if not rows:
         return set()
-    stored = {index: _row(new, tx) for index, new in rows.items()}
-    values = [(*row[:_WIDTH], account_id) for row in stored.values()]
-    inserted = tx.run(_INSERT_ALL, rows=values)
+    ids = dict(zip(rows, tx.new_ids(len(rows)), strict=True))
+    now = tx.now
+    values = [
+        (ids[index], *new.email, new.first_name, new.last_name, new.status, now)
+        for index, new in rows.items()
+    ]
+    inserted = tx.run(_INSERT_ALL, account_id=account_id, rows=values)
     taken: set[int] = set()
-    if inserted < len(stored):
-        ids = [row.id for row in stored.values()]
-        known = {found for (found,) in tx.all(_KNOWN, account_id=account_id, ids=ids)}
-        taken = {index for index, row in stored.items() if row.id not in known}
+    if inserted < len(rows):
+        known = {row[0] for row in tx.all(_KNOWN, account_id=account_id, ids=list(ids.values()))}
+        taken = {index for index in rows if ids[index] not in known}
     if inserted:
         tx.run(_ADD_TO_COUNT, account_id=account_id, change=inserted)
-        tagged = [(stored[index].id, rows[index].tags) for index in rows if index not in taken]
+        tagged = [(ids[index], new.tags) for index, new in rows.items() if index not in taken]
         _attach(account_id, tagged, tx)
     return taken
-
-
-def _row(new: NewSubscriber, tx: Transaction) -> SubscriberRow:
-    """Returns a new subscriber as it is stored, without its tags."""
-    (email, email_key), first_name, last_name, status, _ = new
-    return SubscriberRow(tx.new_id(), email, email_key, first_name, last_name, int(status), tx.now)
 
 
 def _attach(
@@ -210,10 +205,8 @@ def _attach(
     if not names:
         return ()
     found = tags.ensure(account_id, names, tx)
-    links = [
-        (account_id, subscriber_id, found[key].id) for subscriber_id, own in wanted for key in own
-    ]
-    tx.run(_ATTACH_ALL, rows=links)
+    links = [(subscriber_id, found[key].id) for subscriber_id, own in wanted for key in own]
+    tx.run(_ATTACH_ALL, account_id=account_id, rows=links)
     return tuple(found[key].name for key in sorted(found))
 
 

@@ -68,7 +68,7 @@ _INSERT = Statement(
 )
 _INSERT_ALL = Statement(
     lambda dialect: dialect.insert_all(
-        (Tag.account_id, Tag.id, Tag.name, Tag.name_key, Tag.description, Tag.created_at), "rows"
+        Tag.account_id, (Tag.id, Tag.name, Tag.name_key, Tag.description, Tag.created_at), "rows"
     )
 )
 _UPDATE = Statement(
@@ -151,8 +151,8 @@ def ensure(account_id: str, names: Mapping[str, str], tx: Transaction) -> dict[s
     missing = [key for key in names if key not in found]
     if not missing:
         return found
-    new = [(account_id, tx.new_id(), names[key], key, "", tx.now) for key in missing]
-    tx.run(_INSERT_ALL, rows=new)
+    new = [(tx.new_id(), names[key], key, "", tx.now) for key in missing]
+    tx.run(_INSERT_ALL, account_id=account_id, rows=new)
     return _by_keys(account_id, names, tx)
 
 

@@ -218,7 +218,8 @@ def test_a_handler_sees_what_is_left_of_the_deadline(kind: str, timeout: float |
 
     remaining = run(kind, body)
 
-    assert remaining is None if timeout is None else 0 < remaining <= timeout
+    # gRPC rounds a deadline up to its own clock.
+    assert remaining is None if timeout is None else 0 < remaining < timeout + 1
 
 
 @each_channel

@@ -13,7 +13,6 @@ from server.subscribers.rules import (
     Status,
     check_email,
     initial_status,
-    is_person_name,
     judge,
 )
 
@@ -153,12 +152,3 @@ def test_check_email_names_the_fault(text: str, code: str) -> None:
 
 def test_check_email_returns_the_address() -> None:
     assert check_email(" Ada@x.de").given == "Ada@x.de"
-
-
-@pytest.mark.parametrize(
-    ("name", "taken"),
-    [("", True), ("é" * 100, True), ("a" * 101, False), ("a\0", False), ("{{email}}", True)],
-    ids=["empty", "100", "101", "NUL", "braces"],
-)
-def test_person_name_has_at_most_100_characters_and_no_nul(name: str, taken: bool) -> None:
-    assert is_person_name(name) is taken

@@ -77,7 +77,7 @@ def test_bulk_of_taken_addresses_costs_two_statements(tx: Transaction) -> None:
     bulk(tx, *range(100))
 
     assert cost(tx, lambda: bulk(tx, 5)) == 2
-    assert cost(tx, lambda: bulk(tx, *range(100))) == 1
+    assert cost(tx, lambda: bulk(tx, *range(100))) == 2
 
 
 def test_empty_bulk_costs_nothing(tx: Transaction) -> None:

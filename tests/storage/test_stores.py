@@ -73,7 +73,7 @@ def fill(account: str, tx: Transaction) -> dict[str, str]:
     subscriber = subscribers.create(account, new("ada", "vip"), tx)
     return {
         "subscriber": subscriber.id,
-        "tag": tags.ensure(account, {"vip": "vip"}, tx)["vip"],
+        "tag": tags.ensure(account, {"vip": "vip"}, tx)["vip"].id,
         "field": field(account, tx),
         "key": accounts.create_key(account, "key", "read", f"hash of {account}", tx).id,
     }

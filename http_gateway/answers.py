@@ -1,0 +1,79 @@
+"""Answers, written as bytes in one piece.
+
+aiohttp runs whatever has `prepare`, `write_eof` and `keep_alive`. Its own
+Response keeps headers in a multi-dictionary, prepares them in five steps and
+streams the body; for a small JSON answer whose headers are known that took a
+sixth of the time of a look-up. This one is a status line, a few headers and a body.
+"""
+
+from __future__ import annotations
+
+import time
+from email.utils import formatdate
+from functools import lru_cache
+from http import HTTPStatus
+
+from aiohttp import web
+
+JSON = "application/json"
+REQUEST_ID = "X-Request-Id"
+
+_LINES = {
+    status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n"
+    "Server: roster\r\nX-Content-Type-Options: nosniff\r\n"
+    for status in HTTPStatus
+}
+
+
+class Answer:
+    """A status, a JSON body or none, and the id of the request.
+
+    `more` are further headers; none of their values may hold a line break.
+    """
+
+    __slots__ = ("_head", "body", "headers", "keep_alive", "status")
+
+    def __init__(
+        self,
+        status: int,
+        request_id: str,
+        body: bytes | None = None,
+        *,
+        more: dict[str, str] | None = None,
+        close: bool = False,
+    ) -> None:
+        self.status = status
+        self.body = body
+        self.headers = {REQUEST_ID: request_id, **(more or {})}
+        self.keep_alive = not close
+
+    async def prepare(self, request: web.BaseRequest) -> None:
+        """Writes all of it. Raises ConnectionResetError if the client has gone."""
+        transport = request.transport
+        if transport is None:
+            raise ConnectionResetError("the client has gone")
+        self.keep_alive = self.keep_alive and request.keep_alive
+        head = [_LINES[self.status], "Date: ", _date(int(time.time())), "\r\n"]
+        for name, value in self.headers.items():
+            head += (name, ": ", value, "\r\n")
+        if self.body is not None:
+            head.append(f"Content-Type: {JSON}\r\nContent-Length: {len(self.body)}\r\n")
+        if not self.keep_alive:
+            head.append("Connection: close\r\n")
+        elif request.version < (1, 1):
+            head.append("Connection: keep-alive\r\n")
+        head.append("\r\n")
+        data = "".join(head).encode("ascii")
+        if self.body is not None and request.method != "HEAD":
+            data += self.body
+        transport.write(data)
+        # A client that sends on and on without reading waits here.
+        await request.writer.drain()
+
+    async def write_eof(self) -> None:
+        """Everything was written by `prepare`."""
+
+
+@lru_cache(2)
+def _date(second: int) -> str:
+    return formatdate(second, usegmt=True)
