@@ -105,25 +105,34 @@ def judge(rows: Iterable[Row]) -> Judged:
     good: dict[int, NewSubscriber] = {}
     failed: dict[int, Failure] = {}
     seen: set[str] = set()
+    # The rows of a bulk mostly carry the same few tags.
+    tag_sets: dict[tuple[str, ...], dict[str, str] | None] = {}
     for index, row in enumerate(rows):
         email = parse_email(row.email)
-        tags = [name.strip() for name in row.tags]
-        first_name, last_name = row.first_name, row.last_name
+        first_name, last_name, names = row.first_name, row.last_name, tuple(row.tags)
+        if names not in tag_sets:
+            tag_sets[names] = _tags(names)
+        tags = tag_sets[names]
         fault = _fault(row, email, first_name, last_name, tags)
-        if email is None or fault is not None:
-            failed[index] = fault or Failure.INVALID_EMAIL
-        elif email.key in seen:
-            failed[index] = Failure.DUPLICATE_IN_REQUEST
-        else:
-            status = Status.CONFIRMED if row.is_confirmed else Status.UNCONFIRMED
-            good[index] = NewSubscriber(email, first_name, last_name, status, distinct(tags))
+        if fault is not None:
+            failed[index] = fault
+        elif email is not None and tags is not None:
+            if email.key in seen:
+                failed[index] = Failure.DUPLICATE_IN_REQUEST
+            else:
+                status = Status.CONFIRMED if row.is_confirmed else Status.UNCONFIRMED
+                good[index] = NewSubscriber(email, first_name, last_name, status, tags)
         if email is not None:
             seen.add(email.key)
     return Judged(good, failed)
 
 
 def _fault(
-    row: Row, email: Email | None, first_name: str, last_name: str, tags: list[str]
+    row: Row,
+    email: Email | None,
+    first_name: str,
+    last_name: str,
+    tags: dict[str, str] | None,
 ) -> Failure | None:
     """Returns the first rule that a row breaks by itself, or None."""
     if row.faults:
@@ -134,9 +143,12 @@ def _fault(
     for name in (first_name, last_name):
         if len(name) > MAX_NAME_LENGTH or "\0" in name:
             return Failure.INVALID_FIELD
-    if len(tags) > MAX_TAGS:
-        return Failure.INVALID_TAG
-    for name in tags:
-        if not is_name(name):
-            return Failure.INVALID_TAG
-    return None
+    return Failure.INVALID_TAG if tags is None else None
+
+
+def _tags(names: Sequence[str]) -> dict[str, str] | None:
+    """Returns the tags by key, or None if there are too many or one has no valid name."""
+    trimmed = [name.strip() for name in names]
+    if len(trimmed) > MAX_TAGS or not all(is_name(name) for name in trimmed):
+        return None
+    return distinct(trimmed)
