@@ -8,12 +8,17 @@ sixth of the time of a look-up. This one is a status line, a few headers and a b
 
 from __future__ import annotations
 
+import asyncio
 import time
 from email.utils import formatdate
 from functools import lru_cache
 from http import HTTPStatus
 
 from aiohttp import web
+
+# What a client may leave unread before its next answer waits, and for how long.
+UNREAD_BYTES = 64 * 1024
+READ_SECONDS = 10.0
 
 JSON = "application/json"
 REQUEST_ID = "X-Request-Id"
@@ -67,11 +72,21 @@ class Answer:
         if self.body is not None and request.method != "HEAD":
             data += self.body
         transport.write(data)
-        # A client that sends on and on without reading waits here.
-        await request.writer.drain()
+        if transport.get_write_buffer_size() > UNREAD_BYTES:
+            await _wait_for_reader(request, transport)
 
     async def write_eof(self) -> None:
         """Everything was written by `prepare`."""
+
+
+async def _wait_for_reader(request: web.BaseRequest, transport: asyncio.Transport) -> None:
+    """Waits until the client has read on; cuts it off if it does not."""
+    try:
+        async with asyncio.timeout(READ_SECONDS):
+            await request.writer.drain()
+    except TimeoutError:
+        transport.abort()
+        raise ConnectionResetError("the client does not read") from None
 
 
 @lru_cache(2)

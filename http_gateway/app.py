@@ -109,13 +109,11 @@ class Gateway:
         self, binding: Binding, unreadable: RequestFault, metadata: Metadata, request_id: str
     ) -> Answer:
         """Answers a request that is no message: with its fault, if the caller may know of it."""
-        if unreadable.error.reason != Reason.Value("REQUEST_TIMEOUT"):
-            fault_metadata = (FAULT, unreadable.error.SerializeToString())
-            try:
-                await self._call(binding, binding.request_class(), (*metadata, fault_metadata))
-            except AioRpcError as error:
-                told = errors.error_of(error)
-                return errors.response(told, request_id, close=unreadable.close)
+        finding = (FAULT, unreadable.error.SerializeToString())
+        try:
+            await self._call(binding, binding.request_class(), (*metadata, finding))
+        except AioRpcError as error:
+            return errors.response(errors.error_of(error), request_id, close=unreadable.close)
         raise unreadable
 
     async def _call(self, binding: Binding, message: Any, metadata: Metadata) -> Any:

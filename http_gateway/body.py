@@ -48,7 +48,7 @@ async def _all(request: web.BaseRequest) -> bytes:
             size += len(chunk)
             if size > MAX_BODY_BYTES:
                 raise _too_large()
-    except web.RequestPayloadError:
+    except (web.RequestPayloadError, ConnectionError):
         raise fault(
             "VALIDATION_ERROR", "The body is broken off or badly chunked.", close=True
         ) from None

@@ -8,7 +8,7 @@ Reason = errors_pb2.Error.Reason
 Code = errors_pb2.Error.Detail.Code
 
 
-# The faults that are told of one request, and the longest path: they travel in
+# The faults that are told of one request, and the longest path in bytes: they travel in
 # metadata, which is bounded, and nobody mends a thousand faults from one answer.
 MAX_FAULTS = 20
 MAX_PATH = 120
@@ -26,7 +26,9 @@ class Faults:
         """Notes a fault. `code` is the name of a value of Error.Detail.Code."""
         if len(self.found) < MAX_FAULTS:
             detail = errors_pb2.Error.Detail(
-                field=path[:MAX_PATH], code=Code.Value(code), message=message
+                field=path.encode()[:MAX_PATH].decode(errors="ignore"),
+                code=Code.Value(code),
+                message=message,
             )
             self.found.append(detail)
 

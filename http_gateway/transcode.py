@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection
 from functools import cache
 from typing import Any
 
+from buf.validate import validate_pb2
 from google.protobuf import message_factory
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
@@ -158,21 +159,33 @@ ItemsReader = Callable[[Any, str, Faults, Any], None]
 
 def _items_reader(field: FieldDescriptor, read: Any) -> ItemsReader:
     """Returns what reads an array into a repeated field."""
+    most = field.GetOptions().Extensions[validate_pb2.field].repeated.max_items
     if field.message_type is None:
-        return _scalar_items(read)
+        return _array(_scalar_items(read), most)
     row_faults = [f for f in field.message_type.fields if _is_row_faults(f)]
     if row_faults:
-        return _rows(read, row_faults[0].name)
-    return _message_items(read)
+        return _array(_rows(read, row_faults[0].name), most)
+    return _array(_message_items(read), most)
+
+
+def _array(read: ItemsReader, most: int) -> ItemsReader:
+    """Reads an array, unless it has more items than its field may have."""
+
+    def array(value: Any, path: str, faults: Faults, target: Any) -> None:
+        if type(value) is not list:
+            faults.add(path, "INVALID_TYPE", "must be an array")
+        elif most and len(value) > most:
+            faults.add(path, "TOO_MANY", f"must contain at most {most} item(s)")
+        else:
+            read(value, path, faults, target)
+
+    return array
 
 
 def _scalar_items(read: scalars.Reader) -> ItemsReader:
     are_texts = read is scalars.read_string
 
     def items(value: Any, path: str, faults: Faults, target: Any) -> None:
-        if type(value) is not list:
-            faults.add(path, "INVALID_TYPE", "must be an array")
-            return
         if are_texts and all(type(item) is str for item in value):
             target.extend(value)
             return
@@ -187,9 +200,6 @@ def _scalar_items(read: scalars.Reader) -> ItemsReader:
 
 def _message_items(read: MessageReader) -> ItemsReader:
     def items(value: Any, path: str, faults: Faults, target: Any) -> None:
-        if type(value) is not list:
-            faults.add(path, "INVALID_TYPE", "must be an array")
-            return
         for index, item in enumerate(value):
             read(item, f"{path}[{index}]", faults, target.add())
 
@@ -200,9 +210,6 @@ def _rows(read: MessageReader, faults_field: str) -> ItemsReader:
     """Reads rows that are judged alone: what is wrong with one is noted in it."""
 
     def items(value: Any, path: str, faults: Faults, target: Any) -> None:
-        if type(value) is not list:
-            faults.add(path, "INVALID_TYPE", "must be an array")
-            return
         own = Faults()
         for item in value:
             row = target.add()

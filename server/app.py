@@ -20,8 +20,10 @@ from roster.v1 import (
     tags_pb2_grpc,
 )
 
+from .accounts import store as accounts
 from .accounts.service import ApiKeyService
 from .clock import Clock
+from .custom_fields import store as custom_fields
 from .custom_fields.service import CustomFieldService
 from .interceptors.around import Around
 from .interceptors.authenticate import Authenticate
@@ -47,8 +49,13 @@ MAX_METADATA_BYTES = 16 * 1024
 
 
 def newest_id(tx: Transaction) -> str | None:
-    """Returns the greatest id that order depends on, from which new ids go on."""
-    return subscribers.newest_id_of_any_account(tx)
+    """Returns the greatest id that the order of a list depends on, from which new ids go on."""
+    newest = (
+        accounts.newest_key_of_any_account(tx),
+        custom_fields.newest_id_of_any_account(tx),
+        subscribers.newest_id_of_any_account(tx),
+    )
+    return max((found for found in newest if found is not None), default=None)
 
 
 class App:

@@ -89,7 +89,7 @@ def parse_database_url(text: str) -> Path:
     """
     url = urlsplit(text)
     path = unquote(url.path[1:])
-    if url.scheme != "sqlite" or url.netloc or not path or url.query:
+    if url.scheme != "sqlite" or url.netloc or not path or url.query or url.fragment:
         raise SettingError(
             f"{SETTINGS['database_url'].environment} must be sqlite:///PATH and is {text!r}."
         )

@@ -7,6 +7,7 @@ import re
 import secrets
 import zlib
 
+MAX_NAME_LENGTH = 100
 SCOPES = ("read", "write", "admin")
 
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

@@ -95,6 +95,7 @@ _ROTATE_KEY = Statement(
     lambda _: ApiKey.update({ApiKey.secret_hash: param("secret_hash")}).where(_ONE_KEY)
 )
 _DELETE_KEY = Statement(lambda _: ApiKey.delete().where(_ONE_KEY))
+_NEWEST = Statement(lambda _: ApiKey.select(fn.MAX(ApiKey.id)))
 
 
 def create_account(email: str, tx: Transaction, *, verified: bool) -> AccountRow:
@@ -176,3 +177,9 @@ def revoke_key(account_id: str, key_id: str, tx: Transaction) -> None:
     """Ends a key. Raises ApiKeyNotFound."""
     if not tx.run(_DELETE_KEY, account_id=account_id, id=key_id):
         raise ApiKeyNotFound
+
+
+def newest_key_of_any_account(tx: Transaction) -> str | None:
+    """Returns the greatest id of all, or None. For the start of the service."""
+    row = tx.one(_NEWEST)
+    return row[0] if row else None

@@ -10,7 +10,7 @@ from peewee import PeeweeException
 from ..config import parse_database_url
 from ..storage import migrate
 from ..storage.database import StorageError
-from ..storage.sqlite import FileLock, connect, make_folder, prepare, transaction
+from ..storage.sqlite_file import FileLock, connect, make_folder, prepare, transaction
 from ..storage.transaction import Transaction
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..accounts import store
-from ..accounts.rules import SCOPES, hash_secret, make_secret
+from ..accounts.rules import MAX_NAME_LENGTH, SCOPES, hash_secret, make_secret
 from ..config import SETTINGS
 from ..errors import ApiKeyNotFound
 from ..paging import MAX_LIMIT, Page
@@ -46,11 +46,13 @@ def create(
     json: Json = False,
 ) -> None:
     """Create a key. It is printed once and cannot be shown again."""
+    if not 0 < len(name.strip()) <= MAX_NAME_LENGTH:
+        complain(f"A key's name has 1 to {MAX_NAME_LENGTH} characters.", ExitCode.USAGE)
     secret = make_secret()
     with unit_of_work(database_url) as tx:
         if store.find_account(account, tx) is None:
             complain(f"There is no account {account}.", ExitCode.NOT_FOUND)
-        row = store.create_key(account, name, scope.value, hash_secret(secret), tx)
+        row = store.create_key(account, name.strip(), scope.value, hash_secret(secret), tx)
     if json:
         print_json({"apiKey": api_key_json(row), "secret": secret})
     else:

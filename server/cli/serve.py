@@ -9,7 +9,6 @@ queue, exit with 0.
 from __future__ import annotations
 
 import asyncio
-import errno
 import gc
 import signal
 from contextlib import AsyncExitStack
@@ -27,7 +26,7 @@ from http_gateway.channel import InProcessChannel
 
 from ..accounts import store
 from ..accounts.rules import hash_secret, make_secret
-from ..app import SERVICES, App, newest_id
+from ..app import MAX_METADATA_BYTES, SERVICES, App, newest_id
 from ..clock import system_clock
 from ..config import (
     IN_PROCESS,
@@ -40,12 +39,14 @@ from ..config import (
     parse_database_url,
 )
 from ..logs import LEVELS, configure
-from ..storage.sqlite import SqliteDatabase, make_folder
+from ..storage.sqlite import SqliteDatabase
+from ..storage.sqlite_file import make_folder
 from ..storage.transaction import Transaction
 from .output import DatabaseUrl, console, option
 
 # How long calls in flight may take to finish once the service is asked to stop.
-GRACE_SECONDS = 20.0
+# HTTP takes it twice at most, then gRPC once, so that all ends within 30 seconds.
+GRACE_SECONDS = 8.0
 FIRST_ACCOUNT = "owner@roster.local"
 
 
@@ -99,6 +100,7 @@ async def _serve(options: Options) -> None:
         database.ids.start_past(await database.read(newest_id))
         app = App(database, system_clock, log_calls=options.log_calls)
         stack.callback(app.close)
+        await app.set_serving(serving=False)
         grpc_address = await _serve_grpc(app, options.grpc, stack)
         http_address = await _serve_http(app, options, grpc_address, stack)
         # Last, when nothing can fail any more: the key is shown this once.
@@ -137,7 +139,9 @@ async def _serve_http(
     if options.in_process:
         channel = InProcessChannel(app.register, app.interceptors)
     else:
-        channel = grpc.aio.insecure_channel(str(grpc_address))
+        channel = grpc.aio.insecure_channel(
+            str(grpc_address), options=(("grpc.max_metadata_size", MAX_METADATA_BYTES),)
+        )
     await stack.enter_async_context(channel)
     runner = web.ServerRunner(Gateway(channel, SERVICES).server(), shutdown_timeout=GRACE_SECONDS)
     await runner.setup()
@@ -146,15 +150,13 @@ async def _serve_http(
     try:
         await site.start()
     except OSError as error:
-        if error.errno in (errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES):
-            raise _port_in_use("http_address", options.http) from error
-        raise
+        raise _port_in_use("http_address", options.http) from error
     return options.http._replace(port=runner.addresses[0][1])
 
 
 def _port_in_use(name: str, address: Address) -> PortInUse:
     return PortInUse(
-        f"{address} cannot be listened on, most likely because another program does."
+        f"{address} cannot be listened on, most likely because another program does so."
         f" Choose another address with {SETTINGS[name].environment} or {SETTINGS[name].flag}."
     )
 

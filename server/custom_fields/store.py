@@ -67,6 +67,7 @@ _UPDATE = Statement(
     ).where(_ONE)
 )
 _DELETE = Statement(lambda _: CustomField.delete().where(_ONE))
+_NEWEST = Statement(lambda _: CustomField.select(fn.MAX(CustomField.id)))
 
 
 def create(
@@ -136,3 +137,9 @@ def delete(account_id: str, field_id: str, tx: Transaction) -> None:
     """Deletes a custom field. Raises CustomFieldNotFound."""
     if not tx.run(_DELETE, account_id=account_id, id=field_id):
         raise CustomFieldNotFound
+
+
+def newest_id_of_any_account(tx: Transaction) -> str | None:
+    """Returns the greatest id of all, or None. For the start of the service."""
+    row = tx.one(_NEWEST)
+    return row[0] if row else None

@@ -35,10 +35,12 @@ class Authenticate(Around):
         super().__init__()
         self._database = database
         self._clock = clock
+        self._forgotten = 0
         self._known: dict[str, tuple[store.Identity, Caller, int]] = {}
 
     def forget(self, key_id: str) -> None:
         """Makes the next call with this key ask the database."""
+        self._forgotten += 1
         for secret_hash, (identity, _, _) in list(self._known.items()):
             if identity.key_id == key_id:
                 del self._known[secret_hash]
@@ -62,6 +64,7 @@ class Authenticate(Around):
         return known
 
     async def _look_up(self, secret_hash: str, now: int) -> tuple[store.Identity, Caller]:
+        forgotten = self._forgotten
         identity = await self._database.read(lambda tx: store.identify_any_account(secret_hash, tx))
         if identity is None:
             self._known.pop(secret_hash, None)
@@ -71,7 +74,9 @@ class Authenticate(Around):
         )
         if len(self._known) >= CACHE_SIZE:
             self._known.clear()
-        self._known[secret_hash] = (identity, found, now + CACHE_MILLISECONDS)
+        # What was read before a key was forgotten may be about that key.
+        if forgotten == self._forgotten:
+            self._known[secret_hash] = (identity, found, now + CACHE_MILLISECONDS)
         return identity, found
 
 

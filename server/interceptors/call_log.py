@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from contextlib import suppress
 from functools import lru_cache
 
 FLUSH_SECONDS = 0.1
@@ -42,8 +43,10 @@ class CallLog:
     def flush(self) -> None:
         """Writes what was gathered."""
         data, self._lines = "".join(self._lines).encode(), []
-        while data:
-            data = data[os.write(self._descriptor, data) :]
+        # Whoever reads the log may have gone; calls go on without it.
+        with suppress(OSError):
+            while data:
+                data = data[os.write(self._descriptor, data) :]
 
 
 @lru_cache(4)

@@ -30,8 +30,13 @@ class Deadlines:
             loop.call_later(SWEEP_SECONDS, self._sweep, loop)
 
     def end(self, task: asyncio.Task[object]) -> None:
-        """Takes the task off; call it whichever way the task goes on."""
+        """Takes the task off; call it whichever way the task goes on.
+
+        A task that was cancelled here and finished all the same is as if it had not
+        been: on a connection that is kept alive it serves the next request.
+        """
         self._ends.pop(task, None)
+        self.expired(task)
 
     def expired(self, task: asyncio.Task[object]) -> bool:
         """Whether the task was cancelled here; if so, takes the cancellation back, once."""

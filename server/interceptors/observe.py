@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import secrets
 import time
@@ -36,15 +37,18 @@ class Observe(Around):
         request_id = accepted(context) or secrets.token_hex(16)
         caller.enter_request(request_id)
         context.set_trailing_metadata(((REQUEST_ID, request_id),))
-        started = time.perf_counter()
+        started, outcome = time.perf_counter(), "OK"
         try:
             return await proceed(request, context)
+        except asyncio.CancelledError:
+            outcome = "CANCELLED"
+            raise
         finally:
             if self._log.enabled:
                 code = context.code()
                 self._log.write(
                     rpc=method.name,
-                    code=code.name if isinstance(code, StatusCode) else "OK",
+                    code=code.name if isinstance(code, StatusCode) else outcome,
                     seconds=time.perf_counter() - started,
                     account=caller.account_id_or_none(),
                     request_id=request_id,

@@ -34,6 +34,7 @@ DOMAIN = "roster"
 DEADLINE_SECONDS = 30.0
 # The faults that are told of one request: they travel in metadata, which is bounded.
 MAX_DETAILS = 20
+MAX_DETAIL_BYTES = 120
 
 
 class Translate(Around):
@@ -86,7 +87,9 @@ def status_of(error: RosterError, request_id: str) -> status_pb2.Status:
             error_details_pb2.BadRequest(
                 field_violations=[
                     error_details_pb2.BadRequest.FieldViolation(
-                        field=detail.field, description=detail.message, reason=detail.code
+                        field=_cut(detail.field),
+                        description=_cut(detail.message),
+                        reason=detail.code,
                     )
                     for detail in error.details[:MAX_DETAILS]
                 ]
@@ -98,6 +101,13 @@ def status_of(error: RosterError, request_id: str) -> status_pb2.Status:
         packed.append(AnyMessage())
         packed[-1].Pack(detail)
     return status_pb2.Status(code=_code(error.reason), message=error.message, details=packed)
+
+
+def _cut(text: str) -> str:
+    """Returns a text that fits into metadata beside nineteen others."""
+    if len(text) <= MAX_DETAIL_BYTES // 4:
+        return text
+    return text.encode()[:MAX_DETAIL_BYTES].decode(errors="ignore")
 
 
 @cache

@@ -26,7 +26,9 @@ from .around import Around, Method, Proceed
 
 FAULT = "roster-fault-bin"
 # What a gateway can find wrong. Anything else under that name is nobody's finding.
-_FINDINGS = frozenset({"VALIDATION_ERROR", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE"})
+_FINDINGS = frozenset(
+    {"VALIDATION_ERROR", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE", "REQUEST_TIMEOUT"}
+)
 
 # What a broken rule of buf.validate is called here, by the last word of its id.
 _CODES = {
@@ -37,6 +39,8 @@ _CODES = {
     "max_items": "TOO_MANY",
     "gte": "OUT_OF_RANGE",
     "gt_now": "OUT_OF_RANGE",
+    "gt_now_lt": "OUT_OF_RANGE",
+    "lt": "OUT_OF_RANGE",
     "not_contains": "INVALID_CHARACTER",
     "in": "INVALID_VALUE",
     "defined_only": "INVALID_VALUE",

@@ -93,7 +93,8 @@ class Lane(Generic[Work]):
     """One thread with a queue.
 
     `start` and `stop` run in the thread, at its beginning and end. `run_batch`
-    sets `result` or `error` of every job that it can claim.
+    sets `result` or `error` of every job that it can claim. A lane that `abandons`
+    does not make its callers wait for jobs that have no effect.
     """
 
     def __init__(
@@ -103,7 +104,9 @@ class Lane(Generic[Work]):
         start: Callable[[], None],
         run_batch: Callable[[Sequence[Job[Work]]], None],
         stop: Callable[[], None],
+        abandons: bool = False,
     ) -> None:
+        self._abandons = abandons
         self._loop = asyncio.get_running_loop()
         self._start, self._run_batch, self._stop = start, run_batch, stop
         self._queue: SimpleQueue[Job[Work] | None] = SimpleQueue()
@@ -140,7 +143,7 @@ class Lane(Generic[Work]):
             except asyncio.CancelledError:
                 if job.settled:
                     return job.outcome()
-                if job.withdraw():
+                if job.withdraw() or self._abandons:
                     raise
                 job.future = self._loop.create_future()
 

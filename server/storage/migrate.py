@@ -34,9 +34,9 @@ def pending(database: Database) -> list[str]:
 
 def migrate(database: Database) -> list[str]:
     """Applies what is pending and returns the names of it. Whoever calls holds the lock."""
-    if not pending(database):
-        return []
     try:
+        if not pending(database):
+            return []
         applied: list[str] = Runner(database, str(DIRECTORY)).up()
     except (PeeweeException, MigrationError) as error:
         raise StorageError(f"The schema could not be brought up to date: {error}") from error

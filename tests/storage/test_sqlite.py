@@ -16,9 +16,10 @@ from peewee import SQL, IntegrityError
 
 from server.errors import TagAlreadyExists, Unavailable
 from server.paging import Page
-from server.storage import sqlite
+from server.storage import sqlite_file
 from server.storage.database import StorageError, Work
-from server.storage.sqlite import FileLock, SqliteDatabase, connect, prepare
+from server.storage.sqlite import SqliteDatabase
+from server.storage.sqlite_file import FileLock, connect, prepare
 from server.storage.statements import Statement
 from server.storage.transaction import Transaction
 from server.tags import store
@@ -181,7 +182,7 @@ def test_commit_that_fails_acknowledges_nobody_and_the_next_one_stands(path: Pat
 def test_write_while_another_program_holds_the_file_is_refused_and_the_next_one_stands(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite, "BUSY_SECONDS", 0.01)
+    monkeypatch.setattr(sqlite_file, "BUSY_SECONDS", 0.01)
 
     async def story() -> Any:
         async with served(path) as database:
@@ -356,7 +357,7 @@ def test_file_that_cannot_be_written_is_refused_with_a_hint(path: Path) -> None:
 def test_file_that_another_program_holds_is_refused_with_a_hint(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite, "BUSY_SECONDS", 0.01)
+    monkeypatch.setattr(sqlite_file, "BUSY_SECONDS", 0.01)
 
     async def story() -> None:
         with closing(apsw.Connection(str(path))) as other:

@@ -28,7 +28,7 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from roster.v1 import http_pb2 as roster_dot_v1_dot_http__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18roster/v1/api_keys.proto\x12\troster.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\"\x91\x01\n\x06\x41piKey\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\r\n\x05scope\x18\x03 \x01(\t\x12.\n\ncreated_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nexpires_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x9e\x01\n\x13\x43reateApiKeyRequest\x12 \n\x04name\x18\x01 \x01(\tB\x12\xbaH\x0br\x06\x18\x64\xba\x01\x01\x00\xc8\x01\x01\x90\xb5\x18\x01\x12+\n\x05scope\x18\x02 \x01(\tB\x1c\xbaH\x19r\x14R\x04readR\x05writeR\x05\x61\x64min\xc8\x01\x01\x12\x38\n\nexpires_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x08\xbaH\x05\xb2\x01\x02@\x01\"J\n\x14\x43reateApiKeyResponse\x12\"\n\x07\x61pi_key\x18\x01 \x01(\x0b\x32\x11.roster.v1.ApiKey\x12\x0e\n\x06secret\x18\x02 \x01(\t\"C\n\x12ListApiKeysRequest\x12\x16\n\x05limit\x18\x01 \x01(\x05\x42\x07\xbaH\x04\x1a\x02(\x00\x12\x15\n\x04page\x18\x02 \x01(\x05\x42\x07\xbaH\x04\x1a\x02(\x00\"f\n\x13ListApiKeysResponse\x12#\n\x08\x61pi_keys\x18\x01 \x03(\x0b\x32\x11.roster.v1.ApiKey\x12\r\n\x05total\x18\x02 \x01(\x05\x12\x0c\n\x04page\x18\x03 \x01(\x05\x12\r\n\x05limit\x18\x04 \x01(\x05\"!\n\x13RotateApiKeyRequest\x12\n\n\x02id\x18\x01 \x01(\t\"J\n\x14RotateApiKeyResponse\x12\"\n\x07\x61pi_key\x18\x01 \x01(\x0b\x32\x11.roster.v1.ApiKey\x12\x0e\n\x06secret\x18\x02 \x01(\t\"!\n\x13RevokeApiKeyRequest\x12\n\n\x02id\x18\x01 \x01(\t\"\x16\n\x14RevokeApiKeyResponse2\xe6\x03\n\rApiKeyService\x12u\n\x0c\x43reateApiKey\x12\x1e.roster.v1.CreateApiKeyRequest\x1a\x1f.roster.v1.CreateApiKeyResponse\"$\x88\xb5\x18\xc9\x01\x92\xb5\x18\x07\n\x05\x61\x64min\x82\xd3\xe4\x93\x02\x0e\"\t/api/keys:\x01*\x12j\n\x0bListApiKeys\x12\x1d.roster.v1.ListApiKeysRequest\x1a\x1e.roster.v1.ListApiKeysResponse\"\x1c\x92\xb5\x18\x07\n\x05\x61\x64min\x82\xd3\xe4\x93\x02\x0b\x12\t/api/keys\x12y\n\x0cRotateApiKey\x12\x1e.roster.v1.RotateApiKeyRequest\x1a\x1f.roster.v1.RotateApiKeyResponse\"(\x92\xb5\x18\x07\n\x05\x61\x64min\x82\xd3\xe4\x93\x02\x17\"\x15/api/keys/{id}/rotate\x12w\n\x0cRevokeApiKey\x12\x1e.roster.v1.RevokeApiKeyRequest\x1a\x1f.roster.v1.RevokeApiKeyResponse\"&\x88\xb5\x18\xcc\x01\x92\xb5\x18\x07\n\x05\x61\x64min\x82\xd3\xe4\x93\x02\x10*\x0e/api/keys/{id}b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18roster/v1/api_keys.proto\x12\troster.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\"\x91\x01\n\x06\x41piKey\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\r\n\x05scope\x18\x03 \x01(\t\x12.\n\ncreated_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nexpires_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xa7\x01\n\x13\x43reateApiKeyRequest\x12 \n\x04name\x18\x01 \x01(\tB\x12\xbaH\x0br\x06\x18\x64\xba\x01\x01\x00\xc8\x01\x01\x90\xb5\x18\x01\x12+\n\x05scope\x18\x02 \x01(\tB\x1c\xbaH\x19r\x14R\x04readR\x05writeR\x05\x61\x64min\xc8\x01\x01\x12\x41\n\nexpires_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x11\xbaH\x0e\xb2\x01\x0b\x1a\x07\x08\xff\x82\xd1\xff\xaf\x07@\x01\"J\n\x14\x43reateApiKeyResponse\x12\"\n\x07\x61pi_key\x18\x01 \x01(\x0b\x32\x11.roster.v1.ApiKey\x12\x0e\n\x06secret\x18\x02 \x01(\t\"C\n\x12ListApiKeysRequest\x12\x16\n\x05limit\x18\x01 \x01(\x05\x42\x07\xbaH\x04\x1a\x02(\x00\x12\x15\n\x04page\x18\x02 \x01(\x05\x42\x07\xbaH\x04\x1a\x02(\x00\"f\n\x13ListApiKeysResponse\x12#\n\x08\x61pi_keys\x18\x01 \x03(\x0b\x32\x11.roster.v1.ApiKey\x12\r\n\x05total\x18\x02 \x01(\x05\x12\x0c\n\x04page\x18\x03 \x01(\x05\x12\r\n\x05limit\x18\x04 \x01(\x05\"!\n\x13RotateApiKeyRequest\x12\n\n\x02id\x18\x01 \x01(\t\"J\n\x14RotateApiKeyResponse\x12\"\n\x07\x61pi_key\x18\x01 \x01(\x0b\x32\x11.roster.v1.ApiKey\x12\x0e\n\x06secret\x18\x02 \x01(\t\"!\n\x13RevokeApiKeyRequest\x12\n\n\x02id\x18\x01 \x01(\t\"\x16\n\x14RevokeApiKeyResponse2\xe6\x03\n\rApiKeyService\x12u\n\x0c\x43reateApiKey\x12\x1e.roster.v1.CreateApiKeyRequest\x1a\x1f.roster.v1.CreateApiKeyResponse\"$\x88\xb5\x18\xc9\x01\x92\xb5\x18\x07\n\x05\x61\x64min\x82\xd3\xe4\x93\x02\x0e\"\t/api/keys:\x01*\x12j\n\x0bListApiKeys\x12\x1d.roster.v1.ListApiKeysRequest\x1a\x1e.roster.v1.ListApiKeysResponse\"\x1c\x92\xb5\x18\x07\n\x05\x61\x64min\x82\xd3\xe4\x93\x02\x0b\x12\t/api/keys\x12y\n\x0cRotateApiKey\x12\x1e.roster.v1.RotateApiKeyRequest\x1a\x1f.roster.v1.RotateApiKeyResponse\"(\x92\xb5\x18\x07\n\x05\x61\x64min\x82\xd3\xe4\x93\x02\x17\"\x15/api/keys/{id}/rotate\x12w\n\x0cRevokeApiKey\x12\x1e.roster.v1.RevokeApiKeyRequest\x1a\x1f.roster.v1.RevokeApiKeyResponse\"&\x88\xb5\x18\xcc\x01\x92\xb5\x18\x07\n\x05\x61\x64min\x82\xd3\xe4\x93\x02\x10*\x0e/api/keys/{id}b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -40,7 +40,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CREATEAPIKEYREQUEST'].fields_by_name['scope']._loaded_options = None
   _globals['_CREATEAPIKEYREQUEST'].fields_by_name['scope']._serialized_options = b'\272H\031r\024R\004readR\005writeR\005admin\310\001\001'
   _globals['_CREATEAPIKEYREQUEST'].fields_by_name['expires_at']._loaded_options = None
-  _globals['_CREATEAPIKEYREQUEST'].fields_by_name['expires_at']._serialized_options = b'\272H\005\262\001\002@\001'
+  _globals['_CREATEAPIKEYREQUEST'].fields_by_name['expires_at']._serialized_options = b'\272H\016\262\001\013\032\007\010\377\202\321\377\257\007@\001'
   _globals['_LISTAPIKEYSREQUEST'].fields_by_name['limit']._loaded_options = None
   _globals['_LISTAPIKEYSREQUEST'].fields_by_name['limit']._serialized_options = b'\272H\004\032\002(\000'
   _globals['_LISTAPIKEYSREQUEST'].fields_by_name['page']._loaded_options = None
@@ -56,21 +56,21 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_APIKEY']._serialized_start=154
   _globals['_APIKEY']._serialized_end=299
   _globals['_CREATEAPIKEYREQUEST']._serialized_start=302
-  _globals['_CREATEAPIKEYREQUEST']._serialized_end=460
-  _globals['_CREATEAPIKEYRESPONSE']._serialized_start=462
-  _globals['_CREATEAPIKEYRESPONSE']._serialized_end=536
-  _globals['_LISTAPIKEYSREQUEST']._serialized_start=538
-  _globals['_LISTAPIKEYSREQUEST']._serialized_end=605
-  _globals['_LISTAPIKEYSRESPONSE']._serialized_start=607
-  _globals['_LISTAPIKEYSRESPONSE']._serialized_end=709
-  _globals['_ROTATEAPIKEYREQUEST']._serialized_start=711
-  _globals['_ROTATEAPIKEYREQUEST']._serialized_end=744
-  _globals['_ROTATEAPIKEYRESPONSE']._serialized_start=746
-  _globals['_ROTATEAPIKEYRESPONSE']._serialized_end=820
-  _globals['_REVOKEAPIKEYREQUEST']._serialized_start=822
-  _globals['_REVOKEAPIKEYREQUEST']._serialized_end=855
-  _globals['_REVOKEAPIKEYRESPONSE']._serialized_start=857
-  _globals['_REVOKEAPIKEYRESPONSE']._serialized_end=879
-  _globals['_APIKEYSERVICE']._serialized_start=882
-  _globals['_APIKEYSERVICE']._serialized_end=1368
+  _globals['_CREATEAPIKEYREQUEST']._serialized_end=469
+  _globals['_CREATEAPIKEYRESPONSE']._serialized_start=471
+  _globals['_CREATEAPIKEYRESPONSE']._serialized_end=545
+  _globals['_LISTAPIKEYSREQUEST']._serialized_start=547
+  _globals['_LISTAPIKEYSREQUEST']._serialized_end=614
+  _globals['_LISTAPIKEYSRESPONSE']._serialized_start=616
+  _globals['_LISTAPIKEYSRESPONSE']._serialized_end=718
+  _globals['_ROTATEAPIKEYREQUEST']._serialized_start=720
+  _globals['_ROTATEAPIKEYREQUEST']._serialized_end=753
+  _globals['_ROTATEAPIKEYRESPONSE']._serialized_start=755
+  _globals['_ROTATEAPIKEYRESPONSE']._serialized_end=829
+  _globals['_REVOKEAPIKEYREQUEST']._serialized_start=831
+  _globals['_REVOKEAPIKEYREQUEST']._serialized_end=864
+  _globals['_REVOKEAPIKEYRESPONSE']._serialized_start=866
+  _globals['_REVOKEAPIKEYRESPONSE']._serialized_end=888
+  _globals['_APIKEYSERVICE']._serialized_start=891
+  _globals['_APIKEYSERVICE']._serialized_end=1377
 # @@protoc_insertion_point(module_scope)

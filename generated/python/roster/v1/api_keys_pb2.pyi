@@ -76,7 +76,9 @@ class CreateApiKeyRequest(_message.Message):
     """What the key may do: "read", "write" or "admin"."""
     @_builtins.property
     def expires_at(self) -> _timestamp_pb2.Timestamp:
-        """When the key ends by itself, a moment in the future; absent, it does not."""
+        """When the key ends by itself, a moment in the future and before the end of 9999;
+        absent, it does not.
+        """
 
     def __init__(
         self,
