@@ -100,7 +100,9 @@ def revoke(
                 raise ApiKeyNotFound
             store.revoke_key(account, key_id, tx)
     except ApiKeyNotFound:
-        complain(f"There is no key {key_id}.", ExitCode.NOT_FOUND)
+        # A secret that was given by mistake does not belong on a screen.
+        named = "with that id" if key_id.startswith("rk_") else key_id
+        complain(f"There is no key {named}.", ExitCode.NOT_FOUND)
     if json:
         print_json({"revoked": key_id})
     else:

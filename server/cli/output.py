@@ -54,10 +54,10 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Prints rows as people read them; whole, whatever the width of the terminal."""
     table = Table(box=None, header_style="bold")
     for column in columns:
-        table.add_column(column, overflow="fold")
+        table.add_column(column, no_wrap=True, overflow="ignore")
     for row in rows:
         table.add_row(*(escape(cell) for cell in row))
-    console.print(table)
+    console.print(table, soft_wrap=True, crop=False)
 
 
 def account_json(row: AccountRow) -> dict[str, Any]:

@@ -190,12 +190,12 @@ def _announce(http: Address, grpc: Address, database: Path, first_key: str | Non
             "",
         ]
     else:
-        lines += ["Try it with a key (`roster keys create` makes another):", ""]
+        lines += ["Put a key of an account into ROSTER_API_KEY to try it:", ""]
     key = first_key or "$ROSTER_API_KEY"
-    ada = '{"email": "ada@example.com", "firstName": "Ada", "tags": ["first"]}'
+    grace = '{"email": "grace@example.com", "firstName": "Grace", "tags": ["first"]}'
     lines += [
         f'  curl {base}/api/subscribers -H "Authorization: Bearer {key}" \\',
-        f"    -H 'Content-Type: application/json' -d '{ada}'",
+        f"    -H 'Content-Type: application/json' -d '{grace}'",
         "",
         f'  curl {base}/api/subscribers -H "Authorization: Bearer {key}"',
         "",

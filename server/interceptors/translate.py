@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from functools import cache
+from collections.abc import Awaitable, Callable
+from functools import cache, partial
 from typing import Any
 
+import grpc
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message import Message
 from google.rpc import code_pb2, error_details_pb2, status_pb2
@@ -22,7 +24,7 @@ from roster.v1 import errors_pb2
 from .. import caller
 from ..errors import DeadlineExceeded, Internal, RosterError
 from ..messages import Context
-from .around import Around, Method, Proceed
+from .around import PACKAGE, Around, Method, Proceed
 from .deadlines import Deadlines
 from .observe import REQUEST_ID
 
@@ -43,6 +45,16 @@ class Translate(Around):
     def __init__(self) -> None:
         super().__init__()
         self._deadlines = Deadlines()
+
+    async def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Any]],
+        details: grpc.HandlerCallDetails,
+    ) -> Any:
+        handler = await super().intercept_service(continuation, details)
+        if handler is None or not handler.unary_unary or details.method.startswith(f"/{PACKAGE}"):
+            return handler
+        return handler._replace(unary_unary=partial(_calmly, handler.unary_unary))
 
     async def around(
         self, method: Method, proceed: Proceed, request: Any, context: Context
@@ -69,6 +81,19 @@ class Translate(Around):
             self._deadlines.end(task)
         await abort(context, told)
         raise AssertionError("abort always raises")
+
+
+async def _calmly(proceed: Proceed, request: Any, context: Context) -> Any:
+    """Answers a call of another package, such as health; what it raises stays in the log."""
+    try:
+        return await proceed(request, context)
+    except NotImplementedError:
+        await context.abort(grpc.StatusCode.UNIMPLEMENTED, "This method is not served here.")
+    except (AbortError, asyncio.CancelledError):
+        raise
+    except Exception:
+        log.exception("a call of another package failed")
+        await context.abort(grpc.StatusCode.INTERNAL, Internal.message)
 
 
 async def abort(context: Context, error: RosterError) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import apsw
@@ -36,6 +36,7 @@ def connect(path: Path, *, read_only: bool = False) -> APSWDatabase:
     """Returns a Peewee database on the file. Each thread that uses it gets its own connection."""
     flags = apsw.SQLITE_OPEN_READONLY if read_only else 0
     if not read_only:
+        _create(path)
         flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
     return _Connections(
         str(path),
@@ -44,6 +45,12 @@ def connect(path: Path, *, read_only: bool = False) -> APSWDatabase:
         statementcachesize=CACHED_STATEMENTS,
         pragmas={"synchronous": "full", "foreign_keys": 1, "temp_store": "memory"},
     )
+
+
+def _create(path: Path) -> None:
+    """Makes an empty file that its owner alone may read; what is wrong shows when it is opened."""
+    with suppress(OSError):
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
 
 
 class _Connections(APSWDatabase):  # type: ignore[misc]

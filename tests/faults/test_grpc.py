@@ -29,6 +29,7 @@ from server.tags.service import TagService
 
 from ..conftest import FRONTS, Account
 from ..fronts import Answer, Front, GrpcFront, HttpFront
+from ..processes import Service
 
 
 def call(account: Account, rpc: str, request: Any, **options: Any) -> Any:
@@ -325,3 +326,13 @@ def test_a_call_without_any_deadline_gets_that_of_the_server(
             )
 
     assert asyncio.run(main()).details() == "The deadline of this call passed. Nothing was changed."
+
+
+def test_a_method_of_health_that_is_not_served_says_so_calmly(service: Service) -> None:
+    with grpc.insecure_channel(service.grpc) as channel:
+        call = channel.unary_unary("/grpc.health.v1.Health/List")
+        with pytest.raises(grpc.RpcError) as caught:
+            call(b"", timeout=10)
+
+    assert caught.value.code() is grpc.StatusCode.UNIMPLEMENTED
+    assert "class" not in caught.value.details()

@@ -134,3 +134,12 @@ def test_every_repeated_key_is_named() -> None:
         ("b.c", "DUPLICATE_FIELD"),
         ("a[0].d", "DUPLICATE_FIELD"),
     }
+
+
+def test_more_values_than_any_request_may_hold_are_refused_before_they_are_read() -> None:
+    body = b'{"subscribers":[' + b"{}," * (strict_json.MAX_VALUES + 1) + b"{}]}"
+
+    with pytest.raises(RequestFault) as caught:
+        strict_json.read(body)
+
+    assert [detail.code for detail in caught.value.error.details] == [Code.Value("INVALID_JSON")]
