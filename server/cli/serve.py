@@ -2,8 +2,8 @@
 
 The order of the start: the database (lock, migrations), the services, the gRPC
 port, the HTTP port, the first account, ready. The order of the stop, at SIGTERM
-or SIGINT: not ready, accept nothing new, finish what runs, empty the writer's
-queue, exit with 0.
+or SIGINT: not ready; HTTP, then gRPC, takes nothing new and finishes what runs;
+the writer's queue is emptied; exit with 0.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ shared, and for a writer the cost of the fsync as well.
 
 `run_batch` claims each job when it begins with it. A job whose caller goes away,
 or whose deadline passes, before it is claimed is withdrawn and has no effect.
-Once it is claimed the caller waits for the outcome, so an answer always tells
-what happened.
+Once a write is claimed its caller waits for the outcome, so an answer always
+tells what happened; a read has no effect to wait for.
 """
 
 from __future__ import annotations

@@ -120,7 +120,7 @@ def judge(rows: Iterable[Row]) -> Judged:
             if email.key in seen:
                 failed[index] = Failure.DUPLICATE_IN_REQUEST
             else:
-                status = Status.CONFIRMED if row.is_confirmed else Status.UNCONFIRMED
+                status = initial_status(is_confirmed=row.is_confirmed)
                 good[index] = NewSubscriber(email, first_name, last_name, status, tags)
         if email is not None:
             seen.add(email.key)

@@ -132,12 +132,7 @@ _ATTACH_ALL = Statement(
         SubscriberTag.account_id, (SubscriberTag.subscriber_id, SubscriberTag.tag_id), "rows"
     )
 )
-_DETACH_ALL = Statement(
-    lambda _: SubscriberTag.delete().where(
-        (SubscriberTag.account_id == param("account_id"))
-        & (SubscriberTag.subscriber_id == param("subscriber_id"))
-    )
-)
+_DETACH_ALL = Statement(lambda _: SubscriberTag.delete().where(_LINK_OF_ONE))
 
 
 _NEWEST = Statement(

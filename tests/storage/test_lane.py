@@ -264,6 +264,28 @@ def test_close_ends_the_thread() -> None:
     assert not asyncio.run(story()).is_alive()
 
 
+def test_caller_of_a_lane_that_abandons_does_not_wait_for_the_outcome() -> None:
+    async def story() -> bool:
+        recorder, gate = Recorder(), Gate()
+        lane: Lane[Work] = Lane(
+            "test",
+            start=lambda: None,
+            run_batch=recorder.run_batch,
+            stop=lambda: None,
+            abandons=True,
+        )
+        await lane.open()
+        task = await gate.hold(lane)
+        task.cancel()
+        await turns()
+        gone = task.cancelled()
+        gate.open()
+        await lane.close()
+        return gone
+
+    assert asyncio.run(story())
+
+
 def test_open_raises_what_the_start_raises() -> None:
     async def story() -> None:
         lane: Lane[Work] = Lane("test", start=fail, run_batch=lambda jobs: None, stop=lambda: None)
