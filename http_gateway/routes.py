@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from google.api import annotations_pb2
@@ -32,6 +32,8 @@ class Binding:
 
     http_method: str
     template: tuple[str, ...]
+    # The places and names of the variables in the path.
+    variables: tuple[tuple[int, str], ...]
     rpc: str
     success_status: int
     request_class: type[Any]
@@ -45,8 +47,7 @@ class Binding:
     field_names: dict[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(NamedTuple):
     """A binding and the values of its path's variables."""
 
     binding: Binding
@@ -77,6 +78,9 @@ def _binding(method: MethodDescriptor, rule: Any, success_status: int) -> Bindin
     return Binding(
         http_method=verb.upper(),
         template=template,
+        variables=tuple(
+            (index, part[1:-1]) for index, part in enumerate(template) if part.startswith("{")
+        ),
         rpc=f"/{method.containing_service.full_name}/{method.name}",
         success_status=success_status,
         request_class=message_class(method.input_type),
@@ -129,7 +133,7 @@ class Routes:
 
     def __init__(self, services: Iterable[ServiceDescriptor]) -> None:
         self._methods: dict[Segments, dict[str, Binding]] = {}
-        self._variables: dict[int, list[frozenset[int]]] = {}
+        self._variables: dict[int, list[tuple[int, ...]]] = {}
         for service in services:
             for binding in bindings_of(service):
                 self._add(binding)
@@ -141,11 +145,11 @@ class Routes:
             other = methods[binding.http_method].rpc
             raise ImpossibleBinding(f"{binding.rpc} and {other} are bound to the same path")
         methods[binding.http_method] = binding
-        places = frozenset(index for index, part in enumerate(shape) if part is None)
+        places = tuple(index for index, part in enumerate(shape) if part is None)
         same_length = self._variables.setdefault(len(shape), [])
         if places not in same_length:
             same_length.append(places)
-            same_length.sort(key=lambda places: (len(places), sorted(places)))
+            same_length.sort(key=lambda places: (len(places), places))
 
     def match(self, http_method: str, path: str) -> Match | None:
         """Returns the binding for a method and the path as it was sent, or None."""
@@ -153,7 +157,7 @@ class Routes:
         for methods in self._candidates(segments):
             binding = methods.get(http_method)
             if binding is not None:
-                return Match(binding, _variables(binding.template, segments))
+                return Match(binding, _variables(binding, segments))
         return None
 
     def methods(self, path: str) -> list[str]:
@@ -168,7 +172,9 @@ class Routes:
         if not all(segments) or not _is_text(segments):
             return
         for places in self._variables.get(len(segments), ()):
-            shape = [None if index in places else part for index, part in enumerate(segments)]
+            shape: list[str | None] = [*segments]
+            for index in places:
+                shape[index] = None
             methods = self._methods.get(tuple(shape))
             if methods is not None:
                 yield methods
@@ -177,15 +183,17 @@ class Routes:
 def _is_text(segments: list[str]) -> bool:
     """Whether every segment is text in UTF-8 once it is decoded."""
     try:
-        return all(unquote(part, errors="strict") for part in segments if "%" in part)
+        for part in segments:
+            if "%" in part:
+                unquote(part, errors="strict")
     except UnicodeDecodeError:
         return False
+    return True
 
 
-def _variables(template: tuple[str, ...], segments: list[str]) -> dict[str, str]:
+def _variables(binding: Binding, segments: list[str]) -> dict[str, str]:
     """Returns the variables of a path, decoded."""
     return {
-        wanted[1:-1]: unquote(given) if "%" in given else given
-        for wanted, given in zip(template, segments, strict=True)
-        if wanted.startswith("{")
+        name: unquote(segments[index]) if "%" in segments[index] else segments[index]
+        for index, name in binding.variables
     }

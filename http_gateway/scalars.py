@@ -126,14 +126,16 @@ def enum_reader(enum: EnumDescriptor) -> Reader:
     return read
 
 
-def enum_writer(enum: EnumDescriptor) -> Writer:
-    """Returns a writer of an enum's names; a number without a name stays a number."""
-    names = {value.number: value.name for value in reversed(enum.values)}
+class _EnumNames(dict[int, str | int]):
+    """Names by number; a number without a name stays a number."""
 
-    def write(number: int) -> str | int:
-        return names.get(number, number)
+    def __missing__(self, number: int) -> int:
+        return number
 
-    return write
+
+def enum_names(enum: EnumDescriptor) -> dict[int, str | int]:
+    """Returns what is written of an enum's numbers: the first name of each, or itself."""
+    return _EnumNames({value.number: value.name for value in reversed(enum.values)})
 
 
 def read_timestamp(value: Any) -> Timestamp:

@@ -47,14 +47,15 @@ def writer(descriptor: Descriptor) -> MessageWriter:
     for field in descriptor.fields:
         if _is_row_faults(field):
             continue
-        value, slot = f"m.{field.name}", f"w{field.number}"
-        convert = _value_writer(field)
-        if convert is not None:
-            names[slot] = convert
-        if field.is_repeated:
-            value = f"[*{value}]" if convert is None else f"[{slot}(x) for x in {value}]"
-        elif convert is not None:
-            value = f"{slot}({value})"
+        slot = f"w{field.number}"
+        names[slot], of_one = _value_writer(field, slot)
+        value = f"m.{field.name}"
+        if not field.is_repeated:
+            value = of_one.format(value)
+        elif of_one == "{}":
+            value += "[:]"
+        else:
+            value = f"[{of_one.format('x')} for x in {value}[:]]"
         if field.has_presence:
             present.append(f"    if m.HasField({field.name!r}): d[{field.json_name!r}] = {value}")
         else:
@@ -64,16 +65,20 @@ def writer(descriptor: Descriptor) -> MessageWriter:
     return write
 
 
-def _value_writer(field: FieldDescriptor) -> MessageWriter | None:
-    """Returns what turns one value of a field into JSON, or None if it is JSON already."""
+def _value_writer(field: FieldDescriptor, slot: str) -> tuple[Any, str]:
+    """Returns what is needed to write one value of a field, and the text that does so.
+
+    The text has {} where the value stands, and calls what is needed by the name of `slot`.
+    """
     if field.enum_type is not None:
-        return scalars.enum_writer(field.enum_type)
+        return scalars.enum_names(field.enum_type), f"{slot}[{{}}]"
     if field.message_type is None:
-        return scalars.WRITERS.get(field.type)
+        convert = scalars.WRITERS.get(field.type)
+        return convert, f"{slot}({{}})" if convert else "{}"
     if field.message_type.full_name == _TIMESTAMP:
-        return scalars.write_timestamp
+        return scalars.write_timestamp, f"{slot}({{}})"
     _check_supported(field)
-    return writer(field.message_type)
+    return writer(field.message_type), f"{slot}({{}})"
 
 
 @cache

@@ -146,12 +146,15 @@ class Checks(NamedTuple):
         """Takes blanks off the fields that declare it."""
         for name in self.single:
             value = getattr(request, name)
-            if value:
-                setattr(request, name, value.strip())
+            trimmed = value.strip()
+            if trimmed != value:
+                setattr(request, name, trimmed)
         for name in self.repeated:
             values = getattr(request, name)
-            if values:
-                values[:] = [value.strip() for value in values]
+            for index, value in enumerate(values):
+                trimmed = value.strip()
+                if trimmed != value:
+                    values[index] = trimmed
 
 
 @cache

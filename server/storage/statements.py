@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import orjson
-from peewee import SQL, Database, Expression, Field, Node, Value
+from peewee import SQL, Database, Expression, Field, Node, Value, fn
 
 
 class _Slot:
@@ -38,6 +38,9 @@ class Dialect(Protocol):
         The text of the query does not depend on the length of the list.
         """
 
+    def joined(self, field: Field) -> Node:
+        """Joins the values of a group into one text with commas; null if there are none."""
+
     def insert_all(self, account_id: Field, fields: Sequence[Field], name: str) -> Node:
         """Inserts rows of one account: the list given under this name, a value for every field.
 
@@ -59,6 +62,10 @@ class SqliteDialect:
     def any_of(self, field: Field, name: str) -> Expression:
         items = SQL("(SELECT value FROM json_each(?))", [_Slot(name, as_list=True)])
         return Expression(field, "IN", items)
+
+    def joined(self, field: Field) -> Node:
+        query: Node = fn.GROUP_CONCAT(field)
+        return query
 
     def insert_all(self, account_id: Field, fields: Sequence[Field], name: str) -> Node:
         values = ", ".join(f"value ->> {index}" for index in range(len(fields)))

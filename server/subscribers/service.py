@@ -123,5 +123,6 @@ def _fill(target: pb.Subscriber, row: store.SubscriberRow) -> None:
     """Fills a subscriber in place: pages are made of many, and copies cost as much again."""
     target.id, target.email, _, target.first_name, target.last_name, status, at, tags = row
     target.status = status  # type: ignore[assignment]
-    target.tags.extend(tags)
+    if tags:
+        target.tags.extend(tags)
     set_timestamp(target.created_at, at)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from peewee import EXCLUDED, fn
+from peewee import EXCLUDED, ModelSelect, fn
 
 from ..accounts.models import Account
 from ..emails import Email
 from ..errors import SubscriberAlreadyExists, SubscriberNotFound
 from ..paging import Page
-from ..storage.statements import Statement, param
+from ..storage.statements import Dialect, Statement, param
 from ..storage.transaction import Transaction
 from ..tags import store as tags
 from ..tags.models import Tag
@@ -44,43 +44,42 @@ _COLUMNS = (
 _IN_ACCOUNT = Subscriber.account_id == param("account_id")
 _ONE = _IN_ACCOUNT & (Subscriber.id == param("id"))
 
-_FIND = Statement(lambda _: Subscriber.select(*_COLUMNS).where(_ONE))
+_LINK_OF_ONE = (SubscriberTag.account_id == param("account_id")) & (
+    SubscriberTag.subscriber_id == param("subscriber_id")
+)
+
+
+def _stored(dialect: Dialect) -> ModelSelect[Subscriber]:
+    """Selects the columns, and after them the ids of the tags in one text.
+
+    The ids of all tags of a page come with its rows; their names are few and looked
+    up apart. That takes half as long as a join, and fits whatever rows are selected.
+    """
+    links = SubscriberTag.select(dialect.joined(SubscriberTag.tag_id)).where(
+        (SubscriberTag.account_id == Subscriber.account_id)
+        & (SubscriberTag.subscriber_id == Subscriber.id)
+    )
+    return Subscriber.select(*_COLUMNS, links)
+
+
+_FIND = Statement(lambda dialect: _stored(dialect).where(_ONE))
 _FIND_BY_EMAIL = Statement(
-    lambda _: Subscriber.select(*_COLUMNS).where(
+    lambda dialect: _stored(dialect).where(
         _IN_ACCOUNT & (Subscriber.email_key == param("email_key"))
     )
 )
 _PAGE = Statement(
-    lambda _: (
-        Subscriber.select(*_COLUMNS)
+    lambda dialect: (
+        _stored(dialect)
         .where(_IN_ACCOUNT)
         .order_by(Subscriber.account_id, Subscriber.id)
         .limit(param("limit"))
         .offset(param("offset"))
     )
 )
-_LINK_IN_ACCOUNT = SubscriberTag.account_id == param("account_id")
-_LINK_OF_ONE = _LINK_IN_ACCOUNT & (SubscriberTag.subscriber_id == param("subscriber_id"))
-_LINK_OF_RANGE = _LINK_IN_ACCOUNT & SubscriberTag.subscriber_id.between(
-    param("first_id"), param("last_id")
-)
-# The tags that are linked are looked up as a set: SQLite takes half as long for
-# that as for a join of the two tables, and a page names few tags many times.
-_TAGS_OF_ONE = Statement(
-    lambda _: Tag.select(Tag.name_key, Tag.name).where(
-        (Tag.account_id == param("account_id"))
-        & Tag.id.in_(SubscriberTag.select(SubscriberTag.tag_id).where(_LINK_OF_ONE))
-    )
-)
-_LINKS_OF_RANGE = Statement(
-    lambda _: SubscriberTag.select(SubscriberTag.subscriber_id, SubscriberTag.tag_id).where(
-        _LINK_OF_RANGE
-    )
-)
-_TAGS_OF_RANGE = Statement(
-    lambda _: Tag.select(Tag.id, Tag.name_key, Tag.name).where(
-        (Tag.account_id == param("account_id"))
-        & Tag.id.in_(SubscriberTag.select(SubscriberTag.tag_id).where(_LINK_OF_RANGE))
+_TAGS = Statement(
+    lambda dialect: Tag.select(Tag.id, Tag.name_key, Tag.name).where(
+        (Tag.account_id == param("account_id")) & dialect.any_of(Tag.id, "ids")
     )
 )
 _COUNT = Statement(
@@ -207,43 +206,44 @@ def _attach(
 
 def find(account_id: str, subscriber_id: str, tx: Transaction) -> SubscriberRow:
     """Returns one subscriber. Raises SubscriberNotFound."""
-    return _with_tags(account_id, tx.one(_FIND, account_id=account_id, id=subscriber_id), tx)
+    return _only(account_id, tx.one(_FIND, account_id=account_id, id=subscriber_id), tx)
 
 
 def find_by_email(account_id: str, email: Email, tx: Transaction) -> SubscriberRow:
     """Returns the subscriber with the address. Raises SubscriberNotFound."""
     row = tx.one(_FIND_BY_EMAIL, account_id=account_id, email_key=email.key)
-    return _with_tags(account_id, row, tx)
+    return _only(account_id, row, tx)
 
 
-def _with_tags(account_id: str, row: tuple[Any, ...] | None, tx: Transaction) -> SubscriberRow:
+def _only(account_id: str, row: tuple[Any, ...] | None, tx: Transaction) -> SubscriberRow:
     if row is None:
         raise SubscriberNotFound
-    tags = tx.all(_TAGS_OF_ONE, account_id=account_id, subscriber_id=row[0])
-    return SubscriberRow._make((*row, _names(tags)))
+    return _with_tags(account_id, [row], tx)[0]
 
 
 def page(account_id: str, page: Page, tx: Transaction) -> tuple[list[SubscriberRow], int]:
     """Returns the subscribers of a page, oldest first, and how many the account has.
 
-    Four statements, whatever the page holds.
+    Three statements at most, whatever the page holds.
     """
-    total = count(account_id, tx)
     rows = tx.all(_PAGE, account_id=account_id, limit=page.limit, offset=page.offset)
-    if not rows:
-        return [], total
-    # A page is a range of ids without gaps, so its tags are found by its ends.
-    range_ = {"account_id": account_id, "first_id": rows[0][0], "last_id": rows[-1][0]}
-    known = {tag_id: (key, name) for tag_id, key, name in tx.all(_TAGS_OF_RANGE, **range_)}
-    tags: dict[str, list[tuple[str, str]]] = {}
-    for subscriber_id, tag_id in tx.all(_LINKS_OF_RANGE, **range_):
-        tags.setdefault(subscriber_id, []).append(known[tag_id])
-    return [SubscriberRow._make((*row, _names(tags.get(row[0], ())))) for row in rows], total
+    return _with_tags(account_id, rows, tx), count(account_id, tx)
 
 
-def _names(tags: Iterable[tuple[Any, ...]]) -> tuple[str, ...]:
-    """Returns the names of tags, given with their keys, in the order of the keys."""
-    return tuple([name for _, name in sorted(tags)]) if tags else ()
+def _with_tags(
+    account_id: str, rows: Sequence[tuple[Any, ...]], tx: Transaction
+) -> list[SubscriberRow]:
+    """Returns stored rows with the names of their tags in place of the ids."""
+    names: dict[str | None, tuple[str, ...]] = {row[-1]: () for row in rows}
+    ids = {tag_id for joined in names if joined for tag_id in joined.split(",")}
+    if ids:
+        tags = tx.all(_TAGS, account_id=account_id, ids=list(ids))
+        known = {tag_id: (key, name) for tag_id, key, name in tags}
+        for joined in filter(None, names):
+            own = sorted([known[tag_id] for tag_id in joined.split(",")])
+            names[joined] = tuple([name for _, name in own])
+    make = SubscriberRow._make
+    return [make((*row[:-1], names[row[-1]])) for row in rows]
 
 
 def count(account_id: str, tx: Transaction) -> int:
