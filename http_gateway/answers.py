@@ -58,9 +58,7 @@ class Answer:
         if transport is None:
             raise ConnectionResetError("the client has gone")
         self.keep_alive = self.keep_alive and request.keep_alive
-        head = [_LINES[self.status], "Date: ", _date(int(time.time())), "\r\n"]
-        for name, value in self.headers.items():
-            head += (name, ": ", value, "\r\n")
+        head = opening(self.status, self.headers)
         if self.body is not None:
             head.append(f"Content-Type: {JSON}\r\nContent-Length: {len(self.body)}\r\n")
         if not self.keep_alive:
@@ -77,6 +75,14 @@ class Answer:
 
     async def write_eof(self) -> None:
         """Everything was written by `prepare`."""
+
+
+def opening(status: int, headers: dict[str, str]) -> list[str]:
+    """Returns the status line, what every answer says, and these headers; the rest may follow."""
+    head = [_LINES[status], "Date: ", _date(int(time.time())), "\r\n"]
+    for name, value in headers.items():
+        head += (name, ": ", value, "\r\n")
+    return head
 
 
 async def _wait_for_reader(request: web.BaseRequest, transport: asyncio.Transport) -> None:

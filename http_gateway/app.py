@@ -4,7 +4,7 @@ A request takes this way: its path and method find a binding; its path, query or
 body make a request message; the channel makes the call; the response message is
 written as JSON. A body that cannot be read does not end there: the call is made
 all the same, with the fault in its metadata, so that the server can say first
-whether the caller may make it at all.
+whether the caller may make it at all. Calls that stream go their own way from there on.
 
 The gateway knows a channel and the descriptors, and nothing of the server.
 """
@@ -20,16 +20,22 @@ from typing import Any
 
 import orjson
 from aiohttp import web
-from aiohttp.web_protocol import RequestHandler
 from google.protobuf.descriptor import ServiceDescriptor
 from grpc.aio import AioRpcError, Channel
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from roster.v1 import errors_pb2
 
-from . import body, errors, strict_json
+from . import body, errors, headers, strict_json
 from .answers import REQUEST_ID, Answer
+from .bindings import UNARY, Binding
+from .calls import Call
+from .connections import Connection
 from .faults import Faults, Reason, RequestFault, fault, invalid
-from .routes import Binding, Match, Routes
+from .headers import Metadata
+from .links import next_page
+from .routes import Match, Routes
+from .stream_answer import StreamedAnswer
+from .streams import Exchange, try_out
 
 log = logging.getLogger(__name__)
 
@@ -44,11 +50,7 @@ LINGERING_SECONDS = 2.0
 MAX_LINE_BYTES = 8_190
 MAX_HEADERS = 128
 
-# The headers that reach the server, as metadata. All else stays here, so that no
-# header can pass for something that the server or the gateway says itself.
-_FORWARDED = ("authorization", "x-api-key", "traceparent")
 FAULT = "roster-fault-bin"
-Metadata = tuple[tuple[str, str | bytes], ...]
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
@@ -75,7 +77,7 @@ class Gateway:
             max_headers=MAX_HEADERS,
         )
 
-    async def handle(self, request: web.BaseRequest) -> Answer:
+    async def handle(self, request: web.BaseRequest) -> Answer | StreamedAnswer:
         """Answers one request."""
         request_id = _request_id(request)
         try:
@@ -83,48 +85,67 @@ class Gateway:
         except RequestFault as refused:
             return errors.response(refused.error, request_id, close=refused.close)
         except AioRpcError as failed:
-            return errors.response(errors.error_of(failed), request_id)
+            return errors.failure(failed, request_id)
         except Exception:  # the log gets the story, the caller one calm sentence
             log.exception("the gateway failed", extra={"requestId": request_id})
             error = errors_pb2.Error(reason=Reason.Value("INTERNAL"), message=errors.FAILED)
             return errors.response(error, request_id, close=True)
 
-    async def _answer(self, request: web.BaseRequest, request_id: str) -> Answer:
+    async def _answer(self, request: web.BaseRequest, request_id: str) -> Answer | StreamedAnswer:
         path, _, query = _target(request).partition("?")
         method = "GET" if request.method == "HEAD" else request.method
         match = self._routes.match(method, path)
         if match is None:
             return await self._without_binding(method, path, request_id)
-        binding, metadata = match.binding, _metadata(request, request_id)
+        binding, metadata = match.binding, headers.forwarded(request, request_id)
         try:
             message = await _message(match, query, request)
+            headers.check(metadata)
+            if binding.kind != UNARY:
+                exchange = Exchange(request, request_id, binding, message)
+                return await exchange.answer(self._method(binding), metadata)
         except RequestFault as unreadable:
             return await self._refuse(binding, unreadable, metadata, request_id)
-        reply = await self._call(binding, message, metadata)
+        call = self._call(binding, message, metadata)
+        reply = await call
+        trailing = call.trailing if isinstance(call, Call) else await call.trailing_metadata()
+        more = headers.returned(trailing)
         if binding.success_status == 204:
-            return Answer(204, request_id)
-        return Answer(binding.success_status, request_id, orjson.dumps(binding.write(reply)))
+            return Answer(204, request_id, more=more)
+        if binding.next_link is not None and (token := getattr(reply, binding.next_link)):
+            more["Link"] = next_page(path, query, token)
+        written = orjson.dumps(binding.write(reply))
+        return Answer(binding.success_status, request_id, written, more=more)
 
     async def _refuse(
         self, binding: Binding, unreadable: RequestFault, metadata: Metadata, request_id: str
     ) -> Answer:
         """Answers a request that is no message: with its fault, if the caller may know of it."""
-        finding = (FAULT, unreadable.error.SerializeToString())
+        if errors.http_status(unreadable.error.reason) >= 500:
+            raise unreadable
+        metadata = (*metadata, (FAULT, unreadable.error.SerializeToString()))
         try:
-            await self._call(binding, binding.request_class(), (*metadata, finding))
+            if binding.kind == UNARY:
+                await self._call(binding, binding.request_class(), metadata)
+            else:
+                await try_out(binding, self._method(binding), metadata)
         except AioRpcError as error:
-            return errors.response(errors.error_of(error), request_id, close=unreadable.close)
+            return errors.failure(error, request_id, close=unreadable.close)
         raise unreadable
 
-    async def _call(self, binding: Binding, message: Any, metadata: Metadata) -> Any:
-        call = self._calls.get(binding.rpc)
-        if call is None:
-            call = self._calls[binding.rpc] = self._channel.unary_unary(
+    def _call(self, binding: Binding, message: Any, metadata: Metadata) -> Any:
+        method = self._calls.get(binding.rpc) or self._method(binding)
+        return method(message, metadata=metadata, timeout=CALL_SECONDS)
+
+    def _method(self, binding: Binding) -> Any:
+        """Returns what makes calls of the binding's rpc."""
+        if binding.rpc not in self._calls:
+            self._calls[binding.rpc] = getattr(self._channel, binding.kind)(
                 binding.rpc,
                 request_serializer=binding.request_class.SerializeToString,
                 response_deserializer=binding.response_class.FromString,
             )
-        return await call(message, metadata=metadata, timeout=CALL_SECONDS)
+        return self._calls[binding.rpc]
 
     async def _without_binding(self, method: str, path: str, request_id: str) -> Answer:
         page = self._pages.get(path)
@@ -184,22 +205,6 @@ def _target(request: web.BaseRequest) -> str:
     return target if target.startswith("/") else request.rel_url.raw_path_qs
 
 
-def _metadata(request: web.BaseRequest, request_id: str) -> Metadata:
-    """Returns what of the headers reaches the server.
-
-    Metadata takes printable ASCII only; a value of anything else could be no
-    valid key either, and is passed on as a word that is none.
-    """
-    headers = request.headers
-    metadata: list[tuple[str, str | bytes]] = [("x-request-id", request_id)]
-    for name in _FORWARDED:
-        if name in headers:
-            for value in headers.getall(name):
-                printable = value.isascii() and value.isprintable()
-                metadata.append((name, value if printable else "unprintable"))
-    return tuple(metadata)
-
-
 def _request_id(request: web.BaseRequest) -> str:
     """Returns the request id that came, if it may be echoed, or a new one."""
     given = request.headers.get(REQUEST_ID)
@@ -220,7 +225,7 @@ def _state(status: int, word: str, request_id: str) -> Answer:
     return Answer(status, request_id, orjson.dumps({"status": word}))
 
 
-class _Protocol(RequestHandler):
+class _Protocol(Connection):
     """Answers what aiohttp's parser refuses in the one shape that errors have.
 
     A client's fault is no traceback in the log.
@@ -244,5 +249,5 @@ class _Protocol(RequestHandler):
 class _Server(web.Server):
     """aiohttp's low-level server, with the protocol above."""
 
-    def __call__(self) -> RequestHandler:
+    def __call__(self) -> Connection:
         return _Protocol(self, loop=self._loop, **self._kwargs)

@@ -20,16 +20,14 @@ BODY_SECONDS = 10.0
 async def read(request: web.BaseRequest) -> bytes:
     """Returns the body. Raises RequestFault if it cannot be taken."""
     headers = request.headers
-    if headers.get("Content-Encoding", "identity").lower() != "identity":
-        raise fault("UNSUPPORTED_MEDIA_TYPE", "A body may not be compressed.", close=True)
+    refuse_compression(request)
     if not _is_json(headers.get("Content-Type")):
         raise fault(
             "UNSUPPORTED_MEDIA_TYPE", "A body must be application/json in UTF-8.", close=True
         )
     if (request.content_length or 0) > MAX_BODY_BYTES:
         raise _too_large()
-    if headers.get("Expect", "").lower() == "100-continue":
-        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+    await ask_for(request)
     if request.content.is_eof():
         return await _all(request)
     try:
@@ -60,18 +58,33 @@ def _too_large() -> Exception:
     return fault("PAYLOAD_TOO_LARGE", message, close=True)
 
 
+def refuse_compression(request: web.BaseRequest) -> None:
+    """Raises RequestFault if the body says that it is compressed."""
+    if request.headers.get("Content-Encoding", "identity").lower() != "identity":
+        raise fault("UNSUPPORTED_MEDIA_TYPE", "A body may not be compressed.", close=True)
+
+
+async def ask_for(request: web.BaseRequest) -> None:
+    """Tells a client that waits to be asked for its body to send it."""
+    if request.headers.get("Expect", "").lower() == "100-continue":
+        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+
 def _is_json(content_type: str | None) -> bool:
     """Whether a content type says JSON in UTF-8; none at all is taken as that."""
     if content_type is None or content_type == "application/json":
         return True
+    return text_type(content_type) == "application/json"
+
+
+def text_type(content_type: str) -> str | None:
+    """Returns the media type of a content type in lower case; None if it is not in UTF-8."""
     kind, _, parameters = content_type.partition(";")
-    if kind.strip().lower() != "application/json":
-        return False
     for parameter in parameters.split(";"):
         name, _, value = parameter.partition("=")
         if name.strip().lower() == "charset" and value.strip().strip('"').lower() not in (
             "utf-8",
             "utf8",
         ):
-            return False
-    return True
+            return None
+    return kind.strip().lower()

@@ -16,6 +16,7 @@ from grpc.aio import AioRpcError
 from grpc_status import rpc_status
 from roster.v1 import errors_pb2
 
+from . import headers
 from .answers import Answer
 from .faults import Code, Reason
 
@@ -56,6 +57,12 @@ def error_of(failure: AioRpcError) -> errors_pb2.Error:
     return error
 
 
+def failure(failed: AioRpcError, request_id: str, *, close: bool = False) -> Answer:
+    """Returns the answer for a failed call."""
+    more = headers.returned(failed.trailing_metadata() or ())
+    return response(error_of(failed), request_id, more, close=close)
+
+
 def response(
     error: errors_pb2.Error,
     request_id: str,
@@ -66,8 +73,13 @@ def response(
     """Returns the answer for an error, in the one shape that errors have."""
     if error.reason == Reason.Value("UNAUTHORIZED"):
         more = {"WWW-Authenticate": "Bearer", **(more or {})}
-    body = orjson.dumps({"error": _body(error, request_id)})
+    body = written(error, request_id)
     return Answer(http_status(error.reason), request_id, body, more=more, close=close)
+
+
+def written(error: errors_pb2.Error, request_id: str) -> bytes:
+    """Returns an error as the JSON that it is told in."""
+    return orjson.dumps({"error": _body(error, request_id)})
 
 
 def _body(error: errors_pb2.Error, request_id: str) -> dict[str, object]:

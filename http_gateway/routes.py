@@ -1,50 +1,18 @@
 """From a method and a path to an rpc, by the google.api.http options of the protos.
 
-A new unary rpc with a binding needs no line here. A template is made of literal
-segments and of `{field}` variables, each one segment; a literal goes before a
-variable. A binding that cannot work stops the start with a message that names it.
+A template is made of literal segments and of `{field}` variables, each one segment; a
+literal goes before a variable.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import unquote
 
-from google.api import annotations_pb2
-from google.protobuf.descriptor import Descriptor, MethodDescriptor, ServiceDescriptor
-from roster.v1 import http_pb2
+from google.protobuf.descriptor import ServiceDescriptor
 
-from .query import QueryReader
-from .transcode import MessageReader, MessageWriter, message_class, reader, writer
-
-_MASK = "google.protobuf.FieldMask"
-
-
-class ImpossibleBinding(TypeError):
-    """A google.api.http option that no request could be served by."""
-
-
-@dataclass(frozen=True, slots=True)
-class Binding:
-    """One way in which HTTP reaches an rpc."""
-
-    http_method: str
-    template: tuple[str, ...]
-    # The places and names of the variables in the path.
-    variables: tuple[tuple[int, str], ...]
-    rpc: str
-    success_status: int
-    request_class: type[Any]
-    response_class: type[Any]
-    write: MessageWriter
-    # None where the request has no body; then the query holds the other fields.
-    read_body: MessageReader | None
-    query: QueryReader
-    # The field that says which fields an update changes, filled from the keys of the body.
-    mask: str | None
-    field_names: dict[str, str]
+from .bindings import Binding, ImpossibleBinding, bindings_of
 
 
 class Match(NamedTuple):
@@ -52,73 +20,6 @@ class Match(NamedTuple):
 
     binding: Binding
     variables: dict[str, str]
-
-
-def bindings_of(service: ServiceDescriptor) -> Iterator[Binding]:
-    """Yields every binding of a service. Raises ImpossibleBinding."""
-    for method in service.methods:
-        options = method.GetOptions()
-        rule = options.Extensions[annotations_pb2.http]
-        if not rule.WhichOneof("pattern"):
-            continue
-        if method.client_streaming or method.server_streaming:
-            raise ImpossibleBinding(f"{method.full_name} streams and has an HTTP binding")
-        for each in (rule, *rule.additional_bindings):
-            yield _binding(method, each, options.Extensions[http_pb2.success_status] or 200)
-
-
-def _binding(method: MethodDescriptor, rule: Any, success_status: int) -> Binding:
-    verb = rule.WhichOneof("pattern")
-    if verb == "custom" or rule.response_body or rule.body not in ("", "*"):
-        raise ImpossibleBinding(f"{method.full_name} is bound in a way that is not known here")
-    template = _template(method, getattr(rule, verb))
-    path_fields = {segment[1:-1] for segment in template if segment.startswith("{")}
-    mask = _mask(method.input_type) if rule.body and verb in ("put", "patch") else None
-    excluded = frozenset(path_fields | ({mask} if mask else set()))
-    return Binding(
-        http_method=verb.upper(),
-        template=template,
-        variables=tuple(
-            (index, part[1:-1]) for index, part in enumerate(template) if part.startswith("{")
-        ),
-        rpc=f"/{method.containing_service.full_name}/{method.name}",
-        success_status=success_status,
-        request_class=message_class(method.input_type),
-        response_class=message_class(method.output_type),
-        write=writer(method.output_type),
-        read_body=reader(method.input_type, excluded) if rule.body else None,
-        query=QueryReader(method.input_type, excluded, has_body=bool(rule.body)),
-        mask=mask,
-        field_names={field.json_name: field.name for field in method.input_type.fields},
-    )
-
-
-def _template(method: MethodDescriptor, text: str) -> tuple[str, ...]:
-    root, *segments = text.split("/")
-    variables = [part[1:-1] for part in segments if part.startswith("{") and part.endswith("}")]
-    literals = [part for part in segments if part[1:-1] not in variables]
-    possible = (
-        not root
-        and segments
-        and len(set(variables)) == len(variables)
-        and all(_can_be_variable(method.input_type, name) for name in variables)
-        and all(part and not set("{}*:=") & set(part) for part in literals)
-    )
-    if not possible:
-        raise ImpossibleBinding(f"{method.full_name} has the impossible path {text!r}")
-    return tuple(segments)
-
-
-def _can_be_variable(request: Descriptor, name: str) -> bool:
-    field = request.fields_by_name.get(name)
-    return field is not None and field.type == field.TYPE_STRING and not field.is_repeated
-
-
-def _mask(request: Descriptor) -> str | None:
-    """Returns the name of the field mask of an update request (AIP-134), or None."""
-    field = request.fields_by_name.get("update_mask")
-    kind = field.message_type if field else None
-    return field.name if field and kind and kind.full_name == _MASK else None
 
 
 Segments = tuple[str | None, ...]

@@ -6,8 +6,8 @@ so that at run time nothing looks at descriptors. Readers take the values of
 
 Beyond the specification there are the options of http.proto: keys that are
 ignored, booleans that may be spelt in many ways, rows that are judged alone. The
-well-known types are Timestamp only; a message with any other is refused when the
-gateway starts, not when somebody calls it.
+well-known types are Timestamp, Struct, Value and ListValue only; a message with
+any other is refused when the gateway starts, not when somebody calls it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 from roster.v1 import http_pb2
 
-from . import scalars
+from . import scalars, well_known
 from .faults import Faults, join
 from .scalars import WrongValue
 
@@ -45,7 +45,7 @@ def writer(descriptor: Descriptor) -> MessageWriter:
     names: dict[str, Any] = {}
     always, present = [], []
     for field in descriptor.fields:
-        if _is_row_faults(field):
+        if _is_row_faults(field) or field.GetOptions().Extensions[http_pb2.next_link]:
             continue
         slot = f"w{field.number}"
         names[slot], of_one = _value_writer(field, slot)
@@ -75,10 +75,16 @@ def _value_writer(field: FieldDescriptor, slot: str) -> tuple[Any, str]:
     if field.message_type is None:
         convert = scalars.WRITERS.get(field.type)
         return convert, f"{slot}({{}})" if convert else "{}"
-    if field.message_type.full_name == _TIMESTAMP:
+    if _type_name(field) == _TIMESTAMP:
         return scalars.write_timestamp, f"{slot}({{}})"
+    return _message_writer(field), f"{slot}({{}})"
+
+
+def _message_writer(field: FieldDescriptor) -> MessageWriter:
+    if _type_name(field) in well_known.WRITERS:
+        return well_known.WRITERS[_type_name(field)]
     _check_supported(field)
-    return writer(field.message_type), f"{slot}({{}})"
+    return writer(field.message_type)
 
 
 @cache
@@ -114,12 +120,11 @@ def reader(descriptor: Descriptor, excluded: frozenset[str] = frozenset()) -> Me
 
 def _read_lines(field: FieldDescriptor, names: dict[str, Any]) -> list[str]:
     key, slot = field.json_name, f"r{field.number}"
-    head = [f"    v = o.get({key!r}, missing)", "    if v is not missing and v is not None:"]
+    given = "v is not missing" if _takes_null(field) else "v is not missing and v is not None"
+    head = [f"    v = o.get({key!r}, missing)", f"    if {given}:"]
     place = f"join(path, {key!r})"
-    is_message = field.message_type is not None and field.message_type.full_name != _TIMESTAMP
-    names[slot] = reader(field.message_type) if is_message else _value_reader(field)
-    if is_message:
-        _check_supported(field)
+    is_message = _type_name(field) not in ("", _TIMESTAMP)
+    names[slot] = _message_reader(field) if is_message else _value_reader(field)
     if field.is_repeated:
         names[f"items{field.number}"] = _items_reader(field, names[slot])
         return [*head, f"        items{field.number}(v, {place}, faults, m.{field.name})"]
@@ -149,6 +154,18 @@ def _read_lines(field: FieldDescriptor, names: dict[str, Any]) -> list[str]:
     ]
 
 
+def _takes_null(field: FieldDescriptor) -> bool:
+    """Whether null is a value of the field, and not as if its key were absent."""
+    return _type_name(field) == well_known.VALUE and not field.is_repeated
+
+
+def _message_reader(field: FieldDescriptor) -> MessageReader | well_known.Reader:
+    if _type_name(field) in well_known.READERS:
+        return well_known.READERS[_type_name(field)]
+    _check_supported(field)
+    return reader(field.message_type)
+
+
 def _value_reader(field: FieldDescriptor) -> scalars.Reader:
     if field.enum_type is not None:
         return scalars.enum_reader(field.enum_type)
@@ -167,10 +184,8 @@ def _items_reader(field: FieldDescriptor, read: Any) -> ItemsReader:
     most = field.GetOptions().Extensions[validate_pb2.field].repeated.max_items
     if field.message_type is None:
         return _array(_scalar_items(read), most)
-    row_faults = [f for f in field.message_type.fields if _is_row_faults(f)]
-    if row_faults:
-        return _array(_rows(read, row_faults[0].name), most)
-    return _array(_message_items(read), most)
+    noted = row_faults(field.message_type)
+    return _array(rows_reader(read, noted) if noted else _message_items(read), most)
 
 
 def _array(read: ItemsReader, most: int) -> ItemsReader:
@@ -203,7 +218,7 @@ def _scalar_items(read: scalars.Reader) -> ItemsReader:
     return items
 
 
-def _message_items(read: MessageReader) -> ItemsReader:
+def _message_items(read: MessageReader | well_known.Reader) -> ItemsReader:
     def items(value: Any, path: str, faults: Faults, target: Any) -> None:
         for index, item in enumerate(value):
             read(item, f"{path}[{index}]", faults, target.add())
@@ -211,8 +226,8 @@ def _message_items(read: MessageReader) -> ItemsReader:
     return items
 
 
-def _rows(read: MessageReader, faults_field: str) -> ItemsReader:
-    """Reads rows that are judged alone: what is wrong with one is noted in it."""
+def rows_reader(read: MessageReader, faults_field: str) -> ItemsReader:
+    """Returns what reads rows that are judged alone: what is wrong with one is noted in it."""
 
     def items(value: Any, path: str, faults: Faults, target: Any) -> None:
         own = Faults()
@@ -257,8 +272,18 @@ class _Keys:
         return clean
 
 
+def row_faults(descriptor: Descriptor) -> str | None:
+    """Returns the name of the field in which faults of such a message are noted, or None."""
+    return next((field.name for field in descriptor.fields if _is_row_faults(field)), None)
+
+
 def _is_row_faults(field: FieldDescriptor) -> bool:
     return bool(field.GetOptions().Extensions[http_pb2.row_faults])
+
+
+def _type_name(field: FieldDescriptor) -> str:
+    """Returns the full name of the message type of a field; "" where it holds no message."""
+    return field.message_type.full_name if field.message_type is not None else ""
 
 
 def _check_supported(field: FieldDescriptor) -> None:

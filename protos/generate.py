@@ -16,7 +16,13 @@ import sysconfig
 import tempfile
 from pathlib import Path
 
-from google.protobuf import descriptor_pb2, duration_pb2, field_mask_pb2, timestamp_pb2
+from google.protobuf import (
+    descriptor_pb2,
+    duration_pb2,
+    field_mask_pb2,
+    struct_pb2,
+    timestamp_pb2,
+)
 from grpc_tools import protoc
 from protovalidate._gen.buf.validate import validate_pb
 
@@ -27,9 +33,9 @@ HEADER = "# Generated from protos/ by `make generate`; do not edit.\n"
 
 
 def write_validate_descriptors(target: Path) -> None:
-    """Writes the descriptors of buf/validate and of what it imports."""
+    """Writes the descriptors of buf/validate and of what it and the protos here import."""
     files = descriptor_pb2.FileDescriptorSet()
-    for module in (descriptor_pb2, duration_pb2, field_mask_pb2, timestamp_pb2):
+    for module in (descriptor_pb2, duration_pb2, field_mask_pb2, struct_pb2, timestamp_pb2):
         module.DESCRIPTOR.CopyToProto(files.file.add())
     files.file.add().ParseFromString(validate_pb.desc().proto.to_binary())
     target.write_bytes(files.SerializeToString())

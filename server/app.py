@@ -14,8 +14,12 @@ from roster.v1 import (
     api_keys_pb2_grpc,
     custom_fields_pb2,
     custom_fields_pb2_grpc,
+    merge_tags_pb2,
+    merge_tags_pb2_grpc,
     subscribers_pb2,
     subscribers_pb2_grpc,
+    suppressions_pb2,
+    suppressions_pb2_grpc,
     tags_pb2,
     tags_pb2_grpc,
 )
@@ -23,23 +27,38 @@ from roster.v1 import (
 from .accounts import store as accounts
 from .accounts.service import ApiKeyService
 from .clock import Clock
+from .config import Rate
 from .custom_fields import store as custom_fields
 from .custom_fields.service import CustomFieldService
+from .idempotency.once import OnceDatabase
 from .interceptors.around import Around
 from .interceptors.authenticate import Authenticate
 from .interceptors.call_log import CallLog
+from .interceptors.idempotency import Idempotency
 from .interceptors.observe import Observe
+from .interceptors.rate_limit import RateLimit
 from .interceptors.translate import Translate
 from .interceptors.validate import Validate
+from .merge_tags.service import MergeTagService
 from .storage.database import Database
 from .storage.transaction import Transaction
-from .subscribers import store as subscribers
+from .subscribers import store_reading as subscribers
 from .subscribers.service import SubscriberService
+from .suppressions.service import SuppressionService
+from .suppressions.store import Suppressions
 from .tags.service import TagService
+from .vault import Vault
 
 SERVICES: Sequence[ServiceDescriptor] = [
     service
-    for file in (api_keys_pb2, custom_fields_pb2, subscribers_pb2, tags_pb2)
+    for file in (
+        api_keys_pb2,
+        custom_fields_pb2,
+        merge_tags_pb2,
+        subscribers_pb2,
+        suppressions_pb2,
+        tags_pb2,
+    )
     for service in file.DESCRIPTOR.services_by_name.values()
 ]
 # The largest message taken, in bytes: four times what the gateway takes, since a
@@ -61,19 +80,32 @@ def newest_id(tx: Transaction) -> str | None:
 class App:
     """The services and their interceptors, ready to be put behind a port or a channel."""
 
-    def __init__(self, database: Database, clock: Clock, *, log_calls: bool = True) -> None:
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        vault: Vault,
+        *,
+        rate_limit: Rate | None = None,
+        log_calls: bool = True,
+    ) -> None:
         self._call_log = CallLog(enabled=log_calls)
-        authenticate = Authenticate(database, clock)
+        authenticate, once = Authenticate(database, clock), OnceDatabase(database, vault)
         self.interceptors: Sequence[Around] = (
             Observe(self._call_log),
             Translate(),
             authenticate,
+            *([RateLimit(rate_limit)] if rate_limit else []),
             Validate(),
+            Idempotency(once),
         )
-        self._api_keys = ApiKeyService(database, authenticate.forget)
-        self._custom_fields = CustomFieldService(database)
-        self._subscribers = SubscriberService(database)
-        self._tags = TagService(database)
+        suppressions = Suppressions(vault)
+        self._api_keys = ApiKeyService(once, authenticate.forget)
+        self._custom_fields = CustomFieldService(once)
+        self._merge_tags = MergeTagService(once)
+        self._subscribers = SubscriberService(once, suppressions)
+        self._suppressions = SuppressionService(once, suppressions)
+        self._tags = TagService(once)
         self._health = health.aio.HealthServicer()
 
     def register(self, server: Any) -> None:
@@ -81,6 +113,8 @@ class App:
         api_keys_pb2_grpc.add_ApiKeyServiceServicer_to_server(self._api_keys, server)
         custom_fields_pb2_grpc.add_CustomFieldServiceServicer_to_server(self._custom_fields, server)
         subscribers_pb2_grpc.add_SubscriberServiceServicer_to_server(self._subscribers, server)
+        merge_tags_pb2_grpc.add_MergeTagServiceServicer_to_server(self._merge_tags, server)
+        suppressions_pb2_grpc.add_SuppressionServiceServicer_to_server(self._suppressions, server)
         tags_pb2_grpc.add_TagServiceServicer_to_server(self._tags, server)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
 

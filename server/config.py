@@ -8,9 +8,12 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from .accounts.rules import is_well_formed, make_secret
+from .vault import make_key, parse_key
 
 IN_PROCESS = "in-process"
 OVER_GRPC = "grpc"
+# A limit over more than a day is a quota; that is kept elsewhere than in memory.
+MAX_RATE_LIMIT_SECONDS = 86_400
 
 
 class Setting(NamedTuple):
@@ -49,9 +52,20 @@ SETTINGS = {
             "The key of the first account on an empty database; made up where it is empty.",
         ),
         Setting(
+            "secret_key",
+            "",
+            "32 bytes in base64, for what is hashed or sealed; empty: kept beside the database.",
+        ),
+        Setting(
             "http_channel",
             IN_PROCESS,
             f"How HTTP reaches the services: {IN_PROCESS}, or {OVER_GRPC} through the gRPC port.",
+        ),
+        Setting(
+            "rate_limit",
+            "",
+            "How many calls an account may make in how many seconds: CALLS/SECONDS, such as 100/1;"
+            " no limit where it is empty.",
         ),
         Setting(
             "log_level", "info", "What is logged: debug, info (a line a call), warning, error."
@@ -82,6 +96,26 @@ def parse_address(name: str, text: str) -> Address:
     return Address(match[1].strip("[]"), int(match[2]))
 
 
+class Rate(NamedTuple):
+    """How many calls may be made in how many seconds."""
+
+    calls: int
+    seconds: int
+
+
+def parse_rate_limit(text: str) -> Rate | None:
+    """Returns CALLS/SECONDS as a rate, and None for an empty text. Raises SettingError."""
+    if not text:
+        return None
+    match = re.fullmatch(r"([1-9][0-9]{0,8})/([1-9][0-9]{0,4})", text)
+    if match is None or int(match[2]) > MAX_RATE_LIMIT_SECONDS:
+        raise SettingError(
+            f"{SETTINGS['rate_limit'].environment} must be CALLS/SECONDS, such as 100/1, with at"
+            f" most {MAX_RATE_LIMIT_SECONDS} seconds, or empty, and is {text!r}."
+        )
+    return Rate(int(match[1]), int(match[2]))
+
+
 def parse_database_url(text: str) -> Path:
     """Returns the file of sqlite:///PATH, where four slashes make the path absolute.
 
@@ -104,6 +138,16 @@ def check_bootstrap_key(key: str) -> str:
             f" of base62 and 6 of their CRC-32, such as the freshly made {make_secret()}"
         )
     return key
+
+
+def check_secret_key(text: str) -> str:
+    """Returns the key. Raises SettingError unless it is empty or 32 bytes in base64."""
+    if text and parse_key(text) is None:
+        raise SettingError(
+            f"{SETTINGS['secret_key'].environment} must be 32 bytes in base64, such as the"
+            f" freshly made {make_key()}"
+        )
+    return text
 
 
 def check_choice(name: str, value: str, choices: tuple[str, ...]) -> str:

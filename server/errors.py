@@ -30,6 +30,8 @@ class RosterError(Exception):
     reason: str
     message: str
     details: Sequence[Detail] = ()
+    # In how many seconds the same call may be made again, where that is known.
+    retry_after: int | None = None
 
     def __init__(self) -> None:
         super().__init__(self.message)
@@ -89,6 +91,32 @@ class SubscriberAlreadyExists(RosterError):
     details = (Detail("email", "TAKEN", "is taken"),)
 
 
+class SubscriberSuppressed(RosterError):
+    """The owner of the address had opted out when it was deleted."""
+
+    reason = "SUBSCRIBER_SUPPRESSED"
+    message = "The owner of this email address has opted out. Lift the suppression first."
+    details = (Detail("email", "INVALID_VALUE", "is suppressed"),)
+
+
+class InvalidStatusTransition(RosterError):
+    """A subscriber cannot go from its status to the one that was asked for."""
+
+    reason = "INVALID_STATUS_TRANSITION"
+    message = "The subscriber cannot go from its status to this one."
+
+    def __init__(self, before: str, after: str) -> None:
+        self.details = (Detail("status", "INVALID_VALUE", f"cannot go from {before} to {after}"),)
+        super().__init__()
+
+
+class SuppressionNotFound(RosterError):
+    """The account has no suppression of the address."""
+
+    reason = "SUPPRESSION_NOT_FOUND"
+    message = "There is no suppression of this email address."
+
+
 class TagNotFound(RosterError):
     """The account has no such tag."""
 
@@ -131,6 +159,32 @@ class ApiKeyNotFound(RosterError):
 
     reason = "API_KEY_NOT_FOUND"
     message = "There is no such API key."
+
+
+class RateLimited(RosterError):
+    """The account has made as many calls as it may for now."""
+
+    reason = "RATE_LIMITED"
+
+    def __init__(self, retry_after: int) -> None:
+        wait = "1 second" if retry_after == 1 else f"{retry_after} seconds"
+        self.message = f"The account's rate limit is reached. Try again in {wait}."
+        self.retry_after = retry_after
+        super().__init__()
+
+
+class IdempotencyKeyReused(RosterError):
+    """The idempotency key came with another request before."""
+
+    reason = "IDEMPOTENCY_KEY_REUSED"
+    message = "This idempotency key came with another request before."
+
+
+class IdempotencyKeyInUse(RosterError):
+    """The request that first came with the idempotency key is still running."""
+
+    reason = "IDEMPOTENCY_KEY_IN_USE"
+    message = "The first request with this idempotency key is still running."
 
 
 class Unavailable(RosterError):

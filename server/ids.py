@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import threading
+from functools import lru_cache
 
 from ulid import ULID
 
@@ -21,6 +22,9 @@ _PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]
 _TAIL_BITS = 40
 _TAIL = (1 << _TAIL_BITS) - 1
 _RANDOM_BITS = 80
+_LENGTH = 26
+_MOMENT_LENGTH = 10
+_LAST_MOMENT = (1 << 48) - 1
 
 
 def is_id(text: str) -> bool:
@@ -33,6 +37,22 @@ def checked_id(text: str, missing: type[RosterError]) -> str:
     if not is_id(text):
         raise missing
     return text
+
+
+def moment_of(text: str) -> int:
+    """Returns the milliseconds since 1970 at which an id was made, as it says itself."""
+    return _moment_of(text[:_MOMENT_LENGTH])
+
+
+@lru_cache(256)
+def _moment_of(head: str) -> int:
+    return int(ULID.from_str(head.ljust(_LENGTH, "0"))) >> _RANDOM_BITS
+
+
+def first_id_at(milliseconds: int) -> str:
+    """Returns the least id of a millisecond; those that lie before 1970 have the least of all."""
+    moment = min(max(milliseconds, 0), _LAST_MOMENT)
+    return str(ULID.from_int(moment << _RANDOM_BITS))
 
 
 class Ids:

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from typing import Any
 
 from google.protobuf.message import Message
+from google.protobuf.struct_pb2 import Struct
 from google.protobuf.timestamp_pb2 import Timestamp
 from grpc.aio import ServicerContext
 
@@ -31,6 +32,11 @@ def set_timestamp(target: Timestamp, milliseconds: int) -> None:
 def milliseconds(moment: Timestamp) -> int:
     """Returns the moment as a number, cut off at the millisecond."""
     return moment.seconds * 1000 + moment.nanos // 1_000_000
+
+
+def plain(struct: Struct) -> dict[str, Any]:
+    """Returns the members of an object as they are in Python; null is None."""
+    return dict(struct) if struct.fields else {}
 
 
 def changed_fields(request: Message, allowed: Collection[str]) -> set[str]:

@@ -3,7 +3,7 @@
 A test names an rpc and gives its request as the JSON of interface.md; every front
 gives back the HTTP status and the JSON body. The gRPC front gets there with the
 stock json_format and the error details of google.rpc, so that it shares no code
-with the gateway.
+with the gateway. Where a list goes on, every front tells the token of its next page.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import http.client
 import json
 from dataclasses import dataclass
 from typing import Any, Protocol
-from urllib.parse import quote, urlencode
+from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 import grpc
 from google.api import annotations_pb2
 from google.protobuf import json_format, message_factory
-from google.protobuf.descriptor import MethodDescriptor
+from google.protobuf.descriptor import Descriptor, FieldDescriptor, MethodDescriptor
 from google.rpc import error_details_pb2
 from grpc_status import rpc_status
 from roster.v1 import (
@@ -25,24 +25,43 @@ from roster.v1 import (
     custom_fields_pb2,
     errors_pb2,
     http_pb2,
+    merge_tags_pb2,
     subscribers_pb2,
+    suppressions_pb2,
     tags_pb2,
 )
 
 METHODS: dict[str, MethodDescriptor] = {
     name: method
-    for file in (api_keys_pb2, custom_fields_pb2, subscribers_pb2, tags_pb2)
+    for file in (
+        api_keys_pb2,
+        custom_fields_pb2,
+        merge_tags_pb2,
+        subscribers_pb2,
+        suppressions_pb2,
+        tags_pb2,
+    )
     for service in file.DESCRIPTOR.services_by_name.values()
     for name, method in service.methods_by_name.items()
+}
+# Those that take one request and give one answer, which is what a front calls.
+UNARY = {
+    name: method
+    for name, method in METHODS.items()
+    if not (method.client_streaming or method.server_streaming)
 }
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a call gave: an HTTP status and a JSON body (None where there is none)."""
+    """What a call gave: an HTTP status and a JSON body (None where there is none).
+
+    `next` is the token of the next page; empty where there is none.
+    """
 
     status: int
     body: Any
+    next: str = ""
 
     @property
     def code(self) -> str:
@@ -70,6 +89,11 @@ def binding(rpc: str) -> tuple[str, str, bool]:
     return verb.upper(), getattr(rule, verb), bool(rule.body)
 
 
+def path_variables(rpc: str) -> list[str]:
+    """Returns the names of what the path of an rpc has a place for."""
+    return [part[1:-1] for part in binding(rpc)[1].split("/") if part.startswith("{")]
+
+
 class HttpFront:
     """JSON over HTTP, by the standard library's client."""
 
@@ -80,7 +104,7 @@ class HttpFront:
     def call(self, rpc: str, key: str | None, request: dict[str, Any]) -> Answer:
         method, template, has_body = binding(rpc)
         rest, path = dict(request), template
-        for variable in [part[1:-1] for part in template.split("/") if part.startswith("{")]:
+        for variable in path_variables(rpc):
             path = path.replace(f"{{{variable}}}", quote(str(rest.pop(variable, "")), safe=""))
         if has_body:
             return self.send(method, path, key, body=json.dumps(rest).encode())
@@ -96,8 +120,9 @@ class HttpFront:
         headers: dict[str, str] | None = None,
     ) -> Answer:
         """Sends a request as it is given and returns the answer."""
-        status, _, text = self.exchange(method, path, key, body=body, headers=headers)
-        return Answer(status, json.loads(text) if text else None)
+        status, given, text = self.exchange(method, path, key, body=body, headers=headers)
+        token = next_token(given["link"]) if "link" in given else ""
+        return Answer(status, json.loads(text) if text else None, token)
 
     def exchange(
         self,
@@ -124,6 +149,14 @@ class HttpFront:
             connection.close()
 
 
+def next_token(link: str) -> str:
+    """Returns the page token of a Link header, which has to lead to the next page alone."""
+    url, _, parameters = link.partition("; ")
+    assert (url[0], url[-1], parameters) == ("<", ">", 'rel="next"'), link
+    (token,) = parse_qs(urlsplit(url[1:-1]).query)["pageToken"]
+    return token
+
+
 class GrpcFront:
     """gRPC, by grpcio's own client."""
 
@@ -139,9 +172,10 @@ class GrpcFront:
         try:
             reply = self.stub(rpc)(message, metadata=metadata, timeout=20)
         except grpc.RpcError as error:
-            return _answer_of_error(error)
+            return answer_of_error(error)
         status = method.GetOptions().Extensions[http_pb2.success_status] or 200
-        return Answer(status, None if status == 204 else to_json(reply))
+        token = getattr(reply, "next_page_token", "")
+        return Answer(status, None if status == 204 else to_json(reply), token)
 
     def stub(self, rpc: str) -> Any:
         """Returns what calls an rpc."""
@@ -156,7 +190,7 @@ class GrpcFront:
 def to_message(method: MethodDescriptor, request: dict[str, Any]) -> Any:
     """Returns a request as a message, with a mask of its keys where it is an update."""
     given = dict(request)
-    message = message_factory.GetMessageClass(method.input_type)()
+    message: Any = message_factory.GetMessageClass(method.input_type)()
     if "update_mask" in method.input_type.fields_by_name:
         names = {field.json_name: field.name for field in method.input_type.fields}
         message.update_mask.SetInParent()
@@ -165,20 +199,34 @@ def to_message(method: MethodDescriptor, request: dict[str, Any]) -> Any:
 
 
 def to_json(message: Any) -> Any:
-    """Returns a response as JSON, with the three fractional digits that Roster prints."""
+    """Returns a message as the JSON that Roster prints.
+
+    That is what json_format prints, but for moments, which have three fractional
+    digits, and for page tokens, which HTTP sends as a Link header.
+    """
     value = json_format.MessageToDict(message, always_print_fields_with_no_presence=True)
-    return _with_milliseconds(value)
+    return _fitted(message.DESCRIPTOR, value)
 
 
-def _with_milliseconds(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {
-            key: _milliseconds(item) if key.endswith("At") else _with_milliseconds(item)
-            for key, item in value.items()
-        }
-    if isinstance(value, list):
-        return [_with_milliseconds(item) for item in value]
-    return value
+def _fitted(kind: Descriptor, value: Any) -> Any:
+    if kind.full_name == "google.protobuf.Timestamp":
+        return _milliseconds(value)
+    if kind.file.package == "google.protobuf":
+        return value
+    fields = {field.json_name: field for field in kind.fields}
+    return {
+        key: _fitted_field(fields[key], item)
+        for key, item in value.items()
+        if not fields[key].GetOptions().Extensions[http_pb2.next_link]
+    }
+
+
+def _fitted_field(field: FieldDescriptor, value: Any) -> Any:
+    if field.message_type is None:
+        return value
+    if field.is_repeated:
+        return [_fitted(field.message_type, item) for item in value]
+    return _fitted(field.message_type, value)
 
 
 def _milliseconds(text: str) -> str:
@@ -186,7 +234,8 @@ def _milliseconds(text: str) -> str:
     return f"{head}.{digits[:3].ljust(3, '0')}Z"
 
 
-def _answer_of_error(error: Any) -> Answer:
+def answer_of_error(error: Any) -> Answer:
+    """Returns what a call that failed was told, as HTTP would tell it."""
     status = rpc_status.from_call(error)
     assert status is not None, f"no details in {error}"
     info, request, call = (

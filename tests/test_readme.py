@@ -30,9 +30,14 @@ def test_every_command_of_the_readme_answers_as_it_says(service: Service) -> Non
     front = HttpFront("http", service.http)
     key = new_account(service, front).key
 
-    answers = [send(front, command, key) for _, command in COMMANDS]
+    told = []
+    subscriber = ""
+    for _, command in COMMANDS:
+        status, answer = send(front, command.replace("$ID", subscriber), key)
+        told.append((status, command))
+        subscriber = subscriber or json.loads(answer)["subscriber"]["id"]
 
-    assert [status for status, _ in answers] == [int(status) for status, _ in COMMANDS]
+    assert told == [(int(status), command) for status, command in COMMANDS]
 
 
 @pytest.mark.parametrize("example", re.findall(r"```json\n(.*?)```", README, re.DOTALL))
@@ -43,6 +48,7 @@ def test_every_answer_in_the_readme_is_json(example: str) -> None:
 def send(front: HttpFront, command: str, key: str) -> tuple[int, bytes]:
     """Sends what a curl command says, with the standard library's client."""
     text = command.replace("$BASE", "").replace("$KEY", key).replace("\\\n", " ")
+    typed, _, text = text.rpartition("|\n")
     words = iter(shlex.split(text)[1:])
     path, method, body, headers = "", None, None, {}
     for word in words:
@@ -51,6 +57,9 @@ def send(front: HttpFront, command: str, key: str) -> tuple[int, bytes]:
             headers[name] = value
         elif word == "-d":
             body = next(words).encode()
+        elif word == "--data-binary":
+            assert next(words) == "@-"
+            body = shlex.split(typed)[1].replace("\\n", "\n").encode()
         elif word == "-X":
             method = next(words)
         else:

@@ -13,6 +13,7 @@ from ..ids import checked_id
 from ..messages import Context, milliseconds, timestamp
 from ..paging import page_of
 from ..storage.database import Database
+from ..storage.transaction import Transaction
 from . import rules, store
 
 
@@ -32,17 +33,15 @@ class ApiKeyService(ApiKeyServiceServicer):
     ) -> pb.CreateApiKeyResponse:
         account, secret = account_id(), rules.make_secret()
         ends = milliseconds(request.expires_at) if request.HasField("expires_at") else None
-        row = await self._database.write(
-            lambda tx: store.create_key(
-                account,
-                request.name,
-                request.scope,
-                rules.hash_secret(secret),
-                tx,
-                expires_at=ends,
+        secret_hash = rules.hash_secret(secret)
+
+        def create(tx: Transaction) -> pb.CreateApiKeyResponse:
+            row = store.create_key(
+                account, request.name, request.scope, secret_hash, tx, expires_at=ends
             )
-        )
-        return pb.CreateApiKeyResponse(api_key=_api_key(row), secret=secret)
+            return pb.CreateApiKeyResponse(api_key=_api_key(row), secret=secret)
+
+        return await self._database.write(create)
 
     async def ListApiKeys(
         self, request: pb.ListApiKeysRequest, context: Context
@@ -62,11 +61,15 @@ class ApiKeyService(ApiKeyServiceServicer):
             checked_id(request.id, ApiKeyNotFound),
             rules.make_secret(),
         )
-        row = await self._database.write(
-            lambda tx: store.rotate_key(account, key_id, rules.hash_secret(secret), tx)
-        )
+        secret_hash = rules.hash_secret(secret)
+
+        def rotate(tx: Transaction) -> pb.RotateApiKeyResponse:
+            row = store.rotate_key(account, key_id, secret_hash, tx)
+            return pb.RotateApiKeyResponse(api_key=_api_key(row), secret=secret)
+
+        reply = await self._database.write(rotate)
         self._forget(key_id)
-        return pb.RotateApiKeyResponse(api_key=_api_key(row), secret=secret)
+        return reply
 
     async def RevokeApiKey(
         self, request: pb.RevokeApiKeyRequest, context: Context

@@ -6,8 +6,9 @@ import typer
 
 from ..config import SettingError
 from ..storage.database import StorageError
-from . import accounts, keys, migrate, serve, settings
+from . import accounts, exporting, importing, keys, migrate, serve, settings
 from .output import ExitCode, complain
+from .remote import TransferError, end
 
 app = typer.Typer(
     name="roster",
@@ -18,6 +19,8 @@ app = typer.Typer(
 )
 app.command(name="serve")(serve.serve)
 app.command(name="migrate")(migrate.migrate)
+app.command(name="import")(importing.import_)
+app.command(name="export")(exporting.export)
 app.command(name="settings")(settings.settings)
 app.add_typer(accounts.app, name="accounts", help="Create, list and verify accounts.")
 app.add_typer(keys.app, name="keys", help="Create, list and revoke API keys.")
@@ -33,3 +36,5 @@ def main() -> None:
         complain(str(error), ExitCode.PORT_IN_USE)
     except StorageError as error:
         complain(str(error), ExitCode.DATABASE)
+    except TransferError as error:
+        end(error)

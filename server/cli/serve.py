@@ -33,16 +33,20 @@ from ..config import (
     OVER_GRPC,
     SETTINGS,
     Address,
+    Rate,
     check_bootstrap_key,
     check_choice,
+    check_secret_key,
     parse_address,
     parse_database_url,
+    parse_rate_limit,
 )
 from ..logs import LEVELS, configure
 from ..storage.sqlite import SqliteDatabase
 from ..storage.sqlite_file import make_folder
 from ..storage.transaction import Transaction
 from .output import DatabaseUrl, console, option
+from .secret_key import open_vault
 
 # How long calls in flight may take to finish once the service is asked to stop.
 # HTTP takes it twice at most, then gRPC once, so that all ends within 30 seconds.
@@ -62,7 +66,9 @@ class Options:
     grpc: Address
     database: Path
     bootstrap_key: str
+    secret_key: str
     in_process: bool
+    rate_limit: Rate | None
     log_calls: bool
 
 
@@ -72,6 +78,8 @@ def serve(
     database_url: DatabaseUrl = SETTINGS["database_url"].default,
     bootstrap_api_key: Annotated[str, option("bootstrap_api_key")] = "",
     http_channel: Annotated[str, option("http_channel")] = SETTINGS["http_channel"].default,
+    secret_key: Annotated[str, option("secret_key")] = "",
+    rate_limit: Annotated[str, option("rate_limit")] = "",
     log_level: Annotated[str, option("log_level")] = SETTINGS["log_level"].default,
 ) -> None:
     """Serve gRPC and JSON over HTTP from one process."""
@@ -82,7 +90,9 @@ def serve(
         grpc=parse_address("grpc_address", grpc_address),
         database=parse_database_url(database_url),
         bootstrap_key=check_bootstrap_key(bootstrap_api_key),
+        secret_key=check_secret_key(secret_key),
         in_process=channel == IN_PROCESS,
+        rate_limit=parse_rate_limit(rate_limit),
         log_calls=log_level in ("debug", "info"),
     )
     make_folder(options.database)
@@ -98,7 +108,13 @@ async def _serve(options: Options) -> None:
         await database.open()
         stack.push_async_callback(database.close)
         database.ids.start_past(await database.read(newest_id))
-        app = App(database, system_clock, log_calls=options.log_calls)
+        app = App(
+            database,
+            system_clock,
+            await open_vault(options.secret_key, options.database, database),
+            rate_limit=options.rate_limit,
+            log_calls=options.log_calls,
+        )
         stack.callback(app.close)
         await app.set_serving(serving=False)
         grpc_address = await _serve_grpc(app, options.grpc, stack)

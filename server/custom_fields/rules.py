@@ -1,17 +1,30 @@
-"""What a custom field's label may be, and the key that it derives."""
+"""What a custom field's label may be, the key that it derives, and what it takes as a value."""
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import datetime
 from enum import IntEnum
+from operator import itemgetter
+from typing import Any
 
 from anyascii import anyascii
 
-from ..errors import invalid
+from ..errors import Detail, invalid
 
 MAX_FIELDS = 100
 MAX_KEY_LENGTH = 64
+MAX_TEXT_LENGTH = 1_000
+# How a path names a key that is empty.
+EMPTY_KEY = '""'
+# A date, and maybe a time with seconds, fractions and an offset that need not be there.
+_DATE = re.compile(
+    r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)?)?", re.ASCII
+)
 # The words that templates and exports use for what every subscriber has.
 RESERVED_KEYS = frozenset(
     {
@@ -61,6 +74,65 @@ def derive_key(label: str) -> str:
     if key in RESERVED_KEYS:
         raise invalid("label", "RESERVED", f"derives the key {key}, which is reserved")
     return key
+
+
+def check_values(values: Mapping[str, Any], types: Mapping[str, int]) -> list[Detail]:
+    """Returns what is wrong with the values of a subscriber, by the data types of the fields.
+
+    A value of None removes what is stored, and is right for every field that there is.
+    The faults are in the order of the keys: the members of an object have none.
+    """
+    faults = []
+    for key, value in sorted(values.items(), key=itemgetter(0)):
+        path = f"customFields.{key or EMPTY_KEY}"
+        if key not in types:
+            faults.append(Detail(path, "UNKNOWN_FIELD", "is no custom field"))
+        elif value is not None:
+            fault = _CHECKS[DataType(types[key])](value)
+            if fault is not None:
+                faults.append(Detail(path, *fault))
+    return faults
+
+
+Fault = tuple[str, str]
+
+
+def _check_text(value: Any) -> Fault | None:
+    if not isinstance(value, str):
+        return "INVALID_TYPE", "must be a string"
+    if len(value) > MAX_TEXT_LENGTH:
+        return "TOO_LONG", f"must be at most {MAX_TEXT_LENGTH} characters long"
+    if "\0" in value:
+        return "INVALID_CHARACTER", "must not hold the character NUL"
+    return None
+
+
+def _check_number(value: Any) -> Fault | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return "INVALID_TYPE", "must be a number"
+    return None if math.isfinite(value) else ("OUT_OF_RANGE", "must be finite")
+
+
+def _check_boolean(value: Any) -> Fault | None:
+    return None if isinstance(value, bool) else ("INVALID_TYPE", "must be true or false")
+
+
+def _check_date(value: Any) -> Fault | None:
+    if not isinstance(value, str):
+        return "INVALID_TYPE", "must be a string"
+    if _DATE.fullmatch(value):
+        with suppress(ValueError):
+            datetime.fromisoformat(value)
+            return None
+    return "INVALID_FORMAT", "must be a date such as 2026-01-31 or an ISO 8601 timestamp"
+
+
+_CHECKS: Mapping[DataType, Callable[[Any], Fault | None]] = {
+    DataType.TEXT: _check_text,
+    DataType.NUMBER: _check_number,
+    DataType.BOOLEAN: _check_boolean,
+    DataType.DATE: _check_date,
+}
 
 
 def _transliterate(letter: str) -> str:

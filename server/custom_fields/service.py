@@ -11,6 +11,7 @@ from ..ids import checked_id
 from ..messages import Context, changed_fields, timestamp
 from ..paging import page_of
 from ..storage.database import Database
+from ..storage.transaction import Transaction
 from . import store
 from .rules import DataType, derive_key
 
@@ -26,10 +27,12 @@ class CustomFieldService(CustomFieldServiceServicer):
     ) -> pb.CreateCustomFieldResponse:
         account, key = account_id(), derive_key(request.label)
         data_type = DataType(request.data_type or DataType.TEXT)
-        row = await self._database.write(
-            lambda tx: store.create(account, key, request.label, data_type, request.fallback, tx)
-        )
-        return pb.CreateCustomFieldResponse(custom_field=_custom_field(row))
+
+        def create(tx: Transaction) -> pb.CreateCustomFieldResponse:
+            row = store.create(account, key, request.label, data_type, request.fallback, tx)
+            return pb.CreateCustomFieldResponse(custom_field=_custom_field(row))
+
+        return await self._database.write(create)
 
     async def GetCustomField(
         self, request: pb.GetCustomFieldRequest, context: Context

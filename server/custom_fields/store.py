@@ -67,6 +67,19 @@ _UPDATE = Statement(
     ).where(_ONE)
 )
 _DELETE = Statement(lambda _: CustomField.delete().where(_ONE))
+_TYPES = Statement(
+    lambda _: CustomField.select(CustomField.key, CustomField.data_type).where(_IN_ACCOUNT)
+)
+_DESCRIBED = Statement(
+    lambda _: (
+        CustomField.select(CustomField.key, CustomField.label_key, CustomField.data_type)
+        .where(_IN_ACCOUNT)
+        .order_by(CustomField.account_id, CustomField.id)
+    )
+)
+_FALLBACKS = Statement(
+    lambda _: CustomField.select(CustomField.key, CustomField.fallback).where(_IN_ACCOUNT)
+)
 _NEWEST = Statement(lambda _: CustomField.select(fn.MAX(CustomField.id)))
 
 
@@ -137,6 +150,29 @@ def delete(account_id: str, field_id: str, tx: Transaction) -> None:
     """Deletes a custom field. Raises CustomFieldNotFound."""
     if not tx.run(_DELETE, account_id=account_id, id=field_id):
         raise CustomFieldNotFound
+
+
+def types(account_id: str, tx: Transaction) -> dict[str, int]:
+    """Returns the data types of all custom fields of the account, by key."""
+    return dict(tx.all(_TYPES, account_id=account_id))
+
+
+class Described(NamedTuple):
+    """A custom field as a table names and fills it."""
+
+    key: str
+    label_key: str
+    data_type: int
+
+
+def described(account_id: str, tx: Transaction) -> list[Described]:
+    """Returns all custom fields of the account, oldest first."""
+    return [Described._make(row) for row in tx.all(_DESCRIBED, account_id=account_id)]
+
+
+def fallbacks(account_id: str, tx: Transaction) -> dict[str, str]:
+    """Returns the fallbacks of all custom fields of the account, by key; empty is none."""
+    return dict(tx.all(_FALLBACKS, account_id=account_id))
 
 
 def newest_id_of_any_account(tx: Transaction) -> str | None:

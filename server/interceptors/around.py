@@ -1,19 +1,22 @@
-"""What interceptors have in common: they wrap every unary call of roster.v1.
+"""What interceptors have in common: they wrap every call of roster.v1.
 
 grpc.aio asks interceptors for a handler, not for an answer. An Around hands over
-a handler that runs `around` with the rest of the call as `proceed`. Health and
-reflection belong to other packages and pass untouched.
+a handler that runs `around` with the rest of the call as `proceed`, or, where the
+answer is a stream, `around_stream`. Health and reflection belong to other packages
+and pass untouched.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
 import grpc
-from google.protobuf import descriptor_pool
+from google.api import annotations_pb2
+from google.protobuf import descriptor_pool, message_factory
+from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message import Message
 from grpc.aio import ServerInterceptor
 from roster.v1 import http_pb2
@@ -23,15 +26,22 @@ from ..messages import Context
 PACKAGE = "roster.v1."
 
 Proceed = Callable[[Any, Context], Awaitable[Message]]
+# `request` is a message, or an async iterator of messages where the client streams.
+ProceedStream = Callable[[Any, Context], AsyncIterator[Message]]
 
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """What the protos say of an rpc: its name as Service.Method, and who may call it."""
+    """What the protos say of an rpc: its name as Service.Method, and who may call it.
+
+    `kept_answer` is the type of the answers that are kept for idempotency keys, None
+    for an rpc that takes no such key.
+    """
 
     name: str
     scope: str
     needs_verified_email: bool
+    kept_answer: type[Message] | None
 
 
 @cache
@@ -45,7 +55,33 @@ def method_of(path: str) -> Method:
     access = descriptor.GetOptions().Extensions[http_pb2.access]
     if not access.scope:
         raise TypeError(f"{path} does not declare the scope that it needs")
-    return Method(f"{service.removeprefix(PACKAGE)}.{name}", access.scope, access.verified_email)
+    return Method(
+        name=f"{service.removeprefix(PACKAGE)}.{name}",
+        scope=access.scope,
+        needs_verified_email=access.verified_email,
+        kept_answer=_kept_answer(descriptor),
+    )
+
+
+def _kept_answer(method: MethodDescriptor) -> type[Message] | None:
+    """Returns the type of the answer of an rpc that has an effect and is a POST over HTTP.
+
+    A stream takes no key: an import says itself how it is sent again.
+    """
+    options = method.GetOptions()
+    is_post = bool(options.Extensions[annotations_pb2.http].post)
+    if (
+        not is_post
+        or method.client_streaming
+        or options.idempotency_level == options.NO_SIDE_EFFECTS
+    ):
+        return None
+    return message_factory.GetMessageClass(method.output_type)
+
+
+def add_trailing_metadata(context: Context, *pairs: tuple[str, str | bytes]) -> None:
+    """Says more at the end of the call, beside what others have said."""
+    context.set_trailing_metadata((*(context.trailing_metadata() or ()), *pairs))
 
 
 class Around(ServerInterceptor):
@@ -64,6 +100,13 @@ class Around(ServerInterceptor):
         """Answers the call, by way of `proceed(request, context)` or otherwise."""
         return await proceed(request, context)
 
+    async def around_stream(
+        self, method: Method, proceed: ProceedStream, request: Any, context: Context
+    ) -> AsyncIterator[Message]:
+        """Answers the call with a stream, by way of `proceed(request, context)` or otherwise."""
+        async for reply in proceed(request, context):
+            yield reply
+
     async def intercept_service(
         self,
         continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Any]],
@@ -79,10 +122,10 @@ class Around(ServerInterceptor):
         return wrapped
 
     def _wrap(self, method: Method, handler: Any) -> Any:
-        if handler.unary_unary is None:
-            raise TypeError(f"{method.name} streams, which no interceptor handles")
-        return grpc.unary_unary_rpc_method_handler(
-            partial(self.around, method, handler.unary_unary),
-            request_deserializer=handler.request_deserializer,
-            response_serializer=handler.response_serializer,
-        )
+        if handler.unary_unary is not None:
+            return handler._replace(unary_unary=partial(self.around, method, handler.unary_unary))
+        for kind in ("unary_stream", "stream_stream"):
+            proceed = getattr(handler, kind)
+            if proceed is not None:
+                return handler._replace(**{kind: partial(self.around_stream, method, proceed)})
+        raise TypeError(f"{method.name} answers a stream with one message, which nothing here does")

@@ -8,6 +8,7 @@ once. Whatever is wrong with the credentials, the answer is the same.
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 from google.protobuf.message import Message
@@ -20,7 +21,7 @@ from ..clock import Clock
 from ..errors import Unauthorized
 from ..messages import Context
 from ..storage.database import Database
-from .around import Around, Method, Proceed
+from .around import Around, Method, Proceed, ProceedStream
 
 # How long, in milliseconds, an answer of the database about a key is believed.
 CACHE_MILLISECONDS = 5_000
@@ -50,6 +51,13 @@ class Authenticate(Around):
     ) -> Message:
         caller.enter(await self._caller(presented(context)))
         return await proceed(request, context)
+
+    async def around_stream(
+        self, method: Method, proceed: ProceedStream, request: Any, context: Context
+    ) -> AsyncIterator[Message]:
+        caller.enter(await self._caller(presented(context)))
+        async for reply in proceed(request, context):
+            yield reply
 
     async def _caller(self, secret: str) -> Caller:
         now, secret_hash = self._clock(), hash_secret(secret)

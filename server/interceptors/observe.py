@@ -6,6 +6,7 @@ import asyncio
 import re
 import secrets
 import time
+from collections.abc import AsyncIterator
 from typing import Any
 
 from google.protobuf.message import Message
@@ -13,7 +14,7 @@ from grpc import StatusCode
 
 from .. import caller
 from ..messages import Context
-from .around import Around, Method, Proceed
+from .around import Around, Method, Proceed, ProceedStream
 from .call_log import CallLog
 
 REQUEST_ID = "x-request-id"
@@ -34,25 +35,48 @@ class Observe(Around):
     async def around(
         self, method: Method, proceed: Proceed, request: Any, context: Context
     ) -> Message:
-        request_id = accepted(context) or secrets.token_hex(16)
-        caller.enter_request(request_id)
-        context.set_trailing_metadata(((REQUEST_ID, request_id),))
-        started, outcome = time.perf_counter(), "OK"
+        request_id, started, outcome = _begin(context), time.perf_counter(), "OK"
         try:
             return await proceed(request, context)
         except asyncio.CancelledError:
             outcome = "CANCELLED"
             raise
         finally:
-            if self._log.enabled:
-                code = context.code()
-                self._log.write(
-                    rpc=method.name,
-                    code=code.name if isinstance(code, StatusCode) else outcome,
-                    seconds=time.perf_counter() - started,
-                    account=caller.account_id_or_none(),
-                    request_id=request_id,
-                )
+            self._note(method, context, request_id, started, outcome)
+
+    async def around_stream(
+        self, method: Method, proceed: ProceedStream, request: Any, context: Context
+    ) -> AsyncIterator[Message]:
+        request_id, started, outcome = _begin(context), time.perf_counter(), "OK"
+        try:
+            async for reply in proceed(request, context):
+                yield reply
+        except (asyncio.CancelledError, GeneratorExit):
+            outcome = "CANCELLED"
+            raise
+        finally:
+            self._note(method, context, request_id, started, outcome)
+
+    def _note(
+        self, method: Method, context: Context, request_id: str, started: float, outcome: str
+    ) -> None:
+        if self._log.enabled:
+            code = context.code()
+            self._log.write(
+                rpc=method.name,
+                code=code.name if isinstance(code, StatusCode) else outcome,
+                seconds=time.perf_counter() - started,
+                account=caller.account_id_or_none(),
+                request_id=request_id,
+            )
+
+
+def _begin(context: Context) -> str:
+    """Takes or makes the request id, and tells both the rest of the call and the client."""
+    request_id = accepted(context) or secrets.token_hex(16)
+    caller.enter_request(request_id)
+    context.set_trailing_metadata(((REQUEST_ID, request_id),))
+    return request_id
 
 
 def accepted(context: Context) -> str | None:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import cache, partial
 from typing import Any
 
 import grpc
 from google.protobuf.any_pb2 import Any as AnyMessage
+from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import Message
 from google.rpc import code_pb2, error_details_pb2, status_pb2
 from grpc import StatusCode
@@ -24,9 +25,8 @@ from roster.v1 import errors_pb2
 from .. import caller
 from ..errors import DeadlineExceeded, Internal, RosterError
 from ..messages import Context
-from .around import PACKAGE, Around, Method, Proceed
+from .around import PACKAGE, Around, Method, Proceed, ProceedStream, add_trailing_metadata
 from .deadlines import Deadlines
-from .observe import REQUEST_ID
 
 log = logging.getLogger(__name__)
 
@@ -59,28 +59,55 @@ class Translate(Around):
     async def around(
         self, method: Method, proceed: Proceed, request: Any, context: Context
     ) -> Message:
-        task = asyncio.current_task()
-        assert task is not None
         remaining = context.time_remaining()
         limit = DEADLINE_SECONDS if remaining is None else min(remaining, DEADLINE_SECONDS)
-        self._deadlines.start(task, limit)
+        task = self._start(limit)
         try:
             return await proceed(request, context)
-        except RosterError as error:
-            told = error
-        except AbortError:
-            raise
-        except asyncio.CancelledError:
-            if not self._deadlines.expired(task):
-                raise
-            told = DeadlineExceeded()
-        except Exception:
-            log.exception("%s failed", method.name, extra={"requestId": caller.request_id()})
-            told = Internal()
+        except BaseException as error:  # noqa: BLE001 - what is not ours is raised again
+            told = self._told(method, task, error)
         finally:
             self._deadlines.end(task)
         await abort(context, told)
         raise AssertionError("abort always raises")
+
+    async def around_stream(
+        self, method: Method, proceed: ProceedStream, request: Any, context: Context
+    ) -> AsyncIterator[Message]:
+        """A stream may take as long as its client gives it."""
+        remaining = context.time_remaining()
+        task = None if remaining is None else self._start(remaining)
+        try:
+            async for reply in proceed(request, context):
+                yield reply
+            return
+        except BaseException as error:  # noqa: BLE001 - what is not ours is raised again
+            told = self._told(method, task, error)
+        finally:
+            if task is not None:
+                self._deadlines.end(task)
+        await abort(context, told)
+
+    def _start(self, seconds: float) -> asyncio.Task[Any]:
+        task = asyncio.current_task()
+        assert task is not None
+        self._deadlines.start(task, seconds)
+        return task
+
+    def _told(
+        self, method: Method, task: asyncio.Task[Any] | None, error: BaseException
+    ) -> RosterError:
+        """Returns what the caller is told of an error; raises what is not to be told."""
+        if isinstance(error, RosterError):
+            return error
+        if isinstance(error, asyncio.CancelledError) and task and self._deadlines.expired(task):
+            return DeadlineExceeded()
+        if isinstance(error, AbortError) or not isinstance(error, Exception):
+            raise error
+        log.error(
+            "%s failed", method.name, exc_info=error, extra={"requestId": caller.request_id()}
+        )
+        return Internal()
 
 
 async def _calmly(proceed: Proceed, request: Any, context: Context) -> Any:
@@ -100,12 +127,22 @@ async def abort(context: Context, error: RosterError) -> None:
     """Ends the call with the status and details of an error."""
     request_id = caller.request_id()
     status = rpc_status.to_status(status_of(error, request_id))
-    metadata = (*(status.trailing_metadata or ()), (REQUEST_ID, request_id))
-    await context.abort(status.code, status.details, metadata)
+    add_trailing_metadata(context, *(status.trailing_metadata or ()))
+    if error.retry_after is not None:
+        add_trailing_metadata(
+            context,
+            ("retry-after", str(error.retry_after)),
+            # By this, gRPC's own retries wait as long (gRFC A6).
+            ("grpc-retry-pushback-ms", str(error.retry_after * 1000)),
+        )
+    await context.abort(status.code, status.details)
 
 
 def status_of(error: RosterError, request_id: str) -> status_pb2.Status:
-    """Returns the error as google.rpc.Status with ErrorInfo, BadRequest and RequestInfo."""
+    """Returns the error as google.rpc.Status with ErrorInfo and RequestInfo.
+
+    Where the error has them, with BadRequest and RetryInfo.
+    """
     details: list[Message] = [error_details_pb2.ErrorInfo(reason=error.reason, domain=DOMAIN)]
     if error.details:
         details.append(
@@ -120,6 +157,9 @@ def status_of(error: RosterError, request_id: str) -> status_pb2.Status:
                 ]
             )
         )
+    if error.retry_after is not None:
+        delay = Duration(seconds=error.retry_after)
+        details.append(error_details_pb2.RetryInfo(retry_delay=delay))
     details.append(error_details_pb2.RequestInfo(request_id=request_id))
     packed = []
     for detail in details:

@@ -8,7 +8,7 @@ that nobody learns anything about a body's faults without a key that may send it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -22,7 +22,7 @@ from ..accounts.rules import allows
 from ..caller import current
 from ..errors import Detail, EmailNotVerified, Forbidden, RosterError, ValidationError, invalid
 from ..messages import Context
-from .around import Around, Method, Proceed
+from .around import Around, Method, Proceed, ProceedStream
 
 FAULT = "roster-fault-bin"
 # What a gateway can find wrong. Anything else under that name is nobody's finding.
@@ -74,6 +74,29 @@ class Validate(Around):
     async def around(
         self, method: Method, proceed: Proceed, request: Any, context: Context
     ) -> Message:
+        self._admit(method, context)
+        self._check(request)
+        return await proceed(request, context)
+
+    async def around_stream(
+        self, method: Method, proceed: ProceedStream, request: Any, context: Context
+    ) -> AsyncIterator[Message]:
+        self._admit(method, context)
+        if isinstance(request, AsyncIterable):
+            request = self._checked(request)
+        else:
+            self._check(request)
+        async for reply in proceed(request, context):
+            yield reply
+
+    async def _checked(self, requests: AsyncIterable[Message | None]) -> AsyncIterator[Message]:
+        async for request in requests:
+            self._check(request)
+            assert request is not None
+            yield request
+
+    def _admit(self, method: Method, context: Context) -> None:
+        """Raises the gateway's finding, if it has one, in its place among the other checks."""
         fault = gateway_fault(context)
         if fault is not None and fault.reason != ValidationError.reason:
             raise fault
@@ -84,6 +107,9 @@ class Validate(Around):
             raise EmailNotVerified
         if fault is not None:
             raise fault
+
+    def _check(self, request: Any) -> None:
+        """Takes blanks off a request. Raises ValidationError if it does not keep the bounds."""
         if request is None:
             raise invalid("", "INVALID_FORMAT", "is not a message of the type that the rpc takes")
         checks = checks_of(request.DESCRIPTOR)
@@ -92,7 +118,6 @@ class Validate(Around):
             violations = self._validator.collect_violations(request)
             if violations:
                 raise ValidationError([_detail(violation.proto) for violation in violations])
-        return await proceed(request, context)
 
 
 def _tolerant(deserialize: Callable[[bytes], Message]) -> Callable[[bytes], Message | None]:

@@ -43,7 +43,13 @@ def connect(path: Path, *, read_only: bool = False) -> APSWDatabase:
         timeout=BUSY_SECONDS,
         flags=flags,
         statementcachesize=CACHED_STATEMENTS,
-        pragmas={"synchronous": "full", "foreign_keys": 1, "temp_store": "memory"},
+        pragmas={
+            "synchronous": "full",
+            "foreign_keys": 1,
+            "temp_store": "memory",
+            # What was deleted is overwritten: an address that is gone is to be gone.
+            "secure_delete": 1,
+        },
     )
 
 

@@ -41,6 +41,9 @@ class Dialect(Protocol):
     def joined(self, field: Field) -> Node:
         """Joins the values of a group into one text with commas; null if there are none."""
 
+    def object_of(self, key: Field, value: Field) -> Node:
+        """Makes one JSON object of a group: values in JSON, by key. Without any, {} or null."""
+
     def insert_all(self, account_id: Field, fields: Sequence[Field], name: str) -> Node:
         """Inserts rows of one account: the list given under this name, a value for every field.
 
@@ -65,6 +68,10 @@ class SqliteDialect:
 
     def joined(self, field: Field) -> Node:
         query: Node = fn.GROUP_CONCAT(field)
+        return query
+
+    def object_of(self, key: Field, value: Field) -> Node:
+        query: Node = fn.JSON_GROUP_OBJECT(key, fn.JSON(value))
         return query
 
     def insert_all(self, account_id: Field, fields: Sequence[Field], name: str) -> Node:

@@ -14,7 +14,11 @@ from peewee import (
 
 
 class Subscriber(Model):
-    """A subscriber; `email_key` is the address as it is compared."""
+    """A subscriber; `email_key` is the address as it is compared.
+
+    `name_key` and `last_name_key` are what a search by name finds: first and last
+    name, and the last name where it does not come first; null where there is none.
+    """
 
     account_id = CharField(26)
     id = CharField(26)
@@ -24,12 +28,28 @@ class Subscriber(Model):
     last_name = TextField()
     status = SmallIntegerField()
     created_at = BigIntegerField()
+    name_key = TextField(null=True)
+    last_name_key = TextField(null=True)
 
     class Meta:
         table_name = "subscriber"
         primary_key = CompositeKey("account_id", "id")
-        indexes = ((("account_id", "email_key"), True),)
+        indexes = (
+            (("account_id", "email_key"), True),
+            (("account_id", "status", "id"), True),
+        )
         without_rowid = True
+
+
+for _name, _key in (("name", Subscriber.name_key), ("last_name", Subscriber.last_name_key)):
+    Subscriber.add_index(
+        Subscriber.account_id,
+        _key,
+        Subscriber.id,
+        name=f"subscriber_by_{_name}",
+        unique=True,
+        where=_key.is_null(False),
+    )
 
 
 class SubscriberCount(Model):
@@ -64,6 +84,31 @@ class SubscriberTag(Model):
             ),
             SQL(
                 "FOREIGN KEY (account_id, tag_id) REFERENCES tag (account_id, id) ON DELETE CASCADE"
+            ),
+        ]
+        without_rowid = True
+
+
+class CustomValue(Model):
+    """A subscriber's value of a custom field, as JSON. Leaves with either of them."""
+
+    account_id = CharField(26)
+    subscriber_id = CharField(26)
+    key = CharField(64)
+    value = TextField()
+
+    class Meta:
+        table_name = "custom_value"
+        primary_key = CompositeKey("account_id", "subscriber_id", "key")
+        indexes = ((("account_id", "key", "subscriber_id"), True),)
+        constraints = [  # noqa: RUF012 - Peewee reads it from the class
+            SQL(
+                "FOREIGN KEY (account_id, subscriber_id)"
+                " REFERENCES subscriber (account_id, id) ON DELETE CASCADE"
+            ),
+            SQL(
+                "FOREIGN KEY (account_id, key)"
+                " REFERENCES custom_field (account_id, key) ON DELETE CASCADE"
             ),
         ]
         without_rowid = True

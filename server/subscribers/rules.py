@@ -6,12 +6,14 @@ rows of a bulk one by one and says of each whether and why it cannot be taken.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
-from typing import NamedTuple, Protocol
+from functools import lru_cache
+from typing import Any, NamedTuple, Protocol
 
 from ..emails import Email, parse_email, trim
-from ..errors import invalid
+from ..errors import InvalidStatusTransition, invalid
 from ..tags.rules import distinct, is_name
 
 MAX_NAME_LENGTH = 100
@@ -38,16 +40,27 @@ class Failure(IntEnum):
     INVALID_FIELD = 5
     INVALID_TAG = 6
     INVALID_ROW = 7
+    UNKNOWN_CUSTOM_FIELD = 8
+    INVALID_CUSTOM_FIELD = 9
+    SUPPRESSED = 10
+
+
+NO_VALUES: Mapping[str, Any] = {}
 
 
 class NewSubscriber(NamedTuple):
-    """A subscriber that keeps every rule; `tags` maps each name's key to its spelling."""
+    """A subscriber that keeps every rule that it can be held to by itself.
+
+    `tags` maps each name's key to its spelling. Whether the account has custom
+    fields that take `values` is not looked at here.
+    """
 
     email: Email
     first_name: str
     last_name: str
     status: Status
     tags: dict[str, str]
+    values: Mapping[str, Any]
 
 
 class Fault(Protocol):
@@ -55,6 +68,14 @@ class Fault(Protocol):
 
     @property
     def field(self) -> str: ...
+
+
+class Members(Protocol):
+    """The members of a JSON object."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, key: str, /) -> Any: ...
+    def keys(self) -> Iterable[str]: ...
 
 
 class Row(Protocol):
@@ -71,6 +92,8 @@ class Row(Protocol):
     @property
     def tags(self) -> Sequence[str]: ...
     @property
+    def custom_fields(self) -> Members: ...
+    @property
     def faults(self) -> Sequence[Fault]: ...
 
 
@@ -84,6 +107,59 @@ class Judged(NamedTuple):
 def initial_status(*, is_confirmed: bool) -> Status:
     """Returns the status of a new subscriber."""
     return Status.CONFIRMED if is_confirmed else Status.UNCONFIRMED
+
+
+# Where a subscriber may go from each status. Only an administrator undoes a complaint.
+_MOVES = {
+    Status.UNCONFIRMED: {
+        Status.CONFIRMED,
+        Status.UNSUBSCRIBED,
+        Status.BOUNCED,
+        Status.COMPLAINED,
+    },
+    Status.CONFIRMED: {Status.UNSUBSCRIBED, Status.BOUNCED, Status.COMPLAINED},
+    Status.UNSUBSCRIBED: {Status.UNCONFIRMED, Status.CONFIRMED},
+    Status.BOUNCED: {Status.UNCONFIRMED, Status.CONFIRMED},
+    Status.COMPLAINED: set[Status](),
+}
+# Those who do not want mail, or cannot get it. Deleting them must not make them forgotten.
+OPTED_OUT = frozenset({Status.UNSUBSCRIBED, Status.BOUNCED, Status.COMPLAINED})
+
+
+def check_move(before: Status, after: Status, *, by_admin: bool) -> None:
+    """Raises InvalidStatusTransition unless a subscriber may go from one status to the other."""
+    may_leave = by_admin and before is Status.COMPLAINED
+    if after is not before and after not in _MOVES[before] and not may_leave:
+        raise InvalidStatusTransition(before.name, after.name)
+
+
+def check_number_of_tags(number: int) -> None:
+    """Raises ValidationError for `tags` if no subscriber may have so many."""
+    if number > MAX_TAGS:
+        raise invalid("tags", "TOO_MANY", f"must come to at most {MAX_TAGS} on the subscriber")
+
+
+class SearchKeys(NamedTuple):
+    """What a search by name finds: first with last name, and the last name if it comes second."""
+
+    name: str | None
+    last_name: str | None
+
+
+@lru_cache(4096)
+def search_keys(first_name: str, last_name: str) -> SearchKeys:
+    """Returns what a search by name finds of a subscriber, or None where there is no name."""
+    first, last = fold(first_name), fold(last_name)
+    if first and last:
+        return SearchKeys(f"{first} {last}", last)
+    return SearchKeys(first or last or None, None)
+
+
+def fold(text: str) -> str:
+    """Returns text as a search compares it: no blanks around it, NFC, without regard to case."""
+    if text.isascii():
+        return text.strip().lower()
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text.strip()).casefold())
 
 
 def check_email(text: str) -> Email:
@@ -105,45 +181,59 @@ def judge(rows: Iterable[Row]) -> Judged:
     good: dict[int, NewSubscriber] = {}
     failed: dict[int, Failure] = {}
     seen: set[str] = set()
-    # The rows of a bulk mostly carry the same few tags.
-    tag_sets: dict[tuple[str, ...], dict[str, str] | None] = {}
+    tag_sets = TagSets()
     for index, row in enumerate(rows):
         email = parse_email(row.email)
-        first_name, last_name, names = row.first_name, row.last_name, tuple(row.tags)
-        if names not in tag_sets:
-            tag_sets[names] = _tags(names)
-        tags = tag_sets[names]
-        fault = _fault(row, email, first_name, last_name, tags)
-        if fault is not None:
-            failed[index] = fault
-        elif email is not None and tags is not None:
-            if email.key in seen:
-                failed[index] = Failure.DUPLICATE_IN_REQUEST
-            else:
-                status = initial_status(is_confirmed=row.is_confirmed)
-                good[index] = NewSubscriber(email, first_name, last_name, status, tags)
+        judged = judge_one(row, email, tag_sets)
+        if not isinstance(judged, NewSubscriber):
+            failed[index] = judged.failure
+        elif judged.email.key in seen:
+            failed[index] = Failure.DUPLICATE_IN_REQUEST
+        else:
+            good[index] = judged
         if email is not None:
             seen.add(email.key)
     return Judged(good, failed)
 
 
-def _fault(
-    row: Row,
-    email: Email | None,
-    first_name: str,
-    last_name: str,
-    tags: dict[str, str] | None,
-) -> Failure | None:
-    """Returns the first rule that a row breaks by itself, or None."""
+class TagSets(dict[tuple[str, ...], "dict[str, str] | None"]):
+    """Tags by key for the names that a row has: rows mostly carry the same few."""
+
+    def __missing__(self, names: tuple[str, ...]) -> dict[str, str] | None:
+        self[names] = tags = _tags(names)
+        return tags
+
+
+class Refused(NamedTuple):
+    """Why a row cannot be taken, and the field that is at fault, if there is one."""
+
+    failure: Failure
+    field: str | None = None
+
+
+def judge_one(row: Row, email: Email | None, tag_sets: TagSets) -> NewSubscriber | Refused:
+    """Returns the subscriber that a row asks for, or the first rule that it breaks by itself.
+
+    `email` is what the row's address comes to.
+    """
+    first_name, last_name = row.first_name, row.last_name
+    tags = tag_sets[tuple(row.tags)]
     if row.faults:
-        whole = any(not fault.field for fault in row.faults)
-        return Failure.INVALID_ROW if whole else Failure.INVALID_FIELD
+        fields = [fault.field for fault in row.faults]
+        if "" in fields:
+            return Refused(Failure.INVALID_ROW)
+        return Refused(Failure.INVALID_FIELD, fields[0])
     if email is None:
-        return Failure.INVALID_EMAIL if trim(row.email) else Failure.MISSING_EMAIL
-    for name in (first_name, last_name):
+        failure = Failure.INVALID_EMAIL if trim(row.email) else Failure.MISSING_EMAIL
+        return Refused(failure, "email")
+    for field, name in (("firstName", first_name), ("lastName", last_name)):
         if len(name) > MAX_NAME_LENGTH or "\0" in name:
-            return Failure.INVALID_FIELD
-    return Failure.INVALID_TAG if tags is None else None
+            return Refused(Failure.INVALID_FIELD, field)
+    if tags is None:
+        return Refused(Failure.INVALID_TAG, "tags")
+    status = initial_status(is_confirmed=row.is_confirmed)
+    values = dict(row.custom_fields) if len(row.custom_fields) else NO_VALUES
+    return NewSubscriber(email, first_name, last_name, status, tags, values)
 
 
 def _tags(names: Sequence[str]) -> dict[str, str] | None:

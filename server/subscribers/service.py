@@ -2,36 +2,55 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import AsyncIterator, Mapping, Sequence
+from functools import partial
+from typing import Any, TypeVar
 
+from roster.v1 import http_pb2 as pb_http
 from roster.v1 import subscribers_pb2 as pb
 from roster.v1.subscribers_pb2_grpc import SubscriberServiceServicer
 
-from ..caller import account_id
+from ..caller import account_id, current
+from ..custom_fields.store import described
 from ..emails import parse_email
 from ..errors import SubscriberNotFound
 from ..ids import checked_id, is_id
-from ..messages import Context, changed_fields, set_timestamp
-from ..paging import page_of
+from ..messages import Context, changed_fields, plain, set_timestamp
 from ..storage.database import Database
-from ..tags.rules import distinct
+from ..storage.transaction import Transaction
+from ..streams import one_ahead
+from ..suppressions.store import Suppressions
+from ..tags.rules import distinct, name_key
 from . import rules, store
+from .importing import Importer, OnConflict
+from .intake import Intake
+from .listing import asked_for, exported, next_page_token
+from .store_paging import Place, page, stretch
+from .store_reading import SubscriberRow, find, find_by_email
+from .table import written_header, written_moment, written_tags, written_values
 
 Reply = TypeVar(
     "Reply",
     pb.CreateSubscriberResponse,
     pb.GetSubscriberResponse,
     pb.UpdateSubscriberResponse,
+    pb.ChangeSubscriberStatusResponse,
+    pb.AddSubscriberTagsResponse,
+    pb.RemoveSubscriberTagsResponse,
 )
 
-UPDATABLE = ("email", "first_name", "last_name", "tags")
+# Subscribers in one message of an export: few enough that it waits for memory rather
+# than takes it, many enough that reading them costs little beside writing them.
+EXPORTED_AT_ONCE = 500
+UPDATABLE = ("email", "first_name", "last_name", "tags", "custom_fields")
 
 
 class SubscriberService(SubscriberServiceServicer):
     """Keeps the subscribers of the caller's account."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, suppressions: Suppressions) -> None:
         self._database = database
+        self._store = store.SubscriberStore(suppressions)
 
     async def CreateSubscriber(
         self, request: pb.CreateSubscriberRequest, context: Context
@@ -43,51 +62,62 @@ class SubscriberService(SubscriberServiceServicer):
             last_name=request.last_name,
             status=rules.initial_status(is_confirmed=request.is_confirmed),
             tags=distinct(list(request.tags)),
+            values=plain(request.custom_fields),
         )
-        row = await self._database.write(lambda tx: store.create(account, new, tx))
-        return _filled(pb.CreateSubscriberResponse(), row)
+        return await self._database.write(
+            lambda tx: _filled(pb.CreateSubscriberResponse(), self._store.create(account, new, tx))
+        )
 
     async def BulkCreateSubscribers(
         self, request: pb.BulkCreateSubscribersRequest, context: Context
     ) -> pb.BulkCreateSubscribersResponse:
-        account = account_id()
-        rows = request.subscribers
+        account, rows = account_id(), request.subscribers
         good, failed = rules.judge(rows)
-        if good:
-            taken = await self._database.write(lambda tx: store.create_many(account, good, tx))
-            failed.update(dict.fromkeys(taken, rules.Failure.ALREADY_EXISTS))
-        return pb.BulkCreateSubscribersResponse(
-            failed=[
-                pb.BulkFailure(
-                    index=index,
-                    email=rows[index].email,
-                    reason=pb.BulkFailure.Reason.ValueType(failed[index]),
-                )
-                for index in sorted(failed)
-            ]
-        )
+
+        def reply(failed: Mapping[int, rules.Failure]) -> pb.BulkCreateSubscribersResponse:
+            return pb.BulkCreateSubscribersResponse(
+                failed=[
+                    pb.BulkFailure(
+                        index=index,
+                        email=rows[index].email,
+                        reason=pb.BulkFailure.Reason.ValueType(failed[index]),
+                    )
+                    for index in sorted(failed)
+                ]
+            )
+
+        def create(tx: Transaction) -> pb.BulkCreateSubscribersResponse:
+            refused = self._store.create_many(account, good, tx).refused
+            return reply(failed | {index: why.failure for index, why in refused.items()})
+
+        return await self._database.write(create)
 
     async def GetSubscriber(
         self, request: pb.GetSubscriberRequest, context: Context
     ) -> pb.GetSubscriberResponse:
         account = account_id()
         if is_id(request.id):
-            row = await self._database.read(lambda tx: store.find(account, request.id, tx))
+            row = await self._database.read(lambda tx: find(account, request.id, tx))
             return _filled(pb.GetSubscriberResponse(), row)
         email = parse_email(request.id)
         if email is None:
             raise SubscriberNotFound
-        row = await self._database.read(lambda tx: store.find_by_email(account, email, tx))
+        row = await self._database.read(lambda tx: find_by_email(account, email, tx))
         return _filled(pb.GetSubscriberResponse(), row)
 
     async def ListSubscribers(
         self, request: pb.ListSubscribersRequest, context: Context
     ) -> pb.ListSubscribersResponse:
-        account, page = account_id(), page_of(request)
-        rows, total = await self._database.read(lambda tx: store.page(account, page, tx))
-        reply = pb.ListSubscribersResponse(total=total, page=page.number, limit=page.limit)
-        for row in rows:
+        account, asked = account_id(), asked_for(request)
+        reply = pb.ListSubscribersResponse(page=asked.page, limit=asked.place.limit)
+        if asked.nothing:
+            return reply
+        found = await self._database.read(lambda tx: page(account, asked.filter, asked.place, tx))
+        reply.total = found.total
+        for row in found.rows:
             _fill(reply.subscribers.add(), row)
+        if found.more:
+            reply.next_page_token = next_page_token(asked, found.rows[-1].id)
         return reply
 
     async def UpdateSubscriber(
@@ -99,30 +129,129 @@ class SubscriberService(SubscriberServiceServicer):
             first_name=request.first_name if "first_name" in fields else None,
             last_name=request.last_name if "last_name" in fields else None,
             tags=distinct(list(request.tags)) if "tags" in fields else None,
+            values=plain(request.custom_fields) if "custom_fields" in fields else None,
         )
         subscriber_id = checked_id(request.id, SubscriberNotFound)
-        row = await self._database.write(
-            lambda tx: store.update(account, subscriber_id, changes, tx)
+        return await self._database.write(
+            lambda tx: _filled(
+                pb.UpdateSubscriberResponse(),
+                self._store.update(account, subscriber_id, changes, tx),
+            )
         )
-        return _filled(pb.UpdateSubscriberResponse(), row)
+
+    async def ChangeSubscriberStatus(
+        self, request: pb.ChangeSubscriberStatusRequest, context: Context
+    ) -> pb.ChangeSubscriberStatusResponse:
+        caller, subscriber_id = current(), checked_id(request.id, SubscriberNotFound)
+        status, by_admin = rules.Status(request.status), caller.scope == "admin"
+        return await self._database.write(
+            lambda tx: _filled(
+                pb.ChangeSubscriberStatusResponse(),
+                store.change_status(
+                    caller.account_id, subscriber_id, status, tx, by_admin=by_admin
+                ),
+            )
+        )
+
+    async def AddSubscriberTags(
+        self, request: pb.AddSubscriberTagsRequest, context: Context
+    ) -> pb.AddSubscriberTagsResponse:
+        account, subscriber_id = account_id(), checked_id(request.id, SubscriberNotFound)
+        tags = distinct(list(request.tags))
+        return await self._database.write(
+            lambda tx: _filled(
+                pb.AddSubscriberTagsResponse(), store.add_tags(account, subscriber_id, tags, tx)
+            )
+        )
+
+    async def RemoveSubscriberTags(
+        self, request: pb.RemoveSubscriberTagsRequest, context: Context
+    ) -> pb.RemoveSubscriberTagsResponse:
+        account, subscriber_id = account_id(), checked_id(request.id, SubscriberNotFound)
+        keys = {name_key(name) for name in request.tags}
+        return await self._database.write(
+            lambda tx: _filled(
+                pb.RemoveSubscriberTagsResponse(),
+                store.remove_tags(account, subscriber_id, keys, tx),
+            )
+        )
+
+    async def ImportSubscribers(
+        self, requests: AsyncIterator[pb.ImportSubscribersRequest], context: Context
+    ) -> AsyncIterator[pb.ImportSubscribersResponse]:
+        intake: Intake | None = None
+        async for request in one_ahead(requests):
+            if intake is None:
+                conflict = OnConflict(request.on_conflict or OnConflict.FAIL)
+                importer = Importer(account_id(), conflict, self._store)
+                intake = Intake(importer, self._database, request.after_line)
+            async for reply in intake.take(request):
+                yield reply
+
+    async def ExportSubscribers(
+        self, request: pb.ExportSubscribersRequest, context: Context
+    ) -> AsyncIterator[pb.ExportSubscribersResponse]:
+        account, wanted = account_id(), exported(request)
+        after = checked_id(request.after_id, SubscriberNotFound) if request.after_id else None
+        keys: list[str] = []
+        if request.format == pb.ExportSubscribersRequest.CSV:
+            fields = await self._database.read(lambda tx: described(account, tx))
+            keys = [field.key for field in fields]
+            header = pb_http.CsvLine(cells=written_header(keys))
+            yield pb.ExportSubscribersResponse(lines=[header])
+        while True:
+            place = Place(EXPORTED_AT_ONCE, after=after)
+            rows = await self._database.read(partial(stretch, account, wanted, place))
+            if rows:
+                yield _exported(rows, request.format, keys)
+            if len(rows) < EXPORTED_AT_ONCE:
+                return
+            after = rows[-1].id
 
     async def DeleteSubscriber(
         self, request: pb.DeleteSubscriberRequest, context: Context
     ) -> pb.DeleteSubscriberResponse:
         account, subscriber_id = account_id(), checked_id(request.id, SubscriberNotFound)
-        await self._database.write(lambda tx: store.delete(account, subscriber_id, tx))
+        await self._database.write(lambda tx: self._store.delete(account, subscriber_id, tx))
         return pb.DeleteSubscriberResponse()
 
 
-def _filled(reply: Reply, row: store.SubscriberRow) -> Reply:
+def _exported(
+    rows: Sequence[SubscriberRow], form: int, keys: Sequence[str]
+) -> pb.ExportSubscribersResponse:
+    reply = pb.ExportSubscribersResponse()
+    for row in rows:
+        if form == pb.ExportSubscribersRequest.CSV:
+            reply.lines.add(cells=_cells(row, keys))
+        else:
+            _fill(reply.subscribers.add(), row)
+    return reply
+
+
+def _cells(row: SubscriberRow, keys: Sequence[str]) -> list[str]:
+    return [
+        row.id,
+        row.email,
+        row.first_name,
+        row.last_name,
+        rules.Status(row.status).name,
+        written_tags(row.tags),
+        written_moment(row.created_at),
+        *written_values(row.values, keys),
+    ]
+
+
+def _filled(reply: Reply, row: SubscriberRow) -> Reply:
     _fill(reply.subscriber, row)
     return reply
 
 
-def _fill(target: pb.Subscriber, row: store.SubscriberRow) -> None:
+def _fill(target: pb.Subscriber, row: SubscriberRow) -> None:
     """Fills a subscriber in place: pages are made of many, and copies cost as much again."""
-    target.id, target.email, _, target.first_name, target.last_name, status, at, tags = row
+    target.id, target.email, _, target.first_name, target.last_name, status, at, values, tags = row
     target.status = status  # type: ignore[assignment]
     if tags:
         target.tags.extend(tags)
     set_timestamp(target.created_at, at)
+    if values:
+        target.custom_fields.update(dict[str, Any](values))

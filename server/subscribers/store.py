@@ -1,92 +1,43 @@
-"""Subscribers in the database."""
+"""Subscribers as they are written: every change of one, and the creation of many."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from peewee import EXCLUDED, ModelSelect, fn
+from peewee import EXCLUDED
 
-from ..accounts.models import Account
+from ..custom_fields import store as custom_fields
+from ..custom_fields.rules import check_values
 from ..emails import Email
-from ..errors import SubscriberAlreadyExists, SubscriberNotFound
-from ..paging import Page
-from ..storage.statements import Dialect, Statement, param
+from ..errors import (
+    Detail,
+    SubscriberAlreadyExists,
+    SubscriberSuppressed,
+    ValidationError,
+)
+from ..ids import moment_of
+from ..storage.statements import Statement, param
 from ..storage.transaction import Transaction
-from ..tags import store as tags
-from ..tags.models import Tag
-from .models import Subscriber, SubscriberCount, SubscriberTag
-from .rules import NewSubscriber, Status
-
-
-class SubscriberRow(NamedTuple):
-    """A subscriber as it is stored; `created_at` in milliseconds, `tags` sorted by name."""
-
-    id: str
-    email: str
-    email_key: str
-    first_name: str
-    last_name: str
-    status: int
-    created_at: int
-    tags: tuple[str, ...] = ()
-
-
-_COLUMNS = (
-    Subscriber.id,
-    Subscriber.email,
-    Subscriber.email_key,
-    Subscriber.first_name,
-    Subscriber.last_name,
-    Subscriber.status,
-    Subscriber.created_at,
+from ..suppressions.store import Suppressions
+from ..tags.rules import name_key
+from .models import Subscriber, SubscriberCount
+from .rules import (
+    OPTED_OUT,
+    Failure,
+    NewSubscriber,
+    Refused,
+    Status,
+    check_move,
+    check_number_of_tags,
+    search_keys,
 )
-_IN_ACCOUNT = Subscriber.account_id == param("account_id")
-_ONE = _IN_ACCOUNT & (Subscriber.id == param("id"))
+from .store_attached import attach, detach, detach_all, merge_values, put_values
+from .store_reading import COLUMNS, IN_ACCOUNT, ONE, SubscriberRow, find
 
-_LINK_OF_ONE = (SubscriberTag.account_id == param("account_id")) & (
-    SubscriberTag.subscriber_id == param("subscriber_id")
-)
+_STORED = (*COLUMNS, Subscriber.name_key, Subscriber.last_name_key)
+_NAMES = tuple(column.name for column in _STORED)
 
-
-def _stored(dialect: Dialect) -> ModelSelect[Subscriber]:
-    """Selects the columns, and after them the ids of the tags in one text.
-
-    The ids of all tags of a page come with its rows; their names are few and looked
-    up apart. That takes half as long as a join, and fits whatever rows are selected.
-    """
-    links = SubscriberTag.select(dialect.joined(SubscriberTag.tag_id)).where(
-        (SubscriberTag.account_id == Subscriber.account_id)
-        & (SubscriberTag.subscriber_id == Subscriber.id)
-    )
-    return Subscriber.select(*_COLUMNS, links)
-
-
-_FIND = Statement(lambda dialect: _stored(dialect).where(_ONE))
-_FIND_BY_EMAIL = Statement(
-    lambda dialect: _stored(dialect).where(
-        _IN_ACCOUNT & (Subscriber.email_key == param("email_key"))
-    )
-)
-_PAGE = Statement(
-    lambda dialect: (
-        _stored(dialect)
-        .where(_IN_ACCOUNT)
-        .order_by(Subscriber.account_id, Subscriber.id)
-        .limit(param("limit"))
-        .offset(param("offset"))
-    )
-)
-_TAGS = Statement(
-    lambda dialect: Tag.select(Tag.id, Tag.name_key, Tag.name).where(
-        (Tag.account_id == param("account_id")) & dialect.any_of(Tag.id, "ids")
-    )
-)
-_COUNT = Statement(
-    lambda _: SubscriberCount.select(SubscriberCount.total).where(
-        SubscriberCount.account_id == param("account_id")
-    )
-)
 _ADD_TO_COUNT = Statement(
     lambda _: SubscriberCount.insert(
         {SubscriberCount.account_id: param("account_id"), SubscriberCount.total: param("change")}
@@ -97,203 +48,270 @@ _ADD_TO_COUNT = Statement(
 )
 _TAKEN = Statement(
     lambda _: Subscriber.select(Subscriber.id).where(
-        _IN_ACCOUNT & (Subscriber.email_key == param("email_key"))
+        IN_ACCOUNT & (Subscriber.email_key == param("email_key"))
+    )
+)
+_BY_ADDRESS = Statement(
+    lambda dialect: Subscriber.select(Subscriber.email_key, Subscriber.id).where(
+        IN_ACCOUNT & dialect.any_of(Subscriber.email_key, "email_keys")
     )
 )
 _KNOWN = Statement(
     lambda dialect: Subscriber.select(Subscriber.id).where(
-        _IN_ACCOUNT & dialect.any_of(Subscriber.id, "ids")
+        IN_ACCOUNT & dialect.any_of(Subscriber.id, "ids")
     )
 )
 _INSERT = Statement(
     lambda _: Subscriber.insert(
         {
             Subscriber.account_id: param("account_id"),
-            **{column: param(column.name) for column in _COLUMNS},
+            **{column: param(column.name) for column in _STORED},
         }
     ).on_conflict_ignore()
 )
+_INSERT_ALL = Statement(lambda dialect: dialect.insert_all(Subscriber.account_id, _STORED, "rows"))
 _UPDATE = Statement(
     lambda _: Subscriber.update(
         {
-            Subscriber.email: param("email"),
-            Subscriber.email_key: param("email_key"),
-            Subscriber.first_name: param("first_name"),
-            Subscriber.last_name: param("last_name"),
-            Subscriber.status: param("status"),
+            column: param(column.name)
+            for column in _STORED
+            if column.name not in ("id", "created_at")
         }
-    ).where(_ONE)
+    ).where(ONE)
 )
-_DELETE = Statement(lambda _: Subscriber.delete().where(_ONE))
-_INSERT_ALL = Statement(lambda dialect: dialect.insert_all(Subscriber.account_id, _COLUMNS, "rows"))
-_ATTACH_ALL = Statement(
-    lambda dialect: dialect.insert_all(
-        SubscriberTag.account_id, (SubscriberTag.subscriber_id, SubscriberTag.tag_id), "rows"
-    )
-)
-_DETACH_ALL = Statement(lambda _: SubscriberTag.delete().where(_LINK_OF_ONE))
-
-
-_NEWEST = Statement(
-    lambda _: Account.select(
-        fn.MAX(Subscriber.select(fn.MAX(Subscriber.id)).where(Subscriber.account_id == Account.id))
-    )
-)
+_DELETE = Statement(lambda _: Subscriber.delete().where(ONE))
 
 
 class Changes(NamedTuple):
-    """What an update changes; None keeps what is stored."""
+    """What an update changes; None keeps what is stored, and `values` are merged into it."""
 
     email: Email | None = None
     first_name: str | None = None
     last_name: str | None = None
     tags: Mapping[str, str] | None = None
+    values: Mapping[str, Any] | None = None
 
 
-def create(account_id: str, new: NewSubscriber, tx: Transaction) -> SubscriberRow:
-    """Stores a new subscriber and its tags. Raises SubscriberAlreadyExists."""
-    names = (new.first_name, new.last_name)
-    row = SubscriberRow(tx.new_id(), *new.email, *names, int(new.status), tx.now)
-    if not tx.run(_INSERT, account_id=account_id, **row._asdict()):
-        raise SubscriberAlreadyExists
-    tx.run(_ADD_TO_COUNT, account_id=account_id, change=1)
-    return row._replace(tags=_attach(account_id, [(row.id, new.tags)], tx))
+class Taken(NamedTuple):
+    """The ids of the rows that were stored, and why the others were not, by index."""
+
+    ids: dict[int, str]
+    refused: dict[int, Refused]
 
 
-def create_many(account_id: str, rows: Mapping[int, NewSubscriber], tx: Transaction) -> set[int]:
-    """Stores those rows whose address is free, and returns the indexes of the others.
+class SubscriberStore:
+    """Writes the subscribers of all accounts, and keeps to what is suppressed."""
 
-    Seven statements at most, however many rows there are.
-    """
-    if not rows:
-        return set()
-    ids = dict(zip(rows, tx.new_ids(len(rows)), strict=True))
-    now = tx.now
-    values = [
-        (ids[index], *new.email, new.first_name, new.last_name, new.status, now)
-        for index, new in rows.items()
-    ]
-    inserted = tx.run(_INSERT_ALL, account_id=account_id, rows=values)
-    taken: set[int] = set()
-    if inserted < len(rows):
-        known = {row[0] for row in tx.all(_KNOWN, account_id=account_id, ids=list(ids.values()))}
-        taken = {index for index in rows if ids[index] not in known}
-    if inserted:
-        tx.run(_ADD_TO_COUNT, account_id=account_id, change=inserted)
-        tagged = [(ids[index], new.tags) for index, new in rows.items() if index not in taken]
-        _attach(account_id, tagged, tx)
-    return taken
+    def __init__(self, suppressions: Suppressions) -> None:
+        self._suppressions = suppressions
+
+    def create(self, account_id: str, new: NewSubscriber, tx: Transaction) -> SubscriberRow:
+        """Stores a new subscriber with tags and values.
+
+        Raises ValidationError for values that no custom field takes,
+        SubscriberAlreadyExists or SubscriberSuppressed.
+        """
+        _check(account_id, new.values, tx)
+        self._refuse_suppressed(account_id, new.email, tx)
+        row = _new_row(tx.new_id(), new)
+        if not tx.run(_INSERT, account_id=account_id, **_named(row)):
+            raise SubscriberAlreadyExists
+        tx.run(_ADD_TO_COUNT, account_id=account_id, change=1)
+        put_values(account_id, [(row.id, new.values)], tx)
+        return row._replace(tags=attach(account_id, [(row.id, new.tags)], tx))
+
+    def create_many(
+        self, account_id: str, rows: Mapping[int, NewSubscriber], tx: Transaction
+    ) -> Taken:
+        """Stores those rows that can be taken; no two of them have the same address.
+
+        Eleven statements at most, however many rows there are.
+        """
+        refused = self._judge(account_id, rows, tx)
+        wanted = {index: new for index, new in rows.items() if index not in refused}
+        if not wanted:
+            return Taken({}, refused)
+        ids = dict(zip(wanted, tx.new_ids(len(wanted)), strict=True))
+        values = [_columns(_new_row(ids[index], new)) for index, new in wanted.items()]
+        inserted = tx.run(_INSERT_ALL, account_id=account_id, rows=values)
+        if inserted < len(wanted):
+            known = tx.all(_KNOWN, account_id=account_id, ids=list(ids.values()))
+            there = {subscriber_id for (subscriber_id,) in known}
+            refused |= {
+                index: Refused(Failure.ALREADY_EXISTS, "email")
+                for index in wanted
+                if ids[index] not in there
+            }
+        if inserted:
+            tx.run(_ADD_TO_COUNT, account_id=account_id, change=inserted)
+            stored = [(ids[index], new) for index, new in wanted.items() if index not in refused]
+            put_values(account_id, [(own_id, new.values) for own_id, new in stored], tx)
+            attach(account_id, [(own_id, new.tags) for own_id, new in stored], tx)
+        return Taken({i: own_id for i, own_id in ids.items() if i not in refused}, refused)
+
+    def _judge(
+        self, account_id: str, rows: Mapping[int, NewSubscriber], tx: Transaction
+    ) -> dict[int, Refused]:
+        """Returns why rows cannot be taken in this account, as far as that has to be asked."""
+        refused: dict[int, Refused] = {}
+        with_values = {index: new.values for index, new in rows.items() if new.values}
+        if with_values:
+            types = custom_fields.types(account_id, tx)
+            for index, values in with_values.items():
+                faults = check_values(values, types)
+                if faults:
+                    refused[index] = refused_for(faults[0])
+        keys = {new.email.key: index for index, new in rows.items() if index not in refused}
+        suppressed = self._suppressions.among(account_id, keys, tx)
+        refusal = Refused(Failure.SUPPRESSED, "email")
+        return refused | dict.fromkeys((keys[key] for key in suppressed), refusal)
+
+    def update(
+        self, account_id: str, subscriber_id: str, changes: Changes, tx: Transaction
+    ) -> SubscriberRow:
+        """Changes a subscriber and returns it.
+
+        A different address starts again as UNCONFIRMED; the same one in another
+        spelling does not. Raises SubscriberNotFound, ValidationError for values that
+        no custom field takes, SubscriberAlreadyExists if another subscriber has the
+        address, or SubscriberSuppressed.
+        """
+        before = find(account_id, subscriber_id, tx)
+        _check(account_id, changes.values or {}, tx)
+        names: dict[str, Any] = {
+            "first_name": changes.first_name,
+            "last_name": changes.last_name,
+        }
+        row = before._replace(
+            **{name: value for name, value in names.items() if value is not None},
+            **(self._new_address(account_id, before, changes.email, tx) if changes.email else {}),
+        )
+        if row != before:
+            tx.run(_UPDATE, account_id=account_id, **_named(row))
+        if changes.values:
+            merge_values(account_id, subscriber_id, changes.values, tx)
+            merged = {**before.values, **changes.values}
+            row = row._replace(values={k: v for k, v in merged.items() if v is not None})
+        if changes.tags is not None:
+            detach_all(account_id, subscriber_id, tx)
+            row = row._replace(tags=attach(account_id, [(subscriber_id, changes.tags)], tx))
+        return row
+
+    def _new_address(
+        self, account_id: str, before: SubscriberRow, email: Email, tx: Transaction
+    ) -> dict[str, Any]:
+        """Returns what another address changes.
+
+        The one before is suppressed if its owner had opted out: otherwise it could be
+        subscribed again as if nothing had been said.
+        """
+        if email.key == before.email_key:
+            return {"email": email.given}
+        if tx.one(_TAKEN, account_id=account_id, email_key=email.key):
+            raise SubscriberAlreadyExists
+        self._refuse_suppressed(account_id, email, tx)
+        self._suppress_if_opted_out(account_id, before, tx)
+        status = int(Status.UNCONFIRMED)
+        return {"email": email.given, "email_key": email.key, "status": status}
+
+    def delete(self, account_id: str, subscriber_id: str, tx: Transaction) -> None:
+        """Deletes a subscriber with its tags and values. Raises SubscriberNotFound."""
+        row = find(account_id, subscriber_id, tx)
+        self._suppress_if_opted_out(account_id, row, tx)
+        tx.run(_DELETE, account_id=account_id, id=subscriber_id)
+        tx.run(_ADD_TO_COUNT, account_id=account_id, change=-1)
+
+    def _refuse_suppressed(self, account_id: str, email: Email, tx: Transaction) -> None:
+        if self._suppressions.among(account_id, [email.key], tx):
+            raise SubscriberSuppressed
+
+    def _suppress_if_opted_out(self, account_id: str, row: SubscriberRow, tx: Transaction) -> None:
+        if row.status in OPTED_OUT:
+            self._suppressions.add(account_id, row.email_key, row.status, tx)
 
 
-def _attach(
-    account_id: str, wanted: Sequence[tuple[str, Mapping[str, str]]], tx: Transaction
-) -> tuple[str, ...]:
-    """Puts tags on subscribers that have none, creating the tags that are missing.
-
-    Returns the names of all of them, in the tags' own spelling and sorted.
-    """
-    names: dict[str, str] = {}
-    for _, own in wanted:
-        for key, name in own.items():
-            names.setdefault(key, name)
-    if not names:
-        return ()
-    found = tags.ensure(account_id, names, tx)
-    links = [(subscriber_id, found[key].id) for subscriber_id, own in wanted for key in own]
-    tx.run(_ATTACH_ALL, account_id=account_id, rows=links)
-    return tuple(found[key].name for key in sorted(found))
+def ids_by_address(account_id: str, email_keys: Iterable[str], tx: Transaction) -> dict[str, str]:
+    """Returns the ids of the subscribers with these addresses, by the address as it is compared."""
+    return dict(tx.all(_BY_ADDRESS, account_id=account_id, email_keys=list(email_keys)))
 
 
-def find(account_id: str, subscriber_id: str, tx: Transaction) -> SubscriberRow:
-    """Returns one subscriber. Raises SubscriberNotFound."""
-    return _only(account_id, tx.one(_FIND, account_id=account_id, id=subscriber_id), tx)
+def change_status(
+    account_id: str, subscriber_id: str, status: Status, tx: Transaction, *, by_admin: bool
+) -> SubscriberRow:
+    """Moves a subscriber to a status and returns it.
 
-
-def find_by_email(account_id: str, email: Email, tx: Transaction) -> SubscriberRow:
-    """Returns the subscriber with the address. Raises SubscriberNotFound."""
-    row = tx.one(_FIND_BY_EMAIL, account_id=account_id, email_key=email.key)
-    return _only(account_id, row, tx)
-
-
-def _only(account_id: str, row: tuple[Any, ...] | None, tx: Transaction) -> SubscriberRow:
-    if row is None:
-        raise SubscriberNotFound
-    return _with_tags(account_id, [row], tx)[0]
-
-
-def page(account_id: str, page: Page, tx: Transaction) -> tuple[list[SubscriberRow], int]:
-    """Returns the subscribers of a page, oldest first, and how many the account has.
-
-    Three statements at most, whatever the page holds.
-    """
-    rows = tx.all(_PAGE, account_id=account_id, limit=page.limit, offset=page.offset)
-    return _with_tags(account_id, rows, tx), count(account_id, tx)
-
-
-def _with_tags(
-    account_id: str, rows: Sequence[tuple[Any, ...]], tx: Transaction
-) -> list[SubscriberRow]:
-    """Returns stored rows with the names of their tags in place of the ids."""
-    names: dict[str | None, tuple[str, ...]] = {row[-1]: () for row in rows}
-    ids = {tag_id for joined in names if joined for tag_id in joined.split(",")}
-    if ids:
-        tags = tx.all(_TAGS, account_id=account_id, ids=list(ids))
-        known = {tag_id: (key, name) for tag_id, key, name in tags}
-        for joined in filter(None, names):
-            own = sorted([known[tag_id] for tag_id in joined.split(",")])
-            names[joined] = tuple([name for _, name in own])
-    make = SubscriberRow._make
-    return [make((*row[:-1], names[row[-1]])) for row in rows]
-
-
-def count(account_id: str, tx: Transaction) -> int:
-    """Returns how many subscribers the account has."""
-    row = tx.one(_COUNT, account_id=account_id)
-    return int(row[0]) if row else 0
-
-
-def newest_id_of_any_account(tx: Transaction) -> str | None:
-    """Returns the greatest id of all, or None; one seek an account, when the service starts."""
-    row = tx.one(_NEWEST)
-    return row[0] if row else None
-
-
-def update(account_id: str, subscriber_id: str, changes: Changes, tx: Transaction) -> SubscriberRow:
-    """Changes a subscriber and returns it.
-
-    A different address starts again as UNCONFIRMED; the same one in another
-    spelling does not. Raises SubscriberNotFound, or SubscriberAlreadyExists if
-    another subscriber has the address.
+    Raises SubscriberNotFound or InvalidStatusTransition.
     """
     before = find(account_id, subscriber_id, tx)
-    wanted = {
-        "first_name": changes.first_name,
-        "last_name": changes.last_name,
-        **(_new_address(account_id, before, changes.email, tx) if changes.email else {}),
-    }
-    row = before._replace(**{name: value for name, value in wanted.items() if value is not None})
+    check_move(Status(before.status), status, by_admin=by_admin)
+    row = before._replace(status=int(status))
     if row != before:
-        tx.run(_UPDATE, account_id=account_id, **row._asdict())
-    if changes.tags is None:
-        return row
-    tx.run(_DETACH_ALL, account_id=account_id, subscriber_id=subscriber_id)
-    return row._replace(tags=_attach(account_id, [(subscriber_id, changes.tags)], tx))
+        tx.run(_UPDATE, account_id=account_id, **_named(row))
+    return row
 
 
-def _new_address(
-    account_id: str, before: SubscriberRow, email: Email, tx: Transaction
-) -> dict[str, Any]:
-    """Returns what a new address changes. Raises SubscriberAlreadyExists if it is taken."""
-    if email.key == before.email_key:
-        return {"email": email.given}
-    if tx.one(_TAKEN, account_id=account_id, email_key=email.key):
-        raise SubscriberAlreadyExists
-    status = int(Status.UNCONFIRMED)
-    return {"email": email.given, "email_key": email.key, "status": status}
+def add_tags(
+    account_id: str, subscriber_id: str, wanted: Mapping[str, str], tx: Transaction
+) -> SubscriberRow:
+    """Puts tags on a subscriber and returns it.
+
+    Raises SubscriberNotFound, or ValidationError if it would have too many.
+    """
+    before = find(account_id, subscriber_id, tx)
+    has = {name_key(name) for name in before.tags}
+    missing = {key: name for key, name in wanted.items() if key not in has}
+    if not missing:
+        return before
+    check_number_of_tags(len(has) + len(missing))
+    attach(account_id, [(subscriber_id, missing)], tx)
+    return find(account_id, subscriber_id, tx)
 
 
-def delete(account_id: str, subscriber_id: str, tx: Transaction) -> None:
-    """Deletes a subscriber with its tags. Raises SubscriberNotFound."""
-    if not tx.run(_DELETE, account_id=account_id, id=subscriber_id):
-        raise SubscriberNotFound
-    tx.run(_ADD_TO_COUNT, account_id=account_id, change=-1)
+def remove_tags(
+    account_id: str, subscriber_id: str, unwanted: Collection[str], tx: Transaction
+) -> SubscriberRow:
+    """Takes tags off a subscriber, given by their name keys, and returns it.
+
+    Raises SubscriberNotFound.
+    """
+    before = find(account_id, subscriber_id, tx)
+    kept = tuple(name for name in before.tags if name_key(name) not in unwanted)
+    if kept != before.tags:
+        detach(account_id, subscriber_id, unwanted, tx)
+    return before._replace(tags=kept)
+
+
+def _check(account_id: str, values: Mapping[str, Any], tx: Transaction) -> None:
+    """Raises ValidationError for values that no custom field of the account takes."""
+    if values:
+        faults: Sequence[Detail] = check_values(values, custom_fields.types(account_id, tx))
+        if faults:
+            raise ValidationError(faults)
+
+
+def refused_for(fault: Detail) -> Refused:
+    """Returns what a row is told of a value that no custom field takes."""
+    unknown = fault.code == "UNKNOWN_FIELD"
+    failure = Failure.UNKNOWN_CUSTOM_FIELD if unknown else Failure.INVALID_CUSTOM_FIELD
+    return Refused(failure, fault.field)
+
+
+def _new_row(subscriber_id: str, new: NewSubscriber) -> SubscriberRow:
+    return SubscriberRow(
+        subscriber_id,
+        *new.email,
+        new.first_name,
+        new.last_name,
+        int(new.status),
+        moment_of(subscriber_id),
+        {key: value for key, value in new.values.items() if value is not None},
+    )
+
+
+def _columns(row: SubscriberRow) -> tuple[Any, ...]:
+    """Returns what is stored of a row, in the order of `_STORED`."""
+    return (*row[: len(COLUMNS)], *search_keys(row.first_name, row.last_name))
+
+
+def _named(row: SubscriberRow) -> dict[str, Any]:
+    return dict(zip(_NAMES, _columns(row), strict=True))

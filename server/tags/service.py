@@ -24,10 +24,11 @@ class TagService(TagServiceServicer):
         self, request: pb.CreateTagRequest, context: Context
     ) -> pb.CreateTagResponse:
         account = account_id()
-        row = await self._database.write(
-            lambda tx: store.create(account, request.name, request.description, tx)
+        return await self._database.write(
+            lambda tx: pb.CreateTagResponse(
+                tag=_tag(store.create(account, request.name, request.description, tx))
+            )
         )
-        return pb.CreateTagResponse(tag=_tag(row))
 
     async def GetTag(self, request: pb.GetTagRequest, context: Context) -> pb.GetTagResponse:
         account, tag_id = account_id(), checked_id(request.id, TagNotFound)

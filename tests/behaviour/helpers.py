@@ -16,6 +16,8 @@ from ..fronts import Answer, HttpFront
 # A well-formed id that nothing has.
 MISSING_ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 
+STATUSES = ("UNCONFIRMED", "CONFIRMED", "UNSUBSCRIBED", "BOUNCED", "COMPLAINED")
+
 # For what only HTTP can say: the test runs over both HTTP fronts, not over gRPC.
 over_http = pytest.mark.parametrize("front_and_service", ["http", "http-over-grpc"], indirect=True)
 
@@ -71,3 +73,39 @@ def emails(account: Account) -> list[str]:
 def tag_names(account: Account) -> list[str]:
     """Returns the names of the account's first 100 tags."""
     return [tag["name"] for tag in account.ok("ListTags", limit=100)["tags"]]
+
+
+def subscriber(account: Account, email: str = "ada@example.com", **given: Any) -> dict[str, Any]:
+    """Creates a subscriber and returns it."""
+    made: dict[str, Any] = account.ok("CreateSubscriber", email=email, **given)["subscriber"]
+    return made
+
+
+def subscriber_in(
+    account: Account, status: str, email: str = "ada@example.com", **given: Any
+) -> dict[str, Any]:
+    """Creates a subscriber, moves it to a status and returns it."""
+    made = subscriber(account, email, isConfirmed=status == "CONFIRMED", **given)
+    if made["status"] != status:
+        moved = account.ok("ChangeSubscriberStatus", id=made["id"], status=status)
+        made = moved["subscriber"]
+    return made
+
+
+def stored(account: Account, made: dict[str, Any]) -> dict[str, Any]:
+    """Returns a subscriber as it is now."""
+    found: dict[str, Any] = account.ok("GetSubscriber", id=made["id"])["subscriber"]
+    return found
+
+
+def field(account: Account, label: str, data_type: str = "TEXT", **given: Any) -> dict[str, Any]:
+    """Creates a custom field and returns it."""
+    made = account.ok("CreateCustomField", label=label, dataType=data_type, **given)
+    custom_field: dict[str, Any] = made["customField"]
+    return custom_field
+
+
+def suppress(account: Account, email: str = "ada@example.com", reason: str = "UNSUBSCRIBED") -> str:
+    """Has a subscriber opt out and deletes it, and returns the address."""
+    account.ok("DeleteSubscriber", id=subscriber_in(account, reason, email)["id"])
+    return email

@@ -13,12 +13,12 @@ from roster.v1 import http_pb2, tags_pb2
 from server.accounts.rules import make_secret
 
 from ..conftest import Account
-from ..fronts import METHODS, GrpcFront, HttpFront, binding
+from ..fronts import UNARY, GrpcFront, HttpFront, binding, path_variables
 from .helpers import MISSING_ID, over_http, send, told
 
 SCOPES = ("read", "write", "admin")
 SCOPE_OF = {
-    rpc: method.GetOptions().Extensions[http_pb2.access].scope for rpc, method in METHODS.items()
+    rpc: method.GetOptions().Extensions[http_pb2.access].scope for rpc, method in UNARY.items()
 }
 ABOVE = [
     (scope, rpc)
@@ -109,7 +109,7 @@ def test_unauthorized_says_how_to_authenticate(account: Account) -> None:
     assert (status, headers["www-authenticate"]) == (401, "Bearer")
 
 
-@pytest.mark.parametrize("rpc", METHODS)
+@pytest.mark.parametrize("rpc", UNARY)
 def test_every_operation_needs_a_key(account: Account, rpc: str) -> None:
     refused = account.front.call(rpc, None, request_of(rpc))
 
@@ -118,7 +118,7 @@ def test_every_operation_needs_a_key(account: Account, rpc: str) -> None:
 
 def request_of(rpc: str) -> dict[str, Any]:
     """Returns a request that names whatever its path names, and nothing else."""
-    return {"id": MISSING_ID} if "id" in METHODS[rpc].input_type.fields_by_name else {}
+    return dict.fromkeys(path_variables(rpc), MISSING_ID)
 
 
 @pytest.mark.parametrize(("scope", "rpc"), ABOVE, ids=[" ".join(pair) for pair in ABOVE])
@@ -131,7 +131,7 @@ def test_key_cannot_do_what_its_scope_does_not_cover(
 
 
 BODIES = [b"", b"{", b"[]", b'{"nope": 1}', b'{"a": 1, "a": 2}', b"\xff"]
-WRITING = sorted({binding(rpc)[:2] for rpc in METHODS if binding(rpc)[2]})
+WRITING = sorted({binding(rpc)[:2] for rpc in UNARY if binding(rpc)[2]})
 
 
 @over_http

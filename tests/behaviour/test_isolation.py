@@ -10,14 +10,18 @@ from typing import Any
 import pytest
 
 from ..conftest import Account
-from ..fronts import METHODS
-from .helpers import MISSING_ID, emails, told
+from ..fronts import UNARY, path_variables
+from .helpers import MISSING_ID, emails, suppress, told
 
-BY_ID = sorted(rpc for rpc, m in METHODS.items() if "id" in m.input_type.fields_by_name)
-LISTS = sorted(rpc for rpc in METHODS if rpc.startswith("List"))
-CREATES = sorted(set(METHODS) - set(BY_ID) - set(LISTS))
+LISTS = sorted(rpc for rpc in UNARY if rpc.startswith("List"))
+CREATES = sorted(rpc for rpc in UNARY if rpc.startswith(("Create", "BulkCreate")))
+# The field by which each other rpc is told which one is meant, and what nothing has there.
+NAMES = {"RenderMergeTags": "subscriberId"} | {
+    rpc: name for rpc in UNARY for name in path_variables(rpc)
+}
+MISSING = {"email": "nobody@example.com"}
 
-# A valid request of each rpc that creates, and of each that needs more than an id.
+# A valid request of each rpc that creates, and of each that needs more than a name.
 REQUESTS: dict[str, dict[str, Any]] = {
     "CreateSubscriber": {"email": "ada@example.com", "tags": ["on ada"]},
     "BulkCreateSubscribers": {"subscribers": [{"email": "bob@example.com", "tags": ["on bob"]}]},
@@ -25,23 +29,29 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "CreateCustomField": {"label": "Town"},
     "CreateApiKey": {"name": "ci", "scope": "read"},
     "UpdateSubscriber": {"firstName": "Eve", "email": "eve@example.com", "tags": ["eve"]},
+    "ChangeSubscriberStatus": {"status": "COMPLAINED"},
+    "AddSubscriberTags": {"tags": ["eve"]},
+    "RemoveSubscriberTags": {"tags": ["on ada"]},
     "UpdateTag": {"name": "eve"},
     "UpdateCustomField": {"label": "Eve"},
+    "RenderMergeTags": {"subject": "Dear {{email}}"},
 }
 
 
 def service_of(rpc: str) -> str:
-    return str(METHODS[rpc].containing_service.name)
+    return str(UNARY[rpc].containing_service.name)
 
 
 def make_all(account: Account) -> dict[str, str]:
-    """Makes one of everything, and returns an id for each service."""
-    ids = {}
+    """Makes one of everything, and returns what one of each service goes by."""
+    names = {}
     for rpc in CREATES:
         for made in account.ok(rpc, **REQUESTS[rpc]).values():
             if isinstance(made, dict):
-                ids[service_of(rpc)] = made["id"]
-    return ids
+                names[service_of(rpc)] = made["id"]
+    names["MergeTagService"] = names["SubscriberService"]
+    names["SuppressionService"] = suppress(account, "gone@example.com")
+    return names
 
 
 def everything(account: Account) -> dict[str, Any]:
@@ -49,18 +59,23 @@ def everything(account: Account) -> dict[str, Any]:
     return {rpc: account.ok(rpc, limit=100) for rpc in LISTS}
 
 
-@pytest.mark.parametrize("rpc", BY_ID)
-def test_id_of_another_account_is_told_as_a_missing_one(
-    account: Account, other_account: Account, rpc: str
+@pytest.mark.parametrize(("rpc", "name"), NAMES.items(), ids=NAMES)
+def test_what_is_of_another_account_is_told_as_what_is_missing(
+    account: Account, other_account: Account, rpc: str, name: str
 ) -> None:
-    theirs = make_all(other_account)[service_of(rpc)]
-    before = everything(other_account)
+    theirs, missing = make_all(other_account)[service_of(rpc)], MISSING.get(name, MISSING_ID)
+    before, rest = everything(other_account), REQUESTS.get(rpc, {})
 
-    answer = account.call(rpc, id=theirs, **REQUESTS.get(rpc, {}))
+    answer = account.call(rpc, **{name: theirs}, **rest)
 
     assert answer.status == 404
-    assert told(answer) == told(account.call(rpc, id=MISSING_ID, **REQUESTS.get(rpc, {})))
+    assert told(answer) == told(account.call(rpc, **{name: missing}, **rest))
     assert everything(other_account) == before
+
+
+@pytest.mark.parametrize("rpc", UNARY)
+def test_every_operation_is_among_the_cases(rpc: str) -> None:
+    assert rpc in {*LISTS, *CREATES, *NAMES}
 
 
 @pytest.mark.parametrize("rpc", LISTS)

@@ -33,10 +33,20 @@ ROUNDS = 5
 SUBSCRIBERS = 1_000
 
 # What each figure is to reach: a ratio of at least this, or no more than this.
-AT_LEAST = {"get_by_id": 0.45, "page_of_20": 0.30, "create": 0.25, "bulk_of_100": 0.40}
-AT_MOST = {"idle_memory_mib": 120.0, "seconds_to_ready": 2.0}
+AT_LEAST = {
+    "get_by_id": 0.45,
+    "page_of_20": 0.30,
+    "create": 0.25,
+    "bulk_of_100": 0.40,
+    "import": 0.50,
+}
+AT_MOST = {"idle_memory_mib": 120.0, "seconds_to_ready": 2.0, "export_memory_mib": 30.0}
+# Rows of one import that is timed, and of the export whose memory is watched.
+IMPORTED = 60_000
+EXPORTED = 1_000_000
 
 _numbers = count()
+_imported = count()
 
 
 def row() -> dict[str, Any]:
@@ -139,10 +149,11 @@ def _raw_bulk(connection: apsw.Connection) -> None:
     for _ in range(100):
         number = next(_numbers)
         person, email = f"01M7Y2MPAQ{number:016}", f"person{number}@example.com"
-        people.append(("A" * 26, person, email, email, "Ada", "Lovelace", 2, 1_700_000_000_000))
+        names = ("Ada", "Lovelace", 2, 1_700_000_000_000, "ada lovelace", "lovelace")
+        people.append(("A" * 26, person, email, email, *names))
         links.append(("A" * 26, person, "T" * 26))
     connection.execute("BEGIN IMMEDIATE")
-    connection.executemany("INSERT INTO subscriber VALUES (?, ?, ?, ?, ?, ?, ?, ?)", people)
+    connection.executemany("INSERT INTO subscriber VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", people)
     connection.executemany("INSERT INTO subscriber_tag VALUES (?, ?, ?)", links)
     connection.execute("COMMIT")
 
@@ -209,6 +220,46 @@ def measure(service: Service, bare: str) -> Iterator[tuple[str, float, float, fl
         *in_turns(lambda: 100 * load(service.http, bulks()), lambda: raw_apsw(service.database)),
         "rows/s",
     )
+    yield (
+        "import",
+        *in_turns(lambda: import_rows(service, key), lambda: raw_apsw(service.database)),
+        "rows/s",
+    )
+
+
+def stream(what: str, service: Service, key: str, *more: str) -> subprocess.Popen[str]:
+    """Starts the client of the streams."""
+    command = [sys.executable, "-m", "tests.bench.streams", what, service.http, key, *more]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def outcome(client: subprocess.Popen[str]) -> dict[str, float]:
+    """Returns what a client of the streams printed. Ends the program if anything failed."""
+    printed, _ = client.communicate(timeout=600)
+    told: dict[str, float] = json.loads(printed)
+    if client.returncode or told["failures"]:
+        raise SystemExit(f"a stream failed: {told}")
+    return told
+
+
+def import_rows(service: Service, key: str, count: int = IMPORTED) -> float:
+    """Imports new rows over HTTP and returns rows a second."""
+    first = next(_imported) * EXPORTED
+    told = outcome(stream("import", service, key, str(count), str(first)))
+    return told["lines"] / told["seconds"]
+
+
+def export_memory_mib(service: Service, key: str) -> float:
+    """Returns by how much an export of a million subscribers makes the service grow."""
+    import_rows(service, key, EXPORTED)
+    before = memory_mib(service.process.pid)
+    client, most = stream("export", service, key), before
+    while client.poll() is None:
+        most = max(most, memory_mib(service.process.pid))
+        time.sleep(0.05)
+    if outcome(client)["lines"] < EXPORTED:
+        raise SystemExit("an export ended early")
+    return most - before
 
 
 def main() -> None:
@@ -223,7 +274,7 @@ def main() -> None:
             with bare_aiohttp() as bare:
                 for name, ours, theirs, ratio, unit in measure(service, bare):
                     results[name] = round(ratio, 3)
-                    other = "raw apsw" if name == "bulk_of_100" else "bare aiohttp"
+                    other = "raw apsw" if unit == "rows/s" else "bare aiohttp"
                     table.add_row(
                         name,
                         f"{ours:,.0f} {unit}",
@@ -231,8 +282,10 @@ def main() -> None:
                         f"{ratio:.2f}",
                         f"{AT_LEAST[name]:.2f} or more",
                     )
+            exported = export_memory_mib(service, service.first_key)
         finally:
             service.stop()
+    results |= {"export_memory_mib": round(exported, 1)}
     results |= {"idle_memory_mib": round(memory, 1), "seconds_to_ready": round(ready, 2)}
     for name, bound in AT_MOST.items():
         table.add_row(name, f"{results[name]}", "", "", f"{bound:g} or less")

@@ -224,6 +224,8 @@ def test_every_setting_is_a_flag_of_serve() -> None:
         ("ROSTER_DATABASE_URL", "mysql://host/roster"),
         ("ROSTER_BOOTSTRAP_API_KEY", "rk_secret"),
         ("ROSTER_HTTP_CHANNEL", "pigeon"),
+        ("ROSTER_SECRET_KEY", "c2hvcnQ="),
+        ("ROSTER_RATE_LIMIT", "fast"),
     ],
 )
 def test_malformed_setting_is_refused_and_named(url: str, name: str, value: str) -> None:

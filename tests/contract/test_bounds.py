@@ -25,7 +25,7 @@ from server.interceptors import translate, validate
 from server.subscribers import rules as subscribers
 from server.tags import rules as tags
 
-from ..fronts import METHODS
+from ..fronts import METHODS, UNARY
 
 PROTOS = sorted((Path(__file__).parents[2] / "protos/roster/v1").glob("*.proto"))
 
@@ -64,11 +64,21 @@ def test_text_is_as_long_in_the_protos_as_in_the_rules(path: str, bound: int) ->
     assert bounds(path).string.not_contains == "\0"
 
 
-@pytest.mark.parametrize("request_", ["CreateSubscriberRequest", "UpdateSubscriberRequest"])
-def test_tags_on_a_subscriber_are_bounded_in_the_protos_as_in_the_rules(request_: str) -> None:
+@pytest.mark.parametrize(
+    ("request_", "least"),
+    [
+        ("CreateSubscriberRequest", 0),
+        ("UpdateSubscriberRequest", 0),
+        ("AddSubscriberTagsRequest", 1),
+        ("RemoveSubscriberTagsRequest", 1),
+    ],
+)
+def test_tags_on_a_subscriber_are_bounded_in_the_protos_as_in_the_rules(
+    request_: str, least: int
+) -> None:
     repeated = bounds(f"{request_}.tags").repeated
 
-    assert repeated.max_items == subscribers.MAX_TAGS
+    assert (repeated.min_items, repeated.max_items) == (least, subscribers.MAX_TAGS)
     assert repeated.items.string.min_len == 1
     assert repeated.items.string.max_len == tags.MAX_NAME_LENGTH
     assert repeated.items.string.not_contains == "\0"
@@ -119,7 +129,7 @@ def test_fronts_know_every_rpc_of_the_protos(file: Path) -> None:
     assert declared - known == set()
 
 
-@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+@pytest.mark.parametrize("method", UNARY.values(), ids=UNARY)
 def test_every_rpc_declares_how_http_reaches_it(method: MethodDescriptor) -> None:
     rule = method.GetOptions().Extensions[annotations_pb2.http]
     verb = rule.WhichOneof("pattern")
@@ -131,17 +141,19 @@ def test_every_rpc_declares_how_http_reaches_it(method: MethodDescriptor) -> Non
     assert bool(rule.body) == (verb in ("post", "put", "patch") and bool(others))
     assert success in {"get": (200,), "delete": (204,)}.get(verb, (200, 201))
     also = [(each.WhichOneof("pattern"), each.patch) for each in rule.additional_bindings]
-    assert also == ([("patch", path)] if verb == "put" else [])
+    assert also == ([("patch", path)] if method.name.startswith("Update") else [])
 
 
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
 def test_every_rpc_declares_who_may_call_it(method: MethodDescriptor) -> None:
     options = method.GetOptions()
     access = options.Extensions[http_pb2.access]
-    reads = options.Extensions[annotations_pb2.http].WhichOneof("pattern") == "get"
+    has_no_effect = options.idempotency_level == options.NO_SIDE_EFFECTS
+    reads = options.Extensions[annotations_pb2.http].WhichOneof("pattern") == "get" or has_no_effect
     service = method.containing_service.name
 
-    wanted = "admin" if service == "ApiKeyService" else "read" if reads else "write"
+    is_risky = service == "ApiKeyService" or method.name == "DeleteSuppression"
+    wanted = "admin" if is_risky else "read" if reads else "write"
     assert access.scope == wanted
     assert access.verified_email == (service == "CustomFieldService" and not reads)
 
@@ -155,7 +167,7 @@ STATUSES = {
     "NOT_FOUND": {404},
     "UNIMPLEMENTED": {404, 405},
     "ALREADY_EXISTS": {409},
-    "FAILED_PRECONDITION": {409},
+    "FAILED_PRECONDITION": {409, 422},
     "ABORTED": {409},
     "RESOURCE_EXHAUSTED": {413, 429},
     "DEADLINE_EXCEEDED": {408, 504},

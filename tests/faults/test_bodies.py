@@ -17,17 +17,18 @@ from http_gateway import body
 from http_gateway.faults import RequestFault
 
 from ..conftest import Account
-from ..fronts import METHODS, Answer, HttpFront, binding
+from ..fronts import UNARY, Answer, HttpFront, binding
 from .test_http import both_http, talk, talk_of
 
 MISSING_ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 VALID = b'{"name": "vip"}'
 
-WITH_BODY = [rpc for rpc in METHODS if binding(rpc)[2]]
+# What streams has a body of records instead, which test_streams.py looks at.
+WITH_BODY = [rpc for rpc in UNARY if binding(rpc)[2]]
 FIELDS = [
     (rpc, field)
     for rpc in WITH_BODY
-    for field in METHODS[rpc].input_type.fields
+    for field in UNARY[rpc].input_type.fields
     if field.name not in ("id", "update_mask")
 ]
 ROW_FIELDS = [
@@ -73,6 +74,8 @@ def wrong_values(field: FieldDescriptor) -> list[Any]:
         return [2, -1, 1.5, "maybe", "", {}, []]
     if field.type == FieldDescriptor.TYPE_ENUM:
         return [99, 1.5, True, "NO_SUCH_VALUE", "text", {}, []]
+    if field.message_type.full_name == "google.protobuf.Struct":
+        return [7, True, "x", []]
     assert field.message_type.full_name == "google.protobuf.Timestamp"
     return [7, True, "yesterday", "2026-02-30T00:00:00Z", {}, []]
 
@@ -244,7 +247,12 @@ def test_text_that_is_not_unicode_is_refused_without_effect(account: Account, se
     assert account.ok("ListTags")["total"] == 0
 
 
-TEXTS = [(rpc, field) for rpc, field in FIELDS if field.type == FieldDescriptor.TYPE_STRING]
+# An identifier is none with NUL in it: not found, like any other that is none.
+TEXTS = [
+    (rpc, field)
+    for rpc, field in FIELDS
+    if field.type == FieldDescriptor.TYPE_STRING and not field.name.endswith("_id")
+]
 
 
 @pytest.mark.parametrize(
@@ -255,7 +263,7 @@ def test_nul_in_any_text_is_refused_and_named(
 ) -> None:
     name = field.json_name
     request: dict[str, Any] = {name: ["a\0@b.io"] if field.is_repeated else "a\0@b.io"}
-    if "id" in METHODS[rpc].input_type.fields_by_name:
+    if "id" in UNARY[rpc].input_type.fields_by_name:
         request["id"] = MISSING_ID
 
     answer = account.fails("ValidationError", rpc, **request)
@@ -289,7 +297,7 @@ def test_nul_in_a_row_fails_that_row_only(
 def test_a_wrong_json_type_is_refused_and_its_path_named(
     account: Account, rpc: str, field: FieldDescriptor
 ) -> None:
-    key = {"id": MISSING_ID} if "id" in METHODS[rpc].input_type.fields_by_name else {}
+    key = {"id": MISSING_ID} if "id" in UNARY[rpc].input_type.fields_by_name else {}
     for value in wrong_values(field):
         answer = account.fails("ValidationError", rpc, **key, **{field.json_name: value})
         assert [path for path, _ in answer.faults] == [field.json_name], value
@@ -299,9 +307,10 @@ def test_a_wrong_json_type_is_refused_and_its_path_named(
 @pytest.mark.parametrize("rpc", WITH_BODY)
 def test_every_field_of_a_wrong_json_type_is_named_at_once(account: Account, rpc: str) -> None:
     fields = [field for owner, field in FIELDS if owner == rpc]
-    key = {"id": MISSING_ID} if "id" in METHODS[rpc].input_type.fields_by_name else {}
+    key = {"id": MISSING_ID} if "id" in UNARY[rpc].input_type.fields_by_name else {}
+    wrong = {field.json_name: wrong_values(field)[-1] for field in fields}
 
-    answer = account.fails("ValidationError", rpc, **key, **{f.json_name: {} for f in fields})
+    answer = account.fails("ValidationError", rpc, **key, **wrong)
 
     assert [path for path, _ in answer.faults] == [field.json_name for field in fields]
 

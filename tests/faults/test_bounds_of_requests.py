@@ -8,9 +8,9 @@ import pytest
 
 from ..behaviour.helpers import MISSING_ID, emails, failures, over_http, send, tag_names
 from ..conftest import Account
-from ..fronts import METHODS, HttpFront, binding
+from ..fronts import UNARY, HttpFront, binding
 
-LISTS = sorted(rpc for rpc in METHODS if rpc.startswith("List"))
+LISTS = sorted(rpc for rpc in UNARY if rpc.startswith("List"))
 BAD_TAGS: dict[str, tuple[list[str], tuple[str, str]]] = {
     "one over the length": (["fine", "x" * 101], ("tags[1]", "TOO_LONG")),
     "101 tags": ([f"tag {number}" for number in range(101)], ("tags", "TOO_MANY")),
@@ -201,15 +201,21 @@ NO_IDS = {
 }
 BY_ID = {
     rpc: method.containing_service.name.removesuffix("Service")
-    for rpc, method in METHODS.items()
+    for rpc, method in UNARY.items()
     if "id" in method.input_type.fields_by_name
+}
+# What has to be there beside the id: its lack would be told first.
+BESIDE_ID: dict[str, dict[str, Any]] = {
+    "ChangeSubscriberStatus": {"status": "CONFIRMED"},
+    "AddSubscriberTags": {"tags": ["vip"]},
+    "RemoveSubscriberTags": {"tags": ["vip"]},
 }
 
 
 @pytest.mark.parametrize("rpc", sorted(BY_ID))
 def test_what_is_no_id_is_not_found(account: Account, rpc: str) -> None:
     for what, text in NO_IDS.items():
-        refused = account.call(rpc, id=text)
+        refused = account.call(rpc, id=text, **BESIDE_ID.get(rpc, {}))
 
         # Over HTTP there is no path with an empty segment.
         no_route = not text and isinstance(account.front, HttpFront)

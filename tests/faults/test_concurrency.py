@@ -137,3 +137,92 @@ def test_second_delete_finds_nothing(account: Account) -> None:
     account.ok("DeleteSubscriber", id=made["id"])
 
     assert account.fails("SubscriberNotFound", "DeleteSubscriber", id=made["id"]).status == 404
+
+
+def test_concurrent_edits_of_one_subscribers_tags_lose_nothing(account: Account) -> None:
+    old, new = [[f"{word} {number:02}" for number in range(25)] for word in ("old", "new")]
+    ada = account.ok("CreateSubscriber", email="ada@example.com", tags=[*old, "kept"])["subscriber"]
+    edits = [
+        partial(account.call, rpc, id=ada["id"], tags=[tag])
+        for tags in zip(old, new, strict=True)
+        for rpc, tag in zip(("RemoveSubscriberTags", "AddSubscriberTags"), tags, strict=True)
+    ]
+
+    answers = at_once(*edits)
+
+    assert statuses(answers) == [200] * 50
+    after = account.ok("GetSubscriber", id=ada["id"])["subscriber"]
+    assert after == {**ada, "tags": ["kept", *new]}
+    assert account.ok("ListTags")["total"] == 51
+
+
+def test_concurrent_additions_never_pass_the_limit_of_tags(account: Account) -> None:
+    names = [f"tag {number:03}" for number in range(115)]
+    made = account.ok("CreateSubscriber", email="ada@example.com", tags=names[:95])["subscriber"]
+
+    answers = at_once(
+        *[
+            partial(account.call, "AddSubscriberTags", id=made["id"], tags=[name])
+            for name in names[95:]
+        ]
+    )
+
+    assert statuses(answers) == [200] * 5 + [400] * 15
+    assert len(account.ok("GetSubscriber", id=made["id"])["subscriber"]["tags"]) == 100
+    assert account.ok("ListTags")["total"] == 100
+
+
+def test_of_concurrent_changes_of_status_that_exclude_each_other_one_counts(
+    account: Account,
+) -> None:
+    made = account.ok("CreateSubscriber", email="ada@example.com")["subscriber"]
+    writer = account.with_key(account.new_key("write"))
+    ends = ["UNSUBSCRIBED", "BOUNCED", "COMPLAINED"] * 5
+
+    answers = at_once(
+        *[
+            partial(writer.call, "ChangeSubscriberStatus", id=made["id"], status=status)
+            for status in ends
+        ]
+    )
+
+    # Whoever was first closed the way to the two others, and the rest changed nothing.
+    assert statuses(answers) == [200] * 5 + [409] * 10
+    after = account.ok("GetSubscriber", id=made["id"])["subscriber"]
+    moved = [answer.body["subscriber"] for answer in answers if answer.status == 200]
+    assert moved == [after] * 5
+    assert after["status"] in ends
+
+
+def test_concurrent_values_of_different_fields_all_count(account: Account) -> None:
+    for number in range(10):
+        account.ok("CreateCustomField", label=f"Field {number}", dataType="NUMBER")
+    made = account.ok("CreateSubscriber", email="ada@example.com")["subscriber"]
+    wanted = {f"field_{number}": number for number in range(10)}
+
+    answers = at_once(
+        *[
+            partial(account.call, "UpdateSubscriber", id=made["id"], customFields={key: value})
+            for key, value in wanted.items()
+        ]
+    )
+
+    assert statuses(answers) == [200] * 10
+    after = account.ok("GetSubscriber", id=made["id"])["subscriber"]
+    assert after == {**made, "customFields": wanted}
+
+
+def test_delete_against_a_new_subscriber_never_lets_an_opt_out_be_forgotten(
+    account: Account,
+) -> None:
+    ada = account.ok("CreateSubscriber", email="ada@example.com")["subscriber"]
+    account.ok("ChangeSubscriberStatus", id=ada["id"], status="UNSUBSCRIBED")
+    create = partial(account.call, "CreateSubscriber", email="ada@example.com", isConfirmed=True)
+
+    answers = at_once(*[create] * 10, partial(account.call, "DeleteSubscriber", id=ada["id"]))
+
+    assert answers[-1].status == 204
+    codes = {answer.code for answer in answers[:-1]}
+    assert codes <= {"SubscriberAlreadyExists", "SubscriberSuppressed"}
+    assert emails(account) == []
+    account.ok("GetSuppression", email="ada@example.com")

@@ -152,6 +152,22 @@ def test_the_faults_of_a_body_come_before_what_is_missing(account: Account, wron
     assert send(account, "PUT", f"/api/tags/{MISSING_ID}", wrong).status == wrong.status
 
 
+@pytest.mark.parametrize(
+    ("rpc", "given"),
+    [
+        ("ChangeSubscriberStatus", {}),
+        ("ChangeSubscriberStatus", {"status": "NO_SUCH_STATUS"}),
+        ("AddSubscriberTags", {"tags": []}),
+        ("RemoveSubscriberTags", {"tags": [" "]}),
+        ("UpdateSubscriber", {"email": "none"}),
+    ],
+)
+def test_the_faults_of_a_request_come_before_a_subscriber_that_is_missing(
+    account: Account, rpc: str, given: dict[str, Any]
+) -> None:
+    account.fails("ValidationError", rpc, id=MISSING_ID, **given)
+
+
 def test_the_faults_of_a_body_come_before_what_is_taken(account: Account) -> None:
     account.ok("CreateTag", name="vip")
 

@@ -36,18 +36,19 @@ WORDS = {
 
 @pytest.mark.parametrize("word", WORDS.values(), ids=WORDS)
 def test_every_field_of_text_is_kept_word_for_word(account: Account, word: str) -> None:
-    subscriber = account.ok(
-        "CreateSubscriber", email="a@example.com", firstName=word, lastName=word, tags=[word]
-    )["subscriber"]
-    rows = [{"email": "b@example.com", "firstName": word, "lastName": word, "tags": [word]}]
-    account.ok("BulkCreateSubscribers", subscribers=rows)
+    account.ok("CreateCustomField", label="Note")
+    words = {"firstName": word, "lastName": word, "tags": [word], "customFields": {"note": word}}
+    created = account.ok("CreateSubscriber", email="a@example.com", **words)
+    subscriber = created["subscriber"]
+    rows = [{"email": "b@example.com", **words}]
+    assert account.ok("BulkCreateSubscribers", subscribers=rows) == {"failed": []}
     account.ok("UpdateSubscriber", id=subscriber["id"], firstName=word)
     tag = account.ok("CreateTag", name=f"t{word}", description=word)["tag"]
     field = account.ok("CreateCustomField", label=f"f{word}", fallback=word)["customField"]
 
     for stored in account.ok("ListSubscribers")["subscribers"]:
         assert (stored["firstName"], stored["lastName"]) == (word, word)
-        assert stored["tags"] == [word]
+        assert (stored["tags"], stored["customFields"]) == ([word], {"note": word})
     stored = account.ok("GetTag", id=tag["id"])["tag"]
     assert (stored["name"], stored["description"]) == (f"t{word}", word)
     stored = account.ok("GetCustomField", id=field["id"])["customField"]

@@ -6,16 +6,19 @@ from typing import Any
 
 import pytest
 from google.protobuf.message import Message
+from google.protobuf.timestamp_pb2 import Timestamp
 from roster.v1 import api_keys_pb2, custom_fields_pb2, subscribers_pb2, tags_pb2
 
 from http_gateway.faults import Code, RequestFault
 from http_gateway.query import QueryReader
 
 NOTHING: frozenset[str] = frozenset()
+# Comes in bodies only, and no parameter could hold it.
+STRUCT = frozenset({"custom_fields"})
 
 
 def read(query: str, message: Any, *, has_body: bool = False) -> Any:
-    QueryReader(message.DESCRIPTOR, NOTHING, has_body=has_body).read(query, message)
+    QueryReader(message.DESCRIPTOR, STRUCT, has_body=has_body).read(query, message)
     return message
 
 
@@ -44,10 +47,15 @@ def faults_of(
         ("isConfirmed=true", subscribers_pb2.CreateSubscriberRequest(is_confirmed=True)),
         ("isConfirmed=false", subscribers_pb2.CreateSubscriberRequest()),
         ("tags=a&tags=b", subscribers_pb2.CreateSubscriberRequest(tags=["a", "b"])),
-        ("dataType=DATE", custom_fields_pb2.CreateCustomFieldRequest(data_type="DATE")),
+        (
+            "dataType=DATE",
+            custom_fields_pb2.CreateCustomFieldRequest(
+                data_type=custom_fields_pb2.CustomField.DATE
+            ),
+        ),
         (
             "expiresAt=1970-01-01T00:00:01Z",
-            api_keys_pb2.CreateApiKeyRequest(expires_at={"seconds": 1}),
+            api_keys_pb2.CreateApiKeyRequest(expires_at=Timestamp(seconds=1)),
         ),
     ],
 )

@@ -7,9 +7,13 @@ from google.api import annotations_pb2
 from google.api import http_pb2 as google_http
 from google.protobuf import descriptor_pb2, descriptor_pool
 from google.protobuf.descriptor import FieldDescriptor, ServiceDescriptor
-from roster.v1 import subscribers_pb2, tags_pb2
+from roster.v1 import http_pb2, subscribers_pb2, tags_pb2
 
-from http_gateway.routes import ImpossibleBinding, Routes
+from http_gateway.bindings import ImpossibleBinding, bindings_of
+from http_gateway.routes import Routes
+
+from .made import LINE, MESSAGES, METHODS
+from .made import service_of as streams_of
 
 Rule = google_http.HttpRule
 F = FieldDescriptor
@@ -174,3 +178,67 @@ def test_two_rpcs_of_the_same_path_stop_the_start_and_both_are_named(one: str, o
 
     assert "made.Service/One" in str(caught.value)
     assert "made.Service/Other" in str(caught.value)
+
+
+def test_the_streams_of_a_service_are_bound_by_their_options() -> None:
+    bound = {
+        binding.rpc.rpartition("/")[2]: (binding.kind, binding.requests, binding.replies)
+        for binding in bindings_of(streams_of())
+    }
+
+    assert {name: kind for name, (kind, _, _) in bound.items()} == {
+        "Both": "stream_stream",
+        "Strictly": "stream_stream",
+        "Collect": "stream_unary",
+        "Give": "unary_stream",
+    }
+    for name, (_, requests, replies) in bound.items():
+        request, reply, rule = METHODS[name]
+        assert (requests.name if requests else "") == rule.body
+        assert (replies.name if replies else "") == rule.response_body
+        assert (requests.lines if requests else None) == ("lines" if request == "*Put" else None)
+        assert (replies.lines if replies else None) == ("lines" if reply == "*Told" else None)
+
+
+@pytest.mark.parametrize(
+    ("request_type", "reply_type", "rule"),
+    [
+        pytest.param("*Put", "Sum", Rule(post="/a", body="*"), id="whole body of a stream"),
+        pytest.param("*Put", "Sum", Rule(post="/a"), id="no body of a stream"),
+        pytest.param("*Put", "Sum", Rule(post="/a", body="nothing"), id="no such field"),
+        pytest.param("*Put", "Sum", Rule(post="/a", body="set"), id="no message field"),
+        pytest.param("*Put", "Sum", Rule(post="/a", body="lines"), id="lines as records"),
+        pytest.param("*One", "Sum", Rule(post="/a", body="item"), id="no repeated field"),
+        pytest.param("*Put", "Sum", Rule(get="/a", body="items"), id="GET with a stream"),
+        pytest.param(
+            "*Put", "Sum", Rule(post="/a", body="items", response_body="total"), id="one field"
+        ),
+        pytest.param("Ask", "*Told", Rule(get="/a"), id="no response body of a stream"),
+        pytest.param("Ask", "*Told", Rule(get="/a", response_body="*"), id="whole response"),
+        pytest.param("Ask", "*Told", Rule(get="/a", response_body="lines"), id="lines as response"),
+        pytest.param("Ask", "*Sum", Rule(get="/a", response_body="total"), id="number as response"),
+        pytest.param(
+            "*Put", "*Told", Rule(post="/a", response_body="notes"), id="only one way of two"
+        ),
+        pytest.param("Ask", "Sum", Rule(post="/a", body="name"), id="unary with a body field"),
+        pytest.param("Ask", "Told", Rule(get="/a", response_body="notes"), id="unary with a field"),
+    ],
+)
+def test_a_stream_that_no_text_can_hold_stops_the_start_and_is_named(
+    request_type: str, reply_type: str, rule: Rule
+) -> None:
+    messages = {**MESSAGES, "One": {"item": ".made.Item", "lines": f"*{LINE}"}}
+    service = streams_of({"Wrong": (request_type, reply_type, rule)}, messages)
+
+    with pytest.raises(ImpossibleBinding, match=r"made\.Service\.Wrong"):
+        Routes([service])
+
+
+def test_a_stream_of_records_without_content_stops_the_start() -> None:
+    rule = Rule(get="/a", response_body="notes")
+    service = streams_of({"Wrong": ("Ask", "*Told", rule)})
+    options = service.methods_by_name["Wrong"].GetOptions()
+    options.Extensions[http_pb2.success_status] = 204
+
+    with pytest.raises(ImpossibleBinding, match=r"made\.Service\.Wrong"):
+        Routes([service])

@@ -9,6 +9,7 @@ import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool, json_format
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
+from google.protobuf.struct_pb2 import Struct
 from google.protobuf.timestamp_pb2 import Timestamp
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -17,7 +18,9 @@ from roster.v1 import (
     custom_fields_pb2,
     errors_pb2,
     http_pb2,
+    merge_tags_pb2,
     subscribers_pb2,
+    suppressions_pb2,
     tags_pb2,
 )
 
@@ -30,10 +33,22 @@ F = FieldDescriptor
 MASK = frozenset({"update_mask"})
 MESSAGES = [
     message
-    for file in (api_keys_pb2, custom_fields_pb2, subscribers_pb2, tags_pb2)
+    for file in (
+        api_keys_pb2,
+        custom_fields_pb2,
+        merge_tags_pb2,
+        subscribers_pb2,
+        suppressions_pb2,
+        tags_pb2,
+    )
     for message in file.DESCRIPTOR.message_types_by_name.values()
 ] + [errors_pb2.Error.DESCRIPTOR, errors_pb2.ErrorResponse.DESCRIPTOR]
-EXTENDED = {"CreateSubscriberRequest", "BulkSubscriber", "BulkCreateSubscribersRequest"}
+EXTENDED = {
+    "CreateSubscriberRequest",
+    "BulkSubscriber",
+    "BulkCreateSubscribersRequest",
+    "ImportSubscribersRequest",
+}
 
 each_message = pytest.mark.parametrize("descriptor", MESSAGES, ids=lambda d: d.name)
 few = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -47,6 +62,7 @@ SCALARS = {
     F.TYPE_STRING: st.text(max_size=5),
     F.TYPE_BOOL: st.booleans(),
     F.TYPE_INT32: st.integers(-(2**31), 2**31 - 1),
+    F.TYPE_INT64: st.integers(-(2**63), 2**63 - 1),
 }
 JSON = st.recursive(
     st.none()
@@ -61,6 +77,12 @@ JSON = st.recursive(
     ),
     max_leaves=3,
 )
+WELL_KNOWN = {
+    "google.protobuf.Timestamp": TIMESTAMPS,
+    "google.protobuf.Struct": st.dictionaries(st.text(max_size=1), JSON, max_size=2).map(
+        lambda value: json_format.ParseDict(value, Struct())
+    ),
+}
 
 
 def messages(descriptor: Descriptor, *, unnamed_values: bool = False) -> st.SearchStrategy[Any]:
@@ -75,13 +97,13 @@ def messages(descriptor: Descriptor, *, unnamed_values: bool = False) -> st.Sear
 
 
 def values(field: FieldDescriptor, *, unnamed_values: bool) -> st.SearchStrategy[Any]:
-    if field.type == F.TYPE_ENUM:
+    if field.enum_type is not None:
         numbers = [value.number for value in field.enum_type.values]
         one: st.SearchStrategy[Any] = st.sampled_from(numbers + [99] * unnamed_values)
     elif field.message_type is None:
         one = SCALARS[field.type]
-    elif field.message_type.full_name == "google.protobuf.Timestamp":
-        one = TIMESTAMPS
+    elif field.message_type.full_name in WELL_KNOWN:
+        one = WELL_KNOWN[field.message_type.full_name]
     else:
         one = messages(field.message_type, unnamed_values=unnamed_values)
     return st.lists(one, max_size=2) if field.is_repeated else one
@@ -107,7 +129,7 @@ def test_a_message_is_written_as_json_format_does_with_three_digits(
     message = data.draw(messages(descriptor, unnamed_values=True))
 
     expected = to_json(message)
-    for row in (expected, *expected.get("subscribers", ())):
+    for row in (expected, *expected.get("subscribers", ()), *expected.get("rows", ())):
         row.pop("faults", None)  # rows note their faults for the server, never in JSON
     assert orjson.loads(orjson.dumps(writer(descriptor)(message))) == expected
 
@@ -124,7 +146,7 @@ def test_what_json_format_writes_is_read_as_the_same_message(
         always_print_fields_with_no_presence=defaults,
         preserving_proto_field_name=proto_names,
     )
-    for row in (value, *value.get("subscribers", ())):
+    for row in (value, *value.get("subscribers", ()), *value.get("rows", ())):
         row.pop("faults", None)
 
     into = message_class(descriptor)()

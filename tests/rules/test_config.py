@@ -10,11 +10,13 @@ from server.accounts.rules import is_well_formed, make_secret
 from server.config import (
     SETTINGS,
     Address,
+    Rate,
     SettingError,
     check_bootstrap_key,
     check_choice,
     parse_address,
     parse_database_url,
+    parse_rate_limit,
 )
 
 
@@ -25,6 +27,7 @@ from server.config import (
         ("ROSTER_GRPC_ADDRESS", "127.0.0.1:50051"),
         ("ROSTER_DATABASE_URL", "sqlite:///data/roster.db"),
         ("ROSTER_BOOTSTRAP_API_KEY", ""),
+        ("ROSTER_RATE_LIMIT", ""),
     ],
 )
 def test_setting_has_the_documented_name_and_default(environment: str, default: str) -> None:
@@ -101,6 +104,28 @@ def test_refused_bootstrap_key_is_not_repeated() -> None:
     with pytest.raises(SettingError) as caught:
         check_bootstrap_key("rk_mistyped")
     assert "mistyped" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "rate"),
+    [
+        ("", None),
+        ("100/1", Rate(100, 1)),
+        ("5000/60", Rate(5000, 60)),
+        ("1/86400", Rate(1, 86_400)),
+    ],
+)
+def test_rate_limit_is_calls_in_so_many_seconds(text: str, rate: Rate | None) -> None:
+    assert parse_rate_limit(text) == rate
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["100", "100/", "/1", "0/1", "1/0", "-1/1", "1.5/1", "100/1s", " 100/1", "1/86401", "1/1/1"],
+)
+def test_malformed_rate_limit_is_refused_with_one_that_would_do(text: str) -> None:
+    with pytest.raises(SettingError, match="ROSTER_RATE_LIMIT must be CALLS/SECONDS, such as"):
+        parse_rate_limit(text)
 
 
 def test_choice_is_one_of_those_named() -> None:

@@ -1,11 +1,28 @@
-"""The keys that labels of custom fields derive."""
+"""The keys that labels of custom fields derive, and the values that fields take."""
 
 from __future__ import annotations
 
-import pytest
+import math
+from calendar import monthrange
+from datetime import UTC, date
+from typing import Any
 
-from server.custom_fields.rules import RESERVED_KEYS, derive_key, label_key
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from server.custom_fields.rules import (
+    MAX_TEXT_LENGTH,
+    RESERVED_KEYS,
+    DataType,
+    check_values,
+    derive_key,
+    label_key,
+)
 from server.errors import ValidationError
+
+TEXT, NUMBER, BOOLEAN, DATE = DataType
+TYPES = {"text": TEXT, "number": NUMBER, "boolean": BOOLEAN, "date": DATE}
 
 
 @pytest.mark.parametrize(
@@ -102,3 +119,146 @@ def test_labels_that_differ_in_case_or_form_are_the_same(one: str, other: str) -
 def test_labels_that_derive_one_key_need_not_be_the_same() -> None:
     assert derive_key("Shoe size") == derive_key("shoe-size")
     assert label_key("Shoe size") != label_key("shoe-size")
+
+
+def faults_of(values: dict[str, Any], types: dict[str, DataType] = TYPES) -> list[tuple[str, str]]:
+    """Checks values and returns the path and the code of each fault."""
+    return [(detail.field, detail.code) for detail in check_values(values, types)]
+
+
+@pytest.mark.parametrize(
+    ("data_type", "value"),
+    [
+        pytest.param(TEXT, "", id="empty text"),
+        pytest.param(TEXT, " Zürich\n", id="text word for word"),
+        pytest.param(TEXT, "2026-01-31", id="text like a date"),
+        pytest.param(TEXT, "😀" * MAX_TEXT_LENGTH, id="1,000 characters"),
+        pytest.param(NUMBER, 0.0, id="zero"),
+        pytest.param(NUMBER, -1.5, id="negative"),
+        pytest.param(NUMBER, 7, id="integer"),
+        pytest.param(NUMBER, 1.7976931348623157e308, id="the greatest number"),
+        pytest.param(BOOLEAN, True, id="true"),
+        pytest.param(BOOLEAN, False, id="false"),
+        pytest.param(DATE, "2026-01-31", id="date"),
+        pytest.param(DATE, "2024-02-29", id="leap day"),
+        pytest.param(DATE, "0001-01-01", id="first year"),
+        pytest.param(DATE, "9999-12-31", id="last year"),
+        pytest.param(DATE, "2026-01-31T10:20", id="minutes"),
+        pytest.param(DATE, "2026-01-31T10:20:30", id="seconds"),
+        pytest.param(DATE, "2026-01-31T10:20:30Z", id="UTC"),
+        pytest.param(DATE, "2026-01-31T10:20:30.1Z", id="tenths"),
+        pytest.param(DATE, "2026-01-31T10:20:30.123456-03:30", id="microseconds and offset"),
+        pytest.param(DATE, "2026-01-31T10:20+14:00", id="minutes and offset"),
+    ],
+)
+def test_field_takes_value(data_type: DataType, value: Any) -> None:
+    assert faults_of({"key": value}, {"key": data_type}) == []
+
+
+@pytest.mark.parametrize(
+    ("data_type", "value", "code"),
+    [
+        pytest.param(TEXT, "a" * (MAX_TEXT_LENGTH + 1), "TOO_LONG", id="1,001 characters"),
+        pytest.param(TEXT, "a\0b", "INVALID_CHARACTER", id="NUL"),
+        pytest.param(NUMBER, math.inf, "OUT_OF_RANGE", id="infinite"),
+        pytest.param(NUMBER, -math.inf, "OUT_OF_RANGE", id="negative infinite"),
+        pytest.param(NUMBER, math.nan, "OUT_OF_RANGE", id="NaN"),
+        pytest.param(DATE, "", "INVALID_FORMAT", id="empty date"),
+        pytest.param(DATE, "tomorrow", "INVALID_FORMAT", id="word"),
+        pytest.param(DATE, "2026-02-30", "INVALID_FORMAT", id="30 February"),
+        pytest.param(DATE, "2025-02-29", "INVALID_FORMAT", id="leap day of a common year"),
+        pytest.param(DATE, "2026-13-01", "INVALID_FORMAT", id="13th month"),
+        pytest.param(DATE, "2026-00-01", "INVALID_FORMAT", id="month 0"),
+        pytest.param(DATE, "0000-01-01", "INVALID_FORMAT", id="year 0"),
+        pytest.param(DATE, "10000-01-01", "INVALID_FORMAT", id="five digits of a year"),
+        pytest.param(DATE, "2026-W05-6", "INVALID_FORMAT", id="week date"),
+        pytest.param(DATE, "2026W056", "INVALID_FORMAT", id="short week date"),
+        pytest.param(DATE, "2026-031", "INVALID_FORMAT", id="day of the year"),
+        pytest.param(DATE, "20260131", "INVALID_FORMAT", id="no hyphens"),
+        pytest.param(DATE, "2026-1-31", "INVALID_FORMAT", id="one digit"),
+        pytest.param(DATE, "31.01.2026", "INVALID_FORMAT", id="day first"),
+        pytest.param(DATE, " 2026-01-31", "INVALID_FORMAT", id="blank before"),
+        pytest.param(DATE, "2026-01-31\n", "INVALID_FORMAT", id="line break after"),
+        pytest.param(DATE, "2026-01-31\0", "INVALID_FORMAT", id="NUL after"),
+        pytest.param(DATE, "٢٠٢٦-٠١-٣١", "INVALID_FORMAT", id="digits of another script"),
+        pytest.param(DATE, "2026-01-31Z", "INVALID_FORMAT", id="date in UTC"),
+        pytest.param(DATE, "2026-01-31 10:20", "INVALID_FORMAT", id="blank for T"),
+        pytest.param(DATE, "2026-01-31T10", "INVALID_FORMAT", id="hour alone"),
+        pytest.param(DATE, "2026-01-31T1020", "INVALID_FORMAT", id="no colon"),
+        pytest.param(DATE, "2026-01-31T25:00", "INVALID_FORMAT", id="25th hour"),
+        pytest.param(DATE, "2026-01-31T10:60", "INVALID_FORMAT", id="60th minute"),
+        pytest.param(DATE, "2026-01-31T10:20:61", "INVALID_FORMAT", id="61st second"),
+        pytest.param(DATE, "2026-01-31T10:20:30,5", "INVALID_FORMAT", id="comma"),
+        pytest.param(DATE, "2026-01-31T10:20+24:00", "INVALID_FORMAT", id="offset of a day"),
+    ],
+)
+def test_field_refuses_value(data_type: DataType, value: Any, code: str) -> None:
+    assert faults_of({"key": value}, {"key": data_type}) == [("customFields.key", code)]
+
+
+SAMPLES: dict[str, Any] = {
+    "string": "1",
+    "integer": 1,
+    "number": 1.0,
+    "boolean": True,
+    "array": ["2026-01-31"],
+    "object": {"key": "2026-01-31"},
+}
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+@pytest.mark.parametrize(
+    ("data_type", "taken"),
+    [(TEXT, {"string"}), (NUMBER, {"integer", "number"}), (BOOLEAN, {"boolean"}), (DATE, set())],
+    ids=[data_type.name for data_type in DataType],
+)
+def test_value_of_another_type_is_refused(
+    data_type: DataType, taken: set[str], sample: str
+) -> None:
+    is_malformed_date = data_type is DATE and sample == "string"
+    code = "INVALID_FORMAT" if is_malformed_date else "INVALID_TYPE"
+
+    expected = [] if sample in taken else [("customFields.key", code)]
+    assert faults_of({"key": SAMPLES[sample]}, {"key": data_type}) == expected
+
+
+@pytest.mark.parametrize("value", [None, "", 0.0, False, "x"], ids=repr)
+def test_value_of_an_unknown_field_is_refused_even_if_it_is_none(value: Any) -> None:
+    assert faults_of({"nothing": value}) == [("customFields.nothing", "UNKNOWN_FIELD")]
+
+
+@pytest.mark.parametrize(
+    ("key", "path"),
+    [("", 'customFields.""'), ("Text", "customFields.Text"), ("a.b", "customFields.a.b")],
+    ids=ascii,
+)
+def test_key_that_no_field_can_have_is_named(key: str, path: str) -> None:
+    assert faults_of({key: "x"}) == [(path, "UNKNOWN_FIELD")]
+
+
+def test_none_is_right_for_every_field() -> None:
+    assert faults_of(dict.fromkeys(TYPES)) == []
+
+
+def test_every_fault_is_told_in_the_order_of_keys() -> None:
+    values = {"number": "1", "nothing": 1, "text": "good", "date": "2026-02-30", "boolean": "yes"}
+
+    assert faults_of(values) == [
+        ("customFields.boolean", "INVALID_TYPE"),
+        ("customFields.date", "INVALID_FORMAT"),
+        ("customFields.nothing", "UNKNOWN_FIELD"),
+        ("customFields.number", "INVALID_TYPE"),
+    ]
+
+
+@given(st.dates() | st.datetimes() | st.datetimes(timezones=st.just(UTC)))
+def test_every_date_that_python_writes_is_taken(moment: date) -> None:
+    assert faults_of({"date": moment.isoformat()}) == []
+
+
+@given(st.integers(0, 9999), st.integers(0, 13), st.integers(0, 32))
+def test_date_is_taken_if_the_calendar_has_it(year: int, month: int, day: int) -> None:
+    taken = not faults_of({"date": f"{year:04}-{month:02}-{day:02}"})
+
+    in_month = 1 <= month <= 12 and year > 0
+    assert taken == (in_month and 1 <= day <= monthrange(year, month)[1])

@@ -6,14 +6,17 @@ from collections.abc import Iterable
 from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from ulid import ULID
 
 from server.errors import TagNotFound
-from server.ids import Ids, checked_id, is_id
+from server.ids import Ids, checked_id, first_id_at, is_id, moment_of
 
 NOW = 1_767_323_045_006
 HOUR = 3_600_000
 DAY = 24 * HOUR
+LAST_MOMENT = 2**48 - 1
 
 
 def made(moments: Iterable[int], *, newest: str | None = None) -> list[str]:
@@ -105,3 +108,44 @@ def test_what_cannot_be_an_id_is_missing(text: str) -> None:
 
 def test_an_id_is_returned_as_it_is() -> None:
     assert checked_id("01M7Y32PXM2AM5ZB10TM2F2KVH", TagNotFound) == "01M7Y32PXM2AM5ZB10TM2F2KVH"
+
+
+MOMENTS = st.integers(0, LAST_MOMENT)
+
+
+@given(MOMENTS, st.integers(0, 2**80 - 1))
+def test_every_id_of_a_millisecond_tells_it(moment: int, random: int) -> None:
+    assert moment_of(str(ULID.from_int((moment << 80) + random))) == moment
+
+
+@given(MOMENTS, st.integers(0, 2**80 - 1))
+def test_ids_of_a_millisecond_lie_between_its_first_id_and_the_next_ones(
+    moment: int, random: int
+) -> None:
+    made = str(ULID.from_int((moment << 80) + random))
+
+    assert first_id_at(moment) <= made
+    assert moment == LAST_MOMENT or made < first_id_at(moment + 1)
+    assert is_id(first_id_at(moment))
+    assert moment_of(first_id_at(moment)) == moment
+
+
+@given(MOMENTS, MOMENTS)
+def test_first_ids_are_in_the_order_of_their_moments(one: int, other: int) -> None:
+    assert (first_id_at(one) < first_id_at(other)) == (one < other)
+
+
+@pytest.mark.parametrize(
+    ("moment", "nearest"),
+    [(-1, 0), (-62_135_596_800_000, 0), (LAST_MOMENT + 1, LAST_MOMENT), (2**63, LAST_MOMENT)],
+)
+def test_moment_that_no_id_tells_has_the_first_id_of_the_nearest(moment: int, nearest: int) -> None:
+    assert first_id_at(moment) == first_id_at(nearest)
+
+
+def test_ids_outlast_the_last_moment_of_a_timestamp() -> None:
+    assert moment_of(first_id_at(253_402_300_799_999)) == 253_402_300_799_999
+
+
+def test_id_that_was_made_tells_its_moment() -> None:
+    assert [moment_of(text) for text in made([NOW, NOW + DAY])] == [NOW, NOW + DAY]

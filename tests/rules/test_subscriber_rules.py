@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from server.errors import ValidationError
+from server.errors import InvalidStatusTransition, ValidationError
 from server.subscribers.rules import (
+    MAX_TAGS,
     Failure,
     Status,
     check_email,
+    check_move,
+    check_number_of_tags,
+    fold,
     initial_status,
     judge,
+    search_keys,
 )
 
 
@@ -31,6 +40,7 @@ class Row:
     last_name: str = ""
     is_confirmed: bool = False
     tags: Sequence[str] = ()
+    custom_fields: Mapping[str, Any] = field(default_factory=dict)
     faults: Sequence[Fault] = ()
 
 
@@ -109,7 +119,15 @@ def test_rows_without_an_address_are_not_duplicates_of_each_other(email: str) ->
 
 
 def test_good_row_is_kept_word_for_word() -> None:
-    row = Row(" Ada@X.de ", " <b>Ada</b>", "=cmd()", is_confirmed=True, tags=[" Vip", "VIP", "b "])
+    values = {"no_such_field": None, "city": [1]}
+    row = Row(
+        " Ada@X.de ",
+        " <b>Ada</b>",
+        "=cmd()",
+        is_confirmed=True,
+        tags=[" Vip", "VIP", "b "],
+        custom_fields=values,
+    )
 
     new = judge([row]).good[0]
 
@@ -117,6 +135,7 @@ def test_good_row_is_kept_word_for_word() -> None:
     assert (new.first_name, new.last_name) == (" <b>Ada</b>", "=cmd()")
     assert new.status is Status.CONFIRMED
     assert list(new.tags.values()) == ["Vip", "b"]
+    assert new.values == values
 
 
 def test_row_takes_names_of_100_characters_and_100_tags() -> None:
@@ -152,3 +171,95 @@ def test_check_email_names_the_fault(text: str, code: str) -> None:
 
 def test_check_email_returns_the_address() -> None:
     assert check_email(" Ada@x.de").given == "Ada@x.de"
+
+
+# From the status of a row, whether anyone, an administrator alone, or nobody goes to each.
+MOVES = """
+              UNCONFIRMED  CONFIRMED  UNSUBSCRIBED  BOUNCED  COMPLAINED
+UNCONFIRMED   anyone       anyone     anyone        anyone   anyone
+CONFIRMED     nobody       anyone     anyone        anyone   anyone
+UNSUBSCRIBED  anyone       anyone     anyone        nobody   nobody
+BOUNCED       anyone       anyone     nobody        anyone   nobody
+COMPLAINED    admin        admin      admin         admin    anyone
+"""
+
+
+def moves() -> list[Any]:
+    """Returns each pair of statuses with who may go from the one to the other."""
+    head, *lines = MOVES.strip().splitlines()
+    return [
+        pytest.param(Status[before], Status[after], who, id=f"{before} to {after}")
+        for before, *cells in map(str.split, lines)
+        for after, who in zip(head.split(), cells, strict=True)
+    ]
+
+
+def test_table_has_every_pair_of_statuses() -> None:
+    assert len(moves()) == len(Status) ** 2 == 25
+
+
+@pytest.mark.parametrize("by_admin", [True, False], ids=["admin", "no admin"])
+@pytest.mark.parametrize(("before", "after", "who"), moves())
+def test_status_moves_as_the_table_says(
+    before: Status, after: Status, who: str, by_admin: bool
+) -> None:
+    if who == "anyone" or (who == "admin" and by_admin):
+        check_move(before, after, by_admin=by_admin)
+        return
+    with pytest.raises(InvalidStatusTransition) as caught:
+        check_move(before, after, by_admin=by_admin)
+    (detail,) = caught.value.details
+    assert detail.field == "status"
+    assert f"from {before.name} to {after.name}" in detail.message
+
+
+def test_subscriber_has_at_most_100_tags() -> None:
+    check_number_of_tags(MAX_TAGS)
+    with pytest.raises(ValidationError) as caught:
+        check_number_of_tags(MAX_TAGS + 1)
+    assert [(d.field, d.code) for d in caught.value.details] == [("tags", "TOO_MANY")]
+
+
+@pytest.mark.parametrize(
+    ("first_name", "last_name", "keys"),
+    [
+        pytest.param("Ada", "Lovelace", ("ada lovelace", "lovelace"), id="both"),
+        pytest.param("Ada", "", ("ada", None), id="first alone"),
+        pytest.param("", "Lovelace", ("lovelace", None), id="last alone"),
+        pytest.param("", "", (None, None), id="none"),
+        pytest.param(" ", "\t\n", (None, None), id="blanks"),
+        pytest.param(" Ada ", " King Lovelace ", ("ada king lovelace", "king lovelace"), id="trim"),
+        pytest.param("ÉMILE", "GROSS", ("émile gross", "gross"), id="upper case"),
+        pytest.param("E\u0301mile", "Groß", ("émile gross", "gross"), id="NFD and sharp s"),
+    ],
+)
+def test_search_finds_the_whole_name_and_a_last_name_that_comes_second(
+    first_name: str, last_name: str, keys: tuple[str | None, str | None]
+) -> None:
+    assert search_keys(first_name, last_name) == keys
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("ADA", "ada"), (" ada\t", "ada"), ("Straße", "STRASSE"), ("É", "e\u0301"), ("Σ", "ς")],
+    ids=ascii,
+)
+def test_texts_that_differ_in_case_form_or_blanks_around_are_searched_alike(
+    one: str, other: str
+) -> None:
+    assert fold(one) == fold(other)
+
+
+@pytest.mark.parametrize(("one", "other"), [("e", "é"), ("a b", "ab")], ids=ascii)
+def test_accents_and_blanks_within_are_searched_for(one: str, other: str) -> None:
+    assert fold(one) != fold(other)
+
+
+@given(st.text(st.characters(max_codepoint=127)))
+def test_ascii_is_folded_as_all_text_is(text: str) -> None:
+    assert fold(text) == unicodedata.normalize("NFC", text.strip().casefold())
+
+
+@given(st.text())
+def test_what_is_folded_stays_as_it_is(text: str) -> None:
+    assert fold(fold(text)) == fold(text)

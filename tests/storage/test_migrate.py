@@ -18,7 +18,7 @@ from server.storage.migrate import migrate, pending
 from server.storage.sqlite_file import connect, prepare
 
 # On a cluster these are copied to every node, so they need not begin with an account.
-REFERENCE_TABLES = {"account", "api_key"}
+REFERENCE_TABLES = {"account", "api_key", "installation"}
 HISTORY = "schema_migration"
 FIRST = "0001_accounts_subscribers_tags_custom_fields"
 
@@ -64,11 +64,10 @@ def schema(database: APSWDatabase) -> set[tuple[str, ...]]:
 
 
 def models() -> list[type[Model]]:
-    """Returns the model of every table in every room."""
+    """Returns the model of every table: those of the rooms, and that of the storage itself."""
     root = Path(server.__file__).parent
-    modules = [
-        import_module(f"server.{file.parent.name}.models") for file in root.glob("*/models.py")
-    ]
+    rooms = [f"server.{file.parent.name}.models" for file in root.glob("*/models.py")]
+    modules = [import_module(name) for name in (*rooms, "server.storage.installation")]
     return [
         item
         for module in modules

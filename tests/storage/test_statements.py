@@ -2,123 +2,178 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 from peewee import SQL, SqliteDatabase
 
-from server.cli.beside import unit_of_work
+from server.accounts import store as accounts
 from server.custom_fields import store as custom_fields
-from server.emails import Email
 from server.paging import Page
 from server.storage.statements import SqliteDialect, Statement, param
 from server.storage.transaction import Transaction
-from server.subscribers import store as subscribers
-from server.subscribers.rules import NewSubscriber, Status
+from server.subscribers.rules import Failure, Status
+from server.subscribers.store import Changes, Taken
+from server.subscribers.store_paging import Place
+from server.subscribers.store_reading import find, find_by_email
 from server.tags import store as tags
 from server.tags.models import Tag
 from server.tags.rules import distinct
 
-ACCOUNT = "0" * 26
+from .helpers import OURS, SUBSCRIBERS, SUPPRESSIONS, cost, email, field, listed, new, stores
+
 TAGS = [f"tag {number}" for number in range(20)]
+VALUES = {f"field_{number}": f"value {number}" for number in range(20)}
 
 
 @pytest.fixture
-def tx(tmp_path: Path) -> Iterator[Transaction]:
-    """A transaction on a fresh file."""
-    with unit_of_work(f"sqlite:///{tmp_path}/roster.db") as transaction:
-        yield transaction
+def fields(tx: Transaction) -> None:
+    """The custom fields of `VALUES`."""
+    for key in VALUES:
+        field(OURS, tx, key)
 
 
-def new(number: int, names: list[str] | None = None) -> NewSubscriber:
-    """A subscriber of its own address, with many tags unless told otherwise."""
-    address = f"{number}@example.com"
-    own = distinct(TAGS if names is None else names)
-    return NewSubscriber(Email(address, address), "", "", Status.CONFIRMED, own)
+def bulk(
+    tx: Transaction,
+    numbers: Sequence[int],
+    names: Sequence[str] = TAGS,
+    values: Mapping[str, Any] | None = None,
+) -> Taken:
+    """Stores subscribers by number, with many tags unless told otherwise."""
+    rows = {number: new(f"{number}", *names, values=values) for number in numbers}
+    return SUBSCRIBERS.create_many(OURS, rows, tx)
 
 
-def cost(tx: Transaction, work: Callable[[], Any]) -> int:
-    """Returns how many statements the work takes."""
-    before = tx.statements
-    work()
-    return tx.statements - before
+def opt_out(tx: Transaction, name: str) -> None:
+    """Has somebody opt out and be deleted."""
+    row = SUBSCRIBERS.create(OURS, new(name, status=Status.UNSUBSCRIBED), tx)
+    SUBSCRIBERS.delete(OURS, row.id, tx)
 
 
-def bulk(tx: Transaction, *numbers: int, names: list[str] | None = None) -> set[int]:
-    """Stores subscribers by number and returns the indexes of those that were taken."""
-    return subscribers.create_many(ACCOUNT, {n: new(n, names) for n in numbers}, tx)
+@pytest.mark.usefixtures("fields")
+@pytest.mark.parametrize("limit", [1, 20, 100])
+def test_page_of_subscribers_with_tags_and_values_costs_three_statements(
+    tx: Transaction, limit: int
+) -> None:
+    bulk(tx, range(100), values=VALUES)
+
+    assert cost(tx, lambda: listed(OURS, tx, place=Place(limit))) == 3
+    found = listed(OURS, tx, place=Place(limit))
+    assert (len(found.rows), found.total) == (limit, 100)
+    assert (len(found.rows[-1].tags), found.rows[-1].values) == (len(TAGS), VALUES)
 
 
-def test_page_of_subscribers_with_tags_costs_the_same_whatever_it_holds(tx: Transaction) -> None:
-    bulk(tx, *range(100))
+@pytest.mark.usefixtures("fields")
+def test_page_of_subscribers_without_tags_costs_two_statements(tx: Transaction) -> None:
+    bulk(tx, range(20), [], VALUES)
 
-    one, hundred = (
-        cost(tx, lambda limit=limit: subscribers.page(ACCOUNT, Page(1, limit), tx))  # type: ignore[misc]
-        for limit in (1, 100)
-    )
-
-    assert one == hundred <= 4
-    rows, total = subscribers.page(ACCOUNT, Page(1, 100), tx)
-    assert (len(rows), total, len(rows[99].tags)) == (100, 100, len(TAGS))
+    assert cost(tx, lambda: listed(OURS, tx)) == 2
 
 
-def test_bulk_costs_the_same_whatever_it_holds(tx: Transaction) -> None:
+@pytest.mark.parametrize("rows", [1, 100])
+def test_bulk_costs_the_same_whatever_it_holds(tx: Transaction, rows: int) -> None:
+    # Is anyone suppressed; subscribers; their number; tags: known, new, known; links.
+    assert cost(tx, lambda: bulk(tx, range(rows))) == 7
+    # Tags are known now.
+    assert cost(tx, lambda: bulk(tx, range(rows, 2 * rows))) == 5
     many = [f"new {number}" for number in range(100)]
-
-    one = cost(tx, lambda: bulk(tx, 0))
-    hundred = cost(tx, lambda: bulk(tx, *range(1, 101), names=many))
-
-    assert one == hundred <= 7
+    assert cost(tx, lambda: bulk(tx, range(1000, 1000 + rows), many)) == 7
 
 
-def test_bulk_of_taken_addresses_costs_two_statements(tx: Transaction) -> None:
-    bulk(tx, *range(100))
+@pytest.mark.usefixtures("fields")
+@pytest.mark.parametrize("rows", [1, 100])
+def test_bulk_with_values_costs_two_statements_more(tx: Transaction, rows: int) -> None:
+    assert cost(tx, lambda: bulk(tx, range(rows), values=VALUES)) == 9
 
-    assert cost(tx, lambda: bulk(tx, 5)) == 2
-    assert cost(tx, lambda: bulk(tx, *range(100))) == 2
+
+@pytest.mark.usefixtures("fields")
+@pytest.mark.parametrize("rows", [3, 100])
+def test_bulk_with_everything_in_it_costs_eleven_statements(tx: Transaction, rows: int) -> None:
+    opt_out(tx, "1")
+    SUBSCRIBERS.create(OURS, new("0"), tx)
+
+    assert cost(tx, lambda: bulk(tx, range(rows), values=VALUES)) == 11
+    refused = bulk(tx, range(rows), values=VALUES).refused
+    assert refused[0].failure == Failure.ALREADY_EXISTS
+    assert refused[1].failure == Failure.SUPPRESSED
+
+
+def test_bulk_of_taken_addresses_costs_three_statements(tx: Transaction) -> None:
+    bulk(tx, range(100))
+
+    assert cost(tx, lambda: bulk(tx, [5])) == 3
+    assert cost(tx, lambda: bulk(tx, range(100))) == 3
+
+
+def test_bulk_of_suppressed_addresses_costs_two_statements(tx: Transaction) -> None:
+    for number in range(10):
+        opt_out(tx, f"{number}")
+
+    assert cost(tx, lambda: bulk(tx, [5])) == 2
+    assert cost(tx, lambda: bulk(tx, range(10))) == 2
+
+
+def test_bulk_of_values_that_no_field_takes_costs_one_statement(tx: Transaction) -> None:
+    assert cost(tx, lambda: bulk(tx, range(100), values=VALUES)) == 1
 
 
 def test_empty_bulk_costs_nothing(tx: Transaction) -> None:
-    assert cost(tx, lambda: bulk(tx)) == 0
+    assert cost(tx, lambda: bulk(tx, [])) == 0
 
 
+@pytest.mark.usefixtures("fields")
 @pytest.mark.parametrize("operation", ["create", "find", "update", "delete"])
-def test_one_subscriber_costs_the_same_with_one_tag_and_with_many(
+def test_one_subscriber_costs_the_same_with_a_tag_and_a_value_and_with_many(
     tx: Transaction, operation: str
 ) -> None:
-    def costs(names: list[str]) -> int:
-        number = len(names)
-        create = cost(tx, lambda: subscribers.create(ACCOUNT, new(number, names), tx))
-        row = subscribers.find_by_email(ACCOUNT, new(number).email, tx)
-        changes = subscribers.Changes(first_name="Ada", tags=distinct([*names, f"{number}"]))
+    def costs(names: list[str], values: dict[str, str]) -> int:
+        name = f"{len(names)}"
+        create = cost(tx, lambda: SUBSCRIBERS.create(OURS, new(name, *names, values=values), tx))
+        row = find_by_email(OURS, email(name), tx)
+        changes = Changes(first_name="Eve", tags=distinct([*names, f"tag {name}"]), values=values)
         return {
             "create": create,
-            "find": cost(tx, lambda: subscribers.find(ACCOUNT, row.id, tx)),
-            "update": cost(tx, lambda: subscribers.update(ACCOUNT, row.id, changes, tx)),
-            "delete": cost(tx, lambda: subscribers.delete(ACCOUNT, row.id, tx)),
+            "find": cost(tx, lambda: find(OURS, row.id, tx)),
+            "update": cost(tx, lambda: SUBSCRIBERS.update(OURS, row.id, changes, tx)),
+            "delete": cost(tx, lambda: SUBSCRIBERS.delete(OURS, row.id, tx)),
         }[operation]
 
-    assert costs(["a"]) == costs([f"b{number}" for number in range(99)])
+    one = costs(["a"], {"field_0": "x"})
+    assert one == costs([f"b{number}" for number in range(99)], VALUES)
+
+
+def test_addresses_are_looked_for_among_the_suppressed_by_one_statement_if_there_are_none(
+    tx: Transaction,
+) -> None:
+    keys = [f"{number}@example.com" for number in range(100)]
+
+    assert cost(tx, lambda: SUPPRESSIONS.among(OURS, keys, tx)) == 1
+    opt_out(tx, "5")
+    assert cost(tx, lambda: SUPPRESSIONS.among(OURS, keys, tx)) == 2
+    assert cost(tx, lambda: SUPPRESSIONS.among(OURS, [], tx)) == 0
 
 
 @pytest.mark.parametrize("count", [1, 100])
 def test_tags_are_found_by_one_statement_and_made_by_three(tx: Transaction, count: int) -> None:
     names = distinct([str(number) for number in range(count)])
 
-    assert cost(tx, lambda: tags.ensure(ACCOUNT, names, tx)) == 3
-    assert cost(tx, lambda: tags.ensure(ACCOUNT, names, tx)) == 1
+    assert cost(tx, lambda: tags.ensure(OURS, names, tx)) == 3
+    assert cost(tx, lambda: tags.ensure(OURS, names, tx)) == 1
 
 
-@pytest.mark.parametrize("store", [tags, custom_fields], ids=lambda store: store.__name__)
+@pytest.mark.parametrize(
+    "store", [tags, custom_fields, SUPPRESSIONS], ids=["tags", "custom_fields", "suppressions"]
+)
 def test_page_of_other_resources_costs_two_statements(tx: Transaction, store: Any) -> None:
-    assert cost(tx, lambda: store.page(ACCOUNT, Page(1, 100), tx)) == 2
+    assert cost(tx, lambda: store.page(OURS, Page(1, 100), tx)) == 2
 
 
+# Keys are looked up by their hash, whosever they are.
 STATEMENTS = {
-    f"{store.__name__.split('.')[1]}.{name}": statement
-    for store in (tags, custom_fields, subscribers)
+    f"{store.__name__.removeprefix('server.')}.{name}": statement
+    for store in stores()
+    if store is not accounts
     for name, statement in vars(store).items()
     if isinstance(statement, Statement) and name != "_NEWEST"
 }
@@ -140,6 +195,12 @@ def test_every_query_of_an_accounts_data_names_the_account(name: str) -> None:
     assert "account_id" in asked
     if not prepared.sql.startswith("INSERT"):
         assert '"account_id" = ?' in prepared.sql
+
+
+def test_statements_of_every_room_are_seen() -> None:
+    rooms = {name.partition(".")[0] for name in STATEMENTS}
+
+    assert rooms == {"tags", "custom_fields", "subscribers", "suppressions", "idempotency"}
 
 
 def test_statement_is_built_once() -> None:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 from server.accounts import store as accounts
-from server.cli.beside import unit_of_work
 from server.custom_fields import store as custom_fields
-from server.custom_fields.rules import MAX_FIELDS, DataType
-from server.emails import Email
+from server.custom_fields.rules import MAX_FIELDS
 from server.errors import (
     ApiKeyNotFound,
     CustomFieldAlreadyExists,
@@ -22,59 +20,65 @@ from server.errors import (
     RosterError,
     SubscriberAlreadyExists,
     SubscriberNotFound,
+    SuppressionNotFound,
     TagAlreadyExists,
     TagNotFound,
 )
+from server.idempotency import store as answers
+from server.idempotency.store import Kept
+from server.ids import Ids, first_id_at, moment_of
 from server.paging import Page
+from server.storage.sqlite_file import DIALECT
 from server.storage.transaction import Transaction
-from server.subscribers import store as subscribers
-from server.subscribers.rules import NewSubscriber, Status
+from server.subscribers import store_reading
+from server.subscribers.rules import Failure, Status
+from server.subscribers.store import (
+    Changes,
+    SubscriberStore,
+    add_tags,
+    change_status,
+    remove_tags,
+)
+from server.subscribers.store_paging import Place
+from server.suppressions.store import Suppressions
 from server.tags import store as tags
-from server.tags.rules import distinct
 
-OURS, THEIRS = "0" * 26, "1" * 26
+from .helpers import (
+    OURS,
+    SUBSCRIBERS,
+    SUPPRESSIONS,
+    THEIRS,
+    email,
+    field,
+    listed,
+    new,
+    stores,
+)
+
 FIRST_PAGE = Page(1, 100)
 
 
-@pytest.fixture
-def tx(tmp_path: Path) -> Iterator[Transaction]:
-    """A transaction on a fresh file."""
-    with unit_of_work(f"sqlite:///{tmp_path}/roster.db") as transaction:
-        yield transaction
-
-
-def email(name: str) -> Email:
-    """An address, whose key is its lower case."""
-    return Email(f"{name}@example.com", f"{name.lower()}@example.com")
-
-
-def new(name: str = "ada", *names: str) -> NewSubscriber:
-    """A subscriber with this address and these tags."""
-    return NewSubscriber(email(name), "Ada", "Love", Status.CONFIRMED, distinct(list(names)))
-
-
-def field(account: str, tx: Transaction, key: str = "city", label: str = "City") -> str:
-    """Stores a custom field and returns its id."""
-    return custom_fields.create(account, key, label, DataType.TEXT, "", tx).id
-
-
-def contents(account: str, tx: Transaction) -> list[Any]:
-    """Returns everything that an account has."""
+def contents(account: str, tx: Transaction) -> list[tuple[list[Any], int]]:
+    """Returns everything that an account has, and how much of each."""
+    subscribers = listed(account, tx)
     return [
-        subscribers.page(account, FIRST_PAGE, tx),
+        (subscribers.rows, subscribers.total),
         tags.page(account, FIRST_PAGE, tx),
         custom_fields.page(account, FIRST_PAGE, tx),
         accounts.page_of_keys(account, FIRST_PAGE, tx),
+        SUPPRESSIONS.page(account, FIRST_PAGE, tx),
     ]
 
 
 def fill(account: str, tx: Transaction) -> dict[str, str]:
     """Gives an account one of each, and returns the ids by kind."""
-    subscriber = subscribers.create(account, new("ada", "vip"), tx)
+    field_id = field(account, tx, "city", "City")
+    subscriber = SUBSCRIBERS.create(account, new("ada", "vip", values={"city": "Paris"}), tx)
+    SUPPRESSIONS.add(account, email("gone").key, Status.BOUNCED, tx)
     return {
         "subscriber": subscriber.id,
         "tag": tags.ensure(account, {"vip": "vip"}, tx)["vip"].id,
-        "field": field(account, tx),
+        "field": field_id,
         "key": accounts.create_key(account, "key", "read", f"hash of {account}", tx).id,
     }
 
@@ -86,26 +90,54 @@ Use = Callable[[str, dict[str, str], Transaction], object]
     ("use", "missing"),
     [
         pytest.param(
-            lambda a, i, tx: subscribers.find(a, i["subscriber"], tx),
+            lambda a, i, tx: store_reading.find(a, i["subscriber"], tx),
             SubscriberNotFound,
             id="find subscriber",
         ),
         pytest.param(
-            lambda a, i, tx: subscribers.find_by_email(a, email("ada"), tx),
+            lambda a, i, tx: store_reading.find_by_email(a, email("ada"), tx),
             SubscriberNotFound,
             id="find subscriber by email",
         ),
         pytest.param(
-            lambda a, i, tx: subscribers.update(
-                a, i["subscriber"], subscribers.Changes(email("eve"), "E", "E", {"a": "a"}), tx
+            lambda a, i, tx: SUBSCRIBERS.update(
+                a,
+                i["subscriber"],
+                Changes(email("eve"), "E", "E", {"a": "a"}, {"city": "Rome"}),
+                tx,
             ),
             SubscriberNotFound,
             id="update subscriber",
         ),
         pytest.param(
-            lambda a, i, tx: subscribers.delete(a, i["subscriber"], tx),
+            lambda a, i, tx: change_status(a, i["subscriber"], Status.BOUNCED, tx, by_admin=True),
+            SubscriberNotFound,
+            id="change status",
+        ),
+        pytest.param(
+            lambda a, i, tx: add_tags(a, i["subscriber"], {"new": "new"}, tx),
+            SubscriberNotFound,
+            id="add tags",
+        ),
+        pytest.param(
+            lambda a, i, tx: remove_tags(a, i["subscriber"], {"vip"}, tx),
+            SubscriberNotFound,
+            id="remove tags",
+        ),
+        pytest.param(
+            lambda a, i, tx: SUBSCRIBERS.delete(a, i["subscriber"], tx),
             SubscriberNotFound,
             id="delete subscriber",
+        ),
+        pytest.param(
+            lambda a, i, tx: SUPPRESSIONS.find(a, email("gone").key, tx),
+            SuppressionNotFound,
+            id="find suppression",
+        ),
+        pytest.param(
+            lambda a, i, tx: SUPPRESSIONS.lift(a, email("gone").key, tx),
+            SuppressionNotFound,
+            id="lift suppression",
         ),
         pytest.param(lambda a, i, tx: tags.find(a, i["tag"], tx), TagNotFound, id="find tag"),
         pytest.param(
@@ -155,9 +187,9 @@ def test_what_is_another_accounts_is_missing_and_stays_as_it_is(
 def test_lists_and_counts_hold_nothing_of_another_account(tx: Transaction) -> None:
     fill(THEIRS, tx)
 
-    assert contents(OURS, tx) == [([], 0)] * 4
-    assert [store.count(OURS, tx) for store in (subscribers, tags, custom_fields)] == [0] * 3
-    assert [total for _, total in contents(THEIRS, tx)] == [1] * 4
+    assert contents(OURS, tx) == [([], 0)] * 5
+    assert [store.count(OURS, tx) for store in (tags, custom_fields)] == [0] * 2
+    assert [total for _, total in contents(THEIRS, tx)] == [1] * 5
 
 
 def test_two_accounts_may_have_the_same_of_everything(tx: Transaction) -> None:
@@ -165,132 +197,201 @@ def test_two_accounts_may_have_the_same_of_everything(tx: Transaction) -> None:
         fill(account, tx)
 
     ours, theirs = contents(OURS, tx), contents(THEIRS, tx)
-    assert [total for _, total in ours] == [total for _, total in theirs] == [1] * 4
+    assert [total for _, total in ours] == [total for _, total in theirs] == [1] * 5
 
 
-def test_bulk_and_its_tags_stay_in_the_account(tx: Transaction) -> None:
+def test_bulk_with_its_tags_and_values_stays_in_the_account(tx: Transaction) -> None:
     fill(THEIRS, tx)
+    field(OURS, tx)
     before = contents(THEIRS, tx)
 
-    assert subscribers.create_many(OURS, {0: new("ada", "vip")}, tx) == set()
+    rows = {0: new("ada", "vip", values={"city": "Rome"}), 1: new("gone")}
+    assert SUBSCRIBERS.create_many(OURS, rows, tx).refused == {}
 
     assert contents(THEIRS, tx) == before
     assert tags.count(OURS, tx) == 1
 
 
-@pytest.mark.parametrize("kind", ["subscriber", "tag"])
-def test_deletion_in_one_account_leaves_the_links_of_the_other(tx: Transaction, kind: str) -> None:
+@pytest.mark.parametrize("kind", ["subscriber", "tag", "field"])
+def test_deletion_in_one_account_leaves_what_hangs_on_subscribers_of_the_other(
+    tx: Transaction, kind: str
+) -> None:
     ids = {account: fill(account, tx) for account in (OURS, THEIRS)}
-    delete = {"subscriber": subscribers.delete, "tag": tags.delete}[kind]
-
-    delete(OURS, ids[OURS][kind], tx)
-
-    assert subscribers.find(THEIRS, ids[THEIRS]["subscriber"], tx).tags == ("vip",)
-
-
-@pytest.mark.parametrize(
-    "store", [accounts, tags, custom_fields, subscribers], ids=lambda store: store.__name__
-)
-def test_every_store_function_takes_the_account_first(store: Any) -> None:
-    functions = {
-        name: next(iter(inspect.signature(function).parameters))
-        for name, function in inspect.getmembers(store, inspect.isfunction)
-        if function.__module__ == store.__name__ and not name.startswith("_")
+    deletes: dict[str, Callable[[str, str, Transaction], None]] = {
+        "subscriber": SUBSCRIBERS.delete,
+        "tag": tags.delete,
+        "field": custom_fields.delete,
     }
-    # Those that look past one account say so in their names.
-    of_all = {"create_account", "list_accounts"} | {name for name in functions if "_any_" in name}
 
-    assert {first for name, first in functions.items() if name not in of_all} == {"account_id"}
+    deletes[kind](OURS, ids[OURS][kind], tx)
+
+    row = store_reading.find(THEIRS, ids[THEIRS]["subscriber"], tx)
+    assert (row.tags, row.values) == (("vip",), {"city": "Paris"})
 
 
-def test_bulk_stores_what_is_free_and_returns_the_rest(tx: Transaction) -> None:
-    subscribers.create(OURS, new("ada"), tx)
+def public_functions(store: ModuleType) -> dict[str, list[str]]:
+    """Returns the names of the parameters of what a store offers, less `self`."""
+    found = dict(inspect.getmembers(store, inspect.isfunction))
+    for kind, cls in inspect.getmembers(store, inspect.isclass):
+        if cls in (SubscriberStore, Suppressions):
+            methods = inspect.getmembers(cls, inspect.isfunction)
+            found |= {f"{kind}.{name}": method for name, method in methods}
+    return {
+        name: [p for p in inspect.signature(function).parameters if p != "self"]
+        for name, function in found.items()
+        if function.__module__ == store.__name__ and not name.rpartition(".")[2].startswith("_")
+    }
+
+
+# Those that look past one account say so in their names.
+OF_ALL = {"create_account", "list_accounts"}
+
+
+@pytest.mark.parametrize("store", stores(), ids=lambda store: store.__name__)
+def test_every_store_function_that_reaches_the_database_takes_the_account_first(
+    store: ModuleType,
+) -> None:
+    functions = {name: names for name, names in public_functions(store).items() if "tx" in names}
+
+    others = {name for name in functions if name in OF_ALL or "_any_" in name}
+    assert {names[0] for name, names in functions.items() if name not in others} == {"account_id"}
+
+
+def test_what_stores_offer_is_seen() -> None:
+    seen = {name for store in stores() for name in public_functions(store)}
+
+    assert {"SubscriberStore.create", "Suppressions.lift", "page", "find", "keep"} <= seen
+
+
+def test_bulk_stores_what_is_free_and_tells_ids_and_refusals(tx: Transaction) -> None:
+    SUBSCRIBERS.create(OURS, new("ada"), tx)
 
     rows = {3: new("bob", "a"), 5: new("ADA", "b"), 8: new("eve", "A", "c")}
+    taken = SUBSCRIBERS.create_many(OURS, rows, tx)
 
-    assert subscribers.create_many(OURS, rows, tx) == {5}
-    listed, total = subscribers.page(OURS, FIRST_PAGE, tx)
-    assert [(row.email, row.tags) for row in listed] == [
+    assert {i: refused.failure for i, refused in taken.refused.items()} == {
+        5: Failure.ALREADY_EXISTS
+    }
+    found = listed(OURS, tx)
+    assert [(row.email, row.tags) for row in found.rows] == [
         ("ada@example.com", ()),
         ("bob@example.com", ("a",)),
         ("eve@example.com", ("a", "c")),
     ]
-    assert total == 3
+    assert taken.ids == {3: found.rows[1].id, 8: found.rows[2].id}
+    assert found.total == 3
     assert [row.name for row in tags.page(OURS, FIRST_PAGE, tx)[0]] == ["a", "c"]
 
 
 def test_taken_address_is_refused_and_leaves_no_tag(tx: Transaction) -> None:
-    subscribers.create(OURS, new("ada"), tx)
+    SUBSCRIBERS.create(OURS, new("ada"), tx)
 
     with pytest.raises(SubscriberAlreadyExists):
-        subscribers.create(OURS, new("Ada", "left over"), tx)
+        SUBSCRIBERS.create(OURS, new("Ada", "left over"), tx)
     assert tags.count(OURS, tx) == 0
 
 
 def test_another_address_starts_again_unconfirmed_and_another_spelling_does_not(
     tx: Transaction,
 ) -> None:
-    row = subscribers.create(OURS, new("ada"), tx)
+    row = SUBSCRIBERS.create(OURS, new("ada"), tx)
 
-    spelled = subscribers.update(OURS, row.id, subscribers.Changes(email("ADA")), tx)
-    moved = subscribers.update(OURS, row.id, subscribers.Changes(email("eve")), tx)
+    spelled = SUBSCRIBERS.update(OURS, row.id, Changes(email("ADA")), tx)
+    moved = SUBSCRIBERS.update(OURS, row.id, Changes(email("eve")), tx)
 
     assert (spelled.email, spelled.status) == ("ADA@example.com", Status.CONFIRMED)
     assert (moved.email, moved.status) == ("eve@example.com", Status.UNCONFIRMED)
-    assert subscribers.find(OURS, row.id, tx) == moved
+    assert store_reading.find(OURS, row.id, tx) == moved
 
 
 def test_update_to_a_taken_address_is_refused(tx: Transaction) -> None:
-    row = subscribers.create(OURS, new("ada"), tx)
-    subscribers.create(OURS, new("eve"), tx)
+    row = SUBSCRIBERS.create(OURS, new("ada"), tx)
+    SUBSCRIBERS.create(OURS, new("eve"), tx)
 
     with pytest.raises(SubscriberAlreadyExists):
-        subscribers.update(OURS, row.id, subscribers.Changes(email("EVE")), tx)
-    assert subscribers.find(OURS, row.id, tx) == row
+        SUBSCRIBERS.update(OURS, row.id, Changes(email("EVE")), tx)
+    assert store_reading.find(OURS, row.id, tx) == row
 
 
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        pytest.param(subscribers.Changes(), ("Ada", "Love", ("a", "b")), id="nothing"),
-        pytest.param(subscribers.Changes(first_name=""), ("", "Love", ("a", "b")), id="clear"),
-        pytest.param(subscribers.Changes(tags={}), ("Ada", "Love", ()), id="no tags"),
-        pytest.param(subscribers.Changes(tags={"c": "c"}), ("Ada", "Love", ("c",)), id="replace"),
+        pytest.param(Changes(), ("Ada", "Love", ("a", "b")), id="nothing"),
+        pytest.param(Changes(first_name=""), ("", "Love", ("a", "b")), id="clear"),
+        pytest.param(Changes(tags={}), ("Ada", "Love", ()), id="no tags"),
+        pytest.param(Changes(tags={"c": "c"}), ("Ada", "Love", ("c",)), id="replace"),
     ],
 )
 def test_update_changes_only_what_is_given(
-    tx: Transaction, changes: subscribers.Changes, expected: tuple[Any, ...]
+    tx: Transaction, changes: Changes, expected: tuple[Any, ...]
 ) -> None:
-    row = subscribers.create(OURS, new("ada", "b", "a"), tx)
+    row = SUBSCRIBERS.create(OURS, new("ada", "b", "a"), tx)
 
-    changed = subscribers.update(OURS, row.id, changes, tx)
+    changed = SUBSCRIBERS.update(OURS, row.id, changes, tx)
 
     assert (changed.first_name, changed.last_name, changed.tags) == expected
-    assert subscribers.find(OURS, row.id, tx) == changed
+    assert store_reading.find(OURS, row.id, tx) == changed
+
+
+def test_status_moves_and_nothing_else_with_it(tx: Transaction) -> None:
+    row = SUBSCRIBERS.create(OURS, new("ada", "vip"), tx)
+
+    moved = change_status(OURS, row.id, Status.BOUNCED, tx, by_admin=False)
+
+    assert moved == row._replace(status=Status.BOUNCED)
+    assert store_reading.find(OURS, row.id, tx) == moved
+
+
+def test_tags_are_added_and_removed_one_by_one(tx: Transaction) -> None:
+    row = SUBSCRIBERS.create(OURS, new("ada", "Vip", "a"), tx)
+
+    added = add_tags(OURS, row.id, {"vip": "VIP", "b": "B"}, tx)
+    assert added.tags == ("a", "B", "Vip")
+    assert store_reading.find(OURS, row.id, tx) == added
+
+    removed = remove_tags(OURS, row.id, {"vip", "nothing"}, tx)
+    assert removed.tags == ("a", "B")
+    assert store_reading.find(OURS, row.id, tx) == removed
 
 
 def test_pages_are_in_order_of_creation_and_end_with_an_empty_one(tx: Transaction) -> None:
-    made = [subscribers.create(OURS, new(name, "t", "u"), tx).id for name in "cab"]
+    made = [SUBSCRIBERS.create(OURS, new(name, "t", "u"), tx).id for name in "cab"]
 
-    pages = [subscribers.page(OURS, Page(number, 2), tx) for number in (1, 2, 3)]
+    pages = [listed(OURS, tx, place=Place(2, offset)) for offset in (0, 2, 4)]
 
-    assert [[row.id for row in rows] for rows, _ in pages] == [made[:2], made[2:], []]
-    assert [total for _, total in pages] == [3, 3, 3]
+    assert [[row.id for row in found.rows] for found in pages] == [made[:2], made[2:], []]
+    assert [found.total for found in pages] == [3, 3, 3]
+    assert [found.more for found in pages] == [True, False, False]
 
 
 def test_page_far_past_the_end_is_empty(tx: Transaction) -> None:
-    subscribers.create(OURS, new(), tx)
+    SUBSCRIBERS.create(OURS, new(), tx)
 
-    assert subscribers.page(OURS, Page(2**31 - 1, 100), tx) == ([], 1)
+    assert listed(OURS, tx, place=Place(100, 100 * 2**31)) == ([], 1, False)
+
+
+@pytest.mark.parametrize("clock", [1_000_000, 9_000_000], ids=["behind the ids", "ahead of them"])
+def test_subscriber_is_created_at_the_moment_of_its_id(tx: Transaction, clock: int) -> None:
+    ids = Ids(lambda: clock)
+    ids.start_past(first_id_at(5_000_000))
+    own = Transaction(tx._database, DIALECT, lambda: clock, ids)
+
+    one = SUBSCRIBERS.create(OURS, new("one"), own)
+    SUBSCRIBERS.create_many(OURS, {0: new("two"), 1: new("three")}, own)
+
+    rows = listed(OURS, tx).rows
+    assert [row.created_at for row in rows] == [moment_of(row.id) for row in rows]
+    assert {row.created_at for row in rows} == {max(clock, 5_000_000)}
+    assert rows[0] == one
 
 
 def test_newest_id_is_the_greatest_of_all_accounts(tx: Transaction) -> None:
-    assert subscribers.newest_id_of_any_account(tx) is None
+    assert store_reading.newest_id_of_any_account(tx) is None
     owners = [accounts.create_account("a@x.de", tx, verified=True).id for _ in range(2)]
 
-    made = [subscribers.create(owner, new(), tx).id for owner in (owners[1], owners[0])]
+    made = [SUBSCRIBERS.create(owner, new(), tx).id for owner in (owners[1], owners[0])]
 
-    assert subscribers.newest_id_of_any_account(tx) == made[-1]
+    assert store_reading.newest_id_of_any_account(tx) == made[-1]
 
 
 def test_tag_takes_no_name_of_another_but_its_own_in_other_case(tx: Transaction) -> None:
@@ -308,14 +409,14 @@ def test_tag_takes_no_name_of_another_but_its_own_in_other_case(tx: Transaction)
     ("key", "label"), [("city", "Town"), ("town", "CITY")], ids=["key", "label"]
 )
 def test_field_takes_no_key_and_no_label_of_another(tx: Transaction, key: str, label: str) -> None:
-    field(OURS, tx)
+    field(OURS, tx, "city", "City")
 
     with pytest.raises(CustomFieldAlreadyExists):
         field(OURS, tx, key, label)
 
 
 def test_field_keeps_its_key_when_its_label_changes(tx: Transaction) -> None:
-    field_id = field(OURS, tx)
+    field_id = field(OURS, tx, "city", "City")
     field(OURS, tx, "street", "Street")
 
     assert custom_fields.update(OURS, field_id, {"label": "Town"}, tx).key == "city"
@@ -348,3 +449,12 @@ def test_key_is_found_by_its_hash_until_it_is_revoked(tx: Transaction) -> None:
 def test_verifying_a_missing_account_does_nothing(tx: Transaction) -> None:
     assert not accounts.verify_account(OURS, tx)
     assert accounts.find_account(OURS, tx) is None
+
+
+def test_answer_is_kept_for_a_key_of_one_account(tx: Transaction) -> None:
+    answers.keep(OURS, "key", Kept("ours", b"1"), tx)
+
+    assert answers.find(THEIRS, "key", tx) is None
+    answers.keep(THEIRS, "key", Kept("theirs", b"2"), tx)
+    assert answers.find(OURS, "key", tx) == ("ours", b"1")
+    assert answers.find(THEIRS, "key", tx) == ("theirs", b"2")

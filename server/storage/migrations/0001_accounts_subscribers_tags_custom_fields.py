@@ -84,12 +84,28 @@ class Subscriber(Model):
     last_name = TextField()
     status = SmallIntegerField()
     created_at = BigIntegerField()
+    name_key = TextField(null=True)
+    last_name_key = TextField(null=True)
 
     class Meta:
         table_name = "subscriber"
         primary_key = CompositeKey("account_id", "id")
-        indexes = ((("account_id", "email_key"), True),)
+        indexes = (
+            (("account_id", "email_key"), True),
+            (("account_id", "status", "id"), True),
+        )
         without_rowid = True
+
+
+for _name, _key in (("name", Subscriber.name_key), ("last_name", Subscriber.last_name_key)):
+    Subscriber.add_index(
+        Subscriber.account_id,
+        _key,
+        Subscriber.id,
+        name=f"subscriber_by_{_name}",
+        unique=True,
+        where=_key.is_null(False),
+    )
 
 
 class SubscriberCount(Model):

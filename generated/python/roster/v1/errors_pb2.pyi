@@ -107,6 +107,22 @@ class Error(_message.Message):
         """The service cannot take the call now; nothing was changed, trying again may help."""
         DEADLINE_EXCEEDED: Error._Reason.ValueType  # 20
         """The deadline of the call passed before its effect began; nothing was changed."""
+        INVALID_STATUS_TRANSITION: Error._Reason.ValueType  # 21
+        """A subscriber cannot go from the status it has to the one that was asked
+        for; the detail names both.
+        """
+        SUBSCRIBER_SUPPRESSED: Error._Reason.ValueType  # 22
+        """The owner of the address had opted out when the subscriber was deleted. It
+        can be created again once the suppression is lifted.
+        """
+        SUPPRESSION_NOT_FOUND: Error._Reason.ValueType  # 23
+        """The account has no suppression of this address."""
+        IDEMPOTENCY_KEY_REUSED: Error._Reason.ValueType  # 24
+        """The idempotency key came with another request before."""
+        IDEMPOTENCY_KEY_IN_USE: Error._Reason.ValueType  # 25
+        """The request that first came with the idempotency key is still running."""
+        RATE_LIMITED: Error._Reason.ValueType  # 26
+        """The account has made more calls than its limit; Retry-After says when to go on."""
 
     class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
         """Why a call was refused. On gRPC it is the reason of google.rpc.ErrorInfo,
@@ -155,6 +171,22 @@ class Error(_message.Message):
     """The service cannot take the call now; nothing was changed, trying again may help."""
     DEADLINE_EXCEEDED: Error.Reason.ValueType  # 20
     """The deadline of the call passed before its effect began; nothing was changed."""
+    INVALID_STATUS_TRANSITION: Error.Reason.ValueType  # 21
+    """A subscriber cannot go from the status it has to the one that was asked
+    for; the detail names both.
+    """
+    SUBSCRIBER_SUPPRESSED: Error.Reason.ValueType  # 22
+    """The owner of the address had opted out when the subscriber was deleted. It
+    can be created again once the suppression is lifted.
+    """
+    SUPPRESSION_NOT_FOUND: Error.Reason.ValueType  # 23
+    """The account has no suppression of this address."""
+    IDEMPOTENCY_KEY_REUSED: Error.Reason.ValueType  # 24
+    """The idempotency key came with another request before."""
+    IDEMPOTENCY_KEY_IN_USE: Error.Reason.ValueType  # 25
+    """The request that first came with the idempotency key is still running."""
+    RATE_LIMITED: Error.Reason.ValueType  # 26
+    """The account has made more calls than its limit; Retry-After says when to go on."""
 
     @_typing.final
     class Detail(_message.Message):

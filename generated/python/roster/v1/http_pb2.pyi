@@ -5,6 +5,7 @@ Roster's own options: what the gateway and the interceptors read from the
 descriptors besides google.api.http and buf.validate.
 """
 
+from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import descriptor_pb2 as _descriptor_pb2
 from google.protobuf import message as _message
@@ -48,6 +49,42 @@ class Access(_message.Message):
 Global___Access: _TypeAlias = Access  # noqa: Y015
 
 @_typing.final
+class CsvLine(_message.Message):
+    """A line of a table in CSV: what a field of this type holds can also be read from,
+    or written as, text/csv over HTTP.
+
+    A client-streaming rpc takes text/csv if its request has a repeated field of this
+    type; the first line is the header. A server-streaming rpc answers with text/csv
+    if its messages hold lines instead of records.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NUMBER_FIELD_NUMBER: _builtins.int
+    CELLS_FIELD_NUMBER: _builtins.int
+    number: _builtins.int
+    """The number of the line in the text, from 1; of its last one where a cell holds
+    line breaks. 0 where lines are written.
+    """
+    @_builtins.property
+    def cells(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The cells of the line."""
+
+    def __init__(
+        self,
+        *,
+        number: _builtins.int = ...,
+        cells: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cells", b"cells", "number", b"number"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CsvLine: _TypeAlias = CsvLine  # noqa: Y015
+
+@_typing.final
 class Row(_message.Message):
     """What rows of bulk operations have in common."""
 
@@ -89,6 +126,7 @@ ACCESS_FIELD_NUMBER: _builtins.int
 IGNORED_KEYS_FIELD_NUMBER: _builtins.int
 BOOLEAN_LIKE_FIELD_NUMBER: _builtins.int
 TRIMMED_FIELD_NUMBER: _builtins.int
+NEXT_LINK_FIELD_NUMBER: _builtins.int
 ROW_FAULTS_FIELD_NUMBER: _builtins.int
 success_status: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MethodOptions, _builtins.int]
 """The HTTP status of a success, where it is not 200. 204 sends no body."""
@@ -106,6 +144,10 @@ in any letter case.
 trimmed: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.bool]
 """For text: blanks around it do not count. The server takes them off before
 it looks at the bounds.
+"""
+next_link: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.bool]
+"""For the page token of the next page: HTTP sends it as a Link header with
+rel="next" (RFC 8288), and not in the body.
 """
 row_faults: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.bool]
 """For a repeated Row.Fault: the message is a row that is judged by itself.

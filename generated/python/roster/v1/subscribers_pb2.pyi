@@ -7,6 +7,7 @@ from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import field_mask_pb2 as _field_mask_pb2
 from google.protobuf import message as _message
+from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
@@ -70,6 +71,7 @@ class Subscriber(_message.Message):
     STATUS_FIELD_NUMBER: _builtins.int
     TAGS_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
+    CUSTOM_FIELDS_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier: a ULID, 26 characters. Identifiers rise in order of creation."""
     email: _builtins.str
@@ -88,7 +90,11 @@ class Subscriber(_message.Message):
 
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp:
-        """When the subscriber was created."""
+        """When the subscriber was created; the moment in its identifier."""
+
+    @_builtins.property
+    def custom_fields(self) -> _struct_pb2.Struct:
+        """Values of custom fields, by key; absent where there are none."""
 
     def __init__(
         self,
@@ -100,10 +106,11 @@ class Subscriber(_message.Message):
         status: Global___Subscriber.Status.ValueType = ...,
         tags: _abc.Iterable[_builtins.str] | None = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
+        custom_fields: _struct_pb2.Struct | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "custom_fields", b"custom_fields"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "email", b"email", "first_name", b"first_name", "id", b"id", "last_name", b"last_name", "status", b"status", "tags", b"tags"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "custom_fields", b"custom_fields", "email", b"email", "first_name", b"first_name", "id", b"id", "last_name", b"last_name", "status", b"status", "tags", b"tags"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -120,6 +127,7 @@ class CreateSubscriberRequest(_message.Message):
     LAST_NAME_FIELD_NUMBER: _builtins.int
     IS_CONFIRMED_FIELD_NUMBER: _builtins.int
     TAGS_FIELD_NUMBER: _builtins.int
+    CUSTOM_FIELDS_FIELD_NUMBER: _builtins.int
     email: _builtins.str
     """Email address: one address without a display name, at most 254 characters
     (320 with the blanks around it, which are taken off), the local part at
@@ -142,6 +150,13 @@ class CreateSubscriberRequest(_message.Message):
         yet becomes a tag.
         """
 
+    @_builtins.property
+    def custom_fields(self) -> _struct_pb2.Struct:
+        """Values of custom fields, by key; null is none. TEXT takes text of at most
+        1,000 characters, NUMBER a finite number, BOOLEAN true or false, DATE a text
+        such as 2026-01-31 or an ISO 8601 timestamp, which is kept word for word.
+        """
+
     def __init__(
         self,
         *,
@@ -150,10 +165,11 @@ class CreateSubscriberRequest(_message.Message):
         last_name: _builtins.str = ...,
         is_confirmed: _builtins.bool = ...,
         tags: _abc.Iterable[_builtins.str] | None = ...,
+        custom_fields: _struct_pb2.Struct | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["custom_fields", b"custom_fields"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["email", b"email", "first_name", b"first_name", "is_confirmed", b"is_confirmed", "last_name", b"last_name", "tags", b"tags"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["custom_fields", b"custom_fields", "email", b"email", "first_name", b"first_name", "is_confirmed", b"is_confirmed", "last_name", b"last_name", "tags", b"tags"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -196,6 +212,7 @@ class BulkSubscriber(_message.Message):
     LAST_NAME_FIELD_NUMBER: _builtins.int
     IS_CONFIRMED_FIELD_NUMBER: _builtins.int
     TAGS_FIELD_NUMBER: _builtins.int
+    CUSTOM_FIELDS_FIELD_NUMBER: _builtins.int
     FAULTS_FIELD_NUMBER: _builtins.int
     email: _builtins.str
     """Email address."""
@@ -208,6 +225,10 @@ class BulkSubscriber(_message.Message):
     @_builtins.property
     def tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Names of tags."""
+
+    @_builtins.property
+    def custom_fields(self) -> _struct_pb2.Struct:
+        """Values of custom fields, by key."""
 
     @_builtins.property
     def faults(self) -> _containers.RepeatedCompositeFieldContainer[_http_pb2.Row.Fault]:
@@ -224,11 +245,12 @@ class BulkSubscriber(_message.Message):
         last_name: _builtins.str = ...,
         is_confirmed: _builtins.bool = ...,
         tags: _abc.Iterable[_builtins.str] | None = ...,
+        custom_fields: _struct_pb2.Struct | None = ...,
         faults: _abc.Iterable[_http_pb2.Row.Fault] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["custom_fields", b"custom_fields"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["email", b"email", "faults", b"faults", "first_name", b"first_name", "is_confirmed", b"is_confirmed", "last_name", b"last_name", "tags", b"tags"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["custom_fields", b"custom_fields", "email", b"email", "faults", b"faults", "first_name", b"first_name", "is_confirmed", b"is_confirmed", "last_name", b"last_name", "tags", b"tags"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -286,6 +308,12 @@ class BulkFailure(_message.Message):
         """A tag's name is blank, too long or holds NUL, or there are over 100 tags."""
         INVALID_ROW: BulkFailure._Reason.ValueType  # 7
         """The row is not an object."""
+        UNKNOWN_CUSTOM_FIELD: BulkFailure._Reason.ValueType  # 8
+        """The account has no custom field of a key that the row has a value for."""
+        INVALID_CUSTOM_FIELD: BulkFailure._Reason.ValueType  # 9
+        """A custom field does not take the value."""
+        SUPPRESSED: BulkFailure._Reason.ValueType  # 10
+        """The owner of the address had opted out when it was deleted."""
 
     class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
         """Why a row was not taken."""
@@ -306,6 +334,12 @@ class BulkFailure(_message.Message):
     """A tag's name is blank, too long or holds NUL, or there are over 100 tags."""
     INVALID_ROW: BulkFailure.Reason.ValueType  # 7
     """The row is not an object."""
+    UNKNOWN_CUSTOM_FIELD: BulkFailure.Reason.ValueType  # 8
+    """The account has no custom field of a key that the row has a value for."""
+    INVALID_CUSTOM_FIELD: BulkFailure.Reason.ValueType  # 9
+    """A custom field does not take the value."""
+    SUPPRESSED: BulkFailure.Reason.ValueType  # 10
+    """The owner of the address had opted out when it was deleted."""
 
     INDEX_FIELD_NUMBER: _builtins.int
     EMAIL_FIELD_NUMBER: _builtins.int
@@ -409,19 +443,59 @@ class ListSubscribersRequest(_message.Message):
 
     LIMIT_FIELD_NUMBER: _builtins.int
     PAGE_FIELD_NUMBER: _builtins.int
+    STATUS_FIELD_NUMBER: _builtins.int
+    TAG_FIELD_NUMBER: _builtins.int
+    EMAIL_FIELD_NUMBER: _builtins.int
+    Q_FIELD_NUMBER: _builtins.int
+    CREATED_AFTER_FIELD_NUMBER: _builtins.int
+    CREATED_BEFORE_FIELD_NUMBER: _builtins.int
+    ORDER_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     limit: _builtins.int
     """Subscribers a page: 20 where it is 0 or absent; more than 100 is taken as 100."""
     page: _builtins.int
-    """Number of the page, from 1; 0 or absent is the first."""
+    """Number of the page, from 1; 0 or absent is the first. Ignored beside a page token."""
+    status: Global___Subscriber.Status.ValueType
+    """Only subscribers of this status."""
+    tag: _builtins.str
+    """Only subscribers that have the tag of this name, compared without regard to case."""
+    email: _builtins.str
+    """Only the subscriber with this email address, compared as on creation."""
+    q: _builtins.str
+    """Only subscribers whose email address, first name with last name, or last
+    name begins with this text, compared without regard to case.
+    """
+    order: _builtins.str
+    """"asc", which is the default, for the oldest first; "desc" for the newest first."""
+    page_token: _builtins.str
+    """The next_page_token of the page before (AIP-158); the filters and the order
+    have to be the same. Costs the same however far into the list it leads.
+    """
+    @_builtins.property
+    def created_after(self) -> _timestamp_pb2.Timestamp:
+        """Only subscribers that were created later than this."""
+
+    @_builtins.property
+    def created_before(self) -> _timestamp_pb2.Timestamp:
+        """Only subscribers that were created earlier than this."""
+
     def __init__(
         self,
         *,
         limit: _builtins.int = ...,
         page: _builtins.int = ...,
+        status: Global___Subscriber.Status.ValueType = ...,
+        tag: _builtins.str = ...,
+        email: _builtins.str = ...,
+        q: _builtins.str = ...,
+        created_after: _timestamp_pb2.Timestamp | None = ...,
+        created_before: _timestamp_pb2.Timestamp | None = ...,
+        order: _builtins.str = ...,
+        page_token: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit", "page", b"page"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before", "email", b"email", "limit", b"limit", "order", b"order", "page", b"page", "page_token", b"page_token", "q", b"q", "status", b"status", "tag", b"tag"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -437,15 +511,18 @@ class ListSubscribersResponse(_message.Message):
     TOTAL_FIELD_NUMBER: _builtins.int
     PAGE_FIELD_NUMBER: _builtins.int
     LIMIT_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     total: _builtins.int
-    """How many subscribers the account has."""
+    """How many subscribers match the filters."""
     page: _builtins.int
     """The page that was used."""
     limit: _builtins.int
     """The limit that was used."""
+    next_page_token: _builtins.str
+    """Leads to the next page; empty on the last one."""
     @_builtins.property
     def subscribers(self) -> _containers.RepeatedCompositeFieldContainer[Global___Subscriber]:
-        """The subscribers of the page, oldest first; empty past the last one."""
+        """The subscribers of the page; empty past the last one."""
 
     def __init__(
         self,
@@ -454,10 +531,11 @@ class ListSubscribersResponse(_message.Message):
         total: _builtins.int = ...,
         page: _builtins.int = ...,
         limit: _builtins.int = ...,
+        next_page_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit", "page", b"page", "subscribers", b"subscribers", "total", b"total"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit", "next_page_token", b"next_page_token", "page", b"page", "subscribers", b"subscribers", "total", b"total"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -475,6 +553,7 @@ class UpdateSubscriberRequest(_message.Message):
     LAST_NAME_FIELD_NUMBER: _builtins.int
     TAGS_FIELD_NUMBER: _builtins.int
     UPDATE_MASK_FIELD_NUMBER: _builtins.int
+    CUSTOM_FIELDS_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier of the subscriber."""
     email: _builtins.str
@@ -491,9 +570,15 @@ class UpdateSubscriberRequest(_message.Message):
 
     @_builtins.property
     def update_mask(self) -> _field_mask_pb2.FieldMask:
-        """The fields to change: email, first_name, last_name, tags. Absent, every
+        """The fields to change: email, first_name, last_name, tags, custom_fields. Absent, every
         field that is not empty is changed (AIP-134). Over HTTP it is made from the
         keys of the body.
+        """
+
+    @_builtins.property
+    def custom_fields(self) -> _struct_pb2.Struct:
+        """Values of custom fields, by key, as on creation. Those that are not given are
+        kept; null removes a value.
         """
 
     def __init__(
@@ -505,10 +590,11 @@ class UpdateSubscriberRequest(_message.Message):
         last_name: _builtins.str = ...,
         tags: _abc.Iterable[_builtins.str] | None = ...,
         update_mask: _field_mask_pb2.FieldMask | None = ...,
+        custom_fields: _struct_pb2.Struct | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["update_mask", b"update_mask"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["custom_fields", b"custom_fields", "update_mask", b"update_mask"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["email", b"email", "first_name", b"first_name", "id", b"id", "last_name", b"last_name", "tags", b"tags", "update_mask", b"update_mask"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["custom_fields", b"custom_fields", "email", b"email", "first_name", b"first_name", "id", b"id", "last_name", b"last_name", "tags", b"tags", "update_mask", b"update_mask"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -537,6 +623,446 @@ class UpdateSubscriberResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___UpdateSubscriberResponse: _TypeAlias = UpdateSubscriberResponse  # noqa: Y015
+
+@_typing.final
+class ChangeSubscriberStatusRequest(_message.Message):
+    """Asks for another status."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    STATUS_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """Identifier of the subscriber."""
+    status: Global___Subscriber.Status.ValueType
+    """The status to move to."""
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        status: Global___Subscriber.Status.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "status", b"status"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ChangeSubscriberStatusRequest: _TypeAlias = ChangeSubscriberStatusRequest  # noqa: Y015
+
+@_typing.final
+class ChangeSubscriberStatusResponse(_message.Message):
+    """Holds the subscriber in its status."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SUBSCRIBER_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def subscriber(self) -> Global___Subscriber:
+        """The subscriber after the change."""
+
+    def __init__(
+        self,
+        *,
+        subscriber: Global___Subscriber | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["subscriber", b"subscriber"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["subscriber", b"subscriber"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ChangeSubscriberStatusResponse: _TypeAlias = ChangeSubscriberStatusResponse  # noqa: Y015
+
+@_typing.final
+class AddSubscriberTagsRequest(_message.Message):
+    """Asks for tags on a subscriber."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    TAGS_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """Identifier of the subscriber."""
+    @_builtins.property
+    def tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Names of 1 to 100 tags, bounded as on creation. A name that the account does
+        not have yet becomes a tag.
+        """
+
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        tags: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "tags", b"tags"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AddSubscriberTagsRequest: _TypeAlias = AddSubscriberTagsRequest  # noqa: Y015
+
+@_typing.final
+class AddSubscriberTagsResponse(_message.Message):
+    """Holds the subscriber with the tags."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SUBSCRIBER_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def subscriber(self) -> Global___Subscriber:
+        """The subscriber after the change."""
+
+    def __init__(
+        self,
+        *,
+        subscriber: Global___Subscriber | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["subscriber", b"subscriber"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["subscriber", b"subscriber"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AddSubscriberTagsResponse: _TypeAlias = AddSubscriberTagsResponse  # noqa: Y015
+
+@_typing.final
+class RemoveSubscriberTagsRequest(_message.Message):
+    """Asks for tags to be taken off a subscriber."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    TAGS_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """Identifier of the subscriber."""
+    @_builtins.property
+    def tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Names of 1 to 100 tags, compared without regard to case."""
+
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        tags: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "tags", b"tags"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RemoveSubscriberTagsRequest: _TypeAlias = RemoveSubscriberTagsRequest  # noqa: Y015
+
+@_typing.final
+class RemoveSubscriberTagsResponse(_message.Message):
+    """Holds the subscriber without the tags."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SUBSCRIBER_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def subscriber(self) -> Global___Subscriber:
+        """The subscriber after the change."""
+
+    def __init__(
+        self,
+        *,
+        subscriber: Global___Subscriber | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["subscriber", b"subscriber"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["subscriber", b"subscriber"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RemoveSubscriberTagsResponse: _TypeAlias = RemoveSubscriberTagsResponse  # noqa: Y015
+
+@_typing.final
+class ImportSubscribersRequest(_message.Message):
+    """A part of an import: rows of one kind or the other. A message holds as many as
+    there are at hand, at most 1,000.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    class _OnConflict:
+        ValueType = _typing.NewType("ValueType", _builtins.int)
+        V: _TypeAlias = ValueType  # noqa: Y015
+
+    class _OnConflictEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[ImportSubscribersRequest._OnConflict.ValueType], _builtins.type):
+        DESCRIPTOR: _descriptor.EnumDescriptor
+        ON_CONFLICT_UNSPECIFIED: ImportSubscribersRequest._OnConflict.ValueType  # 0
+        """FAIL."""
+        FAIL: ImportSubscribersRequest._OnConflict.ValueType  # 1
+        """The row fails with ALREADY_EXISTS."""
+        SKIP: ImportSubscribersRequest._OnConflict.ValueType  # 2
+        """The row is passed over."""
+        UPDATE: ImportSubscribersRequest._OnConflict.ValueType  # 3
+        """Names that the row gives are replaced, its tags added and its values merged.
+        The status stays as it is, whatever the row says.
+        """
+
+    class OnConflict(_OnConflict, metaclass=_OnConflictEnumTypeWrapper):
+        """What is done with a row whose address a subscriber has already."""
+
+    ON_CONFLICT_UNSPECIFIED: ImportSubscribersRequest.OnConflict.ValueType  # 0
+    """FAIL."""
+    FAIL: ImportSubscribersRequest.OnConflict.ValueType  # 1
+    """The row fails with ALREADY_EXISTS."""
+    SKIP: ImportSubscribersRequest.OnConflict.ValueType  # 2
+    """The row is passed over."""
+    UPDATE: ImportSubscribersRequest.OnConflict.ValueType  # 3
+    """Names that the row gives are replaced, its tags added and its values merged.
+    The status stays as it is, whatever the row says.
+    """
+
+    ON_CONFLICT_FIELD_NUMBER: _builtins.int
+    ROWS_FIELD_NUMBER: _builtins.int
+    LINES_FIELD_NUMBER: _builtins.int
+    AFTER_LINE_FIELD_NUMBER: _builtins.int
+    on_conflict: Global___ImportSubscribersRequest.OnConflict.ValueType
+    """What is done with a row whose address is taken. The first message decides."""
+    after_line: _builtins.int
+    """Rows up to this line are passed over without a result: an import that broke off
+    goes on after the last line it told of. The first message decides.
+    """
+    @_builtins.property
+    def rows(self) -> _containers.RepeatedCompositeFieldContainer[Global___BulkSubscriber]:
+        """Rows, bounded as in a bulk creation."""
+
+    @_builtins.property
+    def lines(self) -> _containers.RepeatedCompositeFieldContainer[_http_pb2.CsvLine]:
+        """Lines of a table. The first line of all is the header. Columns are found by
+        name, without regard to case, blanks and underscores: email, firstName,
+        lastName, name (taken apart), isConfirmed, tags (separated by comma, semicolon
+        or bar), and the keys or labels of custom fields, with or without
+        "customFields."; id, status and createdAt are passed over. An email cell may be
+        "Name <address>". An unknown column fails the import.
+        """
+
+    def __init__(
+        self,
+        *,
+        on_conflict: Global___ImportSubscribersRequest.OnConflict.ValueType = ...,
+        rows: _abc.Iterable[Global___BulkSubscriber] | None = ...,
+        lines: _abc.Iterable[_http_pb2.CsvLine] | None = ...,
+        after_line: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_line", b"after_line", "lines", b"lines", "on_conflict", b"on_conflict", "rows", b"rows"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ImportSubscribersRequest: _TypeAlias = ImportSubscribersRequest  # noqa: Y015
+
+@_typing.final
+class ImportResult(_message.Message):
+    """What became of one row."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    class _Outcome:
+        ValueType = _typing.NewType("ValueType", _builtins.int)
+        V: _TypeAlias = ValueType  # noqa: Y015
+
+    class _OutcomeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[ImportResult._Outcome.ValueType], _builtins.type):
+        DESCRIPTOR: _descriptor.EnumDescriptor
+        OUTCOME_UNSPECIFIED: ImportResult._Outcome.ValueType  # 0
+        """Never returned."""
+        CREATED: ImportResult._Outcome.ValueType  # 1
+        """The row is a new subscriber."""
+        UPDATED: ImportResult._Outcome.ValueType  # 2
+        """The row changed a subscriber, or would have if it said anything new."""
+        SKIPPED: ImportResult._Outcome.ValueType  # 3
+        """The address is taken, and the row was passed over."""
+        FAILED: ImportResult._Outcome.ValueType  # 4
+        """The row was not taken; the reason says why."""
+
+    class Outcome(_Outcome, metaclass=_OutcomeEnumTypeWrapper):
+        """What became of a row."""
+
+    OUTCOME_UNSPECIFIED: ImportResult.Outcome.ValueType  # 0
+    """Never returned."""
+    CREATED: ImportResult.Outcome.ValueType  # 1
+    """The row is a new subscriber."""
+    UPDATED: ImportResult.Outcome.ValueType  # 2
+    """The row changed a subscriber, or would have if it said anything new."""
+    SKIPPED: ImportResult.Outcome.ValueType  # 3
+    """The address is taken, and the row was passed over."""
+    FAILED: ImportResult.Outcome.ValueType  # 4
+    """The row was not taken; the reason says why."""
+
+    LINE_FIELD_NUMBER: _builtins.int
+    OUTCOME_FIELD_NUMBER: _builtins.int
+    ID_FIELD_NUMBER: _builtins.int
+    EMAIL_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    FIELD_FIELD_NUMBER: _builtins.int
+    line: _builtins.int
+    """The number of the row's line, from 1. Rows of JSON are numbered themselves:
+    blank lines between them do not count.
+    """
+    outcome: Global___ImportResult.Outcome.ValueType
+    """What became of the row."""
+    id: _builtins.str
+    """Identifier of the subscriber; empty where the row failed."""
+    email: _builtins.str
+    """The row's email address as it was sent, if it was text; else empty."""
+    reason: Global___BulkFailure.Reason.ValueType
+    """Why the row failed."""
+    field: _builtins.str
+    """The field that is at fault, where there is one, such as customFields.age."""
+    def __init__(
+        self,
+        *,
+        line: _builtins.int = ...,
+        outcome: Global___ImportResult.Outcome.ValueType = ...,
+        id: _builtins.str = ...,
+        email: _builtins.str = ...,
+        reason: Global___BulkFailure.Reason.ValueType | None = ...,
+        field: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_field", b"_field", "_reason", b"_reason", "field", b"field", "reason", b"reason"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_field", b"_field", "_reason", b"_reason", "email", b"email", "field", b"field", "id", b"id", "line", b"line", "outcome", b"outcome", "reason", b"reason"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__field: _TypeAlias = _typing.Literal["field"]  # noqa: Y015
+    _WhichOneofArgType__field: _TypeAlias = _typing.Literal["_field", b"_field"]  # noqa: Y015
+    _WhichOneofReturnType__reason: _TypeAlias = _typing.Literal["reason"]  # noqa: Y015
+    _WhichOneofArgType__reason: _TypeAlias = _typing.Literal["_reason", b"_reason"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__field) -> _WhichOneofReturnType__field | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__reason) -> _WhichOneofReturnType__reason | None: ...
+
+Global___ImportResult: _TypeAlias = ImportResult  # noqa: Y015
+
+@_typing.final
+class ImportSubscribersResponse(_message.Message):
+    """Tells of rows, in their order."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RESULTS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def results(self) -> _containers.RepeatedCompositeFieldContainer[Global___ImportResult]:
+        """What became of rows."""
+
+    def __init__(
+        self,
+        *,
+        results: _abc.Iterable[Global___ImportResult] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["results", b"results"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ImportSubscribersResponse: _TypeAlias = ImportSubscribersResponse  # noqa: Y015
+
+@_typing.final
+class ExportSubscribersRequest(_message.Message):
+    """Asks for subscribers; the filters are those of ListSubscribersRequest."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    class _Format:
+        ValueType = _typing.NewType("ValueType", _builtins.int)
+        V: _TypeAlias = ValueType  # noqa: Y015
+
+    class _FormatEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[ExportSubscribersRequest._Format.ValueType], _builtins.type):
+        DESCRIPTOR: _descriptor.EnumDescriptor
+        FORMAT_UNSPECIFIED: ExportSubscribersRequest._Format.ValueType  # 0
+        """NDJSON."""
+        NDJSON: ExportSubscribersRequest._Format.ValueType  # 1
+        """A subscriber a line, in JSON."""
+        CSV: ExportSubscribersRequest._Format.ValueType  # 2
+        """A table with a header; a column for each custom field of the account."""
+
+    class Format(_Format, metaclass=_FormatEnumTypeWrapper):
+        """The form of an answer."""
+
+    FORMAT_UNSPECIFIED: ExportSubscribersRequest.Format.ValueType  # 0
+    """NDJSON."""
+    NDJSON: ExportSubscribersRequest.Format.ValueType  # 1
+    """A subscriber a line, in JSON."""
+    CSV: ExportSubscribersRequest.Format.ValueType  # 2
+    """A table with a header; a column for each custom field of the account."""
+
+    FORMAT_FIELD_NUMBER: _builtins.int
+    STATUS_FIELD_NUMBER: _builtins.int
+    TAG_FIELD_NUMBER: _builtins.int
+    CREATED_AFTER_FIELD_NUMBER: _builtins.int
+    CREATED_BEFORE_FIELD_NUMBER: _builtins.int
+    AFTER_ID_FIELD_NUMBER: _builtins.int
+    format: Global___ExportSubscribersRequest.Format.ValueType
+    """The form of the answer."""
+    status: Global___Subscriber.Status.ValueType
+    """Only subscribers of this status."""
+    tag: _builtins.str
+    """Only subscribers that have the tag of this name."""
+    after_id: _builtins.str
+    """Only subscribers that come after this one: where an export that broke off goes on."""
+    @_builtins.property
+    def created_after(self) -> _timestamp_pb2.Timestamp:
+        """Only subscribers that were created later than this."""
+
+    @_builtins.property
+    def created_before(self) -> _timestamp_pb2.Timestamp:
+        """Only subscribers that were created earlier than this."""
+
+    def __init__(
+        self,
+        *,
+        format: Global___ExportSubscribersRequest.Format.ValueType = ...,
+        status: Global___Subscriber.Status.ValueType = ...,
+        tag: _builtins.str = ...,
+        created_after: _timestamp_pb2.Timestamp | None = ...,
+        created_before: _timestamp_pb2.Timestamp | None = ...,
+        after_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_id", b"after_id", "created_after", b"created_after", "created_before", b"created_before", "format", b"format", "status", b"status", "tag", b"tag"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ExportSubscribersRequest: _TypeAlias = ExportSubscribersRequest  # noqa: Y015
+
+@_typing.final
+class ExportSubscribersResponse(_message.Message):
+    """Holds some of the subscribers, in one form or the other."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SUBSCRIBERS_FIELD_NUMBER: _builtins.int
+    LINES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def subscribers(self) -> _containers.RepeatedCompositeFieldContainer[Global___Subscriber]:
+        """Subscribers."""
+
+    @_builtins.property
+    def lines(self) -> _containers.RepeatedCompositeFieldContainer[_http_pb2.CsvLine]:
+        """Lines of a table, where the format is CSV; the first line of all is the header."""
+
+    def __init__(
+        self,
+        *,
+        subscribers: _abc.Iterable[Global___Subscriber] | None = ...,
+        lines: _abc.Iterable[_http_pb2.CsvLine] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["lines", b"lines", "subscribers", b"subscribers"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ExportSubscribersResponse: _TypeAlias = ExportSubscribersResponse  # noqa: Y015
 
 @_typing.final
 class DeleteSubscriberRequest(_message.Message):

@@ -60,6 +60,31 @@ class SubscriberServiceStub:
                 request_serializer=roster_dot_v1_dot_subscribers__pb2.UpdateSubscriberRequest.SerializeToString,
                 response_deserializer=roster_dot_v1_dot_subscribers__pb2.UpdateSubscriberResponse.FromString,
                 _registered_method=True)
+        self.ChangeSubscriberStatus = channel.unary_unary(
+                '/roster.v1.SubscriberService/ChangeSubscriberStatus',
+                request_serializer=roster_dot_v1_dot_subscribers__pb2.ChangeSubscriberStatusRequest.SerializeToString,
+                response_deserializer=roster_dot_v1_dot_subscribers__pb2.ChangeSubscriberStatusResponse.FromString,
+                _registered_method=True)
+        self.AddSubscriberTags = channel.unary_unary(
+                '/roster.v1.SubscriberService/AddSubscriberTags',
+                request_serializer=roster_dot_v1_dot_subscribers__pb2.AddSubscriberTagsRequest.SerializeToString,
+                response_deserializer=roster_dot_v1_dot_subscribers__pb2.AddSubscriberTagsResponse.FromString,
+                _registered_method=True)
+        self.RemoveSubscriberTags = channel.unary_unary(
+                '/roster.v1.SubscriberService/RemoveSubscriberTags',
+                request_serializer=roster_dot_v1_dot_subscribers__pb2.RemoveSubscriberTagsRequest.SerializeToString,
+                response_deserializer=roster_dot_v1_dot_subscribers__pb2.RemoveSubscriberTagsResponse.FromString,
+                _registered_method=True)
+        self.ImportSubscribers = channel.stream_stream(
+                '/roster.v1.SubscriberService/ImportSubscribers',
+                request_serializer=roster_dot_v1_dot_subscribers__pb2.ImportSubscribersRequest.SerializeToString,
+                response_deserializer=roster_dot_v1_dot_subscribers__pb2.ImportSubscribersResponse.FromString,
+                _registered_method=True)
+        self.ExportSubscribers = channel.unary_stream(
+                '/roster.v1.SubscriberService/ExportSubscribers',
+                request_serializer=roster_dot_v1_dot_subscribers__pb2.ExportSubscribersRequest.SerializeToString,
+                response_deserializer=roster_dot_v1_dot_subscribers__pb2.ExportSubscribersResponse.FromString,
+                _registered_method=True)
         self.DeleteSubscriber = channel.unary_unary(
                 '/roster.v1.SubscriberService/DeleteSubscriber',
                 request_serializer=roster_dot_v1_dot_subscribers__pb2.DeleteSubscriberRequest.SerializeToString,
@@ -73,7 +98,8 @@ class SubscriberServiceServicer:
 
     def CreateSubscriber(self, request, context):
         """Creates a subscriber. Fails with SUBSCRIBER_ALREADY_EXISTS if the account
-        has one with this email address.
+        has one with this email address, or with SUBSCRIBER_SUPPRESSED if its owner
+        had opted out before it was deleted.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -96,7 +122,8 @@ class SubscriberServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListSubscribers(self, request, context):
-        """Returns one page of the account's subscribers, oldest first.
+        """Returns one page of the account's subscribers: those that match every filter
+        that is given, in order of creation, which is stable under new subscribers.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -104,17 +131,69 @@ class SubscriberServiceServicer:
 
     def UpdateSubscriber(self, request, context):
         """Changes the fields of a subscriber that the request names. Fails with
-        SUBSCRIBER_NOT_FOUND, or with SUBSCRIBER_ALREADY_EXISTS if another
-        subscriber has the email address. Never changes the status, save that a
-        different email address starts again as UNCONFIRMED.
+        SUBSCRIBER_NOT_FOUND, with SUBSCRIBER_ALREADY_EXISTS if another subscriber
+        has the email address, or with SUBSCRIBER_SUPPRESSED if the owner of the new
+        address had opted out. Never changes the status, save that a different
+        email address starts again as UNCONFIRMED; the one before is suppressed if
+        its owner had opted out.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ChangeSubscriberStatus(self, request, context):
+        """Moves a subscriber to a status: the only operation that does. UNCONFIRMED
+        can become CONFIRMED; UNCONFIRMED and CONFIRMED can become UNSUBSCRIBED,
+        BOUNCED or COMPLAINED; UNSUBSCRIBED and BOUNCED can become UNCONFIRMED (a
+        fresh opt-in) or CONFIRMED; COMPLAINED can become any other, by a key of scope
+        admin only. The status it has already is no change and no error. Fails with
+        SUBSCRIBER_NOT_FOUND or INVALID_STATUS_TRANSITION.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def AddSubscriberTags(self, request, context):
+        """Puts tags on a subscriber and leaves those that it has. Fails with
+        SUBSCRIBER_NOT_FOUND, or with VALIDATION_ERROR if it would have over 100.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RemoveSubscriberTags(self, request, context):
+        """Takes tags off a subscriber; those that it does not have are no error. Fails
+        with SUBSCRIBER_NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ImportSubscribers(self, request_iterator, context):
+        """Takes subscribers in any number, and tells of each row what became of it, as it
+        goes. Rows act in their order, in transactions of some hundred: what was told is
+        stored for good, whatever becomes of the rest. Over HTTP the body is NDJSON
+        (application/x-ndjson), an object a line, or text/csv with a header; the answer
+        is NDJSON, an ImportResult a line. An import that broke off is sent again with
+        on_conflict SKIP.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ExportSubscribers(self, request, context):
+        """Returns all subscribers that match every filter that is given, in order of
+        creation, each as it is when its turn comes. Over HTTP the answer is NDJSON, a
+        subscriber a line, or text/csv where format is CSV.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteSubscriber(self, request, context):
-        """Deletes a subscriber with everything that is kept of it. Fails with
-        SUBSCRIBER_NOT_FOUND.
+        """Deletes a subscriber with everything that is kept of it. If it was
+        UNSUBSCRIBED, BOUNCED or COMPLAINED, a keyed hash of the address stays behind
+        as a suppression. Fails with SUBSCRIBER_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -147,6 +226,31 @@ def add_SubscriberServiceServicer_to_server(servicer, server):
                     servicer.UpdateSubscriber,
                     request_deserializer=roster_dot_v1_dot_subscribers__pb2.UpdateSubscriberRequest.FromString,
                     response_serializer=roster_dot_v1_dot_subscribers__pb2.UpdateSubscriberResponse.SerializeToString,
+            ),
+            'ChangeSubscriberStatus': grpc.unary_unary_rpc_method_handler(
+                    servicer.ChangeSubscriberStatus,
+                    request_deserializer=roster_dot_v1_dot_subscribers__pb2.ChangeSubscriberStatusRequest.FromString,
+                    response_serializer=roster_dot_v1_dot_subscribers__pb2.ChangeSubscriberStatusResponse.SerializeToString,
+            ),
+            'AddSubscriberTags': grpc.unary_unary_rpc_method_handler(
+                    servicer.AddSubscriberTags,
+                    request_deserializer=roster_dot_v1_dot_subscribers__pb2.AddSubscriberTagsRequest.FromString,
+                    response_serializer=roster_dot_v1_dot_subscribers__pb2.AddSubscriberTagsResponse.SerializeToString,
+            ),
+            'RemoveSubscriberTags': grpc.unary_unary_rpc_method_handler(
+                    servicer.RemoveSubscriberTags,
+                    request_deserializer=roster_dot_v1_dot_subscribers__pb2.RemoveSubscriberTagsRequest.FromString,
+                    response_serializer=roster_dot_v1_dot_subscribers__pb2.RemoveSubscriberTagsResponse.SerializeToString,
+            ),
+            'ImportSubscribers': grpc.stream_stream_rpc_method_handler(
+                    servicer.ImportSubscribers,
+                    request_deserializer=roster_dot_v1_dot_subscribers__pb2.ImportSubscribersRequest.FromString,
+                    response_serializer=roster_dot_v1_dot_subscribers__pb2.ImportSubscribersResponse.SerializeToString,
+            ),
+            'ExportSubscribers': grpc.unary_stream_rpc_method_handler(
+                    servicer.ExportSubscribers,
+                    request_deserializer=roster_dot_v1_dot_subscribers__pb2.ExportSubscribersRequest.FromString,
+                    response_serializer=roster_dot_v1_dot_subscribers__pb2.ExportSubscribersResponse.SerializeToString,
             ),
             'DeleteSubscriber': grpc.unary_unary_rpc_method_handler(
                     servicer.DeleteSubscriber,
@@ -290,6 +394,141 @@ class SubscriberService:
             '/roster.v1.SubscriberService/UpdateSubscriber',
             roster_dot_v1_dot_subscribers__pb2.UpdateSubscriberRequest.SerializeToString,
             roster_dot_v1_dot_subscribers__pb2.UpdateSubscriberResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ChangeSubscriberStatus(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/roster.v1.SubscriberService/ChangeSubscriberStatus',
+            roster_dot_v1_dot_subscribers__pb2.ChangeSubscriberStatusRequest.SerializeToString,
+            roster_dot_v1_dot_subscribers__pb2.ChangeSubscriberStatusResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def AddSubscriberTags(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/roster.v1.SubscriberService/AddSubscriberTags',
+            roster_dot_v1_dot_subscribers__pb2.AddSubscriberTagsRequest.SerializeToString,
+            roster_dot_v1_dot_subscribers__pb2.AddSubscriberTagsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RemoveSubscriberTags(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/roster.v1.SubscriberService/RemoveSubscriberTags',
+            roster_dot_v1_dot_subscribers__pb2.RemoveSubscriberTagsRequest.SerializeToString,
+            roster_dot_v1_dot_subscribers__pb2.RemoveSubscriberTagsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ImportSubscribers(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/roster.v1.SubscriberService/ImportSubscribers',
+            roster_dot_v1_dot_subscribers__pb2.ImportSubscribersRequest.SerializeToString,
+            roster_dot_v1_dot_subscribers__pb2.ImportSubscribersResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ExportSubscribers(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/roster.v1.SubscriberService/ExportSubscribers',
+            roster_dot_v1_dot_subscribers__pb2.ExportSubscribersRequest.SerializeToString,
+            roster_dot_v1_dot_subscribers__pb2.ExportSubscribersResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -35,7 +35,8 @@ class SubscriberServiceStub:
     def __new__(cls, channel: _aio.Channel) -> SubscriberServiceAsyncStub: ...
     CreateSubscriber: _grpc.UnaryUnaryMultiCallable[_subscribers_pb2.CreateSubscriberRequest, _subscribers_pb2.CreateSubscriberResponse]
     """Creates a subscriber. Fails with SUBSCRIBER_ALREADY_EXISTS if the account
-    has one with this email address.
+    has one with this email address, or with SUBSCRIBER_SUPPRESSED if its owner
+    had opted out before it was deleted.
     """
     BulkCreateSubscribers: _grpc.UnaryUnaryMultiCallable[_subscribers_pb2.BulkCreateSubscribersRequest, _subscribers_pb2.BulkCreateSubscribersResponse]
     """Creates up to 100 subscribers in one transaction. A row that cannot be
@@ -46,16 +47,50 @@ class SubscriberServiceStub:
     SUBSCRIBER_NOT_FOUND.
     """
     ListSubscribers: _grpc.UnaryUnaryMultiCallable[_subscribers_pb2.ListSubscribersRequest, _subscribers_pb2.ListSubscribersResponse]
-    """Returns one page of the account's subscribers, oldest first."""
+    """Returns one page of the account's subscribers: those that match every filter
+    that is given, in order of creation, which is stable under new subscribers.
+    """
     UpdateSubscriber: _grpc.UnaryUnaryMultiCallable[_subscribers_pb2.UpdateSubscriberRequest, _subscribers_pb2.UpdateSubscriberResponse]
     """Changes the fields of a subscriber that the request names. Fails with
-    SUBSCRIBER_NOT_FOUND, or with SUBSCRIBER_ALREADY_EXISTS if another
-    subscriber has the email address. Never changes the status, save that a
-    different email address starts again as UNCONFIRMED.
+    SUBSCRIBER_NOT_FOUND, with SUBSCRIBER_ALREADY_EXISTS if another subscriber
+    has the email address, or with SUBSCRIBER_SUPPRESSED if the owner of the new
+    address had opted out. Never changes the status, save that a different
+    email address starts again as UNCONFIRMED; the one before is suppressed if
+    its owner had opted out.
+    """
+    ChangeSubscriberStatus: _grpc.UnaryUnaryMultiCallable[_subscribers_pb2.ChangeSubscriberStatusRequest, _subscribers_pb2.ChangeSubscriberStatusResponse]
+    """Moves a subscriber to a status: the only operation that does. UNCONFIRMED
+    can become CONFIRMED; UNCONFIRMED and CONFIRMED can become UNSUBSCRIBED,
+    BOUNCED or COMPLAINED; UNSUBSCRIBED and BOUNCED can become UNCONFIRMED (a
+    fresh opt-in) or CONFIRMED; COMPLAINED can become any other, by a key of scope
+    admin only. The status it has already is no change and no error. Fails with
+    SUBSCRIBER_NOT_FOUND or INVALID_STATUS_TRANSITION.
+    """
+    AddSubscriberTags: _grpc.UnaryUnaryMultiCallable[_subscribers_pb2.AddSubscriberTagsRequest, _subscribers_pb2.AddSubscriberTagsResponse]
+    """Puts tags on a subscriber and leaves those that it has. Fails with
+    SUBSCRIBER_NOT_FOUND, or with VALIDATION_ERROR if it would have over 100.
+    """
+    RemoveSubscriberTags: _grpc.UnaryUnaryMultiCallable[_subscribers_pb2.RemoveSubscriberTagsRequest, _subscribers_pb2.RemoveSubscriberTagsResponse]
+    """Takes tags off a subscriber; those that it does not have are no error. Fails
+    with SUBSCRIBER_NOT_FOUND.
+    """
+    ImportSubscribers: _grpc.StreamStreamMultiCallable[_subscribers_pb2.ImportSubscribersRequest, _subscribers_pb2.ImportSubscribersResponse]
+    """Takes subscribers in any number, and tells of each row what became of it, as it
+    goes. Rows act in their order, in transactions of some hundred: what was told is
+    stored for good, whatever becomes of the rest. Over HTTP the body is NDJSON
+    (application/x-ndjson), an object a line, or text/csv with a header; the answer
+    is NDJSON, an ImportResult a line. An import that broke off is sent again with
+    on_conflict SKIP.
+    """
+    ExportSubscribers: _grpc.UnaryStreamMultiCallable[_subscribers_pb2.ExportSubscribersRequest, _subscribers_pb2.ExportSubscribersResponse]
+    """Returns all subscribers that match every filter that is given, in order of
+    creation, each as it is when its turn comes. Over HTTP the answer is NDJSON, a
+    subscriber a line, or text/csv where format is CSV.
     """
     DeleteSubscriber: _grpc.UnaryUnaryMultiCallable[_subscribers_pb2.DeleteSubscriberRequest, _subscribers_pb2.DeleteSubscriberResponse]
-    """Deletes a subscriber with everything that is kept of it. Fails with
-    SUBSCRIBER_NOT_FOUND.
+    """Deletes a subscriber with everything that is kept of it. If it was
+    UNSUBSCRIBED, BOUNCED or COMPLAINED, a keyed hash of the address stays behind
+    as a suppression. Fails with SUBSCRIBER_NOT_FOUND.
     """
 
 @_typing.type_check_only
@@ -65,7 +100,8 @@ class SubscriberServiceAsyncStub(SubscriberServiceStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     CreateSubscriber: _aio.UnaryUnaryMultiCallable[_subscribers_pb2.CreateSubscriberRequest, _subscribers_pb2.CreateSubscriberResponse]  # type: ignore[assignment]
     """Creates a subscriber. Fails with SUBSCRIBER_ALREADY_EXISTS if the account
-    has one with this email address.
+    has one with this email address, or with SUBSCRIBER_SUPPRESSED if its owner
+    had opted out before it was deleted.
     """
     BulkCreateSubscribers: _aio.UnaryUnaryMultiCallable[_subscribers_pb2.BulkCreateSubscribersRequest, _subscribers_pb2.BulkCreateSubscribersResponse]  # type: ignore[assignment]
     """Creates up to 100 subscribers in one transaction. A row that cannot be
@@ -76,16 +112,50 @@ class SubscriberServiceAsyncStub(SubscriberServiceStub):
     SUBSCRIBER_NOT_FOUND.
     """
     ListSubscribers: _aio.UnaryUnaryMultiCallable[_subscribers_pb2.ListSubscribersRequest, _subscribers_pb2.ListSubscribersResponse]  # type: ignore[assignment]
-    """Returns one page of the account's subscribers, oldest first."""
+    """Returns one page of the account's subscribers: those that match every filter
+    that is given, in order of creation, which is stable under new subscribers.
+    """
     UpdateSubscriber: _aio.UnaryUnaryMultiCallable[_subscribers_pb2.UpdateSubscriberRequest, _subscribers_pb2.UpdateSubscriberResponse]  # type: ignore[assignment]
     """Changes the fields of a subscriber that the request names. Fails with
-    SUBSCRIBER_NOT_FOUND, or with SUBSCRIBER_ALREADY_EXISTS if another
-    subscriber has the email address. Never changes the status, save that a
-    different email address starts again as UNCONFIRMED.
+    SUBSCRIBER_NOT_FOUND, with SUBSCRIBER_ALREADY_EXISTS if another subscriber
+    has the email address, or with SUBSCRIBER_SUPPRESSED if the owner of the new
+    address had opted out. Never changes the status, save that a different
+    email address starts again as UNCONFIRMED; the one before is suppressed if
+    its owner had opted out.
+    """
+    ChangeSubscriberStatus: _aio.UnaryUnaryMultiCallable[_subscribers_pb2.ChangeSubscriberStatusRequest, _subscribers_pb2.ChangeSubscriberStatusResponse]  # type: ignore[assignment]
+    """Moves a subscriber to a status: the only operation that does. UNCONFIRMED
+    can become CONFIRMED; UNCONFIRMED and CONFIRMED can become UNSUBSCRIBED,
+    BOUNCED or COMPLAINED; UNSUBSCRIBED and BOUNCED can become UNCONFIRMED (a
+    fresh opt-in) or CONFIRMED; COMPLAINED can become any other, by a key of scope
+    admin only. The status it has already is no change and no error. Fails with
+    SUBSCRIBER_NOT_FOUND or INVALID_STATUS_TRANSITION.
+    """
+    AddSubscriberTags: _aio.UnaryUnaryMultiCallable[_subscribers_pb2.AddSubscriberTagsRequest, _subscribers_pb2.AddSubscriberTagsResponse]  # type: ignore[assignment]
+    """Puts tags on a subscriber and leaves those that it has. Fails with
+    SUBSCRIBER_NOT_FOUND, or with VALIDATION_ERROR if it would have over 100.
+    """
+    RemoveSubscriberTags: _aio.UnaryUnaryMultiCallable[_subscribers_pb2.RemoveSubscriberTagsRequest, _subscribers_pb2.RemoveSubscriberTagsResponse]  # type: ignore[assignment]
+    """Takes tags off a subscriber; those that it does not have are no error. Fails
+    with SUBSCRIBER_NOT_FOUND.
+    """
+    ImportSubscribers: _aio.StreamStreamMultiCallable[_subscribers_pb2.ImportSubscribersRequest, _subscribers_pb2.ImportSubscribersResponse]  # type: ignore[assignment]
+    """Takes subscribers in any number, and tells of each row what became of it, as it
+    goes. Rows act in their order, in transactions of some hundred: what was told is
+    stored for good, whatever becomes of the rest. Over HTTP the body is NDJSON
+    (application/x-ndjson), an object a line, or text/csv with a header; the answer
+    is NDJSON, an ImportResult a line. An import that broke off is sent again with
+    on_conflict SKIP.
+    """
+    ExportSubscribers: _aio.UnaryStreamMultiCallable[_subscribers_pb2.ExportSubscribersRequest, _subscribers_pb2.ExportSubscribersResponse]  # type: ignore[assignment]
+    """Returns all subscribers that match every filter that is given, in order of
+    creation, each as it is when its turn comes. Over HTTP the answer is NDJSON, a
+    subscriber a line, or text/csv where format is CSV.
     """
     DeleteSubscriber: _aio.UnaryUnaryMultiCallable[_subscribers_pb2.DeleteSubscriberRequest, _subscribers_pb2.DeleteSubscriberResponse]  # type: ignore[assignment]
-    """Deletes a subscriber with everything that is kept of it. Fails with
-    SUBSCRIBER_NOT_FOUND.
+    """Deletes a subscriber with everything that is kept of it. If it was
+    UNSUBSCRIBED, BOUNCED or COMPLAINED, a keyed hash of the address stays behind
+    as a suppression. Fails with SUBSCRIBER_NOT_FOUND.
     """
 
 class SubscriberServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -98,7 +168,8 @@ class SubscriberServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_subscribers_pb2.CreateSubscriberResponse, _abc.Awaitable[_subscribers_pb2.CreateSubscriberResponse]]:
         """Creates a subscriber. Fails with SUBSCRIBER_ALREADY_EXISTS if the account
-        has one with this email address.
+        has one with this email address, or with SUBSCRIBER_SUPPRESSED if its owner
+        had opted out before it was deleted.
         """
 
     @_abc_1.abstractmethod
@@ -127,7 +198,9 @@ class SubscriberServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _subscribers_pb2.ListSubscribersRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_subscribers_pb2.ListSubscribersResponse, _abc.Awaitable[_subscribers_pb2.ListSubscribersResponse]]:
-        """Returns one page of the account's subscribers, oldest first."""
+        """Returns one page of the account's subscribers: those that match every filter
+        that is given, in order of creation, which is stable under new subscribers.
+        """
 
     @_abc_1.abstractmethod
     def UpdateSubscriber(
@@ -136,9 +209,70 @@ class SubscriberServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_subscribers_pb2.UpdateSubscriberResponse, _abc.Awaitable[_subscribers_pb2.UpdateSubscriberResponse]]:
         """Changes the fields of a subscriber that the request names. Fails with
-        SUBSCRIBER_NOT_FOUND, or with SUBSCRIBER_ALREADY_EXISTS if another
-        subscriber has the email address. Never changes the status, save that a
-        different email address starts again as UNCONFIRMED.
+        SUBSCRIBER_NOT_FOUND, with SUBSCRIBER_ALREADY_EXISTS if another subscriber
+        has the email address, or with SUBSCRIBER_SUPPRESSED if the owner of the new
+        address had opted out. Never changes the status, save that a different
+        email address starts again as UNCONFIRMED; the one before is suppressed if
+        its owner had opted out.
+        """
+
+    @_abc_1.abstractmethod
+    def ChangeSubscriberStatus(
+        self,
+        request: _subscribers_pb2.ChangeSubscriberStatusRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_subscribers_pb2.ChangeSubscriberStatusResponse, _abc.Awaitable[_subscribers_pb2.ChangeSubscriberStatusResponse]]:
+        """Moves a subscriber to a status: the only operation that does. UNCONFIRMED
+        can become CONFIRMED; UNCONFIRMED and CONFIRMED can become UNSUBSCRIBED,
+        BOUNCED or COMPLAINED; UNSUBSCRIBED and BOUNCED can become UNCONFIRMED (a
+        fresh opt-in) or CONFIRMED; COMPLAINED can become any other, by a key of scope
+        admin only. The status it has already is no change and no error. Fails with
+        SUBSCRIBER_NOT_FOUND or INVALID_STATUS_TRANSITION.
+        """
+
+    @_abc_1.abstractmethod
+    def AddSubscriberTags(
+        self,
+        request: _subscribers_pb2.AddSubscriberTagsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_subscribers_pb2.AddSubscriberTagsResponse, _abc.Awaitable[_subscribers_pb2.AddSubscriberTagsResponse]]:
+        """Puts tags on a subscriber and leaves those that it has. Fails with
+        SUBSCRIBER_NOT_FOUND, or with VALIDATION_ERROR if it would have over 100.
+        """
+
+    @_abc_1.abstractmethod
+    def RemoveSubscriberTags(
+        self,
+        request: _subscribers_pb2.RemoveSubscriberTagsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_subscribers_pb2.RemoveSubscriberTagsResponse, _abc.Awaitable[_subscribers_pb2.RemoveSubscriberTagsResponse]]:
+        """Takes tags off a subscriber; those that it does not have are no error. Fails
+        with SUBSCRIBER_NOT_FOUND.
+        """
+
+    @_abc_1.abstractmethod
+    def ImportSubscribers(
+        self,
+        request_iterator: _MaybeAsyncIterator[_subscribers_pb2.ImportSubscribersRequest],
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_subscribers_pb2.ImportSubscribersResponse], _abc.AsyncIterator[_subscribers_pb2.ImportSubscribersResponse]]:
+        """Takes subscribers in any number, and tells of each row what became of it, as it
+        goes. Rows act in their order, in transactions of some hundred: what was told is
+        stored for good, whatever becomes of the rest. Over HTTP the body is NDJSON
+        (application/x-ndjson), an object a line, or text/csv with a header; the answer
+        is NDJSON, an ImportResult a line. An import that broke off is sent again with
+        on_conflict SKIP.
+        """
+
+    @_abc_1.abstractmethod
+    def ExportSubscribers(
+        self,
+        request: _subscribers_pb2.ExportSubscribersRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_subscribers_pb2.ExportSubscribersResponse], _abc.AsyncIterator[_subscribers_pb2.ExportSubscribersResponse]]:
+        """Returns all subscribers that match every filter that is given, in order of
+        creation, each as it is when its turn comes. Over HTTP the answer is NDJSON, a
+        subscriber a line, or text/csv where format is CSV.
         """
 
     @_abc_1.abstractmethod
@@ -147,8 +281,9 @@ class SubscriberServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _subscribers_pb2.DeleteSubscriberRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_subscribers_pb2.DeleteSubscriberResponse, _abc.Awaitable[_subscribers_pb2.DeleteSubscriberResponse]]:
-        """Deletes a subscriber with everything that is kept of it. Fails with
-        SUBSCRIBER_NOT_FOUND.
+        """Deletes a subscriber with everything that is kept of it. If it was
+        UNSUBSCRIBED, BOUNCED or COMPLAINED, a keyed hash of the address stays behind
+        as a suppression. Fails with SUBSCRIBER_NOT_FOUND.
         """
 
 def add_SubscriberServiceServicer_to_server(servicer: SubscriberServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -1,0 +1,70 @@
+"""NDJSON: a record is a line, and holds a JSON object. Blank lines count for nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import orjson
+
+from . import strict_json
+from .faults import Code, Faults, RequestFault, invalid
+from .records import Lines, Record
+from .stream_fields import RequestRecords
+from .transcode import MessageWriter, rows_reader
+
+CONTENT_TYPES = frozenset({"application/x-ndjson", "application/ndjson", "application/jsonl"})
+
+
+class Ndjson:
+    """Reads a body of NDJSON.
+
+    Where records have a field for their faults, what is wrong with one is noted in
+    it, and a line that is no JSON at all is as if it were no object. Else the first
+    fault ends the stream.
+    """
+
+    def __init__(self, fields: RequestRecords) -> None:
+        self._fields = fields
+        self._rows = rows_reader(fields.read, fields.faults) if fields.faults else None
+        self._lines = Lines()
+        self._count = 0
+
+    def cut(self, data: bytes) -> Iterator[Record | None]:
+        return (line if line.data.strip() else None for line in self._lines.cut(data))
+
+    def rest(self) -> Iterator[Record | None]:
+        return (line if line.data.strip() else None for line in self._lines.rest())
+
+    def add(self, record: Record, message: Any) -> None:
+        target = getattr(message, self._fields.name)
+        self._count += 1
+        try:
+            value = strict_json.read(record.data)
+        except RequestFault as fault:
+            if self._rows is None:
+                raise self._placed(record, fault) from None
+            value = None
+        if self._rows is not None:
+            self._rows([value], "", Faults(), target)
+            return
+        faults = Faults()
+        self._fields.read(value, "", faults, target.add())
+        if faults:
+            del target[-1]
+            raise self._placed(record, invalid(faults))
+
+    def _placed(self, record: Record, fault: RequestFault) -> RequestFault:
+        """Returns the fault of a record as one of the body, and says where the record is."""
+        faults, place = Faults(), f"{self._fields.json_name}[{self._count - 1}]"
+        for found in fault.error.details:
+            path = f"{place}.{found.field}" if found.field else place
+            faults.add(path, Code.Name(found.code), f"{found.message} (line {record.line})")
+        return invalid(faults)
+
+
+def written(write: MessageWriter, records: Iterable[Any]) -> bytes:
+    """Returns records as lines."""
+    return b"".join(
+        [orjson.dumps(write(record), option=orjson.OPT_APPEND_NEWLINE) for record in records]
+    )

@@ -1,0 +1,170 @@
+"""The body of a client stream: from its bytes, as they arrive, to request messages.
+
+There is no limit to the whole. What has arrived is made into messages and handed on
+at once, and no more is read before the server asks for it; so a slow client gets its
+answers as it goes, and a fast one is held back. An idle one is cut off.
+
+A fault of the body ends the messages. Where the server answers as it goes, they just
+end: it says what became of those before, and the fault is told after that. Where it
+answers once, at the end, the call is cancelled: half a body must not pass for a whole.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+from aiohttp import web
+
+from . import body, csv_lines, errors, ndjson
+from .bindings import Binding
+from .csv_lines import CsvLines
+from .faults import RequestFault, fault
+from .ndjson import Ndjson
+from .records import Form, Record
+from .stream_fields import RequestRecords
+
+log = logging.getLogger(__name__)
+
+# How long nothing may come of a body, in seconds.
+IDLE_SECONDS = 30.0
+# A message is sent on once it holds records of so many bytes: with the one that goes beyond
+# it, and with what protobuf adds, it keeps within the 4 MiB that a gRPC server takes.
+MESSAGE_BYTES = 256 * 1024
+# After so many lines everyone else on the event loop has a turn.
+LINES_AT_ONCE = 1_000
+
+
+def form_of(request: web.BaseRequest, fields: RequestRecords) -> Form:
+    """Returns what reads the body, by its headers. Raises RequestFault if nothing does."""
+    body.refuse_compression(request)
+    content_type = request.headers.get("Content-Type")
+    kind = "" if content_type is None else body.text_type(content_type)
+    if kind == "" or kind in ndjson.CONTENT_TYPES:
+        return Ndjson(fields)
+    if kind == csv_lines.CONTENT_TYPE and fields.lines is not None:
+        return CsvLines(fields.lines)
+    also = " or text/csv" if fields.lines is not None else ""
+    raise fault(
+        "UNSUPPORTED_MEDIA_TYPE", f"A body must be application/x-ndjson{also} in UTF-8.", close=True
+    )
+
+
+class Messages:
+    """The request messages that a body makes; an iterator, for one call.
+
+    `first` holds what comes from elsewhere than the body, and is in every message.
+    After the end, `fault` tells what is wrong with the body.
+    """
+
+    def __init__(self, request: web.BaseRequest, binding: Binding, form: Form, first: Any) -> None:
+        assert binding.requests is not None
+        self._request = request
+        self._form = form
+        self._first = first
+        self._most = binding.requests.most
+        self._answered_at_the_end = binding.replies is None
+        self._reading: asyncio.Task[bytes] | None = None
+        self._is_wanted = True
+        self._is_stopping = False
+        self.fault: RequestFault | None = None
+
+    async def __aiter__(self) -> AsyncIterator[Any]:
+        is_empty = True
+        try:
+            async for data in self._pieces():
+                async for message in self._messages(self._form.cut(data)):
+                    is_empty = False
+                    yield message
+            if not self._is_wanted:
+                return
+            async for message in self._messages(self._form.rest()):
+                is_empty = False
+                yield message
+            if is_empty:
+                yield self._first
+        except RequestFault as found:
+            self.fault = found
+        except OSError:  # the client has gone
+            raise
+        except Exception:
+            log.exception("a body could not be read")
+            self.fault = fault("INTERNAL", errors.FAILED, close=True)
+        if self.fault is not None and self._answered_at_the_end:
+            raise self.fault
+
+    async def _messages(self, records: Iterator[Record | None]) -> AsyncIterator[Any]:
+        """Yields messages of records; before a fault, those that hold what came before it."""
+        message, count, size = self._new(), 0, 0
+        found: RequestFault | None = None
+        try:
+            for number, record in enumerate(records, start=1):
+                if number % LINES_AT_ONCE == 0:
+                    await asyncio.sleep(0)
+                if record is None:
+                    continue
+                self._form.add(record, message)
+                count, size = count + 1, size + len(record.data)
+                if count == self._most or size >= MESSAGE_BYTES:
+                    yield message
+                    message, count, size = self._new(), 0, 0
+        except RequestFault as error:
+            found = error
+        if count:
+            yield message
+        if found is not None:
+            raise found
+
+    def _new(self) -> Any:
+        message = type(self._first)()
+        message.CopyFrom(self._first)
+        return message
+
+    async def _pieces(self) -> AsyncIterator[bytes]:
+        """Yields the body as it comes. Raises RequestFault if the rest of it does not come."""
+        await body.ask_for(self._request)
+        while self._is_wanted and (data := await self._piece()):
+            yield data
+
+    async def _piece(self) -> bytes:
+        if self._is_stopping:
+            return self._stopped()
+        # In a task of its own, so that `stop` can end it whoever waits for it.
+        self._reading = asyncio.ensure_future(self._request.content.readany())
+        try:
+            async with asyncio.timeout(IDLE_SECONDS):
+                return await self._reading
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            return self._stopped()
+        except TimeoutError:
+            message = f"Nothing of the body came for {IDLE_SECONDS:.0f} seconds."
+            raise fault("REQUEST_TIMEOUT", message, close=True) from None
+        except (web.RequestPayloadError, OSError):
+            if self._request.transport is None:
+                raise
+            message = "The body is broken off or badly chunked."
+            raise fault("VALIDATION_ERROR", message, close=True) from None
+
+    def _stopped(self) -> bytes:
+        """Returns the end where nothing more is wanted; else it is the gateway that stops."""
+        if not self._is_wanted:
+            return b""
+        raise fault("UNAVAILABLE", "The service is stopping. Send the rest again.", close=True)
+
+    async def stop(self) -> None:
+        """Reads no more: the call is over."""
+        self._is_wanted = False
+        if self._reading is not None and not self._reading.done():
+            self._reading.cancel()
+            await asyncio.wait([self._reading])
+
+    def break_off(self) -> None:
+        """Ends the messages because the gateway stops, and takes nothing any more."""
+        self._is_stopping = True
+        if self._reading is not None:
+            self._reading.cancel()

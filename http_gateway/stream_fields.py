@@ -1,0 +1,97 @@
+"""Which field of a streaming rpc's messages holds the records that HTTP sends and gets.
+
+A stream over HTTP is a text of records, one after the other. In the messages of the
+rpc they are the elements of one repeated field, which the binding names: `body` for
+what the client streams, `response_body` for what the server does. Beside it there may
+be a repeated field of CsvLine, for the same as text/csv.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from buf.validate import validate_pb2
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+
+from .transcode import MessageReader, MessageWriter, reader, row_faults, writer
+
+_CSV_LINE = "roster.v1.CsvLine"
+# How many records a request message has at most. More would be no faster, and would
+# keep the event loop from everyone else for longer.
+MAX_RECORDS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRecords:
+    """Where the records of a body go in the messages that a client streams."""
+
+    name: str
+    json_name: str
+    read: MessageReader
+    # The field of a record in which its faults are noted; None where a fault ends the stream.
+    faults: str | None
+    # The field for the lines of a table; None where no text/csv is taken.
+    lines: str | None
+    # How many a message holds at most.
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyRecords:
+    """Where the records of an answer are in the messages that a server streams."""
+
+    name: str
+    write: MessageWriter
+    # The field for the lines of a table; None where the answer is never text/csv.
+    lines: str | None
+
+
+def request_records(request: Descriptor, body: str) -> RequestRecords | None:
+    """Returns where the records of a body go, or None if the request has no place for them."""
+    field = _records(request, body)
+    if field is None:
+        return None
+    element, lines = _element(field), _lines(request)
+    bounds = [_max_items(each) for each in (field, lines) if each is not None]
+    return RequestRecords(
+        name=field.name,
+        json_name=field.json_name,
+        read=reader(element),
+        faults=row_faults(element),
+        lines=lines.name if lines else None,
+        most=min([MAX_RECORDS, *filter(None, bounds)]),
+    )
+
+
+def reply_records(reply: Descriptor, response_body: str) -> ReplyRecords | None:
+    """Returns where the records of an answer are, or None if the reply has no place for them."""
+    field = _records(reply, response_body)
+    if field is None:
+        return None
+    lines = _lines(reply)
+    return ReplyRecords(field.name, writer(_element(field)), lines.name if lines else None)
+
+
+def _records(message: Descriptor, name: str) -> FieldDescriptor | None:
+    field = message.fields_by_name.get(name)
+    if field is None or not field.is_repeated or field.message_type is None:
+        return None
+    element = _element(field)
+    return None if element.GetOptions().map_entry or element.full_name == _CSV_LINE else field
+
+
+def _element(field: FieldDescriptor) -> Descriptor:
+    assert field.message_type is not None
+    return field.message_type
+
+
+def _lines(message: Descriptor) -> FieldDescriptor | None:
+    for field in message.fields:
+        kind = field.message_type
+        if kind is not None and field.is_repeated and kind.full_name == _CSV_LINE:
+            return field
+    return None
+
+
+def _max_items(field: FieldDescriptor) -> int:
+    return int(field.GetOptions().Extensions[validate_pb2.field].repeated.max_items)

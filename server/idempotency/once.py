@@ -1,0 +1,97 @@
+"""Requests that have their effect once, however often they are sent.
+
+While a call with an idempotency key runs, its write also keeps its answer, in the
+same transaction: after a crash either both are there or neither. The next request
+with the key finds the answer there and has no effect of its own. A request that
+fails keeps nothing, since it changed nothing, and is tried afresh.
+
+Answers are sealed: that to the creation of an API key holds the key itself, which
+is stored nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import IdempotencyKeyInUse, IdempotencyKeyReused
+from ..storage.database import Database, Result, Work
+from ..storage.transaction import Transaction
+from ..vault import Vault
+from . import store
+
+_PURPOSE = "kept answer"
+
+
+@dataclass(slots=True)
+class Request:
+    """A request that came with a key. `read` makes an answer of the bytes of one."""
+
+    account_id: str
+    key: str
+    fingerprint: str
+    read: Callable[[bytes], Any]
+    replayed: bool = False
+
+
+_current: ContextVar[Request | None] = ContextVar("request", default=None)
+
+
+class OnceDatabase:
+    """A database whose writes are done once for a request that came with a key.
+
+    Such a request makes one write, whose work returns the answer as a message.
+    """
+
+    def __init__(self, database: Database, vault: Vault) -> None:
+        self._database = database
+        self._vault = vault
+        self._running: set[tuple[str, str]] = set()
+
+    @contextmanager
+    def request(self, request: Request) -> Iterator[None]:
+        """Runs a block for a request. Raises IdempotencyKeyInUse if its key is in one already."""
+        key = (request.account_id, request.key)
+        if key in self._running:
+            raise IdempotencyKeyInUse
+        self._running.add(key)
+        token = _current.set(request)
+        try:
+            yield
+        finally:
+            _current.reset(token)
+            self._running.discard(key)
+
+    async def open(self) -> None:
+        await self._database.open()
+
+    async def close(self) -> None:
+        await self._database.close()
+
+    async def read(self, work: Work[Result]) -> Result:
+        return await self._database.read(work)
+
+    async def write(self, work: Work[Result]) -> Result:
+        request = _current.get()
+        if request is None:
+            return await self._database.write(work)
+        return await self._database.write(lambda tx: self._once(request, work, tx))
+
+    def _once(self, request: Request, work: Work[Any], tx: Transaction) -> Any:
+        """Returns the answer that is kept, or does the work and keeps its answer.
+
+        Raises IdempotencyKeyReused if the key came with another request.
+        """
+        kept = store.find(request.account_id, request.key, tx)
+        if kept is None:
+            answer = work(tx)
+            sealed = self._vault.seal(_PURPOSE, answer.SerializeToString())
+            store.keep(request.account_id, request.key, store.Kept(request.fingerprint, sealed), tx)
+            return answer
+        if kept.fingerprint != request.fingerprint:
+            raise IdempotencyKeyReused
+        request.replayed = True
+        return request.read(self._vault.open(_PURPOSE, kept.answer))

@@ -1,0 +1,41 @@
+"""What a database says of the installation that it belongs to."""
+
+from __future__ import annotations
+
+from peewee import CharField, Model, TextField
+
+from .statements import Statement, param
+from .transaction import Transaction
+
+
+class Installation(Model):
+    """A fact by its name."""
+
+    name = CharField(64, primary_key=True)
+    value = TextField()
+
+    class Meta:
+        table_name = "installation"
+        without_rowid = True
+
+
+_FIND = Statement(
+    lambda _: Installation.select(Installation.value).where(Installation.name == param("name"))
+)
+_KEEP = Statement(
+    lambda _: Installation.insert(
+        {Installation.name: param("name"), Installation.value: param("value")}
+    ).on_conflict_ignore()
+)
+_SECRET_KEY = "secret_key_fingerprint"  # noqa: S105 - the name of the fact
+
+
+def key_fingerprint(tx: Transaction) -> str | None:
+    """Returns the fingerprint of the secret key that the database was written with, or None."""
+    row = tx.one(_FIND, name=_SECRET_KEY)
+    return row[0] if row else None
+
+
+def keep_key_fingerprint(fingerprint: str, tx: Transaction) -> None:
+    """Notes the fingerprint of the secret key, the first time; it stays for good."""
+    tx.run(_KEEP, name=_SECRET_KEY, value=fingerprint)

@@ -1,0 +1,119 @@
+"""An import as it goes: rows in, and what became of each, in transactions of some hundred."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from enum import IntEnum
+from typing import NamedTuple
+
+from ..emails import parse_email
+from ..storage.transaction import Transaction
+from ..tags.rules import distinct
+from . import rules
+from .rules import Failure, NewSubscriber, Refused, Row, TagSets
+from .store import Changes, SubscriberStore, ids_by_address
+from .store_reading import find
+
+# Rows in one transaction: enough that its commit costs little beside them, and
+# so few that other writers do not wait long.
+ROWS_AT_ONCE = 1_000
+
+
+class OnConflict(IntEnum):
+    """What is done with a row whose address is taken; the numbers of the proto."""
+
+    FAIL = 1
+    SKIP = 2
+    UPDATE = 3
+
+
+class Outcome(IntEnum):
+    """What became of a row; the numbers of ImportResult.Outcome."""
+
+    CREATED = 1
+    UPDATED = 2
+    SKIPPED = 3
+    FAILED = 4
+
+
+class Result(NamedTuple):
+    """What became of a row: of its subscriber, or why there is none."""
+
+    outcome: Outcome
+    subscriber_id: str = ""
+    refused: Refused | None = None
+
+
+class Importer:
+    """Stores rows for one account."""
+
+    def __init__(self, account_id: str, on_conflict: OnConflict, store: SubscriberStore) -> None:
+        self._account_id = account_id
+        self._on_conflict = on_conflict
+        self._store = store
+        self._tag_sets = TagSets()
+
+    def take(self, rows: Sequence[Row], tx: Transaction) -> list[Result]:
+        """Stores rows in their order and returns what became of each."""
+        results: dict[int, Result] = {}
+        judged = [rules.judge_one(row, parse_email(row.email), self._tag_sets) for row in rows]
+        for number, outcome in enumerate(judged):
+            if isinstance(outcome, Refused):
+                results[number] = Result(Outcome.FAILED, refused=outcome)
+        for run in _runs(judged):
+            taken = self._store.create_many(self._account_id, run, tx)
+            for number, own_id in taken.ids.items():
+                results[number] = Result(Outcome.CREATED, own_id)
+            results |= self._settle(run, taken.refused, tx)
+        return [results[number] for number in range(len(rows))]
+
+    def _settle(
+        self, rows: Mapping[int, NewSubscriber], refused: Mapping[int, Refused], tx: Transaction
+    ) -> dict[int, Result]:
+        """Returns what becomes of rows that could not be stored as new ones."""
+        results = {number: Result(Outcome.FAILED, refused=why) for number, why in refused.items()}
+        taken = {
+            rows[number].email.key: number
+            for number, why in refused.items()
+            if why.failure is Failure.ALREADY_EXISTS
+        }
+        if not taken or self._on_conflict is OnConflict.FAIL:
+            return results
+        for key, own_id in ids_by_address(self._account_id, taken, tx).items():
+            number = taken[key]
+            if self._on_conflict is OnConflict.UPDATE:
+                results[number] = self._update(own_id, rows[number], tx)
+            else:
+                results[number] = Result(Outcome.SKIPPED, own_id)
+        return results
+
+    def _update(self, subscriber_id: str, new: NewSubscriber, tx: Transaction) -> Result:
+        """Changes what the row gives. Never the status."""
+        before = find(self._account_id, subscriber_id, tx)
+        tags = {**distinct(list(before.tags)), **new.tags}
+        if len(tags) > rules.MAX_TAGS:
+            return Result(Outcome.FAILED, refused=Refused(Failure.INVALID_TAG, "tags"))
+        changes = Changes(
+            first_name=new.first_name or None,
+            last_name=new.last_name or None,
+            tags=tags if new.tags else None,
+            values=new.values or None,
+        )
+        self._store.update(self._account_id, subscriber_id, changes, tx)
+        return Result(Outcome.UPDATED, subscriber_id)
+
+
+def _runs(judged: Sequence[NewSubscriber | Refused]) -> Iterator[dict[int, NewSubscriber]]:
+    """Yields the good rows in stretches in which no address comes twice."""
+    run: dict[int, NewSubscriber] = {}
+    seen: set[str] = set()
+    for number, new in enumerate(judged):
+        if isinstance(new, Refused):
+            continue
+        if new.email.key in seen:
+            yield run
+            run, seen = {}, set()
+        run[number] = new
+        seen.add(new.email.key)
+    if run:
+        yield run

@@ -1,0 +1,71 @@
+"""The messages of an import: from rows and lines to results."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from functools import partial
+
+from roster.v1 import subscribers_pb2 as pb
+
+from ..caller import account_id
+from ..custom_fields.store import described
+from ..storage.database import Database
+from .importing import ROWS_AT_ONCE, Importer, Result
+from .rules import Row
+from .table import Header
+
+Numbered = tuple[int, Row]
+
+
+class Intake:
+    """Takes the messages of one import, in their order.
+
+    Rows up to `after_line` are passed over: an earlier import has told of them.
+    """
+
+    def __init__(self, importer: Importer, database: Database, after_line: int) -> None:
+        self._importer = importer
+        self._database = database
+        self._after_line = after_line
+        self._header: Header | None = None
+        self._rows = 0
+
+    async def take(
+        self, request: pb.ImportSubscribersRequest
+    ) -> AsyncIterator[pb.ImportSubscribersResponse]:
+        """Stores what a message holds; yields what became of it, a transaction at a time.
+
+        Raises ValidationError for a header that cannot be understood.
+        """
+        rows = [row for row in await self._numbered(request) if row[0] > self._after_line]
+        for first in range(0, len(rows), ROWS_AT_ONCE):
+            batch = rows[first : first + ROWS_AT_ONCE]
+            work = partial(self._importer.take, [row for _, row in batch])
+            yield _reply(batch, await self._database.write(work))
+
+    async def _numbered(self, request: pb.ImportSubscribersRequest) -> list[Numbered]:
+        """Returns the rows of a message with the numbers of their lines."""
+        rows: list[Numbered] = []
+        for row in request.rows:
+            self._rows += 1
+            rows.append((self._rows, row))
+        for line in request.lines:
+            if self._header is None:
+                fields = await self._database.read(partial(described, account_id()))
+                self._header = Header(line.cells, fields)
+            else:
+                rows.append((line.number, self._header.row(line.cells)))
+        return rows
+
+
+def _reply(batch: Sequence[Numbered], results: Sequence[Result]) -> pb.ImportSubscribersResponse:
+    reply = pb.ImportSubscribersResponse()
+    for (line, row), result in zip(batch, results, strict=True):
+        told = reply.results.add(
+            line=line, outcome=result.outcome, id=result.subscriber_id, email=row.email
+        )
+        if result.refused is not None:
+            told.reason = pb.BulkFailure.Reason.ValueType(result.refused.failure)
+            if result.refused.field is not None:
+                told.field = result.refused.field
+    return reply

@@ -1,0 +1,103 @@
+"""What hangs on subscribers: tags and values of custom fields."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from ..storage.statements import Statement, param
+from ..storage.transaction import Transaction
+from ..tags import store as tags
+from ..tags.models import Tag
+from .models import CustomValue, SubscriberTag
+
+_LINKS_OF_ONE = (SubscriberTag.account_id == param("account_id")) & (
+    SubscriberTag.subscriber_id == param("subscriber_id")
+)
+_ATTACH_ALL = Statement(
+    lambda dialect: dialect.insert_all(
+        SubscriberTag.account_id, (SubscriberTag.subscriber_id, SubscriberTag.tag_id), "rows"
+    )
+)
+_DETACH_ALL = Statement(lambda _: SubscriberTag.delete().where(_LINKS_OF_ONE))
+_DETACH = Statement(
+    lambda dialect: SubscriberTag.delete().where(
+        _LINKS_OF_ONE
+        & SubscriberTag.tag_id.in_(
+            Tag.select(Tag.id).where(
+                (Tag.account_id == param("account_id")) & dialect.any_of(Tag.name_key, "keys")
+            )
+        )
+    )
+)
+_PUT_VALUES = Statement(
+    lambda dialect: dialect.insert_all(
+        CustomValue.account_id,
+        (CustomValue.subscriber_id, CustomValue.key, CustomValue.value),
+        "rows",
+    )
+)
+_REMOVE_VALUES = Statement(
+    lambda dialect: CustomValue.delete().where(
+        (CustomValue.account_id == param("account_id"))
+        & (CustomValue.subscriber_id == param("subscriber_id"))
+        & dialect.any_of(CustomValue.key, "keys")
+    )
+)
+
+
+def attach(
+    account_id: str, wanted: Sequence[tuple[str, Mapping[str, str]]], tx: Transaction
+) -> tuple[str, ...]:
+    """Puts tags on subscribers, creating the tags that are missing. Four statements at most.
+
+    Takes pairs of a subscriber's id and the tags' names by key. Returns the names
+    of all of them, in the tags' own spelling and sorted.
+    """
+    names: dict[str, str] = {}
+    for _, own in wanted:
+        for key, name in own.items():
+            names.setdefault(key, name)
+    if not names:
+        return ()
+    found = tags.ensure(account_id, names, tx)
+    links = [(subscriber_id, found[key].id) for subscriber_id, own in wanted for key in own]
+    tx.run(_ATTACH_ALL, account_id=account_id, rows=links)
+    return tuple(found[key].name for key in sorted(found))
+
+
+def detach(account_id: str, subscriber_id: str, keys: Collection[str], tx: Transaction) -> None:
+    """Takes the tags of these name keys off a subscriber."""
+    tx.run(_DETACH, account_id=account_id, subscriber_id=subscriber_id, keys=list(keys))
+
+
+def detach_all(account_id: str, subscriber_id: str, tx: Transaction) -> None:
+    """Takes all tags off a subscriber."""
+    tx.run(_DETACH_ALL, account_id=account_id, subscriber_id=subscriber_id)
+
+
+def put_values(
+    account_id: str, wanted: Sequence[tuple[str, Mapping[str, Any]]], tx: Transaction
+) -> None:
+    """Stores values of custom fields for subscribers that have none of them yet.
+
+    Takes pairs of a subscriber's id and values by key; None is no value. One statement.
+    """
+    rows = [
+        (subscriber_id, key, orjson.dumps(value).decode())
+        for subscriber_id, values in wanted
+        for key, value in values.items()
+        if value is not None
+    ]
+    if rows:
+        tx.run(_PUT_VALUES, account_id=account_id, rows=rows)
+
+
+def merge_values(
+    account_id: str, subscriber_id: str, values: Mapping[str, Any], tx: Transaction
+) -> None:
+    """Stores values of custom fields, and removes those that are None. Two statements."""
+    tx.run(_REMOVE_VALUES, account_id=account_id, subscriber_id=subscriber_id, keys=list(values))
+    put_values(account_id, [(subscriber_id, values)], tx)

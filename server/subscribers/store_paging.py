@@ -1,0 +1,203 @@
+"""Pages of subscribers: what a list asks for, found by an index whatever it is."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+from peewee import Expression, Field, ModelCompoundSelectQuery, ModelSelect, fn
+
+from ..storage.statements import Dialect, Statement, param
+from ..storage.transaction import Transaction
+from ..tags.models import Tag
+from .models import Subscriber, SubscriberCount, SubscriberTag
+from .store_reading import IN_ACCOUNT, SubscriberRow, complete, stored
+
+# Greater than whatever begins with a text: the text and the last character there is.
+_LAST_CHARACTER = "\U0010ffff"
+
+
+class Filter(NamedTuple):
+    """What a subscriber has to be to be on the list; None asks for nothing.
+
+    `tag_key` and `email_key` are compared as they are stored; `prefix` is the
+    beginning of an address in lower case, and `folded_prefix` that of a name.
+    `first_id` is the least id on the list, `end_id` the least one beyond it.
+    """
+
+    status: int | None = None
+    tag_key: str | None = None
+    email_key: str | None = None
+    prefix: str | None = None
+    folded_prefix: str | None = None
+    first_id: str | None = None
+    end_id: str | None = None
+
+
+class Place(NamedTuple):
+    """Where a page begins: after so many subscribers, or right after the one with an id."""
+
+    limit: int
+    offset: int = 0
+    after: str | None = None
+    descending: bool = False
+
+
+class Found(NamedTuple):
+    """The subscribers of a page, how many the filter matches, and whether more come after."""
+
+    rows: list[SubscriberRow]
+    total: int
+    more: bool
+
+
+# The filters that make a list one stretch of the table.
+_BOUNDS = frozenset({"first_id", "end_id"})
+
+_COUNT_ALL = Statement(
+    lambda _: SubscriberCount.select(SubscriberCount.total).where(
+        SubscriberCount.account_id == param("account_id")
+    )
+)
+
+
+def page(account_id: str, wanted: Filter, place: Place, tx: Transaction) -> Found:
+    """Returns a page in order of creation. Three statements, whatever it holds.
+
+    A place that names an id is found as fast on the last page as on the first.
+    """
+    rest = _values(_rest(wanted, place))
+    statement = _page(tuple(rest), descending=place.descending)
+    most = place.limit + 1
+    rows = tx.all(statement, account_id=account_id, limit=most, offset=place.offset, **rest)
+    whole = _values(wanted)
+    total = tx.one(_count(tuple(whole)), account_id=account_id, **whole)
+    return Found(
+        rows=complete(account_id, rows[: place.limit], tx),
+        total=int(total[0]) if total else 0,
+        more=len(rows) > place.limit,
+    )
+
+
+def stretch(account_id: str, wanted: Filter, place: Place, tx: Transaction) -> list[SubscriberRow]:
+    """Returns a page without counting what there is beside it. Two statements."""
+    rest = _values(_rest(wanted, place))
+    statement = _page(tuple(rest), descending=place.descending)
+    rows = tx.all(statement, account_id=account_id, limit=place.limit, offset=place.offset, **rest)
+    return complete(account_id, rows, tx)
+
+
+def _rest(wanted: Filter, place: Place) -> Filter:
+    """Returns what is on the list from the place on.
+
+    An id to begin after is one more bound of ids. An index is entered at one bound
+    only, and passes over all that lies between it and a closer one.
+    """
+    if place.after is None:
+        return wanted
+    if place.descending:
+        return wanted._replace(end_id=min(place.after, wanted.end_id or place.after))
+    # All ids are of one length, so nothing lies between this and the next id.
+    beyond = f"{place.after}0"
+    return wanted._replace(first_id=max(beyond, wanted.first_id or beyond))
+
+
+def _values(wanted: Filter) -> dict[str, str | int]:
+    """Returns what a filter asks for, by the names of parameters."""
+    values = {name: value for name, value in wanted._asdict().items() if value is not None}
+    for name in ("prefix", "folded_prefix"):
+        if name in values:
+            values[f"{name}_end"] = f"{values[name]}{_LAST_CHARACTER}"
+    return values
+
+
+@cache
+def _page(filters: tuple[str, ...], *, descending: bool) -> Statement:
+    """Returns the statement for a page that these filters make.
+
+    What the rows themselves do not lie in the order of is found first, by ids
+    alone: asked for whole rows at once, SQLite would rather read all that the
+    account has, in order, than find the few of a status by their index.
+    """
+
+    def cut(query: ModelSelect[Any], own_id: Field) -> ModelSelect[Any]:
+        query = query.order_by(own_id.desc() if descending else own_id)
+        return query.limit(param("limit")).offset(param("offset"))
+
+    def build(dialect: Dialect) -> ModelSelect[Subscriber]:
+        query = stored(dialect).where(IN_ACCOUNT)
+        if _BOUNDS.issuperset(filters):
+            return cut(_where(query, filters, Subscriber, Subscriber.id), Subscriber.id)
+        query = query.where(Subscriber.id.in_(cut(*_matching(filters))))
+        return query.order_by(Subscriber.id.desc() if descending else Subscriber.id)
+
+    return Statement(build)
+
+
+@cache
+def _count(filters: tuple[str, ...]) -> Statement:
+    """Returns the statement that counts what these filters match."""
+    if not filters:
+        return _COUNT_ALL
+
+    def build(_: Dialect) -> ModelSelect[Subscriber]:
+        ids, own_id = _matching(filters)
+        return ids.select(fn.COUNT(own_id))
+
+    return Statement(build)
+
+
+def _matching(filters: tuple[str, ...]) -> tuple[ModelSelect[Any], Field]:
+    """Selects the ids of those that match; returns also the column that these are read from.
+
+    Where a tag is asked for its links are walked, which are in the order of ids.
+    """
+    one, link = Subscriber.alias(), SubscriberTag.alias()
+    if "tag_key" not in filters:
+        query = one.select(one.id).where(one.account_id == param("account_id"))
+        return _where(query, filters, one, one.id), one.id
+    tag = Tag.select(Tag.id).where(
+        (Tag.account_id == param("account_id")) & (Tag.name_key == param("tag_key"))
+    )
+    tagged = link.select(link.subscriber_id).where(
+        (link.account_id == param("account_id")) & (link.tag_id == tag)
+    )
+    if not {"status", "email_key"}.isdisjoint(filters):
+        on = (one.account_id == param("account_id")) & (one.id == link.subscriber_id)
+        tagged = tagged.join(one, on=on)
+    return _where(tagged, filters, one, link.subscriber_id), link.subscriber_id
+
+
+def _where(
+    query: ModelSelect[Any], filters: tuple[str, ...], one: Any, own_id: Field
+) -> ModelSelect[Any]:
+    """Adds what a subscriber has to be by its columns and its id."""
+    conditions = {
+        "status": one.status == param("status"),
+        "email_key": one.email_key == param("email_key"),
+        "prefix": own_id.in_(_beginning()),
+        "first_id": own_id >= param("first_id"),
+        "end_id": own_id < param("end_id"),
+    }
+    for name, condition in conditions.items():
+        if name in filters:
+            query = query.where(condition)
+    return query
+
+
+def _beginning() -> ModelCompoundSelectQuery:
+    """Selects the ids of those whose address, name or last name begins as asked for."""
+    other = Subscriber.alias()
+
+    def ids(condition: Expression) -> ModelSelect[Subscriber]:
+        return other.select(other.id).where((other.account_id == param("account_id")) & condition)
+
+    def begins(column: str, prefix: str) -> ModelSelect[Subscriber]:
+        field = getattr(other, column)
+        return ids((field >= param(prefix)) & (field < param(f"{prefix}_end")))
+
+    return (
+        begins("email_key", "prefix")
+        + begins("name_key", "folded_prefix")
+        + begins("last_name_key", "folded_prefix")
+    )

@@ -1,0 +1,149 @@
+"""Subscribers as they are read: one row each, with tags and values of custom fields."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import orjson
+from peewee import Expression, ModelSelect, fn
+
+from ..accounts.models import Account
+from ..emails import Email
+from ..errors import SubscriberNotFound
+from ..storage.statements import Dialect, Statement, param
+from ..storage.transaction import Transaction
+from ..tags.models import Tag
+from .models import CustomValue, Subscriber, SubscriberTag
+from .rules import NO_VALUES
+
+
+class SubscriberRow(NamedTuple):
+    """A subscriber as it is stored.
+
+    `created_at` is in milliseconds, `values` are those of custom fields by key, `tags`
+    are sorted by name.
+    """
+
+    id: str
+    email: str
+    email_key: str
+    first_name: str
+    last_name: str
+    status: int
+    created_at: int
+    values: Mapping[str, Any] = NO_VALUES
+    tags: tuple[str, ...] = ()
+
+
+COLUMNS = (
+    Subscriber.id,
+    Subscriber.email,
+    Subscriber.email_key,
+    Subscriber.first_name,
+    Subscriber.last_name,
+    Subscriber.status,
+    Subscriber.created_at,
+)
+IN_ACCOUNT = Subscriber.account_id == param("account_id")
+ONE = IN_ACCOUNT & (Subscriber.id == param("id"))
+
+
+def stored(dialect: Dialect) -> ModelSelect[Subscriber]:
+    """Selects rows of the account for `complete`: columns, values, the ids of the tags as a text.
+
+    What hangs on a subscriber comes with its row, so that a page costs the same
+    number of statements whatever it holds and however it was found. The names of
+    tags are few and looked up apart, which takes half as long as a join.
+    """
+    tags = SubscriberTag.select(dialect.joined(SubscriberTag.tag_id)).where(
+        (SubscriberTag.account_id == Subscriber.account_id)
+        & (SubscriberTag.subscriber_id == Subscriber.id)
+    )
+    return Subscriber.select(*COLUMNS, _values_of(dialect), tags)
+
+
+def _values_of(dialect: Dialect) -> ModelSelect[CustomValue]:
+    return CustomValue.select(dialect.object_of(CustomValue.key, CustomValue.value)).where(
+        (CustomValue.account_id == Subscriber.account_id)
+        & (CustomValue.subscriber_id == Subscriber.id)
+    )
+
+
+def _one(dialect: Dialect, condition: Expression) -> ModelSelect[Subscriber]:
+    return Subscriber.select(*COLUMNS, _values_of(dialect)).where(condition)
+
+
+_FIND = Statement(lambda dialect: _one(dialect, ONE))
+_FIND_BY_EMAIL = Statement(
+    lambda dialect: _one(dialect, IN_ACCOUNT & (Subscriber.email_key == param("email_key")))
+)
+_TAGS_OF_ONE = Statement(
+    lambda _: Tag.select(Tag.name_key, Tag.name).where(
+        (Tag.account_id == param("account_id"))
+        & Tag.id.in_(
+            SubscriberTag.select(SubscriberTag.tag_id).where(
+                (SubscriberTag.account_id == param("account_id"))
+                & (SubscriberTag.subscriber_id == param("subscriber_id"))
+            )
+        )
+    )
+)
+_TAGS = Statement(
+    lambda dialect: Tag.select(Tag.id, Tag.name_key, Tag.name).where(
+        (Tag.account_id == param("account_id")) & dialect.any_of(Tag.id, "ids")
+    )
+)
+_NEWEST = Statement(
+    lambda _: Account.select(
+        fn.MAX(Subscriber.select(fn.MAX(Subscriber.id)).where(Subscriber.account_id == Account.id))
+    )
+)
+
+
+def find(account_id: str, subscriber_id: str, tx: Transaction) -> SubscriberRow:
+    """Returns one subscriber. Raises SubscriberNotFound."""
+    return _only(account_id, tx.one(_FIND, account_id=account_id, id=subscriber_id), tx)
+
+
+def find_by_email(account_id: str, email: Email, tx: Transaction) -> SubscriberRow:
+    """Returns the subscriber with the address. Raises SubscriberNotFound."""
+    row = tx.one(_FIND_BY_EMAIL, account_id=account_id, email_key=email.key)
+    return _only(account_id, row, tx)
+
+
+def _only(account_id: str, row: tuple[Any, ...] | None, tx: Transaction) -> SubscriberRow:
+    if row is None:
+        raise SubscriberNotFound
+    tags = tx.all(_TAGS_OF_ONE, account_id=account_id, subscriber_id=row[0])
+    return SubscriberRow._make((*row[:-1], _values(row[-1]), _names(tags)))
+
+
+def complete(
+    account_id: str, rows: Sequence[tuple[Any, ...]], tx: Transaction
+) -> list[SubscriberRow]:
+    """Returns what `stored` selected, with the names of tags for their ids. One statement."""
+    names: dict[str | None, tuple[str, ...]] = {row[-1]: () for row in rows}
+    ids = {tag_id for joined in names if joined for tag_id in joined.split(",")}
+    if ids:
+        tags = tx.all(_TAGS, account_id=account_id, ids=list(ids))
+        known = {tag_id: (key, name) for tag_id, key, name in tags}
+        for joined in filter(None, names):
+            names[joined] = _names([known[tag_id] for tag_id in joined.split(",")])
+    make = SubscriberRow._make
+    return [make((*row[:-2], _values(row[-2]), names[row[-1]])) for row in rows]
+
+
+def _names(tags: Sequence[tuple[Any, ...]]) -> tuple[str, ...]:
+    """Returns the names of tags, given with their keys, in the order of the keys."""
+    return tuple([name for _, name in sorted(tags)]) if tags else ()
+
+
+def _values(text: str | None) -> Mapping[str, Any]:
+    return orjson.loads(text) if text and text != "{}" else NO_VALUES
+
+
+def newest_id_of_any_account(tx: Transaction) -> str | None:
+    """Returns the greatest id of all, or None; one seek an account, when the service starts."""
+    row = tx.one(_NEWEST)
+    return row[0] if row else None

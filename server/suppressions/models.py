@@ -1,0 +1,20 @@
+"""The table of suppressions."""
+
+from __future__ import annotations
+
+from peewee import BigIntegerField, CharField, CompositeKey, Model, SmallIntegerField
+
+
+class Suppression(Model):
+    """An address that may not be subscribed again; `reason` is the status it had."""
+
+    account_id = CharField(26)
+    email_hash = CharField(64)
+    reason = SmallIntegerField()
+    created_at = BigIntegerField()
+
+    class Meta:
+        table_name = "suppression"
+        primary_key = CompositeKey("account_id", "email_hash")
+        indexes = ((("account_id", "created_at", "email_hash"), True),)
+        without_rowid = True

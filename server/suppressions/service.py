@@ -1,0 +1,67 @@
+"""SuppressionService."""
+
+from __future__ import annotations
+
+from roster.v1 import subscribers_pb2
+from roster.v1 import suppressions_pb2 as pb
+from roster.v1.suppressions_pb2_grpc import SuppressionServiceServicer
+
+from ..caller import account_id
+from ..emails import parse_email
+from ..errors import SuppressionNotFound
+from ..messages import Context, timestamp
+from ..paging import page_of
+from ..storage.database import Database
+from .store import SuppressionRow, Suppressions
+
+
+class SuppressionService(SuppressionServiceServicer):
+    """Keeps the suppressions of the caller's account."""
+
+    def __init__(self, database: Database, suppressions: Suppressions) -> None:
+        self._database = database
+        self._suppressions = suppressions
+
+    async def GetSuppression(
+        self, request: pb.GetSuppressionRequest, context: Context
+    ) -> pb.GetSuppressionResponse:
+        account, key = account_id(), _email_key(request.email)
+        row = await self._database.read(lambda tx: self._suppressions.find(account, key, tx))
+        return pb.GetSuppressionResponse(suppression=_suppression(row))
+
+    async def ListSuppressions(
+        self, request: pb.ListSuppressionsRequest, context: Context
+    ) -> pb.ListSuppressionsResponse:
+        account, page = account_id(), page_of(request)
+        rows, total = await self._database.read(
+            lambda tx: self._suppressions.page(account, page, tx)
+        )
+        return pb.ListSuppressionsResponse(
+            suppressions=[_suppression(row) for row in rows],
+            total=total,
+            page=page.number,
+            limit=page.limit,
+        )
+
+    async def DeleteSuppression(
+        self, request: pb.DeleteSuppressionRequest, context: Context
+    ) -> pb.DeleteSuppressionResponse:
+        account, key = account_id(), _email_key(request.email)
+        await self._database.write(lambda tx: self._suppressions.lift(account, key, tx))
+        return pb.DeleteSuppressionResponse()
+
+
+def _email_key(text: str) -> str:
+    """Returns the address as it is compared. Raises SuppressionNotFound for what is none."""
+    email = parse_email(text)
+    if email is None:
+        raise SuppressionNotFound
+    return email.key
+
+
+def _suppression(row: SuppressionRow) -> pb.Suppression:
+    return pb.Suppression(
+        email_hash=row.email_hash,
+        reason=subscribers_pb2.Subscriber.Status.ValueType(row.reason),
+        created_at=timestamp(row.created_at),
+    )

@@ -1,0 +1,112 @@
+"""Suppressions in the database: addresses that are recognised and not kept."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from peewee import EXCLUDED, SQL, fn
+
+from ..errors import SuppressionNotFound
+from ..paging import Page
+from ..storage.statements import Statement, param
+from ..storage.transaction import Transaction
+from ..vault import Vault
+from .models import Suppression
+
+_PURPOSE = "suppression"
+
+
+class SuppressionRow(NamedTuple):
+    """A suppression as it is stored; `created_at` in milliseconds."""
+
+    email_hash: str
+    reason: int
+    created_at: int
+
+
+_COLUMNS = tuple(getattr(Suppression, name) for name in SuppressionRow._fields)
+_IN_ACCOUNT = Suppression.account_id == param("account_id")
+_ONE = _IN_ACCOUNT & (Suppression.email_hash == param("email_hash"))
+
+_FIND = Statement(lambda _: Suppression.select(*_COLUMNS).where(_ONE))
+_FIRST = Statement(
+    lambda _: Suppression.select(Suppression.reason).where(_IN_ACCOUNT).limit(SQL("1"))
+)
+_AMONG = Statement(
+    lambda dialect: Suppression.select(Suppression.email_hash).where(
+        _IN_ACCOUNT & dialect.any_of(Suppression.email_hash, "hashes")
+    )
+)
+_COUNT = Statement(lambda _: Suppression.select(fn.COUNT(Suppression.reason)).where(_IN_ACCOUNT))
+_PAGE = Statement(
+    lambda _: (
+        Suppression.select(*_COLUMNS)
+        .where(_IN_ACCOUNT)
+        .order_by(Suppression.account_id, Suppression.created_at, Suppression.email_hash)
+        .limit(param("limit"))
+        .offset(param("offset"))
+    )
+)
+_PUT = Statement(
+    lambda _: Suppression.insert(
+        {
+            Suppression.account_id: param("account_id"),
+            **{column: param(column.name) for column in _COLUMNS},
+        }
+    ).on_conflict(
+        conflict_target=[Suppression.account_id, Suppression.email_hash],
+        update={Suppression.reason: EXCLUDED.reason, Suppression.created_at: EXCLUDED.created_at},
+    )
+)
+_DELETE = Statement(lambda _: Suppression.delete().where(_ONE))
+
+
+class Suppressions:
+    """The suppressions of all accounts; addresses are given as they are compared."""
+
+    def __init__(self, vault: Vault) -> None:
+        self._vault = vault
+
+    def add(self, account_id: str, email_key: str, reason: int, tx: Transaction) -> None:
+        """Suppresses an address from now on."""
+        row = SuppressionRow(self._hash(account_id, email_key), reason, tx.now)
+        tx.run(_PUT, account_id=account_id, **row._asdict())
+
+    def among(
+        self, account_id: str, email_keys: Collection[str], tx: Transaction
+    ) -> Collection[str]:
+        """Returns those of the addresses that are suppressed.
+
+        Two statements at most. Most accounts have no suppression, and hash nothing.
+        """
+        if not email_keys or tx.one(_FIRST, account_id=account_id) is None:
+            return ()
+        keys = {self._hash(account_id, key): key for key in email_keys}
+        found = tx.all(_AMONG, account_id=account_id, hashes=list(keys))
+        return {keys[email_hash] for (email_hash,) in found}
+
+    def find(self, account_id: str, email_key: str, tx: Transaction) -> SuppressionRow:
+        """Returns the suppression of an address. Raises SuppressionNotFound."""
+        email_hash = self._hash(account_id, email_key)
+        row = tx.one(_FIND, account_id=account_id, email_hash=email_hash)
+        if row is None:
+            raise SuppressionNotFound
+        return SuppressionRow._make(row)
+
+    def page(
+        self, account_id: str, page: Page, tx: Transaction
+    ) -> tuple[list[SuppressionRow], int]:
+        """Returns the suppressions of a page, oldest first, and how many the account has."""
+        rows = tx.all(_PAGE, account_id=account_id, limit=page.limit, offset=page.offset)
+        total = tx.one(_COUNT, account_id=account_id)
+        return [SuppressionRow._make(row) for row in rows], int(total[0]) if total else 0
+
+    def lift(self, account_id: str, email_key: str, tx: Transaction) -> None:
+        """Ends the suppression of an address. Raises SuppressionNotFound."""
+        email_hash = self._hash(account_id, email_key)
+        if not tx.run(_DELETE, account_id=account_id, email_hash=email_hash):
+            raise SuppressionNotFound
+
+    def _hash(self, account_id: str, email_key: str) -> str:
+        return self._vault.digest(_PURPOSE, account_id, email_key)

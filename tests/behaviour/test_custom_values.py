@@ -1,0 +1,446 @@
+"""Values of custom fields on subscribers, through every front."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import grpc
+import pytest
+from google.protobuf.field_mask_pb2 import FieldMask
+from roster.v1 import subscribers_pb2 as pb
+
+from ..conftest import Account
+from ..fronts import GrpcFront, HttpFront, answer_of_error
+from .helpers import emails, failures, field, over_http, send, stored, subscriber, tag_names
+
+TYPES = {"town": "TEXT", "age": "NUMBER", "member": "BOOLEAN", "born": "DATE"}
+VALUES = {"town": "Paris", "age": 36, "member": True, "born": "1815-12-10"}
+
+GOOD: list[tuple[str, Any]] = [
+    ("town", "Paris"),
+    ("town", ""),
+    ("town", " \n kept\t"),
+    ("town", "true"),
+    ("town", "é" * 1_000),
+    ("town", "🎈" * 1_000),
+    ("age", 36),
+    ("age", 0),
+    ("age", -7),
+    ("age", 0.1),
+    ("age", -0.0),
+    ("age", 1e300),
+    ("age", 5e-324),
+    ("age", 2**53),
+    ("member", True),
+    ("member", False),
+    ("born", "1815-12-10"),
+    ("born", "2024-02-29"),
+    ("born", "2026-01-31T10:20"),
+    ("born", "2026-01-31T10:20:30Z"),
+    ("born", "2026-01-31T10:20:30.123+02:00"),
+]
+BAD: list[tuple[str, Any, str]] = [
+    ("town", 5, "INVALID_TYPE"),
+    ("town", True, "INVALID_TYPE"),
+    ("town", ["Paris"], "INVALID_TYPE"),
+    ("town", {"name": "Paris"}, "INVALID_TYPE"),
+    ("town", "x" * 1_001, "TOO_LONG"),
+    ("town", "a\0b", "INVALID_CHARACTER"),
+    ("age", "36", "INVALID_TYPE"),
+    ("age", "", "INVALID_TYPE"),
+    ("age", False, "INVALID_TYPE"),
+    ("age", [36], "INVALID_TYPE"),
+    ("member", 1, "INVALID_TYPE"),
+    ("member", "true", "INVALID_TYPE"),
+    ("member", {}, "INVALID_TYPE"),
+    ("born", 18151210, "INVALID_TYPE"),
+    ("born", True, "INVALID_TYPE"),
+    ("born", "", "INVALID_FORMAT"),
+    ("born", "10.12.1815", "INVALID_FORMAT"),
+    ("born", "1815-2-1", "INVALID_FORMAT"),
+    ("born", "2026-02-29", "INVALID_FORMAT"),
+    ("born", "2026-W05-1", "INVALID_FORMAT"),
+    ("born", " 1815-12-10", "INVALID_FORMAT"),
+    ("born", "2026-01-31T25:00:00Z", "INVALID_FORMAT"),
+    ("nope", "x", "UNKNOWN_FIELD"),
+    ("Town", "x", "UNKNOWN_FIELD"),
+    ("nope", None, "UNKNOWN_FIELD"),
+]
+
+
+def named(case: tuple[Any, ...]) -> str:
+    """Returns a short name of a case."""
+    return re.sub(r"\W+", " ", f"{case[0]} {json.dumps(case[1])[:30]}")
+
+
+@pytest.fixture
+def fields(account: Account) -> dict[str, dict[str, Any]]:
+    """A custom field of each data type, by key."""
+    return create_fields(account)
+
+
+def create_fields(account: Account) -> dict[str, dict[str, Any]]:
+    return {key: field(account, key, data_type) for key, data_type in TYPES.items()}
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two values are the same, the sign of zero included; 5 and 5.0 are one number."""
+    both_numbers = {type(one), type(other)} <= {int, float}
+    return repr(float(one)) == repr(float(other)) if both_numbers else repr(one) == repr(other)
+
+
+@pytest.mark.usefixtures("fields")
+@pytest.mark.parametrize(("key", "value"), GOOD, ids=map(named, GOOD))
+def test_value_comes_back_as_it_was_sent(account: Account, key: str, value: Any) -> None:
+    made = subscriber(account, customFields={key: value})
+
+    assert same(made["customFields"].pop(key), value)
+    assert made["customFields"] == {}
+    assert same(stored(account, made)["customFields"][key], value)
+
+
+@over_http
+@pytest.mark.usefixtures("fields")
+@pytest.mark.parametrize(
+    "number", ["5", "-7", "0", "-0.0", "0.1", "1.5", "1e+300", "123456789012", "9007199254740992"]
+)
+def test_number_is_written_as_it_was_sent(account: Account, number: str) -> None:
+    assert isinstance(account.front, HttpFront)
+    body = f'{{"email":"ada@example.com","customFields":{{"age":{number}}}}}'.encode()
+
+    made = account.front.exchange("POST", "/api/subscribers", account.key, body=body)[2]
+    listed = account.front.exchange("GET", "/api/subscribers", account.key)[2]
+
+    for text in (made, listed):
+        assert re.findall(rb'"customFields":\{"age":([^}]+)\}', text) == [number.encode()]
+
+
+@pytest.mark.usefixtures("fields")
+@pytest.mark.parametrize(("key", "value", "code"), BAD, ids=map(named, BAD))
+def test_value_that_its_field_does_not_take_is_named_and_has_no_effect(
+    account: Account, key: str, value: Any, code: str
+) -> None:
+    ada = subscriber(account, customFields=VALUES)
+    sent = {"born": "2026-01-31", key: value}
+
+    created = account.fails(
+        "ValidationError",
+        "CreateSubscriber",
+        email="b@example.com",
+        tags=["new"],
+        customFields=sent,
+    )
+    updated = account.fails(
+        "ValidationError", "UpdateSubscriber", id=ada["id"], firstName="A.", customFields=sent
+    )
+
+    assert created.faults == updated.faults == [(f"customFields.{key}", code)]
+    assert account.ok("ListSubscribers")["subscribers"] == [ada]
+    assert tag_names(account) == []
+
+
+@pytest.mark.usefixtures("fields")
+@pytest.mark.parametrize(("key", "value", "code"), BAD, ids=map(named, BAD))
+def test_bulk_row_with_such_a_value_fails_alone(
+    account: Account, key: str, value: Any, code: str
+) -> None:
+    reason = "UNKNOWN_CUSTOM_FIELD" if code == "UNKNOWN_FIELD" else "INVALID_CUSTOM_FIELD"
+
+    body = account.ok(
+        "BulkCreateSubscribers",
+        subscribers=[
+            {"email": "a@example.com", "customFields": {"town": "Paris"}},
+            {"email": "b@example.com", "customFields": {key: value}, "tags": ["new"]},
+            {"email": "c@example.com"},
+        ],
+    )
+
+    assert body == {"failed": [{"index": 1, "email": "b@example.com", "reason": reason}]}
+    assert emails(account) == ["a@example.com", "c@example.com"]
+    assert tag_names(account) == []
+
+
+@pytest.mark.usefixtures("fields")
+def test_every_value_that_is_wrong_is_named(account: Account) -> None:
+    refused = account.fails(
+        "ValidationError",
+        "CreateSubscriber",
+        email="ada@example.com",
+        customFields={"age": "36", "nope": 1, "town": "Paris", "born": "soon"},
+    )
+
+    assert sorted(refused.faults) == [
+        ("customFields.age", "INVALID_TYPE"),
+        ("customFields.born", "INVALID_FORMAT"),
+        ("customFields.nope", "UNKNOWN_FIELD"),
+    ]
+
+
+@over_http
+@pytest.mark.usefixtures("fields")
+@pytest.mark.parametrize("number", ["1e400", "-1e400", "1" + "0" * 400], ids=["inf", "-inf", "int"])
+def test_body_with_a_number_beyond_a_double_is_no_json_here(account: Account, number: str) -> None:
+    value = f'{{"email":"ada@example.com","customFields":{{"age":{number}}}}}'
+
+    created = send(account, "POST", "/api/subscribers", value.encode())
+    bulk = f'{{"subscribers":[{value},{{"email":"b@example.com"}}]}}'.encode()
+    rows = send(account, "POST", "/api/subscribers/bulk", bulk)
+
+    assert (created.status, created.code) == (rows.status, rows.code) == (400, "ValidationError")
+    assert created.faults == rows.faults == [("", "INVALID_JSON")]
+    assert emails(account) == []
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")], ids=repr)
+def test_number_that_is_not_finite_is_refused(grpc_account: Account, number: float) -> None:
+    create_fields(grpc_account)
+    front = grpc_account.front
+    assert isinstance(front, GrpcFront)
+    request = pb.CreateSubscriberRequest(email="ada@example.com")
+    request.custom_fields["age"] = number
+    metadata = [("authorization", f"Bearer {grpc_account.key}")]
+
+    with pytest.raises(grpc.RpcError) as refused:
+        front.stub("CreateSubscriber")(request, metadata=metadata, timeout=20)
+
+    faults = answer_of_error(refused.value).faults
+    assert faults == [("customFields.age", "OUT_OF_RANGE")]
+    assert emails(grpc_account) == []
+
+
+@over_http
+@pytest.mark.usefixtures("fields")
+@pytest.mark.parametrize("value", ["town", 1, True, [], [{"town": "Paris"}]], ids=repr)
+def test_custom_fields_are_an_object(account: Account, value: Any) -> None:
+    ada = subscriber(account, customFields={"town": "Paris"})
+
+    created = account.fails(
+        "ValidationError", "CreateSubscriber", email="b@example.com", customFields=value
+    )
+    updated = account.fails("ValidationError", "UpdateSubscriber", id=ada["id"], customFields=value)
+    rows = account.ok(
+        "BulkCreateSubscribers",
+        subscribers=[{"email": "b@example.com", "customFields": value}, {"email": "c@example.com"}],
+    )
+
+    assert created.faults == updated.faults == [("customFields", "INVALID_TYPE")]
+    assert failures(rows) == [(0, "INVALID_FIELD")]
+    assert stored(account, ada) == ada
+    assert emails(account) == ["ada@example.com", "c@example.com"]
+
+
+@pytest.mark.usefixtures("fields")
+@pytest.mark.parametrize(
+    "given",
+    [{}, {"customFields": {}}, {"customFields": None}, {"customFields": {"town": None}}],
+    ids=["absent", "empty", "null", "null value"],
+)
+def test_subscriber_without_values_has_no_such_key(account: Account, given: dict[str, Any]) -> None:
+    made = subscriber(account, **given)
+    bulk = account.ok("BulkCreateSubscribers", subscribers=[{"email": "bob@example.com", **given}])
+
+    assert "customFields" not in made
+    assert bulk == {"failed": []}
+    assert [s for s in account.ok("ListSubscribers")["subscribers"] if "customFields" in s] == []
+
+
+@pytest.mark.usefixtures("fields")
+def test_values_are_on_the_subscriber_however_it_is_read(account: Account) -> None:
+    made = subscriber(account, firstName="Ada", tags=["vip"], customFields=VALUES)
+
+    assert made["customFields"] == VALUES
+    assert stored(account, made) == made
+    assert account.ok("GetSubscriber", id="ada@example.com")["subscriber"] == made
+    assert account.ok("ListSubscribers")["subscribers"] == [made]
+    assert account.ok("ListSubscribers", tag="vip", q="ada")["subscribers"] == [made]
+
+
+@pytest.mark.usefixtures("fields")
+def test_each_row_of_a_bulk_keeps_its_own_values(account: Account) -> None:
+    wanted: list[dict[str, Any]] = [
+        {} if number % 3 == 0 else {"town": f"town {number}", "age": number, "member": None}
+        for number in range(100)
+    ]
+    rows = [
+        {"email": f"{number:03}@example.com", "customFields": values}
+        for number, values in enumerate(wanted)
+    ]
+
+    assert account.ok("BulkCreateSubscribers", subscribers=rows) == {"failed": []}
+
+    listed = account.ok("ListSubscribers", limit=100)["subscribers"]
+    assert [each.get("customFields", {}) for each in listed] == [
+        {key: value for key, value in values.items() if value is not None} for values in wanted
+    ]
+
+
+@pytest.mark.usefixtures("fields")
+@pytest.mark.parametrize(
+    ("given", "after"),
+    [
+        ({"customFields": {"town": "Rome"}}, {**VALUES, "town": "Rome"}),
+        ({"customFields": {"age": 37, "member": False}}, {**VALUES, "age": 37, "member": False}),
+        (
+            {"customFields": {"town": None, "age": 1}},
+            {"age": 1, "member": True, "born": "1815-12-10"},
+        ),
+        ({"customFields": VALUES}, VALUES),
+        ({"customFields": {}}, VALUES),
+        ({"customFields": None}, VALUES),
+        ({"firstName": "A.", "tags": ["x"]}, VALUES),
+        ({"email": "ada@example.org"}, VALUES),
+    ],
+    ids=[
+        "one value",
+        "two values",
+        "null removes",
+        "the same values",
+        "empty changes nothing",
+        "null changes nothing",
+        "other fields",
+        "another address",
+    ],
+)
+def test_update_merges_values_into_those_that_are_there(
+    account: Account, given: dict[str, Any], after: dict[str, Any]
+) -> None:
+    ada = subscriber(account, tags=["vip"], customFields=VALUES)
+    bob = subscriber(account, "bob@example.com", customFields=VALUES)
+
+    answer = account.ok("UpdateSubscriber", id=ada["id"], **given)["subscriber"]
+
+    rest = {key: value for key, value in given.items() if key != "customFields"}
+    assert answer == {**ada, **rest, "customFields": after}
+    assert stored(account, ada) == answer
+    assert stored(account, bob) == bob
+
+
+@pytest.mark.usefixtures("fields")
+def test_null_for_the_last_value_leaves_the_subscriber_without_the_key(account: Account) -> None:
+    bare = subscriber(account)
+    account.ok("UpdateSubscriber", id=bare["id"], customFields={"town": "Paris", "age": 1})
+
+    after = account.ok(
+        "UpdateSubscriber",
+        id=bare["id"],
+        customFields={"town": None, "age": None, "member": None},
+    )["subscriber"]
+
+    assert after == bare
+    assert stored(account, bare) == bare
+
+
+@over_http
+@pytest.mark.usefixtures("fields")
+@pytest.mark.parametrize("method", ["PUT", "PATCH"])
+def test_subscriber_with_values_can_be_sent_back(account: Account, method: str) -> None:
+    ada = subscriber(account, firstName="Ada", tags=["vip"], customFields={**VALUES, "age": -0.0})
+
+    answer = send(account, method, f"/api/subscribers/{ada['id']}", ada)
+
+    assert (answer.status, answer.body) == (200, {"subscriber": ada})
+    assert same(stored(account, ada)["customFields"]["age"], -0.0)
+
+
+@over_http
+@pytest.mark.usefixtures("fields")
+def test_subscriber_that_was_fetched_can_be_created_elsewhere(
+    account: Account, other_account: Account
+) -> None:
+    create_fields(other_account)
+    ada = subscriber(account, firstName="Ada", tags=["vip"], customFields=VALUES)
+
+    answer = send(other_account, "POST", "/api/subscribers", ada)
+
+    assert answer.status == 201
+    made = answer.body["subscriber"]
+    assert made == {**ada, "id": made["id"], "createdAt": made["createdAt"]}
+
+
+@pytest.mark.parametrize("mask", [["*"], ["custom_fields"]], ids=["everything", "values"])
+def test_mask_takes_no_value_away_that_the_request_does_not_name(
+    grpc_account: Account, mask: list[str]
+) -> None:
+    create_fields(grpc_account)
+    ada = subscriber(grpc_account, customFields=VALUES)
+    front = grpc_account.front
+    assert isinstance(front, GrpcFront)
+    request = pb.UpdateSubscriberRequest(
+        id=ada["id"], email="ada@example.com", update_mask=FieldMask(paths=mask)
+    )
+    request.custom_fields["town"] = "Rome"
+    request.custom_fields["age"] = None
+    metadata = [("authorization", f"Bearer {grpc_account.key}")]
+
+    front.stub("UpdateSubscriber")(request, metadata=metadata, timeout=20)
+
+    left = {"town": "Rome", "member": True, "born": "1815-12-10"}
+    assert stored(grpc_account, ada) == {**ada, "customFields": left}
+
+
+def test_values_are_gone_with_their_field(
+    account: Account, fields: dict[str, dict[str, Any]]
+) -> None:
+    ada = subscriber(account, customFields={"town": "Paris", "age": 36})
+    bob = subscriber(account, "bob@example.com", customFields={"town": "Rome"})
+
+    account.ok("DeleteCustomField", id=fields["town"]["id"])
+
+    assert stored(account, ada) == {**ada, "customFields": {"age": 36}}
+    assert "customFields" not in stored(account, bob)
+    refused = account.fails(
+        "ValidationError", "UpdateSubscriber", id=ada["id"], customFields={"town": "Rome"}
+    )
+    assert refused.faults == [("customFields.town", "UNKNOWN_FIELD")]
+
+
+def test_new_field_with_the_label_of_a_deleted_one_starts_empty(
+    account: Account, fields: dict[str, dict[str, Any]]
+) -> None:
+    ada = subscriber(account, customFields={"town": "Paris"})
+    account.ok("DeleteCustomField", id=fields["town"]["id"])
+
+    again = field(account, "town", "NUMBER")
+
+    assert again["key"] == "town"
+    assert "customFields" not in stored(account, ada)
+    account.ok("UpdateSubscriber", id=ada["id"], customFields={"town": 5})
+    assert stored(account, ada)["customFields"] == {"town": 5}
+
+
+@pytest.mark.usefixtures("fields")
+def test_values_are_gone_with_their_subscriber(account: Account) -> None:
+    ada = subscriber(account, customFields=VALUES)
+    account.ok("DeleteSubscriber", id=ada["id"])
+
+    assert "customFields" not in subscriber(account)
+
+
+def test_values_stay_when_the_label_of_their_field_changes(
+    account: Account, fields: dict[str, dict[str, Any]]
+) -> None:
+    ada = subscriber(account, customFields={"town": "Paris"})
+
+    account.ok("UpdateCustomField", id=fields["town"]["id"], label="City", fallback="nowhere")
+
+    assert stored(account, ada) == ada
+    account.ok("UpdateSubscriber", id=ada["id"], customFields={"town": "Rome"})
+
+
+def test_field_of_another_account_is_unknown_here(account: Account, other_account: Account) -> None:
+    field(other_account, "town")
+    field(account, "age", "NUMBER")
+    field(other_account, "age", "TEXT")
+
+    refused = account.fails(
+        "ValidationError",
+        "CreateSubscriber",
+        email="ada@example.com",
+        customFields={"age": 1, "town": "Paris"},
+    )
+
+    assert refused.faults == [("customFields.town", "UNKNOWN_FIELD")]
+    subscriber(account, customFields={"age": 1})
+    subscriber(other_account, customFields={"age": "one", "town": "Paris"})

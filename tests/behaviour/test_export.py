@@ -1,0 +1,266 @@
+"""Exporting subscribers: which, in what order and form, and that they can be imported again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ..conftest import Account
+from ..fronts import HttpFront
+from .helpers import MISSING_ID, STATUSES, field, over_http, subscriber, subscriber_in
+from .streams import (
+    Row,
+    export,
+    export_table,
+    import_rows,
+    import_table,
+    send_export,
+    written_table,
+)
+
+HEADER = ["id", "email", "firstName", "lastName", "status", "tags", "createdAt"]
+
+
+def people(account: Account, count: int) -> list[Row]:
+    """Creates subscribers and returns them, oldest first."""
+    return [subscriber(account, f"p{number}@b.io") for number in range(count)]
+
+
+def exported_emails(account: Account, **asked: Any) -> list[str]:
+    """Returns the addresses of an export, which is the same in both forms."""
+    rows = [row["email"] for row in export(account, **asked)]
+    header, *lines = export_table(account, **asked)
+    assert [line[header.index("email")] for line in lines] == rows
+    return rows
+
+
+def test_export_gives_every_subscriber_as_a_list_does_oldest_first(account: Account) -> None:
+    field(account, "Age", "NUMBER")
+    for status in reversed(STATUSES):
+        email, tags = f"{status.lower()}@b.io", [status, "vip"]
+        values = {"customFields": {"age": 36}} if status == "BOUNCED" else {}
+        subscriber_in(account, status, email, firstName="Ada", tags=tags, **values)
+
+    listed = account.ok("ListSubscribers")["subscribers"]
+    assert len(listed) == len(STATUSES)
+    assert export(account) == export(account, format="NDJSON") == listed
+
+
+def test_empty_account_exports_nothing_but_a_header(account: Account) -> None:
+    assert export(account) == []
+    assert export_table(account) == [HEADER]
+
+    field(account, "Size of shoes")
+    assert export(account) == []
+    assert export_table(account) == [[*HEADER, "customFields.size_of_shoes"]]
+
+
+@over_http
+def test_table_is_sent_as_csv_and_rows_as_ndjson(account: Account) -> None:
+    assert isinstance(account.front, HttpFront)
+    made = subscriber(account, "ada@b.io")
+    path = "/api/subscribers/export"
+
+    _, rows, _ = account.front.exchange("GET", path, account.key)
+    _, table, text = account.front.exchange("GET", f"{path}?format=CSV", account.key)
+
+    assert rows["content-type"] == "application/x-ndjson"
+    assert table["content-type"] == "text/csv; charset=utf-8"
+    assert text.decode() == (
+        "id,email,firstName,lastName,status,tags,createdAt\r\n"
+        f"{made['id']},ada@b.io,,,UNCONFIRMED,,{made['createdAt']}\r\n"
+    )
+
+
+def test_table_has_a_column_for_each_custom_field(account: Account) -> None:
+    for label, data_type in (("Town", "TEXT"), ("Age", "NUMBER"), ("Paid", "BOOLEAN")):
+        field(account, label, data_type)
+    values = {"town": "London", "age": 36, "paid": False}
+    ada = subscriber(account, "ada@b.io", firstName="Ada", lastName="King", customFields=values)
+    bob = subscriber(account, "bob@b.io", customFields={"age": 0.5})
+
+    assert export_table(account) == [
+        [*HEADER, "customFields.town", "customFields.age", "customFields.paid"],
+        [
+            *(ada["id"], "ada@b.io", "Ada", "King", "UNCONFIRMED", "", ada["createdAt"]),
+            *("London", "36", "false"),
+        ],
+        [bob["id"], "bob@b.io", "", "", "UNCONFIRMED", "", bob["createdAt"], "", "0.5", ""],
+    ]
+
+
+@over_http
+def test_cells_are_quoted_where_they_need_it(account: Account) -> None:
+    assert isinstance(account.front, HttpFront)
+    names = {"firstName": 'A "B", C', "lastName": "D\r\nE"}
+    subscriber(account, "ada@b.io", **names, tags=["x,y", "z"])
+
+    status, _, text = account.front.exchange(
+        "GET", "/api/subscribers/export?format=CSV", account.key
+    )
+
+    assert status == 200
+    assert b',"A ""B"", C","D\r\nE",UNCONFIRMED,"[""x,y"", ""z""]",' in text
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_export_of_a_status(account: Account, status: str) -> None:
+    for each in STATUSES:
+        subscriber_in(account, each, f"{each.lower()}@b.io")
+
+    assert exported_emails(account, status=status) == [f"{status.lower()}@b.io"]
+
+
+def test_export_of_a_tag_in_any_spelling(account: Account) -> None:
+    for email, tags in (("a@b.io", ["ViP"]), ("c@b.io", ["press"]), ("d@b.io", ["vip", "press"])):
+        subscriber(account, email, tags=tags)
+
+    assert exported_emails(account, tag=" VIP") == ["a@b.io", "d@b.io"]
+    assert exported_emails(account, tag="vi") == []
+
+
+def test_export_of_those_created_between_two_moments(account: Account) -> None:
+    made = people(account, 3)
+    moments = [row["createdAt"] for row in made]
+
+    for bound in ("2001-01-01T00:00:00Z", *moments, "2999-01-01T00:00:00Z"):
+        later = [row["email"] for row in made if row["createdAt"] > bound]
+        assert exported_emails(account, createdAfter=bound) == later
+        earlier = [row["email"] for row in made if row["createdAt"] < bound]
+        assert exported_emails(account, createdBefore=bound) == earlier
+    between = {"createdAfter": "2001-01-01T00:00:00Z", "createdBefore": "2999-01-01T00:00:00Z"}
+    assert len(exported_emails(account, **between)) == 3
+
+
+def test_filters_hold_together(account: Account) -> None:
+    subscriber_in(account, "BOUNCED", "a@b.io", tags=["vip"])
+    subscriber_in(account, "BOUNCED", "c@b.io")
+    subscriber_in(account, "CONFIRMED", "d@b.io", tags=["vip"])
+
+    assert exported_emails(account, status="BOUNCED", tag="vip") == ["a@b.io"]
+
+
+def test_export_goes_on_after_a_subscriber(account: Account) -> None:
+    made = people(account, 4)
+
+    assert exported_emails(account, afterId=made[1]["id"]) == ["p2@b.io", "p3@b.io"]
+    assert exported_emails(account, afterId=made[3]["id"]) == []
+    # One that is gone still has its place.
+    account.ok("DeleteSubscriber", id=made[1]["id"])
+    assert exported_emails(account, afterId=made[1]["id"]) == ["p2@b.io", "p3@b.io"]
+    assert exported_emails(account, afterId=MISSING_ID) == [f"p{n}@b.io" for n in (0, 2, 3)]
+
+
+def test_export_goes_on_after_a_subscriber_within_its_filters(account: Account) -> None:
+    made = [subscriber(account, f"p{n}@b.io", tags=["vip"] if n % 2 else []) for n in range(6)]
+
+    assert exported_emails(account, afterId=made[1]["id"], tag="vip") == ["p3@b.io", "p5@b.io"]
+
+
+REFUSED: list[tuple[dict[str, Any], int, str]] = [
+    ({"afterId": "none"}, 404, "SubscriberNotFound"),
+    ({"afterId": "none", "format": "CSV"}, 404, "SubscriberNotFound"),
+    ({"status": 99}, 400, "ValidationError"),
+    ({"format": 99}, 400, "ValidationError"),
+]
+
+
+@pytest.mark.parametrize(("asked", "status", "code"), REFUSED, ids=str)
+def test_export_that_asks_for_what_there_is_not_is_refused(
+    account: Account, asked: dict[str, Any], status: int, code: str
+) -> None:
+    answer = send_export(account, **asked)
+
+    assert answer.records == []
+    assert answer.error is not None
+    assert (answer.error.status, answer.error.code) == (status, code)
+
+
+def test_export_needs_a_key_of_any_scope(account: Account) -> None:
+    made = subscriber(account)
+
+    refused = send_export(account.with_key("rk_x")).error
+    assert refused is not None
+    assert (refused.status, refused.code) == (401, "Unauthorized")
+    assert export(account.with_key(account.new_key("read"))) == [made]
+
+
+def test_other_account_exports_nothing_of_this_one(
+    account: Account, other_account: Account
+) -> None:
+    field(account, "Town")
+    made = people(account, 2)
+
+    assert export(other_account) == []
+    assert export_table(other_account, afterId=made[0]["id"]) == [HEADER]
+
+
+@pytest.fixture
+def many(account: Account) -> list[str]:
+    """The addresses of subscribers that take three messages."""
+    sent = [f"p{number}@b.io" for number in range(1_100)]
+    made = import_rows(account, [{"email": email, "tags": ["all"]} for email in sent])
+    assert {result["outcome"] for result in made} == {"CREATED"}
+    return sent
+
+
+def test_export_goes_on_over_messages(account: Account, many: list[str]) -> None:
+    assert exported_emails(account) == many
+    assert exported_emails(account, tag="all") == many
+
+
+def test_export_of_exactly_what_messages_hold(account: Account, many: list[str]) -> None:
+    last = export(account)[99]["id"]
+
+    assert exported_emails(account, afterId=last) == many[100:]
+
+
+HARD: list[Row] = [
+    {
+        "email": "ada@b.io",
+        "firstName": 'Ada "A"',
+        "lastName": "King, Countess",
+        "tags": ["vip", "x,y", "a;b", "c|d", "[e]", '"f"', "größe"],
+        "customFields": {
+            "note": 'one\r\ntwo, "three"; \t<b>',
+            "age": -1.5,
+            "paid": True,
+            "born": "1815-12-10T10:00:00Z",
+        },
+    },
+    {"email": "bob@b.io", "tags": ["[]"], "customFields": {"age": 1e16, "paid": False}},
+    {"email": "=cmd@b.io", "firstName": "=1+1", "tags": ["[x"], "customFields": {"note": "0042"}},
+    {"email": "dörte@größe.example", "lastName": "李", "customFields": {"age": 0, "note": "[]"}},
+    {"email": "eve@b.io", "tags": [f"tag {number:02}" for number in range(100)]},
+]
+
+
+@pytest.mark.parametrize("form", ["rows", "table"])
+def test_export_can_be_imported_into_another_account(
+    account: Account, other_account: Account, form: str
+) -> None:
+    for each in (account, other_account):
+        # Two whose keys differ in an underscore alone.
+        for label in ("Note", "No te"):
+            field(each, label)
+        for label, data_type in (("Age", "NUMBER"), ("Paid", "BOOLEAN"), ("Born", "DATE")):
+            field(each, label, data_type)
+    for row in HARD:
+        subscriber(account, **row)
+    before = export(account)
+
+    if form == "rows":
+        # Over HTTP as they are; a message has no place for what the service owns.
+        is_http = isinstance(account.front, HttpFront)
+        results = import_rows(other_account, before if is_http else list(map(content, before)))
+    else:
+        results = import_table(other_account, written_table(export_table(account)))
+
+    assert [result["outcome"] for result in results] == ["CREATED"] * len(HARD)
+    assert [content(row) for row in export(other_account)] == [content(row) for row in before]
+
+
+def content(row: Row) -> Row:
+    """Returns what an import of an exported subscriber keeps."""
+    return {key: row.get(key) for key in ("email", "firstName", "lastName", "tags", "customFields")}

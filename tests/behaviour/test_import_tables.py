@@ -1,0 +1,206 @@
+"""Importing subscribers from tables: what columns and cells mean, and what fails the whole."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ..conftest import Account
+from .helpers import emails, field, over_http
+from .streams import import_table, send_table, written_table
+from .test_import import listed, outcomes, posted, refusals, told
+
+
+@pytest.mark.parametrize(
+    ("header", "cells"),
+    [
+        ("email,firstName,lastName,tags,isConfirmed,size_of_shoes", "a@b.io,Ada,King,vip,yes,44"),
+        ("Size of Shoes,IS CONFIRMED,TAGS,last_name,First Name,E-Mail", "44,1,vip,King,Ada,a@b.io"),
+        (
+            "id,status,createdAt,customFields.size_of_shoes,is_confirmed,tags,name,email address",
+            "1,BOUNCED,never,44,TRUE,vip,Ada King,a@b.io",
+        ),
+        ("tags,isconfirmed,email,CustomFields.Size Of Shoes", "vip,1,Ada King <a@b.io>,44"),
+    ],
+)
+def test_columns_are_found_by_their_names(account: Account, header: str, cells: str) -> None:
+    field(account, "Size of shoes", "NUMBER")
+
+    results = import_table(account, f"{header}\n{cells}\n")
+
+    assert told(results) == [(2, "CREATED")]
+    assert results[0]["email"] == "a@b.io"
+    (made,) = listed(account)
+    assert (made["email"], made["firstName"], made["lastName"]) == ("a@b.io", "Ada", "King")
+    assert (made["status"], made["tags"]) == ("CONFIRMED", ["vip"])
+    assert made["customFields"] == {"size_of_shoes": 44}
+
+
+@over_http
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize("line_break", ["\n", "\r\n"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"], ids=["plain", "byte-order mark"])
+def test_table_as_programs_write_it_is_taken(
+    account: Account, delimiter: str, line_break: str, mark: str
+) -> None:
+    lines = [["email", "name", "tags"], ["ada@b.io", "Ada King", "vip|press"], ["bob@b.io"]]
+    text = mark + line_break.join(delimiter.join(line) for line in lines)
+
+    results = posted(account, text.encode(), "text/csv")
+
+    assert told(results) == [(2, "CREATED"), (3, "CREATED")]
+    ada, _ = listed(account)
+    assert (ada["firstName"], ada["lastName"], ada["tags"]) == ("Ada", "King", ["press", "vip"])
+
+
+def test_quoted_cells_may_hold_line_breaks_quotes_and_commas(account: Account) -> None:
+    field(account, "Note")
+    note = 'one,\r\ntwo "three"\nfour; '
+
+    results = import_table(
+        account,
+        written_table([["email", "note"], ["ada@b.io", note], ["bob@b.io", "plain"]]),
+    )
+
+    # A row has the number of its last line.
+    assert told(results) == [(4, "CREATED"), (5, "CREATED")]
+    assert [row["customFields"]["note"] for row in listed(account)] == [note, "plain"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "tags"),
+    [
+        ("vip,press", ["press", "vip"]),
+        (" vip ; press ", ["press", "vip"]),
+        ("vip|press|", ["press", "vip"]),
+        ("VIP,vip", ["VIP"]),
+        ('["a,b", "c;d", "[e]"]', ["[e]", "a,b", "c;d"]),
+        ("[]", []),
+        ("[vip]", ["[vip]"]),
+        (r'["\ud83d"]', [r'["\ud83d"]']),
+    ],
+)
+def test_tags_of_a_cell_are_separated_or_a_json_array(
+    account: Account, cell: str, tags: list[str]
+) -> None:
+    results = import_table(account, written_table([["email", "tags"], ["ada@b.io", cell]]))
+
+    assert outcomes(results) == ["CREATED"]
+    assert listed(account)[0]["tags"] == tags
+
+
+def test_empty_cells_say_nothing(account: Account) -> None:
+    for data_type in ("TEXT", "NUMBER", "BOOLEAN", "DATE"):
+        field(account, f"A {data_type}", data_type)
+    header = "email,firstName,lastName,isConfirmed,tags,a_text,a_number,a_boolean,a_date"
+
+    results = import_table(
+        account, f"{header}\nada@b.io,,,,,,,,\nbob@b.io, , , , , , , , \nx@b.io\n"
+    )
+
+    assert outcomes(results) == ["CREATED"] * 3
+    for made in listed(account):
+        assert (made["firstName"], made["lastName"], made["tags"]) == ("", "", [])
+        assert made["status"] == "UNCONFIRMED"
+        assert "customFields" not in made
+
+
+@pytest.mark.parametrize(
+    ("data_type", "cell", "value"),
+    [
+        ("TEXT", " 042 ", " 042 "),
+        ("TEXT", "true", "true"),
+        ("NUMBER", " 042 ", 42),
+        ("NUMBER", "-1.5e3", -1500),
+        ("NUMBER", "0", 0),
+        ("NUMBER", "1,5", None),
+        ("NUMBER", "1e999", None),
+        ("NUMBER", "NaN", None),
+        ("BOOLEAN", "Yes", True),
+        ("BOOLEAN", "1", True),
+        ("BOOLEAN", "no", False),
+        ("BOOLEAN", "2", None),
+        ("DATE", " 2026-01-31 ", "2026-01-31"),
+        ("DATE", "2026-01-31T10:00:00Z", "2026-01-31T10:00:00Z"),
+        ("DATE", "31.1.2026", None),
+    ],
+)
+def test_cell_is_read_by_the_type_of_its_field(
+    account: Account, data_type: str, cell: str, value: Any
+) -> None:
+    field(account, "It", data_type)
+
+    results = import_table(account, written_table([["email", "it"], ["ada@b.io", cell]]))
+
+    if value is None:
+        assert refusals(results) == [("INVALID_CUSTOM_FIELD", "customFields.it")]
+        assert listed(account) == []
+    else:
+        assert outcomes(results) == ["CREATED"]
+        assert listed(account)[0]["customFields"] == {"it": value}
+
+
+def test_word_that_is_no_confirmation_fails_its_row_alone(account: Account) -> None:
+    results = import_table(account, "email,isConfirmed\na@b.io,maybe\nc@b.io,yes\n")
+
+    assert refusals(results) == [("INVALID_FIELD", "isConfirmed"), (None, None)]
+    assert emails(account) == ["c@b.io"]
+
+
+def test_line_with_too_many_cells_fails_alone(account: Account) -> None:
+    results = import_table(account, "email,name\na@b.io,Ada,x\nb@b.io,Bob,\nc@b.io\n,Dan\n")
+
+    assert told(results) == [(2, "FAILED"), (3, "FAILED"), (4, "CREATED"), (5, "FAILED")]
+    assert refusals(results) == [
+        ("INVALID_ROW", None),
+        ("INVALID_ROW", None),
+        (None, None),
+        ("MISSING_EMAIL", "email"),
+    ]
+    assert emails(account) == ["c@b.io"]
+
+
+@pytest.mark.parametrize(
+    ("header", "faults"),
+    [
+        ("email,colour", [("colour", "UNKNOWN_FIELD")]),
+        ("email,customFields.colour", [("customFields.colour", "UNKNOWN_FIELD")]),
+        ("firstName,lastName", [("email", "REQUIRED")]),
+        ("email,tags,Tags", [("tags", "DUPLICATE_FIELD"), ("Tags", "DUPLICATE_FIELD")]),
+        (
+            "email,size,Size of shoes",
+            [("size", "DUPLICATE_FIELD"), ("Size of shoes", "DUPLICATE_FIELD")],
+        ),
+        ("ada@b.io", [("ada@b.io", "UNKNOWN_FIELD"), ("email", "REQUIRED")]),
+    ],
+)
+def test_header_that_is_not_understood_fails_the_import(
+    account: Account, header: str, faults: list[tuple[str, str]]
+) -> None:
+    made = field(account, "Size")
+    account.ok("UpdateCustomField", id=made["id"], label="Size of shoes")
+
+    answer = send_table(account, f"{header}\nada@b.io,Ada,King\n")
+
+    assert answer.records == []
+    assert answer.error is not None
+    assert (answer.error.status, answer.error.code) == (400, "ValidationError")
+    assert answer.error.faults == faults
+    assert emails(account) == []
+
+
+def test_header_of_very_many_columns_is_refused_at_once(account: Account) -> None:
+    answer = send_table(account, ",".join(["x"] * 200_000))
+
+    assert answer.error is not None
+    assert (answer.error.status, answer.error.code) == (400, "ValidationError")
+
+
+def test_fields_of_another_account_are_no_columns(account: Account, other_account: Account) -> None:
+    field(other_account, "Town")
+
+    answer = send_table(account, "email,town\nada@b.io,London\n")
+
+    assert answer.error is not None
+    assert answer.error.faults == [("town", "UNKNOWN_FIELD")]

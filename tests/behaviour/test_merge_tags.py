@@ -1,0 +1,289 @@
+"""Templates that are rendered for a subscriber, through every front."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ..conftest import Account
+from .helpers import MISSING_ID, field, over_http, send, subscriber
+
+FIELDS = {"town": "TEXT", "age": "NUMBER", "member": "BOOLEAN", "born": "DATE"}
+
+
+@pytest.fixture
+def ada(account: Account) -> dict[str, Any]:
+    """A subscriber with names and a value of each data type."""
+    for key, data_type in FIELDS.items():
+        field(account, key, data_type)
+    return subscriber(
+        account,
+        firstName="Ada",
+        lastName="Lovelace",
+        customFields={"town": "Paris", "age": 36.5, "member": True, "born": "1815-12-10"},
+    )
+
+
+def render(account: Account, who: dict[str, Any], **template: str) -> Any:
+    return account.ok("RenderMergeTags", subscriberId=who["id"], **template)
+
+
+def body_of(account: Account, who: dict[str, Any], template: str) -> str:
+    """Returns a body that was rendered, with nothing in it unknown."""
+    rendered = render(account, who, body=template)
+    assert rendered["unknown"] == []
+    return str(rendered["body"])
+
+
+def test_render_answers_with_subject_and_body_and_what_is_unknown(
+    account: Account, ada: dict[str, Any]
+) -> None:
+    answer = account.call(
+        "RenderMergeTags",
+        subject="Dear {{firstName}}",
+        body="<p>{{ lastName }}, {{customFields.town}}</p>",
+        subscriberId=ada["id"],
+    )
+
+    assert answer.status == 200
+    assert answer.body == {
+        "subject": "Dear Ada",
+        "body": "<p>Lovelace, Paris</p>",
+        "unknown": [],
+    }
+
+
+@pytest.mark.parametrize(
+    ("template", "rendered"),
+    [
+        ("{{email}}", "ada@example.com"),
+        ("{{firstName}} {{lastName}}", "Ada Lovelace"),
+        ("{{customFields.town}}", "Paris"),
+        ("{{customFields.age}}", "36.5"),
+        ("{{customFields.member}}", "true"),
+        ("{{customFields.born}}", "1815-12-10"),
+        ('{{firstName | fallback: "friend"}}', "Ada"),
+        ('{{customFields.town | fallback: "home"}}', "Paris"),
+        ("{{town}} {{FirstName}} {{customFields.}} {{ }} {{{x}}} }} {{", None),
+        ("{customFields.town} {% if x %} {{#each}}", None),
+        ("", None),
+    ],
+)
+def test_tags_give_way_to_what_is_known_and_all_else_stays(
+    account: Account, ada: dict[str, Any], template: str, rendered: str | None
+) -> None:
+    answer = render(account, ada, subject=template, body=template)
+
+    expected = template if rendered is None else rendered
+    assert answer == {"subject": expected, "body": expected, "unknown": []}
+
+
+def test_merge_tag_of_a_field_is_what_renders_its_value(account: Account) -> None:
+    made = field(account, "Größe in cm", "NUMBER")
+    bob = subscriber(account, "bob@example.com", customFields={made["key"]: 180})
+
+    assert body_of(account, bob, f"{made['mergeTag']} cm") == "180 cm"
+
+
+def test_value_that_is_missing_gives_way_to_the_tags_fallback_then_to_the_fields(
+    account: Account,
+) -> None:
+    field(account, "Town", fallback="somewhere")
+    field(account, "Street")
+    bob = subscriber(account, "bob@example.com")
+
+    assert body_of(account, bob, '{{customFields.town | fallback: "home"}}') == "home"
+    assert body_of(account, bob, "{{customFields.town}}") == "somewhere"
+    assert body_of(account, bob, '{{customFields.town | fallback: ""}}') == ""
+    assert body_of(account, bob, '{{customFields.street | fallback: "a road"}}') == "a road"
+    assert body_of(account, bob, "[{{customFields.street}}]") == "[]"
+    assert body_of(account, bob, '{{firstName | fallback: "friend"}}[{{lastName}}]') == "friend[]"
+
+
+def test_value_that_was_removed_is_missing(account: Account, ada: dict[str, Any]) -> None:
+    account.ok("UpdateSubscriber", id=ada["id"], customFields={"town": None}, firstName="")
+
+    template = '{{customFields.town | fallback: "home"}} {{firstName | fallback: "friend"}}'
+    assert body_of(account, ada, template) == "home friend"
+
+
+def test_zero_and_false_are_values(account: Account) -> None:
+    field(account, "Points", "NUMBER", fallback="none")
+    field(account, "Member", "BOOLEAN", fallback="unknown")
+    bob = subscriber(account, "bob@example.com", customFields={"points": 0, "member": False})
+
+    template = '{{customFields.points | fallback: "no"}} {{customFields.member}}'
+    assert body_of(account, bob, template) == "0 false"
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(5, "5"), (-7, "-7"), (0.1, "0.1"), (-0.0, "0"), (1e21, "1" + "0" * 21), (2**53, str(2**53))],
+)
+def test_numbers_are_written_out(account: Account, number: float, text: str) -> None:
+    field(account, "Points", "NUMBER")
+    bob = subscriber(account, "bob@example.com", customFields={"points": number})
+
+    assert body_of(account, bob, "{{customFields.points}}") == text
+
+
+def test_values_are_escaped_in_the_body_and_not_in_the_subject(account: Account) -> None:
+    field(account, "Town", fallback="<i>&")
+    sign = "<b>\"Tom\" & 'Jerry'</b>"
+    bob = subscriber(account, "o'bob&co@example.com", firstName=sign, lastName="&amp;")
+    template = "<p>{{firstName}}|{{lastName}}|{{email}}|{{customFields.town}}</p>"
+
+    rendered = render(account, bob, subject=template, body=template)
+
+    assert rendered["subject"] == f"<p>{sign}|&amp;|o'bob&co@example.com|<i>&</p>"
+    assert rendered["body"] == (
+        "<p>&lt;b&gt;&quot;Tom&quot; &amp; &#x27;Jerry&#x27;&lt;/b&gt;|&amp;amp;|"
+        "o&#x27;bob&amp;co@example.com|&lt;i&gt;&amp;</p>"
+    )
+
+
+@pytest.mark.parametrize("end", ["\r\n", "\n", "\r", "\u2028", "\x85", "\x0b", "\x1b"], ids=repr)
+def test_line_break_in_a_value_cannot_break_the_subject(account: Account, end: str) -> None:
+    field(account, "Town")
+    evil = f"Ada{end}Bcc: all@example.com"
+    bob = subscriber(account, firstName=evil, customFields={"town": evil})
+
+    rendered = render(
+        account, bob, subject="Hi {{firstName}} of {{customFields.town}}", body="{{firstName}}"
+    )
+
+    assert rendered["subject"] == ("Hi Ada Bcc: all@example.com of Ada Bcc: all@example.com")
+    assert rendered["body"] == evil
+
+
+def test_what_was_put_in_is_not_read_again(account: Account) -> None:
+    field(account, "Town")
+    bob = subscriber(
+        account,
+        firstName="{{email}}",
+        lastName="{{customFields.",
+        customFields={"town": "{{customFields.town}}"},
+    )
+
+    template = "{{firstName}} {{lastName}}town}} {{customFields.town}}"
+    assert body_of(account, bob, template) == (
+        "{{email}} {{customFields.town}} {{customFields.town}}"
+    )
+
+
+def test_unknown_keys_become_nothing_and_are_listed_in_order_once(
+    account: Account, ada: dict[str, Any]
+) -> None:
+    rendered = render(
+        account,
+        ada,
+        subject="{{customFields.zip}}!{{customFields.town}}",
+        body='[{{customFields.area | fallback: "here"}}{{customFields.zip}}{{customFields.abc}}]',
+    )
+
+    assert rendered == {"subject": "!Paris", "body": "[]", "unknown": ["zip", "area", "abc"]}
+
+
+def test_field_that_was_deleted_is_unknown(account: Account, ada: dict[str, Any]) -> None:
+    for each in account.ok("ListCustomFields")["customFields"]:
+        account.ok("DeleteCustomField", id=each["id"])
+
+    rendered = render(account, ada, body="[{{customFields.town}}]")
+
+    assert (rendered["body"], rendered["unknown"]) == ("[]", ["town"])
+
+
+def test_field_of_another_account_is_unknown(account: Account, other_account: Account) -> None:
+    field(other_account, "Town", fallback="secret")
+    bob = subscriber(account)
+
+    rendered = render(account, bob, body="{{customFields.town}}")
+
+    assert (rendered["body"], rendered["unknown"]) == ("", ["town"])
+
+
+def test_subscriber_of_another_account_is_not_found(
+    account: Account, other_account: Account
+) -> None:
+    theirs = subscriber(other_account)
+
+    refused = account.fails(
+        "SubscriberNotFound", "RenderMergeTags", subject="{{email}}", subscriberId=theirs["id"]
+    )
+
+    assert refused.status == 404
+
+
+@pytest.mark.parametrize("unknown", [MISSING_ID, "ada@example.com", "x"])
+def test_render_goes_by_the_id_alone(account: Account, unknown: str) -> None:
+    subscriber(account)
+
+    refused = account.fails(
+        "SubscriberNotFound", "RenderMergeTags", body="{{email}}", subscriberId=unknown
+    )
+
+    assert refused.status == 404
+
+
+@pytest.mark.parametrize(
+    ("given", "fault"),
+    [
+        ({"subscriberId": ""}, ("subscriberId", "REQUIRED")),
+        ({"subscriberId": None}, ("subscriberId", "REQUIRED")),
+        ({"subject": "x" * 1_001}, ("subject", "TOO_LONG")),
+        ({"body": "x" * 500_001}, ("body", "TOO_LONG")),
+    ],
+    ids=["no subscriber", "null", "1,001 characters", "500,001 characters"],
+)
+@pytest.mark.parametrize("of", ["one that is there", MISSING_ID])
+def test_render_refuses_a_bad_request_before_it_looks_for_the_subscriber(
+    account: Account, given: dict[str, Any], fault: tuple[str, str], of: str
+) -> None:
+    bob = subscriber(account)
+    target = bob["id"] if of == "one that is there" else of
+
+    refused = account.fails(
+        "ValidationError", "RenderMergeTags", **{"subscriberId": target, **given}
+    )
+
+    assert (refused.status, refused.faults) == (400, [fault])
+
+
+def test_longest_templates_are_rendered(account: Account) -> None:
+    bob = subscriber(account, firstName="B" * 100)
+    subject, body = "é" * 987 + "{{firstName}}", "<br>" * 124_996 + "{{firstName}}   "
+    assert (len(subject), len(body)) == (1_000, 500_000)
+
+    rendered = render(account, bob, subject=subject, body=body)
+
+    assert rendered["subject"] == "é" * 987 + "B" * 100
+    assert rendered["body"] == "<br>" * 124_996 + "B" * 100 + "   "
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["{", "{{", "{{email", "{{email|", '{{email | fallback: "', '{{email | fallback: "\\', "{{ "],
+)
+def test_template_of_nothing_but_beginnings_is_answered_as_it_is(
+    account: Account, piece: str
+) -> None:
+    bob = subscriber(account)
+    template = piece * (100_000 // len(piece))
+
+    assert body_of(account, bob, template) == template
+
+
+def test_read_key_may_render(account: Account, ada: dict[str, Any]) -> None:
+    reader = account.with_key(account.new_key("read"))
+
+    assert body_of(reader, ada, "{{firstName}}") == "Ada"
+
+
+@over_http
+def test_render_names_an_unknown_key(account: Account, ada: dict[str, Any]) -> None:
+    body = {"subscriberId": ada["id"], "text": "x"}
+
+    refused = send(account, "POST", "/api/merge-tags/render", body)
+
+    assert (refused.status, refused.faults) == (400, [("text", "UNKNOWN_FIELD")])

@@ -1,0 +1,323 @@
+"""Subscribers by filters and in either order, through every front."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Any, Literal
+
+import pytest
+
+from ..conftest import Account
+from .helpers import over_http, send, stored, subscriber, subscriber_in
+
+# Who is on the account, oldest first: address, names, status, tags.
+PEOPLE = [
+    ("ada@example.com", "Ada", "Lovelace", "CONFIRMED", ["vip", "math"]),
+    ("grace@example.org", "Grace", "Hopper", "CONFIRMED", ["navy"]),
+    ("Alan@Example.com", "Alan", "Turing", "UNCONFIRMED", ["math"]),
+    ("édith@example.com", "Édith", "Piaf", "UNSUBSCRIBED", ["VIP"]),
+    ("adam@example.com", "", "Straße", "BOUNCED", []),
+    ("lova@example.com", "Lova", "", "COMPLAINED", ["vip", "navy"]),
+]
+
+
+def fill(account: Account) -> list[dict[str, Any]]:
+    """Puts the people on the account and returns them, oldest first."""
+    return [
+        subscriber_in(account, status, email, firstName=first, lastName=last, tags=tags)
+        for email, first, last, status, tags in PEOPLE
+    ]
+
+
+@pytest.fixture
+def people(account: Account) -> list[dict[str, Any]]:
+    return fill(account)
+
+
+def listed(account: Account, **asked: Any) -> list[str]:
+    """Returns the local parts of the addresses of those who are listed, as they are counted."""
+    body = account.ok("ListSubscribers", limit=100, **asked)
+    assert body["total"] == len(body["subscribers"])
+    return [each["email"].partition("@")[0] for each in body["subscribers"]]
+
+
+@pytest.mark.usefixtures("people")
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ({}, "ada grace Alan édith adam lova"),
+        ({"order": "asc"}, "ada grace Alan édith adam lova"),
+        ({"order": "desc"}, "lova adam édith Alan grace ada"),
+        ({"status": "CONFIRMED"}, "ada grace"),
+        ({"status": "COMPLAINED", "order": "desc"}, "lova"),
+        ({"tag": "vip"}, "ada édith lova"),
+        ({"tag": " VIP "}, "ada édith lova"),
+        ({"tag": "vip", "order": "desc"}, "lova édith ada"),
+        ({"tag": "nowhere"}, ""),
+        ({"tag": "vi"}, ""),
+        ({"tag": "vip%"}, ""),
+        ({"tag": "x" * 200}, ""),
+        ({"email": "ALAN@example.com"}, "Alan"),
+        ({"email": " E\u0301dith@example.com "}, "édith"),
+        ({"email": "nobody@example.com"}, ""),
+        ({"email": "ada"}, ""),
+        ({"email": "ada@"}, ""),
+        ({"email": "%@example.com"}, ""),
+        ({"q": "lo"}, "ada lova"),
+        ({"status": "CONFIRMED", "tag": "vip"}, "ada"),
+        ({"status": "CONFIRMED", "tag": "vip", "order": "desc"}, "ada"),
+        ({"status": "BOUNCED", "tag": "vip"}, ""),
+        ({"tag": "math", "q": "a"}, "ada Alan"),
+        ({"tag": "math", "q": "a", "order": "desc"}, "Alan ada"),
+        ({"tag": "navy", "email": "lova@example.com"}, "lova"),
+        ({"tag": "navy", "email": "ada@example.com"}, ""),
+        (
+            {"status": "UNSUBSCRIBED", "tag": "vip", "email": "édith@example.com", "q": "pi"},
+            "édith",
+        ),
+        ({"createdAfter": "2020-01-01T00:00:00Z", "q": "gr"}, "grace"),
+        ({"createdAfter": "2999-01-01T00:00:00Z"}, ""),
+        ({"createdBefore": "1969-12-31T23:59:59.999Z"}, ""),
+        ({"createdBefore": "9999-12-31T23:59:59Z", "tag": "navy"}, "grace lova"),
+        ({"createdAfter": "0001-01-01T00:00:00Z", "status": "BOUNCED"}, "adam"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, dict) else value or "nobody",
+)
+def test_list_has_those_who_match_every_filter(
+    account: Account, asked: dict[str, Any], found: str
+) -> None:
+    assert listed(account, **asked) == found.split()
+
+
+@pytest.mark.usefixtures("people")
+@pytest.mark.parametrize(
+    ("q", "found"),
+    [
+        ("ada@", "ada"),
+        ("ADA@EXAMPLE.COM", "ada"),
+        ("ada@example.com ", "ada"),
+        ("example", ""),
+        ("grace", "grace"),
+        ("GRA", "grace"),
+        ("grace h", "grace"),
+        ("Grace Hopper", "grace"),
+        ("grace hopper x", ""),
+        ("grace  hopper", ""),
+        ("hopper grace", ""),
+        ("hop", "grace"),
+        ("opper", ""),
+        ("love", "ada"),
+        ("lova", "lova"),
+        ("ad", "ada adam"),
+        ("éd", "édith"),
+        ("ÉDITH P", "édith"),
+        ("ÉDITH@", "édith"),
+        ("e\u0301d", "édith"),
+        ("E\u0301DITH@EX", "édith"),
+        ("ed", ""),
+        ("stras", "adam"),
+        ("STRASSE", "adam"),
+        ("straße", "adam"),
+        ("%", ""),
+        ("_da", ""),
+        ("*", ""),
+        ("[a]da", ""),
+        ("\\", ""),
+        ("'", ""),
+        ("\U0010ffff", ""),
+        ("x" * 254, ""),
+    ],
+)
+def test_search_finds_the_beginning_of_an_address_or_name(
+    account: Account, q: str, found: str
+) -> None:
+    assert listed(account, q=q) == found.split()
+
+
+@pytest.mark.parametrize(
+    ("q", "found"),
+    [("a_", ["a_b"]), ("50%", ["50%"]), ("x*", ["x*y"]), ("%", []), ("_", ["z"]), ("100%", ["w"])],
+)
+def test_signs_of_patterns_mean_themselves(account: Account, q: str, found: list[str]) -> None:
+    for local in ("a_b", "axb", "50%", "500", "x*y", "xxy"):
+        subscriber(account, f"{local}@example.com")
+    subscriber(account, "z@example.com", firstName="_under", lastName="score")
+    subscriber(account, "w@example.com", firstName="so", lastName="100%")
+
+    assert listed(account, q=q) == found
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+@pytest.mark.parametrize("q", ["jose\u0301@", "JOSÉ@BÜCHER.example", "josé@xn--bcher-kva.ex"])
+def test_search_knows_an_international_address_in_any_form(
+    account: Account, form: Literal["NFC", "NFD"], q: str
+) -> None:
+    subscriber(account, unicodedata.normalize(form, "josé@bücher.example"))
+
+    assert listed(account, q=q) == [unicodedata.normalize(form, "josé")]
+
+
+def test_search_follows_a_change_of_name_or_address(account: Account) -> None:
+    ada = subscriber(account, firstName="Ada", lastName="Byron")
+
+    account.ok("UpdateSubscriber", id=ada["id"], lastName="King", email="countess@example.com")
+
+    assert [listed(account, q=q) for q in ("king", "ada k", "count", "ada")] == [["countess"]] * 4
+    assert [listed(account, q=q) for q in ("byron", "ada b", "ada@")] == [[]] * 3
+
+
+def test_filters_follow_a_change_of_status_and_tags(account: Account) -> None:
+    ada = subscriber(account, tags=["vip"])
+    tag = account.ok("ListTags")["tags"][0]
+
+    account.ok("ChangeSubscriberStatus", id=ada["id"], status="CONFIRMED")
+    account.ok("UpdateTag", id=tag["id"], name="gold")
+
+    assert listed(account, status="CONFIRMED", tag="gold") == ["ada"]
+    assert listed(account, status="UNCONFIRMED") == listed(account, tag="vip") == []
+    account.ok("DeleteTag", id=tag["id"])
+    assert listed(account, tag="gold") == []
+    account.ok("DeleteSubscriber", id=ada["id"])
+    assert listed(account, status="CONFIRMED") == []
+
+
+def test_filters_find_nothing_of_another_account(account: Account, other_account: Account) -> None:
+    fill(other_account)
+    subscriber(account, "own@example.com", tags=["vip"])
+
+    for asked in ({"tag": "vip"}, {"q": "own"}, {"order": "desc"}, {"status": "UNCONFIRMED"}):
+        assert listed(account, **asked) == ["own"]
+    for asked in ({"tag": "navy"}, {"q": "ada"}, {"email": "ada@example.com"}):
+        assert listed(account, **asked) == []
+
+
+def spread(account: Account) -> list[dict[str, Any]]:
+    """Creates subscribers until they are of three different milliseconds, and returns them."""
+    made: list[dict[str, Any]] = []
+    while len({each["createdAt"] for each in made}) < 3:
+        made.append(subscriber(account, f"{len(made):04}@example.com"))
+    return made
+
+
+def test_created_after_and_before_leave_the_moment_itself_out(account: Account) -> None:
+    made = spread(account)
+    moments = sorted({each["createdAt"] for each in made})
+
+    for moment in moments:
+        for asked, expected in [
+            ({"createdAfter": moment}, [s for s in made if s["createdAt"] > moment]),
+            ({"createdBefore": moment}, [s for s in made if s["createdAt"] < moment]),
+        ]:
+            body = account.ok("ListSubscribers", limit=100, **asked)
+            assert body["subscribers"] == expected[:100]
+            assert body["total"] == len(expected)
+    between = {"createdAfter": moments[0], "createdBefore": moments[-1]}
+    expected = [s for s in made if moments[0] < s["createdAt"] < moments[-1]]
+    body = account.ok("ListSubscribers", limit=100, order="desc", **between)
+    assert body["subscribers"] == expected[::-1][:100]
+    assert account.ok("ListSubscribers", createdAfter=moments[0], createdBefore=moments[0]) == {
+        "subscribers": [],
+        "total": 0,
+        "page": 1,
+        "limit": 20,
+    }
+
+
+@pytest.mark.parametrize(
+    ("parameter", "digits", "is_in"),
+    [
+        ("createdAfter", "", False),
+        ("createdBefore", "", False),
+        ("createdAfter", "000001", False),
+        ("createdBefore", "000001", True),
+        ("createdAfter", "999999", False),
+        ("createdBefore", "999999", True),
+    ],
+)
+def test_moments_are_compared_beyond_the_millisecond(
+    account: Account, parameter: str, digits: str, is_in: bool
+) -> None:
+    ada = subscriber(account)
+    moment = f"{ada['createdAt'].removesuffix('Z')}{digits}Z"
+
+    assert listed(account, **{parameter: moment}) == (["ada"] if is_in else [])
+
+
+@over_http
+def test_moments_may_have_another_offset(account: Account) -> None:
+    subscriber(account)
+
+    for zone, found in (("-23:59", []), ("+23:59", ["ada"])):
+        moment = f"{stored_moment(account)}{zone}"
+        assert listed(account, createdAfter=moment) == found
+
+
+def stored_moment(account: Account) -> str:
+    """Returns when the only subscriber was created, by a clock without a zone."""
+    (only,) = account.ok("ListSubscribers")["subscribers"]
+    return str(stored(account, only)["createdAt"]).removesuffix("Z")
+
+
+@pytest.mark.parametrize(
+    ("asked", "fault"),
+    [
+        ({"order": "DESC"}, ("order", "INVALID_VALUE")),
+        ({"order": "email"}, ("order", "INVALID_VALUE")),
+        ({"q": "x" * 255}, ("q", "TOO_LONG")),
+        ({"status": 99}, ("status", "INVALID_VALUE")),
+        ({"limit": -1}, ("limit", "OUT_OF_RANGE")),
+        ({"page": -1}, ("page", "OUT_OF_RANGE")),
+        ({"pageToken": "x"}, ("pageToken", "INVALID_VALUE")),
+        ({"pageToken": "x" * 201}, ("pageToken", "TOO_LONG")),
+    ],
+    ids=lambda value: " ".join(map(str, value))[:20],
+)
+def test_list_names_a_bad_parameter(
+    account: Account, asked: dict[str, Any], fault: tuple[str, str]
+) -> None:
+    refused = account.fails("ValidationError", "ListSubscribers", **asked)
+
+    assert (refused.status, refused.faults) == (400, [fault])
+
+
+@over_http
+@pytest.mark.parametrize(
+    ("query", "parameter"),
+    [
+        ("status=GONE", "status"),
+        ("status=confirmed", "status"),
+        ("createdAfter=yesterday", "createdAfter"),
+        ("createdBefore=2026-01-31", "createdBefore"),
+        ("createdAfter=2026-02-30T00:00:00Z", "createdAfter"),
+        ("createdAfter=2026-01-31T10:20:30", "createdAfter"),
+        ("limit=x", "limit"),
+        ("tag=a&tag=b", "tag"),
+        ("firstName=Ada", "firstName"),
+        ("createdafter=2026-01-31T00:00:00Z", "createdafter"),
+    ],
+)
+def test_list_names_a_parameter_that_cannot_be_read(
+    account: Account, query: str, parameter: str
+) -> None:
+    refused = send(account, "GET", f"/api/subscribers?{query}")
+
+    assert (refused.status, refused.code) == (400, "ValidationError")
+    assert [path for path, _ in refused.faults] == [parameter]
+
+
+def test_number_of_a_page_counts_within_the_filters(
+    account: Account, people: list[dict[str, Any]]
+) -> None:
+    vip = [each for each in people if {"vip", "VIP"} & set(each["tags"])]
+
+    pages = [account.ok("ListSubscribers", tag="vip", limit=2, page=n) for n in (1, 2, 3)]
+    backwards = account.ok("ListSubscribers", q="a", order="desc", limit=1, page=2)
+
+    assert [page["subscribers"] for page in pages] == [vip[:2], vip[2:], []]
+    assert [(page["total"], page["page"], page["limit"]) for page in pages] == [
+        (3, 1, 2),
+        (3, 2, 2),
+        (3, 3, 2),
+    ]
+    assert [each["email"] for each in backwards["subscribers"]] == ["Alan@Example.com"]
+    assert (backwards["total"], backwards["page"]) == (3, 2)

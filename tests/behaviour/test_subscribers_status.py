@@ -1,0 +1,140 @@
+"""Moving a subscriber from one status to another, through every front."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from ..conftest import Account
+from .helpers import MISSING_ID, STATUSES, over_http, send, stored, subscriber, subscriber_in
+
+# Who may move a subscriber: w any key that writes, a one of scope admin alone, - nobody.
+# A line is where it stands, a column where it is to go, both in the order of STATUSES.
+TABLE = {
+    "UNCONFIRMED": "w w w w w",
+    "CONFIRMED": "- w w w w",
+    "UNSUBSCRIBED": "w w w - -",
+    "BOUNCED": "w w - w -",
+    "COMPLAINED": "a a a a w",
+}
+PAIRS = [
+    (before, after, by)
+    for before, line in TABLE.items()
+    for after, by in zip(STATUSES, line.split(), strict=True)
+]
+
+
+@pytest.mark.parametrize("scope", ["write", "admin"])
+@pytest.mark.parametrize(
+    ("before", "after", "by"), PAIRS, ids=[f"{before} to {after}" for before, after, _ in PAIRS]
+)
+def test_subscriber_moves_as_the_table_says(
+    account: Account, before: str, after: str, by: str, scope: str
+) -> None:
+    ada = subscriber_in(account, before, firstName="Ada", tags=["vip"])
+    mover = account.with_key(account.new_key(scope))
+
+    answer = mover.call("ChangeSubscriberStatus", id=ada["id"], status=after)
+
+    if by == "w" or by == scope[0]:
+        assert (answer.status, answer.body) == (200, {"subscriber": {**ada, "status": after}})
+        assert stored(account, ada) == answer.body["subscriber"]
+    else:
+        assert (answer.status, answer.code) == (409, "InvalidStatusTransition")
+        assert answer.faults == [("status", "INVALID_VALUE")]
+        message = answer.body["error"]["details"][0]["message"]
+        assert re.findall("[A-Z]+", message) == [before, after]
+        assert stored(account, ada) == ada
+
+
+def test_change_of_status_shows_in_lists_and_touches_nobody_else(account: Account) -> None:
+    ada, bob = subscriber(account), subscriber(account, "bob@example.com")
+
+    moved = account.ok("ChangeSubscriberStatus", id=ada["id"], status="BOUNCED")["subscriber"]
+
+    assert account.ok("ListSubscribers")["subscribers"] == [moved, bob]
+    assert account.ok("ListSubscribers", status="BOUNCED")["subscribers"] == [moved]
+
+
+@pytest.mark.parametrize("of", ["one that is there", MISSING_ID, "no id"])
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        ({}, "REQUIRED"),
+        ({"status": None}, "REQUIRED"),
+        ({"status": "STATUS_UNSPECIFIED"}, "REQUIRED"),
+        ({"status": 99}, "INVALID_VALUE"),
+    ],
+    ids=["absent", "null", "unspecified", "unknown number"],
+)
+def test_change_of_status_needs_a_status_before_it_looks_for_the_subscriber(
+    account: Account, given: dict[str, Any], code: str, of: str
+) -> None:
+    ada = subscriber(account)
+    target = ada["id"] if of == "one that is there" else of
+
+    refused = account.fails("ValidationError", "ChangeSubscriberStatus", id=target, **given)
+
+    assert (refused.status, refused.faults) == (400, [("status", code)])
+    assert stored(account, ada) == ada
+
+
+@over_http
+@pytest.mark.parametrize("word", ["confirmed", "GONE", "", " CONFIRMED", True, ["CONFIRMED"], {}])
+def test_change_of_status_refuses_any_other_word(account: Account, word: Any) -> None:
+    ada = subscriber(account)
+
+    refused = account.fails("ValidationError", "ChangeSubscriberStatus", id=ada["id"], status=word)
+
+    assert (refused.status, [path for path, _ in refused.faults]) == (400, ["status"])
+    assert stored(account, ada) == ada
+
+
+@over_http
+def test_change_of_status_names_an_unknown_key(account: Account) -> None:
+    ada = subscriber(account)
+    body = {"status": "CONFIRMED", "firstName": "B"}
+
+    refused = send(account, "PUT", f"/api/subscribers/{ada['id']}/status", body)
+
+    assert (refused.status, refused.faults) == (400, [("firstName", "UNKNOWN_FIELD")])
+    assert stored(account, ada) == ada
+
+
+@pytest.mark.parametrize("unknown", [MISSING_ID, "ada@example.com"], ids=["id", "email"])
+def test_change_of_status_goes_by_the_id_alone(account: Account, unknown: str) -> None:
+    ada = subscriber(account)
+
+    refused = account.fails(
+        "SubscriberNotFound", "ChangeSubscriberStatus", id=unknown, status="CONFIRMED"
+    )
+
+    assert refused.status == 404
+    assert stored(account, ada) == ada
+
+
+def test_read_key_cannot_change_a_status(account: Account) -> None:
+    ada = subscriber(account)
+    reader = account.with_key(account.new_key("read"))
+
+    refused = reader.fails("Forbidden", "ChangeSubscriberStatus", id=ada["id"], status="CONFIRMED")
+
+    assert refused.status == 403
+    assert stored(account, ada) == ada
+
+
+@over_http
+def test_status_in_any_other_body_is_ignored(account: Account) -> None:
+    ada = subscriber_in(account, "UNSUBSCRIBED")
+    claim = {"status": "CONFIRMED"}
+
+    updated = send(account, "PUT", f"/api/subscribers/{ada['id']}", claim)
+    created = send(account, "POST", "/api/subscribers", {"email": "b@example.com", **claim})
+    rows = {"subscribers": [{"email": "c@example.com", **claim}]}
+    bulk = send(account, "POST", "/api/subscribers/bulk", rows)
+
+    assert (updated.status, created.status, bulk.body) == (200, 201, {"failed": []})
+    listed = account.ok("ListSubscribers")["subscribers"]
+    assert [each["status"] for each in listed] == ["UNSUBSCRIBED", "UNCONFIRMED", "UNCONFIRMED"]

@@ -1,0 +1,185 @@
+"""Putting tags on a subscriber and taking them off, through every front."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ..conftest import Account
+from .helpers import MISSING_ID, over_http, send, stored, subscriber, tag_names
+
+EDITS = ("AddSubscriberTags", "RemoveSubscriberTags")
+
+
+def numbered(*numbers: int) -> list[str]:
+    return [f"tag {number:03}" for number in numbers]
+
+
+def test_add_tags_keeps_those_that_are_there(account: Account) -> None:
+    ada = subscriber(account, firstName="Ada", tags=["vip", "old"])
+    bob = subscriber(account, "bob@example.com", tags=["vip"])
+
+    answer = account.call("AddSubscriberTags", id=ada["id"], tags=["new", "vip"])
+
+    assert answer.status == 200
+    assert answer.body == {"subscriber": {**ada, "tags": ["new", "old", "vip"]}}
+    assert stored(account, ada) == answer.body["subscriber"]
+    assert stored(account, bob) == bob
+
+
+def test_add_tags_creates_those_that_the_account_does_not_have(account: Account) -> None:
+    ada = subscriber(account)
+
+    account.ok("AddSubscriberTags", id=ada["id"], tags=[" vip ", "new"])
+
+    listed = account.ok("ListTags")["tags"]
+    assert [(tag["name"], tag["description"]) for tag in listed] == [("new", ""), ("vip", "")]
+
+
+def test_added_tags_come_back_in_the_tags_own_spelling_and_sorted(account: Account) -> None:
+    account.ok("CreateTag", name="ViP", description="pays")
+    account.ok("CreateTag", name="École")
+    ada = subscriber(account, tags=["b", "D"])
+
+    after = account.ok(
+        "AddSubscriberTags", id=ada["id"], tags=["vip", "A", "B", "c", "C", "E\u0301COLE"]
+    )["subscriber"]
+
+    assert after["tags"] == ["A", "b", "c", "D", "ViP", "École"]
+    assert stored(account, ada) == after
+    assert tag_names(account) == ["A", "b", "c", "D", "ViP", "École"]
+
+
+def test_adding_tags_that_are_there_changes_nothing(account: Account) -> None:
+    ada = subscriber(account, tags=["vip", "x"])
+
+    assert account.ok("AddSubscriberTags", id=ada["id"], tags=["VIP"])["subscriber"] == ada
+
+    assert stored(account, ada) == ada
+    assert tag_names(account) == ["vip", "x"]
+
+
+def test_subscriber_has_at_most_100_tags_old_and_new_together(account: Account) -> None:
+    ada = subscriber(account, tags=numbered(*range(60)))
+
+    full = account.ok("AddSubscriberTags", id=ada["id"], tags=numbered(*range(30, 100)))
+    refused = account.fails(
+        "ValidationError", "AddSubscriberTags", id=ada["id"], tags=[*numbered(*range(99)), "more"]
+    )
+
+    assert full["subscriber"]["tags"] == numbered(*range(100))
+    assert (refused.status, refused.faults) == (400, [("tags", "TOO_MANY")])
+    assert stored(account, ada) == full["subscriber"]
+    assert tag_names(account) == numbered(*range(100))
+    account.ok("AddSubscriberTags", id=ada["id"], tags=numbered(*range(100)))
+
+
+def test_tags_over_the_limit_are_refused_all_together(account: Account) -> None:
+    ada = subscriber(account, tags=numbered(*range(60)))
+
+    refused = account.fails(
+        "ValidationError", "AddSubscriberTags", id=ada["id"], tags=numbered(*range(60, 101))
+    )
+
+    assert refused.faults == [("tags", "TOO_MANY")]
+    assert stored(account, ada) == ada
+    assert tag_names(account) == numbered(*range(60))
+
+
+def test_remove_tags_leaves_the_others_and_the_tags_themselves(account: Account) -> None:
+    ada = subscriber(account, firstName="Ada", tags=["vip", "old", "x"])
+    bob = subscriber(account, "bob@example.com", tags=["vip", "x"])
+
+    answer = account.call("RemoveSubscriberTags", id=ada["id"], tags=[" VIP ", "X"])
+
+    assert answer.status == 200
+    assert answer.body == {"subscriber": {**ada, "tags": ["old"]}}
+    assert stored(account, ada) == answer.body["subscriber"]
+    assert stored(account, bob) == bob
+    assert tag_names(account) == ["old", "vip", "x"]
+
+
+@pytest.mark.parametrize("tags", [["gone"], ["nowhere"], ["gone", "nowhere", "vip"]])
+def test_removing_tags_that_are_not_there_is_no_error(account: Account, tags: list[str]) -> None:
+    account.ok("CreateTag", name="gone")
+    ada = subscriber(account, tags=["old", "vip"])
+
+    after = account.ok("RemoveSubscriberTags", id=ada["id"], tags=tags)["subscriber"]
+
+    assert after["tags"] == (["old"] if "vip" in tags else ["old", "vip"])
+    assert stored(account, ada) == after
+    assert tag_names(account) == ["gone", "old", "vip"]
+
+
+def test_removing_every_tag_leaves_none(account: Account) -> None:
+    ada = subscriber(account, tags=["É", "vip"])
+
+    after = account.ok("RemoveSubscriberTags", id=ada["id"], tags=["vip", "e\u0301"])
+
+    assert after["subscriber"] == {**ada, "tags": []}
+
+
+@pytest.mark.parametrize("rpc", EDITS)
+@pytest.mark.parametrize(
+    ("given", "fault"),
+    [
+        ({}, ("tags", "TOO_FEW")),
+        ({"tags": None}, ("tags", "TOO_FEW")),
+        ({"tags": []}, ("tags", "TOO_FEW")),
+        ({"tags": ["fine", " \u00a0"]}, ("tags[1]", "REQUIRED")),
+        ({"tags": [""]}, ("tags[0]", "REQUIRED")),
+        ({"tags": ["x" * 101]}, ("tags[0]", "TOO_LONG")),
+        ({"tags": ["a\0b"]}, ("tags[0]", "INVALID_CHARACTER")),
+        ({"tags": numbered(*range(101))}, ("tags", "TOO_MANY")),
+    ],
+    ids=["absent", "null", "no tags", "blank", "empty", "101 characters", "NUL", "101 tags"],
+)
+@pytest.mark.parametrize("of", ["one that is there", MISSING_ID])
+def test_edit_of_tags_refuses_a_bad_list_before_it_looks_for_the_subscriber(
+    account: Account, rpc: str, given: dict[str, Any], fault: tuple[str, str], of: str
+) -> None:
+    ada = subscriber(account, tags=["vip"])
+
+    refused = account.fails(
+        "ValidationError", rpc, id=ada["id"] if of == "one that is there" else of, **given
+    )
+
+    assert (refused.status, refused.faults) == (400, [fault])
+    assert stored(account, ada) == ada
+    assert tag_names(account) == ["vip"]
+
+
+@over_http
+@pytest.mark.parametrize("tags", ["vip", {"0": "vip"}, [1], [None], [["vip"]]], ids=repr)
+@pytest.mark.parametrize("path", ["tags", "tags/remove"])
+def test_edit_of_tags_takes_an_array_of_strings(account: Account, path: str, tags: Any) -> None:
+    ada = subscriber(account, tags=["vip"])
+
+    refused = send(account, "POST", f"/api/subscribers/{ada['id']}/{path}", {"tags": tags})
+
+    assert (refused.status, refused.code) == (400, "ValidationError")
+    assert [fault.partition("[")[0] for fault, _ in refused.faults] == ["tags"]
+    assert stored(account, ada) == ada
+
+
+@pytest.mark.parametrize("rpc", EDITS)
+@pytest.mark.parametrize("unknown", [MISSING_ID, "ada@example.com"], ids=["id", "email"])
+def test_edit_of_tags_goes_by_the_id_alone(account: Account, rpc: str, unknown: str) -> None:
+    ada = subscriber(account, tags=["vip"])
+
+    refused = account.fails("SubscriberNotFound", rpc, id=unknown, tags=["vip", "new"])
+
+    assert refused.status == 404
+    assert stored(account, ada) == ada
+    assert tag_names(account) == ["vip"]
+
+
+@pytest.mark.parametrize("rpc", EDITS)
+def test_read_key_cannot_edit_tags(account: Account, rpc: str) -> None:
+    ada = subscriber(account, tags=["vip"])
+    reader = account.with_key(account.new_key("read"))
+
+    assert reader.fails("Forbidden", rpc, id=ada["id"], tags=["vip", "new"]).status == 403
+
+    assert stored(account, ada) == ada

@@ -1,0 +1,341 @@
+"""Addresses whose owners had opted out before they were deleted, through every front."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from ..conftest import Account
+from .helpers import (
+    emails,
+    failures,
+    over_http,
+    send,
+    stored,
+    subscriber,
+    subscriber_in,
+    suppress,
+    tag_names,
+)
+
+OPTED_OUT = ("UNSUBSCRIBED", "BOUNCED", "COMPLAINED")
+TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+
+# How an address was suppressed, and how else it may be written.
+SPELLINGS = {
+    "the same": ("ada@example.com", "ada@example.com"),
+    "other case": ("Ada@example.com", "aDA@EXAMPLE.com"),
+    "blanks": ("ada@example.com", " ada@example.com\t"),
+    "domain in IDNA": ("ada@bücher.example", "ada@xn--bcher-kva.example"),
+    "domain in Unicode": ("ada@XN--BCHER-KVA.example", "ada@BÜCHER.example"),
+    "composed": ("jose\u0301@example.com", "José@example.com"),
+}
+each_spelling = pytest.mark.parametrize(
+    ("suppressed", "written"), SPELLINGS.values(), ids=SPELLINGS
+)
+
+
+def is_suppressed(account: Account, email: str = "ada@example.com") -> bool:
+    return account.call("GetSuppression", email=email).status == 200
+
+
+@pytest.mark.parametrize("reason", OPTED_OUT)
+def test_deleting_someone_who_opted_out_leaves_a_suppression(account: Account, reason: str) -> None:
+    suppress(account, "ada@example.com", reason)
+
+    answer = account.call("GetSuppression", email="ada@example.com")
+
+    assert (answer.status, set(answer.body)) == (200, {"suppression"})
+    left = answer.body["suppression"]
+    assert set(left) == {"emailHash", "reason", "createdAt"}
+    assert re.fullmatch("[0-9a-f]{64}", left["emailHash"])
+    assert left["reason"] == reason
+    assert TIMESTAMP.fullmatch(left["createdAt"])
+    assert account.ok("ListSuppressions") == {
+        "suppressions": [left],
+        "total": 1,
+        "page": 1,
+        "limit": 20,
+    }
+
+
+@pytest.mark.parametrize("status", ["UNCONFIRMED", "CONFIRMED"])
+def test_deleting_anyone_else_leaves_none(account: Account, status: str) -> None:
+    suppress(account, "ada@example.com", status)
+
+    assert account.ok("ListSuppressions")["total"] == 0
+    subscriber(account)
+
+
+def test_opting_out_alone_leaves_no_suppression(account: Account) -> None:
+    subscriber_in(account, "UNSUBSCRIBED")
+
+    assert account.ok("ListSuppressions")["total"] == 0
+
+
+@each_spelling
+def test_suppressed_address_cannot_be_created_again(
+    account: Account, suppressed: str, written: str
+) -> None:
+    suppress(account, suppressed)
+
+    refused = account.fails(
+        "SubscriberSuppressed", "CreateSubscriber", email=written, isConfirmed=True, tags=["new"]
+    )
+
+    assert (refused.status, refused.faults) == (409, [("email", "INVALID_VALUE")])
+    assert emails(account) == []
+    assert tag_names(account) == []
+
+
+@each_spelling
+def test_bulk_row_with_a_suppressed_address_fails_alone(
+    account: Account, suppressed: str, written: str
+) -> None:
+    suppress(account, suppressed)
+
+    body = account.ok(
+        "BulkCreateSubscribers",
+        subscribers=[
+            {"email": "a@example.com"},
+            {"email": written, "isConfirmed": True, "tags": ["new"]},
+            {"email": "c@example.com"},
+        ],
+    )
+
+    assert body == {"failed": [{"index": 1, "email": written, "reason": "SUPPRESSED"}]}
+    assert emails(account) == ["a@example.com", "c@example.com"]
+    assert tag_names(account) == []
+
+
+def test_rows_of_a_bulk_fail_for_their_own_reasons_beside_a_suppressed_one(
+    account: Account,
+) -> None:
+    subscriber(account, "there@example.com")
+    suppress(account)
+
+    body = account.ok(
+        "BulkCreateSubscribers",
+        subscribers=[
+            {"email": "there@example.com"},
+            {"email": "ADA@example.com"},
+            {"email": "ada@example.com"},
+            {"email": "b@example.com", "customFields": {"nope": 1}},
+            {"email": "nobody"},
+            {"email": "ada@example.com", "tags": [""]},
+            {"email": "good@example.com"},
+        ],
+    )
+
+    assert failures(body) == [
+        (0, "ALREADY_EXISTS"),
+        (1, "SUPPRESSED"),
+        (2, "DUPLICATE_IN_REQUEST"),
+        (3, "UNKNOWN_CUSTOM_FIELD"),
+        (4, "INVALID_EMAIL"),
+        (5, "INVALID_TAG"),
+    ]
+    assert emails(account) == ["there@example.com", "good@example.com"]
+
+
+@each_spelling
+def test_nobody_can_be_given_a_suppressed_address(
+    account: Account, suppressed: str, written: str
+) -> None:
+    suppress(account, suppressed)
+    bob = subscriber_in(account, "CONFIRMED", "bob@example.com", tags=["vip"])
+
+    refused = account.fails(
+        "SubscriberSuppressed", "UpdateSubscriber", id=bob["id"], email=written, firstName="B"
+    )
+
+    assert (refused.status, refused.faults) == (409, [("email", "INVALID_VALUE")])
+    assert stored(account, bob) == bob
+
+
+@each_spelling
+def test_suppression_is_found_and_lifted_by_any_spelling(
+    account: Account, suppressed: str, written: str
+) -> None:
+    suppress(account, suppressed)
+    found = account.ok("GetSuppression", email=suppressed)
+
+    assert account.ok("GetSuppression", email=written) == found
+    lifted = account.call("DeleteSuppression", email=written)
+
+    assert (lifted.status, lifted.body) == (204, None)
+    assert not is_suppressed(account, suppressed)
+
+
+def test_address_whose_suppression_was_lifted_can_be_created_again(account: Account) -> None:
+    suppress(account, "ada@example.com", "COMPLAINED")
+    suppress(account, "bob@example.com")
+
+    account.ok("DeleteSuppression", email="ada@example.com")
+
+    assert subscriber(account)["status"] == "UNCONFIRMED"
+    assert is_suppressed(account, "bob@example.com")
+    assert account.ok("ListSuppressions")["total"] == 1
+    again = account.fails("SuppressionNotFound", "DeleteSuppression", email="ada@example.com")
+    assert again.status == 404
+
+
+def test_address_that_is_suppressed_again_has_the_later_reason(account: Account) -> None:
+    suppress(account, "ada@example.com", "UNSUBSCRIBED")
+    account.ok("DeleteSuppression", email="ada@example.com")
+
+    suppress(account, "ada@example.com", "BOUNCED")
+
+    listed = account.ok("ListSuppressions")["suppressions"]
+    assert [each["reason"] for each in listed] == ["BOUNCED"]
+
+
+@pytest.mark.parametrize("rpc", ["GetSuppression", "DeleteSuppression"])
+@pytest.mark.parametrize(
+    "unknown",
+    ["bob@example.com", "ada@example.org", "ada+x@example.com", "nobody", "ada@", "%", "{hash}"],
+)
+def test_suppression_of_anything_else_is_not_found(
+    account: Account, rpc: str, unknown: str
+) -> None:
+    suppress(account)
+    subscriber_in(account, "UNSUBSCRIBED", "bob@example.com")
+    digest = account.ok("GetSuppression", email="ada@example.com")["suppression"]["emailHash"]
+
+    refused = account.fails("SuppressionNotFound", rpc, email=unknown.format(hash=digest))
+
+    assert refused.status == 404
+    assert is_suppressed(account)
+
+
+def test_list_suppressions_pages_oldest_first(account: Account) -> None:
+    for number in range(5):
+        suppress(account, f"{number}@example.com", OPTED_OUT[number % 3])
+    one_by_one = [
+        account.ok("GetSuppression", email=f"{number}@example.com")["suppression"]
+        for number in range(5)
+    ]
+
+    pages = [account.ok("ListSuppressions", limit=2, page=number) for number in (1, 2, 3, 4)]
+
+    assert [len(page["suppressions"]) for page in pages] == [2, 2, 1, 0]
+    listed = [each for page in pages for each in page["suppressions"]]
+    # Those of one millisecond are in the order of their hashes.
+    assert listed == sorted(one_by_one, key=lambda each: (each["createdAt"], each["emailHash"]))
+    assert [(page["total"], page["page"], page["limit"]) for page in pages] == [
+        (5, number, 2) for number in (1, 2, 3, 4)
+    ]
+
+
+def test_suppressions_never_show_an_address(account: Account) -> None:
+    suppress(account, "ada.lovelace@example.com")
+
+    shown = [
+        account.ok("GetSuppression", email="ada.lovelace@example.com"),
+        account.ok("ListSuppressions"),
+        account.call("CreateSubscriber", email="ada.lovelace@example.com").body,
+    ]
+
+    assert not re.search("lovelace|example", json.dumps(shown))
+
+
+def test_suppressions_are_of_one_account(account: Account, other_account: Account) -> None:
+    suppress(account)
+
+    assert not is_suppressed(other_account)
+    assert other_account.ok("ListSuppressions")["total"] == 0
+    other_account.fails("SuppressionNotFound", "DeleteSuppression", email="ada@example.com")
+    subscriber(other_account)
+    assert is_suppressed(account)
+
+
+def test_hash_of_an_address_differs_from_account_to_account(
+    account: Account, other_account: Account
+) -> None:
+    for each in (account, other_account):
+        suppress(each)
+
+    hashes = {
+        each.ok("GetSuppression", email="ada@example.com")["suppression"]["emailHash"]
+        for each in (account, other_account)
+    }
+
+    assert len(hashes) == 2
+
+
+@pytest.mark.parametrize("scope", ["read", "write"])
+def test_only_an_admin_key_lifts_a_suppression(account: Account, scope: str) -> None:
+    suppress(account)
+    limited = account.with_key(account.new_key(scope))
+
+    refused = limited.fails("Forbidden", "DeleteSuppression", email="ada@example.com")
+
+    assert refused.status == 403
+    assert is_suppressed(limited)
+    assert limited.ok("ListSuppressions")["total"] == 1
+
+
+@pytest.mark.parametrize("reason", OPTED_OUT)
+def test_another_address_of_someone_who_opted_out_suppresses_the_one_before(
+    account: Account, reason: str
+) -> None:
+    ada = subscriber_in(account, reason)
+
+    after = account.ok("UpdateSubscriber", id=ada["id"], email="ada@example.org")["subscriber"]
+
+    assert after == {**ada, "email": "ada@example.org", "status": "UNCONFIRMED"}
+    left = account.ok("GetSuppression", email="ada@example.com")["suppression"]
+    assert left["reason"] == reason
+    account.fails("SubscriberSuppressed", "CreateSubscriber", email="ada@example.com")
+    account.fails("SubscriberSuppressed", "UpdateSubscriber", id=ada["id"], email="ada@example.com")
+    assert not is_suppressed(account, "ada@example.org")
+
+
+@pytest.mark.parametrize(
+    ("status", "email"),
+    [
+        ("UNCONFIRMED", "ada@example.org"),
+        ("CONFIRMED", "ada@example.org"),
+        ("BOUNCED", "ADA@Example.com"),
+    ],
+    ids=["not confirmed", "confirmed", "opted out, the same address"],
+)
+def test_any_other_change_of_address_suppresses_nothing(
+    account: Account, status: str, email: str
+) -> None:
+    ada = subscriber_in(account, status)
+
+    account.ok("UpdateSubscriber", id=ada["id"], email=email)
+
+    assert account.ok("ListSuppressions")["total"] == 0
+
+
+@pytest.mark.parametrize("taken", ["bob@example.com", "nobody"])
+def test_change_of_address_that_fails_suppresses_nothing(account: Account, taken: str) -> None:
+    ada = subscriber_in(account, "UNSUBSCRIBED")
+    subscriber(account, "bob@example.com")
+
+    assert account.call("UpdateSubscriber", id=ada["id"], email=taken).status in (400, 409)
+
+    assert account.ok("ListSuppressions")["total"] == 0
+    assert stored(account, ada) == ada
+
+
+@over_http
+@pytest.mark.parametrize(
+    ("query", "fault"),
+    [
+        ("limit=-1", ("limit", "OUT_OF_RANGE")),
+        ("page=x", ("page", "INVALID_TYPE")),
+        ("reason=BOUNCED", ("reason", "UNKNOWN_FIELD")),
+    ],
+)
+def test_list_suppressions_names_a_bad_parameter(
+    account: Account, query: str, fault: tuple[str, Any]
+) -> None:
+    refused = send(account, "GET", f"/api/suppressions?{query}")
+
+    assert (refused.status, refused.faults) == (400, [fault])

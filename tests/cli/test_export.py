@@ -1,0 +1,247 @@
+"""roster export: what it writes, that an import reads it back, and how it goes on."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from server.accounts.rules import make_secret
+
+from ..conftest import Account, new_account
+from ..processes import start
+from .cut import cut
+from .transfers import command, counted, emails, first_account, people, transfer
+
+ROWS: list[dict[str, Any]] = [
+    {"email": "ada@example.com", "firstName": 'Ada "Countess"', "tags": ["a,b", "c;d", "vip"]},
+    {"email": "bo@example.com", "firstName": "two\nlines", "lastName": "O'Brien, Jr", "tags": []},
+    {
+        "email": "zoë@exämple.com",
+        "firstName": "Zoë",
+        "lastName": "日本\u2028語",
+        "tags": ["[x]"],
+        "customFields": {"age": 36.5, "vip": True, "born": "1815-12-10", "note": 'a "b",\r\nc'},
+    },
+]
+
+
+@pytest.fixture
+def other(http_account: Account) -> Account:
+    """Another account with the same custom fields."""
+    return with_fields(new_account(http_account.service, http_account.front))
+
+
+def with_fields(account: Account) -> Account:
+    """Returns the account, which has custom fields now."""
+    types = {"Age": "NUMBER", "VIP": "BOOLEAN", "Born": "DATE", "Note": "TEXT"}
+    for label, data_type in types.items():
+        account.ok("CreateCustomField", label=label, dataType=data_type)
+    return account
+
+
+def filled(account: Account, count: int) -> Account:
+    """Returns the account, which has so many subscribers more."""
+    rows = people(count)
+    for first in range(0, count, 100):
+        account.ok("BulkCreateSubscribers", subscribers=rows[first : first + 100])
+    return account
+
+
+def id_of(account: Account, email: str) -> str:
+    """Returns the id of a subscriber."""
+    return str(account.ok("GetSubscriber", id=email)["subscriber"]["id"])
+
+
+def kept(account: Account) -> list[dict[str, Any]]:
+    """Returns what an account knows of its subscribers, less what differs between accounts."""
+    found = account.ok("ListSubscribers", limit=100)["subscribers"]
+    return [
+        {name: value for name, value in each.items() if name not in ("id", "createdAt")}
+        for each in found
+    ]
+
+
+def ids(file: Path) -> list[str]:
+    """Returns the ids of the subscribers in a file."""
+    text = file.read_text(encoding="utf-8")
+    if file.suffix == ".csv":
+        return [row["id"] for row in csv.DictReader(text.splitlines())]
+    return [json.loads(line)["id"] for line in text.splitlines()]
+
+
+@pytest.mark.parametrize("ending", ["csv", "ndjson"])
+def test_what_was_exported_is_imported_as_the_same(
+    http_account: Account, other: Account, tmp_path: Path, ending: str
+) -> None:
+    first = with_fields(http_account)
+    for row in ROWS:
+        first.ok("CreateSubscriber", **row)
+    file = tmp_path / f"all.{ending}"
+
+    done = transfer(first, "export", str(file))
+    counts = counted(transfer(other, "import", str(file), "--json"))
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"3 subscribers are in {file}." in done.stdout
+    assert os.listdir(tmp_path) == [file.name]
+    assert counts["created"] == 3
+    assert kept(other) == kept(first)
+
+
+def test_standard_output_gets_ndjson_and_nothing_else(http_account: Account) -> None:
+    filled(http_account, 3)
+
+    done = transfer(http_account, "export")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [row["email"] for row in rows] == emails(http_account)
+
+
+def test_standard_output_can_be_a_table_and_be_imported_from_a_pipe(
+    http_account: Account, other: Account
+) -> None:
+    filled(http_account, 3)
+
+    table = transfer(http_account, "export", "-", "--format", "csv").stdout
+    done = transfer(other, "import", "-", stdin=table)
+
+    assert table.startswith("id,email,firstName,")
+    assert "3 created" in done.stdout
+    assert emails(other) == emails(http_account)
+
+
+def test_reader_that_has_enough_ends_an_export_without_a_word(http_account: Account) -> None:
+    filled(http_account, 2_000)
+    words, settings = command(http_account, "export")
+
+    running = subprocess.Popen(words, env=settings, stdout=-1, stderr=-1)
+    assert running.stdout is not None
+    assert running.stderr is not None
+    running.stdout.readline()
+    running.stdout.close()
+
+    assert running.stderr.read() == b""
+    running.stderr.close()
+    assert running.wait(timeout=30) == 1
+
+
+def test_filters_narrow_what_is_exported(http_account: Account) -> None:
+    for name in ("a", "b", "c"):
+        http_account.ok(
+            "CreateSubscriber", email=f"{name}@example.com", isConfirmed=name != "a", tags=[name]
+        )
+    second = http_account.ok("GetSubscriber", id="b@example.com")["subscriber"]["createdAt"]
+
+    def exported(*flags: str) -> list[str]:
+        lines = transfer(http_account, "export", *flags).stdout.splitlines()
+        return [json.loads(line)["email"][0] for line in lines]
+
+    assert exported("--status", "confirmed") == ["b", "c"]
+    assert exported("--tag", "B") == ["b"]
+    assert "b" not in exported("--created-after", second, "--status", "CONFIRMED")
+    assert "b" not in exported("--created-before", second)
+
+
+@pytest.mark.parametrize("filter_", ["after", "before"])
+def test_filter_that_is_refused_is_named_and_leaves_nothing(
+    http_account: Account, tmp_path: Path, filter_: str
+) -> None:
+    flags = (f"--created-{filter_}", "yesterday")
+
+    done = transfer(http_account, "export", f"{tmp_path}/all.csv", *flags)
+
+    assert (done.returncode, f"created{filter_.capitalize()}" in done.stderr) == (7, True)
+    assert os.listdir(tmp_path) == []
+
+
+def test_wrong_key_leaves_what_is_there(http_account: Account, tmp_path: Path) -> None:
+    file = tmp_path / "all.csv"
+    file.write_text("before")
+
+    done = transfer(http_account.with_key(make_secret()), "export", str(file))
+
+    assert (done.returncode, "does not know this API key" in done.stderr) == (7, True)
+    assert (file.read_text(), os.listdir(tmp_path)) == ("before", ["all.csv"])
+
+
+# Going on
+
+
+@pytest.mark.parametrize("ending", ["csv", "ndjson"])
+def test_export_goes_on_after_the_last_whole_row_and_says_so(
+    http_account: Account, tmp_path: Path, ending: str
+) -> None:
+    account = filled(http_account, 2_000)
+    account.ok("UpdateSubscriber", id=id_of(account, "p5@example.com"), lastName='x"y\nz')
+    whole, file = tmp_path / f"whole.{ending}", tmp_path / f"all.{ending}"
+    part = tmp_path / f"all.{ending}.part"
+    transfer(account, "export", str(whole))
+
+    with cut(account.service.http, after=100_000) as between:
+        first = transfer(account, "export", str(file), url=between.url)
+        assert not file.exists()
+        # A program that is killed leaves a row that is half there.
+        part.write_bytes(part.read_bytes()[:-7])
+        second = transfer(account, "export", str(file), url=between.url)
+
+    assert (first.returncode, f"{part} holds what came" in first.stderr) == (8, True)
+    assert second.stderr.startswith("roster: Goes on after ")
+    assert "2,000 subscribers are in" in second.stdout
+    assert file.read_bytes() == whole.read_bytes()
+    assert sorted(os.listdir(tmp_path)) == sorted([whole.name, file.name])
+
+
+def test_export_goes_on_after_the_service_was_killed(tmp_path: Path) -> None:
+    killed = start(tmp_path)
+    account, file = filled(first_account(killed), 5_000), tmp_path / "all.ndjson"
+    with cut(killed.http, after=300_000, then=lambda: killed.stop(signal.SIGKILL)) as between:
+        first = transfer(account, "export", str(file), url=between.url)
+
+        service = start(tmp_path, ROSTER_HTTP_ADDRESS=killed.http)
+        try:
+            second = transfer(account, "export", str(file), url=between.url)
+        finally:
+            service.stop()
+
+    assert first.returncode == 8
+    assert (second.returncode, "Goes on after" in second.stderr) == (0, True)
+    assert len(ids(file)) == len(set(ids(file))) == 5_000
+    assert ids(file) == sorted(ids(file))
+
+
+def test_part_of_another_export_is_not_gone_on_with(http_account: Account, tmp_path: Path) -> None:
+    account = filled(http_account, 1_000)
+    account.ok("AddSubscriberTags", id=id_of(account, "p7@example.com"), tags=["vip"])
+    file = tmp_path / "all.csv"
+    with cut(account.service.http, after=30_000) as between:
+        assert transfer(account, "export", str(file), url=between.url).returncode == 8
+
+        done = transfer(account, "export", str(file), "--tag", "vip", url=between.url)
+
+    assert "belongs to another export; starts over." in done.stderr
+    assert len(ids(file)) == 1
+
+
+def test_table_whose_columns_changed_is_not_gone_on_with_unless_it_starts_over(
+    http_account: Account, tmp_path: Path
+) -> None:
+    account = filled(http_account, 1_000)
+    file = tmp_path / "all.csv"
+    with cut(account.service.http, after=30_000) as between:
+        assert transfer(account, "export", str(file), url=between.url).returncode == 8
+        account.ok("CreateCustomField", label="City")
+
+        refused = transfer(account, "export", str(file), url=between.url)
+        done = transfer(account, "export", str(file), "--no-resume", url=between.url)
+
+    assert (refused.returncode, "--no-resume" in refused.stderr) == (7, True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(ids(file)) == 1_000

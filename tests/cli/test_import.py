@@ -1,0 +1,424 @@
+"""roster import: what becomes of rows, what it prints, and how it goes on when it broke off."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import os
+import signal
+import socket
+import subprocess
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from server.accounts.rules import make_secret
+
+from ..conftest import Account, new_account
+from ..processes import start
+from .cut import cut
+from .transfers import (
+    command,
+    counted,
+    emails,
+    first_account,
+    people,
+    total,
+    transfer,
+    written,
+)
+
+TAB = "Email\tFirst name\tTags\nada@example.com\tAda\tvip;early\n"
+
+
+def failures(path: Path) -> list[tuple[str, ...]]:
+    """Returns the rows of a table of failures, after a look at its header."""
+    with path.open(encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file)
+    assert header == ["line", "email", "reason", "field"]
+    return [tuple(row) for row in rows]
+
+
+def beside(file: str, ending: str) -> Path:
+    """Returns a file that belongs to an import."""
+    return Path(f"{file}.{ending}")
+
+
+@pytest.fixture
+def unused_port() -> int:
+    """A port on which nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        return int(listening.getsockname()[1])
+
+
+# What it does and says
+
+
+def test_import_takes_every_row_and_leaves_nothing_behind(
+    http_account: Account, tmp_path: Path
+) -> None:
+    file = written(tmp_path / "people.ndjson", people(1_200))
+
+    done = transfer(http_account, "import", file)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "1,200 rows: 1,200 created, 0 updated, 0 skipped, 0 failed." in done.stdout
+    assert emails(http_account) == [row["email"] for row in people(1_200)]
+    assert os.listdir(tmp_path) == ["people.ndjson"]
+
+
+def test_rows_that_fail_are_counted_and_listed_and_the_others_stay(
+    http_account: Account, tmp_path: Path
+) -> None:
+    rows = [*people(2), {"email": "p1@example.com"}, {"email": "é, nobody"}, {"firstName": "x"}]
+    rows.append({"email": "a@example.com", "firstName": 'so "much"' * 20})
+    file = written(tmp_path / "people.jsonl", rows)
+
+    done = transfer(http_account, "import", file)
+
+    assert done.returncode == 1
+    assert "6 rows: 2 created, 0 updated, 0 skipped, 4 failed." in done.stdout
+    assert "1 ALREADY_EXISTS" in done.stdout
+    assert f"{file}.failures.csv" in done.stdout
+    assert failures(beside(file, "failures.csv")) == [
+        ("3", "p1@example.com", "ALREADY_EXISTS", "email"),
+        ("4", "é, nobody", "INVALID_EMAIL", "email"),
+        ("5", "", "MISSING_EMAIL", "email"),
+        ("6", "a@example.com", "INVALID_FIELD", "firstName"),
+    ]
+    assert total(http_account) == 2
+    assert not beside(file, "roster-import").exists()
+
+
+@pytest.mark.parametrize(
+    ("on_conflict", "code", "outcome"),
+    [("fail", 1, "failed"), ("skip", 0, "skipped"), ("update", 0, "updated")],
+)
+def test_row_whose_address_is_taken_becomes_what_was_asked(
+    http_account: Account, tmp_path: Path, on_conflict: str, code: int, outcome: str
+) -> None:
+    http_account.ok("CreateSubscriber", email="P0@example.com", firstName="Old")
+    file, listed = written(tmp_path / "people.ndjson", people(2)), tmp_path / "elsewhere.csv"
+    flags = ("--on-conflict", on_conflict, "--failures", str(listed), "--json")
+
+    counts = counted(transfer(http_account, "import", file, *flags), code)
+
+    nothing = dict.fromkeys(("created", "updated", "skipped", "failed"), 0)
+    failed = outcome == "failed"
+    assert counts == {
+        **nothing,
+        "created": 1,
+        outcome: 1,
+        "reasons": {"ALREADY_EXISTS": 1} if failed else {},
+        "failures": str(listed) if failed else None,
+        "resumedAfterLine": 0,
+    }
+    assert listed.exists() == failed
+    kept = http_account.ok("GetSubscriber", id="p0@example.com")["subscriber"]["firstName"]
+    assert kept == ("P0" if on_conflict == "update" else "Old")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("people.tsv", TAB),
+        ("people.csv", TAB.replace(";", "|").replace("\t", ";")),
+        ("people.txt", '\ufeff"Email",Tags\nada@example.com,"vip,early"\n'),
+        ("people", ' \n{"email": "ada@example.com", "tags": ["vip", "early"]}'),
+    ],
+    ids=["tab by ending", "semicolon", "table by its first character", "json by its first"],
+)
+def test_form_is_found_by_the_ending_or_the_first_character(
+    http_account: Account, tmp_path: Path, name: str, content: str
+) -> None:
+    (tmp_path / name).write_text(content, encoding="utf-8")
+
+    assert counted(transfer(http_account, "import", str(tmp_path / name), "--json"))["created"] == 1
+
+    ada = http_account.ok("GetSubscriber", id="ada@example.com")["subscriber"]
+    assert ada["tags"] == ["early", "vip"]
+
+
+def test_format_flag_is_stronger_than_the_ending(http_account: Account, tmp_path: Path) -> None:
+    file = written(tmp_path / "people.csv", people(1))
+
+    assert counted(transfer(http_account, "import", file, "--format", "ndjson", "--json"))[
+        "created"
+    ]
+
+
+def test_packed_file_is_unpacked(http_account: Account, tmp_path: Path) -> None:
+    file = tmp_path / "people.csv.gz"
+    file.write_bytes(gzip.compress(b"email\nada@example.com\n"))
+
+    assert counted(transfer(http_account, "import", str(file), "--json"))["created"] == 1
+
+
+def test_packed_file_that_is_damaged_is_named(http_account: Account, tmp_path: Path) -> None:
+    file = tmp_path / "people.csv.gz"
+    file.write_bytes(gzip.compress(b"email\nada@example.com\n")[:-9])
+
+    done = transfer(http_account, "import", str(file))
+
+    assert done.returncode == 2
+    assert f"{file} cannot be read" in done.stderr
+
+
+def test_standard_input_is_read_and_leaves_no_file(http_account: Account) -> None:
+    before = set(os.listdir())
+    text = "email,firstName\nada@example.com,Ada\nnobody,\n"
+
+    counts = counted(transfer(http_account, "import", "-", "--json", stdin=text), 1)
+
+    assert (counts["created"], counts["failed"], counts["failures"]) == (1, 1, None)
+    assert set(os.listdir()) == before
+
+
+# What it cannot do
+
+
+def refused(account: Account, *arguments: str, url: str = "") -> tuple[int, str]:
+    """Returns the code and the one line with which an import ended."""
+    done = transfer(account, "import", *arguments, url=url)
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("roster: ")
+    return done.returncode, line
+
+
+def test_missing_file_is_named(http_account: Account, tmp_path: Path) -> None:
+    code, line = refused(http_account, f"{tmp_path}/nothing.csv")
+
+    assert (code, f"{tmp_path}/nothing.csv" in line) == (2, True)
+
+
+def test_key_is_needed(http_account: Account, tmp_path: Path) -> None:
+    file = written(tmp_path / "people.ndjson", people(1))
+
+    code, line = refused(http_account.with_key(""), file)
+
+    assert (code, "ROSTER_API_KEY" in line) == (2, True)
+
+
+def test_wrong_key_is_told_apart_from_a_key_of_too_small_a_scope(
+    http_account: Account, tmp_path: Path
+) -> None:
+    file = written(tmp_path / "people.ndjson", people(1))
+
+    wrong = refused(http_account.with_key(make_secret()), file)
+    small = refused(http_account.with_key(http_account.new_key("read")), file)
+
+    assert (wrong[0], "does not know this API key" in wrong[1]) == (7, True)
+    assert (small[0], "scope" in small[1]) == (7, True)
+    assert os.listdir(tmp_path) == ["people.ndjson"]
+
+
+def test_list_of_failures_stays_while_nothing_new_is_known(
+    http_account: Account, tmp_path: Path
+) -> None:
+    file = written(tmp_path / "people.ndjson", [{"email": "nobody"}])
+    listed = beside(file, "failures.csv")
+    transfer(http_account, "import", file)
+    before = listed.read_bytes()
+
+    refused(http_account.with_key(http_account.new_key("read")), file)
+    after_refusal = listed.read_bytes()
+    written(Path(file), people(1))
+    transfer(http_account, "import", file)
+
+    assert after_refusal == before
+    assert not listed.exists()
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:8080", "http://", "http://127.0.0.1:99999", "ftp://x"])
+def test_malformed_address_is_a_fault_of_usage(
+    http_account: Account, tmp_path: Path, url: str
+) -> None:
+    file = written(tmp_path / "people.ndjson", people(1))
+
+    code, line = refused(http_account, file, url=url)
+
+    assert (code, url in line) == (2, True)
+
+
+def test_other_program_that_answers_is_told_from_roster(
+    http_account: Account, tmp_path: Path
+) -> None:
+    file = written(tmp_path / "people.ndjson", people(1))
+    (tmp_path / "api").mkdir()
+    (tmp_path / "api" / "subscribers").write_text("<html></html>")
+    handler = partial(QuietFiles, directory=str(tmp_path))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as other:
+        threading.Thread(target=other.serve_forever, daemon=True).start()
+        code, line = refused(http_account, file, url=f"http://127.0.0.1:{other.server_port}")
+        other.shutdown()
+
+    assert (code, "is not Roster" in line) == (7, True)
+
+
+class QuietFiles(SimpleHTTPRequestHandler):
+    """Another program: serves files."""
+
+    def log_message(self, *_: object) -> None:
+        """Says nothing."""
+
+
+def test_service_that_is_not_there_is_named(
+    http_account: Account, tmp_path: Path, unused_port: int
+) -> None:
+    file, url = written(tmp_path / "people.ndjson", people(1)), f"http://127.0.0.1:{unused_port}"
+
+    code, line = refused(http_account, file, url=url)
+
+    assert (code, url in line) == (6, True)
+    assert os.listdir(tmp_path) == ["people.ndjson"]
+
+
+def test_unknown_column_is_named(http_account: Account, tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("email,shoe size\nada@example.com,7\n")
+
+    code, line = refused(http_account, f"{tmp_path}/people.csv")
+
+    assert (code, "shoe size" in line) == (7, True)
+    assert os.listdir(tmp_path) == ["people.csv"]
+
+
+def test_fault_in_the_middle_of_a_file_says_what_is_in_and_how_to_begin_again(
+    http_account: Account, tmp_path: Path
+) -> None:
+    lines = ["email", *(f"p{number}@example.com" for number in range(1_500)), '"open']
+    (tmp_path / "people.csv").write_text("\n".join(lines))
+
+    code, line = refused(http_account, f"{tmp_path}/people.csv")
+
+    assert (code, "line 1502" in line, "Rows up to line 1,501 are in" in line) == (7, True, True)
+    assert total(http_account) == 1_500
+
+
+# Going on
+
+
+def test_run_that_goes_on_tells_every_row_once_though_rows_were_stored_without_a_word(
+    http_account: Account, tmp_path: Path
+) -> None:
+    for number in (1, 700, 2_900):
+        http_account.ok("CreateSubscriber", email=f"p{number}@example.com")
+    rows = people(3_000)
+    rows[800]["email"] = rows[300]["email"]
+    rows[2_000]["email"] = rows[1_999]["email"]
+    rows[2_500]["email"] = "nobody"
+    file, place = (
+        written(tmp_path / "people.ndjson", rows),
+        tmp_path / "people.ndjson.roster-import",
+    )
+
+    with cut(http_account.service.http, after=80_000) as between:
+        first = transfer(http_account, "import", file, url=between.url)
+        told = json.loads(place.read_bytes())["tally"]["line"]
+        stored = total(http_account)
+        second = transfer(http_account, "import", file, "--json", url=between.url)
+
+    assert first.returncode == 8
+    assert f"go on after line {told:,}" in first.stderr
+    assert told < stored == 2_997
+    assert f"Goes on after line {told:,}" in second.stderr
+    counts = counted(second, 1)
+    assert (counts["created"], counts["failed"]) == (2_994, 6)
+    assert counts["resumedAfterLine"] == told
+    listed = failures(beside(file, "failures.csv"))
+    assert [int(line) for line, *_ in listed] == [2, 701, 801, 2_001, 2_501, 2_901]
+    assert [reason for _, _, reason, _ in listed].count("ALREADY_EXISTS") == 5
+    assert total(http_account) == stored
+    assert not place.exists()
+
+
+@pytest.mark.parametrize(("on_conflict", "outcome"), [("skip", "skipped"), ("update", "updated")])
+def test_rows_in_doubt_count_as_created_and_others_as_what_they_are(
+    http_account: Account, tmp_path: Path, on_conflict: str, outcome: str
+) -> None:
+    http_account.ok("CreateSubscriber", email="p1400@example.com")
+    file = written(tmp_path / "people.ndjson", people(1_500))
+
+    with cut(http_account.service.http, after=30_000) as between:
+        flags = ("--on-conflict", on_conflict, "--json")
+        assert transfer(http_account, "import", file, *flags, url=between.url).returncode == 8
+        counts = counted(transfer(http_account, "import", file, *flags, url=between.url))
+
+    assert (counts["created"], counts[outcome]) == (1_499, 1)
+
+
+def test_import_of_a_large_file_goes_on_after_the_service_was_killed(tmp_path: Path) -> None:
+    rows = people(10_000)
+    rows[7_000]["email"] = "nobody"
+    file = written(tmp_path / "people.ndjson", rows)
+    killed = start(tmp_path)
+    account = first_account(killed)
+    with cut(killed.http, after=300_000, then=lambda: killed.stop(signal.SIGKILL)) as between:
+        first = transfer(account, "import", file, url=between.url)
+        assert (first.returncode, "Run the same command again" in first.stderr) == (8, True)
+
+        service = start(tmp_path, ROSTER_HTTP_ADDRESS=killed.http)
+        try:
+            half = total(account)
+            counts = counted(transfer(account, "import", file, "--json", url=between.url), 1)
+            stored = total(account)
+        finally:
+            service.stop()
+
+    assert 0 < half < 9_999
+    assert (counts["created"], counts["failed"], stored) == (9_999, 1, 9_999)
+    assert counts["reasons"] == {"INVALID_EMAIL": 1}
+    assert [line for line, *_ in failures(beside(file, "failures.csv"))] == ["7001"]
+
+
+def test_changed_file_another_account_and_no_resume_start_over_and_say_why(
+    http_account: Account, tmp_path: Path
+) -> None:
+    other = new_account(http_account.service, http_account.front)
+    file = written(tmp_path / "people.ndjson", people(2))
+    place = beside(file, "roster-import")
+    with cut(http_account.service.http, after=2_000) as between:
+        written(Path(file), people(1_000))
+        assert transfer(http_account, "import", file, url=between.url).returncode == 8
+        left = place.read_bytes()
+
+        by_other = transfer(other, "import", file, url=between.url)
+        place.write_bytes(left)
+        asked = transfer(
+            http_account, "import", file, "--no-resume", "--on-conflict", "skip", url=between.url
+        )
+        place.write_bytes(left)
+        written(Path(file), people(1_001))
+        changed = transfer(http_account, "import", file, "--on-conflict", "skip", url=between.url)
+
+    assert "The API key changed since the last run; starts over." in by_other.stderr
+    assert "1,000 created" in by_other.stdout
+    assert (asked.stderr, "1,000 skipped" in asked.stdout) == ("", True)
+    assert "The file changed since the last run; starts over." in changed.stderr
+    assert "1 created, 0 updated, 1,000 skipped" in changed.stdout
+
+
+def test_interrupted_import_keeps_its_place_and_says_how_to_go_on(
+    http_account: Account, tmp_path: Path
+) -> None:
+    file = written(tmp_path / "people.ndjson", people(5_000))
+    running: list[subprocess.Popen[str]] = []
+
+    def interrupt() -> None:
+        running[0].send_signal(signal.SIGINT)
+        running[0].wait(timeout=30)
+
+    with cut(http_account.service.http, after=200_000, then=interrupt) as between:
+        words, settings = command(http_account, "import", file, url=between.url)
+        running.append(subprocess.Popen(words, env=settings, stderr=subprocess.PIPE, text=True))
+        said = running[0].communicate(timeout=30)[1]
+        counts = counted(transfer(http_account, "import", file, "--json", url=between.url))
+
+    assert running[0].returncode == 130
+    assert said.startswith("roster: Interrupted. Run the same command again to go on after line ")
+    assert "Traceback" not in said
+    assert counts["created"] == 5_000

@@ -1,0 +1,188 @@
+"""What the tables of this folder are made of: steps, the shapes of bodies, and a world.
+
+A row of a table is what it says, then one or more steps: a request, its status, and
+what its body has to be. Paths name what the account has: {subscriber} (with the
+tag vip, confirmed), {tag}, {field}, {key} and {suppressed}, an address. Bodies can
+name {subscriber}.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ..behaviour.helpers import STATUSES, suppress
+from ..conftest import Account, new_account
+from ..fronts import HttpFront
+from ..processes import Service
+
+
+class Step(NamedTuple):
+    """A request by `key` (own, other, unverified or none), and what it has to give."""
+
+    method: str
+    path: str
+    status: int
+    expected: Any = None
+    body: Any = None
+    key: str = "own"
+
+
+class Part(dict[str, Any]):
+    """Keys that an object has among others."""
+
+
+def string(value: Any) -> bool:
+    return type(value) is str
+
+
+def integer(value: Any) -> bool:
+    return type(value) is int
+
+
+def identifier(value: Any) -> bool:
+    return string(value) and re.fullmatch("[0-9A-HJKMNP-TV-Z]{26}", value) is not None
+
+
+def timestamp(value: Any) -> bool:
+    shape = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
+    return string(value) and re.fullmatch(shape, value) is not None
+
+
+def merge_tag(value: Any) -> bool:
+    return string(value) and re.fullmatch(r"\{\{customFields\.[a-z0-9_]+\}\}", value) is not None
+
+
+def array(value: Any) -> bool:
+    return type(value) is list
+
+
+def strings(value: Any) -> bool:
+    return array(value) and all(map(string, value))
+
+
+def rising(value: Any) -> bool:
+    ids = [item["id"] for item in value]
+    return len(ids) == 2 and ids == sorted(set(ids))
+
+
+def one_of(*words: str) -> Callable[[Any], bool]:
+    return words.__contains__
+
+
+def differences(expected: Any, actual: Any, path: str = "") -> list[str]:
+    """Returns where a body is not what it has to be."""
+    if callable(expected):
+        return [] if expected(actual) else [f"{path}: {actual!r} is not {expected.__name__}"]
+    if isinstance(expected, dict):
+        if type(actual) is not dict:
+            return [f"{path}: {actual!r} is no object"]
+        wanted = expected.keys()
+        if not wanted <= actual.keys() or (type(expected) is dict and wanted != actual.keys()):
+            return [f"{path}: has {sorted(actual)}, not {sorted(wanted)}"]
+        return [d for k, v in expected.items() for d in differences(v, actual[k], f"{path}.{k}")]
+    if isinstance(expected, list):
+        if type(actual) is not list or len(actual) != len(expected):
+            return [f"{path}: {actual!r} is not {len(expected)} items"]
+        pairs = enumerate(zip(expected, actual, strict=True))
+        return [d for i, (e, a) in pairs for d in differences(e, a, f"{path}[{i}]")]
+    same = type(expected) is type(actual) and expected == actual
+    return [] if same else [f"{path}: {actual!r} is not {expected!r}"]
+
+
+SUBSCRIBER_FIELDS: dict[str, Any] = {
+    "id": identifier,
+    "email": string,
+    "firstName": string,
+    "lastName": string,
+    "status": one_of(*STATUSES),
+    "tags": strings,
+    "createdAt": timestamp,
+}
+TAG_FIELDS: dict[str, Any] = {
+    "id": identifier,
+    "name": string,
+    "description": string,
+    "createdAt": timestamp,
+}
+CUSTOM_FIELD_FIELDS: dict[str, Any] = {
+    "id": identifier,
+    "key": "favourite_colour",
+    "label": "Favourite Colour",
+    "dataType": "TEXT",
+    "mergeTag": "{{customFields.favourite_colour}}",
+    "createdAt": timestamp,
+    "updatedAt": timestamp,
+}
+FAILURE_FIELDS: dict[str, Any] = {"index": 0, "email": "ada@example.com", "reason": string}
+SUBSCRIBER, TAG = {"subscriber": SUBSCRIBER_FIELDS}, {"tag": TAG_FIELDS}
+CUSTOM_FIELD = {
+    "customField": {
+        **CUSTOM_FIELD_FIELDS,
+        "key": string,
+        "label": string,
+        "mergeTag": merge_tag,
+    }
+}
+PAGE = {"total": integer, "page": 1, "limit": integer}
+ERROR = {"code": string, "message": string, "details": array, "requestId": string}
+
+
+def error(code: str) -> dict[str, Any]:
+    return {"error": {**ERROR, "code": code}}
+
+
+class World:
+    """An account with one of everything, and keys of others."""
+
+    def __init__(self, service: Service, http: HttpFront) -> None:
+        self.http = http
+        own = new_account(service, http)
+        self.keys: dict[str, str | None] = {
+            "own": own.key,
+            "other": new_account(service, http).key,
+            "unverified": new_account(service, http, verified=False).key,
+            "none": None,
+            "wrong": f"{own.key[:-6]}000000",
+        }
+        self.ids = self.make(own)
+
+    def make(self, own: Account) -> dict[str, str]:
+        made = own.ok("CreateSubscriber", email="ada@example.com", isConfirmed=True, tags=["vip"])
+        field = own.ok("CreateCustomField", label="Favourite Colour")
+        tag = own.ok("ListTags")["tags"][0]
+        key = own.ok("CreateApiKey", name="ci", scope="read")["apiKey"]
+        return {
+            "subscriber": made["subscriber"]["id"],
+            "tag": tag["id"],
+            "field": field["customField"]["id"],
+            "key": key["id"],
+            "suppressed": suppress(own, "gone@example.com"),
+        }
+
+    def take(self, step: Step) -> tuple[int, str | None, Any]:
+        """Makes the request of a step, and returns status, content type and body."""
+        body = None
+        if step.body is not None:
+            text = json.dumps(step.body).replace("{subscriber}", self.ids["subscriber"])
+            body = text.encode()
+        path = step.path.format(**self.ids)
+        status, headers, given = self.http.exchange(
+            step.method, path, self.keys[step.key], body=body
+        )
+        return status, headers.get("content-type"), json.loads(given) if given else None
+
+
+def check(service: Service, http: HttpFront, steps: list[Step]) -> None:
+    """Takes the steps of a row, one after the other, in a world of its own."""
+    world = World(service, http)
+
+    for step in steps:
+        status, content_type, body = world.take(step)
+
+        assert status == step.status, (status, body)
+        assert content_type == (None if status == 204 else "application/json"), content_type
+        found = differences(step.expected, body) if step.expected is not None else []
+        assert found == [], found

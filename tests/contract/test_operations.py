@@ -1,0 +1,238 @@
+"""The operations beyond the documented interface, by plain HTTP: method, path, status and keys.
+
+Rows are made as rows.py tells. What the operations do is told in tests/behaviour.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ..fronts import HttpFront
+from ..processes import Service
+from .rows import (
+    CUSTOM_FIELD,
+    PAGE,
+    SUBSCRIBER,
+    SUBSCRIBER_FIELDS,
+    TAG,
+    Part,
+    Step,
+    check,
+    error,
+    identifier,
+    one_of,
+    string,
+    timestamp,
+)
+
+PERSON = "/api/subscribers/{subscriber}"
+STATUS, ADD, REMOVE = f"{PERSON}/status", f"{PERSON}/tags", f"{PERSON}/tags/remove"
+RENDER, RENDERED = "/api/merge-tags/render", {"subject": string, "body": string, "unknown": []}
+ALL_SUPPRESSED, SUPPRESSED = "/api/suppressions", "/api/suppressions/{suppressed}"
+KEYS, KEY = "/api/keys", "/api/keys/{key}"
+VALUES = {"customFields": {"favourite_colour": "blue"}}
+
+SUPPRESSION_FIELDS: dict[str, Any] = {
+    "emailHash": string,
+    "reason": "UNSUBSCRIBED",
+    "createdAt": timestamp,
+}
+KEY_FIELDS: dict[str, Any] = {
+    "id": identifier,
+    "name": string,
+    "scope": one_of("read", "write", "admin"),
+    "createdAt": timestamp,
+}
+SECRET = {"apiKey": KEY_FIELDS, "secret": string}
+WITH_VALUES = {"subscriber": {**SUBSCRIBER_FIELDS, **VALUES}}
+
+# What it is: method, path, body, status of a success, body of a success.
+OPERATIONS: dict[str, tuple[str, str, Any, int, Any]] = {
+    "change a status": ("PUT", STATUS, {"status": "BOUNCED"}, 200, SUBSCRIBER),
+    "add tags": ("POST", ADD, {"tags": ["new"]}, 200, SUBSCRIBER),
+    "remove tags": ("POST", REMOVE, {"tags": ["vip"]}, 200, SUBSCRIBER),
+    "update a subscriber by PATCH": ("PATCH", PERSON, {"firstName": "A."}, 200, SUBSCRIBER),
+    "update values": ("PUT", PERSON, VALUES, 200, WITH_VALUES),
+    "create with values": (
+        "POST",
+        "/api/subscribers",
+        {"email": "bob@example.com", **VALUES},
+        201,
+        WITH_VALUES,
+    ),
+    "update a tag by PATCH": ("PATCH", "/api/tags/{tag}", {"name": "gold"}, 200, TAG),
+    "update a custom field by PATCH": (
+        "PATCH",
+        "/api/custom-fields/{field}",
+        {"label": "Size"},
+        200,
+        CUSTOM_FIELD,
+    ),
+    "list suppressions": (
+        "GET",
+        ALL_SUPPRESSED,
+        None,
+        200,
+        {"suppressions": [SUPPRESSION_FIELDS], **PAGE},
+    ),
+    "get a suppression": ("GET", SUPPRESSED, None, 200, {"suppression": SUPPRESSION_FIELDS}),
+    "lift a suppression": ("DELETE", SUPPRESSED, None, 204, None),
+    "render": (
+        "POST",
+        RENDER,
+        {"subject": "Dear {{firstName}}", "body": "{{email}}", "subscriberId": "{subscriber}"},
+        200,
+        RENDERED,
+    ),
+    "create a key": ("POST", KEYS, {"name": "ci", "scope": "write"}, 201, SECRET),
+    "list keys": ("GET", KEYS, None, 200, {"apiKeys": [KEY_FIELDS] * 2, **PAGE}),
+    "rotate a key": ("POST", f"{KEY}/rotate", {}, 200, SECRET),
+    "revoke a key": ("DELETE", KEY, None, 204, None),
+}
+
+# Rows of a bulk that fail: the reason, the address, the rest of the row.
+FAILING_ROWS: list[tuple[str, str, dict[str, Any]]] = [
+    ("SUPPRESSED", "gone@example.com", {}),
+    ("UNKNOWN_CUSTOM_FIELD", "bob@example.com", {"customFields": {"size": "x"}}),
+    ("INVALID_CUSTOM_FIELD", "bob@example.com", {"customFields": {"favourite_colour": 1}}),
+    ("INVALID_FIELD", "bob@example.com", {"customFields": []}),
+]
+
+
+def refused(method: str, path: str, status: int, code: str, body: Any = None, **rest: str) -> Step:
+    return Step(method, path, status, error(code), body, **rest)
+
+
+def moves(*statuses: str) -> list[Step]:
+    return [
+        Step("PUT", STATUS, 200, Part(subscriber=Part(status=status)), {"status": status})
+        for status in statuses
+    ]
+
+
+ROWS: dict[str, list[Step]] = {
+    **{
+        what: [Step(method, path, status, expected, body)]
+        for what, (method, path, body, status, expected) in OPERATIONS.items()
+    },
+    **{
+        f"{what}: 401 without a key": [refused(method, path, 401, "Unauthorized", body, key="none")]
+        for what, (method, path, body, _, _) in OPERATIONS.items()
+    },
+    **{
+        f"{what}: 404 with the key of another account": [
+            Step(method, path, 404, Part(), body, key="other")
+        ]
+        for what, (method, path, body, _, _) in OPERATIONS.items()
+        if "{" in path or "subscriberId" in (body or {})
+    },
+    "a subscriber is read by its URL-encoded email": [
+        Step("GET", "/api/subscribers/ada%40example.com", 200, SUBSCRIBER)
+    ],
+    "a status shows": [
+        *moves("UNSUBSCRIBED"),
+        Step("GET", PERSON, 200, Part(subscriber=Part(status="UNSUBSCRIBED"))),
+    ],
+    "a status that cannot be reached is 409 InvalidStatusTransition": [
+        *moves("BOUNCED"),
+        refused("PUT", STATUS, 409, "InvalidStatusTransition", {"status": "COMPLAINED"}),
+    ],
+    "a complaint is undone by an admin key": moves("COMPLAINED", "CONFIRMED"),
+    "a status is required": [refused("PUT", STATUS, 400, "ValidationError", {})],
+    "a status has one method": [
+        refused("PATCH", STATUS, 405, "MethodNotAllowed", {"status": "BOUNCED"}),
+        refused("POST", STATUS, 405, "MethodNotAllowed", {"status": "BOUNCED"}),
+    ],
+    "added tags show": [
+        Step("POST", ADD, 200, Part(subscriber=Part(tags=["new", "vip"])), {"tags": ["new"]}),
+        Step("GET", PERSON, 200, Part(subscriber=Part(tags=["new", "vip"]))),
+    ],
+    "removed tags show": [
+        Step("POST", REMOVE, 200, Part(subscriber=Part(tags=[])), {"tags": ["VIP"]}),
+        Step("GET", PERSON, 200, Part(subscriber=Part(tags=[]))),
+    ],
+    "tags are required": [
+        refused("POST", ADD, 400, "ValidationError", {"tags": []}),
+        refused("POST", REMOVE, 400, "ValidationError", {}),
+    ],
+    "a value shows and goes": [
+        Step("PUT", PERSON, 200, WITH_VALUES, VALUES),
+        Step("GET", PERSON, 200, WITH_VALUES),
+        Step("PUT", PERSON, 200, SUBSCRIBER, {"customFields": {"favourite_colour": None}}),
+        Step("GET", PERSON, 200, SUBSCRIBER),
+    ],
+    "a value of no field is 400": [
+        refused("PUT", PERSON, 400, "ValidationError", {"customFields": {"size": 1}})
+    ],
+    **{
+        f"a bulk row fails for {reason}": [
+            Step(
+                "POST",
+                "/api/subscribers/bulk",
+                200,
+                {"failed": [{"index": 0, "email": email, "reason": reason}]},
+                {"subscribers": [{"email": email, **rest}]},
+            )
+        ]
+        for reason, email, rest in FAILING_ROWS
+    },
+    "a suppressed address is 409 SubscriberSuppressed until the lift": [
+        refused(
+            "POST", "/api/subscribers", 409, "SubscriberSuppressed", {"email": "gone@example.com"}
+        ),
+        Step("DELETE", SUPPRESSED, 204),
+        refused("GET", SUPPRESSED, 404, "SuppressionNotFound"),
+        refused("DELETE", SUPPRESSED, 404, "SuppressionNotFound"),
+        Step("POST", "/api/subscribers", 201, SUBSCRIBER, {"email": "gone@example.com"}),
+    ],
+    "deleting someone who opted out suppresses the address": [
+        *moves("COMPLAINED"),
+        Step("DELETE", PERSON, 204),
+        Step("GET", "/api/suppressions/ada%40example.com", 200, Part()),
+        Step("GET", ALL_SUPPRESSED, 200, Part(total=2)),
+    ],
+    "unknown keys of a template are listed": [
+        Step(
+            "POST",
+            RENDER,
+            200,
+            {"subject": "", "body": "<p></p>", "unknown": ["size"]},
+            {"body": "<p>{{customFields.size}}</p>", "subscriberId": "{subscriber}"},
+        )
+    ],
+    "rendering needs a subscriber": [
+        refused("POST", RENDER, 400, "ValidationError", {"body": "x"}),
+        refused("POST", RENDER, 404, "SubscriberNotFound", {"subscriberId": "x"}),
+    ],
+    **{
+        f"subscribers are listed by {query}": [
+            Step("GET", f"/api/subscribers?{query}", 200, {"subscribers": [Part()] * count, **PAGE})
+        ]
+        for query, count in {
+            "status=CONFIRMED": 1,
+            "status=BOUNCED": 0,
+            "tag=VIP": 1,
+            "tag=gold": 0,
+            "email=ADA@example.com": 1,
+            "email=ada": 0,
+            "q=ad": 1,
+            "q=da": 0,
+            "createdAfter=2020-01-01T00:00:00Z": 1,
+            "createdBefore=2020-01-01T00:00:00Z": 0,
+            "order=desc&status=CONFIRMED&tag=vip&q=ada": 1,
+        }.items()
+    },
+    **{
+        f"subscribers are not listed by {query}": [
+            refused("GET", f"/api/subscribers?{query}", 400, "ValidationError")
+        ]
+        for query in ("status=x", "order=up", "createdAfter=x", "createdBefore=x", "pageToken=x")
+    },
+}
+
+
+@pytest.mark.parametrize("steps", ROWS.values(), ids=ROWS)
+def test_operation(service: Service, http: HttpFront, steps: list[Step]) -> None:
+    check(service, http, steps)

@@ -1,0 +1,281 @@
+"""Requests that are sent again with their idempotency key have no second effect."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from google.api import annotations_pb2
+from google.protobuf import json_format
+
+from ..behaviour.helpers import at_once, over_http
+from ..conftest import Account, new_account
+from ..fronts import METHODS, UNARY, Answer, GrpcFront, HttpFront, answer_of_error, to_message
+from ..processes import Service, start
+
+Sent = tuple[int, dict[str, str], bytes]
+
+
+def post(account: Account, path: str, key: str, body: Any) -> Sent:
+    """Posts with an idempotency key and returns status, headers and the bytes of the answer."""
+    assert isinstance(account.front, HttpFront)
+    return account.front.exchange(
+        "POST",
+        path,
+        account.key,
+        body=json.dumps(body).encode(),
+        headers={"Idempotency-Key": key},
+    )
+
+
+def code_of(sent: Sent) -> tuple[int, str]:
+    """Returns status and code of a request that was refused."""
+    return sent[0], json.loads(sent[2])["error"]["code"]
+
+
+ADA = {"email": "ada@example.com", "tags": ["vip"], "customFields": {}}
+
+
+def a_subscriber(account: Account) -> str:
+    answer = account.ok("CreateSubscriber", email="first@example.com", tags=["old", "new"])
+    return str(answer["subscriber"]["id"])
+
+
+def a_key(account: Account) -> str:
+    return str(account.ok("CreateApiKey", name="first", scope="read")["apiKey"]["id"])
+
+
+POSTS: dict[str, Callable[[Account], tuple[str, dict[str, Any]]]] = {
+    "subscriber": lambda _: ("/api/subscribers", ADA),
+    "bulk": lambda _: ("/api/subscribers/bulk", {"subscribers": [ADA, {"email": "no"}, ADA]}),
+    "tag": lambda _: ("/api/tags", {"name": "vip"}),
+    "custom field": lambda _: ("/api/custom-fields", {"label": "City"}),
+    "key": lambda _: ("/api/keys", {"name": "second", "scope": "read"}),
+    "rotation": lambda account: (f"/api/keys/{a_key(account)}/rotate", {}),
+    "tags": lambda account: (f"/api/subscribers/{a_subscriber(account)}/tags", {"tags": ["x"]}),
+    "fewer tags": lambda account: (
+        f"/api/subscribers/{a_subscriber(account)}/tags/remove",
+        {"tags": ["old"]},
+    ),
+}
+
+
+def everything(account: Account) -> list[Any]:
+    """Returns what the account holds."""
+    lists = ("ListSubscribers", "ListTags", "ListCustomFields", "ListApiKeys")
+    return [account.ok(rpc) for rpc in lists]
+
+
+@over_http
+@pytest.mark.parametrize("what", POSTS)
+def test_same_key_and_request_give_the_first_answer_byte_for_byte(
+    account: Account, what: str
+) -> None:
+    path, body = POSTS[what](account)
+    first = post(account, path, "key", body)
+    before = everything(account)
+
+    again = post(account, path, "key", body)
+
+    assert first[0] in (200, 201)
+    assert (again[0], again[2]) == (first[0], first[2])
+    assert "idempotency-replayed" not in first[1]
+    assert again[1]["idempotency-replayed"] == "true"
+    assert everything(account) == before
+
+
+def test_every_post_that_has_an_effect_is_tried_here() -> None:
+    posts = {
+        path
+        for method in UNARY.values()
+        if (path := _post_path(method)) is not None
+        and method.GetOptions().idempotency_level != 1  # NO_SIDE_EFFECTS
+    }
+
+    assert len(posts) == len(POSTS)
+
+
+def _post_path(method: Any) -> str | None:
+    return method.GetOptions().Extensions[annotations_pb2.http].post or None
+
+
+def test_the_first_answer_is_given_again_after_what_it_tells_of_has_changed(
+    http_account: Account,
+) -> None:
+    first = post(http_account, "/api/subscribers", "key", ADA)
+    subscriber = json.loads(first[2])["subscriber"]["id"]
+    http_account.ok("DeleteSubscriber", id=subscriber)
+
+    assert post(http_account, "/api/subscribers", "key", ADA)[2] == first[2]
+    assert http_account.ok("ListSubscribers")["total"] == 0
+
+
+@over_http
+def test_same_key_with_another_request_is_refused(account: Account) -> None:
+    post(account, "/api/subscribers", "key", ADA)
+
+    other = post(account, "/api/subscribers", "key", {"email": "eve@example.com"})
+    elsewhere = post(account, "/api/tags", "key", {"name": "vip"})
+
+    assert code_of(other) == code_of(elsewhere) == (422, "IdempotencyKeyReused")
+    assert account.ok("ListSubscribers")["total"] == 1
+
+
+def test_spelling_of_the_json_does_not_make_another_request(http_account: Account) -> None:
+    assert isinstance(http_account.front, HttpFront)
+    send = partial(
+        http_account.front.exchange,
+        "POST",
+        "/api/subscribers",
+        http_account.key,
+        headers={"Idempotency-Key": "key"},
+    )
+    first = send(body=b'{"email": "ada@example.com", "isConfirmed": true}')
+
+    again = send(body=b'{ "isConfirmed" : "yes",\n "email":"ada@example.com" }')
+
+    assert again[0] == 201
+    assert again[2] == first[2]
+
+
+def test_a_request_that_failed_is_tried_afresh(http_account: Account) -> None:
+    made = http_account.ok("CreateSubscriber", email=ADA["email"])["subscriber"]
+    assert post(http_account, "/api/subscribers", "key", ADA)[0] == 409
+    http_account.ok("DeleteSubscriber", id=made["id"])
+
+    again = post(http_account, "/api/subscribers", "key", ADA)
+
+    assert again[0] == 201
+    assert "idempotency-replayed" not in again[1]
+
+
+def test_keys_are_apart_by_account(
+    http_account: Account, service: Service, http: HttpFront
+) -> None:
+    other = new_account(service, http)
+    first = post(http_account, "/api/subscribers", "key", ADA)
+
+    assert post(other, "/api/subscribers", "key", ADA)[0] == 201
+    assert post(other, "/api/subscribers", "key", ADA)[2] != first[2]
+
+
+@pytest.mark.parametrize("key", ["", "   ", "x" * 256, "schlüssel"])
+def test_key_that_is_blank_too_long_or_not_ascii_is_refused(
+    http_account: Account, key: str
+) -> None:
+    answer = post(http_account, "/api/subscribers", key.encode().decode("latin-1"), ADA)
+
+    assert code_of(answer) == (400, "ValidationError")
+    assert json.loads(answer[2])["error"]["details"][0]["field"] == "Idempotency-Key"
+    assert http_account.ok("ListSubscribers")["total"] == 0
+
+
+def test_key_is_not_looked_at_before_the_credentials(http_account: Account) -> None:
+    stranger = http_account.with_key("rk_nobody")
+
+    assert code_of(post(stranger, "/api/subscribers", "x" * 256, ADA)) == (401, "Unauthorized")
+
+
+@pytest.mark.parametrize("path", ["/api/subscribers?limit=1", "/api/tags"])
+def test_key_beside_a_get_means_nothing(http_account: Account, path: str) -> None:
+    assert isinstance(http_account.front, HttpFront)
+    for email in ("ada@example.com", "eve@example.com"):
+        http_account.ok("CreateSubscriber", email=email)
+
+        status, headers, _ = http_account.front.exchange(
+            "GET", path, http_account.key, headers={"Idempotency-Key": "key"}
+        )
+        assert status == 200
+        assert "idempotency-replayed" not in headers
+
+
+def test_20_at_once_make_one_effect(account: Account) -> None:
+    def send() -> Answer:
+        if isinstance(account.front, HttpFront):
+            status, _, text = post(account, "/api/keys", "key", {"name": "once", "scope": "read"})
+            return Answer(status, json.loads(text))
+        return call_over_grpc(account, "CreateApiKey", "key", name="once", scope="read")[0]
+
+    answers = at_once(*[send] * 20)
+
+    made = [answer.body for answer in answers if answer.status == 201]
+    assert made
+    assert all(body == made[0] for body in made)
+    others = [answer for answer in answers if answer.status != 201]
+    assert {(answer.status, answer.code) for answer in others} <= {(409, "IdempotencyKeyInUse")}
+    assert [key["name"] for key in account.ok("ListApiKeys")["apiKeys"]].count("once") == 1
+
+
+def call_over_grpc(
+    account: Account, rpc: str, key: str, **request: Any
+) -> tuple[Answer, dict[str, str | bytes]]:
+    """Calls with an idempotency key; returns the answer and the metadata at its end."""
+    assert isinstance(account.front, GrpcFront)
+    metadata = (("authorization", f"Bearer {account.key}"), ("idempotency-key", key))
+    message = to_message(METHODS[rpc], request)
+    try:
+        reply, call = account.front.stub(rpc).with_call(message, metadata=metadata, timeout=20)
+    except grpc.RpcError as error:
+        return answer_of_error(error), {}
+    return Answer(201, json_format.MessageToDict(reply)), dict(call.trailing_metadata())
+
+
+def test_grpc_says_the_same_in_metadata(grpc_account: Account) -> None:
+    first, before = call_over_grpc(grpc_account, "CreateTag", "key", name="vip")
+    again, after = call_over_grpc(grpc_account, "CreateTag", "key", name="vip")
+    other, _ = call_over_grpc(grpc_account, "CreateTag", "key", name="other")
+
+    assert again == first
+    assert "idempotency-replayed" not in before
+    assert after["idempotency-replayed"] == "true"
+    assert (other.status, other.code) == (422, "IdempotencyKeyReused")
+
+
+# How long each round waits between a request and the kill, in seconds: from before
+# the commit to well after it. Nobody reads the answers.
+WAITS = (0.0, 0.0005, 0.001, 0.002, 0.3)
+
+
+def test_retry_after_a_kill_has_one_effect(tmp_path: Path) -> None:
+    service = start(tmp_path)
+    account = Account("", service.first_key, HttpFront("http", service.http), service)
+    replayed = []
+    for number, wait in enumerate(WAITS):
+        name, body = f"round {number}", {"name": f"round {number}", "scope": "read"}
+        with unread_post(service.http, account.key, "/api/keys", name, body):
+            time.sleep(wait)
+            service.stop(signal.SIGKILL)
+        service = start(tmp_path)
+        account = Account("", account.key, HttpFront("http", service.http), service)
+
+        answer = post(account, "/api/keys", name, body)
+
+        assert answer[0] == 201
+        names = [key["name"] for key in account.ok("ListApiKeys")["apiKeys"]]
+        assert names.count(name) == 1
+        replayed.append("idempotency-replayed" in answer[1])
+    service.stop()
+
+    assert replayed[-1]
+
+
+def unread_post(address: str, key: str, path: str, name: str, body: Any) -> socket.socket:
+    """Sends a request and returns its connection, of which nothing was read."""
+    host, _, port = address.rpartition(":")
+    connection = socket.create_connection((host, int(port)))
+    text = json.dumps(body).encode()
+    head = (
+        f"POST {path} HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer {key}\r\n"
+        f"Content-Type: application/json\r\nIdempotency-Key: {name}\r\n"
+        f"Content-Length: {len(text)}\r\n\r\n"
+    )
+    connection.sendall(head.encode() + text)
+    return connection

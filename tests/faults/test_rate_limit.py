@@ -1,0 +1,230 @@
+"""An account that makes more calls than its limit, over each front."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import grpc
+import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from roster.v1 import tags_pb2 as pb
+
+from http_gateway.body import MAX_BODY_BYTES
+
+from ..conftest import FRONTS, Account, new_account
+from ..fronts import GrpcFront, HttpFront
+from ..processes import Service, start
+
+# So slow to fill that no test lives to see another call.
+CALLS, SECONDS = 3, 86_400
+# So fast to fill that a test can wait for it.
+FAST = "10/1"
+
+
+class Limited:
+    """A running service with a rate limit, and accounts on it over a front."""
+
+    def __init__(self, service: Service, front: str) -> None:
+        self.service = service
+        self.front = GrpcFront(service.grpc) if front == "grpc" else HttpFront(front, service.http)
+
+    def account(self, *, verified: bool = True) -> Account:
+        """Returns an account that has made no call yet."""
+        return new_account(self.service, self.front, verified=verified)
+
+    def spent(self, *, verified: bool = True) -> Account:
+        """Returns an account that has made all of its calls."""
+        account = self.account(verified=verified)
+        for _ in range(CALLS):
+            account.ok("ListTags")
+        return account
+
+
+def limited(request: pytest.FixtureRequest, tmp_path_factory: Any, rate: str) -> Iterator[Limited]:
+    channel = "grpc" if request.param == "http-over-grpc" else "in-process"
+    folder = tmp_path_factory.mktemp("limited")
+    service = start(folder, ROSTER_RATE_LIMIT=rate, ROSTER_HTTP_CHANNEL=channel)
+    running = Limited(service, request.param)
+    yield running
+    if isinstance(running.front, GrpcFront):
+        running.front.channel.close()
+    assert service.stop() == 0
+
+
+@pytest.fixture(scope="module", params=FRONTS)
+def slow(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Iterator[Limited]:
+    yield from limited(request, tmp_path_factory, f"{CALLS}/{SECONDS}")
+
+
+@pytest.fixture(scope="module", params=FRONTS)
+def fast(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Iterator[Limited]:
+    yield from limited(request, tmp_path_factory, FAST)
+
+
+def list_tags(account: Account) -> tuple[bool, dict[str, str]]:
+    """Lists tags, and returns whether that was allowed and what was said beside the answer."""
+    if isinstance(account.front, HttpFront):
+        status, headers, _ = account.front.exchange("GET", "/api/tags", account.key)
+        assert status in {200, 429}
+        return status == 200, headers
+    metadata = [("authorization", f"Bearer {account.key}")]
+    stub = account.front.stub("ListTags")  # type: ignore[attr-defined]
+    try:
+        _, call = stub.with_call(pb.ListTagsRequest(), metadata=metadata, timeout=20)
+    except grpc.RpcError as error:
+        call = error
+    assert call.code() in {grpc.StatusCode.OK, grpc.StatusCode.RESOURCE_EXHAUSTED}
+    return call.code() is grpc.StatusCode.OK, dict(call.trailing_metadata())
+
+
+def parameter(value: str, name: str) -> int:
+    """Returns a parameter of the one item of a structured field."""
+    item, *parameters = value.split(";")
+    assert item == '"default"'
+    return int(dict(each.split("=") for each in parameters)[name])
+
+
+def test_every_call_counts_and_says_what_is_left(slow: Limited) -> None:
+    account = slow.account()
+
+    said = [list_tags(account) for _ in range(CALLS + 1)]
+
+    assert [allowed for allowed, _ in said] == [True] * CALLS + [False]
+    assert [parameter(more["ratelimit"], "r") for _, more in said] == [2, 1, 0, 0]
+    assert {more["ratelimit-policy"] for _, more in said} == {f'"default";q={CALLS};w={SECONDS}'}
+    assert ["retry-after" in more for _, more in said] == [False] * CALLS + [True]
+    refusal = said[-1][1]
+    waits = int(refusal["retry-after"]), parameter(refusal["ratelimit"], "t")
+    assert 0 < waits[0] == waits[1] <= SECONDS // CALLS
+
+
+def test_refusal_is_told_as_every_error_is(slow: Limited) -> None:
+    answer = slow.spent().fails("RateLimited", "ListTags")
+
+    assert (answer.status, answer.faults) == (429, [])
+
+
+def test_other_account_is_not_refused(slow: Limited) -> None:
+    slow.spent()
+
+    slow.account().ok("ListTags")
+
+
+def test_call_that_fails_counts_too(slow: Limited) -> None:
+    account = slow.account()
+    for _ in range(CALLS):
+        account.fails("ValidationError", "CreateTag", name="")
+
+    account.fails("RateLimited", "CreateTag", name="vip")
+
+
+def test_all_keys_of_an_account_draw_on_one_bucket(slow: Limited) -> None:
+    account = slow.spent()
+
+    account.with_key(account.new_key("read")).fails("RateLimited", "ListTags")
+
+
+def test_all_fronts_of_a_service_draw_on_one_bucket(slow: Limited) -> None:
+    account = slow.spent()
+    other = HttpFront("http", slow.service.http)
+
+    assert other.send("GET", "/api/tags", account.key).code == "RateLimited"
+
+
+def test_key_that_is_wrong_comes_before_the_limit_and_counts_for_nobody(slow: Limited) -> None:
+    account = slow.spent()
+
+    account.with_key("rk_x").fails("Unauthorized", "ListTags")
+    _, more = list_tags(account)
+
+    assert more["ratelimit-policy"]
+    assert not is_told_the_limit(account.with_key("rk_x"))
+
+
+def is_told_the_limit(account: Account) -> bool:
+    """Whether the answer to a call with a wrong key says anything of a limit."""
+    if isinstance(account.front, HttpFront):
+        _, headers, _ = account.front.exchange("GET", "/api/tags", account.key)
+        return "ratelimit" in headers
+    stub = account.front.stub("ListTags")  # type: ignore[attr-defined]
+    with pytest.raises(grpc.RpcError) as caught:
+        stub(pb.ListTagsRequest(), metadata=[("x-api-key", account.key)], timeout=20)
+    return "ratelimit" in dict(caught.value.trailing_metadata())  # type: ignore[attr-defined]
+
+
+def test_limit_comes_before_the_scope(slow: Limited) -> None:
+    account = slow.spent()
+
+    account.with_key(account.new_key("read")).fails("RateLimited", "CreateTag", name="vip")
+
+
+def test_limit_comes_before_the_verified_email(slow: Limited) -> None:
+    slow.spent(verified=False).fails("RateLimited", "CreateCustomField", label="Colour")
+
+
+def test_limit_comes_before_the_faults_of_a_request(slow: Limited) -> None:
+    slow.spent().fails("RateLimited", "CreateTag", name="")
+
+
+@pytest.mark.parametrize("slow", ["http", "http-over-grpc"], indirect=True)
+@pytest.mark.parametrize(
+    ("body", "headers"),
+    [
+        (b" " * (MAX_BODY_BYTES + 1), {}),
+        (b"{}", {"Content-Type": "text/plain"}),
+        (b"{", {}),
+    ],
+    ids=["too large", "no JSON type", "no JSON"],
+)
+def test_limit_comes_before_the_faults_of_a_body(
+    slow: Limited, body: bytes, headers: dict[str, str]
+) -> None:
+    account = slow.spent()
+    assert isinstance(slow.front, HttpFront)
+
+    status, said, _ = slow.front.exchange(
+        "POST", "/api/tags", account.key, body=body, headers=headers
+    )
+
+    assert status == 429
+    assert int(said["retry-after"]) > 0
+
+
+def test_health_has_no_limit(slow: Limited) -> None:
+    with grpc.insecure_channel(slow.service.grpc) as channel:
+        health = health_pb2_grpc.HealthStub(channel)  # type: ignore[no-untyped-call]
+        for _ in range(2 * CALLS):
+            reply = health.Check(health_pb2.HealthCheckRequest(), timeout=20)
+            assert reply.status == health_pb2.HealthCheckResponse.SERVING
+    front = HttpFront("http", slow.service.http)
+    assert {front.send("GET", "/readyz").status for _ in range(2 * CALLS)} == {200}
+
+
+def test_client_that_heeds_the_limit_is_never_refused(fast: Limited) -> None:
+    account = fast.account()
+
+    for _ in range(30):
+        allowed, said = list_tags(account)
+        assert allowed
+        if parameter(said["ratelimit"], "r") == 0:
+            time.sleep(parameter(said["ratelimit"], "t"))
+
+
+def test_client_that_waits_as_long_as_it_was_told_is_not_refused_again(fast: Limited) -> None:
+    account = fast.account()
+    allowed = True
+    while allowed:
+        allowed, said = list_tags(account)
+
+    time.sleep(int(said["retry-after"]))
+
+    assert list_tags(account)[0]
+
+
+def test_without_a_limit_nothing_is_said_of_one(account: Account) -> None:
+    allowed, said = list_tags(account)
+
+    assert allowed
+    assert not {"ratelimit", "ratelimit-policy", "retry-after"} & said.keys()

@@ -1,0 +1,169 @@
+"""CSV, in any pieces: which lines a table has, and what is no CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from roster.v1 import http_pb2
+
+from http_gateway.csv_lines import CsvLines, written
+from http_gateway.faults import RequestFault
+from http_gateway.records import MAX_RECORD_BYTES
+
+from .made import message
+from .test_ndjson import BOM, splits
+
+
+def read(*pieces: bytes) -> list[tuple[int, list[str]]]:
+    """Returns number and cells of each line of a table."""
+    form, into = CsvLines("lines"), message("Put")
+    for piece in pieces:
+        for record in filter(None, form.cut(piece)):
+            form.add(record, into)
+    for record in filter(None, form.rest()):
+        form.add(record, into)
+    return [(line.number, list(line.cells)) for line in into.lines]
+
+
+def cells(*pieces: bytes) -> list[list[str]]:
+    return [row for _, row in read(*pieces)]
+
+
+TABLES = {
+    "plain": ("a,b\r\n1,2\r\n", [(1, ["a", "b"]), (2, ["1", "2"])]),
+    "no end of the last line": ("a,b\n1,2", [(1, ["a", "b"]), (2, ["1", "2"])]),
+    "quoted line breaks": (
+        'a,b\r\n"1\r\n\n2",x\r\n3,"4\n"\r\n',
+        [(1, ["a", "b"]), (4, ["1\r\n\n2", "x"]), (6, ["3", "4\n"])],
+    ),
+    "quotes": (
+        'a,b\n"""",""\n"x""y","z, ""w"""\n5" pipe,a"b"c\n',
+        [(1, ["a", "b"]), (2, ['"', ""]), (3, ['x"y', 'z, "w"']), (4, ['5" pipe', 'a"b"c'])],
+    ),
+    "blank lines": ("\n\r\na,b\n\n1,2\n\n", [(3, ["a", "b"]), (5, ["1", "2"])]),
+    "rows of other lengths": ("a,b\n1\n1,2,3\n,\n", [
+        (1, ["a", "b"]), (2, ["1"]), (3, ["1", "2", "3"]), (4, ["", ""]),
+    ]),
+    "semicolons": ('a;"b;,,,"\n1,5;2\n', [(1, ["a", "b;,,,"]), (2, ["1,5", "2"])]),
+    "tabs": ("a\tb\n1,5;\t2\n", [(1, ["a", "b"]), (2, ["1,5;", "2"])]),
+    "one column": ("a\n1;2\n", [(1, ["a"]), (2, ["1;2"])]),
+    "a header over two lines": (
+        '"a;\n,",b,c\n"1\n2",3\n',
+        [(2, ["a;\n,", "b", "c"]), (4, ["1\n2", "3"])],
+    ),
+    "beyond ASCII": ('é,"€\n😀"\n', [(2, ["é", "€\n😀"])]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_it_does_not_matter_where_the_pieces_end(name: str) -> None:
+    text, expected = TABLES[name]
+
+    assert read(text.encode()) == expected
+    for pieces in splits(BOM + text.encode()):
+        assert read(*pieces) == expected, pieces
+
+
+@given(
+    st.lists(st.lists(st.text('a,;\t"\r\n é', max_size=4), min_size=2, max_size=4), min_size=1),
+    st.sampled_from([",", ";", "\t"]),
+    st.sampled_from(["\n", "\r\n"]),
+    st.sampled_from([csv.QUOTE_ALL, csv.QUOTE_MINIMAL]),
+    st.integers(1, 7),
+)
+def test_what_the_standard_library_writes_is_read_again(
+    table: list[list[str]], delimiter: str, end: str, quoting: Any, length: int
+) -> None:
+    table = [["head", "er"], *table]
+    text = io.StringIO()
+    csv.writer(text, delimiter=delimiter, lineterminator=end, quoting=quoting).writerows(table)
+    body = text.getvalue().encode()
+    pieces = [body[place : place + length] for place in range(0, len(body), length)]
+
+    # A bare CR has to be quoted, which QUOTE_MINIMAL does for the line break it writes only.
+    if quoting == csv.QUOTE_MINIMAL and end == "\n" and "\r" in text.getvalue():
+        return
+    assert cells(*pieces) == table
+
+
+def refused(*pieces: bytes) -> tuple[str, str]:
+    """Returns the code and the message of the fault that ends a body."""
+    with pytest.raises(RequestFault) as caught:
+        read(*pieces)
+    (detail,) = caught.value.error.details
+    assert detail.field == ""
+    return type(detail).Code.Name(detail.code), detail.message
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "line"),
+    [
+        (b'a,b\n"1"2,3\n', "INVALID_FORMAT", 2),
+        (b'a,b\n1,2\n"3,4\n5,6\n', "INVALID_FORMAT", 3),
+        (b'a,b\n1,"', "INVALID_FORMAT", 2),
+        (b"a,b\n1\r2,3\n", "INVALID_FORMAT", 2),
+        (b"a,b\n1,\xff\n", "INVALID_FORMAT", 2),
+        (b'a,b\n"1\n\n\xe9\n\n",2\n', "INVALID_FORMAT", 4),
+        ("a,b\n1,2\n".encode("utf-16"), "INVALID_FORMAT", 1),
+        (b"a,b\n1,\0\n", "INVALID_CHARACTER", 2),
+        (b"a,b\n1,2\n3," + b"x" * MAX_RECORD_BYTES, "TOO_LONG", 3),
+        (b'a,b\n"' + b"x\n" * (MAX_RECORD_BYTES // 2), "TOO_LONG", 2),
+    ],
+    ids=[
+        "text behind a quote", "quote never closed", "quote at the end", "bare CR", "not UTF-8",
+        "not UTF-8 within quotes", "UTF-16", "NUL", "long line", "long cell of many lines",
+    ],
+)  # fmt: skip
+def test_what_is_no_csv_ends_the_body_and_its_line_is_named(
+    body: bytes, code: str, line: int
+) -> None:
+    found, text = refused(body)
+
+    assert found == code
+    assert text.endswith(f"(line {line})")
+    assert refused(*(body[place : place + 999] for place in range(0, len(body), 999)))[0] == code
+
+
+def test_a_cell_may_be_as_long_as_a_record() -> None:
+    cell = "x" * (MAX_RECORD_BYTES - len('"",b\n'))
+
+    assert cells(b'a,b\n"' + cell.encode() + b'",b\n') == [["a", "b"], [cell, "b"]]
+
+
+@pytest.mark.parametrize("piece", [b"x" * 65_536, b'x\n""' * 16_384, b"\n" * 65_536])
+def test_a_quote_that_is_never_closed_is_refused_as_soon_as_it_is_too_long(piece: bytes) -> None:
+    form = CsvLines("lines")
+    assert len(list(form.cut(b'a,b\n"'))) == 1
+
+    with pytest.raises(RequestFault):  # noqa: PT012 - the loop is the client
+        for number in range(1_000):
+            assert number * len(piece) <= MAX_RECORD_BYTES
+            assert list(filter(None, form.cut(piece))) == []
+
+
+def seconds(body: bytes, length: int) -> float:
+    started = time.perf_counter()
+    cells(*(body[place : place + length] for place in range(0, len(body), length)))
+    return time.perf_counter() - started
+
+
+@pytest.mark.parametrize("cell", [b"x\n", b'""', b"x"], ids=["lines", "quotes", "text"])
+def test_reading_takes_a_time_that_grows_with_the_text_and_no_faster(cell: bytes) -> None:
+    # Half a mebibyte a byte at a time takes minutes where each is looked at again and again.
+    short, long = (b'a,b\n"' + cell * (size // len(cell)) + b'"\n' for size in (65_536, 524_288))
+
+    assert seconds(long, 1) < 30 * max(seconds(short, 1), 0.01)
+
+
+def test_lines_are_written_as_rfc_4180_has_it() -> None:
+    rows = [["id", "name"], ["1", 'a "b", c'], ["2", "d\ne"], ["3", "f\rg"], ["", "é"], [""]]
+    text = written([http_pb2.CsvLine(cells=row) for row in rows])
+
+    assert text == ('id,name\r\n1,"a ""b"", c"\r\n2,"d\ne"\r\n3,"f\rg"\r\n,é\r\n""\r\n'.encode())
+    assert cells(text) == rows

@@ -1,0 +1,195 @@
+"""Headers that are metadata on the other side, over both channels."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import grpc
+import pytest
+from aiohttp.base_protocol import BaseProtocol
+from aiohttp.streams import StreamReader
+from aiohttp.test_utils import make_mocked_request
+from grpc import StatusCode, aio
+from multidict import CIMultiDict
+from roster.v1 import errors_pb2, tags_pb2_grpc
+from roster.v1 import tags_pb2 as pb
+
+from http_gateway.answers import Answer
+from http_gateway.app import FAULT, Gateway
+from http_gateway.channel import InProcessChannel
+from http_gateway.faults import Code, Reason
+from http_gateway.headers import returned
+
+OWN = {"X-Request-Id": "abc"}
+LIMIT = (("ratelimit", '"default";r=1;t=1'), ("ratelimit-policy", '"default";q=2;w=1'))
+LIMIT_HEADERS = {"RateLimit": '"default";r=1;t=1', "RateLimit-Policy": '"default";q=2;w=1'}
+
+
+class Tags(tags_pb2_grpc.TagServiceServicer):
+    """Says what it is told to say at the end of a call, and notes what came with it."""
+
+    def __init__(self, trailing: Sequence[tuple[str, str | bytes]] = ()) -> None:
+        self.trailing = tuple(trailing)
+        self.seen: list[tuple[str, str | bytes]] = []
+
+    def note(self, context: Any) -> None:
+        self.seen = [(name, value) for name, value in context.invocation_metadata()]
+        context.set_trailing_metadata(self.trailing)
+
+    async def GetTag(self, request: Any, context: Any) -> Any:
+        self.note(context)
+        if request.id == "missing":
+            await context.abort(StatusCode.NOT_FOUND, "gone")
+        return pb.GetTagResponse()
+
+    async def DeleteTag(self, request: Any, context: Any) -> Any:
+        self.note(context)
+        return pb.DeleteTagResponse()
+
+    async def CreateTag(self, request: Any, context: Any) -> Any:
+        self.note(context)
+        if FAULT in dict(self.seen):
+            await context.abort(StatusCode.UNAUTHENTICATED, "no")
+        return pb.CreateTagResponse()
+
+
+@asynccontextmanager
+async def channel_to(kind: str, tags: Tags) -> AsyncIterator[aio.Channel]:
+    def register(server: Any) -> None:
+        tags_pb2_grpc.add_TagServiceServicer_to_server(tags, server)
+
+    if kind == "in-process":
+        yield InProcessChannel(register, ())
+        return
+    server = grpc.aio.server()
+    register(server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    try:
+        async with aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+            yield channel
+    finally:
+        await server.stop(None)
+
+
+each_channel = pytest.mark.parametrize("kind", ["real", "in-process"])
+
+
+def ask(
+    kind: str, tags: Tags, method: str, path: str, *headers: tuple[str, str], body: bytes = b""
+) -> Answer:
+    """Asks a gateway in front of the servicer, and returns its answer."""
+
+    async def main() -> Answer:
+        async with channel_to(kind, tags) as channel:
+            gateway = Gateway(channel, [pb.DESCRIPTOR.services_by_name["TagService"]])
+            sent = CIMultiDict([("X-Request-Id", "abc"), *headers])
+            request = make_mocked_request(method, path, headers=sent, payload=payload(body))
+            return await gateway.handle(request)
+
+    return asyncio.run(main())
+
+
+def payload(body: bytes) -> Any:
+    """Returns a body as aiohttp's server hands it over."""
+    loop = asyncio.get_running_loop()
+    stream = StreamReader(BaseProtocol(loop), 2**16, loop=loop)
+    stream.feed_data(body)
+    stream.feed_eof()
+    return stream
+
+
+@each_channel
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/api/tags/x", 200),
+        ("DELETE", "/api/tags/x", 204),
+        ("GET", "/api/tags/missing", 500),
+    ],
+    ids=["success", "no content", "error"],
+)
+def test_what_a_call_says_at_its_end_becomes_headers(
+    kind: str, method: str, path: str, status: int
+) -> None:
+    more = (("retry-after", "7"), ("idempotency-replayed", "true"))
+
+    answer = ask(kind, Tags((*LIMIT, *more)), method, path)
+
+    assert answer.status == status
+    replayed = {"Retry-After": "7", "Idempotency-Replayed": "true"}
+    assert answer.headers == {**OWN, **LIMIT_HEADERS, **replayed}
+
+
+@each_channel
+def test_an_answer_to_an_unreadable_body_has_the_headers_of_its_call(kind: str) -> None:
+    answer = ask(kind, Tags(LIMIT), "POST", "/api/tags", body=b"{")
+
+    assert answer.status >= 400
+    assert answer.headers == {**OWN, **LIMIT_HEADERS}
+
+
+@each_channel
+def test_other_metadata_of_a_call_stays_with_the_gateway(kind: str) -> None:
+    said = (("x-other", "1"), ("set-cookie", "a=b"), ("ratelimit-bin", b"\0"), *LIMIT)
+
+    assert ask(kind, Tags(said), "GET", "/api/tags/x").headers == {**OWN, **LIMIT_HEADERS}
+
+
+@pytest.mark.parametrize("value", ["7\r\nSet-Cookie: a=b", "7\n", "é", b"7", "\x7f"])
+def test_what_cannot_stand_in_a_header_is_dropped(value: str | bytes) -> None:
+    assert returned([("retry-after", value), *LIMIT]) == LIMIT_HEADERS
+
+
+@each_channel
+def test_an_idempotency_key_reaches_the_server_word_for_word(kind: str) -> None:
+    tags = Tags()
+
+    ask(kind, tags, "GET", "/api/tags/x", ("Idempotency-Key", 'a "b"; c'))
+
+    assert ("idempotency-key", 'a "b"; c') in tags.seen
+
+
+@each_channel
+def test_other_headers_stay_with_the_gateway(kind: str) -> None:
+    tags = Tags()
+    sent = [("Cookie", "a=b"), ("X-Account-Id", "1"), ("RateLimit", "1"), (FAULT, "AA")]
+
+    ask(kind, tags, "GET", "/api/tags/x", *sent)
+
+    assert {name for name, _ in tags.seen} - {"user-agent"} == {"x-request-id"}
+
+
+@each_channel
+def test_an_idempotency_key_that_cannot_be_passed_on_is_a_fault_that_the_server_hears_of(
+    kind: str,
+) -> None:
+    tags = Tags()
+
+    ask(kind, tags, "POST", "/api/tags", ("Idempotency-Key", "é"), body=b'{"name": "vip"}')
+
+    fault = errors_pb2.Error.FromString(dict(tags.seen)[FAULT])  # type: ignore[arg-type]
+    assert fault == errors_pb2.Error(
+        reason=Reason.Value("VALIDATION_ERROR"),
+        message="The request is not valid.",
+        details=[
+            {
+                "field": "Idempotency-Key",
+                "code": Code.Value("INVALID_CHARACTER"),
+                "message": "must be printable ASCII",
+            }
+        ],
+    )
+
+
+def test_a_readable_body_reaches_the_server_without_a_fault() -> None:
+    tags = Tags()
+
+    answer = ask("in-process", tags, "POST", "/api/tags", body=b'{"name": "vip"}')
+
+    assert (answer.status, json.loads(answer.body or b"")) == (201, {})
+    assert FAULT not in dict(tags.seen)

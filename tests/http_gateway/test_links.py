@@ -1,0 +1,151 @@
+"""The link to the next page."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+from aiohttp.test_utils import make_mocked_request
+from google.api import annotations_pb2
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf.descriptor import FieldDescriptor, ServiceDescriptor
+from grpc import unary_unary_rpc_method_handler
+from hypothesis import given
+from hypothesis import strategies as st
+from roster.v1 import http_pb2
+
+from http_gateway.answers import Answer
+from http_gateway.app import Gateway
+from http_gateway.channel import InProcessChannel
+from http_gateway.links import next_page
+from http_gateway.routes import ImpossibleBinding, Routes
+
+F = FieldDescriptor
+
+
+def service_of(
+    *, asks: str = "page_token", leads: tuple[str, ...] = ("next",)
+) -> ServiceDescriptor:
+    """Returns made.Service, which lists under /a/{id}.
+
+    Its request has a token named `asks`, its reply the fields `leads`, which lead on.
+    """
+    file = descriptor_pb2.FileDescriptorProto(name="links.proto", package="made", syntax="proto3")
+    request, reply = file.message_type.add(name="Request"), file.message_type.add(name="Reply")
+    for number, name in enumerate(("id", "page", "q", asks), start=1):
+        request.field.add(name=name, number=number, type=F.TYPE_STRING, label=F.LABEL_OPTIONAL)
+    for number, name in enumerate(leads, start=1):
+        field = reply.field.add(
+            name=name, number=number, type=F.TYPE_STRING, label=F.LABEL_OPTIONAL
+        )
+        field.options.Extensions[http_pb2.next_link] = True
+    method = file.service.add(name="Service").method.add(
+        name="List", input_type=".made.Request", output_type=".made.Reply"
+    )
+    method.options.Extensions[annotations_pb2.http].get = "/a/{id}"
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return pool.FindServiceByName("made.Service")
+
+
+def ask(target: str, token: str, method: str = "GET") -> Answer:
+    """Asks for a list whose next page has the token."""
+    service = service_of()
+    reply = message_factory.GetMessageClass(service.methods_by_name["List"].output_type)
+
+    async def handle(request: Any, context: Any) -> Any:
+        return reply(next=token)
+
+    def register(server: Any) -> None:
+        handler = unary_unary_rpc_method_handler(handle)
+        server.add_registered_method_handlers("made.Service", {"List": handler})
+
+    async def main() -> Answer:
+        gateway = Gateway(InProcessChannel(register, ()), [service])
+        return await gateway.handle(make_mocked_request(method, target))
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("target", "link"),
+    [
+        ("/a/x", "/a/x?pageToken=t"),
+        ("/a/x?q=y", "/a/x?q=y&pageToken=t"),
+        ("/a/x?page=2&q=y", "/a/x?q=y&pageToken=t"),
+        ("/a/x?pageToken=s&q=y", "/a/x?q=y&pageToken=t"),
+        ("/a/x?q=y&page_token=s", "/a/x?q=y&pageToken=t"),
+        ("/a/x?p%61ge_token=s", "/a/x?pageToken=t"),
+        ("/a/x?q=a%26page%3D2+b", "/a/x?q=a%26page%3D2+b&pageToken=t"),
+        ("/a/%C3%A9%2F?q=", "/a/%C3%A9%2F?q=&pageToken=t"),
+        ("http://evil.test/a/x?q=y", "/a/x?q=y&pageToken=t"),
+    ],
+)
+def test_link_is_the_request_with_another_token(target: str, link: str) -> None:
+    answer = ask(target, "t")
+
+    assert answer.status == 200, answer.body
+    assert answer.headers["Link"] == f'<{link}>; rel="next"'
+
+
+def test_head_gets_the_link_too() -> None:
+    assert ask("/a/x", "t", "HEAD").headers["Link"] == '</a/x?pageToken=t>; rel="next"'
+
+
+def test_last_page_has_no_link() -> None:
+    assert "Link" not in ask("/a/x", "").headers
+
+
+def test_token_is_encoded() -> None:
+    assert ask("/a/x", "a+/=&é").headers["Link"] == (
+        '</a/x?pageToken=a%2B%2F%3D%26%C3%A9>; rel="next"'
+    )
+
+
+@pytest.mark.parametrize(
+    ("target", "link"),
+    [
+        ('/a/x?q=">;rel="prev', "/a/x?q=%22%3E;rel=%22prev&pageToken=t"),
+        ("/a/x?q=é", "/a/x?q=%C3%A9&pageToken=t"),
+        ("/a/<x>", "/a/%3Cx%3E?pageToken=t"),
+        ("/a/x?q=\\^`{|}", "/a/x?q=%5C%5E%60%7B%7C%7D&pageToken=t"),
+    ],
+)
+def test_nothing_that_was_sent_ends_the_link(target: str, link: str) -> None:
+    assert ask(target, "t").headers["Link"] == f'<{link}>; rel="next"'
+
+
+# What aiohttp's parser in Python makes of bytes that are no UTF-8.
+undecoded = st.integers(0xDC80, 0xDCFF).map(chr)
+anything = st.text(st.characters(exclude_characters="?") | undecoded)
+
+
+@given(anything, anything, st.text())
+def test_link_is_one_header_value_whatever_was_sent(path: str, query: str, token: str) -> None:
+    link = next_page(path, query, token)
+
+    assert re.fullmatch(r'<[!#-;=?-\[\]_a-z~]*>; rel="next"', link)
+    target = link[1 : link.index(">")]
+    assert parse_qsl(urlsplit(target).query, keep_blank_values=True)[-1] == ("pageToken", token)
+
+
+@pytest.mark.parametrize(
+    "service",
+    [
+        pytest.param({"asks": "token"}, id="no token to ask with"),
+        pytest.param({"leads": ("next", "other")}, id="two ways on"),
+    ],
+)
+def test_a_link_that_cannot_be_followed_stops_the_start(service: dict[str, Any]) -> None:
+    with pytest.raises(ImpossibleBinding, match=r"made\.Service\.List"):
+        Routes([service_of(**service)])
+
+
+def test_a_response_without_such_a_field_leads_nowhere() -> None:
+    match = Routes([service_of(leads=())]).match("GET", "/a/x")
+
+    assert match is not None
+    assert match.binding.next_link is None

@@ -1,0 +1,125 @@
+"""The parts of a stream over HTTP that no client can see by itself."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from aiohttp.http import HttpVersion11
+
+from http_gateway import answers
+from http_gateway.answers import UNREAD_BYTES
+from http_gateway.bindings import bindings_of
+from http_gateway.stream_answer import StreamedAnswer
+from http_gateway.stream_body import LINES_AT_ONCE, Messages, form_of
+
+from .made import SERVICE, message, run
+
+
+class Transport:
+    """A connection of which the client reads as much at a time as a test says."""
+
+    def __init__(self, *reads: int) -> None:
+        self.reads = list(reads)
+        self.unread = 0
+        self.was_aborted = False
+        self.has_drained = asyncio.Event()
+
+    def write(self, data: bytes) -> None:
+        self.unread += len(data)
+
+    def get_write_buffer_size(self) -> int:
+        size = self.unread
+        if self.reads:
+            self.unread = max(self.unread - self.reads.pop(0), 0)
+        if self.unread < UNREAD_BYTES // 4:
+            self.has_drained.set()
+        return size
+
+    def is_closing(self) -> bool:
+        return self.was_aborted
+
+    def abort(self) -> None:
+        self.was_aborted = True
+
+    async def drain(self) -> None:
+        await self.has_drained.wait()
+
+
+def answer_over(transport: Transport) -> StreamedAnswer:
+    request: Any = SimpleNamespace(
+        transport=transport,
+        writer=SimpleNamespace(drain=transport.drain),
+        version=HttpVersion11,
+        method="GET",
+        keep_alive=True,
+    )
+    return StreamedAnswer(request, 200, "abc")
+
+
+@pytest.fixture(autouse=True)
+def _short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answers, "READ_SECONDS", 0.02)
+
+
+def test_a_slow_reader_is_waited_for_as_long_as_it_reads_at_all() -> None:
+    async def main() -> Transport:
+        # Two sizes are asked for before the first wait, and one after each.
+        transport = Transport(0, 0, *[10_000] * 9)
+        await answer_over(transport).write(b"x" * (UNREAD_BYTES + 20_000))
+        return transport
+
+    transport = run(main())
+
+    assert not transport.was_aborted
+    assert transport.unread < UNREAD_BYTES // 4
+
+
+def test_a_reader_that_stops_is_cut_off() -> None:
+    async def main() -> Transport:
+        transport = Transport(0, 0, 10_000, 10_000, 0, 10_000)
+        with pytest.raises(ConnectionError):
+            await answer_over(transport).write(b"x" * (UNREAD_BYTES + 20_000))
+        return transport
+
+    assert run(main()).was_aborted
+
+
+def test_what_is_not_much_is_not_waited_for() -> None:
+    async def main() -> Transport:
+        transport = Transport()
+        await answer_over(transport).write(b"x" * (UNREAD_BYTES - 100))
+        return transport
+
+    assert not run(main()).was_aborted
+
+
+@pytest.mark.parametrize("line", [b"\n", b'{"name":"a"}\n'])
+def test_a_large_piece_of_a_body_lets_others_have_their_turns(line: bytes) -> None:
+    pieces, turns = [line * (50 * LINES_AT_ONCE), b""], 0
+
+    async def readany() -> bytes:
+        return pieces.pop(0)
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async def main() -> None:
+        binding = next(b for b in bindings_of(SERVICE) if b.rpc.endswith("/Both"))
+        content = SimpleNamespace(readany=readany)
+        request: Any = SimpleNamespace(headers={}, content=content, transport=object())
+        assert binding.requests is not None
+        form = form_of(request, binding.requests)
+        task = asyncio.create_task(others())
+        async for _ in Messages(request, binding, form, message("Put")):
+            pass
+        task.cancel()
+
+    run(main())
+
+    assert turns >= 50

@@ -1,0 +1,274 @@
+"""Struct, ListValue and Value as fields of a message, against google.protobuf.json_format."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import orjson
+import pytest
+from google.protobuf import descriptor_pb2, descriptor_pool, json_format, struct_pb2
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import Message
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from http_gateway.faults import Code, Faults
+from http_gateway.strict_json import MAX_DEPTH
+from http_gateway.transcode import message_class, reader, writer
+
+F = FieldDescriptor
+BEYOND_DOUBLE = 10**400
+FIELDS = {
+    "struct": "Struct",
+    "list": "ListValue",
+    "value": "Value",
+    "structs": "Struct",
+    "lists": "ListValue",
+    "values": "Value",
+}
+
+
+def made_class() -> type[Any]:
+    """Returns a message type with a singular and a repeated field of each type."""
+    pool = descriptor_pool.DescriptorPool()
+    pool.AddSerializedFile(struct_pb2.DESCRIPTOR.serialized_pb)
+    file_proto = descriptor_pb2.FileDescriptorProto(
+        name="made.proto",
+        package="made",
+        syntax="proto3",
+        dependency=["google/protobuf/struct.proto"],
+    )
+    message = file_proto.message_type.add(name="Made")
+    for number, (name, kind) in enumerate(FIELDS.items(), start=1):
+        message.field.add(
+            name=name,
+            number=number,
+            type=F.TYPE_MESSAGE,
+            type_name=f".google.protobuf.{kind}",
+            label=F.LABEL_REPEATED if name.endswith("s") else F.LABEL_OPTIONAL,
+        )
+    pool.Add(file_proto)
+    return message_class(pool.FindMessageTypeByName("made.Made"))
+
+
+Made = made_class()
+
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**60), 2**60)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.sampled_from([0, 1, 0.0, -0.0, 2**53, -(2**53), 2**53 + 2, 1e300])
+    | st.sampled_from(["", "1", "NaN", "true", "null", "2026-01-02T03:04:05Z"])
+    | st.text(max_size=3)
+)
+KEYS = st.sampled_from(["", "id", "fields", "stringValue", "a.b"]) | st.text(max_size=3)
+JSON = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
+    max_leaves=12,
+)
+OBJECTS = st.dictionaries(KEYS, JSON, max_size=3)
+ARRAYS = st.lists(JSON, max_size=3)
+MADE_JSON = st.fixed_dictionaries(
+    {},
+    optional={
+        "struct": OBJECTS | st.none(),
+        "list": ARRAYS | st.none(),
+        "value": JSON,
+        "structs": st.lists(OBJECTS, max_size=2) | st.none(),
+        "lists": st.lists(ARRAYS, max_size=2) | st.none(),
+        "values": ARRAYS,
+    },
+)
+
+
+def read(value: Any, into: Any) -> list[tuple[str, str]]:
+    """Reads a value into a message and returns path and code of each fault."""
+    faults = Faults()
+    reader(into.DESCRIPTOR)(value, "", faults, into)
+    return [(fault.field, Code.Name(fault.code)) for fault in faults.found]
+
+
+def read_made(value: Any) -> Any:
+    """Returns the message of a value that has no fault."""
+    into = Made()
+    assert read(value, into) == []
+    return into
+
+
+def written(message: Message) -> bytes:
+    return orjson.dumps(writer(message.DESCRIPTOR)(message))
+
+
+@settings(deadline=None)
+@given(MADE_JSON)
+def test_any_json_is_read_as_json_format_reads_it(value: dict[str, Any]) -> None:
+    assert read_made(value) == json_format.ParseDict(value, Made())
+
+
+@settings(deadline=None)
+@given(MADE_JSON)
+def test_any_message_is_written_so_that_json_format_reads_the_same_message(
+    value: dict[str, Any],
+) -> None:
+    message = json_format.ParseDict(value, Made())
+    # Repeated fields are always written; empty ones are absent for json_format as well.
+    assert json_format.Parse(written(message), Made()) == message
+    assert read_made(orjson.loads(written(message))) == message
+
+
+@pytest.mark.parametrize("field", ["struct", "list"])
+def test_null_for_a_struct_or_a_list_is_as_if_the_key_were_absent(field: str) -> None:
+    assert not read_made({field: None}).HasField(field)
+
+
+def test_null_for_a_value_is_a_value_and_an_absent_key_is_none() -> None:
+    assert read_made({"value": None}).value.WhichOneof("kind") == "null_value"
+    assert not read_made({}).HasField("value")
+
+
+@pytest.mark.parametrize("field", ["structs", "lists", "values"])
+def test_null_for_a_repeated_field_is_as_if_the_key_were_absent(field: str) -> None:
+    assert read_made({field: None}) == Made()
+
+
+def test_null_within_is_a_null_value() -> None:
+    message = read_made({"struct": {"a": None}, "list": [None], "values": [None]})
+
+    within = (message.struct.fields["a"], message.list.values[0], message.values[0])
+    assert [value.WhichOneof("kind") for value in within] == ["null_value"] * 3
+
+
+@pytest.mark.parametrize(("field", "empty"), [("struct", {}), ("list", []), ("value", {})])
+def test_what_is_empty_is_present_and_what_is_absent_is_not_written(field: str, empty: Any) -> None:
+    assert orjson.loads(written(read_made({field: empty})))[field] == empty
+    assert field not in orjson.loads(written(Made()))
+
+
+def test_faults_are_collected_by_path() -> None:
+    value = {
+        "struct": [],
+        "list": {},
+        "structs": [{}, "x", None],
+        "lists": [[], None, 1],
+        "values": {},
+        "extra": 1,
+    }
+
+    assert sorted(read(value, Made())) == [
+        ("extra", "UNKNOWN_FIELD"),
+        ("list", "INVALID_TYPE"),
+        ("lists[1]", "INVALID_TYPE"),
+        ("lists[2]", "INVALID_TYPE"),
+        ("struct", "INVALID_TYPE"),
+        ("structs[1]", "INVALID_TYPE"),
+        ("structs[2]", "INVALID_TYPE"),
+        ("values", "INVALID_TYPE"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("field", "message"), [("struct", "must be an object"), ("list", "must be an array")]
+)
+@pytest.mark.parametrize("value", ["x", 1, 1.5, True, False, ""], ids=repr)
+def test_the_wrong_type_is_a_fault_that_says_the_right_one(
+    field: str, message: str, value: Any
+) -> None:
+    faults = Faults()
+
+    reader(Made.DESCRIPTOR)({field: value}, "", faults, Made())
+
+    assert [(fault.field, fault.message) for fault in faults.found] == [(field, message)]
+
+
+def test_each_number_beyond_a_double_is_a_fault_at_its_path() -> None:
+    large = BEYOND_DOUBLE
+    value = {
+        "struct": {"a": {"b": [1, large]}, "c": -large, "d": 1},
+        "list": [large, {"": large}],
+        "value": large,
+        "values": [True, large],
+    }
+
+    assert sorted(read(value, Made())) == [
+        ("list[0]", "OUT_OF_RANGE"),
+        ("list[1].", "OUT_OF_RANGE"),
+        ("struct.a.b[1]", "OUT_OF_RANGE"),
+        ("struct.c", "OUT_OF_RANGE"),
+        ("value", "OUT_OF_RANGE"),
+        ("values[1]", "OUT_OF_RANGE"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (5.0, b"5"),
+        (-5.0, b"-5"),
+        (0.0, b"0"),
+        (-0.0, b"-0.0"),
+        (1.5, b"1.5"),
+        (2.0**53, b"9007199254740992"),
+        (-(2.0**53), b"-9007199254740992"),
+        (2.0**53 + 2, b"9007199254740994.0"),
+    ],
+)
+def test_a_number_is_written_as_an_integer_where_that_says_the_same(
+    number: float, text: bytes
+) -> None:
+    message = Made()
+    message.value.number_value = number
+
+    assert b'"value":' + text + b"}" in written(message)
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("field", ["struct", "list", "value", "values"])
+def test_a_number_that_json_cannot_say_is_never_written(field: str, number: float) -> None:
+    message = read_made({"struct": {"a": {}}, "list": [{}], "value": {}, "values": [{}]})
+    value = {
+        "struct": message.struct.fields["a"],
+        "list": message.list.values[0],
+        "value": message.value,
+        "values": message.values[0],
+    }[field]
+    value.struct_value.fields["number"].number_value = number
+
+    with pytest.raises(ValueError, match="has no JSON form"):
+        written(message)
+
+
+def test_a_value_of_no_kind_is_written_as_null() -> None:
+    message = Made()
+    message.value.SetInParent()
+    message.list.values.add()
+
+    assert orjson.loads(written(message)) == {
+        "value": None,
+        "list": [None],
+        "structs": [],
+        "lists": [],
+        "values": [],
+    }
+
+
+@given(st.permutations([f"key {number}" for number in range(20)] + ["é", "Z", "a", ""]))
+def test_equal_structs_are_written_as_equal_bytes_with_sorted_keys(keys: list[str]) -> None:
+    message = read_made({"struct": dict.fromkeys(keys, 1), "value": {"a": dict.fromkeys(keys, 2)}})
+
+    value = orjson.loads(written(message))
+    assert list(value["struct"]) == list(value["value"]["a"]) == sorted(keys)
+
+
+@pytest.mark.parametrize("field", ["struct", "value"])
+def test_an_object_of_the_greatest_depth_is_taken_by_the_wire_format(field: str) -> None:
+    value: dict[str, Any] = {}
+    for _ in range(MAX_DEPTH - 2):  # the body is an object as well, and so is the innermost
+        value = {"a": value}
+
+    message = read_made({field: value})
+
+    assert Made.FromString(message.SerializeToString()) == message
+    assert orjson.loads(written(message))[field] == value

@@ -1,0 +1,439 @@
+"""Merge tags: what is one, what stands in its place, and what no value can do."""
+
+from __future__ import annotations
+
+import html
+import math
+import re
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from server.errors import ValidationError
+from server.merge_tags.rules import MAX_PUT_IN, Values, render
+
+ADA = Values(
+    email="ada@example.com",
+    first_name="Ada",
+    last_name="",
+    custom={"city": "London", "empty": "", "pages": 0.0, "vip": False, "born": "1815-12-10"},
+    fallbacks={
+        "city": "somewhere",
+        "empty": "",
+        "pages": "many",
+        "vip": "perhaps",
+        "born": "",
+        "company": "your company",
+        "colour": "",
+        "2": "two",
+        "a" * 64: "sixty-four",
+        "a" * 65: "sixty-five",
+    },
+)
+ONE_MEGABYTE = 1_000_000
+BREAKS = "\n\v\f\r\x85\u2028\u2029"
+
+one_line = st.text(st.characters(codec="utf-8", exclude_characters=BREAKS)) | st.lists(
+    st.sampled_from(["\\", '"', "&quot;", "&", "amp;", "#34;", "{{", "}}", "|", " ", "x"])
+).map("".join)
+
+
+def in_subject(template: str, values: Values = ADA) -> str:
+    """Returns a subject as it is rendered."""
+    return render(template, "", values).subject
+
+
+def in_body(template: str, values: Values = ADA) -> str:
+    """Returns a body as it is rendered."""
+    return render("", template, values).body
+
+
+def city(value: str | float | bool) -> Values:
+    """Returns a subscriber with this value in a custom field."""
+    return ADA._replace(custom={"city": value})
+
+
+def quoted(text: str) -> str:
+    """Returns a text as an author writes it in a fallback."""
+    return '"' + re.sub(r'["\\]', r"\\\g<0>", text) + '"'
+
+
+@pytest.mark.parametrize(
+    ("template", "text"),
+    [
+        pytest.param("{{email}}", "ada@example.com", id="email"),
+        pytest.param("{{firstName}}", "Ada", id="first name"),
+        pytest.param("{{lastName}}", "", id="empty last name"),
+        pytest.param('{{lastName | fallback: "x"}}', "x", id="fallback of an empty name"),
+        pytest.param('{{firstName | fallback: "x"}}', "Ada", id="name before its fallback"),
+        pytest.param("{{customFields.city}}", "London", id="custom field"),
+        pytest.param('{{customFields.city | fallback: "x"}}', "London", id="value first"),
+        pytest.param('{{customFields.company | fallback: "x"}}', "x", id="then the tag's"),
+        pytest.param("{{customFields.company}}", "your company", id="then the field's"),
+        pytest.param("{{customFields.colour}}", "", id="then nothing"),
+        pytest.param('{{customFields.company | fallback: ""}}', "", id="fallback of no letters"),
+        pytest.param('{{customFields.empty | fallback: "x"}}', "x", id="empty text is missing"),
+        pytest.param('{{customFields.pages | fallback: "x"}}', "0", id="zero is a value"),
+        pytest.param('{{customFields.vip | fallback: "x"}}', "false", id="false is a value"),
+        pytest.param("{{customFields.born}}", "1815-12-10", id="date"),
+        pytest.param("{{customFields.2}}", "two", id="key of a digit"),
+        pytest.param(f"{{{{customFields.{'a' * 64}}}}}", "sixty-four", id="key of 64 characters"),
+        pytest.param("Hi {{firstName}},\r\n{{email}}!", "Hi Ada,\r\nada@example.com!", id="around"),
+        pytest.param("{{firstName}}{{firstName}}", "AdaAda", id="side by side"),
+        pytest.param("{{ \tfirstName\t }}", "Ada", id="blanks in the braces"),
+        pytest.param('{{lastName|fallback:"x"}}', "x", id="no blanks"),
+        pytest.param('{{ lastName \t|\t fallback: \t"x" \t}}', "x", id="blanks everywhere"),
+        pytest.param('{{lastName | fallback: " x "}}', " x ", id="blanks of the fallback's own"),
+        pytest.param(r'{{lastName | fallback: "a\\b\\"}}', "a\\b\\", id="backslashes"),
+        pytest.param(r'{{lastName | fallback: "C:\temp"}}', r"C:\temp", id="backslash by itself"),
+        pytest.param('{{lastName | fallback: "a }} {{ b"}}', "a }} {{ b", id="braces in fallback"),
+        pytest.param('{{lastName | fallback: "{{email}}"}}', "{{email}}", id="tag in fallback"),
+        pytest.param("{{{email}}}", "{ada@example.com}", id="three braces"),
+        pytest.param("{{{{email}}}}", "{{ada@example.com}}", id="four braces"),
+        pytest.param("{{x {{firstName}} }}", "{{x Ada }}", id="tag in what is none"),
+    ],
+)
+def test_tag_is_filled_in(template: str, text: str) -> None:
+    rendered = render(template, template, ADA)
+
+    assert (rendered.subject, rendered.body, rendered.unknown) == (text, text, [])
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "",
+        "no braces",
+        "{email}",
+        "{{email}",
+        "{ {email}}",
+        "{{email} }",
+        "{{}}",
+        "{{ }}",
+        "{{Email}}",
+        "{{EMAIL}}",
+        "{{e-mail}}",
+        "{{first_name}}",
+        "{{firstname}}",
+        "{{emails}}",
+        "{{unsubscribeUrl}}",
+        "{{email.x}}",
+        "{{first Name}}",
+        "{{\u200bemail}}",
+        "{{\u00a0email}}",
+        "{{\nemail}}",
+        "{{email\n}}",
+        "{{customFields}}",
+        "{{customFields.}}",
+        "{{customFields.City}}",
+        "{{customFields.cit-y}}",
+        "{{customFields.citÿ}}",
+        "{{customFields.٢}}",
+        "{{customFields. city}}",
+        "{{customfields.city}}",
+        "{{custom_fields.city}}",
+        f"{{{{customFields.{'a' * 65}}}}}",
+        "{{email |}}",
+        "{{email | fallback}}",
+        "{{email | fallback:}}",
+        "{{email | fallback: x}}",
+        "{{email | fallback: 'x'}}",
+        "{{email | fallback: “x”}}",
+        '{{email | fallback: "x}}',
+        '{{email | fallback: x"}}',
+        '{{email | fallback : "x"}}',
+        '{{email | Fallback: "x"}}',
+        '{{email fallback: "x"}}',
+        '{{email || fallback: "x"}}',
+        '{{email | upper: "x"}}',
+        '{{email | fallback: "x" | fallback: "y"}}',
+        '{{email | fallback: "x" y}}',
+        '{{email | fallback: "x"y"}}',
+        r'{{email | fallback: "x\"}}',
+        r'{{email | fallback: "x\\\"}}',
+        '{{email |\nfallback: "x"}}',
+        *(f'{{{{email | fallback: "x{character}y"}}}}' for character in BREAKS),
+        '{{email | fallback: "x&quot;}}',
+        '{{email | fallback: &quot;x"}}',
+        r"{{email | fallback: &quot;x\&quot;}}",
+        "{{email | fallback: &quotx&quot}}",
+        "{{email | fallback: &QUOT;x&QUOT;}}",
+        "{{email | fallback: &#34;x&#34;}}",
+        "{{email | fallback: &quot;x\ny&quot;}}",
+        "{% email %}",
+        "<b>&amp; & '\" \r\n\t\x00\x7f</b>",
+    ],
+    ids=ascii,
+)
+def test_anything_else_stays_as_it_is(template: str) -> None:
+    assert render(template, template, ADA) == (template, template, [])
+
+
+@given(st.text())
+def test_template_without_double_braces_stays_as_it_is(template: str) -> None:
+    template = template.replace("{{", "{")
+
+    assert render(template, template, ADA) == (template, template, [])
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (5.0, "5"),
+        (-5.0, "-5"),
+        (0.1, "0.1"),
+        (-0.0, "0"),
+        (1.50, "1.5"),
+        (0.1 + 0.2, "0.30000000000000004"),
+        (1234567.0, "1234567"),
+        (9007199254740993.0, "9007199254740992"),
+        (1e16, "10000000000000000"),
+        (1e21, "1000000000000000000000"),
+        (1e23, "100000000000000000000000"),
+        (1.5e-7, "0.00000015"),
+        (5, "5"),
+        (True, "true"),
+        (False, "false"),
+        (" 007 ", " 007 "),
+        ("2024-02-29T12:00:00+02:00", "2024-02-29T12:00:00+02:00"),
+    ],
+)
+def test_value_is_written(value: str | float | bool, text: str) -> None:
+    assert in_subject("{{customFields.city}}", city(value)) == text
+    assert in_body("{{customFields.city}}", city(value)) == text
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+@example(1.7976931348623157e308)
+@example(5e-324)
+def test_number_loses_no_digit_and_has_no_exponent(value: float) -> None:
+    text = in_body("{{customFields.city}}", city(value))
+
+    assert float(text) == value
+    assert re.fullmatch(r"-?[0-9]+(\.[0-9]*[1-9])?", text)
+
+
+def test_unknown_keys_are_nothing_and_listed_once_in_order_of_first_appearance() -> None:
+    rendered = render(
+        "[{{customFields.b}}{{customFields.city}}{{customFields.b}}]",
+        '[{{customFields.c}}{{customFields.b}}{{customFields.a | fallback: "x"}}]',
+        ADA,
+    )
+
+    assert rendered == ("[London]", "[]", ["b", "c", "a"])
+
+
+def test_value_of_a_field_that_the_account_does_not_have_is_not_shown() -> None:
+    values = ADA._replace(fallbacks={})
+
+    assert render("", "{{customFields.city}}", values) == ("", "", ["city"])
+
+
+@pytest.mark.parametrize("key", ["email", "first_name"])
+def test_word_of_the_service_is_no_key_of_a_custom_field(key: str) -> None:
+    assert render("", f"{{{{customFields.{key}}}}}", ADA).unknown == [key]
+
+
+MARKUP = """<b a="1" b='2'>&amp;</b>"""
+ESCAPED = "&lt;b a=&quot;1&quot; b=&#x27;2&#x27;&gt;&amp;amp;&lt;/b&gt;"
+
+
+@pytest.mark.parametrize(
+    ("template", "values"),
+    [
+        pytest.param("{{firstName}}", ADA._replace(first_name=MARKUP), id="name"),
+        pytest.param("{{email}}", ADA._replace(email=MARKUP), id="email"),
+        pytest.param("{{customFields.city}}", city(MARKUP), id="value"),
+        pytest.param(
+            "{{customFields.city}}",
+            ADA._replace(custom={}, fallbacks={"city": MARKUP}),
+            id="field's fallback",
+        ),
+        pytest.param(f"{{{{lastName | fallback: {quoted(MARKUP)}}}}}", ADA, id="tag's fallback"),
+    ],
+)
+def test_markup_is_escaped_in_a_body_and_not_in_a_subject(template: str, values: Values) -> None:
+    rendered = render(f"<i>{template}", f"<i>{template}", values)
+
+    assert (rendered.subject, rendered.body) == (f"<i>{MARKUP}", f"<i>{ESCAPED}")
+
+
+@given(st.text(min_size=1))
+def test_value_in_a_body_reads_as_it_was_and_holds_no_markup(value: str) -> None:
+    text = in_body("{{customFields.city}}", city(value))
+
+    assert html.unescape(text) == value
+    assert not re.search(r"""[<>"']|&(?!(amp|lt|gt|quot|#x27);)""", text)
+
+
+@given(one_line)
+def test_fallback_reads_as_it_was_quoted(text: str) -> None:
+    tag = f"{{{{lastName | fallback: {quoted(text)}}}}}"
+
+    assert in_body(tag) == html.escape(text)
+
+
+@given(one_line)
+@example("\\")
+@example('\\"')
+@example("&quot;")
+@example("&amp;quot;")
+def test_fallback_that_an_editor_escaped_reads_as_it_was_quoted(text: str) -> None:
+    tag = html.escape(f"{{{{lastName | fallback: {quoted(text)}}}}}")
+
+    assert in_body(tag) == html.escape(text)
+
+
+@pytest.mark.parametrize(
+    ("fallback", "text"),
+    [
+        pytest.param(r'"say \"hi\""', 'say "hi"', id="quotes"),
+        pytest.param(r'"a\\\"b"', r"a\"b", id="backslash, quote"),
+        pytest.param('"a &quot; b &lt;"', "a &quot; b &lt;", id="references between bare quotes"),
+        pytest.param("&quot;x&quot;", "x", id="escaped quotes"),
+        pytest.param("&quot;&quot;", "", id="nothing in escaped quotes"),
+        pytest.param(r"&quot;say \&quot;hi\&quot;&quot;", 'say "hi"', id="quotes in escaped ones"),
+        pytest.param(r"&quot;a\\&quot;", "a\\", id="backslash in escaped quotes"),
+        pytest.param('&quot;a"b&quot;', 'a"b', id="bare quote in escaped ones"),
+        pytest.param(
+            "&quot;Tom &amp; J&eacute;r&#233;m&#xE9;&quot;", "Tom & Jérémé", id="references"
+        ),
+        pytest.param("&quot;&amp;lt;&quot;", "&lt;", id="unescaped once"),
+        pytest.param("&quot;a & b &copy &foo;&quot;", "a & b &copy &foo;", id="no references"),
+        pytest.param("&quot;{{email}}&quot;", "{{email}}", id="tag in escaped quotes"),
+    ],
+)
+def test_fallback_of_a_body_is_read(fallback: str, text: str) -> None:
+    assert in_body(f"{{{{lastName | fallback: {fallback}}}}}") == html.escape(text)
+
+
+def test_escaped_quotes_are_no_quotes_in_a_subject() -> None:
+    template = "{{lastName | fallback: &quot;x&quot;}}"
+
+    assert in_subject(template) == template
+
+
+def test_reference_with_thousands_of_digits_stays_as_it_is() -> None:
+    reference = f"&#{'9' * 5000};"
+
+    rendered = in_body(f"{{{{lastName | fallback: &quot;{reference}&quot;}}}}")
+
+    assert rendered == html.escape(reference)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        pytest.param("a\r\nBcc: eve@example.com", "a Bcc: eve@example.com", id="CR LF"),
+        pytest.param("a\rb\nc", "a b c", id="CR and LF apart"),
+        pytest.param("a\n\n\n\tb", "a b", id="run"),
+        pytest.param("a\tb\x00c\x1bd\x7fe\x9ff", "a b c d e f", id="controls"),
+        pytest.param("a\vb\fc\x1cd\x1ee\x85f", "a b c d e f", id="less known line breaks"),
+        pytest.param("a\u2028b\u2029c", "a b c", id="separators"),
+        pytest.param("  a  b\u00a0", "  a  b\u00a0", id="blanks stay"),
+    ],
+)
+def test_line_breaks_and_controls_become_a_space_in_a_subject(value: str, text: str) -> None:
+    field = ADA._replace(custom={}, fallbacks={"city": value})
+
+    assert in_subject("{{customFields.city}}", city(value)) == text
+    assert in_subject("{{firstName}}", ADA._replace(first_name=value)) == text
+    assert in_subject("{{customFields.city}}", field) == text
+
+
+def test_tab_of_a_fallback_becomes_a_space_and_one_of_the_template_stays_in_a_subject() -> None:
+    assert in_subject('a\tb {{lastName | fallback: "c\td"}}') == "a\tb c d"
+
+
+def test_line_breaks_of_a_value_stay_in_a_body() -> None:
+    assert in_body("{{customFields.city}}", city("a\r\nb\tc")) == "a\r\nb\tc"
+
+
+@given(st.text(min_size=1))
+def test_value_cannot_begin_a_line_of_a_subject(value: str) -> None:
+    subject = in_subject("Hello {{customFields.city}}!", city(value))
+
+    assert len(subject.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "value", ["{{email}}", "{{customFields.other}}", r"\1\g<0>", '{{lastName | fallback: "x"}}']
+)
+def test_what_is_put_in_is_not_looked_at_again(value: str) -> None:
+    template = "{{customFields.city}}{{firstName}}"
+
+    rendered = render(template, template, city(value))
+
+    assert rendered == (f"{value}Ada", f"{html.escape(value)}Ada", [])
+
+
+def test_values_that_make_a_tag_together_are_not_looked_at_again() -> None:
+    values = Values("email", "{{", "}}", {}, {})
+
+    assert in_body("{{firstName}}{{email}}{{lastName}}", values) == "{{email}}"
+    assert in_body("{{{firstName}}email}}", values) == "{{{email}}"
+
+
+# Each would take minutes or hours if a piece of the template were read again from every
+# brace, and more memory than there is if a piece were kept for each backslash.
+@pytest.mark.parametrize(
+    ("start", "run"),
+    [
+        pytest.param("", "{", id="braces"),
+        pytest.param("", "{{ ", id="double braces"),
+        pytest.param("{{ ", " ", id="blanks in the braces"),
+        pytest.param("{{email", "\t", id="blanks after the name"),
+        pytest.param("{{email |", " ", id="blanks after the bar"),
+        pytest.param("{{email | fallback:", " ", id="blanks after the colon"),
+        pytest.param('{{email | fallback: "x"', " ", id="blanks after the quote"),
+        pytest.param("", "{{ \t{{email \t| \t", id="blanks and braces"),
+        pytest.param("{{customFields.", "a", id="one long key"),
+        pytest.param("", "{{customFields.a", id="open keys"),
+        pytest.param("", "{{email}", id="tags with one brace"),
+        pytest.param('{{email | fallback: "', "x", id="open fallback"),
+        pytest.param("{{email | fallback: &quot;", "x", id="open escaped fallback"),
+        pytest.param("", '{{email | fallback: "', id="open fallbacks"),
+        pytest.param("", "{{email | fallback: &quot;", id="open escaped fallbacks"),
+        pytest.param("", '{{email | fallback: ""', id="closed fallbacks in open tags"),
+        pytest.param("", '{{email|fallback:"{{email|fallback:&quot;', id="both kinds in turn"),
+        pytest.param('{{email|fallback:"', "{{email|fallback:&quot;", id="escaped ones in one"),
+        pytest.param("{{email|fallback:&quot;", '{{email|fallback:"', id="bare ones in one"),
+        pytest.param('{{email | fallback: "', "\\", id="backslashes"),
+        pytest.param('{{email | fallback: "', "\\x", id="backslashes apart"),
+        pytest.param('{{email | fallback: "', '\\"', id="quotes with backslashes"),
+        pytest.param("{{email | fallback: &quot;", "\\&quot;", id="escaped quotes with them"),
+        pytest.param("", '{{email | fallback: "\\', id="fallbacks that open with a backslash"),
+        pytest.param("{{email | fallback: &quot;", "&", id="ampersands"),
+    ],
+)
+def test_megabyte_without_a_tag_is_read_in_good_time_and_stays_as_it_is(
+    start: str, run: str
+) -> None:
+    template = start + run * math.ceil(ONE_MEGABYTE / len(run))
+
+    # Compared outside the assertion: pytest would take hours to show the difference.
+    is_same = render(template, template, ADA) == (template, template, [])
+
+    assert is_same
+
+
+def test_megabyte_of_a_fallback_is_read_in_good_time() -> None:
+    times = ONE_MEGABYTE // len("&amp;#")
+    tag = f"{{{{lastName | fallback: &quot;{'&#' * times}&quot;}}}}"
+
+    is_same = in_body(tag) == "&amp;#" * times
+
+    assert is_same
+
+
+@pytest.mark.parametrize("part", ["subject", "body"])
+def test_no_more_is_put_in_than_there_is_room_for(part: str) -> None:
+    values = city("x" * 1_000)
+    tag, times = "{{customFields.city}}", MAX_PUT_IN // 1_000
+    render(**{"subject": "", "body": "", part: tag * times}, values=values)
+
+    with pytest.raises(ValidationError) as refused:
+        render(**{"subject": "", "body": "", part: tag * (times + 1)}, values=values)
+
+    assert [(d.field, d.code) for d in refused.value.details] == [(part, "TOO_LONG")]

@@ -1,0 +1,90 @@
+"""What the tests of the stores have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from peewee import SQL
+
+import server
+from server.custom_fields import store as custom_fields
+from server.custom_fields.rules import DataType
+from server.emails import Email
+from server.storage.statements import Statement
+from server.storage.transaction import Transaction
+from server.subscribers.rules import NewSubscriber, Status
+from server.subscribers.store import SubscriberStore
+from server.subscribers.store_paging import Filter, Found, Place, page
+from server.suppressions.store import Suppressions
+from server.tags.rules import distinct
+from server.vault import Vault
+
+OURS, THEIRS = "0" * 26, "1" * 26
+VAULT = Vault(bytes(range(32)))
+SUPPRESSIONS = Suppressions(VAULT)
+SUBSCRIBERS = SubscriberStore(SUPPRESSIONS)
+EVERYONE = Filter()
+
+
+def email(name: str) -> Email:
+    """An address, whose key is its lower case."""
+    return Email(f"{name}@example.com", f"{name.lower()}@example.com")
+
+
+def new(
+    name: str = "ada",
+    *names: str,
+    status: Status = Status.CONFIRMED,
+    values: Mapping[str, Any] | None = None,
+) -> NewSubscriber:
+    """A subscriber with this address and these tags."""
+    return NewSubscriber(email(name), "Ada", "Love", status, distinct(list(names)), values or {})
+
+
+def field(
+    account: str,
+    tx: Transaction,
+    key: str = "city",
+    label: str | None = None,
+    data_type: DataType = DataType.TEXT,
+) -> str:
+    """Stores a custom field, labelled with its key unless told otherwise, and returns its id."""
+    return custom_fields.create(account, key, label or key, data_type, "", tx).id
+
+
+def listed(
+    account: str, tx: Transaction, wanted: Filter = EVERYONE, place: Place | None = None
+) -> Found:
+    """Returns a page of subscribers: the first of a hundred unless told otherwise."""
+    return page(account, wanted, place or Place(100), tx)
+
+
+def select(sql: str, tx: Transaction) -> list[tuple[Any, ...]]:
+    """Returns what a query gives that no store has."""
+    return tx.all(Statement(lambda _: SQL(sql)))
+
+
+def everything(tx: Transaction) -> str:
+    """Returns the contents of all tables as one text."""
+    tables = select("SELECT name FROM sqlite_master WHERE type = 'table'", tx)
+    return repr({name: select(f'SELECT * FROM "{name}"', tx) for (name,) in tables})
+
+
+def cost(tx: Transaction, work: Callable[[], Any]) -> int:
+    """Returns how many statements the work takes."""
+    before = tx.statements
+    work()
+    return tx.statements - before
+
+
+def stores() -> list[ModuleType]:
+    """Returns the modules of every store, and of the parts of those that are split."""
+    root = Path(server.__file__).parent
+    return [
+        import_module(f"server.{file.parent.name}.{file.stem}")
+        for file in sorted(root.glob("*/store*.py"))
+    ]

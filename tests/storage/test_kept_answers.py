@@ -1,0 +1,296 @@
+"""Answers that are kept for idempotency keys: how long, for whom, and that nobody reads them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from roster.v1 import api_keys_pb2 as pb
+
+from server.errors import IdempotencyKeyInUse, IdempotencyKeyReused, TagAlreadyExists
+from server.idempotency.once import OnceDatabase, Request
+from server.idempotency.store import KEPT_MILLISECONDS, Kept, find, keep
+from server.storage.sqlite import SqliteDatabase
+from server.storage.transaction import Transaction
+from server.tags import store as tags
+from server.vault import NotSealedHere, Vault
+
+from .helpers import OURS, THEIRS, VAULT, select
+
+NOW = 1_767_323_045_006
+HOUR = 3_600_000
+KEPT = Kept("fingerprint", b"sealed answer")
+SECRET = "rk_a_secret_that_is_stored_nowhere"
+
+
+@pytest.fixture(autouse=True)
+def stopped(tx: Transaction) -> None:
+    """A clock that stands still until a test moves it."""
+    tx.now = NOW
+
+
+def keys(tx: Transaction, account: str = OURS) -> set[str]:
+    """Returns the keys of all answers that an account has, in time or not."""
+    rows = select(f"SELECT key FROM kept_answer WHERE account_id = '{account}'", tx)
+    return {key for (key,) in rows}
+
+
+def test_kept_for_24_hours() -> None:
+    assert KEPT_MILLISECONDS == 24 * HOUR
+
+
+@pytest.mark.parametrize(
+    ("later", "is_found"),
+    [(0, True), (HOUR, True), (24 * HOUR - 1, True), (24 * HOUR, False), (48 * HOUR, False)],
+)
+def test_answer_is_found_for_24_hours_and_not_after(
+    tx: Transaction, later: int, is_found: bool
+) -> None:
+    keep(OURS, "key", KEPT, tx)
+
+    tx.now += later
+
+    assert find(OURS, "key", tx) == (KEPT if is_found else None)
+
+
+@pytest.mark.parametrize("key", ["Key", "ke", "key ", "key\0", ""], ids=ascii)
+def test_answer_is_found_by_its_very_key(tx: Transaction, key: str) -> None:
+    keep(OURS, "key", KEPT, tx)
+
+    assert find(OURS, key, tx) is None
+
+
+def test_key_whose_time_is_over_is_as_good_as_new(tx: Transaction) -> None:
+    keep(OURS, "key", KEPT, tx)
+    tx.now += 24 * HOUR
+
+    keep(OURS, "key", Kept("another", b"other"), tx)
+
+    assert find(OURS, "key", tx) == ("another", b"other")
+    tx.now += 24 * HOUR - 1
+    assert find(OURS, "key", tx) == ("another", b"other")
+
+
+def test_key_is_as_good_as_new_beside_many_older_ones(tx: Transaction) -> None:
+    for number in range(30):
+        tx.now = NOW + number
+        keep(OURS, f"{number}", KEPT, tx)
+    tx.now = NOW + 48 * HOUR
+
+    keep(OURS, "29", Kept("another", b"other"), tx)
+
+    assert find(OURS, "29", tx) == ("another", b"other")
+    assert find(OURS, "28", tx) is None
+
+
+def test_each_new_answer_takes_away_up_to_ten_old_ones(tx: Transaction) -> None:
+    for number in range(25):
+        tx.now = NOW + number
+        keep(OURS, f"{number:02}", KEPT, tx)
+    tx.now = NOW + 24 * HOUR + 24
+
+    left = []
+    for number in range(4):
+        keep(OURS, f"new {number}", KEPT, tx)
+        left.append(sorted(key for key in keys(tx) if not key.startswith("new")))
+
+    assert [len(names) for names in left] == [15, 5, 0, 0]
+    assert left[0][0] == "10"
+    assert len(keys(tx)) == 4
+
+
+def test_answers_in_time_are_not_taken_away(tx: Transaction) -> None:
+    keep(OURS, "old", KEPT, tx)
+    tx.now += 1
+    keep(OURS, "in time", KEPT, tx)
+
+    tx.now += 24 * HOUR - 1
+    keep(OURS, "new", KEPT, tx)
+
+    assert keys(tx) == {"in time", "new"}
+
+
+def test_answers_of_another_account_are_left_alone(tx: Transaction) -> None:
+    keep(OURS, "of both", KEPT, tx)
+    keep(THEIRS, "old", KEPT, tx)
+    tx.now += 48 * HOUR
+    keep(THEIRS, "of both", KEPT, tx)
+    keep(THEIRS, "old", KEPT, tx)
+
+    keep(OURS, "new", KEPT, tx)
+
+    assert keys(tx) == {"new"}
+    assert keys(tx, THEIRS) == {"of both", "old"}
+
+
+# Through the database that the services have
+
+
+class Moments:
+    """A clock that a test moves."""
+
+    now = NOW
+
+    def __call__(self) -> int:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Moments:
+    return Moments()
+
+
+Story = Callable[[OnceDatabase], Awaitable[Any]]
+
+
+@pytest.fixture
+def play(tmp_path: Path, clock: Moments) -> Callable[[Story], Any]:
+    """Runs a story on a fresh database."""
+
+    async def whole(story: Story) -> Any:
+        database = OnceDatabase(SqliteDatabase(tmp_path / "once.db", clock=clock), VAULT)
+        await database.open()
+        try:
+            return await asyncio.wait_for(story(database), 10)
+        finally:
+            await database.close()
+
+    return lambda story: asyncio.run(whole(story))
+
+
+def request(key: str = "key", fingerprint: str = "first", account: str = OURS) -> Request:
+    """A request that came with a key."""
+    return Request(account, key, fingerprint, pb.CreateApiKeyResponse.FromString)
+
+
+def work(name: str) -> Callable[[Transaction], pb.CreateApiKeyResponse]:
+    """Work that has an effect and answers with a secret and what it did."""
+
+    def create(tx: Transaction) -> pb.CreateApiKeyResponse:
+        tag = tags.create(OURS, name, "", tx)
+        return pb.CreateApiKeyResponse(secret=f"{SECRET} {tag.id}")
+
+    return create
+
+
+async def call(database: OnceDatabase, name: str, own: Request) -> pb.CreateApiKeyResponse:
+    """Does the work for a request."""
+    with database.request(own):
+        return await database.write(work(name))
+
+
+async def number_of_tags(database: OnceDatabase) -> int:
+    """Returns how many effects there were."""
+    return await database.read(lambda tx: tags.count(OURS, tx))
+
+
+def test_request_that_is_sent_again_has_one_effect_and_one_answer(
+    play: Callable[[Story], Any],
+) -> None:
+    async def story(database: OnceDatabase) -> None:
+        first, second = request(), request()
+        answers = [await call(database, "a", first), await call(database, "a", second)]
+
+        assert answers[0] == answers[1]
+        assert (first.replayed, second.replayed) == (False, True)
+        assert await number_of_tags(database) == 1
+
+    play(story)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [request("other"), request(account=THEIRS)],
+    ids=["other key", "other account"],
+)
+def test_other_request_has_an_effect_of_its_own(
+    play: Callable[[Story], Any], other: Request
+) -> None:
+    async def story(database: OnceDatabase) -> None:
+        await call(database, "a", request())
+        await call(database, "b", other)
+
+        assert not other.replayed
+        assert await number_of_tags(database) == 2
+
+    play(story)
+
+
+def test_key_that_comes_with_another_request_is_refused_for_24_hours(
+    play: Callable[[Story], Any], clock: Moments
+) -> None:
+    async def story(database: OnceDatabase) -> None:
+        await call(database, "a", request())
+        with pytest.raises(IdempotencyKeyReused):
+            await call(database, "b", request(fingerprint="another"))
+        assert await number_of_tags(database) == 1
+
+        clock.now += 24 * HOUR
+        await call(database, "b", request(fingerprint="another"))
+        assert await number_of_tags(database) == 2
+
+    play(story)
+
+
+def test_request_that_fails_keeps_nothing_and_is_tried_afresh(
+    play: Callable[[Story], Any],
+) -> None:
+    async def story(database: OnceDatabase) -> None:
+        await database.write(work("a"))
+        with pytest.raises(TagAlreadyExists):
+            await call(database, "A", request())
+
+        again = request(fingerprint="another")
+        await call(database, "b", again)
+        assert not again.replayed
+
+    play(story)
+
+
+def test_key_of_a_request_that_runs_is_in_use_until_it_ends(play: Callable[[Story], Any]) -> None:
+    async def story(database: OnceDatabase) -> None:
+        with database.request(request()):
+            with pytest.raises(IdempotencyKeyInUse):
+                await call(database, "a", request())
+            await asyncio.gather(
+                call(database, "b", request("other")),
+                call(database, "c", request(account=THEIRS)),
+            )
+        await call(database, "a", request())
+        assert await number_of_tags(database) == 3
+
+    play(story)
+
+
+def test_write_without_a_key_keeps_nothing(play: Callable[[Story], Any]) -> None:
+    async def story(database: OnceDatabase) -> None:
+        await database.write(work("a"))
+        with database.request(request()):
+            pass
+        await database.write(work("b"))
+
+        assert await database.read(keys) == set()
+
+    play(story)
+
+
+def test_kept_answer_is_not_readable_without_the_key(
+    play: Callable[[Story], Any], tmp_path: Path
+) -> None:
+    answer: pb.CreateApiKeyResponse = play(lambda database: call(database, "a", request()))
+    assert answer.secret.startswith(SECRET)
+
+    connection = apsw.Connection(str(tmp_path / "once.db"))
+    (row,) = connection.execute("SELECT * FROM kept_answer").fetchall()
+    connection.close()
+
+    assert [file.name for file in tmp_path.iterdir() if SECRET.encode() in file.read_bytes()] == []
+    sealed = next(value for value in row if isinstance(value, bytes))
+    assert pb.CreateApiKeyResponse.FromString(VAULT.open("kept answer", sealed)) == answer
+    for purpose, vault in (("kept answer", Vault(bytes(32))), ("suppression", VAULT)):
+        with pytest.raises(NotSealedHere):
+            vault.open(purpose, sealed)

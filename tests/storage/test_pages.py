@@ -1,0 +1,206 @@
+"""Pages of subscribers: each filter, each order and each way through, against plain Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import combinations
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from server.cli.beside import unit_of_work
+from server.emails import Email
+from server.storage.transaction import Transaction
+from server.subscribers.rules import NewSubscriber, Status, fold
+from server.subscribers.store_paging import Filter, Place, page, stretch
+from server.subscribers.store_reading import SubscriberRow
+from server.tags.rules import distinct, name_key
+
+from .helpers import OURS, SUBSCRIBERS, THEIRS, field, listed
+
+ROWS = 240
+NAMES = [
+    "Ada",
+    "ada",
+    "Ada王",
+    "Adam",
+    "Bob",
+    "É",
+    "E\u0301mile",
+    "Lovelace",
+    "King Love",
+    "",
+    " ",
+    "\U0010ffff",
+]
+TAGS = ["Vip", "new", "50% _off_", "ÉTÉ"]
+TAG_SETS = [names for size in range(4) for names in combinations(TAGS, size)]
+
+
+@pytest.fixture(scope="module")
+def tx(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Transaction]:
+    """A transaction on a file with many subscribers of two accounts; nothing is written to it."""
+    path: Path = tmp_path_factory.mktemp("pages")
+    with unit_of_work(f"sqlite:///{path}/roster.db") as transaction:
+        for account in (OURS, THEIRS):
+            field(account, transaction)
+            SUBSCRIBERS.create_many(account, made(Random(account)), transaction)
+        yield transaction
+
+
+def made(random: Random) -> dict[int, NewSubscriber]:
+    """Returns subscribers that are alike in many ways."""
+    return {
+        number: NewSubscriber(
+            Email(f"{address}@x.de", f"{address}@x.de".lower()),
+            random.choice(NAMES),
+            random.choice(NAMES),
+            random.choice(list(Status)),
+            distinct(list(random.choice(TAG_SETS))),
+            random.choice([{}, {"city": "Paris"}]),
+        )
+        for number in range(ROWS)
+        for address in [f"{random.choice(['ada', 'b_b', 'Love', '%'])}{number}"]
+    }
+
+
+@pytest.fixture(scope="module")
+def rows(tx: Transaction) -> list[SubscriberRow]:
+    """All subscribers of the account, oldest first."""
+    return page(OURS, Filter(), Place(ROWS + 1), tx).rows
+
+
+def begins(text: str) -> dict[str, Any]:
+    """Returns what a filter has where somebody looks for the beginning of an address or name."""
+    return {"prefix": text.lower(), "folded_prefix": fold(text)}
+
+
+# What each filter asks for, given all subscribers of the account.
+FILTERS: dict[str, Callable[[list[SubscriberRow]], dict[str, Any]]] = {
+    "status": lambda rows: {"status": Status.BOUNCED},
+    "tag": lambda rows: {"tag_key": name_key("VIP")},
+    "prefix": lambda rows: begins("AD"),
+    "first id": lambda rows: {"first_id": rows[30].id},
+    "end id": lambda rows: {"end_id": rows[-30].id},
+    # Of somebody who matches all the others.
+    "email": lambda rows: {"email_key": matching(rows, wanted_of(OTHERS, rows))[0].email_key},
+}
+OTHERS: tuple[str, ...] = tuple(name for name in FILTERS if name != "email")
+PAIRS = [(), *combinations(FILTERS, 1), *combinations(FILTERS, 2), tuple(FILTERS)]
+
+
+def wanted_of(names: tuple[str, ...], rows: list[SubscriberRow]) -> Filter:
+    """Returns the filter of these names."""
+    return Filter(**{key: value for name in names for key, value in FILTERS[name](rows).items()})
+
+
+def matching(rows: list[SubscriberRow], wanted: Filter) -> list[SubscriberRow]:
+    """Returns those that a filter asks for, oldest first."""
+    return [row for row in rows if matches(row, wanted)]
+
+
+def matches(row: SubscriberRow, wanted: Filter) -> bool:
+    """Whether a subscriber is one that a filter asks for, said once more in Python."""
+    first, last = fold(row.first_name), fold(row.last_name)
+    names = [" ".join(filter(None, [first, last])), last]
+    return all(
+        [
+            wanted.status in (None, row.status),
+            wanted.tag_key is None or wanted.tag_key in map(name_key, row.tags),
+            wanted.email_key in (None, row.email_key),
+            wanted.prefix is None
+            or row.email_key.startswith(wanted.prefix)
+            or any(name and name.startswith(str(wanted.folded_prefix)) for name in names),
+            wanted.first_id is None or row.id >= wanted.first_id,
+            wanted.end_id is None or row.id < wanted.end_id,
+        ]
+    )
+
+
+@pytest.mark.parametrize("descending", [False, True], ids=["oldest first", "newest first"])
+@pytest.mark.parametrize("names", PAIRS, ids=lambda names: " and ".join(names) or "no filter")
+def test_pages_hold_what_matches_in_order_whichever_way_one_goes(
+    tx: Transaction, rows: list[SubscriberRow], names: tuple[str, ...], descending: bool
+) -> None:
+    wanted = wanted_of(names, rows)
+    expected = matching(rows, wanted)[:: -1 if descending else 1]
+    assert expected
+
+    for limit in (1, 7, ROWS):
+        by_offset, by_id, after = [], [], None
+        for offset in range(0, len(expected) or 1, limit):
+            found = page(OURS, wanted, Place(limit, offset, descending=descending), tx)
+            by_offset += found.rows
+            place = Place(limit, after=after, descending=descending)
+            sought = page(OURS, wanted, place, tx)
+            assert stretch(OURS, wanted, place, tx) == sought.rows
+            by_id += sought.rows
+            after = sought.rows[-1].id if sought.rows else None
+            assert found == sought
+            assert (found.total, found.more) == (len(expected), offset + limit < len(expected))
+        assert by_offset == by_id == expected
+
+
+@pytest.mark.parametrize("descending", [False, True], ids=["oldest first", "newest first"])
+def test_place_beyond_a_bound_begins_at_the_bound(
+    tx: Transaction, rows: list[SubscriberRow], descending: bool
+) -> None:
+    wanted = Filter(first_id=rows[10].id, end_id=rows[20].id)
+    before, behind = (rows[-1].id, rows[0].id) if descending else (rows[0].id, rows[-1].id)
+    expected = rows[19:9:-1] if descending else rows[10:20]
+
+    def ids(after: str) -> list[SubscriberRow]:
+        return page(OURS, wanted, Place(100, after=after, descending=descending), tx).rows
+
+    assert ids(before) == expected
+    assert ids(behind) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a",
+        "ada",
+        "ADA LOVE",
+        "love",
+        "lovelace ",
+        "é",
+        "e\u0301",
+        "%",
+        "b_",
+        "_",
+        "\U0010ffff",
+        "zz",
+    ],
+    ids=ascii,
+)
+def test_beginning_of_address_name_or_last_name_is_found_and_no_wildcard_counts(
+    tx: Transaction, rows: list[SubscriberRow], text: str
+) -> None:
+    wanted = Filter(**begins(text))
+
+    found = listed(OURS, tx, wanted, Place(ROWS))
+
+    assert found.rows == matching(rows, wanted)
+    assert found.total == len(found.rows)
+
+
+@pytest.mark.parametrize("tag", [*TAGS, "vip ", "nothing", "50%", ""], ids=ascii)
+def test_tag_is_found_by_its_whole_name(
+    tx: Transaction, rows: list[SubscriberRow], tag: str
+) -> None:
+    wanted = Filter(tag_key=name_key(tag))
+
+    found = listed(OURS, tx, wanted, Place(ROWS))
+
+    assert found.rows == matching(rows, wanted)
+    assert bool(found.rows) == (tag in TAGS)
+
+
+def test_nobody_is_found_in_an_account_without_subscribers(
+    tx: Transaction, rows: list[SubscriberRow]
+) -> None:
+    for names in PAIRS:
+        assert listed("2" * 26, tx, wanted_of(names, rows)) == ([], 0, False)

@@ -1,0 +1,226 @@
+"""Suppressions: who had opted out stays so, without being remembered by address."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from server.errors import SubscriberSuppressed, SuppressionNotFound
+from server.paging import Page
+from server.storage.transaction import Transaction
+from server.subscribers.rules import Failure, Status
+from server.subscribers.store import Changes, change_status
+from server.subscribers.store_reading import SubscriberRow
+from server.suppressions.store import SuppressionRow, Suppressions
+from server.vault import Vault
+
+from .helpers import (
+    OURS,
+    SUBSCRIBERS,
+    SUPPRESSIONS,
+    THEIRS,
+    VAULT,
+    email,
+    everything,
+    field,
+    listed,
+    new,
+)
+
+OPTED_OUT = [Status.UNSUBSCRIBED, Status.BOUNCED, Status.COMPLAINED]
+REACHABLE = [Status.UNCONFIRMED, Status.CONFIRMED]
+
+each_opted_out = pytest.mark.parametrize("status", OPTED_OUT, ids=lambda status: status.name)
+each_reachable = pytest.mark.parametrize("status", REACHABLE, ids=lambda status: status.name)
+
+
+def subscriber(tx: Transaction, status: Status, account: str = OURS) -> SubscriberRow:
+    """Stores ada@example.com, who came to this status."""
+    row = SUBSCRIBERS.create(account, new("Ada", "vip", status=Status.UNCONFIRMED), tx)
+    return change_status(account, row.id, status, tx, by_admin=False)
+
+
+def deleted(tx: Transaction, status: Status, account: str = OURS) -> None:
+    """Has ada@example.com come to this status and be deleted."""
+    SUBSCRIBERS.delete(account, subscriber(tx, status, account).id, tx)
+
+
+def suppressed(tx: Transaction, account: str = OURS) -> list[SuppressionRow]:
+    """Returns the suppressions of an account, after a look at their number."""
+    rows, total = SUPPRESSIONS.page(account, Page(1, 100), tx)
+    assert total == len(rows)
+    return rows
+
+
+@each_opted_out
+def test_deletion_of_one_who_had_opted_out_suppresses_the_address(
+    tx: Transaction, status: Status
+) -> None:
+    deleted(tx, status)
+
+    (row,) = suppressed(tx)
+    assert (row.reason, row.created_at) == (status, tx.now)
+    assert row.email_hash == VAULT.digest("suppression", OURS, "ada@example.com")
+    assert SUPPRESSIONS.find(OURS, email("ada").key, tx) == row
+
+
+@each_reachable
+def test_deletion_of_anyone_else_suppresses_nothing(tx: Transaction, status: Status) -> None:
+    deleted(tx, status)
+
+    assert suppressed(tx) == []
+    assert SUBSCRIBERS.create(OURS, new("ada"), tx).email_key == "ada@example.com"
+
+
+WAYS: dict[str, Callable[[Transaction], object]] = {
+    "create": lambda tx: SUBSCRIBERS.create(OURS, new("ADA", "left over"), tx),
+    "update": lambda tx: SUBSCRIBERS.update(
+        OURS, SUBSCRIBERS.create(OURS, new("eve"), tx).id, Changes(email("aDa")), tx
+    ),
+}
+
+
+@each_opted_out
+@pytest.mark.parametrize("way", WAYS)
+def test_suppressed_address_is_refused_in_any_spelling_until_it_is_lifted(
+    tx: Transaction, status: Status, way: str
+) -> None:
+    deleted(tx, status)
+
+    with pytest.raises(SubscriberSuppressed):
+        WAYS[way](tx)
+    assert "ada@example.com" not in [row.email_key for row in listed(OURS, tx).rows]
+
+    for row in listed(OURS, tx).rows:
+        SUBSCRIBERS.delete(OURS, row.id, tx)
+    SUPPRESSIONS.lift(OURS, email("ada").key, tx)
+    assert suppressed(tx) == []
+    WAYS[way](tx)
+    assert "ada@example.com" in [row.email_key for row in listed(OURS, tx).rows]
+
+
+def test_suppressed_rows_of_a_bulk_are_refused_and_the_others_stored(tx: Transaction) -> None:
+    deleted(tx, Status.COMPLAINED)
+
+    taken = SUBSCRIBERS.create_many(OURS, {2: new("eve"), 4: new("ADA"), 6: new("bob")}, tx)
+
+    assert {i: refused.failure for i, refused in taken.refused.items()} == {4: Failure.SUPPRESSED}
+    assert [row.email for row in listed(OURS, tx).rows] == ["eve@example.com", "bob@example.com"]
+
+
+def test_other_accounts_are_not_affected(tx: Transaction) -> None:
+    deleted(tx, Status.UNSUBSCRIBED)
+
+    assert suppressed(tx, THEIRS) == []
+    deleted(tx, Status.BOUNCED, THEIRS)
+    (ours,), (theirs,) = suppressed(tx), suppressed(tx, THEIRS)
+    assert ours.email_hash != theirs.email_hash
+
+    SUPPRESSIONS.lift(THEIRS, email("ada").key, tx)
+    assert suppressed(tx) == [ours]
+    SUBSCRIBERS.create(THEIRS, new("ada"), tx)
+
+
+@each_opted_out
+def test_change_of_address_of_one_who_had_opted_out_suppresses_the_one_before(
+    tx: Transaction, status: Status
+) -> None:
+    row = subscriber(tx, status)
+
+    moved = SUBSCRIBERS.update(OURS, row.id, Changes(email("eve")), tx)
+
+    assert moved.status == Status.UNCONFIRMED
+    assert [found.reason for found in suppressed(tx)] == [status]
+    with pytest.raises(SubscriberSuppressed):
+        SUBSCRIBERS.create(OURS, new("ada"), tx)
+    with pytest.raises(SubscriberSuppressed):
+        SUBSCRIBERS.update(OURS, row.id, Changes(email("ada")), tx)
+
+
+@each_reachable
+def test_change_of_address_of_anyone_else_suppresses_nothing(
+    tx: Transaction, status: Status
+) -> None:
+    row = subscriber(tx, status)
+
+    SUBSCRIBERS.update(OURS, row.id, Changes(email("eve")), tx)
+
+    assert suppressed(tx) == []
+
+
+@each_opted_out
+def test_another_spelling_of_the_same_address_suppresses_nothing(
+    tx: Transaction, status: Status
+) -> None:
+    row = subscriber(tx, status)
+
+    assert SUBSCRIBERS.update(OURS, row.id, Changes(email("aDA")), tx).status == status
+
+    assert suppressed(tx) == []
+
+
+def test_second_suppression_of_an_address_takes_the_place_of_the_first(tx: Transaction) -> None:
+    row = subscriber(tx, Status.UNSUBSCRIBED)
+    SUPPRESSIONS.add(OURS, row.email_key, Status.BOUNCED, tx)
+
+    SUBSCRIBERS.delete(OURS, row.id, tx)
+
+    assert [found.reason for found in suppressed(tx)] == [Status.UNSUBSCRIBED]
+
+
+@pytest.mark.parametrize("name", ["eve", "gone@"], ids=ascii)
+def test_what_is_not_suppressed_is_neither_found_nor_lifted(tx: Transaction, name: str) -> None:
+    deleted(tx, Status.UNSUBSCRIBED)
+
+    for use in (SUPPRESSIONS.find, SUPPRESSIONS.lift):
+        with pytest.raises(SuppressionNotFound):
+            use(OURS, email(name).key, tx)
+    assert len(suppressed(tx)) == 1
+
+
+@each_opted_out
+def test_nothing_in_any_table_tells_the_address_of_one_who_was_deleted(
+    tx: Transaction, status: Status
+) -> None:
+    field(OURS, tx)
+    new_row = new("Ada", "vip", status=status, values={"city": "Paris"})
+    row = SUBSCRIBERS.create(OURS, new_row._replace(last_name="Lovelace"), tx)
+    traces = ("ada@", "lovelace", "paris", row.id.lower())
+    before = everything(tx).lower()
+    assert [trace for trace in traces if trace in before] == list(traces)
+
+    SUBSCRIBERS.delete(OURS, row.id, tx)
+
+    after = everything(tx).lower()
+    assert [trace for trace in traces if trace in after] == []
+    assert len(suppressed(tx)) == 1
+
+
+def test_nothing_in_any_table_tells_the_address_that_was_given_up(tx: Transaction) -> None:
+    row = subscriber(tx, Status.BOUNCED)
+
+    SUBSCRIBERS.update(OURS, row.id, Changes(email("eve")), tx)
+
+    assert "ada@" not in everything(tx).lower()
+
+
+def test_with_another_key_nothing_is_recognised(tx: Transaction) -> None:
+    deleted(tx, Status.UNSUBSCRIBED)
+    other = Suppressions(Vault(bytes(32)))
+
+    assert set(SUPPRESSIONS.among(OURS, ["eve@x.de", "ada@example.com"], tx)) == {"ada@example.com"}
+    assert set(other.among(OURS, ["eve@x.de", "ada@example.com"], tx)) == set()
+
+
+def test_suppressions_are_listed_oldest_first_page_by_page(tx: Transaction) -> None:
+    names = [f"{number}" for number in range(5)]
+    for name in names:
+        tx.now += 1
+        SUPPRESSIONS.add(OURS, email(name).key, Status.BOUNCED, tx)
+
+    pages = [SUPPRESSIONS.page(OURS, Page(number, 2), tx) for number in (1, 2, 3, 4)]
+
+    expected = [SUPPRESSIONS.find(OURS, email(name).key, tx) for name in names]
+    assert [row for rows, _ in pages for row in rows] == expected
+    assert [(len(rows), total) for rows, total in pages] == [(2, 5), (2, 5), (1, 5), (0, 5)]

@@ -1,0 +1,213 @@
+"""Values of custom fields: merged, removed by null, gone with the field or the subscriber."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from server.custom_fields import store as custom_fields
+from server.custom_fields.rules import DataType
+from server.errors import ValidationError
+from server.storage.transaction import Transaction
+from server.subscribers.rules import Failure
+from server.subscribers.store import Changes
+from server.subscribers.store_reading import SubscriberRow, find, find_by_email
+from server.tags import store as tags
+
+from .helpers import OURS, SUBSCRIBERS, THEIRS, email, field, listed, new, select
+
+STORED = {"city": "Paris", "size": 42.5, "vip": False}
+
+
+@pytest.fixture(autouse=True)
+def fields(tx: Transaction) -> dict[str, str]:
+    """The ids of a field of each type, by key."""
+    types = {
+        "city": DataType.TEXT,
+        "size": DataType.NUMBER,
+        "vip": DataType.BOOLEAN,
+        "born": DataType.DATE,
+    }
+    return {key: field(OURS, tx, key, data_type=data_type) for key, data_type in types.items()}
+
+
+@pytest.fixture
+def ada(tx: Transaction) -> SubscriberRow:
+    """A subscriber with a value of every field but one."""
+    return SUBSCRIBERS.create(OURS, new("ada", values=STORED), tx)
+
+
+def kept(tx: Transaction) -> list[tuple[Any, ...]]:
+    """Returns the keys of all values that are stored."""
+    return select("SELECT key FROM custom_value ORDER BY 1", tx)
+
+
+def values_everywhere(name: str, tx: Transaction) -> list[Mapping[str, Any]]:
+    """Returns the values of a subscriber as each way to read it has them."""
+    one = find_by_email(OURS, email(name), tx)
+    (on_page,) = [row for row in listed(OURS, tx).rows if row.id == one.id]
+    return [one.values, find(OURS, one.id, tx).values, on_page.values]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pytest.param({}, id="none"),
+        pytest.param({"city": ""}, id="empty text"),
+        pytest.param({"city": 'a "b" \\ \n\t{}[],:null 😀\u2028'}, id="odd characters"),
+        pytest.param({"city": "null"}, id="text that is JSON"),
+        pytest.param({"city": "é" * 1000}, id="1,000 characters"),
+        pytest.param({"size": 0.0}, id="zero"),
+        pytest.param({"size": -0.1}, id="fraction"),
+        pytest.param({"size": 1e22}, id="past 64 bits"),
+        pytest.param({"size": 5e-324}, id="the least number"),
+        pytest.param({"size": 1.7976931348623157e308}, id="the greatest number"),
+        pytest.param({"size": 9007199254740993.0}, id="past 53 bits"),
+        pytest.param({"vip": True}, id="true"),
+        pytest.param({"vip": False}, id="false"),
+        pytest.param({"born": "2026-01-31T10:20:30.5+02:00"}, id="moment word for word"),
+        pytest.param({**STORED, "born": "2026-01-31"}, id="all"),
+    ],
+)
+def test_values_are_read_as_they_were_stored(tx: Transaction, values: dict[str, Any]) -> None:
+    created = SUBSCRIBERS.create(OURS, new("one", values=values), tx)
+    SUBSCRIBERS.create_many(OURS, {0: new("many", values=values)}, tx)
+
+    everywhere = [created.values, *values_everywhere("one", tx), *values_everywhere("many", tx)]
+    assert everywhere == [values] * 7
+    kinds = {key: type(value) for key, value in values.items()}
+    assert [{key: type(v) for key, v in read.items()} for read in everywhere] == [kinds] * 7
+
+
+def test_none_stores_no_value(tx: Transaction) -> None:
+    created = SUBSCRIBERS.create(OURS, new("one", values={"city": None, "size": 1.0}), tx)
+    SUBSCRIBERS.create_many(OURS, {0: new("many", values={"city": None})}, tx)
+
+    assert created.values == {"size": 1.0}
+    assert values_everywhere("many", tx) == [{}] * 3
+    assert kept(tx) == [("size",)]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        pytest.param(None, STORED, id="nothing"),
+        pytest.param({}, STORED, id="empty"),
+        pytest.param({"city": "Rome"}, {**STORED, "city": "Rome"}, id="other value"),
+        pytest.param({"city": "Paris"}, STORED, id="same value"),
+        pytest.param({"born": "2026-01-31"}, {**STORED, "born": "2026-01-31"}, id="one more"),
+        pytest.param({"city": None}, {"size": 42.5, "vip": False}, id="null removes"),
+        pytest.param({"born": None}, STORED, id="null where there is none"),
+        pytest.param(
+            {"city": None, "size": 1.0, "born": "2026-01-31"},
+            {"size": 1.0, "vip": False, "born": "2026-01-31"},
+            id="all at once",
+        ),
+        pytest.param(dict.fromkeys(STORED), {}, id="null removes all"),
+    ],
+)
+def test_update_merges_values(
+    tx: Transaction, ada: SubscriberRow, values: dict[str, Any] | None, expected: dict[str, Any]
+) -> None:
+    changed = SUBSCRIBERS.update(OURS, ada.id, Changes(values=values), tx)
+
+    assert changed == ada._replace(values=expected)
+    assert values_everywhere("ada", tx) == [expected] * 3
+    assert kept(tx) == [(key,) for key in sorted(expected)]
+
+
+@pytest.mark.parametrize(
+    ("values", "code"),
+    [
+        ({"nothing": "x"}, "UNKNOWN_FIELD"),
+        ({"nothing": None}, "UNKNOWN_FIELD"),
+        ({"size": "42"}, "INVALID_TYPE"),
+        ({"city": "Rome", "born": "2026-02-30"}, "INVALID_FORMAT"),
+    ],
+    ids=["unknown", "null of an unknown one", "wrong type", "one good and one malformed"],
+)
+def test_values_that_no_field_takes_are_refused_and_change_nothing(
+    tx: Transaction, ada: SubscriberRow, values: dict[str, Any], code: str
+) -> None:
+    changes = Changes(email("eve"), "Eve", values=values)
+    with pytest.raises(ValidationError) as of_create:
+        SUBSCRIBERS.create(OURS, new("bob", values=values), tx)
+    with pytest.raises(ValidationError) as of_update:
+        SUBSCRIBERS.update(OURS, ada.id, changes, tx)
+
+    for caught in (of_create, of_update):
+        assert [detail.code for detail in caught.value.details] == [code]
+    assert listed(OURS, tx) == ([ada], 1, False)
+
+
+def test_rows_whose_values_no_field_takes_are_refused_and_the_others_stored(
+    tx: Transaction,
+) -> None:
+    rows = {
+        0: new("a", values={"nothing": 1.0}),
+        1: new("b", "left over", values={"city": 1.0}),
+        2: new("c", values={"city": "Paris"}),
+        3: new("d"),
+    }
+
+    taken = SUBSCRIBERS.create_many(OURS, rows, tx)
+
+    assert {index: refused.failure for index, refused in taken.refused.items()} == {
+        0: Failure.UNKNOWN_CUSTOM_FIELD,
+        1: Failure.INVALID_CUSTOM_FIELD,
+    }
+    assert [(row.email_key[0], row.values) for row in listed(OURS, tx).rows] == [
+        ("c", {"city": "Paris"}),
+        ("d", {}),
+    ]
+    assert tags.count(OURS, tx) == 0
+
+
+def test_values_of_a_taken_address_are_not_stored(tx: Transaction, ada: SubscriberRow) -> None:
+    rows = {0: new("ADA", values={"city": "Rome", "born": "2026-01-31"})}
+
+    SUBSCRIBERS.create_many(OURS, rows, tx)
+
+    assert listed(OURS, tx).rows == [ada]
+    assert kept(tx) == [(key,) for key in sorted(STORED)]
+
+
+@pytest.mark.usefixtures("ada")
+def test_field_of_another_account_takes_no_values_here(tx: Transaction) -> None:
+    with pytest.raises(ValidationError):
+        SUBSCRIBERS.create(THEIRS, new("ada", values=STORED), tx)
+
+
+def test_values_leave_with_their_field_and_do_not_come_back_with_it(
+    tx: Transaction, ada: SubscriberRow, fields: dict[str, str]
+) -> None:
+    custom_fields.delete(OURS, fields["city"], tx)
+    assert kept(tx) == [("size",), ("vip",)]
+
+    field(OURS, tx, "city")
+
+    assert values_everywhere("ada", tx) == [{"size": 42.5, "vip": False}] * 3
+
+
+def test_values_leave_with_their_subscriber(tx: Transaction, ada: SubscriberRow) -> None:
+    SUBSCRIBERS.create(OURS, new("eve", values={"city": "Rome"}), tx)
+
+    SUBSCRIBERS.delete(OURS, ada.id, tx)
+
+    assert kept(tx) == [("city",)]
+    assert values_everywhere("eve", tx) == [{"city": "Rome"}] * 3
+
+
+def test_values_and_tags_of_a_page_stay_with_their_own_subscribers(tx: Transaction) -> None:
+    rows = {
+        number: new(f"{number}", *[f"t{n}" for n in range(number % 4)], values={"size": number / 2})
+        for number in range(1, 60)
+    }
+    SUBSCRIBERS.create_many(OURS, rows, tx)
+
+    assert [(row.email_key, row.tags, row.values) for row in listed(OURS, tx).rows] == [
+        (f"{number}@example.com", tuple(f"t{n}" for n in range(number % 4)), {"size": number / 2})
+        for number in rows
+    ]
