@@ -11,10 +11,7 @@ _END = object()
 
 
 async def one_ahead(messages: AsyncIterator[Message]) -> AsyncIterator[Message]:
-    """Yields messages, and asks for the next one while the last one is being dealt with.
-
-    So that a message is read and checked while the database is at work on the one before.
-    """
+    """Yields messages, and asks for the next one while the last one is being dealt with."""
     coming: asyncio.Future[Any] = asyncio.ensure_future(anext(messages, _END))
     try:
         while (message := await coming) is not _END:

@@ -6,9 +6,10 @@ import typer
 
 from ..config import SettingError
 from ..storage.database import StorageError
-from . import accounts, exporting, importing, keys, migrate, serve, settings
+from . import accounts, keys, migrate, serve, settings
 from .output import ExitCode, complain
-from .remote import TransferError, end
+from .transfer import exporting, importing
+from .transfer.remote import TransferError, end
 
 app = typer.Typer(
     name="roster",

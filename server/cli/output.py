@@ -21,12 +21,21 @@ errors = Console(stderr=True, highlight=False)
 
 
 class ExitCode(IntEnum):
-    """How a command ends when it cannot do what it was asked."""
+    """How a command ends when it cannot do what it was asked.
 
+    Of a command that moves many rows, the same goes on after BROKEN and INTERRUPTED
+    where it came to.
+    """
+
+    ROWS_FAILED = 1
     USAGE = 2
     PORT_IN_USE = 3
     DATABASE = 4
     NOT_FOUND = 5
+    UNREACHABLE = 6
+    REFUSED = 7
+    BROKEN = 8
+    INTERRUPTED = 130
 
 
 def complain(sentence: str, code: ExitCode) -> NoReturn:

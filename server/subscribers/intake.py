@@ -61,9 +61,9 @@ class Intake:
 def _reply(batch: Sequence[Numbered], results: Sequence[Result]) -> pb.ImportSubscribersResponse:
     reply = pb.ImportSubscribersResponse()
     for (line, row), result in zip(batch, results, strict=True):
-        told = reply.results.add(
-            line=line, outcome=result.outcome, id=result.subscriber_id, email=row.email
-        )
+        told = reply.results.add()
+        told.line, told.id, told.email = line, result.subscriber_id, row.email
+        told.outcome = pb.ImportResult.Outcome.ValueType(result.outcome)
         if result.refused is not None:
             told.reason = pb.BulkFailure.Reason.ValueType(result.refused.failure)
             if result.refused.field is not None:

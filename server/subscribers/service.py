@@ -179,8 +179,15 @@ class SubscriberService(SubscriberServiceServicer):
     async def ImportSubscribers(
         self, requests: AsyncIterator[pb.ImportSubscribersRequest], context: Context
     ) -> AsyncIterator[pb.ImportSubscribersResponse]:
+        # One message is read, one stored and one told of at the same time.
+        async for reply in one_ahead(self._import(one_ahead(requests))):
+            yield reply
+
+    async def _import(
+        self, requests: AsyncIterator[pb.ImportSubscribersRequest]
+    ) -> AsyncIterator[pb.ImportSubscribersResponse]:
         intake: Intake | None = None
-        async for request in one_ahead(requests):
+        async for request in requests:
             if intake is None:
                 conflict = OnConflict(request.on_conflict or OnConflict.FAIL)
                 importer = Importer(account_id(), conflict, self._store)

@@ -132,7 +132,7 @@ class SubscriberStore:
         if not wanted:
             return Taken({}, refused)
         ids = dict(zip(wanted, tx.new_ids(len(wanted)), strict=True))
-        values = [_columns(_new_row(ids[index], new)) for index, new in wanted.items()]
+        values = [_new_columns(ids[index], new) for index, new in wanted.items()]
         inserted = tx.run(_INSERT_ALL, account_id=account_id, rows=values)
         if inserted < len(wanted):
             known = tx.all(_KNOWN, account_id=account_id, ids=list(ids.values()))
@@ -306,6 +306,13 @@ def _new_row(subscriber_id: str, new: NewSubscriber) -> SubscriberRow:
         moment_of(subscriber_id),
         {key: value for key, value in new.values.items() if value is not None},
     )
+
+
+def _new_columns(subscriber_id: str, new: NewSubscriber) -> tuple[Any, ...]:
+    """Returns `_columns` of `_new_row`, in half the time: of these there are many."""
+    names = (new.first_name, new.last_name)
+    moment = moment_of(subscriber_id)
+    return (subscriber_id, *new.email, *names, new.status, moment, *search_keys(*names))
 
 
 def _columns(row: SubscriberRow) -> tuple[Any, ...]:

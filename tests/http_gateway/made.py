@@ -61,7 +61,9 @@ METHODS = {
 
 
 def file_of(
-    methods: dict[str, tuple[str, str, Rule]], messages: dict[str, dict[str, str]]
+    methods: dict[str, tuple[str, str, Rule]],
+    messages: dict[str, dict[str, str]],
+    success_status: int,
 ) -> descriptor_pb2.FileDescriptorProto:
     """Returns made.proto: a field is named with its type, none for a string, * for repeated."""
     file = descriptor_pb2.FileDescriptorProto(name="made.proto", package="made", syntax="proto3")
@@ -84,12 +86,15 @@ def file_of(
         method.output_type = f".made.{reply.removeprefix('*')}"
         method.client_streaming, method.server_streaming = request[0] == "*", reply[0] == "*"
         method.options.Extensions[annotations_pb2.http].CopyFrom(rule)
+        method.options.Extensions[http_pb2.success_status] = success_status
     return file
 
 
 def service_of(
     methods: dict[str, tuple[str, str, Rule]] = METHODS,
     messages: dict[str, dict[str, str]] = MESSAGES,
+    *,
+    success_status: int = 0,
 ) -> ServiceDescriptor:
     """Returns the descriptor of made.Service."""
     pool = descriptor_pool.DescriptorPool()
@@ -97,7 +102,7 @@ def service_of(
         known = descriptor_pb2.FileDescriptorProto()
         module.DESCRIPTOR.CopyToProto(known)
         pool.Add(known)
-    pool.Add(file_of(methods, messages))
+    pool.Add(file_of(methods, messages, success_status))
     return pool.FindServiceByName("made.Service")
 
 

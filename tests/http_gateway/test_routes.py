@@ -7,7 +7,7 @@ from google.api import annotations_pb2
 from google.api import http_pb2 as google_http
 from google.protobuf import descriptor_pb2, descriptor_pool
 from google.protobuf.descriptor import FieldDescriptor, ServiceDescriptor
-from roster.v1 import http_pb2, subscribers_pb2, tags_pb2
+from roster.v1 import subscribers_pb2, tags_pb2
 
 from http_gateway.bindings import ImpossibleBinding, bindings_of
 from http_gateway.routes import Routes
@@ -236,9 +236,7 @@ def test_a_stream_that_no_text_can_hold_stops_the_start_and_is_named(
 
 def test_a_stream_of_records_without_content_stops_the_start() -> None:
     rule = Rule(get="/a", response_body="notes")
-    service = streams_of({"Wrong": ("Ask", "*Told", rule)})
-    options = service.methods_by_name["Wrong"].GetOptions()
-    options.Extensions[http_pb2.success_status] = 204
+    service = streams_of({"Wrong": ("Ask", "*Told", rule)}, success_status=204)
 
     with pytest.raises(ImpossibleBinding, match=r"made\.Service\.Wrong"):
         Routes([service])

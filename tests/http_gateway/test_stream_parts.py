@@ -66,8 +66,8 @@ def _short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_slow_reader_is_waited_for_as_long_as_it_reads_at_all() -> None:
     async def main() -> Transport:
-        # Two sizes are asked for before the first wait, and one after each.
-        transport = Transport(0, 0, *[10_000] * 9)
+        # The size is asked for twice before the first wait, and once after each.
+        transport = Transport(0, *[10_000] * 9)
         await answer_over(transport).write(b"x" * (UNREAD_BYTES + 20_000))
         return transport
 
@@ -79,7 +79,7 @@ def test_a_slow_reader_is_waited_for_as_long_as_it_reads_at_all() -> None:
 
 def test_a_reader_that_stops_is_cut_off() -> None:
     async def main() -> Transport:
-        transport = Transport(0, 0, 10_000, 10_000, 0, 10_000)
+        transport = Transport(0, 10_000, 10_000, 0, 10_000)
         with pytest.raises(ConnectionError):
             await answer_over(transport).write(b"x" * (UNREAD_BYTES + 20_000))
         return transport

@@ -9,15 +9,14 @@ from typing import Annotated
 import typer
 import uvloop
 
-from ..subscribers.rules import Status
+from ...subscribers.rules import Status
+from ..output import ExitCode, console
 from .export_part import Found, Part, RowCounter
 from .export_target import StandardOutput, Target
 from .files import Form, form_by_ending
-from .output import console
 from .progress import Bar
 from .remote import (
     LOCAL,
-    Ending,
     Key,
     Remote,
     TransferError,
@@ -81,16 +80,16 @@ def export(
     remote = Remote(url, api_key)
     target: Target = StandardOutput()
     if Path(file).is_dir():
-        raise TransferError(f"{file} is a folder.", Ending.USAGE)
+        raise TransferError(f"{file} is a folder.", ExitCode.USAGE)
     if file != STANDARD_OUTPUT:
         job = {"service": remote.url, "key": fingerprint(api_key), "format": form, **filters}
         target = Part(Path(file), form, job)
     try:
         rows = uvloop.run(_export(remote, target, form, filters, resume=not no_resume))
     except KeyboardInterrupt:
-        raise TransferError(f"Interrupted. {target.hint()}", Ending.INTERRUPTED) from None
+        raise TransferError(f"Interrupted. {target.hint()}", ExitCode.INTERRUPTED) from None
     except TransferError as error:
-        if error.ending is Ending.BROKEN:
+        if error.ending is ExitCode.BROKEN:
             raise error.with_hint(target.hint()) from error
         raise
     if file != STANDARD_OUTPUT:
@@ -145,7 +144,7 @@ def _after_header(block: bytes, found: Found, target: Target) -> bytes:
         raise TransferError(
             "The account has other custom fields than when this export began. Start over with"
             " --no-resume.",
-            Ending.REFUSED,
+            ExitCode.REFUSED,
         )
     return block[cut:]
 

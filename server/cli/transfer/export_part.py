@@ -18,8 +18,9 @@ from typing import Any, BinaryIO
 
 import orjson
 
+from ..output import ExitCode
 from .files import Form, write_whole
-from .remote import Ending, TransferError, say
+from .remote import TransferError, say
 
 
 @dataclass
@@ -108,7 +109,7 @@ class Part:
             return Found()
 
     def _unwritable(self, error: OSError) -> TransferError:
-        ending = Ending.USAGE if self._file is None else Ending.BROKEN
+        ending = ExitCode.USAGE if self._file is None else ExitCode.BROKEN
         return TransferError(f"{self._part} cannot be written: {error.strerror}.", ending)
 
 

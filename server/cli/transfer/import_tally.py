@@ -25,7 +25,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, TextIO
 
-from .remote import Ending, TransferError
+from ..output import ExitCode
+from .remote import TransferError
 
 CREATED, UPDATED, SKIPPED, FAILED = "CREATED", "UPDATED", "SKIPPED", "FAILED"
 ALREADY_EXISTS = "ALREADY_EXISTS"
@@ -116,7 +117,7 @@ class Failures:
         except OSError as error:
             raise TransferError(
                 f"{path} cannot be written: {error.strerror}. Name another file with --failures.",
-                Ending.USAGE,
+                ExitCode.USAGE,
             ) from error
         self._keep = keep if keep <= self._size() else 0
         self._has_begun = False

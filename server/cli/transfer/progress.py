@@ -14,7 +14,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from .output import errors
+from ..output import errors
 
 
 class Bar:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from enum import IntEnum
 from types import TracebackType
 from typing import Annotated, Any, NamedTuple
 from urllib.parse import urlsplit
@@ -15,7 +14,7 @@ import orjson
 import typer
 from rich.markup import escape
 
-from .output import errors
+from ..output import ExitCode, errors
 
 # How long the service may take to accept a connection, and how long it may then be
 # silent. It is silent while it passes over lines that an earlier run has told of.
@@ -39,24 +38,10 @@ Key = Annotated[
 LOCAL = "http://127.0.0.1:8080"
 
 
-class Ending(IntEnum):
-    """How a command that moves many rows ends, beside the codes that all commands have.
-
-    After BROKEN and INTERRUPTED the same command goes on where this one came to.
-    """
-
-    ROWS_FAILED = 1
-    USAGE = 2
-    UNREACHABLE = 6
-    REFUSED = 7
-    BROKEN = 8
-    INTERRUPTED = 130
-
-
 class TransferError(Exception):
     """What was asked cannot be done, or not to the end; the text says why in a sentence."""
 
-    def __init__(self, sentence: str, ending: Ending) -> None:
+    def __init__(self, sentence: str, ending: ExitCode) -> None:
         super().__init__(sentence)
         self.ending = ending
 
@@ -94,13 +79,14 @@ class Remote:
     def __init__(self, url: str, key: str) -> None:
         """Raises TransferError if it is no address, or not a key."""
         if not _is_address(url):
-            raise TransferError(f"{url!r} is not an http:// or https:// address.", Ending.USAGE)
+            raise TransferError(f"{url!r} is not an http:// or https:// address.", ExitCode.USAGE)
         if not key:
             raise TransferError(
-                "An API key is needed: give one in ROSTER_API_KEY or with --api-key.", Ending.USAGE
+                "An API key is needed: give one in ROSTER_API_KEY or with --api-key.",
+                ExitCode.USAGE,
             )
         if not (key.isascii() and key.isprintable()):
-            raise TransferError("The API key holds characters that no key has.", Ending.USAGE)
+            raise TransferError("The API key holds characters that no key has.", ExitCode.USAGE)
         self.url = url.rstrip("/")
         self.key = key
 
@@ -132,7 +118,7 @@ class Remote:
             return First(int(page["total"]), page["subscribers"][0]["id"] if page["total"] else "")
         except (ValueError, LookupError, TypeError):
             raise TransferError(
-                f"What answers at {self.url} is not Roster.", Ending.REFUSED
+                f"What answers at {self.url} is not Roster.", ExitCode.REFUSED
             ) from None
 
     @asynccontextmanager
@@ -146,7 +132,7 @@ class Remote:
             )
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
             raise TransferError(
-                f"There is no service at {self.url} that can be reached.", Ending.UNREACHABLE
+                f"There is no service at {self.url} that can be reached.", ExitCode.UNREACHABLE
             ) from error
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             raise broken(error) from error
@@ -168,7 +154,7 @@ class Remote:
         else:
             sentence = f"The service at {self.url} refused: {said}"
         again = answer.status >= 500 or answer.status == 429
-        ending = Ending.BROKEN if again else Ending.REFUSED
+        ending = ExitCode.BROKEN if again else ExitCode.REFUSED
         return TransferError(sentence, ending)
 
 
@@ -205,7 +191,7 @@ def broken(error: Exception) -> TransferError:
     """Returns what a connection that failed half-way is called."""
     late = isinstance(error, TimeoutError)
     what = "The service has been silent for too long." if late else "The connection broke off."
-    return TransferError(what, Ending.BROKEN)
+    return TransferError(what, ExitCode.BROKEN)
 
 
 def told_error(line: bytes) -> TransferError | None:
@@ -214,7 +200,7 @@ def told_error(line: bytes) -> TransferError | None:
         return None
     body = orjson.loads(line)
     again = body["error"].get("code") in _PASSING
-    ending = Ending.BROKEN if again else Ending.REFUSED
+    ending = ExitCode.BROKEN if again else ExitCode.REFUSED
     return TransferError(f"The service broke off: {_said(body)}", ending)
 
 

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
+from ..output import ExitCode
 from .export_part import Found
-from .remote import Ending, TransferError
+from .remote import TransferError
 
 
 class Target(Protocol):
@@ -71,5 +72,5 @@ def _writing() -> Iterator[None]:
         raise SystemExit(1) from None
     except OSError as error:
         raise TransferError(
-            f"Standard output cannot be written: {error.strerror}.", Ending.BROKEN
+            f"Standard output cannot be written: {error.strerror}.", ExitCode.BROKEN
         ) from error

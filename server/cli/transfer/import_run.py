@@ -15,12 +15,13 @@ from pathlib import Path
 
 import orjson
 
+from ..output import ExitCode
 from .files import Form
 from .import_place import Kept, Place
 from .import_source import Source
 from .import_tally import FAILED, Failures, Judge, OnConflict, Tally
 from .progress import Bar
-from .remote import Ending, Remote, TransferError, blocks, fingerprint, say, told_error
+from .remote import Remote, TransferError, blocks, fingerprint, say, told_error
 
 _CONTENT_TYPES = {Form.CSV: "text/csv", Form.NDJSON: "application/x-ndjson"}
 
@@ -63,10 +64,10 @@ class Run:
                 raise
         self._finish()
 
-    def hint(self, ending: Ending) -> str:
+    def hint(self, ending: ExitCode) -> str:
         """Returns how a run that ended early can go on; empty if it had not begun."""
         line = f"{self.tally.line:,}"
-        if ending in (Ending.BROKEN, Ending.INTERRUPTED) and self._place is not None:
+        if ending in (ExitCode.BROKEN, ExitCode.INTERRUPTED) and self._place is not None:
             return f"Run the same command again to go on after line {line}."
         if not self.tally.line:
             return ""
@@ -119,7 +120,7 @@ class Run:
             # A file that cannot be read breaks the connection too, and is the better reason.
             raise self._source.fault or error from error
         if not self._source.ended:
-            raise TransferError("The service ended before all rows were sent.", Ending.BROKEN)
+            raise TransferError("The service ended before all rows were sent.", ExitCode.BROKEN)
 
     def _take(self, block: bytes, judge: Judge) -> None:
         for line in block.split(b"\n"):
@@ -152,7 +153,7 @@ class Run:
 
     def _break_off(self, error: BaseException, *, is_new: bool) -> None:
         """Keeps the place, unless the service refused all of it: then there is none to keep."""
-        refused = isinstance(error, TransferError) and error.ending is Ending.REFUSED
+        refused = isinstance(error, TransferError) and error.ending is ExitCode.REFUSED
         if refused and is_new and not self.tally.line and self._place is not None:
             self._place.remove()
         else:

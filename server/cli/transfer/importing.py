@@ -9,12 +9,12 @@ from typing import Annotated
 import typer
 import uvloop
 
+from ..output import ExitCode, Json, console, print_json
 from .files import Form, form_by_ending
 from .import_run import Options, Run
 from .import_source import STANDARD_INPUT, Source
 from .import_tally import OnConflict
-from .output import Json, console, print_json
-from .remote import LOCAL, Ending, Key, Remote, TransferError, Url
+from .remote import LOCAL, Key, Remote, TransferError, Url
 
 
 def import_(
@@ -56,7 +56,7 @@ def import_(
     if failures is None and file != STANDARD_INPUT:
         failures = Path(f"{file}.failures.csv")
     if failures is not None and failures.resolve() == Path(file).resolve():
-        raise TransferError(f"{file} cannot be both read and written.", Ending.USAGE)
+        raise TransferError(f"{file} cannot be both read and written.", ExitCode.USAGE)
     options = Options(on_conflict, form or form_by_ending(file), failures, resume=not no_resume)
     remote = Remote(url, api_key)
     with closing(Source(file)) as source:
@@ -64,7 +64,7 @@ def import_(
         _run(run)
     _print(run, as_json=json)
     if run.tally.failed:
-        raise SystemExit(Ending.ROWS_FAILED)
+        raise SystemExit(ExitCode.ROWS_FAILED)
 
 
 def _run(run: Run) -> None:
@@ -72,11 +72,11 @@ def _run(run: Run) -> None:
     try:
         uvloop.run(run.run())
     except KeyboardInterrupt:
-        error = TransferError("Interrupted.", Ending.INTERRUPTED)
+        error = TransferError("Interrupted.", ExitCode.INTERRUPTED)
     except TransferError as failed:
         error = failed
     except OSError as failed:
-        error = TransferError(f"A file cannot be written: {failed.strerror}.", Ending.BROKEN)
+        error = TransferError(f"A file cannot be written: {failed.strerror}.", ExitCode.BROKEN)
     else:
         return
     raise error.with_hint(run.hint(error.ending))

@@ -12,8 +12,9 @@ from io import BufferedIOBase
 from os import fstat
 from typing import BinaryIO, NoReturn
 
+from ..output import ExitCode
 from .files import Form
-from .remote import PIECE, Ending, TransferError
+from .remote import PIECE, TransferError
 
 STANDARD_INPUT = "-"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -51,7 +52,7 @@ class Source:
         try:
             return open(name, "rb")
         except FileNotFoundError:
-            raise TransferError(f"There is no file {name}.", Ending.USAGE) from None
+            raise TransferError(f"There is no file {name}.", ExitCode.USAGE) from None
         except OSError as error:
             self._fail(error.strerror)
 
@@ -101,5 +102,5 @@ class Source:
         return self._pipe
 
     def _fail(self, why: str | None) -> NoReturn:
-        self.fault = TransferError(f"{self.name} cannot be read: {why}.", Ending.USAGE)
+        self.fault = TransferError(f"{self.name} cannot be read: {why}.", ExitCode.USAGE)
         raise self.fault

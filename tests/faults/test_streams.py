@@ -1,0 +1,244 @@
+"""Imports and exports on the wire: what is refused, what breaks off, and what is kept then."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ..behaviour.helpers import emails
+from ..conftest import Account, new_account
+from ..fronts import HttpFront
+from ..http_gateway.made import Client, Got, run
+from ..processes import Service, start
+
+both_http = pytest.mark.parametrize("front_and_service", ["http", "http-over-grpc"], indirect=True)
+IMPORT, EXPORT = "/api/subscribers/import", "/api/subscribers/export"
+CSV = "text/csv"
+
+
+@asynccontextmanager
+async def connection(account: Account) -> AsyncIterator[Client]:
+    assert isinstance(account.front, HttpFront)
+    host, _, port = account.front.address.rpartition(":")
+    client = Client(*await asyncio.open_connection(host, int(port)))
+    try:
+        yield client
+    finally:
+        client.leave()
+
+
+async def sent(account: Account, *pieces: bytes, content_type: str = "") -> Got:
+    """Returns the answer to an import whose body comes in these pieces."""
+    async with connection(account) as client:
+        await begin(client, account, content_type)
+        for piece in pieces:
+            await client.send(piece)
+        await client.finish()
+        return await client.answer()
+
+
+async def begin(client: Client, account: Account, content_type: str = "") -> None:
+    headers = {"Content_Type": content_type or "application/x-ndjson"}
+    await client.begin("POST", IMPORT, Authorization=f"Bearer {account.key}", **headers)
+
+
+def row(number: int, **more: Any) -> bytes:
+    return json.dumps({"email": f"a{number}@example.com", **more}).encode() + b"\n"
+
+
+def code_of(got: Got) -> str:
+    return str(json.loads(got.body)["error"]["code"])
+
+
+@both_http
+@pytest.mark.parametrize("content_type", ["", "text/plain"])
+@pytest.mark.parametrize("key", ["", "nonsense", "read"])
+def test_who_may_not_import_is_told_so_before_anything_of_the_body_is_read(
+    account: Account, key: str, content_type: str
+) -> None:
+    caller = account.with_key(account.new_key("read") if key == "read" else key)
+
+    async def main() -> tuple[Got, bool]:
+        async with connection(caller) as client:
+            await begin(client, caller, content_type)  # and nothing of the body
+            return await client.answer(), await client.is_closed()
+
+    got, is_closed = run(main())
+
+    # The kind of a body is looked at before the scope, its records after it.
+    status = 401 if key != "read" else 415 if content_type else 403
+    assert (got.status, got.headers["content-type"]) == (status, "application/json")
+    assert (got.headers["connection"], is_closed) == ("close", True)
+
+
+@both_http
+def test_the_faults_of_a_query_are_told_like_those_of_any_other(account: Account) -> None:
+    assert isinstance(account.front, HttpFront)
+    for method, path in (("POST", IMPORT), ("GET", EXPORT), ("HEAD", EXPORT)):
+        for query, field in (("other=1", "other"), ("format=XML&onConflict=GO", None)):
+            status, _, body = account.front.exchange(
+                method, f"{path}?{query}", account.key, headers={"Content-Type": CSV}
+            )
+            assert status == 400
+            if field and method != "HEAD":
+                (detail,) = json.loads(body)["error"]["details"]
+                assert (detail["field"], detail["code"]) == (field, "UNKNOWN_FIELD")
+
+
+@both_http
+def test_each_row_is_stored_and_told_of_before_the_next_one_comes(account: Account) -> None:
+    async def main() -> list[Any]:
+        outcomes = []
+        async with connection(account) as client:
+            await begin(client, account)
+            for number in range(3):
+                await client.send(row(number))
+                if number == 0:
+                    await client.head()
+                result = json.loads(await client.chunk())
+                known = await asyncio.to_thread(account.ok, "ListSubscribers")
+                outcomes.append((result["outcome"], known["total"]))
+        return outcomes
+
+    assert run(main()) == [("CREATED", 1), ("CREATED", 2), ("CREATED", 3)]
+
+
+@both_http
+def test_what_was_told_is_kept_when_the_client_leaves(account: Account) -> None:
+    async def main() -> None:
+        async with connection(account) as client:
+            await begin(client, account)
+            await client.send(row(1) + row(2) + b'{"email":"half')
+            await client.head()
+            assert len((await client.chunk()).splitlines()) == 2
+
+    run(main())
+
+    assert emails(account) == ["a1@example.com", "a2@example.com"]
+    assert run(sent(account, row(2), row(3))).records[0]["reason"] == "ALREADY_EXISTS"
+
+
+@both_http
+@pytest.mark.parametrize(
+    ("body", "line"),
+    [
+        (b'email\na1@example.com\n"a2@example.com\n', 3),
+        (b"email\na1@example.com\na2@example.com,\xff\n", 3),
+        (b"email,firstName\na1@example.com,\n\n" + b"x" * 1_048_577 + b"\n", 4),
+    ],
+    ids=["quote not closed", "not UTF-8", "too long"],
+)
+def test_a_table_that_goes_wrong_is_taken_as_far_as_it_went(
+    account: Account, body: bytes, line: int
+) -> None:
+    got = run(sent(account, body, content_type=CSV))
+
+    assert (got.status, got.is_whole) == (200, True)
+    result, last = got.records
+    assert (result["outcome"], last["error"]["code"]) == ("CREATED", "ValidationError")
+    assert last["error"]["details"][0]["message"].endswith(f"(line {line})")
+    assert last["error"]["requestId"] == got.headers["x-request-id"]
+    assert emails(account) == ["a1@example.com"]
+
+
+@both_http
+def test_a_body_that_is_wrong_from_the_start_is_an_error_like_any_other(account: Account) -> None:
+    got = run(sent(account, b"\xff\xfee\0m\0\n\0", content_type=CSV))
+
+    assert (got.status, code_of(got)) == (400, "ValidationError")
+    assert account.ok("ListSubscribers")["total"] == 0
+
+
+@both_http
+def test_head_of_an_export_says_what_get_says(account: Account) -> None:
+    assert isinstance(account.front, HttpFront)
+    run(sent(account, row(1)))
+    for query in ("", "?format=CSV"):
+        got, head = (
+            account.front.exchange(
+                method, EXPORT + query, account.key, headers={"X-Request-Id": "a"}
+            )
+            for method in ("GET", "HEAD")
+        )
+        assert (head[0], head[2]) == (got[0], b"") == (200, b"")
+        assert {**head[1], "date": ""} == {**got[1], "date": ""}
+        assert got[2]
+
+
+def peak_of(service: Service, *, reset: bool = False) -> int:
+    """Returns the most memory that a service had since the last reset, in MiB."""
+    process = Path(f"/proc/{service.process.pid}")
+    if reset:
+        (process / "clear_refs").write_text("5")
+    found = re.search(r"VmHWM:\s+(\d+) kB", (process / "status").read_text())
+    assert found is not None
+    return int(found[1]) // 1024
+
+
+@both_http
+@pytest.mark.parametrize("content_type", ["", CSV])
+def test_a_body_of_any_length_takes_little_memory(account: Account, content_type: str) -> None:
+    long = "x" * 1_000_000
+    line = row(1, firstName=long) if not content_type else f'a1@b.io,"{long}"\n'.encode()
+    before = peak_of(account.service, reset=True)
+
+    pieces = [b"email,firstName\n", *[line] * 80] if content_type else [line] * 80
+    got = run(sent(account, *pieces, content_type=content_type))
+
+    assert {record["reason"] for record in got.records} == {"INVALID_FIELD"}
+    assert (len(got.records), got.is_whole) == (80, True)
+    assert peak_of(account.service) - before < 60
+
+
+@both_http
+def test_thousands_of_rows_come_and_go(account: Account) -> None:
+    lines = b"".join(row(number, firstName="Ada", tags=["a"]) for number in range(5_000))
+    pieces = [lines[place : place + 10_007] for place in range(0, len(lines), 10_007)]
+
+    results = run(sent(account, *pieces)).records
+
+    assert [int(result["line"]) for result in results] == list(range(1, 5_001))
+    assert {result["outcome"] for result in results} == {"CREATED"}
+    assert isinstance(account.front, HttpFront)
+    _, _, text = account.front.exchange("GET", EXPORT, account.key)
+    assert [json.loads(one)["id"] for one in text.splitlines()] == [r["id"] for r in results]
+    _, _, table = account.front.exchange("GET", f"{EXPORT}?format=CSV", account.key)
+    again = run(sent(account, table, content_type=CSV)).records
+    assert len(again) == 5_000
+    assert {result["reason"] for result in again} == {"ALREADY_EXISTS"}
+
+
+@pytest.mark.parametrize("channel", ["in-process", "grpc"])
+def test_a_service_that_is_stopped_ends_an_import_and_keeps_what_it_told_of(
+    tmp_path: Path, channel: str
+) -> None:
+    service = start(tmp_path, ROSTER_HTTP_CHANNEL=channel)
+    account = new_account(service, HttpFront("http", service.http))
+
+    async def main() -> tuple[list[Any], bytes]:
+        async with connection(account) as client:
+            await begin(client, account)
+            await client.send(row(1))
+            await client.head()
+            records = [json.loads(await client.chunk())]
+            service.process.send_signal(signal.SIGTERM)
+            records.append(json.loads(await client.chunk()))
+            return records, await client.chunk()
+
+    (result, last), end = run(main())
+
+    assert (result["outcome"], last["error"]["code"], end) == ("CREATED", "Unavailable", b"")
+    assert service.stop() == 0
+    assert "Traceback" not in service.log.read_text()
+    service = start(tmp_path)
+    again = Account(account.id, account.key, HttpFront("http", service.http), service)
+    assert emails(again) == ["a1@example.com"]
+    assert service.stop() == 0
