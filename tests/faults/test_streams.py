@@ -69,7 +69,9 @@ def test_who_may_not_import_is_told_so_before_anything_of_the_body_is_read(
     async def main() -> tuple[Got, bool]:
         async with connection(caller) as client:
             await begin(client, caller, content_type)  # and nothing of the body
-            return await client.answer(), await client.is_closed()
+            got = await client.answer()
+            await client.finish()
+            return got, await client.is_closed()
 
     got, is_closed = run(main())
 
