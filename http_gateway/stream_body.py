@@ -67,8 +67,7 @@ class Messages:
         self._most = binding.requests.most
         self._answered_at_the_end = binding.replies is None
         self._reading: asyncio.Task[bytes] | None = None
-        self._is_wanted = True
-        self._is_stopping = False
+        self._is_over = False
         self.fault: RequestFault | None = None
 
     async def __aiter__(self) -> AsyncIterator[Any]:
@@ -78,8 +77,6 @@ class Messages:
                 async for message in self._messages(self._form.cut(data)):
                     is_empty = False
                     yield message
-            if not self._is_wanted:
-                return
             async for message in self._messages(self._form.rest()):
                 is_empty = False
                 yield message
@@ -125,13 +122,13 @@ class Messages:
     async def _pieces(self) -> AsyncIterator[bytes]:
         """Yields the body as it comes. Raises RequestFault if the rest of it does not come."""
         await body.ask_for(self._request)
-        while self._is_wanted and (data := await self._piece()):
+        while data := await self._piece():
             yield data
 
     async def _piece(self) -> bytes:
-        if self._is_stopping:
-            return self._stopped()
-        # In a task of its own, so that `stop` can end it whoever waits for it.
+        if self._is_over:
+            raise _stopped()
+        # In a task of its own, so that `end` can end it whoever waits for it.
         self._reading = asyncio.ensure_future(self._request.content.readany())
         try:
             async with asyncio.timeout(IDLE_SECONDS):
@@ -140,7 +137,7 @@ class Messages:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise
-            return self._stopped()
+            raise _stopped() from None
         except TimeoutError:
             message = f"Nothing of the body came for {IDLE_SECONDS:.0f} seconds."
             raise fault("REQUEST_TIMEOUT", message, close=True) from None
@@ -150,21 +147,12 @@ class Messages:
             message = "The body is broken off or badly chunked."
             raise fault("VALIDATION_ERROR", message, close=True) from None
 
-    def _stopped(self) -> bytes:
-        """Returns the end where nothing more is wanted; else it is the gateway that stops."""
-        if not self._is_wanted:
-            return b""
-        raise fault("UNAVAILABLE", "The service is stopping. Send the rest again.", close=True)
-
-    async def stop(self) -> None:
-        """Reads no more: the call is over."""
-        self._is_wanted = False
-        if self._reading is not None and not self._reading.done():
-            self._reading.cancel()
-            await asyncio.wait([self._reading])
-
-    def break_off(self) -> None:
-        """Ends the messages because the gateway stops, and takes nothing any more."""
-        self._is_stopping = True
+    def end(self) -> None:
+        """Takes nothing of the body any more: the call is over, or the gateway stops."""
+        self._is_over = True
         if self._reading is not None:
             self._reading.cancel()
+
+
+def _stopped() -> RequestFault:
+    return fault("UNAVAILABLE", "The service is stopping. Send the rest again.", close=True)

@@ -64,18 +64,17 @@ class Exchange:
         task = asyncio.current_task()
         assert task is not None
         try:
-            with watched(self._request, on_lost=task.cancel, on_closing=self._break_off):
+            with watched(self._request, on_lost=task.cancel, on_closing=self._end_body):
                 return await (self._once(call) if self._binding.replies is None else self._on(call))
         except AioRpcError as failed:
             return errors.failure(failed, self._request_id, close=self._is_unread())
         finally:
             call.cancel()
-            if self._messages is not None:
-                await self._messages.stop()
+            self._end_body()
 
-    def _break_off(self) -> None:
+    def _end_body(self) -> None:
         if self._messages is not None:
-            self._messages.break_off()
+            self._messages.end()
 
     def _is_unread(self) -> bool:
         return not self._request.content.is_eof()

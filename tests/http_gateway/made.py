@@ -16,6 +16,7 @@ from unittest.mock import patch
 
 import grpc
 from aiohttp import web
+from buf.validate import validate_pb2
 from google.api import annotations_pb2
 from google.api import http_pb2 as google_http
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
@@ -65,7 +66,11 @@ def file_of(
     messages: dict[str, dict[str, str]],
     success_status: int,
 ) -> descriptor_pb2.FileDescriptorProto:
-    """Returns made.proto: a field is named with its type, none for a string, * for repeated."""
+    """Returns made.proto.
+
+    A field is named with its type, none for a string; * says that it is repeated, and
+    <= how many items it may have.
+    """
     file = descriptor_pb2.FileDescriptorProto(name="made.proto", package="made", syntax="proto3")
     file.dependency.append("roster/v1/http.proto")
     for name, fields in messages.items():
@@ -73,7 +78,9 @@ def file_of(
         for number, (field, kind) in enumerate(fields.items(), start=1):
             made = message.field.add(name=field, number=number, type=F.TYPE_STRING)
             made.label = F.LABEL_REPEATED if kind.startswith("*") else F.LABEL_OPTIONAL
-            kind = kind.removeprefix("*")
+            kind, _, most = kind.removeprefix("*").partition("<=")
+            if most:
+                made.options.Extensions[validate_pb2.field].repeated.max_items = int(most)
             if kind == "int32":
                 made.type = F.TYPE_INT32
             elif kind:
@@ -171,12 +178,14 @@ OPEN: list[Client] = []
 
 
 @asynccontextmanager
-async def gateway_to(kind: str, **handlers: Handler) -> AsyncIterator[web.ServerRunner]:
-    """Yields a running gateway over a channel to made.Service."""
+async def gateway_to(
+    kind: str, *, grace: float = 0.5, **handlers: Handler
+) -> AsyncIterator[web.ServerRunner]:
+    """Yields a running gateway over a channel to made.Service; `grace` is for its end."""
     async with channel_to(kind, **handlers) as channel:
         with patch.object(app, "LINGERING_SECONDS", 0.1):
             server = Gateway(channel, [SERVICE]).server()
-        runner = web.ServerRunner(server, shutdown_timeout=0.5)
+        runner = web.ServerRunner(server, shutdown_timeout=grace)
         await runner.setup()
         try:
             await web.TCPSite(runner, "127.0.0.1", 0).start()

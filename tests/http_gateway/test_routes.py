@@ -11,6 +11,7 @@ from roster.v1 import subscribers_pb2, tags_pb2
 
 from http_gateway.bindings import ImpossibleBinding, bindings_of
 from http_gateway.routes import Routes
+from http_gateway.stream_fields import MAX_RECORDS
 
 from .made import LINE, MESSAGES, METHODS
 from .made import service_of as streams_of
@@ -198,6 +199,28 @@ def test_the_streams_of_a_service_are_bound_by_their_options() -> None:
         assert (replies.name if replies else "") == rule.response_body
         assert (requests.lines if requests else None) == ("lines" if request == "*Put" else None)
         assert (replies.lines if replies else None) == ("lines" if reply == "*Told" else None)
+
+
+@pytest.mark.parametrize(
+    ("items", "lines", "most"),
+    [
+        ("", "", MAX_RECORDS),
+        ("<=7", "", 7),
+        ("<=70", "<=7", 7),
+        ("<=9000", "<=8000", MAX_RECORDS),
+    ],
+)
+def test_a_message_holds_no_more_records_than_its_bounds_allow(
+    items: str, lines: str, most: int
+) -> None:
+    put = {"items": f"*.made.Item{items}", "lines": f"*{LINE}{lines}"}
+    rule = Rule(post="/a", body="items", response_body="notes")
+    service = streams_of({"Put": ("*Put", "*Told", rule)}, {**MESSAGES, "Put": put})
+
+    (binding,) = bindings_of(service)
+
+    assert binding.requests is not None
+    assert binding.requests.most == most
 
 
 @pytest.mark.parametrize(

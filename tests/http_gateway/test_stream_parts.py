@@ -12,8 +12,10 @@ from aiohttp.http import HttpVersion11
 from http_gateway import answers
 from http_gateway.answers import UNREAD_BYTES
 from http_gateway.bindings import bindings_of
+from http_gateway.records import MAX_RECORD_BYTES
 from http_gateway.stream_answer import StreamedAnswer
-from http_gateway.stream_body import LINES_AT_ONCE, Messages, form_of
+from http_gateway.stream_body import LINES_AT_ONCE, MESSAGE_BYTES, Messages, form_of
+from http_gateway.stream_fields import MAX_RECORDS
 
 from .made import SERVICE, message, run
 
@@ -96,12 +98,24 @@ def test_what_is_not_much_is_not_waited_for() -> None:
     assert not run(main()).was_aborted
 
 
-@pytest.mark.parametrize("line", [b"\n", b'{"name":"a"}\n'])
-def test_a_large_piece_of_a_body_lets_others_have_their_turns(line: bytes) -> None:
-    pieces, turns = [line * (50 * LINES_AT_ONCE), b""], 0
+async def messages_of(*pieces: bytes) -> list[Any]:
+    """Returns the request messages that a body makes which comes in these pieces."""
+    rest = [*pieces, b""]
 
     async def readany() -> bytes:
-        return pieces.pop(0)
+        return rest.pop(0)
+
+    binding = next(b for b in bindings_of(SERVICE) if b.rpc.endswith("/Both"))
+    content = SimpleNamespace(readany=readany)
+    request: Any = SimpleNamespace(headers={}, content=content, transport=object())
+    assert binding.requests is not None
+    form = form_of(request, binding.requests)
+    return [each async for each in Messages(request, binding, form, message("Put"))]
+
+
+@pytest.mark.parametrize("line", [b"\n", b'{"name":"a"}\n'])
+def test_a_large_piece_of_a_body_lets_others_have_their_turns(line: bytes) -> None:
+    turns = 0
 
     async def others() -> None:
         nonlocal turns
@@ -110,16 +124,28 @@ def test_a_large_piece_of_a_body_lets_others_have_their_turns(line: bytes) -> No
             await asyncio.sleep(0)
 
     async def main() -> None:
-        binding = next(b for b in bindings_of(SERVICE) if b.rpc.endswith("/Both"))
-        content = SimpleNamespace(readany=readany)
-        request: Any = SimpleNamespace(headers={}, content=content, transport=object())
-        assert binding.requests is not None
-        form = form_of(request, binding.requests)
         task = asyncio.create_task(others())
-        async for _ in Messages(request, binding, form, message("Put")):
-            pass
+        await messages_of(line * (50 * LINES_AT_ONCE))
         task.cancel()
 
     run(main())
 
     assert turns >= 50
+
+
+def test_a_message_holds_what_has_come_and_so_many_records_at_most() -> None:
+    line = b'{"name":"a"}\n'
+
+    made = run(messages_of(line, line * 3 + b"{", b"}\n", line * (2 * MAX_RECORDS + 1)))
+
+    assert [len(each.items) for each in made] == [1, 3, 1, MAX_RECORDS, MAX_RECORDS, 1]
+
+
+def test_a_message_holds_so_many_bytes_and_one_record_at_most() -> None:
+    line = b'{"name":"%b"}\n' % (b"x" * 100_000)
+    longest = b'{"name":"%b"}\n' % (b"x" * (MAX_RECORD_BYTES - 12))
+
+    made = run(messages_of(line * 40, line + longest + line))
+
+    assert [len(each.items) for each in made] == [3] * 13 + [1, 2, 1]
+    assert max(each.ByteSize() for each in made) < MESSAGE_BYTES + MAX_RECORD_BYTES

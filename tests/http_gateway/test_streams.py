@@ -14,7 +14,6 @@ from roster.v1 import errors_pb2, http_pb2
 from http_gateway import answers, stream_body
 from http_gateway.app import FAULT
 from http_gateway.records import MAX_RECORD_BYTES
-from http_gateway.stream_body import MESSAGE_BYTES
 from http_gateway.stream_fields import MAX_RECORDS
 
 from .made import Client, Got, Handler, gateway_to, get, message, post, refuse, run, told
@@ -46,6 +45,7 @@ class Handlers:
 
     def __init__(self) -> None:
         self.seen: list[Any] = []
+        self.begun = asyncio.Event()
         self.ended = asyncio.Event()
 
     async def both(self, requests: Any, context: Any) -> AsyncIterator[Any]:
@@ -61,6 +61,7 @@ class Handlers:
         try:
             async for request in requests:
                 self.seen.append(request)
+                self.begun.set()
             self.seen.append("end")
             return message("Sum", total=1)
         finally:
@@ -77,11 +78,11 @@ class Handlers:
             self.ended.set()
 
 
-def with_gateway(kind: str, body: Any, **handlers: Handler) -> Any:
+def with_gateway(kind: str, body: Any, *, grace: float = 0.5, **handlers: Handler) -> Any:
     """Runs a test's body with a gateway over a channel to these handlers."""
 
     async def main() -> Any:
-        async with gateway_to(kind, **handlers) as runner:
+        async with gateway_to(kind, grace=grace, **handlers) as runner:
             return await body(runner)
 
     return run(main())
@@ -176,23 +177,6 @@ def test_a_body_without_records_still_says_what_the_query_says(kind: str, body: 
 
     first, end = handlers.seen
     assert (first.set, len(first.items), end) == ("x", 0, "end")
-
-
-@each_channel
-def test_messages_are_bounded_in_records_and_in_bytes(kind: str) -> None:
-    async def body(runner: web.ServerRunner) -> None:
-        await post(runner, "/both", b'{"name":"a"}\n' * 3_000)
-        await post(runner, "/both", b'{"name":"%b"}\n' % (b"x" * 100_000) * 40)
-        long = b'{"name":"%b"}\n' % (b"x" * (MAX_RECORD_BYTES - 14))
-        await post(runner, "/both", long)
-
-    handlers = Handlers()
-    with_gateway(kind, body, Both=handlers.both)
-
-    messages = [seen for seen in handlers.seen if seen != "end"]
-    assert sum(len(each.items) for each in messages) == 3_041
-    assert max(len(each.items) for each in messages) == MAX_RECORDS
-    assert max(each.ByteSize() for each in messages) < MESSAGE_BYTES + MAX_RECORD_BYTES
 
 
 @each_channel
@@ -339,7 +323,9 @@ def test_http_1_0_gets_an_answer_that_ends_with_the_connection() -> None:
 
 
 @each_channel
-def test_a_refusal_comes_before_the_body_is_read(kind: str) -> None:
+def test_a_refusal_comes_before_the_body_is_read(
+    kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
     async def both(requests: Any, context: Any) -> AsyncIterator[Any]:
         await refuse(context, "UNAUTHORIZED")
         yield told()
@@ -356,6 +342,7 @@ def test_a_refusal_comes_before_the_body_is_read(kind: str) -> None:
     assert (got.status, json.loads(got.body)["error"]["code"]) == (401, "Unauthorized")
     assert got.headers["www-authenticate"] == "Bearer"
     assert (got.headers["connection"], is_closed) == ("close", True)
+    assert [record for record in caplog.records if record.levelname == "ERROR"] == []
 
 
 def test_a_body_is_asked_for_only_when_the_server_wants_it() -> None:
@@ -453,6 +440,19 @@ def test_what_came_before_a_fault_of_the_body_is_answered_before_the_fault(kind:
 
 
 @each_channel
+def test_a_record_with_a_fault_that_has_no_place_reaches_no_server(kind: str) -> None:
+    async def strictly(requests: Any, context: Any) -> AsyncIterator[Any]:
+        async for request in requests:
+            yield told(*(strict.name for strict in request.stricts))
+
+    body = b'{"name":"a"}\n{"name":"b"}\n{"name":"c","x":1}\n'
+    got = with_gateway(kind, lambda to: post(to, "/strictly", body), Strictly=strictly)
+
+    assert got.texts == ["a", "b", "ValidationError"]
+    assert got.records[-1]["error"]["details"][0]["field"] == "stricts[2].x"
+
+
+@each_channel
 def test_a_fault_of_the_body_before_any_answer_is_the_answer(kind: str) -> None:
     async def body(runner: web.ServerRunner) -> list[Got]:
         client = await Client.to(runner)
@@ -525,23 +525,66 @@ def test_a_body_of_which_nothing_comes_any_more_is_given_up(
     assert is_closed
 
 
+# More than a test may take: what ends sooner does so by itself.
+LONG = 60.0
+
+
 @each_channel
-def test_a_gateway_that_stops_ends_a_body_and_says_so(kind: str) -> None:
+@pytest.mark.parametrize("working", [False, True])
+def test_a_gateway_that_stops_ends_a_body_and_says_so(kind: str, working: bool) -> None:
+    async def both(requests: Any, context: Any) -> AsyncIterator[Any]:
+        async for request in requests:
+            yield told(request.items[0].name)
+            if working:
+                await stopping.wait()
+
     async def body(runner: web.ServerRunner) -> Any:
         client = await Client.to(runner)
         await client.begin("POST", "/both")
         await client.send(b'{"name":"a"}\n')
         head = await client.head()
         first = await client.chunk()
-        stopping = asyncio.create_task(runner.cleanup())
+        stop = asyncio.create_task(runner.cleanup())
+        await asyncio.sleep(0.01)
+        stopping.set()
         last = await client.chunk()
         got = Got(*head, first + last, is_whole=await client.chunk() == b"")
-        await stopping
+        client.leave()
+        await stop
         return got
 
-    got = with_gateway(kind, body, Both=echo)
+    stopping = asyncio.Event()
+    got = with_gateway(kind, body, grace=LONG, Both=both)
 
     assert (got.texts, got.is_whole) == (["a", "Unavailable"], True)
+
+
+@each_channel
+def test_a_gateway_that_stops_does_not_ask_the_server_what_it_says_to_that(kind: str) -> None:
+    handlers = Handlers()
+
+    async def body(runner: web.ServerRunner) -> Got:
+        client = await Client.to(runner)
+        await client.begin("POST", "/collect/x")
+        await client.send(b'{"name":"a"}\n')
+        await handlers.begun.wait()
+        stop = asyncio.create_task(runner.cleanup())
+        got = await client.answer()
+        client.leave()
+        await stop
+        return got
+
+    calls = 0
+
+    async def collect(requests: Any, context: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return await handlers.collect(requests, context)
+
+    got = with_gateway(kind, body, grace=LONG, Collect=collect)
+
+    assert (got.status, json.loads(got.body)["error"]["code"]) == (503, "Unavailable")
+    assert calls == 1
 
 
 # Clients that go away or do not read.
