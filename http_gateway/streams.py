@@ -85,8 +85,7 @@ class Exchange:
         try:
             reply = await call
         except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if self._messages.fault is None or (task is not None and task.cancelling()):
+            if self._messages.fault is None:
                 raise
             self._messages.fault.close = True
             raise self._messages.fault from None

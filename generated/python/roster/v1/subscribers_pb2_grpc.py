@@ -174,8 +174,8 @@ class SubscriberServiceServicer:
         goes. Rows act in their order, in transactions of some hundred: what was told is
         stored for good, whatever becomes of the rest. Over HTTP the body is NDJSON
         (application/x-ndjson), an object a line, or text/csv with a header; the answer
-        is NDJSON, an ImportResult a line. An import that broke off is sent again with
-        on_conflict SKIP.
+        is NDJSON, an ImportResult a line, which has to be read while the rows are sent.
+        An import that broke off is sent again with on_conflict SKIP.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

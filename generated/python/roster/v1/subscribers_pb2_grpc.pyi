@@ -79,8 +79,8 @@ class SubscriberServiceStub:
     goes. Rows act in their order, in transactions of some hundred: what was told is
     stored for good, whatever becomes of the rest. Over HTTP the body is NDJSON
     (application/x-ndjson), an object a line, or text/csv with a header; the answer
-    is NDJSON, an ImportResult a line. An import that broke off is sent again with
-    on_conflict SKIP.
+    is NDJSON, an ImportResult a line, which has to be read while the rows are sent.
+    An import that broke off is sent again with on_conflict SKIP.
     """
     ExportSubscribers: _grpc.UnaryStreamMultiCallable[_subscribers_pb2.ExportSubscribersRequest, _subscribers_pb2.ExportSubscribersResponse]
     """Returns all subscribers that match every filter that is given, in order of
@@ -144,8 +144,8 @@ class SubscriberServiceAsyncStub(SubscriberServiceStub):
     goes. Rows act in their order, in transactions of some hundred: what was told is
     stored for good, whatever becomes of the rest. Over HTTP the body is NDJSON
     (application/x-ndjson), an object a line, or text/csv with a header; the answer
-    is NDJSON, an ImportResult a line. An import that broke off is sent again with
-    on_conflict SKIP.
+    is NDJSON, an ImportResult a line, which has to be read while the rows are sent.
+    An import that broke off is sent again with on_conflict SKIP.
     """
     ExportSubscribers: _aio.UnaryStreamMultiCallable[_subscribers_pb2.ExportSubscribersRequest, _subscribers_pb2.ExportSubscribersResponse]  # type: ignore[assignment]
     """Returns all subscribers that match every filter that is given, in order of
@@ -260,8 +260,8 @@ class SubscriberServiceServicer(metaclass=_abc_1.ABCMeta):
         goes. Rows act in their order, in transactions of some hundred: what was told is
         stored for good, whatever becomes of the rest. Over HTTP the body is NDJSON
         (application/x-ndjson), an object a line, or text/csv with a header; the answer
-        is NDJSON, an ImportResult a line. An import that broke off is sent again with
-        on_conflict SKIP.
+        is NDJSON, an ImportResult a line, which has to be read while the rows are sent.
+        An import that broke off is sent again with on_conflict SKIP.
         """
 
     @_abc_1.abstractmethod
