@@ -64,8 +64,8 @@ SETTINGS = {
         Setting(
             "rate_limit",
             "",
-            "How many calls an account may make in how many seconds: CALLS/SECONDS, such as 100/1;"
-            " no limit where it is empty.",
+            "CALLS/SECONDS, such as 100/1: an account has a bucket of so many calls, which fills"
+            " evenly within so many seconds; no limit where it is empty.",
         ),
         Setting(
             "log_level", "info", "What is logged: debug, info (a line a call), warning, error."

@@ -105,8 +105,9 @@ class InvalidStatusTransition(RosterError):
     reason = "INVALID_STATUS_TRANSITION"
     message = "The subscriber cannot go from its status to this one."
 
-    def __init__(self, before: str, after: str) -> None:
-        self.details = (Detail("status", "INVALID_VALUE", f"cannot go from {before} to {after}"),)
+    def __init__(self, before: str, after: str, *, but_for: str = "") -> None:
+        told = f"cannot go from {before} to {after}{but_for}"
+        self.details = (Detail("status", "INVALID_VALUE", told),)
         super().__init__()
 
 

@@ -10,7 +10,7 @@ from google.protobuf.struct_pb2 import Struct
 from google.protobuf.timestamp_pb2 import Timestamp
 from grpc.aio import ServicerContext
 
-from .errors import Detail, ValidationError
+from .errors import Detail, ValidationError, invalid
 
 # What a handler is told of its call, whatever the messages of the rpc are.
 Context = ServicerContext[Any, Any]
@@ -35,8 +35,14 @@ def milliseconds(moment: Timestamp) -> int:
 
 
 def plain(struct: Struct) -> dict[str, Any]:
-    """Returns the members of an object as they are in Python; null is None."""
-    return dict(struct) if struct.fields else {}
+    """Returns the members of an object as they are in Python; null is None.
+
+    Raises ValidationError for `customFields` if one has no value, not even null.
+    """
+    try:
+        return dict(struct) if struct.fields else {}
+    except ValueError:
+        raise invalid("customFields", "INVALID_VALUE", "has a member without a value") from None
 
 
 def changed_fields(request: Message, allowed: Collection[str]) -> set[str]:

@@ -64,7 +64,7 @@ def parse_page_token(text: str, asked: str) -> PageToken:
     try:
         plain = base64.b64decode(text + "=" * (-len(text) % 4), b"-_", validate=True).decode()
         digest, after, page = plain.split(".")
-        number = int(page)
+        number = int(page) if page.isascii() else 0
     except (binascii.Error, ValueError):
         digest, after, number = "", "", 0
     if digest != _digest(asked) or not is_id(after) or not 1 < number < 1 << 31:

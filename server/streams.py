@@ -11,11 +11,29 @@ _END = object()
 
 
 async def one_ahead(messages: AsyncIterator[Message]) -> AsyncIterator[Message]:
-    """Yields messages, and asks for the next one while the last one is being dealt with."""
+    """Yields messages, and asks for the next one while the last one is being dealt with.
+
+    Whoever is cancelled while waiting here is cancelled, whatever the asking does with
+    it; and when this ends, nothing that it asked for is still going on.
+    """
     coming: asyncio.Future[Any] = asyncio.ensure_future(anext(messages, _END))
     try:
-        while (message := await coming) is not _END:
+        while True:
+            # Waited for and not awaited, which would hand a cancellation on to a write
+            # that is past recall and returns as if nothing had been said.
+            await asyncio.wait([coming])
+            message = coming.result()
+            if message is _END:
+                return
             coming = asyncio.ensure_future(anext(messages, _END))
             yield message
     finally:
-        coming.cancel()
+        await _end(coming)
+
+
+async def _end(coming: asyncio.Future[Any]) -> None:
+    """Waits until a task has ended that nobody wants any more, however it ends."""
+    coming.cancel()
+    await asyncio.wait([coming])
+    if not coming.cancelled():
+        coming.exception()

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import base64
 import binascii
-import hashlib
 import hmac
 import os
+from collections.abc import Iterable
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -43,6 +43,7 @@ class Vault:
 
     def __init__(self, key: bytes) -> None:
         self._key = key
+        self._derived: dict[str, bytes] = {}
 
     def fingerprint(self) -> str:
         """Returns what tells whether a database belongs to the key; says nothing of the key."""
@@ -50,21 +51,29 @@ class Vault:
 
     def digest(self, purpose: str, *parts: str) -> str:
         """Returns HMAC-SHA256 of texts that hold no NUL, in hexadecimal."""
-        message = "\0".join(parts).encode()
-        return hmac.digest(self._derive(purpose), message, "sha256").hex()
+        return hmac.digest(self._derive(purpose), _joined(parts), "sha256").hex()
 
-    def seal(self, purpose: str, data: bytes) -> bytes:
-        """Encrypts data with AES-GCM; the same data gives other bytes each time."""
+    def seal(self, purpose: str, data: bytes, *place: str) -> bytes:
+        """Encrypts data with AES-GCM; the same data gives other bytes each time.
+
+        It can be opened only by whoever names the place that it was sealed for.
+        """
         nonce = os.urandom(_NONCE_BYTES)
-        return nonce + AESGCM(self._derive(purpose)).encrypt(nonce, data, None)
+        return nonce + AESGCM(self._derive(purpose)).encrypt(nonce, data, _joined(place))
 
-    def open(self, purpose: str, sealed: bytes) -> bytes:
-        """Returns what was sealed. Raises NotSealedHere."""
+    def open(self, purpose: str, sealed: bytes, *place: str) -> bytes:
+        """Returns what was sealed for the place. Raises NotSealedHere."""
         nonce, data = sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:]
         try:
-            return AESGCM(self._derive(purpose)).decrypt(nonce, data, None)
+            return AESGCM(self._derive(purpose)).decrypt(nonce, data, _joined(place))
         except (InvalidTag, ValueError):
             raise NotSealedHere from None
 
     def _derive(self, purpose: str) -> bytes:
-        return hmac.digest(self._key, purpose.encode(), hashlib.sha256)
+        if purpose not in self._derived:
+            self._derived[purpose] = hmac.digest(self._key, purpose.encode(), "sha256")
+        return self._derived[purpose]
+
+
+def _joined(parts: Iterable[str]) -> bytes:
+    return "\0".join(parts).encode()

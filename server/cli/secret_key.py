@@ -31,11 +31,14 @@ async def open_vault(setting: str, path: Path, database: Database) -> Vault:
     key = parse_key(text) if text else None
     if text is not None and key is None:
         raise StorageError(f"{file} holds no key: 32 bytes in base64.")
-    if key is None or known not in (None, Vault(key).fingerprint()):
+    if key is None:
         raise StorageError(
             f"The secret key that {path} was written with is missing. Put back {file}, or set"
             f" {SETTINGS['secret_key'].environment}."
         )
+    if known not in (None, Vault(key).fingerprint()):
+        given = SETTINGS["secret_key"].environment if setting else str(file)
+        raise StorageError(f"{path} was written with another secret key than that in {given}.")
     vault = Vault(key)
     if known is None:
         await database.write(lambda tx: keep_key_fingerprint(vault.fingerprint(), tx))

@@ -85,13 +85,16 @@ class OnceDatabase:
 
         Raises IdempotencyKeyReused if the key came with another request.
         """
-        kept = store.find(request.account_id, request.key, tx)
+        place = (request.account_id, request.key)
+        # Keyed: a request may be no more than an address, which could be guessed.
+        fingerprint = self._vault.digest(_PURPOSE, *place, request.fingerprint)
+        kept = store.find(*place, tx)
         if kept is None:
             answer = work(tx)
-            sealed = self._vault.seal(_PURPOSE, answer.SerializeToString())
-            store.keep(request.account_id, request.key, store.Kept(request.fingerprint, sealed), tx)
+            sealed = self._vault.seal(_PURPOSE, answer.SerializeToString(), *place)
+            store.keep(*place, store.Kept(fingerprint, sealed), tx)
             return answer
-        if kept.fingerprint != request.fingerprint:
+        if kept.fingerprint != fingerprint:
             raise IdempotencyKeyReused
         request.replayed = True
-        return request.read(self._vault.open(_PURPOSE, kept.answer))
+        return request.read(self._vault.open(_PURPOSE, kept.answer, *place))

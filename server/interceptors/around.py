@@ -8,7 +8,8 @@ and pass untouched.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -27,7 +28,7 @@ PACKAGE = "roster.v1."
 
 Proceed = Callable[[Any, Context], Awaitable[Message]]
 # `request` is a message, or an async iterator of messages where the client streams.
-ProceedStream = Callable[[Any, Context], AsyncIterator[Message]]
+ProceedStream = Callable[[Any, Context], AsyncGenerator[Message, None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +103,11 @@ class Around(ServerInterceptor):
 
     async def around_stream(
         self, method: Method, proceed: ProceedStream, request: Any, context: Context
-    ) -> AsyncIterator[Message]:
+    ) -> AsyncGenerator[Message, None]:
         """Answers the call with a stream, by way of `proceed(request, context)` or otherwise."""
-        async for reply in proceed(request, context):
-            yield reply
+        async with aclosing(proceed(request, context)) as replies:
+            async for reply in replies:
+                yield reply
 
     async def intercept_service(
         self,

@@ -8,7 +8,8 @@ once. Whatever is wrong with the credentials, the answer is the same.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Any
 
 from google.protobuf.message import Message
@@ -54,10 +55,11 @@ class Authenticate(Around):
 
     async def around_stream(
         self, method: Method, proceed: ProceedStream, request: Any, context: Context
-    ) -> AsyncIterator[Message]:
+    ) -> AsyncGenerator[Message, None]:
         caller.enter(await self._caller(presented(context)))
-        async for reply in proceed(request, context):
-            yield reply
+        async with aclosing(proceed(request, context)) as replies:
+            async for reply in replies:
+                yield reply
 
     async def _caller(self, secret: str) -> Caller:
         now, secret_hash = self._clock(), hash_secret(secret)

@@ -6,7 +6,8 @@ import asyncio
 import re
 import secrets
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Any
 
 from google.protobuf.message import Message
@@ -46,11 +47,12 @@ class Observe(Around):
 
     async def around_stream(
         self, method: Method, proceed: ProceedStream, request: Any, context: Context
-    ) -> AsyncIterator[Message]:
+    ) -> AsyncGenerator[Message, None]:
         request_id, started, outcome = _begin(context), time.perf_counter(), "OK"
         try:
-            async for reply in proceed(request, context):
-                yield reply
+            async with aclosing(proceed(request, context)) as replies:
+                async for reply in replies:
+                    yield reply
         except (asyncio.CancelledError, GeneratorExit):
             outcome = "CANCELLED"
             raise

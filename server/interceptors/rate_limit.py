@@ -17,7 +17,8 @@ account was faster.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from typing import Any, NamedTuple
 
 from google.protobuf.message import Message
@@ -103,10 +104,11 @@ class RateLimit(Around):
 
     async def around_stream(
         self, method: Method, proceed: ProceedStream, request: Any, context: Context
-    ) -> AsyncIterator[Message]:
+    ) -> AsyncGenerator[Message, None]:
         self._take(context)
-        async for reply in proceed(request, context):
-            yield reply
+        async with aclosing(proceed(request, context)) as replies:
+            async for reply in replies:
+                yield reply
 
     def _take(self, context: Context) -> None:
         turn = self._buckets.take(caller.account_id())

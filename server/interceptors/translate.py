@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 from functools import cache, partial
 from typing import Any
 
@@ -73,13 +74,14 @@ class Translate(Around):
 
     async def around_stream(
         self, method: Method, proceed: ProceedStream, request: Any, context: Context
-    ) -> AsyncIterator[Message]:
+    ) -> AsyncGenerator[Message, None]:
         """A stream may take as long as its client gives it."""
         remaining = context.time_remaining()
         task = None if remaining is None else self._start(remaining)
         try:
-            async for reply in proceed(request, context):
-                yield reply
+            async with aclosing(proceed(request, context)) as replies:
+                async for reply in replies:
+                    yield reply
             return
         except BaseException as error:  # noqa: BLE001 - what is not ours is raised again
             told = self._told(method, task, error)

@@ -8,7 +8,8 @@ that nobody learns anything about a body's faults without a key that may send it
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Sequence
+from contextlib import aclosing
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -80,14 +81,15 @@ class Validate(Around):
 
     async def around_stream(
         self, method: Method, proceed: ProceedStream, request: Any, context: Context
-    ) -> AsyncIterator[Message]:
+    ) -> AsyncGenerator[Message, None]:
         self._admit(method, context)
         if isinstance(request, AsyncIterable):
             request = self._checked(request)
         else:
             self._check(request)
-        async for reply in proceed(request, context):
-            yield reply
+        async with aclosing(proceed(request, context)) as replies:
+            async for reply in replies:
+                yield reply
 
     async def _checked(self, requests: AsyncIterable[Message | None]) -> AsyncIterator[Message]:
         async for request in requests:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from ..errors import invalid
 
-# The most characters that are put into a subject or a body: half of what a gRPC
+# The most bytes that are put into a subject and a body together: half of what a gRPC
 # client takes in an answer by default.
 MAX_PUT_IN = 2_000_000
 # What Unicode breaks a line at, whatever the language (UAX #14: BK, CR, LF, NL).
@@ -73,34 +73,34 @@ def render(subject: str, body: str, values: Values) -> Rendered:
     Raises ValidationError if more is put in than `MAX_PUT_IN`.
     """
     unknown: dict[str, None] = {}
-    into_subject, into_body = _Filling("subject"), _Filling("body")
+    filling = _Filling()
     return Rendered(
         _IN_SUBJECT.sub(
-            lambda tag: into_subject.put(_CONTROLS.sub(" ", _text(tag, values, unknown))), subject
+            lambda tag: filling.put("subject", _CONTROLS.sub(" ", _text(tag, values, unknown))),
+            subject,
         ),
-        _IN_BODY.sub(lambda tag: into_body.put(html.escape(_text(tag, values, unknown))), body),
+        _IN_BODY.sub(
+            lambda tag: filling.put("body", html.escape(_text(tag, values, unknown))), body
+        ),
         list(unknown),
     )
 
 
 class _Filling:
-    """Counts what is put into a part of a template.
+    """Counts what is put into a template.
 
     A template of a few characters a tag, and a value of a thousand, would otherwise
     come to hundreds of times the template.
     """
 
-    def __init__(self, part: str) -> None:
-        self._part = part
+    def __init__(self) -> None:
         self._room = MAX_PUT_IN
 
-    def put(self, text: str) -> str:
-        """Returns the text. Raises ValidationError once too much was put in."""
-        self._room -= len(text)
+    def put(self, part: str, text: str) -> str:
+        """Returns the text. Raises ValidationError for the part once too much was put in."""
+        self._room -= len(text.encode())
         if self._room < 0:
-            raise invalid(
-                self._part, "TOO_LONG", f"must not have over {MAX_PUT_IN:,} characters put in"
-            )
+            raise invalid(part, "TOO_LONG", f"must not have over {MAX_PUT_IN:,} bytes put in")
         return text
 
 

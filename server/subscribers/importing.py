@@ -14,9 +14,16 @@ from .rules import Failure, NewSubscriber, Refused, Row, TagSets
 from .store import Changes, SubscriberStore, ids_by_address
 from .store_reading import find
 
-# Rows in one transaction: enough that its commit costs little beside them, and
-# so few that other writers do not wait long.
-ROWS_AT_ONCE = 1_000
+# What one transaction takes: enough that its commit costs little beside it, and so
+# little that other writers do not wait long. A row weighs as many as it and its tags
+# and values are; one that may change a subscriber costs ten times as much.
+MAX_WEIGHT = 2_000
+MAX_ROWS = 1_000
+MAX_ROWS_OF_AN_UPDATE = 200
+
+
+Judged = NewSubscriber | Refused
+Numbered = tuple[int, Row]
 
 
 class OnConflict(IntEnum):
@@ -44,6 +51,12 @@ class Result(NamedTuple):
     refused: Refused | None = None
 
 
+def judge(rows: Sequence[Row]) -> list[Judged]:
+    """Returns what each row asks for, or why it cannot be taken; needs no database."""
+    tag_sets = TagSets()
+    return [rules.judge_one(row, parse_email(row.email), tag_sets) for row in rows]
+
+
 class Importer:
     """Stores rows for one account."""
 
@@ -51,12 +64,24 @@ class Importer:
         self._account_id = account_id
         self._on_conflict = on_conflict
         self._store = store
-        self._tag_sets = TagSets()
 
-    def take(self, rows: Sequence[Row], tx: Transaction) -> list[Result]:
+    def batches(self, rows: Sequence[Numbered]) -> Iterator[list[Numbered]]:
+        """Yields rows, with the numbers of their lines, in parts for a transaction each."""
+        most = MAX_ROWS_OF_AN_UPDATE if self._on_conflict is OnConflict.UPDATE else MAX_ROWS
+        batch: list[Numbered] = []
+        weight = 0
+        for line, row in rows:
+            weight += 1 + len(row.tags) + len(row.custom_fields)
+            if batch and (len(batch) >= most or weight > MAX_WEIGHT):
+                yield batch
+                batch, weight = [], 1 + len(row.tags) + len(row.custom_fields)
+            batch.append((line, row))
+        if batch:
+            yield batch
+
+    def take(self, judged: Sequence[Judged], tx: Transaction) -> list[Result]:
         """Stores rows in their order and returns what became of each."""
         results: dict[int, Result] = {}
-        judged = [rules.judge_one(row, parse_email(row.email), self._tag_sets) for row in rows]
         for number, outcome in enumerate(judged):
             if isinstance(outcome, Refused):
                 results[number] = Result(Outcome.FAILED, refused=outcome)
@@ -65,7 +90,7 @@ class Importer:
             for number, own_id in taken.ids.items():
                 results[number] = Result(Outcome.CREATED, own_id)
             results |= self._settle(run, taken.refused, tx)
-        return [results[number] for number in range(len(rows))]
+        return [results[number] for number in range(len(judged))]
 
     def _settle(
         self, rows: Mapping[int, NewSubscriber], refused: Mapping[int, Refused], tx: Transaction
@@ -103,7 +128,7 @@ class Importer:
         return Result(Outcome.UPDATED, subscriber_id)
 
 
-def _runs(judged: Sequence[NewSubscriber | Refused]) -> Iterator[dict[int, NewSubscriber]]:
+def _runs(judged: Sequence[Judged]) -> Iterator[dict[int, NewSubscriber]]:
     """Yields the good rows in stretches in which no address comes twice."""
     run: dict[int, NewSubscriber] = {}
     seen: set[str] = set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from functools import partial
 
@@ -9,12 +10,10 @@ from roster.v1 import subscribers_pb2 as pb
 
 from ..caller import account_id
 from ..custom_fields.store import described
+from ..errors import invalid
 from ..storage.database import Database
-from .importing import ROWS_AT_ONCE, Importer, Result
-from .rules import Row
+from .importing import Importer, Numbered, Result, judge
 from .table import Header
-
-Numbered = tuple[int, Row]
 
 
 class Intake:
@@ -28,7 +27,7 @@ class Intake:
         self._database = database
         self._after_line = after_line
         self._header: Header | None = None
-        self._rows = 0
+        self._last = 0
 
     async def take(
         self, request: pb.ImportSubscribersRequest
@@ -38,23 +37,29 @@ class Intake:
         Raises ValidationError for a header that cannot be understood.
         """
         rows = [row for row in await self._numbered(request) if row[0] > self._after_line]
-        for first in range(0, len(rows), ROWS_AT_ONCE):
-            batch = rows[first : first + ROWS_AT_ONCE]
-            work = partial(self._importer.take, [row for _, row in batch])
-            yield _reply(batch, await self._database.write(work))
+        for batch in self._importer.batches(rows):
+            # In a thread of its own: neither the event loop nor the writer waits for it.
+            judged = await asyncio.to_thread(judge, [row for _, row in batch])
+            results = await self._database.write(partial(self._importer.take, judged))
+            yield _reply(batch, results)
 
     async def _numbered(self, request: pb.ImportSubscribersRequest) -> list[Numbered]:
         """Returns the rows of a message with the numbers of their lines."""
+        if request.rows and (request.lines or self._header is not None):
+            raise invalid("rows", "INVALID_VALUE", "cannot come in one import with lines")
         rows: list[Numbered] = []
         for row in request.rows:
-            self._rows += 1
-            rows.append((self._rows, row))
+            self._last += 1
+            rows.append((self._last, row))
         for line in request.lines:
+            if 0 < line.number <= self._last:
+                raise invalid("lines", "INVALID_VALUE", "must have numbers that rise")
+            self._last = line.number or self._last + 1
             if self._header is None:
                 fields = await self._database.read(partial(described, account_id()))
                 self._header = Header(line.cells, fields)
             else:
-                rows.append((line.number, self._header.row(line.cells)))
+                rows.append((self._last, self._header.row(line.cells)))
         return rows
 
 

@@ -128,9 +128,13 @@ OPTED_OUT = frozenset({Status.UNSUBSCRIBED, Status.BOUNCED, Status.COMPLAINED})
 
 def check_move(before: Status, after: Status, *, by_admin: bool) -> None:
     """Raises InvalidStatusTransition unless a subscriber may go from one status to the other."""
-    may_leave = by_admin and before is Status.COMPLAINED
-    if after is not before and after not in _MOVES[before] and not may_leave:
+    if after is before or after in _MOVES[before]:
+        return
+    if before is not Status.COMPLAINED:
         raise InvalidStatusTransition(before.name, after.name)
+    if not by_admin:
+        but_for = ", unless by a key of scope admin"
+        raise InvalidStatusTransition(before.name, after.name, but_for=but_for)
 
 
 def check_number_of_tags(number: int) -> None:
@@ -232,7 +236,10 @@ def judge_one(row: Row, email: Email | None, tag_sets: TagSets) -> NewSubscriber
     if tags is None:
         return Refused(Failure.INVALID_TAG, "tags")
     status = initial_status(is_confirmed=row.is_confirmed)
-    values = dict(row.custom_fields) if len(row.custom_fields) else NO_VALUES
+    try:
+        values = dict(row.custom_fields) if len(row.custom_fields) else NO_VALUES
+    except ValueError:  # a member that has no value, not even null
+        return Refused(Failure.INVALID_FIELD, "customFields")
     return NewSubscriber(email, first_name, last_name, status, tags, values)
 
 

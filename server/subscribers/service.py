@@ -13,7 +13,7 @@ from roster.v1.subscribers_pb2_grpc import SubscriberServiceServicer
 from ..caller import account_id, current
 from ..custom_fields.store import described
 from ..emails import parse_email
-from ..errors import SubscriberNotFound
+from ..errors import SubscriberNotFound, invalid
 from ..ids import checked_id, is_id
 from ..messages import Context, changed_fields, plain, set_timestamp
 from ..storage.database import Database
@@ -199,7 +199,9 @@ class SubscriberService(SubscriberServiceServicer):
         self, request: pb.ExportSubscribersRequest, context: Context
     ) -> AsyncIterator[pb.ExportSubscribersResponse]:
         account, wanted = account_id(), exported(request)
-        after = checked_id(request.after_id, SubscriberNotFound) if request.after_id else None
+        after = request.after_id or None
+        if after is not None and not is_id(after):
+            raise invalid("afterId", "INVALID_FORMAT", "must be the identifier of a subscriber")
         keys: list[str] = []
         if request.format == pb.ExportSubscribersRequest.CSV:
             fields = await self._database.read(lambda tx: described(account, tx))

@@ -21,10 +21,8 @@ WRITTEN = ("id", "email", "firstName", "lastName", "status", "tags", "createdAt"
 _PREFIX = "customFields."
 _WORDS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 _SEPARATORS = re.compile(r"[,;|]")
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,4})?", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,4})?", re.ASCII)
 _LARGEST_EXACT = 2**53
-# "Ada Lovelace" <ada@example.com>
-_NAMED_ADDRESS = re.compile(r'\s*"?([^"<>]*?)"?\s*<([^<>]*)>\s*')
 
 
 @dataclass(slots=True)
@@ -136,10 +134,13 @@ def _name(text: str) -> str:
 
 
 def _put_email(row: TextRow, cell: str) -> None:
-    named = _NAMED_ADDRESS.fullmatch(cell)
-    row.email = named[2] if named else cell
-    if named and not row.name:
-        row.name = named[1].strip()
+    # It may be "Ada Lovelace" <ada@example.com>.
+    name, opened, address = cell.strip().partition("<")
+    if not opened or not address.endswith(">") or "<" in address:
+        row.email = cell
+        return
+    row.email = address[:-1]
+    row.name = row.name or name.strip().strip('"').strip()
 
 
 def _put_first_name(row: TextRow, cell: str) -> None:

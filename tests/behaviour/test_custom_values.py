@@ -444,3 +444,18 @@ def test_field_of_another_account_is_unknown_here(account: Account, other_accoun
     assert refused.faults == [("customFields.town", "UNKNOWN_FIELD")]
     subscriber(account, customFields={"age": 1})
     subscriber(other_account, customFields={"age": "one", "town": "Paris"})
+
+
+def test_member_without_a_value_fails_its_row_alone(grpc_account: Account) -> None:
+    request = pb.BulkCreateSubscribersRequest()
+    request.subscribers.add(email="ada@example.com")
+    request.subscribers.add(email="eve@example.com").custom_fields.fields["age"].SetInParent()
+    assert isinstance(grpc_account.front, GrpcFront)
+
+    reply = grpc_account.front.stub("BulkCreateSubscribers")(
+        request, metadata=[("authorization", f"Bearer {grpc_account.key}")], timeout=20
+    )
+
+    failure = pb.BulkFailure
+    assert [(row.index, row.reason) for row in reply.failed] == [(1, failure.INVALID_FIELD)]
+    assert grpc_account.ok("ListSubscribers")["total"] == 1

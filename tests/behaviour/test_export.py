@@ -159,8 +159,8 @@ def test_export_goes_on_after_a_subscriber_within_its_filters(account: Account) 
 
 
 REFUSED: list[tuple[dict[str, Any], int, str]] = [
-    ({"afterId": "none"}, 404, "SubscriberNotFound"),
-    ({"afterId": "none", "format": "CSV"}, 404, "SubscriberNotFound"),
+    ({"afterId": "none"}, 400, "ValidationError"),
+    ({"afterId": "none", "format": "CSV"}, 400, "ValidationError"),
     ({"status": 99}, 400, "ValidationError"),
     ({"format": 99}, 400, "ValidationError"),
 ]

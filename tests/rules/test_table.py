@@ -373,3 +373,20 @@ def test_written_truth_is_read_as_the_same(value: bool) -> None:
     (cell,) = written_values({"x": value}, ["x"])
 
     assert read("x", cell, described("x", data_type=DataType.BOOLEAN)).custom_fields == {"x": value}
+
+
+@pytest.mark.parametrize(
+    ("column", "cell"),
+    [
+        pytest.param("email", " " * 100_000 + "x", id="blanks in an address"),
+        pytest.param("email", '"' * 100_000 + "<", id="quotes in an address"),
+        pytest.param("age", "1" * 100_000 + "x", id="digits in a number"),
+        pytest.param("age", "1." * 50_000, id="points in a number"),
+        pytest.param("tags", ",;|" * 30_000, id="separators of tags"),
+    ],
+)
+def test_hostile_cell_is_read_in_good_time(column: str, cell: str) -> None:
+    fields = [Described("age", "age", DataType.NUMBER)]
+    header = Header([column, *(["email"] if column != "email" else [])], fields)
+
+    assert header.row([cell]).faults == []

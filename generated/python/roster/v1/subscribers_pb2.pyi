@@ -967,7 +967,7 @@ Global___ImportSubscribersResponse: _TypeAlias = ImportSubscribersResponse  # no
 
 @_typing.final
 class ExportSubscribersRequest(_message.Message):
-    """Asks for subscribers; the filters are those of ListSubscribersRequest."""
+    """Asks for subscribers; the filters are among those of ListSubscribersRequest."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1007,7 +1007,9 @@ class ExportSubscribersRequest(_message.Message):
     tag: _builtins.str
     """Only subscribers that have the tag of this name."""
     after_id: _builtins.str
-    """Only subscribers that come after this one: where an export that broke off goes on."""
+    """Only subscribers whose identifiers come after this one: where an export that broke
+    off goes on.
+    """
     @_builtins.property
     def created_after(self) -> _timestamp_pb2.Timestamp:
         """Only subscribers that were created later than this."""

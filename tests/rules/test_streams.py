@@ -1,0 +1,75 @@
+"""Streams of messages: one is asked for ahead, and nothing is left going on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from server.streams import one_ahead
+
+
+async def numbers(asked: list[int], count: int = 3) -> AsyncIterator[int]:
+    """Yields numbers and notes which one it was asked for."""
+    for number in range(count):
+        asked.append(number)
+        yield number
+
+
+def test_next_message_is_asked_for_while_one_is_dealt_with() -> None:
+    async def story() -> list[tuple[int, list[int]]]:
+        asked: list[int] = []
+        seen = []
+        async for number in one_ahead(numbers(asked)):
+            await asyncio.sleep(0)
+            seen.append((number, list(asked)))
+        return seen
+
+    assert asyncio.run(story()) == [(0, [0, 1]), (1, [0, 1, 2]), (2, [0, 1, 2])]
+
+
+def test_failure_comes_after_what_was_before_it() -> None:
+    async def failing() -> AsyncIterator[int]:
+        yield 1
+        raise ValueError("no more")
+
+    async def story(seen: list[int]) -> None:
+        async for number in one_ahead(failing()):
+            seen.append(number)
+
+    seen: list[int] = []
+    with pytest.raises(ValueError, match="no more"):
+        asyncio.run(story(seen))
+    assert seen == [1]
+
+
+def test_cancellation_is_not_lost_in_what_is_past_recall() -> None:
+    ended: list[int] = []
+
+    async def writes() -> AsyncIterator[int]:
+        for number in range(5):
+            write = asyncio.ensure_future(asyncio.sleep(0.02))
+            try:
+                await asyncio.shield(write)
+            except asyncio.CancelledError:
+                await write
+            ended.append(number)
+            yield number
+
+    async def story() -> list[int]:
+        seen: list[int] = []
+
+        async def take() -> None:
+            async for number in one_ahead(writes()):
+                seen.append(number)
+
+        task = asyncio.create_task(take())
+        await asyncio.sleep(0.005)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert ended == [0]
+        return seen
+
+    assert asyncio.run(story()) == []
