@@ -290,11 +290,11 @@ def test_kept_answer_is_not_readable_without_the_key(
 
     assert [file.name for file in tmp_path.iterdir() if SECRET.encode() in file.read_bytes()] == []
     sealed = next(value for value in row if isinstance(value, bytes))
-    place = (str(row[0]), "a")
+    place = (str(row[0]), str(row[1]))
     opened = VAULT.open("kept answer", sealed, *place)
     assert pb.CreateApiKeyResponse.FromString(opened) == answer
     for purpose, vault in (("kept answer", Vault(bytes(32))), ("suppression", VAULT)):
         with pytest.raises(NotSealedHere):
             vault.open(purpose, sealed, *place)
     with pytest.raises(NotSealedHere):
-        VAULT.open("kept answer", sealed, place[0], "b")
+        VAULT.open("kept answer", sealed, place[0], "another key")
