@@ -27,6 +27,7 @@ class Ndjson:
     def __init__(self, fields: RequestRecords) -> None:
         self._fields = fields
         self._rows = rows_reader(fields.read, fields.faults) if fields.faults else None
+        self._unused = Faults()
         self._lines = Lines()
         self._count = 0
 
@@ -46,7 +47,7 @@ class Ndjson:
                 raise self._placed(record, fault) from None
             value = None
         if self._rows is not None:
-            self._rows([value], "", Faults(), target)
+            self._rows((value,), "", self._unused, target)
             return
         faults = Faults()
         self._fields.read(value, "", faults, target.add())

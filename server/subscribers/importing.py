@@ -65,19 +65,18 @@ class Importer:
         self._on_conflict = on_conflict
         self._store = store
 
-    def batches(self, rows: Sequence[Numbered]) -> Iterator[list[Numbered]]:
-        """Yields rows, with the numbers of their lines, in parts for a transaction each."""
+    def parts(self, judged: Sequence[Judged]) -> Iterator[slice]:
+        """Yields which rows go into a transaction each, in their order."""
         most = MAX_ROWS_OF_AN_UPDATE if self._on_conflict is OnConflict.UPDATE else MAX_ROWS
-        batch: list[Numbered] = []
-        weight = 0
-        for line, row in rows:
-            weight += 1 + len(row.tags) + len(row.custom_fields)
-            if batch and (len(batch) >= most or weight > MAX_WEIGHT):
-                yield batch
-                batch, weight = [], 1 + len(row.tags) + len(row.custom_fields)
-            batch.append((line, row))
-        if batch:
-            yield batch
+        first = weight = 0
+        for number, row in enumerate(judged):
+            own = 1 if isinstance(row, Refused) else 1 + len(row.tags) + len(row.values)
+            weight += own
+            if number > first and (number - first >= most or weight > MAX_WEIGHT):
+                yield slice(first, number)
+                first, weight = number, own
+        if first < len(judged):
+            yield slice(first, len(judged))
 
     def take(self, judged: Sequence[Judged], tx: Transaction) -> list[Result]:
         """Stores rows in their order and returns what became of each."""

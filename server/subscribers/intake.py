@@ -37,11 +37,11 @@ class Intake:
         Raises ValidationError for a header that cannot be understood.
         """
         rows = [row for row in await self._numbered(request) if row[0] > self._after_line]
-        for batch in self._importer.batches(rows):
-            # In a thread of its own: neither the event loop nor the writer waits for it.
-            judged = await asyncio.to_thread(judge, [row for _, row in batch])
-            results = await self._database.write(partial(self._importer.take, judged))
-            yield _reply(batch, results)
+        # In a thread of its own: neither the event loop nor the writer waits for it.
+        judged = await asyncio.to_thread(judge, [row for _, row in rows])
+        for part in self._importer.parts(judged):
+            results = await self._database.write(partial(self._importer.take, judged[part]))
+            yield _reply(rows[part], results)
 
     async def _numbered(self, request: pb.ImportSubscribersRequest) -> list[Numbered]:
         """Returns the rows of a message with the numbers of their lines."""
