@@ -23,7 +23,6 @@ MAX_ROWS_OF_AN_UPDATE = 200
 
 
 Judged = NewSubscriber | Refused
-Numbered = tuple[int, Row]
 
 
 class OnConflict(IntEnum):
@@ -123,7 +122,7 @@ class Importer:
             tags=tags if new.tags else None,
             values=new.values or None,
         )
-        self._store.update(self._account_id, subscriber_id, changes, tx)
+        self._store.change(self._account_id, before, changes, tx)
         return Result(Outcome.UPDATED, subscriber_id)
 
 

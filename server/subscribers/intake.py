@@ -12,8 +12,12 @@ from ..caller import account_id
 from ..custom_fields.store import described
 from ..errors import invalid
 from ..storage.database import Database
-from .importing import Importer, Numbered, Result, judge
+from .importing import Importer, Result, judge
+from .rules import Row
 from .table import Header
+
+# A row and the number of its line.
+Numbered = tuple[int, Row]
 
 
 class Intake:

@@ -171,13 +171,22 @@ class SubscriberStore:
     ) -> SubscriberRow:
         """Changes a subscriber and returns it.
 
-        A different address starts again as UNCONFIRMED; the same one in another
-        spelling does not. Raises SubscriberNotFound, ValidationError for values that
-        no custom field takes, SubscriberAlreadyExists if another subscriber has the
-        address, or SubscriberSuppressed.
+        Raises SubscriberNotFound, ValidationError for values that no custom field takes,
+        and what `change` raises.
         """
         before = find(account_id, subscriber_id, tx)
         _check(account_id, changes.values or {}, tx)
+        return self.change(account_id, before, changes, tx)
+
+    def change(
+        self, account_id: str, before: SubscriberRow, changes: Changes, tx: Transaction
+    ) -> SubscriberRow:
+        """Changes a subscriber that was found, to values that custom fields take.
+
+        A different address starts again as UNCONFIRMED; the same one in another
+        spelling does not. Raises SubscriberAlreadyExists if another subscriber has the
+        address, or SubscriberSuppressed.
+        """
         names: dict[str, Any] = {
             "first_name": changes.first_name,
             "last_name": changes.last_name,
@@ -189,12 +198,12 @@ class SubscriberStore:
         if row != before:
             tx.run(_UPDATE, account_id=account_id, **_named(row))
         if changes.values:
-            merge_values(account_id, subscriber_id, changes.values, tx)
+            merge_values(account_id, before.id, changes.values, tx)
             merged = {**before.values, **changes.values}
             row = row._replace(values={k: v for k, v in merged.items() if v is not None})
         if changes.tags is not None:
-            detach_all(account_id, subscriber_id, tx)
-            row = row._replace(tags=attach(account_id, [(subscriber_id, changes.tags)], tx))
+            detach_all(account_id, before.id, tx)
+            row = row._replace(tags=attach(account_id, [(before.id, changes.tags)], tx))
         return row
 
     def _new_address(
