@@ -25,17 +25,18 @@ from grpc.aio import AioRpcError, Channel
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from roster.v1 import errors_pb2
 
-from . import body, errors, headers, strict_json
+from . import body, errors, headers
 from .answers import REQUEST_ID, Answer
-from .bindings import UNARY, Binding
-from .calls import Call
+from .channel.calls import Call
+from .codec import strict_json
 from .connections import Connection
 from .faults import Faults, Reason, RequestFault, fault, invalid
 from .headers import Metadata
 from .links import next_page
-from .routes import Match, Routes
-from .stream_answer import StreamedAnswer
-from .streams import Exchange, try_out
+from .routing.bindings import UNARY, Binding
+from .routing.routes import Match, Routes
+from .streams.answer import StreamedAnswer
+from .streams.exchange import Exchange, try_out
 
 log = logging.getLogger(__name__)
 

@@ -21,6 +21,14 @@ ROOMS = (
     {"subscribers"},
     {"merge_tags"},
 )
+# The same, of the gateway.
+GATEWAY_ROOMS = (
+    {"codec", "channel"},
+    {"routing"},
+    {"streams"},
+    {"openapi"},
+    {"docs"},
+)
 # What makes and reads messages without being a service.
 SPEAKS_MESSAGES = {"server.subscribers.intake", "server.subscribers.listing"}
 PURE = {"anyascii"}
@@ -72,12 +80,12 @@ def last(name: str) -> str:
     return name.rpartition(".")[2]
 
 
-def folder(name: str) -> str:
-    """Returns the folder of server/ that a module lies in; empty for those right in it."""
+def folder(name: str, package: str = "server") -> str:
+    """Returns the folder of a package that a module lies in; empty for those right in it."""
     parts = name.split(".")
     file = FILES[name]
     deep = len(parts) > 2 or (len(parts) == 2 and file.name == "__init__.py")
-    return parts[1] if parts[0] == "server" and deep else ""
+    return parts[1] if parts[0] == package and deep else ""
 
 
 def is_store(name: str) -> bool:
@@ -157,15 +165,16 @@ def test_vault_alone_knows_cryptography_and_knows_nothing_of_the_service() -> No
     assert not {name for name in IMPORTS["server.vault"] if inside(name, PACKAGES)}
 
 
-def test_rooms_import_only_the_rooms_below_them() -> None:
-    level = {room: number for number, row in enumerate(ROOMS) for room in row}
+@pytest.mark.parametrize(("package", "rooms"), [("server", ROOMS), ("http_gateway", GATEWAY_ROOMS)])
+def test_rooms_import_only_the_rooms_below_them(package: str, rooms: tuple[set[str], ...]) -> None:
+    level = {room: number for number, row in enumerate(rooms) for room in row}
     wrong = {
         (name, module)
         for name, modules in IMPORTS.items()
         for module in modules
         if module in FILES
-        and (room := folder(name)) in level
-        and (other := folder(module)) in level
+        and (room := folder(name, package)) in level
+        and (other := folder(module, package)) in level
         and other != room
         and level[other] >= level[room]
     }
@@ -198,6 +207,13 @@ def test_every_room_has_a_place_in_the_order() -> None:
     assert {folder(name) for name in FILES if inside(name, ["server"])} - others <= set().union(
         *ROOMS
     )
+    assert {folder(name, "http_gateway") for name in FILES} - {""} <= set().union(*GATEWAY_ROOMS)
+
+
+def test_gateway_rooms_know_nothing_of_the_app_that_joins_them() -> None:
+    inner = {n for n in users("http_gateway.app") if folder(n, "http_gateway")}
+
+    assert inner == set()
 
 
 def test_service_reaches_the_data_of_no_other_room_but_through_its_store() -> None:

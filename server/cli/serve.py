@@ -22,7 +22,7 @@ import uvloop
 from aiohttp import web
 
 from http_gateway.app import Gateway
-from http_gateway.channel import InProcessChannel
+from http_gateway.channel.in_process import InProcessChannel
 
 from ..accounts import store
 from ..accounts.rules import hash_secret, make_secret

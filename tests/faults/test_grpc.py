@@ -18,7 +18,7 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from roster.v1 import tags_pb2 as pb
 
 from http_gateway.app import Gateway
-from http_gateway.channel import InProcessChannel
+from http_gateway.channel.in_process import InProcessChannel
 from server.accounts import store
 from server.accounts.rules import hash_secret, make_secret
 from server.app import MAX_MESSAGE_BYTES, MAX_METADATA_BYTES, SERVICES, App

@@ -29,7 +29,7 @@ from roster.v1 import http_pb2
 
 from http_gateway import app
 from http_gateway.app import Gateway
-from http_gateway.channel import InProcessChannel
+from http_gateway.channel.in_process import InProcessChannel
 
 Rule = google_http.HttpRule
 F = FieldDescriptor

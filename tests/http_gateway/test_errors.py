@@ -17,7 +17,7 @@ from roster.v1 import errors_pb2, tags_pb2
 from http_gateway import errors
 from http_gateway.answers import Answer
 from http_gateway.app import Gateway
-from http_gateway.channel import InProcessChannel
+from http_gateway.channel.in_process import InProcessChannel
 from http_gateway.faults import Code, Reason
 
 from ..fronts import HttpFront

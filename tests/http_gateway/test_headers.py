@@ -20,7 +20,7 @@ from roster.v1 import tags_pb2 as pb
 
 from http_gateway.answers import Answer
 from http_gateway.app import FAULT, Gateway
-from http_gateway.channel import InProcessChannel
+from http_gateway.channel.in_process import InProcessChannel
 from http_gateway.faults import Code, Reason
 from http_gateway.headers import returned
 

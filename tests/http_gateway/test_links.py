@@ -19,9 +19,9 @@ from roster.v1 import http_pb2
 
 from http_gateway.answers import Answer
 from http_gateway.app import Gateway
-from http_gateway.channel import InProcessChannel
+from http_gateway.channel.in_process import InProcessChannel
 from http_gateway.links import next_page
-from http_gateway.routes import ImpossibleBinding, Routes
+from http_gateway.routing.routes import ImpossibleBinding, Routes
 
 F = FieldDescriptor
 

@@ -10,7 +10,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from roster.v1 import api_keys_pb2, custom_fields_pb2, subscribers_pb2, tags_pb2
 
 from http_gateway.faults import Code, RequestFault
-from http_gateway.query import QueryReader
+from http_gateway.routing.query import QueryReader
 
 NOTHING: frozenset[str] = frozenset()
 # Comes in bodies only, and no parameter could hold it.

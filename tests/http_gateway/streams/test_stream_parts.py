@@ -11,13 +11,13 @@ from aiohttp.http import HttpVersion11
 
 from http_gateway import answers
 from http_gateway.answers import UNREAD_BYTES
-from http_gateway.bindings import bindings_of
-from http_gateway.records import MAX_RECORD_BYTES
-from http_gateway.stream_answer import StreamedAnswer
-from http_gateway.stream_body import LINES_AT_ONCE, MESSAGE_BYTES, Messages, form_of
-from http_gateway.stream_fields import MAX_RECORDS
+from http_gateway.routing.bindings import bindings_of
+from http_gateway.routing.stream_fields import MAX_RECORDS
+from http_gateway.streams.answer import StreamedAnswer
+from http_gateway.streams.records import MAX_RECORD_BYTES
+from http_gateway.streams.requests import LINES_AT_ONCE, MESSAGE_BYTES, Messages, form_of
 
-from .made import SERVICE, message, run
+from ..made import SERVICE, message, run
 
 
 class Transport:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from http_gateway import strict_json
+from http_gateway.codec import strict_json
 from http_gateway.faults import Code, RequestFault
 
 SCALARS = (

@@ -21,14 +21,15 @@ from aiohttp import web
 from grpc.aio import AioRpcError
 from roster.v1 import errors_pb2
 
-from . import csv_lines, errors, headers, ndjson
-from .answers import Answer
-from .bindings import Binding
-from .connections import watched
-from .faults import Reason
-from .headers import Metadata
-from .stream_answer import StreamedAnswer
-from .stream_body import Messages, form_of
+from .. import errors, headers
+from ..answers import Answer
+from ..connections import watched
+from ..faults import Reason
+from ..headers import Metadata
+from ..routing.bindings import Binding
+from . import csv_lines, ndjson
+from .answer import StreamedAnswer
+from .requests import Messages, form_of
 
 log = logging.getLogger(__name__)
 

@@ -11,12 +11,13 @@ import pytest
 from aiohttp import web
 from roster.v1 import errors_pb2, http_pb2
 
-from http_gateway import answers, stream_body
+from http_gateway import answers
 from http_gateway.app import FAULT
-from http_gateway.records import MAX_RECORD_BYTES
-from http_gateway.stream_fields import MAX_RECORDS
+from http_gateway.routing.stream_fields import MAX_RECORDS
+from http_gateway.streams import requests
+from http_gateway.streams.records import MAX_RECORD_BYTES
 
-from .made import Client, Got, Handler, gateway_to, get, message, post, refuse, run, told
+from ..made import Client, Got, Handler, gateway_to, get, message, post, refuse, run, told
 
 each_channel = pytest.mark.parametrize("kind", ["real", "in-process"])
 CSV = "text/csv"
@@ -505,7 +506,7 @@ def test_the_server_says_first_whether_a_caller_learns_of_the_faults_of_a_body(k
 def test_a_body_of_which_nothing_comes_any_more_is_given_up(
     kind: str, begun: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stream_body, "IDLE_SECONDS", 0.3)
+    monkeypatch.setattr(requests, "IDLE_SECONDS", 0.3)
 
     async def body(runner: web.ServerRunner) -> Any:
         client = await Client.to(runner)

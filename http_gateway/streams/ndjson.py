@@ -7,11 +7,11 @@ from typing import Any
 
 import orjson
 
-from . import strict_json
-from .faults import Code, Faults, RequestFault, invalid
+from ..codec import strict_json
+from ..codec.transcode import MessageWriter, rows_reader
+from ..faults import Code, Faults, RequestFault, invalid
+from ..routing.stream_fields import RequestRecords
 from .records import Lines, Record
-from .stream_fields import RequestRecords
-from .transcode import MessageWriter, rows_reader
 
 CONTENT_TYPES = frozenset({"application/x-ndjson", "application/ndjson", "application/jsonl"})
 

@@ -9,12 +9,12 @@ from google.protobuf import descriptor_pb2, descriptor_pool
 from google.protobuf.descriptor import FieldDescriptor, ServiceDescriptor
 from roster.v1 import subscribers_pb2, tags_pb2
 
-from http_gateway.bindings import ImpossibleBinding, bindings_of
-from http_gateway.routes import Routes
-from http_gateway.stream_fields import MAX_RECORDS
+from http_gateway.routing.bindings import ImpossibleBinding, bindings_of
+from http_gateway.routing.routes import Routes
+from http_gateway.routing.stream_fields import MAX_RECORDS
 
-from .made import LINE, MESSAGES, METHODS
-from .made import service_of as streams_of
+from ..made import LINE, MESSAGES, METHODS
+from ..made import service_of as streams_of
 
 Rule = google_http.HttpRule
 F = FieldDescriptor

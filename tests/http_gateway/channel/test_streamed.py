@@ -11,9 +11,9 @@ import grpc
 import pytest
 from grpc import StatusCode, aio
 
-from http_gateway.channel import InProcessChannel
+from http_gateway.channel.in_process import InProcessChannel
 
-from .made import METHODS, SERVICE, Handler, channel_to, message, run, told
+from ..made import METHODS, SERVICE, Handler, channel_to, message, run, told
 
 CHANNELS = ("real", "in-process")
 each_channel = pytest.mark.parametrize("kind", CHANNELS)

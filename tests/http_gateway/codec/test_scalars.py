@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from roster.v1 import custom_fields_pb2
 
-from http_gateway import scalars
-from http_gateway.scalars import READERS, WrongValue
+from http_gateway.codec import scalars
+from http_gateway.codec.scalars import READERS, WrongValue
 
 F = FieldDescriptor
 DATA_TYPE = custom_fields_pb2.CustomField.DataType.DESCRIPTOR

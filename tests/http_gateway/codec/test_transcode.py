@@ -24,10 +24,10 @@ from roster.v1 import (
     tags_pb2,
 )
 
+from http_gateway.codec.transcode import UnsupportedField, message_class, reader, writer
 from http_gateway.faults import Code, Faults
-from http_gateway.transcode import UnsupportedField, message_class, reader, writer
 
-from ..fronts import to_json
+from ...fronts import to_json
 
 F = FieldDescriptor
 MASK = frozenset({"update_mask"})

@@ -10,8 +10,8 @@ import asyncio
 
 from aiohttp import web
 
-from . import answers
-from .answers import REQUEST_ID, UNREAD_BYTES
+from .. import answers
+from ..answers import REQUEST_ID, UNREAD_BYTES
 
 
 class StreamedAnswer:

@@ -16,7 +16,7 @@ from typing import Any
 
 import orjson
 
-from .faults import Faults, RequestFault, invalid, invalid_body, join
+from ..faults import Faults, RequestFault, invalid, invalid_body, join
 
 MAX_DEPTH = 32
 # The largest request that keeps every bound, a bulk of 100 rows with 100 tags each,

@@ -18,13 +18,14 @@ from typing import Any
 
 from aiohttp import web
 
-from . import body, csv_lines, errors, ndjson
-from .bindings import Binding
+from .. import body, errors
+from ..faults import RequestFault, fault
+from ..routing.bindings import Binding
+from ..routing.stream_fields import RequestRecords
+from . import csv_lines, ndjson
 from .csv_lines import CsvLines
-from .faults import RequestFault, fault
 from .ndjson import Ndjson
 from .records import Form, Record
-from .stream_fields import RequestRecords
 
 log = logging.getLogger(__name__)
 

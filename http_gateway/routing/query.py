@@ -14,8 +14,8 @@ from urllib.parse import parse_qsl
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
-from .faults import Faults, invalid
-from .scalars import READERS, Reader, WrongValue, enum_reader, read_timestamp
+from ..codec.scalars import READERS, Reader, WrongValue, enum_reader, read_timestamp
+from ..faults import Faults, invalid
 
 _MAX_PARAMETERS = 64
 _DIGITS = re.compile(r"-?[0-9]+")

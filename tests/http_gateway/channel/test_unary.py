@@ -15,7 +15,7 @@ from grpc_status import rpc_status
 from roster.v1 import tags_pb2 as pb
 from roster.v1 import tags_pb2_grpc
 
-from http_gateway.channel import InProcessChannel
+from http_gateway.channel.in_process import InProcessChannel
 from server.interceptors.translate import Translate
 
 TRAILING = (("x-text", "1"), ("x-bytes-bin", b"\0\xff"))

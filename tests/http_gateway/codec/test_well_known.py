@@ -13,9 +13,9 @@ from google.protobuf.message import Message
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from http_gateway.codec.strict_json import MAX_DEPTH
+from http_gateway.codec.transcode import message_class, reader, writer
 from http_gateway.faults import Code, Faults
-from http_gateway.strict_json import MAX_DEPTH
-from http_gateway.transcode import message_class, reader, writer
 
 F = FieldDescriptor
 BEYOND_DOUBLE = 10**400

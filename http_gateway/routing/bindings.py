@@ -14,9 +14,9 @@ from google.api import annotations_pb2
 from google.protobuf.descriptor import Descriptor, MethodDescriptor, ServiceDescriptor
 from roster.v1 import http_pb2
 
+from ..codec.transcode import MessageReader, MessageWriter, message_class, reader, writer
 from .query import QueryReader
 from .stream_fields import ReplyRecords, RequestRecords, reply_records, request_records
-from .transcode import MessageReader, MessageWriter, message_class, reader, writer
 
 _MASK = "google.protobuf.FieldMask"
 _WITH_BODY = ("post", "put", "patch")

@@ -22,8 +22,8 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 from roster.v1 import http_pb2
 
+from ..faults import Faults, join
 from . import scalars, well_known
-from .faults import Faults, join
 from .scalars import WrongValue
 
 # Reads an object into a message, and returns the object less ignored keys, under

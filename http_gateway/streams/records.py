@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
-from .faults import RequestFault, invalid_body
+from ..faults import RequestFault, invalid_body
 
 MAX_RECORD_BYTES = 1024 * 1024
 BOM = b"\xef\xbb\xbf"

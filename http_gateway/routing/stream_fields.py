@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from buf.validate import validate_pb2
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
-from .transcode import MessageReader, MessageWriter, reader, row_faults, writer
+from ..codec.transcode import MessageReader, MessageWriter, reader, row_faults, writer
 
 _CSV_LINE = "roster.v1.CsvLine"
 # How many records a request message has at most. More would be no faster, and would

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from http_gateway.bindings import bindings_of
 from http_gateway.faults import RequestFault
-from http_gateway.ndjson import Ndjson
-from http_gateway.records import MAX_RECORD_BYTES
+from http_gateway.routing.bindings import bindings_of
+from http_gateway.streams.ndjson import Ndjson
+from http_gateway.streams.records import MAX_RECORD_BYTES
 
-from .made import SERVICE, message
+from ..made import SERVICE, message
 
 REQUESTS = {binding.rpc.rpartition("/")[2]: binding.requests for binding in bindings_of(SERVICE)}
 BOM = b"\xef\xbb\xbf"

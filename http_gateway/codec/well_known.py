@@ -18,7 +18,7 @@ from typing import Any
 
 from google.protobuf.struct_pb2 import NULL_VALUE, ListValue, Struct, Value
 
-from .faults import Faults, join
+from ..faults import Faults, join
 
 Reader = Callable[[Any, str, Faults, Any], None]
 Writer = Callable[[Any], Any]

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from .faults import invalid_body
+from ..faults import invalid_body
 from .records import MAX_RECORD_BYTES, Lines, Record, too_long
 
 CONTENT_TYPE = "text/csv"

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from roster.v1 import http_pb2
 
-from http_gateway.csv_lines import CsvLines, written
 from http_gateway.faults import RequestFault
-from http_gateway.records import MAX_RECORD_BYTES
+from http_gateway.streams.csv_lines import CsvLines, written
+from http_gateway.streams.records import MAX_RECORD_BYTES
 
-from .made import message
+from ..made import message
 from .test_ndjson import BOM, splits
 
 
