@@ -31,12 +31,12 @@ _LINES = {
 
 
 class Answer:
-    """A status, a JSON body or none, and the id of the request.
+    """A status, a body or none, JSON unless it says otherwise, and the id of the request.
 
     `more` are further headers; none of their values may hold a line break.
     """
 
-    __slots__ = ("_head", "body", "headers", "keep_alive", "status")
+    __slots__ = ("body", "content_type", "headers", "keep_alive", "status")
 
     def __init__(
         self,
@@ -44,11 +44,13 @@ class Answer:
         request_id: str,
         body: bytes | None = None,
         *,
+        content_type: str = JSON,
         more: dict[str, str] | None = None,
         close: bool = False,
     ) -> None:
         self.status = status
         self.body = body
+        self.content_type = content_type
         self.headers = {REQUEST_ID: request_id, **(more or {})}
         self.keep_alive = not close
 
@@ -60,7 +62,9 @@ class Answer:
         self.keep_alive = self.keep_alive and request.keep_alive
         head = opening(self.status, self.headers)
         if self.body is not None:
-            head.append(f"Content-Type: {JSON}\r\nContent-Length: {len(self.body)}\r\n")
+            head.append(
+                f"Content-Type: {self.content_type}\r\nContent-Length: {len(self.body)}\r\n"
+            )
         if not self.keep_alive:
             head.append("Connection: close\r\n")
         elif request.version < (1, 1):

@@ -22,19 +22,19 @@ import orjson
 from aiohttp import web
 from google.protobuf.descriptor import ServiceDescriptor
 from grpc.aio import AioRpcError, Channel
-from grpc_health.v1 import health_pb2, health_pb2_grpc
 from roster.v1 import errors_pb2
 
-from . import body, errors, headers
+from . import errors, headers
 from .answers import REQUEST_ID, Answer
 from .channel.calls import Call
-from .codec import strict_json
 from .connections import Connection
-from .faults import Faults, Reason, RequestFault, fault, invalid
+from .faults import Reason, RequestFault, fault
 from .headers import Metadata
 from .links import next_page
+from .pages import pages_of
 from .routing.bindings import UNARY, Binding
-from .routing.routes import Match, Routes
+from .routing.requests import message_of
+from .routing.routes import Routes
 from .streams.answer import StreamedAnswer
 from .streams.exchange import Exchange, try_out
 
@@ -62,8 +62,7 @@ class Gateway:
         self._routes = Routes(services)
         self._channel = channel
         self._calls: dict[str, Any] = {}
-        self._health: Any = health_pb2_grpc.HealthStub(channel)
-        self._pages = {"/healthz": self._healthz, "/readyz": self._readyz}
+        self._pages = pages_of(channel)
 
     def server(self) -> web.Server:
         """Returns what aiohttp's ServerRunner runs. Call it with the event loop running."""
@@ -100,7 +99,7 @@ class Gateway:
             return await self._without_binding(method, path, request_id)
         binding, metadata = match.binding, headers.forwarded(request, request_id)
         try:
-            message = await _message(match, query, request)
+            message = await message_of(match, query, request)
             headers.check(metadata)
             if binding.kind != UNARY:
                 exchange = Exchange(request, request_id, binding, message)
@@ -164,41 +163,6 @@ class Gateway:
         )
         return errors.response(error, request_id, allow)
 
-    async def _healthz(self, request_id: str) -> Answer:
-        """Whether the gateway runs; asks nobody else."""
-        return _state(200, "ok", request_id)
-
-    async def _readyz(self, request_id: str) -> Answer:
-        """Whether the server behind the gateway takes calls."""
-        try:
-            reply = await self._health.Check(health_pb2.HealthCheckRequest(), timeout=2.0)
-        except AioRpcError:
-            return _state(503, "unreachable", request_id)
-        if reply.status != health_pb2.HealthCheckResponse.SERVING:
-            return _state(503, "not serving", request_id)
-        return _state(200, "ok", request_id)
-
-
-async def _message(match: Match, query: str, request: web.BaseRequest) -> Any:
-    """Makes a request message of a request. Raises RequestFault."""
-    binding = match.binding
-    message = binding.request_class()
-    if binding.read_body is not None:
-        value = strict_json.read(await body.read(request))
-        faults = Faults()
-        given = binding.read_body(value, "", faults, message)
-        if faults:
-            raise invalid(faults)
-        if binding.mask is not None:
-            mask = getattr(message, binding.mask)
-            mask.SetInParent()
-            mask.paths.extend([binding.field_names[key] for key in given])
-    if query:
-        binding.query.read(query, message)
-    for name, text in match.variables.items():
-        setattr(message, name, text)
-    return message
-
 
 def _target(request: web.BaseRequest) -> str:
     """Returns path and query as they were sent, without the host of an absolute target."""
@@ -220,10 +184,6 @@ _requests = count(1)
 
 def _new_request_id() -> str:
     return f"{_PROCESS}{next(_requests):012x}"
-
-
-def _state(status: int, word: str, request_id: str) -> Answer:
-    return Answer(status, request_id, orjson.dumps({"status": word}))
 
 
 class _Protocol(Connection):
