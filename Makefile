@@ -47,12 +47,16 @@ types: $(READY) ## Check the types.
 generate: $(READY) ## Write generated/ from protos/.
 	@rm -rf generated/python
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python protos/generate.py generated
+	@$(BIN)/python protos/generate_clients.py generated
 
 check-generated: $(READY) ## See that generated/ is what protos/ say (repair: make generate).
 	@rm -rf $(VENV)/generated
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python protos/generate.py $(VENV)/generated
-	@diff -r --exclude=__pycache__ $(VENV)/generated generated || \
-		{ echo "generated/ is out of date: run make generate"; exit 1; }
+	@$(BIN)/python protos/generate_clients.py $(VENV)/generated
+	@for made in $(VENV)/generated/*; do \
+		diff -r --exclude=__pycache__ $$made generated/$$(basename $$made) || \
+			{ echo "generated/ is out of date: run make generate"; exit 1; }; \
+	done
 
 check-breaking: $(READY) ## See that no released message or field changed its wire or JSON form.
 	@$(BIN)/python protos/generate.py --image $(VENV)/roster.binpb

@@ -1,6 +1,7 @@
 """Writes what is generated from the protos; `make generate` runs it.
 
-    generate.py OUT             stubs for Python as an import root at OUT/python
+    generate.py OUT             stubs for Python as an import root at OUT/python, which can be
+                                installed; what is not made from the protos is in clients/
     generate.py --image FILE    the descriptor image, with comments, that buf reads
 
 google/api and google/rpc come with googleapis-common-protos, buf/validate with
@@ -11,6 +12,7 @@ version of protovalidate is pinned by the lock file and a move fails here, loudl
 
 from __future__ import annotations
 
+import shutil
 import sys
 import sysconfig
 import tempfile
@@ -29,6 +31,7 @@ from protovalidate._gen.buf.validate import validate_pb
 PROTOS = Path(__file__).parent
 FILES = sorted(str(path.relative_to(PROTOS)) for path in PROTOS.glob("roster/v1/*.proto"))
 SERVICES = [name for name in FILES if "\nservice " in (PROTOS / name).read_text()]
+CACHES = shutil.ignore_patterns("__pycache__")
 HEADER = "# Generated from protos/ by `make generate`; do not edit.\n"
 
 
@@ -72,6 +75,7 @@ def write_python(target: Path) -> None:
     for package in ("roster", "roster/v1", "buf", "buf/validate"):
         (target / package / "__init__.py").write_text(HEADER)
         (target / package / "py.typed").write_text("")
+    shutil.copytree(PROTOS / "clients" / "python", target, dirs_exist_ok=True, ignore=CACHES)
 
 
 def main() -> None:

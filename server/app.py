@@ -65,6 +65,9 @@ SERVICES: Sequence[ServiceDescriptor] = [
 # request in protobuf is smaller than in JSON and carries no more than it.
 MAX_MESSAGE_BYTES = 4 * 1024 * 1024
 MAX_METADATA_BYTES = 16 * 1024
+# How often a client may ask over a silent connection whether somebody is there. gRPC's own
+# five minutes would end an import that pauses, since clients ask more often than that.
+PING_MILLISECONDS = 30_000
 
 
 def newest_id(tx: Transaction) -> str | None:
@@ -127,6 +130,7 @@ class App:
                 ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
                 ("grpc.max_metadata_size", MAX_METADATA_BYTES),
                 ("grpc.absolute_max_metadata_size", MAX_METADATA_BYTES),
+                ("grpc.http2.min_ping_interval_without_data_ms", PING_MILLISECONDS),
             ),
         )
         self.register(server)

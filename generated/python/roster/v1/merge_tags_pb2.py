@@ -27,13 +27,14 @@ from google.api import annotations_pb2 as google_dot_api_dot_annotations__pb2
 from roster.v1 import http_pb2 as roster_dot_v1_dot_http__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1aroster/v1/merge_tags.proto\x12\troster.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x14roster/v1/http.proto\"s\n\x16RenderMergeTagsRequest\x12\x1d\n\x07subject\x18\x01 \x01(\tB\x0c\xbaH\tr\x07\x18\xe8\x07\xba\x01\x01\x00\x12\x1b\n\x04\x62ody\x18\x02 \x01(\tB\r\xbaH\nr\x08\x18\xa0\xc2\x1e\xba\x01\x01\x00\x12\x1d\n\rsubscriber_id\x18\x03 \x01(\tB\x06\xbaH\x03\xc8\x01\x01\"I\n\x17RenderMergeTagsResponse\x12\x0f\n\x07subject\x18\x01 \x01(\t\x12\x0c\n\x04\x62ody\x18\x02 \x01(\t\x12\x0f\n\x07unknown\x18\x03 \x03(\t2\x9c\x01\n\x0fMergeTagService\x12\x88\x01\n\x0fRenderMergeTags\x12!.roster.v1.RenderMergeTagsRequest\x1a\".roster.v1.RenderMergeTagsResponse\".\x90\x02\x01\x92\xb5\x18\x06\n\x04read\x82\xd3\xe4\x93\x02\x1b\"\x16/api/merge-tags/render:\x01*b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1aroster/v1/merge_tags.proto\x12\troster.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x14roster/v1/http.proto\"s\n\x16RenderMergeTagsRequest\x12\x1d\n\x07subject\x18\x01 \x01(\tB\x0c\xbaH\tr\x07\x18\xe8\x07\xba\x01\x01\x00\x12\x1b\n\x04\x62ody\x18\x02 \x01(\tB\r\xbaH\nr\x08\x18\xa0\xc2\x1e\xba\x01\x01\x00\x12\x1d\n\rsubscriber_id\x18\x03 \x01(\tB\x06\xbaH\x03\xc8\x01\x01\"I\n\x17RenderMergeTagsResponse\x12\x0f\n\x07subject\x18\x01 \x01(\t\x12\x0c\n\x04\x62ody\x18\x02 \x01(\t\x12\x0f\n\x07unknown\x18\x03 \x03(\t2\x9c\x01\n\x0fMergeTagService\x12\x88\x01\n\x0fRenderMergeTags\x12!.roster.v1.RenderMergeTagsRequest\x1a\".roster.v1.RenderMergeTagsResponse\".\x90\x02\x01\x92\xb5\x18\x06\n\x04read\x82\xd3\xe4\x93\x02\x1b\"\x16/api/merge-tags/render:\x01*B\x02P\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'roster.v1.merge_tags_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
-  DESCRIPTOR._loaded_options = None
+  _globals['DESCRIPTOR']._loaded_options = None
+  _globals['DESCRIPTOR']._serialized_options = b'P\001'
   _globals['_RENDERMERGETAGSREQUEST'].fields_by_name['subject']._loaded_options = None
   _globals['_RENDERMERGETAGSREQUEST'].fields_by_name['subject']._serialized_options = b'\272H\tr\007\030\350\007\272\001\001\000'
   _globals['_RENDERMERGETAGSREQUEST'].fields_by_name['body']._loaded_options = None

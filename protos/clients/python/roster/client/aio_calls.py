@@ -1,0 +1,61 @@
+"""The same for asyncio, where each kind of call has an interceptor of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import grpc.aio
+from grpc.aio import ClientCallDetails, ClientInterceptor
+
+from .calls import Proceed, completed
+
+
+class _Caller:
+    """What the interceptors have in common."""
+
+    def __init__(self, key: str, deadline: float | None = None) -> None:
+        self._key = key
+        self._deadline = deadline
+
+    def _completed(self, call: ClientCallDetails) -> ClientCallDetails:
+        path = call.method.decode() if isinstance(call.method, bytes) else call.method
+        return ClientCallDetails(
+            call.method,
+            self._deadline if call.timeout is None else call.timeout,
+            grpc.aio.Metadata(*completed(self._key, path, call.metadata)),
+            call.credentials,
+            call.wait_for_ready,
+        )
+
+
+class _UnaryUnary(_Caller, grpc.aio.UnaryUnaryClientInterceptor):
+    async def intercept_unary_unary(
+        self, continuation: Proceed, client_call_details: ClientCallDetails, request: Any
+    ) -> Any:
+        return await continuation(self._completed(client_call_details), request)
+
+
+class _UnaryStream(_Caller, grpc.aio.UnaryStreamClientInterceptor):
+    async def intercept_unary_stream(
+        self, continuation: Proceed, client_call_details: ClientCallDetails, request: Any
+    ) -> Any:
+        return await continuation(self._completed(client_call_details), request)
+
+
+class _StreamUnary(_Caller, grpc.aio.StreamUnaryClientInterceptor):
+    async def intercept_stream_unary(
+        self, continuation: Proceed, client_call_details: ClientCallDetails, request_iterator: Any
+    ) -> Any:
+        return await continuation(self._completed(client_call_details), request_iterator)
+
+
+class _StreamStream(_Caller, grpc.aio.StreamStreamClientInterceptor):
+    async def intercept_stream_stream(
+        self, continuation: Proceed, client_call_details: ClientCallDetails, request_iterator: Any
+    ) -> Any:
+        return await continuation(self._completed(client_call_details), request_iterator)
+
+
+def callers(key: str, deadline: float | None) -> list[ClientInterceptor]:
+    """Returns what completes calls of every kind; `deadline` is for those without a stream."""
+    return [_UnaryUnary(key, deadline), _UnaryStream(key), _StreamUnary(key), _StreamStream(key)]

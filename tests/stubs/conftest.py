@@ -1,0 +1,26 @@
+"""The languages, each made ready once."""
+
+from __future__ import annotations
+
+import importlib
+
+import pytest
+
+from .programs import FOLDER, Programs
+
+LANGUAGES = sorted(path.stem.removeprefix("in_") for path in FOLDER.glob("in_*.py"))
+
+
+@pytest.fixture(scope="session", params=LANGUAGES)
+def language(request: pytest.FixtureRequest) -> str:
+    """Each language in turn."""
+    name: str = request.param
+    return name
+
+
+@pytest.fixture(scope="session")
+def programs(language: str, tmp_path_factory: pytest.TempPathFactory) -> Programs:
+    """The programs of the language; without its tools, no test."""
+    module = importlib.import_module(f"{__package__}.in_{language}")
+    ready: Programs = module.make(tmp_path_factory.mktemp(language))
+    return ready

@@ -1,0 +1,37 @@
+"""The programs in Go. They are built from .tools, without the network."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from ..tools import FOLDER as TOOLS
+from ..tools import file, program
+from .programs import FOLDER, Programs, readme_commands, shell
+
+
+def make(folder: Path) -> Programs:
+    """Builds the programs into a folder. The module is the one of the checkout."""
+    go = program("go", "go")
+    environment = {
+        "PATH": f"{Path(go).parent}:{os.environ['PATH']}",
+        "GOMODCACHE": str(file("go/modules", "go")),
+        "GOCACHE": str(TOOLS / "go/build"),
+        "GOFLAGS": "-modcacherw -buildvcs=false -ldflags=-w",
+        "GOPROXY": "off",
+        "GOSUMDB": "off",
+        "GOTOOLCHAIN": "local",
+    }
+
+    def example(code: str) -> list[str]:
+        """Makes a module of the code, as the README tells people to, and builds it."""
+        target = folder / "example"
+        target.mkdir()
+        (target / "main.go").write_text(code)
+        shell("go mod init example", target, environment)
+        shell(readme_commands("install: go"), target, environment)
+        shell("go build -o example .", target, environment)
+        return [str(target / "example")]
+
+    shell(f"go build -o {folder}/ ./...", FOLDER / "go", environment)
+    return Programs([str(folder / "walk")], [str(folder / "corpus")], example)

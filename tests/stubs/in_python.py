@@ -1,0 +1,42 @@
+"""Python: `generated/python` alone, installed beside what it depends on."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from .programs import FOLDER, ROOT, Programs
+
+SOURCES = FOLDER / "python"
+
+
+def make(folder: Path) -> Programs:
+    """Installs the stubs into a folder, from which the programs import them."""
+    return programs(install(folder), folder)
+
+
+def programs(site: Path, folder: Path, python: str = sys.executable) -> Programs:
+    """Returns the programs, which import from `site`; an example is kept in `folder`."""
+
+    def example(text: str) -> list[str]:
+        file = folder / "example.py"
+        file.write_text(text)
+        return [python, str(file)]
+
+    return Programs(
+        walk=[python, str(SOURCES / "walk.py")],
+        corpus=[python, str(SOURCES / "corpus.py")],
+        example=example,
+        environment={"PYTHONPATH": str(site)},
+    )
+
+
+def install(folder: Path, source: Path = ROOT / "generated" / "python") -> Path:
+    """Installs what pip makes of a source, without its dependencies; returns where."""
+    site = folder / "site"
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    alone = ["--no-deps", "--no-build-isolation", "--no-index"]
+    command = [*pip, *alone, "--target", str(site), str(source)]
+    subprocess.run(command, check=True, timeout=120)
+    return site

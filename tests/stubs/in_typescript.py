@@ -1,0 +1,31 @@
+"""The programs in TypeScript. npm installs the package as it would anywhere, but from a cache."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from ..tools import file, program
+from .programs import FOLDER, Programs, readme_commands, shell
+
+
+def make(folder: Path) -> Programs:
+    """Installs the package and what the programs need into a folder, and checks their types."""
+    node, npm = program("node", "typescript"), program("npm", "typescript")
+    environment = {
+        "PATH": f"{Path(node).parent}:{Path(npm).parent}:{os.environ['PATH']}",
+        "npm_config_cache": str(file("typescript/cache", "typescript")),
+        "npm_config_offline": "true",
+    }
+
+    def example(code: str) -> list[str]:
+        """Checks the types of the code, and returns how it is run."""
+        (folder / "example.ts").write_text(code)
+        shell("node_modules/.bin/tsc --skipLibCheck", folder, environment)
+        return [node, str(folder / "example.ts")]
+
+    shutil.copytree(FOLDER / "typescript", folder, dirs_exist_ok=True)
+    shell(readme_commands("install: typescript"), folder, environment)
+    shell("node_modules/.bin/tsc", folder, environment)
+    return Programs([node, str(folder / "walk.ts")], [node, str(folder / "corpus.ts")], example)

@@ -1,0 +1,73 @@
+"""What `make generate` writes for other languages, read as it lies in the checkout."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from google.protobuf.descriptor_pb2 import FileDescriptorSet
+
+from .programs import ROOT
+
+GENERATED = ROOT / "generated"
+IMAGE = FileDescriptorSet.FromString((GENERATED / "roster.binpb").read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("folder", "ending"), [("go/roster/v1", "go"), ("typescript/roster/v1", "d.ts")]
+)
+def test_comments_of_the_protos_are_documentation(folder: str, ending: str) -> None:
+    text = "".join(path.read_text() for path in (GENERATED / folder).glob(f"*.{ending}"))
+
+    lines = [
+        line
+        for file in IMAGE.file
+        if file.package == "roster.v1"
+        for place in file.source_code_info.location
+        for line in place.leading_comments.splitlines()
+    ]
+
+    assert len(lines) > 400
+    assert [line for line in lines if line not in text] == []
+
+
+def test_image_holds_all_that_stubs_are_made_of() -> None:
+    names = {file.name for file in IMAGE.file}
+
+    assert {name for file in IMAGE.file for name in file.dependency} <= names
+    assert "google/rpc/error_details.proto" in names
+
+
+def generate_without_tools(folder: Path, tools: str) -> subprocess.CompletedProcess[str]:
+    """Generates clients as on a machine that has no plugins."""
+    shutil.copytree(ROOT / "protos", folder / "protos", dirs_exist_ok=True)
+    return subprocess.run(
+        [sys.executable, str(folder / "protos/generate_clients.py"), str(folder / "generated")],
+        env={**os.environ, "ROSTER_TOOLS": tools},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_languages_without_their_plugins_are_passed_over_and_named(tmp_path: Path) -> None:
+    done = generate_without_tools(tmp_path, "")
+
+    assert done.returncode == 0, done.stderr
+    for language in ("go", "typescript"):
+        assert f"Neither written nor checked: generated/{language}." in done.stderr
+    assert (tmp_path / "generated/roster.binpb").exists()
+
+
+def test_languages_without_their_plugins_are_an_error_where_tools_are_required(
+    tmp_path: Path,
+) -> None:
+    done = generate_without_tools(tmp_path, "required")
+
+    assert done.returncode == 1
+    assert ".ci/tools/go installs it" in done.stderr

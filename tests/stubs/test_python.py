@@ -1,0 +1,120 @@
+"""The Python package of the stubs: what it brings, and what it stands beside."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from .. import tools
+from ..conftest import new_account
+from ..fronts import GrpcFront
+from ..processes import Service
+from .comments import lines_of_comments
+from .in_python import SOURCES, install, programs
+from .programs import ROOT, readme_code
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with `generated/python` as pip installs it."""
+    return install(tmp_path_factory.mktemp("installed"))
+
+
+def run(*command: str | Path, site: Path | None = None, folder: Path | None = None) -> str:
+    """Runs a command in a folder, and returns all that it said; a failure shows it."""
+    environment = {**os.environ, "PYTHONPATH": str(site or "")}
+    done = subprocess.run(
+        [str(part) for part in command],
+        env=environment,
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+def mypy(*arguments: str | Path, site: Path | None = None, folder: Path) -> None:
+    """Checks types strictly, with no settings but these."""
+    cache = ROOT / ".mypy_cache" / "stubs"
+    strict = ["--strict", "--config-file=", f"--cache-dir={cache}"]
+    run(sys.executable, "-m", "mypy", *strict, *arguments, site=site, folder=folder)
+
+
+def test_package_holds_the_types_of_all_that_it_holds(site: Path) -> None:
+    modules = {path.relative_to(site) for path in site.rglob("*_pb2*.py")}
+
+    assert Path("roster/v1/tags_pb2_grpc.py") in modules
+    assert Path("buf/validate/validate_pb2.py") in modules
+    assert [name for name in modules if not (site / name).with_suffix(".pyi").exists()] == []
+    assert (site / "roster" / "py.typed").exists()
+
+
+def test_comments_of_the_protos_are_the_documentation(site: Path) -> None:
+    text = "".join(path.read_text() for path in site.glob("roster/v1/*.pyi"))
+
+    assert [line for line in lines_of_comments() if line not in text] == []
+
+
+def test_installation_of_the_service_brings_the_same(site: Path, tmp_path: Path) -> None:
+    whole = install(tmp_path, ROOT)
+
+    assert files(whole, "roster") == files(site, "roster")
+    assert files(whole, "buf") == files(site, "buf")
+
+
+def files(site: Path, package: str) -> dict[Path, bytes]:
+    """Returns the files of a package in a folder, less what Python keeps there."""
+    found = (path for path in (site / package).rglob("*.*") if path.suffix != ".pyc")
+    return {path.relative_to(site): path.read_bytes() for path in found}
+
+
+def test_programs_are_well_typed(site: Path, tmp_path: Path) -> None:
+    example = tmp_path / "example.py"
+    example.write_text(readme_code("example: python"))
+
+    mypy(example, *SOURCES.glob("*.py"), site=site, folder=tmp_path)
+
+
+def test_helper_is_well_typed_itself(tmp_path: Path) -> None:
+    sources = tmp_path / "sources"
+    sources.symlink_to(ROOT / "generated" / "python")
+
+    mypy("-p", "roster.client", folder=sources)
+
+
+@pytest.mark.parametrize("order", ["{0}\n{1}", "{1}\n{0}"], ids=["before", "after"])
+def test_stubs_stand_beside_protovalidate(order: str, site: Path) -> None:
+    imports = order.format(
+        "import protovalidate", "from roster.v1.tags_pb2 import CreateTagRequest"
+    )
+    check = "assert protovalidate.collect_violations(CreateTagRequest())"
+
+    run(sys.executable, "-c", f"{imports}\n{check}", site=site)
+
+
+def test_package_has_the_version_of_the_service() -> None:
+    files = (ROOT / "pyproject.toml", ROOT / "generated" / "python" / "pyproject.toml")
+    service, package = (tomllib.loads(file.read_text())["project"] for file in files)
+
+    assert package["version"] == service["version"]
+    assert package["requires-python"] == service["requires-python"]
+
+
+def test_package_asks_for_all_that_it_needs(
+    service: Service, grpc_front: GrpcFront, site: Path, tmp_path: Path
+) -> None:
+    alone = str(tools.file("python/bin/python", "python"))
+    key = new_account(service, grpc_front).key
+    found = programs(site, tmp_path, alone)
+
+    found.run(found.walk, ROSTER_GRPC_ADDRESS=service.grpc, ROSTER_KEY=key)
+    mypy("--python-executable", alone, *SOURCES.glob("*.py"), site=site, folder=tmp_path)

@@ -1,0 +1,95 @@
+"""To whom a channel of roster.client shows its key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import grpc
+import pytest
+from roster import client
+from roster.v1.tags_pb2 import DeleteTagRequest, ListTagsRequest
+from roster.v1.tags_pb2_grpc import TagServiceStub
+
+from .authority import Authority
+from .recorder import Recorder, recording
+
+
+@pytest.mark.parametrize("open_channel", [client.channel, client.aio_channel])
+@pytest.mark.parametrize(
+    "target",
+    [
+        "roster.example.com:443",
+        "10.0.0.3:50051",
+        "dns:///roster:50051",
+        "localhost.example.com:50051",
+        "127.0.0.1.example.com:50051",
+        "ipv4:127.0.0.1:50051,10.0.0.3:50051",
+        "dns://10.0.0.3/localhost:50051",
+    ],
+)
+def test_key_leaves_the_machine_in_plaintext_for_nobody(
+    target: str, open_channel: Callable[..., Any]
+) -> None:
+    with pytest.raises(ValueError, match="read the key"):
+        open_channel(target, "rk_key", tls=None)
+
+
+@pytest.mark.parametrize(
+    "target", ["localhost:1", "127.0.0.1:1", "[::1]:1", "dns:///localhost:1", "unix:/roster"]
+)
+def test_plaintext_is_taken_on_this_machine(target: str) -> None:
+    client.channel(target, "rk_key", tls=None).close()
+
+
+def test_plaintext_is_taken_elsewhere_from_those_who_say_what_they_do() -> None:
+    risk = {"dangerously_send_key_in_plaintext": True}
+
+    client.channel("10.0.0.3:50051", "rk_key", tls=None, **risk).close()
+
+
+def guarded(authority: Authority, *, ask: bool = False) -> grpc.ServerCredentials:
+    """Returns what a server shows, which may `ask` for a certificate in turn."""
+    certificate, key = authority.certify("server")
+    return grpc.ssl_server_credentials([(key, certificate)], authority.certificate, ask)
+
+
+def listed(recorder: Recorder, tls: client.Tls) -> dict[str, str]:
+    """Lists tags over TLS and returns the metadata that came with it."""
+    with client.channel(recorder.address, "rk_key", tls=tls) as channel:
+        TagServiceStub(channel).ListTags(ListTagsRequest())
+    return recorder.calls[-1].metadata
+
+
+def test_key_travels_over_tls_to_whom_the_authority_certified() -> None:
+    authority = Authority()
+
+    with recording(guarded(authority)) as recorder:
+        came = listed(recorder, client.Tls(ca=authority.certificate))
+
+    assert came["authorization"] == "Bearer rk_key"
+
+
+def test_caller_shows_its_own_certificate_where_it_has_one() -> None:
+    authority = Authority()
+    certificate, private_key = authority.certify("client")
+    tls = client.Tls(authority.certificate, certificate, private_key)
+
+    with recording(guarded(authority, ask=True)) as recorder:
+        came = listed(recorder, tls)
+
+    assert came["authorization"] == "Bearer rk_key"
+    assert private_key.decode() not in repr(tls)
+
+
+@pytest.mark.parametrize("tls", [client.Tls(), client.Tls(ca=Authority().certificate)])
+def test_key_goes_to_nobody_whom_the_authority_did_not_certify(tls: client.Tls) -> None:
+    with (
+        recording(guarded(Authority())) as recorder,
+        client.channel(recorder.address, "rk_key", tls=tls) as channel,
+        pytest.raises(grpc.RpcError) as refused,
+    ):
+        TagServiceStub(channel).DeleteTag(DeleteTagRequest())
+
+    assert refused.value.code() is grpc.StatusCode.UNAVAILABLE
+    assert recorder.calls == []

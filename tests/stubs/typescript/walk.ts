@@ -1,0 +1,27 @@
+// Does what a user of the npm package does, against a running service.
+
+import { type Client, createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import { CustomFieldService, SubscriberService, TagService } from "@roster/client";
+import { steps } from "./steps.ts";
+
+/** What the steps share. */
+export interface Session {
+  subscribers: Client<typeof SubscriberService>;
+  tags: Client<typeof TagService>;
+  fields: Client<typeof CustomFieldService>;
+  /** What a call sends to be taken for the account's own. */
+  headers: { authorization: string };
+}
+
+const transport = createGrpcTransport({ baseUrl: `http://${process.env.ROSTER_GRPC_ADDRESS}` });
+const session: Session = {
+  subscribers: createClient(SubscriberService, transport),
+  tags: createClient(TagService, transport),
+  fields: createClient(CustomFieldService, transport),
+  headers: { authorization: `Bearer ${process.env.ROSTER_KEY}` },
+};
+for (const [step, take] of Object.entries(steps)) {
+  await take(session);
+  console.log(JSON.stringify({ step }));
+}
