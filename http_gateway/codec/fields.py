@@ -6,6 +6,7 @@ from collections.abc import Callable
 from keyword import iskeyword
 from typing import Any
 
+from buf.validate import validate_pb2
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from roster.v1 import http_pb2
 
@@ -38,6 +39,11 @@ def set_text(field: FieldDescriptor, value: str) -> str:
 def is_map(field: FieldDescriptor) -> bool:
     kind = field.message_type
     return kind is not None and bool(kind.GetOptions().map_entry)
+
+
+def max_items(field: FieldDescriptor) -> int:
+    """Returns how many items a repeated field may have; 0 if there is no bound."""
+    return int(field.GetOptions().Extensions[validate_pb2.field].repeated.max_items)
 
 
 def is_list(field: FieldDescriptor) -> bool:

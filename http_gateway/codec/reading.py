@@ -12,7 +12,6 @@ from functools import partial
 from threading import RLock
 from typing import Any
 
-from buf.validate import validate_pb2
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from roster.v1 import http_pb2
 
@@ -20,7 +19,7 @@ from ..faults import Faults
 from . import items, reading_text, scalars, well_known
 from .anys import any_reader
 from .enums import UnknownName, enum_numbers, enum_reader
-from .fields import compiled, is_map, is_row_faults, key_of, row_faults
+from .fields import compiled, is_map, is_row_faults, key_of, max_items, row_faults
 from .keys import Keys, MessageReader, OneOfs
 from .scalars import WrongValue
 from .style import Style
@@ -104,10 +103,10 @@ class Readers:
             if not field.is_repeated:
                 scope[f"r{field.number}"] = self._one(field)
                 continue
-            most = field.GetOptions().Extensions[validate_pb2.field].repeated.max_items
-            scope[f"most{field.number}"] = most or float("inf")
             scope[f"r{field.number}"] = (
-                self._map(field) if is_map(field) else items.array(self._items(field), most)
+                self._map(field)
+                if is_map(field)
+                else items.array(self._items(field), max_items(field))
             )
 
     def _one(self, field: FieldDescriptor) -> Any:

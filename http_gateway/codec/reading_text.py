@@ -1,7 +1,7 @@
 """The source text of readers, which names every field of a message type.
 
-The text asks an object for each JSON name in turn and counts those it finds: an object
-that has more keys than that holds some of another kind, which `keys` looks at. Of
+The text asks an object for each JSON name in turn and counts down where there is none: an
+object that has more keys than are left holds some of another kind, which `keys` looks at. Of
 strings it lets protobuf itself find out that they are none, since nearly all are.
 
 Fields are read in three places: in an object by itself, in each item of an array, and
@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection
 from google.protobuf.descriptor import FieldDescriptor
 
 from . import well_known
-from .fields import is_list, key_of, place_of, set_text, takes_null
+from .fields import is_list, key_of, max_items, place_of, set_text, takes_null
 from .style import Style
 
 # Returns the text that makes the JSON path of a key.
@@ -96,7 +96,7 @@ def _fields_lines(
     fields: Collection[FieldDescriptor], style: Style, path: str, at: PathText, *, oneofs: bool
 ) -> list[str]:
     lines = [f"if len(o) > 1: oneofs.check(o, {path}, faults)"] if oneofs else []
-    lines.append("n = 0")
+    lines.append(f"n = {len(fields)}")
     for field in fields:
         lines += _lines(field, style, at)
     return lines
@@ -105,15 +105,16 @@ def _fields_lines(
 def _lines(field: FieldDescriptor, style: Style, at: PathText) -> list[str]:
     """Returns the text that reads one field of the object `o` into the message `m`."""
     key = key_of(field)
+    value = f"v = o[{key!r}]"
     if field.is_repeated:
-        lines = _repeated_lines(field, at(key))
+        lines = [value, *_repeated_lines(field, at(key))]
     elif field.type == FieldDescriptor.TYPE_STRING:
-        lines = _string_lines(field, at(key))
+        lines = _string_lines(field, key, at(key))
     elif field.message_type is not None and well_known.filler(field.message_type) is None:
-        lines = _message_lines(field, at(key))
+        lines = [value, *_message_lines(field, at(key))]
     else:
-        lines = _scalar_lines(field, style, at(key))
-    return [f"if {key!r} in o:", "    n += 1", f"    v = o[{key!r}]", *_indented(lines)]
+        lines = [value, *_scalar_lines(field, style, at(key))]
+    return [f"if {key!r} in o:", *_indented(lines), "else: n -= 1"]
 
 
 def _repeated_lines(field: FieldDescriptor, path: str) -> list[str]:
@@ -121,8 +122,9 @@ def _repeated_lines(field: FieldDescriptor, path: str) -> list[str]:
     rest = ["if v is not None:", f"    {read}(v, {path}, faults, {place})"]
     if field.type != FieldDescriptor.TYPE_STRING:
         return rest
+    most = max_items(field)
     return [
-        f"if type(v) is list and len(v) <= most{field.number}:",
+        f"if type(v) is list and len(v) <= {most}:" if most else "if type(v) is list:",
         f"    t = {place}",
         "    try:",
         f"        if len(v) > {_FEW}: t.extend(v)",
@@ -134,11 +136,11 @@ def _repeated_lines(field: FieldDescriptor, path: str) -> list[str]:
     ]
 
 
-def _string_lines(field: FieldDescriptor, path: str) -> list[str]:
+def _string_lines(field: FieldDescriptor, key: str, path: str) -> list[str]:
     return [
-        f"try: {set_text(field, 'v')}",
+        f"try: {set_text(field, f'o[{key!r}]')}",
         "except TypeError:",
-        f"    if v is not None: faults.add({path}, {_NO_STRING})",
+        f"    if o[{key!r}] is not None: faults.add({path}, {_NO_STRING})",
     ]
 
 

@@ -34,7 +34,8 @@ def read(body: bytes, *, max_depth: int = MAX_DEPTH, max_values: int = MAX_VALUE
     """
     if not body.strip():
         raise invalid_body("INVALID_JSON", "must be a JSON object, and is empty")
-    if len(body) > max_values and body.count(b",") > max_values:
+    # Each value but the last takes a comma and at least one byte more.
+    if len(body) > 2 * max_values and body.count(b",") > max_values:
         raise invalid_body("INVALID_JSON", f"must not hold more than {max_values:,} values")
     try:
         value = orjson.loads(body)

@@ -43,9 +43,8 @@ def test_the_codec_passes_the_conformance_suite_with_what_it_recommends(
     library = tools.file("conformance/lib", "conformance")
     runner = tools.file("conformance/runner", "conformance")
     testee = tmp_path / "testee"
-    testee.write_text(
-        f"#!/bin/sh\ncd '{ROOT}'\nexec '{sys.executable}' -m tests.conformance.testee '{descriptors}'\n"
-    )
+    program = f"exec '{sys.executable}' -m tests.conformance.testee '{descriptors}'"
+    testee.write_text(f"#!/bin/sh\ncd '{ROOT}'\n{program}\n")
     testee.chmod(0o755)
 
     run = subprocess.run(
