@@ -23,14 +23,16 @@ from http_gateway.codec import strict_json
 from http_gateway.codec.transcode import reader, writer
 from http_gateway.faults import Faults
 
+from .measuring import Figure, row
+
 ROWS = 100
 NAMES = [f"{verb}_{what}_of_{ROWS}" for what in ("page", "bulk") for verb in ("write", "read")]
 # Ours take a tenth of the time of theirs: a turn of one run would time cold caches.
 TURNS, RUNS = 15, 25
 
 
-def ratios(row: Callable[[], dict[str, Any]]) -> Iterator[tuple[str, float, float, float]]:
-    """Yields name, our messages a second, theirs, and the ratio, for rows as clients send them."""
+def figures() -> Iterator[Figure]:
+    """Yields messages a second, each way, for rows as clients send them."""
     bulk = json.dumps({"subscribers": [row() for _ in range(ROWS)]}).encode()
     request = _read(pb.BulkCreateSubscribersRequest, bulk)
     page = pb.ListSubscribersResponse(
@@ -41,17 +43,11 @@ def ratios(row: Callable[[], dict[str, Any]]) -> Iterator[tuple[str, float, floa
     )
     answer = _write(page)
     for name, message, body in (("page", page, answer), ("bulk", request, bulk)):
-        yield (
-            f"write_{name}_of_100",
-            *_compared(partial(_write, message), partial(_write_theirs, message)),
-        )
-        yield (
-            f"read_{name}_of_100",
-            *_compared(
-                partial(_read, type(message), body),
-                partial(_read_theirs, type(message), body.decode()),
-            ),
-        )
+        kind, text = type(message), body.decode()
+        wrote = _compared(partial(_write, message), partial(_write_theirs, message))
+        read = _compared(partial(_read, kind, body), partial(_read_theirs, kind, text))
+        yield Figure(f"write_{name}_of_100", *wrote, unit="messages/s", other="json_format")
+        yield Figure(f"read_{name}_of_100", *read, unit="messages/s", other="json_format")
 
 
 def _stored(number: int, row: Any) -> Any:

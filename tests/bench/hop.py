@@ -1,53 +1,23 @@
-"""What the gateway adds to a hop: aiohttp in front of grpc.aio, with it and without.
-
-    python -m tests.bench.hop backend
-    python -m tests.bench.hop gateway|bare HOST:PORT
-    python -m tests.bench.hop channel
-
-The backend answers GetSubscriber with one and the same subscriber. The gateway stands
-before it over a real channel, and so does the bare server, which passes the key on, reads
-nothing else of a request and answers each with the same bytes. Each prints its port and serves until it
-is ended. `channel` prints the microseconds that a call over the in-process channel
-takes, with two interceptors that hand the call on.
-"""
+"""What a call costs on its way from HTTP to the server, over either channel."""
 
 from __future__ import annotations
 
-import asyncio
-import gc
-import sys
+import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import uvloop
-from aiohttp import web
-from google.protobuf.timestamp_pb2 import Timestamp
 from grpc import aio
 from roster.v1 import subscribers_pb2, subscribers_pb2_grpc
 
-from http_gateway.app import Gateway
 from http_gateway.channel.in_process import InProcessChannel
 
-SUBSCRIBER = subscribers_pb2.Subscriber(
-    id="01M7Y2MPAQ0000000000000001",
-    email="ada@example.com",
-    first_name="Ada",
-    last_name="Lovelace",
-    status=subscribers_pb2.Subscriber.CONFIRMED,
-    tags=["newsletter"],
-    created_at=Timestamp(seconds=1_767_323_045, nanos=6_000_000),
-)
-PATH = f"/api/subscribers/{SUBSCRIBER.id}"
-SERVICES = subscribers_pb2.DESCRIPTOR.services_by_name.values()
-CALLS = 20_000
+from .hop_servers import PATH, SUBSCRIBER, Backend
+from .measuring import Figure, in_turns, load, program, request
 
-
-class Backend(subscribers_pb2_grpc.SubscriberServiceServicer):
-    """Knows one subscriber."""
-
-    async def GetSubscriber(self, request: Any, context: Any) -> Any:
-        return subscribers_pb2.GetSubscriberResponse(subscriber=SUBSCRIBER)
+REQUESTS = [request("GET", PATH, "rk_key")] * 100_000
+CALLS, ROUNDS = 20_000, 7
 
 
 class HandOn(aio.ServerInterceptor):
@@ -57,68 +27,40 @@ class HandOn(aio.ServerInterceptor):
         return await continuation(details)
 
 
-async def backend() -> None:
-    server = aio.server()
-    subscribers_pb2_grpc.add_SubscriberServiceServicer_to_server(Backend(), server)
-    port = server.add_insecure_port("127.0.0.1:0")
-    await server.start()
-    print(port, flush=True)
-    await server.wait_for_termination()
+def figures() -> Iterator[Figure]:
+    """Yields the gateway over a real channel, against a hop that does nothing else."""
+    with (
+        program("hop_servers", "backend") as backend,
+        program("hop_servers", "gateway", backend) as gateway,
+        program("hop_servers", "bare", backend) as bare,
+    ):
+        measured = in_turns(lambda: load(gateway, REQUESTS), lambda: load(bare, REQUESTS))
+    yield Figure("gateway_over_grpc", *measured, unit="requests/s", other="bare hop")
 
 
-async def gateway(upstream: str) -> None:
-    async with aio.insecure_channel(upstream) as channel:
-        await serve(web.ServerRunner(Gateway(channel, SERVICES).server()))
+def channel_microseconds() -> float:
+    """Returns what the in-process channel adds to a call, with two interceptors that do nothing."""
+    return uvloop.run(_channel_microseconds())
 
 
-async def bare(upstream: str) -> None:
-    async with aio.insecure_channel(upstream) as channel:
-        stub: Any = subscribers_pb2_grpc.SubscriberServiceStub(channel)
-        request = subscribers_pb2.GetSubscriberRequest(id=SUBSCRIBER.id)
-        body = b'{"subscriber":{"id":"01M7Y2MPAQ0000000000000001","email":"ada@example.com"}}'
-
-        async def answer(asked: web.BaseRequest) -> web.Response:
-            metadata = (("authorization", asked.headers["Authorization"]),)
-            await stub.GetSubscriber(request, metadata=metadata, timeout=30.0)
-            return web.Response(body=body, content_type="application/json")
-
-        await serve(web.ServerRunner(web.Server(answer, access_log=None)))  # type: ignore[arg-type]
-
-
-async def serve(runner: web.ServerRunner) -> None:
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    gc.collect()
-    gc.freeze()
-    print(runner.addresses[0][1], flush=True)
-    await asyncio.Event().wait()
-
-
-async def channel() -> None:
+async def _channel_microseconds() -> float:
     def register(server: Any) -> None:
         subscribers_pb2_grpc.add_SubscriberServiceServicer_to_server(Backend(), server)
 
-    stub: Any = subscribers_pb2_grpc.SubscriberServiceStub(
-        InProcessChannel(register, (HandOn(), HandOn()))
+    channel = InProcessChannel(register, (HandOn(), HandOn()))
+    stub: Any = subscribers_pb2_grpc.SubscriberServiceStub(channel)
+    handle, asked = Backend().GetSubscriber, subscribers_pb2.GetSubscriberRequest(id=SUBSCRIBER.id)
+    return statistics.median(
+        [
+            await _microseconds(lambda: stub.GetSubscriber(asked))
+            - await _microseconds(lambda: handle(asked, None))
+            for _ in range(ROUNDS)
+        ]
     )
-    request = subscribers_pb2.GetSubscriberRequest(id=SUBSCRIBER.id)
-    handle = Backend().GetSubscriber
-
-    async def microseconds(call: Callable[[], Any]) -> float:
-        started = time.perf_counter()
-        for _ in range(CALLS):
-            await call()
-        return 1e6 * (time.perf_counter() - started) / CALLS
-
-    pairs = []
-    for _ in range(7):
-        whole = await microseconds(lambda: stub.GetSubscriber(request))
-        pairs.append(whole - await microseconds(lambda: handle(request, None)))
-    print(sorted(pairs)[len(pairs) // 2])
 
 
-if __name__ == "__main__":
-    what, *arguments = sys.argv[1:]
-    uvloop.run(
-        {"backend": backend, "gateway": gateway, "bare": bare, "channel": channel}[what](*arguments)
-    )
+async def _microseconds(call: Callable[[], Awaitable[Any]]) -> float:
+    started = time.perf_counter()
+    for _ in range(CALLS):
+        await call()
+    return 1e6 * (time.perf_counter() - started) / CALLS
