@@ -68,7 +68,7 @@ class Answer:
         data = self.written(connection, with_body=request.method != "HEAD")
         transport.write(data)
         if transport.get_write_buffer_size() > UNREAD_BYTES:
-            await _wait_for_reader(request, transport)
+            await wait_for_reader(request, transport)
 
     def written(self, connection: str, *, with_body: bool) -> bytes:
         """Returns the bytes of it; `connection` is the line that says what becomes of that."""
@@ -93,14 +93,19 @@ def opening(status: int, headers: dict[str, str]) -> list[str]:
     return head
 
 
-async def _wait_for_reader(request: web.BaseRequest, transport: asyncio.Transport) -> None:
-    """Waits until the client has read on; cuts it off if it does not."""
+async def wait_for_reader(request: web.BaseRequest, transport: asyncio.Transport) -> None:
+    """Waits until the client has read on; cuts it off if it takes no byte for READ_SECONDS."""
+    drained = asyncio.ensure_future(request.writer.drain())
     try:
-        async with asyncio.timeout(READ_SECONDS):
-            await request.writer.drain()
-    except TimeoutError:
-        transport.abort()
-        raise ConnectionResetError("the client does not read") from None
+        unread = transport.get_write_buffer_size()
+        while not (await asyncio.wait([drained], timeout=READ_SECONDS))[0]:
+            before, unread = unread, transport.get_write_buffer_size()
+            if unread >= before:
+                transport.abort()
+                raise ConnectionResetError("the client does not read")
+        await drained
+    finally:
+        drained.cancel()
 
 
 @lru_cache(2)

@@ -6,12 +6,11 @@ HTTP/1.0 has no chunks: there the end of the connection is the end of the answer
 
 from __future__ import annotations
 
-import asyncio
 
 from aiohttp import web
 
 from .. import answers
-from ..answers import REQUEST_ID, UNREAD_BYTES
+from ..answers import REQUEST_ID, UNREAD_BYTES, wait_for_reader
 
 
 class StreamedAnswer:
@@ -78,17 +77,4 @@ class StreamedAnswer:
         transport.write(data)
         self.sent += len(data)
         if transport.get_write_buffer_size() > UNREAD_BYTES:
-            await self._wait_for_reader(transport)
-
-    async def _wait_for_reader(self, transport: asyncio.Transport) -> None:
-        drained = asyncio.ensure_future(self._request.writer.drain())
-        try:
-            unread = transport.get_write_buffer_size()
-            while not (await asyncio.wait([drained], timeout=answers.READ_SECONDS))[0]:
-                before, unread = unread, transport.get_write_buffer_size()
-                if unread >= before:
-                    transport.abort()
-                    raise ConnectionResetError("the client does not read")
-            await drained
-        finally:
-            drained.cancel()
+            await wait_for_reader(self._request, transport)
