@@ -6,7 +6,6 @@ HTTP/1.0 has no chunks: there the end of the connection is the end of the answer
 
 from __future__ import annotations
 
-
 from aiohttp import web
 
 from .. import answers
