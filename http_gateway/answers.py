@@ -60,22 +60,26 @@ class Answer:
         if transport is None:
             raise ConnectionResetError("the client has gone")
         self.keep_alive = self.keep_alive and request.keep_alive
+        connection = ""
+        if not self.keep_alive:
+            connection = "Connection: close\r\n"
+        elif request.version < (1, 1):
+            connection = "Connection: keep-alive\r\n"
+        data = self.written(connection, with_body=request.method != "HEAD")
+        transport.write(data)
+        if transport.get_write_buffer_size() > UNREAD_BYTES:
+            await wait_for_reader(request, transport)
+
+    def written(self, connection: str, *, with_body: bool) -> bytes:
+        """Returns the bytes of it; `connection` is the line that says what becomes of that."""
         head = opening(self.status, self.headers)
         if self.body is not None:
             head.append(
                 f"Content-Type: {self.content_type}\r\nContent-Length: {len(self.body)}\r\n"
             )
-        if not self.keep_alive:
-            head.append("Connection: close\r\n")
-        elif request.version < (1, 1):
-            head.append("Connection: keep-alive\r\n")
-        head.append("\r\n")
+        head += (connection, "\r\n")
         data = "".join(head).encode("ascii")
-        if self.body is not None and request.method != "HEAD":
-            data += self.body
-        transport.write(data)
-        if transport.get_write_buffer_size() > UNREAD_BYTES:
-            await _wait_for_reader(request, transport)
+        return data + self.body if with_body and self.body is not None else data
 
     async def write_eof(self) -> None:
         """Everything was written by `prepare`."""
@@ -89,14 +93,19 @@ def opening(status: int, headers: dict[str, str]) -> list[str]:
     return head
 
 
-async def _wait_for_reader(request: web.BaseRequest, transport: asyncio.Transport) -> None:
-    """Waits until the client has read on; cuts it off if it does not."""
+async def wait_for_reader(request: web.BaseRequest, transport: asyncio.Transport) -> None:
+    """Waits until the client has read on; cuts it off if it takes no byte for READ_SECONDS."""
+    drained = asyncio.ensure_future(request.writer.drain())
     try:
-        async with asyncio.timeout(READ_SECONDS):
-            await request.writer.drain()
-    except TimeoutError:
-        transport.abort()
-        raise ConnectionResetError("the client does not read") from None
+        unread = transport.get_write_buffer_size()
+        while not (await asyncio.wait([drained], timeout=READ_SECONDS))[0]:
+            before, unread = unread, transport.get_write_buffer_size()
+            if unread >= before:
+                transport.abort()
+                raise ConnectionResetError("the client does not read")
+        await drained
+    finally:
+        drained.cancel()
 
 
 @lru_cache(2)

@@ -1,16 +1,35 @@
-"""Connections that tell whoever streams over them when they end.
+"""Connections: what aiohttp's leave open.
 
-aiohttp tells a handler that its client has gone only when it reads or writes. A
-stream may do neither for long, while its call still costs the server something.
+aiohttp tells a handler that its client has gone only when it reads or writes; a
+stream may do neither for long, while its call still costs the server something. It
+waits for a request's head for as long as the client likes to send it. And where the
+framing of a body goes wrong in its midst, whoever reads the body is not told.
 """
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from aiohttp import web
+from aiohttp import StreamReader, web
 from aiohttp.web_protocol import RequestHandler
+
+from . import errors
+from .answers import Answer
+from .refusals import refusal
+from .request_ids import new_request_id
+
+log = logging.getLogger(__name__)
+
+# How long the head of a request may take to arrive, in seconds, from its first byte.
+HEAD_SECONDS = 10.0
+# How long what a client goes on sending is read and thrown away, so that it sees the
+# answer before its connection is reset.
+LINGERING_SECONDS = 2.0
+# How many connections are refused with an answer at once.
+MAX_REFUSED = 100
 
 
 class Connection(RequestHandler):
@@ -21,16 +40,98 @@ class Connection(RequestHandler):
 
     on_lost: Callable[[], object] | None = None
     on_closing: Callable[[], object] | None = None
+    # The body of the request that came last.
+    _body: StreamReader | None = None
+    _head_is_due: asyncio.TimerHandle | None = None
 
     def connection_lost(self, exc: BaseException | None) -> None:
         super().connection_lost(exc)
+        self._expect_no_head()
         if self.on_lost is not None:
             self.on_lost()
 
     def close(self) -> None:
         super().close()
+        self._expect_no_head()
         if self.on_closing is not None:
             self.on_closing()
+
+    def data_received(self, data: bytes) -> None:
+        known = len(self._messages)
+        super().data_received(data)
+        if len(self._messages) > known:
+            self._follow_bodies(known)
+            self._expect_no_head()
+        elif self._head_is_due is None and self._waits_for_head():
+            self._head_is_due = self._loop.call_later(HEAD_SECONDS, self._give_up_head)
+
+    def _waits_for_head(self) -> bool:
+        # aiohttp has a waiter as long as there is no whole head of a next request.
+        return self._waiter is not None and not self._waiter.done() and not self._close
+
+    def _follow_bodies(self, known: int) -> None:
+        """Ends each body that another message follows before its end: its framing was broken."""
+        for place in range(known, len(self._messages)):
+            if self._body is not None and not self._body.is_eof():
+                self._body.set_exception(web.RequestPayloadError("the body is badly framed"))
+                # Else aiohttp would read it to its end, after the answer.
+                self._body.feed_eof()
+            self._body = self._messages[place][1]
+
+    def _expect_no_head(self) -> None:
+        if self._head_is_due is not None:
+            self._head_is_due.cancel()
+            self._head_is_due = None
+
+    def _give_up_head(self) -> None:
+        self._head_is_due = None
+        self.close()
+        message = f"The head of the request did not arrive within {HEAD_SECONDS:.0f} seconds."
+        if self.transport is not None:
+            turn_away(self.transport, "REQUEST_TIMEOUT", message)
+
+    def handle_error(  # type: ignore[override]
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> Answer:
+        """Answers what aiohttp's parser refuses. A client's fault is no traceback in the log."""
+        if status >= 500:
+            log.error("an answer could not be made", exc_info=exc)
+            return refusal("INTERNAL", errors.FAILED, new_request_id(), close=True)
+        text = "This is not well-formed HTTP."
+        return refusal("VALIDATION_ERROR", text, new_request_id(), close=True)
+
+
+class Refused(asyncio.Protocol):
+    """A connection that there is no room for: it is told so, and closed.
+
+    `others` are those that are still being told; beyond a hundred nobody is.
+    """
+
+    def __init__(self, others: set[Refused]) -> None:
+        self._others = others
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        if len(self._others) >= MAX_REFUSED:
+            transport.abort()
+            return
+        self._others.add(self)
+        turn_away(transport, "UNAVAILABLE", "Too many connections are open; try again.")
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        self._others.discard(self)
+
+
+def turn_away(transport: asyncio.Transport, reason: str, message: str) -> None:
+    """Answers whatever a client was about to ask, and closes the connection."""
+    answer = refusal(reason, message, new_request_id(), close=True)
+    transport.write(answer.written("Connection: close\r\n", with_body=True))
+    transport.write_eof()
+    asyncio.get_running_loop().call_later(LINGERING_SECONDS, transport.abort)
 
 
 @contextmanager

@@ -10,13 +10,15 @@ from collections.abc import Iterable
 
 from aiohttp import web
 
+from . import traces
 from .faults import invalid_body
 
 Metadata = tuple[tuple[str, str | bytes], ...]
 
 IDEMPOTENCY_KEY = "idempotency-key"
-# Headers of a request that reach the server, and metadata of a call that reaches the client.
-_FORWARDED = ("authorization", "x-api-key", "traceparent", IDEMPOTENCY_KEY)
+# Headers of a request that reach the server, beside the trace context, and metadata of a
+# call that reaches the client.
+_FORWARDED = ("authorization", "x-api-key", IDEMPOTENCY_KEY)
 _RETURNED = {
     "ratelimit": "RateLimit",
     "ratelimit-policy": "RateLimit-Policy",
@@ -38,6 +40,8 @@ def forwarded(request: web.BaseRequest, request_id: str) -> Metadata:
         if name in headers:
             for value in headers.getall(name):
                 metadata.append((name, value if _is_printable(value) else _UNPRINTABLE))
+    if traces.PARENT in headers:
+        metadata += traces.trace_of(headers)
     return tuple(metadata)
 
 
@@ -50,10 +54,13 @@ def check(metadata: Metadata) -> None:
         raise invalid_body("INVALID_CHARACTER", "must be printable ASCII", "Idempotency-Key")
 
 
-def returned(trailing: Iterable[tuple[str, str | bytes]]) -> dict[str, str]:
-    """Returns what of a call's trailing metadata reaches the client."""
+def returned(said: Iterable[tuple[str, str | bytes]]) -> dict[str, str]:
+    """Returns what of the metadata that a call was answered with reaches the client.
+
+    That is what came at its end, or, where the answer is a stream, at its start.
+    """
     found = {}
-    for name, value in trailing:
+    for name, value in said:
         if name in _RETURNED and isinstance(value, str) and _is_printable(value):
             found[_RETURNED[name]] = value
     return found

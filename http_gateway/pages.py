@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import orjson
+from google.protobuf.descriptor import ServiceDescriptor
 from grpc.aio import AioRpcError, Channel
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from .answers import Answer
+from .openapi.document import document
+
+if TYPE_CHECKING:
+    from .docs.render import Rendered
+
+HTML = "text/html; charset=utf-8"
 
 # Answers a GET; it is given the id of the request.
 Page = Callable[[str], Awaitable[Answer]]
@@ -18,9 +27,20 @@ Page = Callable[[str], Awaitable[Answer]]
 READY_SECONDS = 2.0
 
 
-def pages_of(channel: Channel) -> Mapping[str, Page]:
-    """Returns the pages of a gateway over a channel, by path."""
+def pages_of(channel: Channel, services: Sequence[ServiceDescriptor]) -> Mapping[str, Page]:
+    """Returns the pages of a gateway in front of some services over a channel, by path."""
     health: Any = health_pb2_grpc.HealthStub(channel)
+
+    @cache
+    def described() -> bytes:
+        return orjson.dumps(document(services))
+
+    @cache
+    def reference() -> Rendered:
+        # Imported when the page is first asked for: a service that nobody reads about pays nothing.
+        from .docs.render import render
+
+        return render(document(services))
 
     async def healthz(request_id: str) -> Answer:
         """Whether the gateway runs; asks nobody else."""
@@ -36,7 +56,17 @@ def pages_of(channel: Channel) -> Mapping[str, Page]:
             return _state(503, "not serving", request_id)
         return _state(200, "ok", request_id)
 
-    return {"/healthz": healthz, "/readyz": readyz}
+    async def openapi(request_id: str) -> Answer:
+        """What the services offer over HTTP, in OpenAPI."""
+        return Answer(200, request_id, described())
+
+    async def docs(request_id: str) -> Answer:
+        """The same for people. It is made in a thread: meanwhile calls are answered."""
+        page = await asyncio.to_thread(reference)
+        more = {"Content-Security-Policy": page.policy, "Referrer-Policy": "no-referrer"}
+        return Answer(200, request_id, page.html, content_type=HTML, more=more)
+
+    return {"/healthz": healthz, "/readyz": readyz, "/openapi.json": openapi, "/docs": docs}
 
 
 def _state(status: int, word: str, request_id: str) -> Answer:

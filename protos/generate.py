@@ -1,7 +1,8 @@
 """Writes what is generated from the protos; `make generate` runs it.
 
     generate.py OUT             stubs for Python as an import root at OUT/python, which can be
-                                installed; what is not made from the protos is in clients/
+                                installed, with the descriptors and their comments in it; what
+                                is not made from the protos is in clients/
     generate.py --image FILE    the descriptor image, with comments, that buf reads
 
 google/api and google/rpc come with googleapis-common-protos, buf/validate with
@@ -55,14 +56,9 @@ def run(*arguments: str) -> None:
             sys.exit(1)
 
 
-def write_image(target: Path) -> None:
-    """Writes the descriptors of everything, comments included."""
-    run(
-        "--include_imports",
-        "--include_source_info",
-        f"--descriptor_set_out={target}",
-        *FILES,
-    )
+def write_descriptors(target: Path, *more: str) -> None:
+    """Writes the descriptors of the protos, comments included."""
+    run("--include_source_info", f"--descriptor_set_out={target}", *more, *FILES)
 
 
 def write_python(target: Path) -> None:
@@ -75,12 +71,13 @@ def write_python(target: Path) -> None:
     for package in ("roster", "roster/v1", "buf", "buf/validate"):
         (target / package / "__init__.py").write_text(HEADER)
         (target / package / "py.typed").write_text("")
+    write_descriptors(target / "roster/v1/descriptors.binpb")
     shutil.copytree(PROTOS / "clients" / "python", target, dirs_exist_ok=True, ignore=CACHES)
 
 
 def main() -> None:
     if sys.argv[1] == "--image":
-        write_image(Path(sys.argv[2]))
+        write_descriptors(Path(sys.argv[2]), "--include_imports")
         return
     write_python(Path(sys.argv[1]) / "python")
 

@@ -31,6 +31,8 @@ from roster.v1 import (
     tags_pb2,
 )
 
+from . import documented
+
 METHODS: dict[str, MethodDescriptor] = {
     name: method
     for file in (
@@ -144,7 +146,9 @@ class HttpFront:
             connection.request(method, path, body=body, headers=sent)
             response = connection.getresponse()
             given = {name.lower(): value for name, value in response.getheaders()}
-            return response.status, given, response.read()
+            text = response.read()
+            documented.check_http(method, path, response.status, text)
+            return response.status, given, text
         finally:
             connection.close()
 
@@ -172,7 +176,9 @@ class GrpcFront:
         try:
             reply = self.stub(rpc)(message, metadata=metadata, timeout=20)
         except grpc.RpcError as error:
-            return answer_of_error(error)
+            answer = answer_of_error(error)
+            documented.check(method.name, answer.status, answer.code)
+            return answer
         status = method.GetOptions().Extensions[http_pb2.success_status] or 200
         token = getattr(reply, "next_page_token", "")
         return Answer(status, None if status == 204 else to_json(reply), token)

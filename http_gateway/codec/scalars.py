@@ -10,25 +10,24 @@ import base64
 import binascii
 import math
 import re
+import struct
 from collections.abc import Callable
-from datetime import UTC, datetime
-from functools import lru_cache
+from decimal import Decimal
 from typing import Any
 
-from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
-from google.protobuf.timestamp_pb2 import Timestamp
+from google.protobuf.descriptor import FieldDescriptor
 
 Reader = Callable[[Any], Any]
 Writer = Callable[[Any], Any]
 
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,19})")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,400})(?:\.[0-9]{1,400})?(?:[eE][+-]?[0-9]{1,4})?")
+# No integer of protobuf has more digits, and none is as large.
+_MOST_DIGITS = 20
+_BEYOND = 10**20
 # Half a step beyond the largest 32-bit number still rounds to it.
 _LARGEST_FLOAT = 3.4028235677973366e38
-_MOMENT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)", re.ASCII)
 _BOOLEAN_LIKE = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
-_FRACTIONS = [f".{milliseconds:03}Z" for milliseconds in range(1000)]
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class WrongValue(ValueError):
@@ -37,6 +36,10 @@ class WrongValue(ValueError):
     def __init__(self, message: str, code: str = "INVALID_TYPE") -> None:
         super().__init__(message)
         self.code = code
+
+
+class NoJsonForm(ValueError):
+    """A value that a message can hold and that JSON cannot say."""
 
 
 def read_string(value: Any) -> str:
@@ -68,7 +71,7 @@ def integer_reader(bits: int, *, signed: bool) -> Reader:
 
     def read(value: Any) -> int:
         if type(value) is str and _NUMBER.fullmatch(value):
-            value = int(value) if _INTEGER.fullmatch(value) else float(value)
+            value = _exact(value)
         if type(value) is float and value.is_integer():
             value = int(value)
         if type(value) is not int:
@@ -78,6 +81,16 @@ def integer_reader(bits: int, *, signed: bool) -> Reader:
         return value
 
     return read
+
+
+def _exact(text: str) -> int | float:
+    """Returns the integer that a text of digits says, every one of them; else another number."""
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    number = Decimal(text)
+    if number and number.adjusted() > _MOST_DIGITS:
+        return _BEYOND
+    return int(number) if number == int(number) else float(number)
 
 
 def read_double(value: Any) -> float:
@@ -111,63 +124,29 @@ def read_bytes(value: Any) -> bytes:
         raise WrongValue("must be a string of base64", "INVALID_FORMAT") from None
 
 
-def enum_reader(enum: EnumDescriptor) -> Reader:
-    """Returns a reader of an enum's names and numbers."""
-    numbers = {value.name: value.number for value in enum.values}
-    names = ", ".join(value.name for value in enum.values if value.number)
-
-    def read(value: Any) -> int:
-        if type(value) is str and value in numbers:
-            return numbers[value]
-        if type(value) is int and value in numbers.values():
-            return value
-        raise WrongValue(f"must be one of {names}", "INVALID_VALUE")
-
-    return read
-
-
-class _EnumNames(dict[int, str | int]):
-    """Names by number; a number without a name stays a number."""
-
-    def __missing__(self, number: int) -> int:
-        return number
-
-
-def enum_names(enum: EnumDescriptor) -> dict[int, str | int]:
-    """Returns what is written of an enum's numbers: the first name of each, or itself."""
-    return _EnumNames({value.number: value.name for value in reversed(enum.values)})
-
-
-def read_timestamp(value: Any) -> Timestamp:
-    """Takes RFC 3339 with an offset and up to nine fractional digits."""
-    match = _MOMENT.fullmatch(value) if type(value) is str else None
-    if match is None:
-        message = "must be a timestamp such as 2026-01-02T03:04:05.000Z"
-        raise WrongValue(message, "INVALID_FORMAT" if type(value) is str else "INVALID_TYPE")
-    try:
-        moment = datetime.fromisoformat(match[1] + match[3].replace("Z", "+00:00"))
-        seconds = (moment - _EPOCH) // (_EPOCH.resolution * 1_000_000)
-    except (ValueError, OverflowError):
-        raise WrongValue("must be a moment of the calendar", "INVALID_FORMAT") from None
-    if not -62_135_596_800 <= seconds <= 253_402_300_799:
-        raise WrongValue("must be between the years 1 and 9999", "OUT_OF_RANGE")
-    return Timestamp(seconds=seconds, nanos=int((match[2] or "").ljust(9, "0")))
-
-
-def write_timestamp(moment: Timestamp) -> str:
-    """Writes UTC with exactly three fractional digits, cut off, not rounded."""
-    return _second(moment.seconds) + _FRACTIONS[moment.nanos // 1_000_000]
-
-
-@lru_cache(4096)
-def _second(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S").rjust(19, "0")
-
-
 def write_double(value: float) -> float | str:
     if math.isfinite(value):
         return value
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+def write_float(value: float) -> float | str:
+    """Writes the shortest number that 32 bits hold as the same."""
+    if not math.isfinite(value):
+        return write_double(value)
+    for digits in (6, 7, 8):
+        short = float(f"{value:.{digits}g}")
+        if abs(short) <= _LARGEST_FLOAT and _as_float(short) == value:
+            return short
+    return float(f"{value:.9g}")
+
+
+def _as_float(value: float) -> float:
+    number: float = _FLOAT.unpack(_FLOAT.pack(value))[0]
+    return number
+
+
+_FLOAT = struct.Struct("f")
 
 
 def write_bytes(value: bytes) -> str:
@@ -202,7 +181,7 @@ READERS: dict[int, Reader] = {
 WRITERS: dict[int, Writer] = {
     _F.TYPE_BYTES: write_bytes,
     _F.TYPE_DOUBLE: write_double,
-    _F.TYPE_FLOAT: write_double,
+    _F.TYPE_FLOAT: write_float,
     _F.TYPE_INT64: str,
     _F.TYPE_SINT64: str,
     _F.TYPE_SFIXED64: str,

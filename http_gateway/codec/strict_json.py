@@ -2,10 +2,10 @@
 
 orjson refuses what is not JSON (trailing garbage, NaN, numbers beyond a double,
 bad UTF-8, lone surrogates, a byte-order mark). Two things it does not tell are
-found here: nesting that is too deep, and keys that are given twice. A body whose
-colons are as many as the keys of the parsed value has no key twice; only where
-colons stand in texts as well does the slow reading by the standard library,
-which shows every pair, have to decide.
+found here: nesting that is too deep, and keys that are given twice. The value is
+written again, indented: a line that begins with many blanks is a deep one, and a
+text that has as many colons as the body lost no key. Only where one may have been
+lost does the slow reading by the standard library, which shows every pair, decide.
 """
 
 from __future__ import annotations
@@ -27,18 +27,30 @@ MAX_VALUES = 20_000
 _BRACKET = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]')
 
 
-def read(body: bytes) -> Any:
-    """Returns the value that a body holds. Raises RequestFault, a VALIDATION_ERROR."""
+def read(body: bytes, *, max_depth: int = MAX_DEPTH, max_values: int = MAX_VALUES) -> Any:
+    """Returns the value that a body holds. Raises RequestFault, a VALIDATION_ERROR.
+
+    `max_depth` is 254 at most, as deep as orjson writes.
+    """
     if not body.strip():
         raise invalid_body("INVALID_JSON", "must be a JSON object, and is empty")
-    if body.count(b",") > MAX_VALUES:
-        raise invalid_body("INVALID_JSON", f"must not hold more than {MAX_VALUES:,} values")
+    # Each value but the last takes a comma and at least one byte more.
+    if len(body) > 2 * max_values and body.count(b",") > max_values:
+        raise invalid_body("INVALID_JSON", f"must not hold more than {max_values:,} values")
     try:
         value = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise invalid_body("INVALID_JSON", _why(body, error)) from None
-    if _count_keys(value, 1) != body.count(b":"):
-        _refuse_duplicates(body)
+    try:
+        text = orjson.dumps(value, option=orjson.OPT_INDENT_2)
+    except orjson.JSONEncodeError:
+        raise _too_deep(max_depth) from None
+    if b"\n" + b"  " * max_depth in text and _is_deeper(value, max_depth):
+        raise _too_deep(max_depth)
+    # A colon that was written as an escape is one more in the text than in the body.
+    escaped = b"\\" in body and b"\\u003" in body
+    if escaped or text.count(b":") != body.count(b":"):
+        _refuse_duplicates(body, max_depth)
     return value
 
 
@@ -52,31 +64,24 @@ def _why(body: bytes, error: orjson.JSONDecodeError) -> str:
     return f"must be well-formed JSON; line {error.lineno}, column {error.colno} is not"
 
 
-def _count_keys(value: Any, depth: int) -> int:
-    if depth > MAX_DEPTH and isinstance(value, (dict, list)):
-        raise _too_deep()
-    if type(value) is dict:
-        keys, items = len(value), value.values()
-    elif type(value) is list:
-        keys, items = 0, value  # type: ignore[assignment]
-    else:
-        return 0
-    for item in items:
-        if type(item) is dict or type(item) is list:
-            keys += _count_keys(item, depth + 1)
-    return keys
+def _is_deeper(value: Any, levels: int) -> bool:
+    """Whether arrays and objects are nested in more levels than these."""
+    if type(value) is not dict and type(value) is not list:
+        return False
+    items = value.values() if type(value) is dict else value
+    return levels == 0 or any(_is_deeper(item, levels - 1) for item in items)
 
 
-def _refuse_depth(body: bytes) -> None:
+def _refuse_depth(body: bytes, max_depth: int) -> None:
     depth = 0
     for bracket in _BRACKET.finditer(body):
         depth += {b"[": 1, b"{": 1, b"]": -1, b"}": -1}.get(bracket[0], 0)
-        if depth > MAX_DEPTH:
-            raise _too_deep()
+        if depth > max_depth:
+            raise _too_deep(max_depth)
 
 
-def _too_deep() -> RequestFault:
-    return invalid_body("INVALID_JSON", f"must not be nested more than {MAX_DEPTH} deep")
+def _too_deep(max_depth: int) -> RequestFault:
+    return invalid_body("INVALID_JSON", f"must not be nested more than {max_depth} deep")
 
 
 class _Object(dict[str, Any]):
@@ -92,9 +97,9 @@ def _object(pairs: list[tuple[str, Any]]) -> _Object:
     return value
 
 
-def _refuse_duplicates(body: bytes) -> None:
+def _refuse_duplicates(body: bytes, max_depth: int) -> None:
     # A value that a later one of the same key replaced was not looked at yet.
-    _refuse_depth(body)
+    _refuse_depth(body, max_depth)
     faults = Faults()
     _collect_duplicates(json.loads(body, object_pairs_hook=_object), "", faults)
     if faults:

@@ -1,171 +1,93 @@
-"""JSON that a message holds as it came: Struct, ListValue and Value of google.protobuf.
+"""The messages of google.protobuf whose JSON is not the object of their fields.
 
-Readers take the values of `strict_json`, which bounds how deep they go, and fill
-the message in place. Paths are made only once a number turned out to be too large,
-in a second walk: most values hold none, and a path for each would cost more than
-the filling.
-
-A Value stands for any JSON, so null is one of its values. By the specification a
-number that is NaN or infinite has no JSON here, not even as text, which would be
-read again as text.
+Those whose JSON is a scalar are filled: a filler takes a JSON value and a message,
+makes the message present, and raises WrongValue. The others are read in place, as
+messages are.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from google.protobuf.struct_pb2 import NULL_VALUE, ListValue, Struct, Value
+from google.protobuf.descriptor import Descriptor
 
-from ..faults import Faults, join
+from ..faults import Faults
+from . import scalars, structs, times
+from .masks import fill_mask, write_mask
+from .style import Style
 
-Reader = Callable[[Any, str, Faults, Any], None]
+Filler = Callable[[Any, Any], None]
+InPlace = Callable[[Any, str, Faults, Any], object]
 Writer = Callable[[Any], Any]
 
+ANY = "google.protobuf.Any"
 VALUE = "google.protobuf.Value"
+LIST = "google.protobuf.ListValue"
 
-# The largest number up to which a double holds every integer.
-_LARGEST_EXACT = 2.0**53
+_TIMESTAMP = "google.protobuf.Timestamp"
+_WRAPPERS = "google/protobuf/wrappers.proto"
 
-
-def read_struct(value: Any, path: str, faults: Faults, target: Struct) -> None:
-    """Takes objects."""
-    if type(value) is not dict:
-        faults.add(path, "INVALID_TYPE", "must be an object")
-        return
-    try:
-        _fill_struct(target, value)
-    except OverflowError:
-        _collect_overflows(value, path, faults)
-
-
-def read_list(value: Any, path: str, faults: Faults, target: ListValue) -> None:
-    """Takes arrays."""
-    if type(value) is not list:
-        faults.add(path, "INVALID_TYPE", "must be an array")
-        return
-    try:
-        _fill_list(target, value)
-    except OverflowError:
-        _collect_overflows(value, path, faults)
-
-
-def read_value(value: Any, path: str, faults: Faults, target: Value) -> None:
-    """Takes any JSON, null among it."""
-    try:
-        _fill(target, value)
-    except OverflowError:
-        _collect_overflows(value, path, faults)
-
-
-def _fill(target: Value, value: Any) -> None:
-    """Sets a value to what JSON holds. Raises OverflowError if a number is beyond a double."""
-    kind = type(value)
-    if kind is str:
-        target.string_value = value
-    elif kind is float or kind is int:
-        target.number_value = value
-    elif kind is bool:
-        target.bool_value = value
-    elif value is None:
-        target.null_value = NULL_VALUE
-    elif kind is dict:
-        struct = target.struct_value
-        struct.SetInParent()
-        _fill_struct(struct, value)
-    else:
-        array = target.list_value
-        array.SetInParent()
-        _fill_list(array, value)
-
-
-def _fill_struct(target: Struct, value: dict[str, Any]) -> None:
-    fields = target.fields
-    for key, item in value.items():
-        _fill(fields[key], item)
-
-
-def _fill_list(target: ListValue, value: list[Any]) -> None:
-    add = target.values.add
-    for item in value:
-        _fill(add(), item)
-
-
-def _collect_overflows(value: Any, path: str, faults: Faults) -> None:
-    if type(value) is dict:
-        for key, item in value.items():
-            _collect_overflows(item, join(path, key), faults)
-    elif type(value) is list:
-        for index, item in enumerate(value):
-            _collect_overflows(item, f"{path}[{index}]", faults)
-    elif type(value) is int:
-        try:
-            float(value)
-        except OverflowError:
-            message = "must be a number within the range of a double"
-            faults.add(path, "OUT_OF_RANGE", message)
-
-
-def write_struct(struct: Struct) -> dict[str, Any]:
-    """Returns an object with sorted keys. Raises ValueError as `write_value` does."""
-    # The order of a protobuf map differs between equal messages.
-    fields = struct.fields
-    return {key: write_value(fields[key]) for key in sorted(fields)}
-
-
-def write_list(array: ListValue) -> list[Any]:
-    """Returns an array. Raises ValueError as `write_value` does."""
-    return [write_value(value) for value in array.values[:]]
-
-
-def write_value(value: Value) -> Any:
-    """Returns any JSON; None also where no kind is set, as json_format does.
-
-    Raises ValueError if a number is NaN or infinite.
-    """
-    # To ask for the kind takes twice as long as to read a field that may be empty.
-    if text := value.string_value:
-        return text
-    if number := value.number_value:
-        return _write_number(number)
-    return _write_by_kind(value)
-
-
-def _write_by_kind(value: Value) -> Any:
-    kind = value.WhichOneof("kind")
-    if kind == "struct_value":
-        return write_struct(value.struct_value)
-    if kind == "list_value":
-        return write_list(value.list_value)
-    if kind == "bool_value":
-        return value.bool_value
-    if kind == "string_value":
-        return value.string_value
-    if kind == "number_value":
-        return _write_number(value.number_value)
-    return None
-
-
-def _write_number(number: float) -> int | float:
-    """Returns an integer where that says the same, else the number. Raises ValueError."""
-    if -_LARGEST_EXACT <= number <= _LARGEST_EXACT:
-        # Minus zero is no integer: it would be read again as another message.
-        is_integer = number.is_integer() and (number or math.copysign(1.0, number) > 0)
-        return int(number) if is_integer else number
-    if not math.isfinite(number):
-        raise ValueError(f"a google.protobuf.Value of {number} has no JSON form")
-    return number
-
-
-READERS: dict[str, Reader] = {
-    "google.protobuf.Struct": read_struct,
-    "google.protobuf.ListValue": read_list,
-    VALUE: read_value,
+_FILLERS: dict[str, Filler] = {
+    _TIMESTAMP: times.fill_timestamp,
+    "google.protobuf.Duration": times.fill_duration,
+    "google.protobuf.FieldMask": fill_mask,
+}
+_IN_PLACE: dict[str, InPlace] = {
+    "google.protobuf.Struct": structs.read_struct,
+    LIST: structs.read_list,
+    VALUE: structs.read_value,
+}
+_WRITERS: dict[str, Writer] = {
+    _TIMESTAMP: times.write_timestamp,
+    "google.protobuf.Duration": times.write_duration,
+    "google.protobuf.FieldMask": write_mask,
+    "google.protobuf.Struct": structs.write_struct,
+    LIST: structs.write_list,
+    VALUE: structs.write_value,
 }
 
-WRITERS: dict[str, Writer] = {
-    "google.protobuf.Struct": write_struct,
-    "google.protobuf.ListValue": write_list,
-    VALUE: write_value,
-}
+
+def is_well_known(kind: Descriptor) -> bool:
+    """Whether the JSON of a message type is not the object of its fields."""
+    return kind.full_name == ANY or kind.full_name in _WRITERS or is_wrapper(kind)
+
+
+def is_wrapper(kind: Descriptor) -> bool:
+    """Whether a message type is one of those that hold one scalar, and only make it absent."""
+    return kind.file.name == _WRAPPERS
+
+
+def filler(kind: Descriptor) -> Filler | None:
+    """Returns what fills a message whose JSON is a scalar; None for other types."""
+    if is_wrapper(kind):
+        return partial(_fill_wrapper, scalars.READERS[kind.fields_by_name["value"].type])
+    return _FILLERS.get(kind.full_name)
+
+
+def in_place_reader(kind: Descriptor) -> InPlace | None:
+    """Returns what reads any JSON, any object or any array; None for other types."""
+    return _IN_PLACE.get(kind.full_name)
+
+
+def writer(kind: Descriptor, style: Style) -> Writer | None:
+    """Returns what writes a well-known type, other than Any; None for other types."""
+    if is_wrapper(kind):
+        convert = scalars.WRITERS.get(kind.fields_by_name["value"].type)
+        return _unwrapped if convert is None else partial(_write_wrapper, convert)
+    if kind.full_name == _TIMESTAMP and style.milliseconds:
+        return times.write_milliseconds
+    return _WRITERS.get(kind.full_name)
+
+
+def _fill_wrapper(read: scalars.Reader, value: Any, target: Any) -> None:
+    target.value = read(value)
+
+
+def _unwrapped(wrapper: Any) -> Any:
+    return wrapper.value
+
+
+def _write_wrapper(convert: Writer, wrapper: Any) -> Any:
+    return convert(wrapper.value)

@@ -6,20 +6,27 @@ that cannot work stops the start with a message that names it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from google.api import annotations_pb2
 from google.protobuf.descriptor import Descriptor, MethodDescriptor, ServiceDescriptor
-from roster.v1 import http_pb2
 
-from ..codec.transcode import MessageReader, MessageWriter, message_class, reader, writer
+from ..codec.transcode import MessageReader, MessageWriter, message_class
+from .bodies import WHOLE, body_reader, check_body, update_mask
+from .fields import Setter, path_field, refuse_rivals, setter
 from .query import QueryReader
+from .responses import next_link, reply_writer, success_status
 from .stream_fields import ReplyRecords, RequestRecords, reply_records, request_records
+from .templates import Template, Unusable
+from .update_masks import UpdateMask
 
-_MASK = "google.protobuf.FieldMask"
-_WITH_BODY = ("post", "put", "patch")
+# The method of a binding that takes any.
+ANY_METHOD = "*"
+# Of CONNECT a request has no path.
+_METHOD = re.compile(r"\*|(?!CONNECT$)[A-Z][A-Z-]*")
 # What makes calls of an rpc, by whether its client and its server stream.
 UNARY = "unary_unary"
 _KINDS = {
@@ -34,14 +41,15 @@ class ImpossibleBinding(TypeError):
     """A google.api.http option that no request could be served by."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Binding:
     """One way in which HTTP reaches an rpc."""
 
+    # ANY_METHOD where it takes any.
     http_method: str
-    template: tuple[str, ...]
-    # The places and names of the variables in the path.
-    variables: tuple[tuple[int, str], ...]
+    template: Template
+    # What sets the fields that the template names.
+    variables: dict[str, Setter]
     rpc: str
     # The name of what makes calls of it, as channels have it.
     kind: str
@@ -49,127 +57,117 @@ class Binding:
     request_class: type[Any]
     response_class: type[Any]
     write: MessageWriter
-    # None where the request has no body; then the query holds the other fields.
+    # The field that the body of a request is, "*" for all of them, "" for none.
+    body: str
+    # The field that the body of an answer is, "" for the whole response.
+    response_body: str
+    # None where the request has no body that is read as one message.
     read_body: MessageReader | None
     query: QueryReader
-    # The field that says which fields an update changes, filled from the keys of the body.
-    mask: str | None
-    field_names: dict[str, str]
+    # What says which fields an update changes, filled from the keys of the body.
+    mask: UpdateMask | None
     # The field of the response whose page token is sent as a Link header, not in the body.
     next_link: str | None
     # Where the records of a stream are in its messages; None where that side does not stream.
     requests: RequestRecords | None
     replies: ReplyRecords | None
 
+    def __str__(self) -> str:
+        return f"{self.rpc[1:].replace('/', '.')} ({self.http_method} {self.template.text})"
+
 
 def bindings_of(service: ServiceDescriptor) -> Iterator[Binding]:
     """Yields every binding of a service. Raises ImpossibleBinding."""
     for method in service.methods:
-        options = method.GetOptions()
-        rule = options.Extensions[annotations_pb2.http]
-        if not rule.WhichOneof("pattern"):
+        rule = method.GetOptions().Extensions[annotations_pb2.http]
+        if not rule.ByteSize():
             continue
-        for each in (rule, *rule.additional_bindings):
-            yield _binding(method, each, options.Extensions[http_pb2.success_status] or 200)
+        yield _binding(method, rule)
+        for each in rule.additional_bindings:
+            if each.additional_bindings:
+                raise ImpossibleBinding(
+                    f"{method.full_name} has additional bindings within additional bindings"
+                )
+            yield _binding(method, each)
 
 
-def _binding(method: MethodDescriptor, rule: Any, success_status: int) -> Binding:
+def _binding(method: MethodDescriptor, rule: Any) -> Binding:
+    http_method, path = _pattern(rule)
+    try:
+        return _made(method, rule, http_method, Template(path))
+    except Unusable as why:
+        raise ImpossibleBinding(
+            f"{method.full_name} cannot be bound to {http_method} {path!r}: {why}"
+        ) from why
+
+
+def _pattern(rule: Any) -> tuple[str, str]:
+    """Returns the method and the path of a rule; empty where it has none."""
     verb = rule.WhichOneof("pattern")
-    requests, replies = _requests(method, verb, rule.body), _replies(method, rule.response_body)
-    if verb == "custom" or (replies and success_status == 204):
-        raise ImpossibleBinding(f"{method.full_name} is bound in a way that is not known here")
-    template = _template(method, getattr(rule, verb))
-    path_fields = {segment[1:-1] for segment in template if segment.startswith("{")}
-    has_body = rule.body == "*"
-    mask = _mask(method.input_type) if has_body and verb in ("put", "patch") else None
-    in_body = {requests.name, requests.lines} if requests else {mask}
-    excluded = frozenset(path_fields | {name for name in in_body if name})
+    if verb is None:
+        return "", ""
+    if verb == "custom":
+        return rule.custom.kind, rule.custom.path
+    return verb.upper(), getattr(rule, verb)
+
+
+def _made(method: MethodDescriptor, rule: Any, http_method: str, template: Template) -> Binding:
+    if not _METHOD.fullmatch(http_method):
+        raise Unusable(f"{http_method!r} is no method that has a path")
+    request, body = method.input_type, rule.body
+    paths = {variable.name: path_field(request, variable.name) for variable in template.variables}
+    check_body(http_method, body, request, frozenset(paths))
+    one_field = [(request.fields_by_name[body],)] if body not in ("", WHOLE) else []
+    refuse_rivals([*paths.values(), *one_field])
+    requests = _requests(method, body, frozenset(paths))
+    replies = _replies(method, rule.response_body)
+    mask = None if requests else update_mask(http_method, request, body, frozenset(paths))
     return Binding(
-        http_method=verb.upper(),
+        http_method=http_method,
         template=template,
-        variables=tuple(
-            (index, part[1:-1]) for index, part in enumerate(template) if part.startswith("{")
-        ),
+        variables={name: setter(fields) for name, fields in paths.items()},
         rpc=f"/{method.containing_service.full_name}/{method.name}",
         kind=_KINDS[method.client_streaming, method.server_streaming],
-        success_status=success_status,
-        request_class=message_class(method.input_type),
+        success_status=success_status(method, rule.response_body),
+        request_class=message_class(request),
         response_class=message_class(method.output_type),
-        write=writer(method.output_type),
-        read_body=reader(method.input_type, excluded) if has_body else None,
-        query=QueryReader(method.input_type, excluded, has_body=has_body),
+        write=reply_writer(method.output_type, "" if replies else rule.response_body),
+        body=body,
+        response_body=rule.response_body,
+        read_body=None if requests else body_reader(request, body, frozenset(paths), mask),
+        query=QueryReader(request, frozenset(paths) | _in_body(request, body, requests)),
         mask=mask,
-        field_names={field.json_name: field.name for field in method.input_type.fields},
-        next_link=_next_link(method),
+        next_link=next_link(method),
         requests=requests,
         replies=replies,
     )
 
 
-def _requests(method: MethodDescriptor, verb: str, body: str) -> RequestRecords | None:
+def _requests(
+    method: MethodDescriptor, body: str, in_path: frozenset[str]
+) -> RequestRecords | None:
     """Returns where the records of the body go; None where the client does not stream."""
     if not method.client_streaming:
-        if body not in ("", "*"):
-            raise ImpossibleBinding(f"{method.full_name} has the body {body!r}, one of its fields")
         return None
-    records = request_records(method.input_type, body) if verb in _WITH_BODY else None
+    records = request_records(method.input_type, body, in_path)
     if records is None:
-        raise ImpossibleBinding(
-            f"{method.full_name} takes a stream, and has no body of a repeated message field"
-        )
+        raise Unusable("it takes a stream, and has no body of a repeated message field")
     return records
 
 
 def _replies(method: MethodDescriptor, response_body: str) -> ReplyRecords | None:
     """Returns where the records of the answer are; None where the server does not stream."""
     if not method.server_streaming:
-        if response_body:
-            raise ImpossibleBinding(f"{method.full_name} has the response body {response_body!r}")
         return None
     records = reply_records(method.output_type, response_body)
     if records is None:
-        raise ImpossibleBinding(
-            f"{method.full_name} gives a stream, and has no response body of a repeated"
-            " message field"
-        )
+        raise Unusable("it gives a stream, and has a response body of no repeated message field")
     return records
 
 
-def _template(method: MethodDescriptor, text: str) -> tuple[str, ...]:
-    root, *segments = text.split("/")
-    variables = [part[1:-1] for part in segments if part.startswith("{") and part.endswith("}")]
-    literals = [part for part in segments if part[1:-1] not in variables]
-    possible = (
-        not root
-        and segments
-        and len(set(variables)) == len(variables)
-        and all(_can_be_variable(method.input_type, name) for name in variables)
-        and all(part and not set("{}*:=") & set(part) for part in literals)
-    )
-    if not possible:
-        raise ImpossibleBinding(f"{method.full_name} has the impossible path {text!r}")
-    return tuple(segments)
-
-
-def _can_be_variable(request: Descriptor, name: str) -> bool:
-    field = request.fields_by_name.get(name)
-    return field is not None and field.type == field.TYPE_STRING and not field.is_repeated
-
-
-def _mask(request: Descriptor) -> str | None:
-    """Returns the name of the field mask of an update request (AIP-134), or None."""
-    field = request.fields_by_name.get("update_mask")
-    kind = field.message_type if field else None
-    return field.name if field and kind and kind.full_name == _MASK else None
-
-
-def _next_link(method: MethodDescriptor) -> str | None:
-    """Returns the name of the response's field that leads to the next page, or None."""
-    names = [
-        f.name for f in method.output_type.fields if f.GetOptions().Extensions[http_pb2.next_link]
-    ]
-    if not names:
-        return None
-    if len(names) > 1 or "page_token" not in method.input_type.fields_by_name:
-        raise ImpossibleBinding(f"{method.full_name} leads to a next page in a way not known here")
-    return names[0]
+def _in_body(request: Descriptor, body: str, requests: RequestRecords | None) -> frozenset[str]:
+    """Returns the fields that come in the body and not in the query."""
+    if body == WHOLE:
+        return frozenset(field.name for field in request.fields)
+    lines = requests.lines if requests else None
+    return frozenset(name for name in (body, lines) if name)

@@ -1,65 +1,101 @@
 """Query parameters into the fields of a request, by google.api.http.
 
-Where a request has no body, every field that the path does not hold may come as
-a parameter, under its JSON name or its name in the proto. Anything else is an
-unknown parameter, and is named in the answer.
+Every field that neither the path nor the body holds may come as a parameter, under
+its JSON name or its name in the proto, a field of a message within under the names
+on the way to it with dots between them: `filter.minSize=3`. A repeated field is given
+by repeating the parameter. What no text can stand for, a repeated message, a map or
+any JSON at all, is no parameter; neither is a message itself, but its fields are.
+
+Anything else is an unknown parameter, and is named in the answer.
 """
 
 from __future__ import annotations
 
-import re
-from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
-from ..codec.scalars import READERS, Reader, WrongValue, enum_reader, read_timestamp
+from ..codec.scalars import WrongValue
+from ..codec.strict_json import MAX_DEPTH
+from ..codec.texts import TextReader, text_reader
 from ..faults import Faults, invalid
+from .fields import Fields, by_name, is_plain, parts_of, put
 
 _MAX_PARAMETERS = 64
-_DIGITS = re.compile(r"-?[0-9]+")
-_INTEGERS = (
-    FieldDescriptor.CPPTYPE_INT32,
-    FieldDescriptor.CPPTYPE_INT64,
-    FieldDescriptor.CPPTYPE_UINT32,
-    FieldDescriptor.CPPTYPE_UINT64,
-)
-_TIMESTAMP = "google.protobuf.Timestamp"
+
+
+class _Parameter(NamedTuple):
+    fields: Fields
+    # The path of the field by the names of the proto.
+    path: str
+    read: TextReader
+    # Whether the field is a scalar of the request itself, which nothing stands against.
+    plain: bool
 
 
 class QueryReader:
-    """Reads the query of one binding."""
+    """Reads the query of one binding.
 
-    def __init__(self, request: Descriptor, excluded: frozenset[str], *, has_body: bool) -> None:
-        self._fields: dict[str, tuple[FieldDescriptor, Reader]] = {}
-        if has_body:
-            return
-        for field in request.fields:
-            if field.name not in excluded:
-                reader = _reader(field)
-                self._fields[field.json_name] = self._fields[field.name] = (field, reader)
+    `excluded` names the fields that come from elsewhere, by the names of the proto.
+    """
+
+    def __init__(self, request: Descriptor, excluded: frozenset[str]) -> None:
+        self._request = request
+        self._excluded = excluded
+        # Those without a dot, which nearly all are, are found at once.
+        self._known = {
+            name: parameter
+            for name in by_name(request)
+            if (parameter := self._find(name)) is not None
+        }
 
     def read(self, query: str, message: Any) -> None:
         """Sets the fields that the query holds. Raises RequestFault, a VALIDATION_ERROR."""
         faults = Faults()
         seen: set[str] = set()
         for name, value in _parameters(query, faults):
-            known = self._fields.get(name)
-            if known is None:
+            parameter = self._known.get(name) or self._find(name)
+            if parameter is None:
                 faults.add(name, "UNKNOWN_FIELD", "is not a query parameter of this operation")
                 continue
-            field, reader = known
-            if field.name in seen and not field.is_repeated:
+            fields, path, read, plain = parameter
+            if path in seen and not fields[-1].is_repeated:
                 faults.add(name, "DUPLICATE_FIELD", "is given more than once")
                 continue
-            seen.add(field.name)
+            seen.add(path)
             try:
-                _set(message, field, reader(value))
+                if plain:
+                    setattr(message, path, read(value))
+                else:
+                    put(message, fields, read(value))
             except WrongValue as error:
                 faults.add(name, error.code, str(error))
         if faults:
             raise invalid(faults)
+
+    def _find(self, name: str) -> _Parameter | None:
+        """Returns the parameter of a name; None if there is none of it.
+
+        Messages may hold themselves: how deep a name leads is bounded as in JSON.
+        """
+        names = name.split(".")
+        if len(names) > MAX_DEPTH:
+            return None
+        message: Descriptor | None = self._request
+        fields: list[FieldDescriptor] = []
+        path = ""
+        for part in names:
+            field = by_name(message).get(part) if message is not None else None
+            if field is None:
+                return None
+            fields.append(field)
+            path = f"{path}.{field.name}" if path else field.name
+            if path in self._excluded:
+                return None
+            message = parts_of(field)
+        read = text_reader(fields[-1])
+        return None if read is None else _Parameter(tuple(fields), path, read, is_plain(fields))
 
 
 def _parameters(query: str, faults: Faults) -> list[tuple[str, str]]:
@@ -72,40 +108,3 @@ def _parameters(query: str, faults: Faults) -> list[tuple[str, str]]:
     except ValueError:
         faults.add("", "TOO_MANY", f"the query must have at most {_MAX_PARAMETERS} parameters")
     return []
-
-
-def _reader(field: FieldDescriptor) -> Reader:
-    if field.enum_type is not None:
-        return enum_reader(field.enum_type)
-    if field.type == FieldDescriptor.TYPE_BOOL:
-        return _read_bool
-    if field.message_type is not None and field.message_type.full_name == _TIMESTAMP:
-        return read_timestamp
-    if field.message_type is not None:
-        raise TypeError(f"{field.full_name} cannot come as a query parameter")
-    if field.cpp_type in _INTEGERS:
-        return partial(_read_integer, READERS[field.type])
-    return READERS[field.type]
-
-
-def _read_integer(reader: Reader, value: str) -> int:
-    """Takes digits only: what ProtoJSON lets pass for an integer, 1.0 or 1e2, is none in a URL."""
-    if not _DIGITS.fullmatch(value):
-        raise WrongValue("must be an integer")
-    number: int = reader(value)
-    return number
-
-
-def _read_bool(value: str) -> bool:
-    if value not in ("true", "false"):
-        raise WrongValue("must be true or false")
-    return value == "true"
-
-
-def _set(message: Any, field: FieldDescriptor, value: Any) -> None:
-    if field.is_repeated:
-        getattr(message, field.name).append(value)
-    elif field.message_type is not None:
-        getattr(message, field.name).CopyFrom(value)
-    else:
-        setattr(message, field.name, value)

@@ -1,4 +1,4 @@
-"""A request of HTTP as the request message of its rpc: body, query and path put together."""
+"""A request of HTTP as the request message of its rpc: body, path and query put together."""
 
 from __future__ import annotations
 
@@ -8,26 +8,54 @@ from aiohttp import web
 
 from .. import body
 from ..codec import strict_json
-from ..faults import Faults, invalid
+from ..codec.scalars import WrongValue
+from ..faults import Faults, RequestFault, invalid
+from .bindings import Binding
+from .bodies import WHOLE
+from .fields import json_path, path_field
 from .routes import Match
 
 
 async def message_of(match: Match, query: str, request: web.BaseRequest) -> Any:
-    """Makes a request message of a request. Raises RequestFault."""
+    """Makes a request message of a request. Raises RequestFault.
+
+    What the path says counts, whatever the body says of the same field.
+    """
     binding = match.binding
     message = binding.request_class()
+    given: dict[str, Any] = {}
     if binding.read_body is not None:
-        value = strict_json.read(await body.read(request))
+        data = await body.read(request)
+        value = strict_json.read(data) if binding.body == WHOLE else _one_field(binding, data)
         faults = Faults()
         given = binding.read_body(value, "", faults, message)
         if faults:
             raise invalid(faults)
-        if binding.mask is not None:
-            mask = getattr(message, binding.mask)
-            mask.SetInParent()
-            mask.paths.extend([binding.field_names[key] for key in given])
+    for name, text in match.variables.items():
+        try:
+            binding.variables[name](message, name, text)
+        except WrongValue as error:
+            raise _wrong_variable(message, name, error) from None
     if query:
         binding.query.read(query, message)
-    for name, text in match.variables.items():
-        setattr(message, name, text)
+    if binding.mask is not None:
+        binding.mask.fill(message, given)
     return message
+
+
+def _one_field(binding: Binding, data: bytes) -> Any:
+    """Returns the value of a body that is one field; its faults are named from there on."""
+    try:
+        return strict_json.read(data)
+    except RequestFault as fault:
+        field = binding.request_class.DESCRIPTOR.fields_by_name[binding.body].json_name
+        for detail in fault.error.details:
+            separator = "" if detail.field.startswith("[") else "."
+            detail.field = f"{field}{separator}{detail.field}" if detail.field else ""
+        raise
+
+
+def _wrong_variable(message: Any, name: str, error: WrongValue) -> RequestFault:
+    faults = Faults()
+    faults.add(json_path(path_field(message.DESCRIPTOR, name)), error.code, str(error))
+    return invalid(faults)

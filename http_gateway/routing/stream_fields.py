@@ -3,12 +3,15 @@
 A stream over HTTP is a text of records, one after the other. In the messages of the
 rpc they are the elements of one repeated field, which the binding names: `body` for
 what the client streams, `response_body` for what the server does. Beside it there may
-be a repeated field of CsvLine, for the same as text/csv.
+be a repeated field of CsvLine, for the same as text/csv. Or every message is a record
+as it is: with the body `*`, and where no response body is named.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from buf.validate import validate_pb2
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -25,6 +28,7 @@ MAX_RECORDS = 1_000
 class RequestRecords:
     """Where the records of a body go in the messages that a client streams."""
 
+    # The repeated field; empty where each message is a record.
     name: str
     json_name: str
     read: MessageReader
@@ -40,14 +44,27 @@ class RequestRecords:
 class ReplyRecords:
     """Where the records of an answer are in the messages that a server streams."""
 
+    # The repeated field; empty where each message is a record.
     name: str
     write: MessageWriter
     # The field for the lines of a table; None where the answer is never text/csv.
     lines: str | None
 
+    def of(self, reply: Any) -> Iterable[Any]:
+        """Returns the records of a reply."""
+        return getattr(reply, self.name) if self.name else (reply,)
 
-def request_records(request: Descriptor, body: str) -> RequestRecords | None:
-    """Returns where the records of a body go, or None if the request has no place for them."""
+
+def request_records(
+    request: Descriptor, body: str, in_path: frozenset[str] = frozenset()
+) -> RequestRecords | None:
+    """Returns where the records of a body go, or None if the request has no place for them.
+
+    `in_path` names the fields that the path fills.
+    """
+    if body == "*":
+        read = reader(request, in_path)
+        return RequestRecords("", "", read, faults=None, lines=None, most=1)
     field = _records(request, body)
     if field is None:
         return None
@@ -65,6 +82,8 @@ def request_records(request: Descriptor, body: str) -> RequestRecords | None:
 
 def reply_records(reply: Descriptor, response_body: str) -> ReplyRecords | None:
     """Returns where the records of an answer are, or None if the reply has no place for them."""
+    if not response_body:
+        return ReplyRecords("", writer(reply), lines=None)
     field = _records(reply, response_body)
     if field is None:
         return None

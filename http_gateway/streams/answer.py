@@ -6,12 +6,10 @@ HTTP/1.0 has no chunks: there the end of the connection is the end of the answer
 
 from __future__ import annotations
 
-import asyncio
-
 from aiohttp import web
 
 from .. import answers
-from ..answers import REQUEST_ID, UNREAD_BYTES
+from ..answers import REQUEST_ID, UNREAD_BYTES, wait_for_reader
 
 
 class StreamedAnswer:
@@ -26,6 +24,8 @@ class StreamedAnswer:
         self._head = {REQUEST_ID: request_id}
         self._is_chunked = request.version >= (1, 1)
         self.status = status
+        # How many bytes were written.
+        self.sent = 0
         self.is_head = request.method == "HEAD"
         self.content_type = ""
         self.keep_alive = request.keep_alive and self._is_chunked
@@ -35,10 +35,10 @@ class StreamedAnswer:
         """Whether a status was sent, after which there can be no other."""
         return bool(self.content_type)
 
-    async def begin(self, content_type: str) -> None:
-        """Writes the status line and the headers."""
+    async def begin(self, content_type: str, more: dict[str, str] | None = None) -> None:
+        """Writes the status line and the headers, these among them."""
         self.content_type = content_type
-        head = answers.opening(self.status, self._head)
+        head = answers.opening(self.status, {**self._head, **(more or {})})
         head.append(f"Content-Type: {content_type}\r\n")
         if self._is_chunked:
             head.append("Transfer-Encoding: chunked\r\n")
@@ -74,18 +74,6 @@ class StreamedAnswer:
         if transport is None or transport.is_closing():
             raise ConnectionResetError("the client has gone")
         transport.write(data)
+        self.sent += len(data)
         if transport.get_write_buffer_size() > UNREAD_BYTES:
-            await self._wait_for_reader(transport)
-
-    async def _wait_for_reader(self, transport: asyncio.Transport) -> None:
-        drained = asyncio.ensure_future(self._request.writer.drain())
-        try:
-            unread = transport.get_write_buffer_size()
-            while not (await asyncio.wait([drained], timeout=answers.READ_SECONDS))[0]:
-                before, unread = unread, transport.get_write_buffer_size()
-                if unread >= before:
-                    transport.abort()
-                    raise ConnectionResetError("the client does not read")
-            await drained
-        finally:
-            drained.cancel()
+            await wait_for_reader(self._request, transport)

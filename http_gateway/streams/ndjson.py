@@ -38,7 +38,8 @@ class Ndjson:
         return (line if line.data.strip() else None for line in self._lines.rest())
 
     def add(self, record: Record, message: Any) -> None:
-        target = getattr(message, self._fields.name)
+        name = self._fields.name
+        target = getattr(message, name) if name else None
         self._count += 1
         try:
             value = strict_json.read(record.data)
@@ -50,9 +51,10 @@ class Ndjson:
             self._rows((value,), "", self._unused, target)
             return
         faults = Faults()
-        self._fields.read(value, "", faults, target.add())
+        self._fields.read(value, "", faults, message if target is None else target.add())
         if faults:
-            del target[-1]
+            if target is not None:
+                del target[-1]
             raise self._placed(record, invalid(faults))
 
     def _placed(self, record: Record, fault: RequestFault) -> RequestFault:
@@ -62,6 +64,11 @@ class Ndjson:
             path = f"{place}.{found.field}" if found.field else place
             faults.add(path, Code.Name(found.code), f"{found.message} (line {record.line})")
         return invalid(faults)
+
+
+def error(told: bytes) -> bytes:
+    """Returns the line for an error, which comes as JSON."""
+    return told + b"\n"
 
 
 def written(write: MessageWriter, records: Iterable[Any]) -> bytes:

@@ -56,7 +56,8 @@ def form_of(request: web.BaseRequest, fields: RequestRecords) -> Form:
 class Messages:
     """The request messages that a body makes; an iterator, for one call.
 
-    `first` holds what comes from elsewhere than the body, and is in every message.
+    `first` holds what comes from elsewhere than the body, and is in every message. A body
+    without records is one message, if messages hold more than a record.
     After the end, `fault` tells what is wrong with the body.
     """
 
@@ -66,6 +67,7 @@ class Messages:
         self._form = form
         self._first = first
         self._most = binding.requests.most
+        self._has_other_fields = bool(binding.requests.name)
         self._answered_at_the_end = binding.replies is None
         self._reading: asyncio.Task[bytes] | None = None
         self._is_over = False
@@ -81,7 +83,7 @@ class Messages:
             async for message in self._messages(self._form.rest()):
                 is_empty = False
                 yield message
-            if is_empty:
+            if is_empty and self._has_other_fields:
                 yield self._first
         except RequestFault as found:
             self.fault = found

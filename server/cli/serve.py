@@ -23,6 +23,7 @@ from aiohttp import web
 
 from http_gateway.app import Gateway
 from http_gateway.channel.in_process import InProcessChannel
+from http_gateway.edge import BACKLOG
 
 from ..accounts import store
 from ..accounts.rules import hash_secret, make_secret
@@ -162,7 +163,9 @@ async def _serve_http(
     runner = web.ServerRunner(Gateway(channel, SERVICES).server(), shutdown_timeout=GRACE_SECONDS)
     await runner.setup()
     stack.push_async_callback(runner.cleanup)
-    site = web.TCPSite(runner, options.http.host, options.http.port, reuse_port=False)
+    site = web.TCPSite(
+        runner, options.http.host, options.http.port, backlog=BACKLOG, reuse_port=False
+    )
     try:
         await site.start()
     except OSError as error:

@@ -64,6 +64,8 @@ class Translate(Around):
         limit = DEADLINE_SECONDS if remaining is None else min(remaining, DEADLINE_SECONDS)
         task = self._start(limit)
         try:
+            if limit <= 0:
+                raise DeadlineExceeded
             return await proceed(request, context)
         except BaseException as error:  # noqa: BLE001 - what is not ours is raised again
             told = self._told(method, task, error)
@@ -75,20 +77,36 @@ class Translate(Around):
     async def around_stream(
         self, method: Method, proceed: ProceedStream, request: Any, context: Context
     ) -> AsyncGenerator[Message, None]:
-        """A stream may take as long as its client gives it."""
-        remaining = context.time_remaining()
-        task = None if remaining is None else self._start(remaining)
+        """A stream may take as long as its client gives it.
+
+        Its time goes on while it waits for its client, but only what it does itself is
+        cancelled by it: meanwhile the task may be at something else.
+        """
+        task: asyncio.Task[Any] | None = None
         try:
+            task = self._start_stream(context)
             async with aclosing(proceed(request, context)) as replies:
                 async for reply in replies:
+                    self._end_stream(task)
                     yield reply
+                    task = self._start_stream(context)
             return
         except BaseException as error:  # noqa: BLE001 - what is not ours is raised again
             told = self._told(method, task, error)
         finally:
-            if task is not None:
-                self._deadlines.end(task)
+            self._end_stream(task)
         await abort(context, told)
+
+    def _start_stream(self, context: Context) -> asyncio.Task[Any] | None:
+        """Gives the current task what a stream has left. Raises DeadlineExceeded if nothing is."""
+        remaining = context.time_remaining()
+        if remaining is not None and remaining <= 0:
+            raise DeadlineExceeded
+        return None if remaining is None else self._start(remaining)
+
+    def _end_stream(self, task: asyncio.Task[Any] | None) -> None:
+        if task is not None:
+            self._deadlines.end(task)
 
     def _start(self, seconds: float) -> asyncio.Task[Any]:
         task = asyncio.current_task()

@@ -22,6 +22,7 @@ from ..streams import one_ahead
 from ..suppressions.store import Suppressions
 from ..tags.rules import distinct, name_key
 from . import rules, store
+from .formulas import neutralised
 from .importing import Importer, OnConflict
 from .intake import Intake
 from .listing import asked_for, exported, next_page_token
@@ -238,7 +239,7 @@ def _exported(
 
 
 def _cells(row: SubscriberRow, keys: Sequence[str]) -> list[str]:
-    return [
+    cells = [
         row.id,
         row.email,
         row.first_name,
@@ -248,6 +249,7 @@ def _cells(row: SubscriberRow, keys: Sequence[str]) -> list[str]:
         written_moment(row.created_at),
         *written_values(row.values, keys),
     ]
+    return [neutralised(cell) for cell in cells]
 
 
 def _filled(reply: Reply, row: SubscriberRow) -> Reply:

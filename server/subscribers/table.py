@@ -15,6 +15,7 @@ import orjson
 from ..custom_fields.rules import DataType, label_key
 from ..custom_fields.store import Described
 from ..errors import Detail, ValidationError
+from .formulas import original
 
 # What a table always has, in the order in which it is written.
 WRITTEN = ("id", "email", "firstName", "lastName", "status", "tags", "createdAt")
@@ -88,7 +89,7 @@ class Header:
             return row
         for put, cell in zip(self._puts, cells, strict=False):
             if put is not None and cell.strip():
-                put(row, cell)
+                put(row, original(cell))
         row.take_name_apart()
         return row
 

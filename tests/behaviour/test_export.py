@@ -56,6 +56,36 @@ def test_empty_account_exports_nothing_but_a_header(account: Account) -> None:
     assert export_table(account) == [[*HEADER, "customFields.size_of_shoes"]]
 
 
+FORMULAS = [
+    "=cmd|' /C calc'!A0",
+    "+1-1@SUM(A1)",
+    "-2+3",
+    "@x",
+    "'=x",
+    "''+1",
+    "'plain",
+    "a=b",
+    "-5",
+]
+
+
+@pytest.mark.parametrize("text", FORMULAS)
+def test_formula_is_harmless_in_a_table_and_comes_back_as_it_was(
+    account: Account, other_account: Account, text: str
+) -> None:
+    for each in (account, other_account):
+        field(each, "Note")
+    values = {"customFields": {"note": text}}
+    sent = subscriber(account, "+a@b.io", firstName=text, lastName="b", tags=[text], **values)
+
+    header, line = export_table(account)
+    assert not [cell for cell in line if cell[0] in "=+@" or (cell[0] == "-" and cell != "-5")]
+    import_table(other_account, written_table([header, line]))
+    (came,) = export(other_account)
+    names = ("email", "firstName", "lastName", "tags", "customFields")
+    assert [came[name] for name in names] == [sent[name] for name in names]
+
+
 @over_http
 def test_table_is_sent_as_csv_and_rows_as_ndjson(account: Account) -> None:
     assert isinstance(account.front, HttpFront)

@@ -73,7 +73,7 @@ def wrong_values(field: FieldDescriptor) -> list[Any]:
     if field.type == FieldDescriptor.TYPE_BOOL:
         return [2, -1, 1.5, "maybe", "", {}, []]
     if field.type == FieldDescriptor.TYPE_ENUM:
-        return [99, 1.5, True, "NO_SUCH_VALUE", "text", {}, []]
+        return [1.5, True, "NO_SUCH_VALUE", "text", {}, []]
     if field.message_type.full_name == "google.protobuf.Struct":
         return [7, True, "x", []]
     assert field.message_type.full_name == "google.protobuf.Timestamp"
@@ -301,6 +301,13 @@ def test_a_wrong_json_type_is_refused_and_its_path_named(
     for value in wrong_values(field):
         answer = account.fails("ValidationError", rpc, **key, **{field.json_name: value})
         assert [path for path, _ in answer.faults] == [field.json_name], value
+
+
+@both_http
+def test_a_number_that_no_value_of_an_enum_has_is_refused(account: Account) -> None:
+    answer = account.fails("ValidationError", "CreateCustomField", label="City", dataType=99)
+
+    assert [path for path, _ in answer.faults] == ["dataType"]
 
 
 @both_http

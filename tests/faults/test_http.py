@@ -257,3 +257,49 @@ def test_every_answer_has_a_request_id_of_its_own(account: Account) -> None:
     }
 
     assert len(ids) == 3
+
+
+@both_http
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [("GET", "/api/nothing/ada@example.com", 404), ("PUT", "/api/tags?q=ada@example.com", 405)],
+)
+def test_what_no_call_is_made_of_is_a_line_in_the_log_without_what_was_sent(
+    account: Account, method: str, path: str, status: int
+) -> None:
+    assert isinstance(account.front, HttpFront)
+    _, headers, _ = account.front.exchange(method, path, account.key)
+
+    line = logged(account.service, headers["x-request-id"])
+    assert (line["level"], line["message"]) == ("info", "refused without a call")
+    assert line["status"] == status
+    assert line.keys() == {"time", "level", "logger", "message", "status", "requestId"}
+
+
+@both_http
+def test_http_that_is_not_well_formed_is_a_line_in_the_log(http_service: Service) -> None:
+    answer = talk(http_service.http, b"hello\r\n\r\n")
+
+    assert logged(http_service, answer.headers["x-request-id"])["status"] == 400
+
+
+def logged(service: Service, request_id: str) -> dict[str, Any]:
+    """Returns the one line of the log with this request id."""
+    lines = [json.loads(text) for text in service.log.read_text().splitlines()]
+    (line,) = [line for line in lines if line.get("requestId") == request_id]
+    return dict(line)
+
+
+@both_http
+@pytest.mark.parametrize("name", ["X-Request-Id", "Idempotency-Key", "Traceparent", "Tracestate"])
+def test_what_stands_in_a_header_ends_no_header_of_the_answer(account: Account, name: str) -> None:
+    """No value that is echoed, or answered to, brings a line of its own into the answer."""
+    for value in ("a%0d%0aSet-Cookie:%20x=1", "a\tSet-Cookie: x=1", "a; Set-Cookie: x=1"):
+        head = f"GET /api/tags/x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{name}: {value}\r\n"
+        head += f"Authorization: Bearer {account.key}\r\n\r\n"
+
+        answer = talk(talk_of(account), head.encode())
+
+        assert answer.status in {400, 404}
+        assert "set-cookie" not in answer.headers
+        assert "Set-Cookie" not in str(answer.headers)

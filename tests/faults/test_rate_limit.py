@@ -10,6 +10,7 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from roster.v1 import tags_pb2 as pb
+from roster.v1.subscribers_pb2 import ExportSubscribersRequest, ExportSubscribersResponse
 
 from http_gateway.body import MAX_BODY_BYTES
 
@@ -79,6 +80,24 @@ def list_tags(account: Account) -> tuple[bool, dict[str, str]]:
     return call.code() is grpc.StatusCode.OK, dict(call.trailing_metadata())
 
 
+def export(account: Account, *, head: bool = False) -> tuple[bool, dict[str, str]]:
+    """Exports, and returns whether that was allowed and what was said before the records."""
+    path = "/api/subscribers/export"
+    if isinstance(account.front, HttpFront):
+        method = "HEAD" if head else "GET"
+        status, headers, _ = account.front.exchange(method, path, account.key)
+        return status == 200, headers
+    assert isinstance(account.front, GrpcFront)
+    call = account.front.channel.unary_stream(
+        "/roster.v1.SubscriberService/ExportSubscribers",
+        request_serializer=ExportSubscribersRequest.SerializeToString,
+        response_deserializer=ExportSubscribersResponse.FromString,
+    )(ExportSubscribersRequest(), metadata=[("authorization", f"Bearer {account.key}")], timeout=20)
+    first = dict(call.initial_metadata())
+    allowed = call.code() is grpc.StatusCode.OK
+    return allowed, first if allowed else dict(call.trailing_metadata())
+
+
 def parameter(value: str, name: str) -> int:
     """Returns a parameter of the one item of a structured field."""
     item, *parameters = value.split(";")
@@ -98,6 +117,16 @@ def test_every_call_counts_and_says_what_is_left(slow: Limited) -> None:
     refusal = said[-1][1]
     waits = int(refusal["retry-after"]), parameter(refusal["ratelimit"], "t")
     assert 0 < waits[0] == waits[1] <= SECONDS // CALLS
+
+
+def test_a_stream_says_what_is_left_before_its_records(slow: Limited) -> None:
+    account = slow.account()
+
+    said = [export(account, head=number == 1) for number in range(CALLS + 1)]
+
+    assert [allowed for allowed, _ in said] == [True] * CALLS + [False]
+    assert [parameter(more["ratelimit"], "r") for _, more in said] == [2, 1, 0, 0]
+    assert {more["ratelimit-policy"] for _, more in said} == {f'"default";q={CALLS};w={SECONDS}'}
 
 
 def test_refusal_is_told_as_every_error_is(slow: Limited) -> None:

@@ -160,6 +160,29 @@ def test_a_body_that_is_wrong_from_the_start_is_an_error_like_any_other(account:
 
 
 @both_http
+def test_a_bad_chunk_ends_an_import_at_once_and_is_no_trace_in_the_log(account: Account) -> None:
+    async def main() -> tuple[list[Any], bool]:
+        async with connection(account) as client:
+            await begin(client, account)
+            await client.send(row(1))
+            await client.head()
+            records = [json.loads(await client.chunk())]
+            await client.raw(b"zz\r\n")
+            records.append(json.loads(await client.chunk()))
+            await client.chunk()
+            return records, await client.is_closed()
+
+    (result, last), is_closed = run(main())
+
+    assert (result["outcome"], last["error"]["code"]) == ("CREATED", "ValidationError")
+    assert is_closed
+    assert emails(account) == ["a1@example.com"]
+    log = account.service.log.read_text()
+    assert "Traceback" not in log
+    assert '"trace"' not in log
+
+
+@both_http
 def test_head_of_an_export_says_what_get_says(account: Account) -> None:
     assert isinstance(account.front, HttpFront)
     run(sent(account, row(1)))

@@ -27,7 +27,7 @@ from grpc import StatusCode, aio
 from grpc_status import rpc_status
 from roster.v1 import http_pb2
 
-from http_gateway import app
+from http_gateway import edge
 from http_gateway.app import Gateway
 from http_gateway.channel.in_process import InProcessChannel
 
@@ -42,6 +42,7 @@ MESSAGES: dict[str, dict[str, str]] = {
     "Put": {"set": "", "items": "*.made.Item", "lines": f"*{LINE}"},
     "PutStrict": {"stricts": "*.made.Strict"},
     "Ask": {"name": ""},
+    "Pick": {"set": "", "name": "", "size": "int32"},
     # In replies.
     "Note": {"text": ""},
     "Told": {"notes": "*.made.Note", "lines": f"*{LINE}"},
@@ -58,6 +59,11 @@ METHODS = {
     ),
     "Collect": ("*Put", "Sum", Rule(post="/collect/{set}", body="items")),
     "Give": ("Ask", "*Told", Rule(get="/give", response_body="notes")),
+    # Every message is a record.
+    "Each": ("Ask", "*Note", Rule(get="/each")),
+    "Sift": ("*Pick", "Sum", Rule(post="/sift/{set}", body="*")),
+    # Without a stream.
+    "Once": ("Pick", "Sum", Rule(post="/once", body="*")),
 }
 
 
@@ -105,12 +111,18 @@ def service_of(
 ) -> ServiceDescriptor:
     """Returns the descriptor of made.Service."""
     pool = descriptor_pool.DescriptorPool()
-    for module in (descriptor_pb2, http_pb2):
-        known = descriptor_pb2.FileDescriptorProto()
-        module.DESCRIPTOR.CopyToProto(known)
-        pool.Add(known)
+    add_known(pool, http_pb2.DESCRIPTOR)
     pool.Add(file_of(methods, messages, success_status))
     return pool.FindServiceByName("made.Service")
+
+
+def add_known(pool: descriptor_pool.DescriptorPool, file: Any) -> None:
+    """Adds a file that was generated, and all that it imports, to a pool."""
+    for imported in file.dependencies:
+        add_known(pool, imported)
+    known = descriptor_pb2.FileDescriptorProto()
+    file.CopyToProto(known)
+    pool.Add(known)
 
 
 SERVICE = service_of()
@@ -139,11 +151,13 @@ Handler = Callable[[Any, Any], Any]
 
 
 @asynccontextmanager
-async def channel_to(kind: str, **handlers: Handler) -> AsyncIterator[aio.Channel]:
-    """Yields a channel to made.Service whose methods are these."""
+async def channel_to(
+    kind: str, *, service: ServiceDescriptor = SERVICE, **handlers: Handler
+) -> AsyncIterator[aio.Channel]:
+    """Yields a channel to a service, made.Service unless another is given, of these methods."""
     made = {}
     for name, handler in handlers.items():
-        method = SERVICE.methods_by_name[name]
+        method = service.methods_by_name[name]
         shape = "_".join(
             "stream" if streams else "unary"
             for streams in (method.client_streaming, method.server_streaming)
@@ -155,9 +169,9 @@ async def channel_to(kind: str, **handlers: Handler) -> AsyncIterator[aio.Channe
         )
 
     def register(server: Any) -> None:
-        generic = grpc.method_handlers_generic_handler("made.Service", made)
+        generic = grpc.method_handlers_generic_handler(service.full_name, made)
         server.add_generic_rpc_handlers((generic,))
-        server.add_registered_method_handlers("made.Service", made)
+        server.add_registered_method_handlers(service.full_name, made)
 
     if kind == "in-process":
         yield InProcessChannel(register, ())
@@ -179,12 +193,12 @@ OPEN: list[Client] = []
 
 @asynccontextmanager
 async def gateway_to(
-    kind: str, *, grace: float = 0.5, **handlers: Handler
+    kind: str, *, grace: float = 0.5, service: ServiceDescriptor = SERVICE, **handlers: Handler
 ) -> AsyncIterator[web.ServerRunner]:
-    """Yields a running gateway over a channel to made.Service; `grace` is for its end."""
-    async with channel_to(kind, **handlers) as channel:
-        with patch.object(app, "LINGERING_SECONDS", 0.1):
-            server = Gateway(channel, [SERVICE]).server()
+    """Yields a running gateway over a channel to a service; `grace` is for its end."""
+    async with channel_to(kind, service=service, **handlers) as channel:
+        with patch.object(edge, "LINGERING_SECONDS", 0.1):
+            server = Gateway(channel, [service]).server()
         runner = web.ServerRunner(server, shutdown_timeout=grace)
         await runner.setup()
         try:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import socket
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from aiohttp.http import HttpVersion11
+
+from http_gateway import answers
 
 from ..conftest import Account
 from ..processes import Service
+from .streams.test_stream_parts import Transport
 
 COMMON = {b"server", b"x-content-type-options", b"date", b"x-request-id"}
 
@@ -81,3 +88,24 @@ def test_requests_that_come_in_one_piece_are_answered_in_order(service: Service)
     data = exchange(service, "".join(once.format(name) for name in "abc"), answers=3)
 
     assert re.findall(rb"X-Request-Id: (\w)", data) == [b"a", b"b", b"c"]
+
+
+def test_a_client_that_does_not_read_its_answer_is_cut_off(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(answers, "READ_SECONDS", 0.02)
+
+    async def main() -> Transport:
+        transport = Transport()
+        request: Any = SimpleNamespace(
+            transport=transport,
+            writer=SimpleNamespace(drain=transport.drain),
+            version=HttpVersion11,
+            method="GET",
+            keep_alive=True,
+        )
+        with pytest.raises(ConnectionResetError):
+            await answers.Answer(200, "abc", b"x" * answers.UNREAD_BYTES).prepare(request)
+        return transport
+
+    assert asyncio.run(main()).was_aborted

@@ -154,14 +154,54 @@ def test_an_idempotency_key_reaches_the_server_word_for_word(kind: str) -> None:
     assert ("idempotency-key", 'a "b"; c') in tags.seen
 
 
+# What would say who is calling, or something that only the gateway and the server say.
+SPOOFED = [
+    ("Cookie", "a=b"),
+    ("X-Account-Id", "1"),
+    ("Account", "1"),
+    ("X-Forwarded-For", "10.0.0.1"),
+    ("Forwarded", "for=10.0.0.1"),
+    ("X-Forwarded-User", "admin"),
+    ("X-Real-Ip", "10.0.0.1"),
+    ("Grpc-Metadata-Authorization", "Bearer x"),
+    ("Grpc-Timeout", "20S"),
+    ("Grpc-Status", "0"),
+    ("Grpc-Trace-Bin", "AA"),
+    ("RateLimit", "1"),
+    ("Authorization-Bin", "AA"),
+    (FAULT, "AA"),
+    ("Tracestate", "a=1"),
+    ("Traceparent", "spoofed"),
+    ("Te", "trailers"),
+]
+
+
 @each_channel
 def test_other_headers_stay_with_the_gateway(kind: str) -> None:
     tags = Tags()
-    sent = [("Cookie", "a=b"), ("X-Account-Id", "1"), ("RateLimit", "1"), (FAULT, "AA")]
 
-    ask(kind, tags, "GET", "/api/tags/x", *sent)
+    ask(kind, tags, "GET", "/api/tags/x", *SPOOFED)
 
-    assert {name for name, _ in tags.seen} - {"user-agent"} == {"x-request-id"}
+    assert [name for name, _ in tags.seen if name != "user-agent"] == ["x-request-id"]
+
+
+@each_channel
+def test_a_trace_goes_on_and_keys_are_passed_as_they_are(kind: str) -> None:
+    tags = Tags()
+    parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+    sent = [("X-Api-Key", "k"), ("Authorization", "Bearer t"), ("Idempotency-Key", "i")]
+
+    ask(kind, tags, "GET", "/api/tags/x", ("Traceparent", parent), ("Tracestate", "a=1"), *sent)
+
+    passed = {name: value for name, value in tags.seen if name != "user-agent"}
+    assert passed == {
+        "x-request-id": "abc",
+        "authorization": "Bearer t",
+        "x-api-key": "k",
+        "idempotency-key": "i",
+        "traceparent": parent,
+        "tracestate": "a=1",
+    }
 
 
 @each_channel

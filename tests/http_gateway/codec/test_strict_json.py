@@ -136,6 +136,19 @@ def test_every_repeated_key_is_named() -> None:
     }
 
 
+@pytest.mark.parametrize("colon", [rb"\u003a", rb"\u003A"])
+def test_a_colon_that_is_written_as_an_escape_hides_no_repeated_key(colon: bytes) -> None:
+    assert faults_of(b'{"a": 1, "a": "%s"}' % colon) == [("a", "DUPLICATE_FIELD")]
+
+
+def test_the_bounds_are_the_callers_to_set() -> None:
+    strict_json.read(b"[" * 100 + b"]" * 100, max_depth=100)
+
+    for bounds in ({"max_depth": 2}, {"max_values": 2}):
+        with pytest.raises(RequestFault):
+            strict_json.read(b"[[[1]], 1, 1, 1, 1, 1]", **bounds)
+
+
 def test_more_values_than_any_request_may_hold_are_refused_before_they_are_read() -> None:
     body = b'{"subscribers":[' + b"{}," * (strict_json.MAX_VALUES + 1) + b"{}]}"
 

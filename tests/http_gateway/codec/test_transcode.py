@@ -6,9 +6,8 @@ from typing import Any
 
 import orjson
 import pytest
-from google.protobuf import descriptor_pb2, descriptor_pool, json_format
+from google.protobuf import json_format
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
-from google.protobuf.message import Message
 from google.protobuf.struct_pb2 import Struct
 from google.protobuf.timestamp_pb2 import Timestamp
 from hypothesis import HealthCheck, given, settings
@@ -24,7 +23,7 @@ from roster.v1 import (
     tags_pb2,
 )
 
-from http_gateway.codec.transcode import UnsupportedField, message_class, reader, writer
+from http_gateway.codec.transcode import message_class, reader, writer
 from http_gateway.faults import Code, Faults
 
 from ...fronts import to_json
@@ -303,47 +302,3 @@ def test_rows_that_are_no_array_are_a_fault_of_the_request(value: Any) -> None:
     into = subscribers_pb2.BulkCreateSubscribersRequest()
 
     assert read({"subscribers": value}, into) == [("subscribers", "INVALID_TYPE")]
-
-
-def made_message(type_name: str) -> type[Message]:
-    """Returns a message type with one field of another type."""
-    pool = descriptor_pool.DescriptorPool()
-    for file in ("duration", "struct", "any", "field_mask", "wrappers"):
-        module = __import__(f"google.protobuf.{file}_pb2", fromlist=["DESCRIPTOR"])
-        pool.Add(descriptor_pb2.FileDescriptorProto.FromString(module.DESCRIPTOR.serialized_pb))
-    file_proto = descriptor_pb2.FileDescriptorProto(
-        name="made.proto",
-        package="made",
-        syntax="proto3",
-        dependency=[
-            f"google/protobuf/{f}.proto" for f in ("duration", "struct", "any", "wrappers")
-        ],
-    )
-    message = file_proto.message_type.add(name="Made")
-    entry = message.nested_type.add(name="MapEntry")
-    entry.options.map_entry = True
-    for number, name in enumerate(("key", "value"), start=1):
-        entry.field.add(name=name, number=number, type=F.TYPE_STRING, label=F.LABEL_OPTIONAL)
-    label = F.LABEL_REPEATED if type_name == "made.Made.MapEntry" else F.LABEL_OPTIONAL
-    message.field.add(
-        name="map", number=1, type=F.TYPE_MESSAGE, type_name=f".{type_name}", label=label
-    )
-    pool.Add(file_proto)
-    return message_class(pool.FindMessageTypeByName("made.Made"))
-
-
-@pytest.mark.parametrize(
-    "type_name",
-    [
-        "made.Made.MapEntry",
-        "google.protobuf.Duration",
-        "google.protobuf.Any",
-        "google.protobuf.Int32Value",
-    ],
-)
-@pytest.mark.parametrize("make", [reader, writer])
-def test_a_field_without_json_here_is_refused_by_name_when_the_codec_is_made(
-    make: Any, type_name: str
-) -> None:
-    with pytest.raises(UnsupportedField, match=r"made\.Made\.map"):
-        make(made_message(type_name).DESCRIPTOR)

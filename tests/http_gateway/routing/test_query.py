@@ -5,29 +5,31 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from google.protobuf import text_format
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 from roster.v1 import api_keys_pb2, custom_fields_pb2, subscribers_pb2, tags_pb2
 
+from http_gateway.codec.transcode import message_class
 from http_gateway.faults import Code, RequestFault
 from http_gateway.routing.query import QueryReader
 
-NOTHING: frozenset[str] = frozenset()
-# Comes in bodies only, and no parameter could hold it.
-STRUCT = frozenset({"custom_fields"})
+from .protos import LIBRARY, compiled
+
+SEARCH = compiled(LIBRARY).message_types_by_name["SearchRequest"]
 
 
-def read(query: str, message: Any, *, has_body: bool = False) -> Any:
-    QueryReader(message.DESCRIPTOR, STRUCT, has_body=has_body).read(query, message)
+def read(query: str, message: Any, excluded: frozenset[str] = frozenset()) -> Any:
+    QueryReader(message.DESCRIPTOR, excluded).read(query, message)
     return message
 
 
 def faults_of(
-    query: str, message: Message | None = None, *, has_body: bool = False
+    query: str, message: Message | None = None, excluded: frozenset[str] = frozenset()
 ) -> list[tuple[str, str]]:
     """Reads what has to be refused, and returns name and code of each fault."""
     with pytest.raises(RequestFault) as caught:
-        read(query, message or tags_pb2.ListTagsRequest(), has_body=has_body)
+        read(query, message or tags_pb2.ListTagsRequest(), excluded)
     return [(detail.field, Code.Name(detail.code)) for detail in caught.value.error.details]
 
 
@@ -75,7 +77,8 @@ def test_a_parameter_sets_its_field(query: str, expected: Message) -> None:
         ("limit=2147483648", "OUT_OF_RANGE"),
         ("limit=9223372036854775808", "OUT_OF_RANGE"),
         (f"limit=1{'0' * 18}", "OUT_OF_RANGE"),
-        pytest.param(f"limit=1{'0' * 400}", "INVALID_TYPE", id="401 digits"),
+        pytest.param(f"limit=1{'0' * 400}", "OUT_OF_RANGE", id="401 digits"),
+        pytest.param(f"limit=1{'0' * 5000}", "INVALID_TYPE", id="more digits than int() takes"),
     ],
 )
 def test_a_number_that_cannot_be_taken_is_named(query: str, code: str) -> None:
@@ -113,17 +116,10 @@ def test_every_fault_is_told() -> None:
     ]
 
 
-def test_no_parameter_is_known_beside_a_body() -> None:
-    message = tags_pb2.CreateTagRequest()
-
-    assert faults_of("name=a", message, has_body=True) == [("name", "UNKNOWN_FIELD")]
-
-
 def test_a_field_of_the_path_is_no_parameter() -> None:
-    reader = QueryReader(tags_pb2.GetTagRequest.DESCRIPTOR, frozenset({"id"}), has_body=False)
+    message = tags_pb2.GetTagRequest()
 
-    with pytest.raises(RequestFault):
-        reader.read("id=x", tags_pb2.GetTagRequest())
+    assert faults_of("id=x", message, frozenset({"id"})) == [("id", "UNKNOWN_FIELD")]
 
 
 def test_a_query_that_is_not_utf_8_is_refused() -> None:
@@ -137,8 +133,104 @@ def test_a_query_takes_64_parameters_and_no_more() -> None:
     assert faults_of("&".join(["tags=a"] * 65), message) == [("", "TOO_MANY")]
 
 
-def test_a_field_that_no_parameter_can_hold_stops_the_start_and_is_named() -> None:
-    with pytest.raises(TypeError, match=r"BulkCreateSubscribersRequest\.subscribers"):
-        QueryReader(
-            subscribers_pb2.BulkCreateSubscribersRequest.DESCRIPTOR, NOTHING, has_body=False
-        )
+def search(text: str = "") -> Any:
+    """Returns a library.SearchRequest, of the text format of protobuf."""
+    return text_format.Parse(text, message_class(SEARCH)(), descriptor_pool=SEARCH.file.pool)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("near.shelf=a", "near {shelf: 'a'}"),
+        ("near.row_number=1", "near {row_number: 1}"),
+        ("near.rowNumber=1", "near {row_number: 1}"),
+        ("near.next.next.row_number=1", "near {next {next {row_number: 1}}}"),
+        ("near.shelf=", "near {}"),
+        ("near.shelf=a&near.rowNumber=2", "near {shelf: 'a' row_number: 2}"),
+        ("genres=NOVEL&genres=2&genres=GENRE_UNSPECIFIED", "genres: [1, 2, 0]"),
+        ("pageCounts=1&page_counts=-9223372036854775808", "page_counts: [1, -9223372036854775808]"),
+        ("since=1970-01-01T01:00:01%2B01:00", "since {seconds: 1}"),
+        ("longerThan=1.5s", "longer_than {seconds: 1 nanos: 500000000}"),
+        ("readMask=text,near.rowNumber", "read_mask {paths: 'text' paths: 'near.row_number'}"),
+        ("read_mask=", "read_mask {}"),
+        ("most=0", "most {}"),
+        ("most=7", "most {value: 7}"),
+        ("spellings=a&spellings=", "spellings {value: 'a'} spellings {}"),
+        ("cover=%2B%2F8=", r"cover: '\373\377'"),
+        ("cover=-_8", r"cover: '\373\377'"),
+        ("weight=1.5e3", "weight: 1500"),
+        ("weight=-Infinity", "weight: -inf"),
+        ("lent=false", "lent: false"),
+        ("isbn=a+b", "isbn: 'a b'"),
+        ("oldNumber=1", "old_number: 1"),
+        ("place.shelf=a&place.row_number=2", "place {shelf: 'a' row_number: 2}"),
+    ],
+)
+def test_a_parameter_sets_a_field_of_any_type_that_text_can_say(query: str, expected: str) -> None:
+    assert read(query, search()) == search(expected)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "near",
+        "near.",
+        ".near",
+        "near..shelf",
+        "near.nothing",
+        "near.shelf.x",
+        "near.next",
+        "Near.shelf",
+        "places",
+        "places.shelf",
+        "labels",
+        "labels.a",
+        "labels.key",
+        "more",
+        "more.fields",
+        "since.seconds",
+        "most.value",
+        "read_mask.paths",
+        ".".join(["near", *["next"] * 31, "shelf"]),
+    ],
+)
+def test_what_no_text_can_say_is_no_parameter_and_is_named(name: str) -> None:
+    assert faults_of(f"{name}=1", search()) == [(name[:120], "UNKNOWN_FIELD")]
+
+
+@pytest.mark.parametrize(
+    ("query", "field", "code"),
+    [
+        ("near.rowNumber=x", "near.rowNumber", "INVALID_TYPE"),
+        ("near.row_number=2147483648", "near.row_number", "OUT_OF_RANGE"),
+        ("genres=PROSE", "genres", "INVALID_VALUE"),
+        ("genres=novel", "genres", "INVALID_VALUE"),
+        (f"genres={'1' * 5000}", "genres", "INVALID_VALUE"),
+        ("since=today", "since", "INVALID_FORMAT"),
+        ("longerThan=1", "longerThan", "INVALID_FORMAT"),
+        ("most=x", "most", "INVALID_TYPE"),
+        ("cover=%21", "cover", "INVALID_FORMAT"),
+        ("weight=heavy", "weight", "INVALID_TYPE"),
+        ("lent=maybe", "lent", "INVALID_TYPE"),
+        ("near.shelf=a&near.shelf=b", "near.shelf", "DUPLICATE_FIELD"),
+        ("near.rowNumber=1&near.row_number=1", "near.row_number", "DUPLICATE_FIELD"),
+        ("most=1&most=2", "most", "DUPLICATE_FIELD"),
+        ("isbn=a&oldNumber=1", "oldNumber", "INVALID_VALUE"),
+        ("isbn=a&place.shelf=b", "place.shelf", "INVALID_VALUE"),
+        ("place.shelf=b&isbn=", "isbn", "INVALID_VALUE"),
+    ],
+)
+def test_a_parameter_that_cannot_be_taken_is_named(query: str, field: str, code: str) -> None:
+    assert faults_of(query, search()) == [(field, code)]
+
+
+def test_a_field_within_that_comes_from_elsewhere_is_no_parameter() -> None:
+    excluded = frozenset({"near.shelf", "place"})
+
+    assert read("near.row_number=1", search(), excluded) == search("near {row_number: 1}")
+    for name in ("near.shelf", "place.shelf"):
+        assert faults_of(f"{name}=a", search(), excluded) == [(name, "UNKNOWN_FIELD")]
+
+
+def test_a_member_of_a_oneof_that_the_path_set_stands_against_the_rest() -> None:
+    assert faults_of("place.shelf=a", search("isbn: 'b'")) == [("place.shelf", "INVALID_VALUE")]

@@ -9,6 +9,7 @@
 package rosterv1
 
 import (
+	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	code "google.golang.org/genproto/googleapis/rpc/code"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
@@ -547,7 +548,7 @@ var File_roster_v1_errors_proto protoreflect.FileDescriptor
 
 const file_roster_v1_errors_proto_rawDesc = "" +
 	"\n" +
-	"\x16roster/v1/errors.proto\x12\troster.v1\x1a google/protobuf/descriptor.proto\x1a\x15google/rpc/code.proto\"H\n" +
+	"\x16roster/v1/errors.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a google/protobuf/descriptor.proto\x1a\x15google/rpc/code.proto\"H\n" +
 	"\fErrorMapping\x12$\n" +
 	"\x04grpc\x18\x01 \x01(\x0e2\x10.google.rpc.CodeR\x04grpc\x12\x12\n" +
 	"\x04http\x18\x02 \x01(\x05R\x04http\"\xdb\v\n" +
@@ -608,9 +609,9 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\x16IDEMPOTENCY_KEY_REUSED\x10\x18\x1a\t\x8a\xb5\x18\x05\b\t\x10\xa6\x03\x12%\n" +
 	"\x16IDEMPOTENCY_KEY_IN_USE\x10\x19\x1a\t\x8a\xb5\x18\x05\b\n" +
 	"\x10\x99\x03\x12\x1b\n" +
-	"\fRATE_LIMITED\x10\x1a\x1a\t\x8a\xb5\x18\x05\b\b\x10\xad\x03\"7\n" +
-	"\rErrorResponse\x12&\n" +
-	"\x05error\x18\x01 \x01(\v2\x10.roster.v1.ErrorR\x05error:a\n" +
+	"\fRATE_LIMITED\x10\x1a\x1a\t\x8a\xb5\x18\x05\b\b\x10\xad\x03\"?\n" +
+	"\rErrorResponse\x12.\n" +
+	"\x05error\x18\x01 \x01(\v2\x10.roster.v1.ErrorB\x06\xbaH\x03\xc8\x01\x01R\x05error:a\n" +
 	"\rerror_mapping\x12!.google.protobuf.EnumValueOptions\x18ц\x03 \x01(\v2\x17.roster.v1.ErrorMappingR\ferrorMappingB\x02P\x01b\x06proto3"
 
 var (

@@ -242,6 +242,14 @@ var file_roster_v1_http_proto_extTypes = []protoimpl.ExtensionInfo{
 		Filename:      "roster/v1/http.proto",
 	},
 	{
+		ExtendedType:  (*descriptorpb.MethodOptions)(nil),
+		ExtensionType: ([]Error_Reason)(nil),
+		Field:         50003,
+		Name:          "roster.v1.fails_with",
+		Tag:           "varint,50003,rep,packed,name=fails_with,enum=roster.v1.Error_Reason",
+		Filename:      "roster/v1/http.proto",
+	},
+	{
 		ExtendedType:  (*descriptorpb.MessageOptions)(nil),
 		ExtensionType: ([]string)(nil),
 		Field:         50001,
@@ -281,6 +289,30 @@ var file_roster_v1_http_proto_extTypes = []protoimpl.ExtensionInfo{
 		Tag:           "varint,50003,opt,name=row_faults",
 		Filename:      "roster/v1/http.proto",
 	},
+	{
+		ExtendedType:  (*descriptorpb.FieldOptions)(nil),
+		ExtensionType: (*string)(nil),
+		Field:         50005,
+		Name:          "roster.v1.example",
+		Tag:           "bytes,50005,opt,name=example",
+		Filename:      "roster/v1/http.proto",
+	},
+	{
+		ExtendedType:  (*descriptorpb.FieldOptions)(nil),
+		ExtensionType: (*string)(nil),
+		Field:         50006,
+		Name:          "roster.v1.text_format",
+		Tag:           "bytes,50006,opt,name=text_format",
+		Filename:      "roster/v1/http.proto",
+	},
+	{
+		ExtendedType:  (*descriptorpb.FieldOptions)(nil),
+		ExtensionType: (*bool)(nil),
+		Field:         50007,
+		Name:          "roster.v1.never_empty",
+		Tag:           "varint,50007,opt,name=never_empty",
+		Filename:      "roster/v1/http.proto",
+	},
 }
 
 // Extension fields to descriptorpb.MethodOptions.
@@ -293,6 +325,11 @@ var (
 	//
 	// optional roster.v1.Access access = 50002;
 	E_Access = &file_roster_v1_http_proto_extTypes[1]
+	// The reasons for which this very call can be refused. Those for which any call can
+	// be, such as UNAUTHORIZED and VALIDATION_ERROR, follow from its other options.
+	//
+	// repeated roster.v1.Error.Reason fails_with = 50003;
+	E_FailsWith = &file_roster_v1_http_proto_extTypes[2]
 )
 
 // Extension fields to descriptorpb.MessageOptions.
@@ -302,7 +339,7 @@ var (
 	// was fetched can be sent back.
 	//
 	// repeated string ignored_keys = 50001;
-	E_IgnoredKeys = &file_roster_v1_http_proto_extTypes[2]
+	E_IgnoredKeys = &file_roster_v1_http_proto_extTypes[3]
 )
 
 // Extension fields to descriptorpb.FieldOptions.
@@ -311,30 +348,44 @@ var (
 	// in any letter case.
 	//
 	// optional bool boolean_like = 50001;
-	E_BooleanLike = &file_roster_v1_http_proto_extTypes[3]
+	E_BooleanLike = &file_roster_v1_http_proto_extTypes[4]
 	// For text: blanks around it do not count. The server takes them off before
 	// it looks at the bounds.
 	//
 	// optional bool trimmed = 50002;
-	E_Trimmed = &file_roster_v1_http_proto_extTypes[4]
+	E_Trimmed = &file_roster_v1_http_proto_extTypes[5]
 	// For the page token of the next page: HTTP sends it as a Link header with
 	// rel="next" (RFC 8288), and not in the body.
 	//
 	// optional bool next_link = 50004;
-	E_NextLink = &file_roster_v1_http_proto_extTypes[5]
+	E_NextLink = &file_roster_v1_http_proto_extTypes[6]
 	// For a repeated Row.Fault: the message is a row that is judged by itself.
 	// Where its JSON cannot be read, the gateway notes that here and goes on,
 	// so that the row fails alone. The field has no JSON name.
 	//
 	// optional bool row_faults = 50003;
-	E_RowFaults = &file_roster_v1_http_proto_extTypes[6]
+	E_RowFaults = &file_roster_v1_http_proto_extTypes[7]
+	// A value that shows what the field is for: text, names of enums and moments as they
+	// are, anything else as JSON. The examples of the reference are put together of them.
+	//
+	// optional string example = 50005;
+	E_Example = &file_roster_v1_http_proto_extTypes[8]
+	// For text of which the server takes more than its bounds tell: the format of JSON
+	// Schema that says it, such as "email".
+	//
+	// optional string text_format = 50006;
+	E_TextFormat = &file_roster_v1_http_proto_extTypes[9]
+	// For text that an update can leave out, but not make empty.
+	//
+	// optional bool never_empty = 50007;
+	E_NeverEmpty = &file_roster_v1_http_proto_extTypes[10]
 )
 
 var File_roster_v1_http_proto protoreflect.FileDescriptor
 
 const file_roster_v1_http_proto_rawDesc = "" +
 	"\n" +
-	"\x14roster/v1/http.proto\x12\troster.v1\x1a google/protobuf/descriptor.proto\"E\n" +
+	"\x14roster/v1/http.proto\x12\troster.v1\x1a google/protobuf/descriptor.proto\x1a\x16roster/v1/errors.proto\"E\n" +
 	"\x06Access\x12\x14\n" +
 	"\x05scope\x18\x01 \x01(\tR\x05scope\x12%\n" +
 	"\x0everified_email\x18\x02 \x01(\bR\rverifiedEmail\"7\n" +
@@ -345,13 +396,20 @@ const file_roster_v1_http_proto_rawDesc = "" +
 	"\x05Fault\x12\x14\n" +
 	"\x05field\x18\x01 \x01(\tR\x05field:G\n" +
 	"\x0esuccess_status\x12\x1e.google.protobuf.MethodOptions\x18ц\x03 \x01(\x05R\rsuccessStatus:K\n" +
-	"\x06access\x12\x1e.google.protobuf.MethodOptions\x18҆\x03 \x01(\v2\x11.roster.v1.AccessR\x06access:D\n" +
+	"\x06access\x12\x1e.google.protobuf.MethodOptions\x18҆\x03 \x01(\v2\x11.roster.v1.AccessR\x06access:X\n" +
+	"\n" +
+	"fails_with\x12\x1e.google.protobuf.MethodOptions\x18ӆ\x03 \x03(\x0e2\x17.roster.v1.Error.ReasonR\tfailsWith:D\n" +
 	"\fignored_keys\x12\x1f.google.protobuf.MessageOptions\x18ц\x03 \x03(\tR\vignoredKeys:B\n" +
 	"\fboolean_like\x12\x1d.google.protobuf.FieldOptions\x18ц\x03 \x01(\bR\vbooleanLike:9\n" +
 	"\atrimmed\x12\x1d.google.protobuf.FieldOptions\x18҆\x03 \x01(\bR\atrimmed:<\n" +
 	"\tnext_link\x12\x1d.google.protobuf.FieldOptions\x18Ԇ\x03 \x01(\bR\bnextLink:>\n" +
 	"\n" +
-	"row_faults\x12\x1d.google.protobuf.FieldOptions\x18ӆ\x03 \x01(\bR\trowFaultsB\x02P\x01b\x06proto3"
+	"row_faults\x12\x1d.google.protobuf.FieldOptions\x18ӆ\x03 \x01(\bR\trowFaults:9\n" +
+	"\aexample\x12\x1d.google.protobuf.FieldOptions\x18Ն\x03 \x01(\tR\aexample:@\n" +
+	"\vtext_format\x12\x1d.google.protobuf.FieldOptions\x18ֆ\x03 \x01(\tR\n" +
+	"textFormat:@\n" +
+	"\vnever_empty\x12\x1d.google.protobuf.FieldOptions\x18׆\x03 \x01(\bR\n" +
+	"neverEmptyB\x02P\x01b\x06proto3"
 
 var (
 	file_roster_v1_http_proto_rawDescOnce sync.Once
@@ -374,21 +432,27 @@ var file_roster_v1_http_proto_goTypes = []any{
 	(*descriptorpb.MethodOptions)(nil),  // 4: google.protobuf.MethodOptions
 	(*descriptorpb.MessageOptions)(nil), // 5: google.protobuf.MessageOptions
 	(*descriptorpb.FieldOptions)(nil),   // 6: google.protobuf.FieldOptions
+	(Error_Reason)(0),                   // 7: roster.v1.Error.Reason
 }
 var file_roster_v1_http_proto_depIdxs = []int32{
-	4, // 0: roster.v1.success_status:extendee -> google.protobuf.MethodOptions
-	4, // 1: roster.v1.access:extendee -> google.protobuf.MethodOptions
-	5, // 2: roster.v1.ignored_keys:extendee -> google.protobuf.MessageOptions
-	6, // 3: roster.v1.boolean_like:extendee -> google.protobuf.FieldOptions
-	6, // 4: roster.v1.trimmed:extendee -> google.protobuf.FieldOptions
-	6, // 5: roster.v1.next_link:extendee -> google.protobuf.FieldOptions
-	6, // 6: roster.v1.row_faults:extendee -> google.protobuf.FieldOptions
-	0, // 7: roster.v1.access:type_name -> roster.v1.Access
-	8, // [8:8] is the sub-list for method output_type
-	8, // [8:8] is the sub-list for method input_type
-	7, // [7:8] is the sub-list for extension type_name
-	0, // [0:7] is the sub-list for extension extendee
-	0, // [0:0] is the sub-list for field type_name
+	4,  // 0: roster.v1.success_status:extendee -> google.protobuf.MethodOptions
+	4,  // 1: roster.v1.access:extendee -> google.protobuf.MethodOptions
+	4,  // 2: roster.v1.fails_with:extendee -> google.protobuf.MethodOptions
+	5,  // 3: roster.v1.ignored_keys:extendee -> google.protobuf.MessageOptions
+	6,  // 4: roster.v1.boolean_like:extendee -> google.protobuf.FieldOptions
+	6,  // 5: roster.v1.trimmed:extendee -> google.protobuf.FieldOptions
+	6,  // 6: roster.v1.next_link:extendee -> google.protobuf.FieldOptions
+	6,  // 7: roster.v1.row_faults:extendee -> google.protobuf.FieldOptions
+	6,  // 8: roster.v1.example:extendee -> google.protobuf.FieldOptions
+	6,  // 9: roster.v1.text_format:extendee -> google.protobuf.FieldOptions
+	6,  // 10: roster.v1.never_empty:extendee -> google.protobuf.FieldOptions
+	0,  // 11: roster.v1.access:type_name -> roster.v1.Access
+	7,  // 12: roster.v1.fails_with:type_name -> roster.v1.Error.Reason
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	11, // [11:13] is the sub-list for extension type_name
+	0,  // [0:11] is the sub-list for extension extendee
+	0,  // [0:0] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_http_proto_init() }
@@ -396,6 +460,7 @@ func file_roster_v1_http_proto_init() {
 	if File_roster_v1_http_proto != nil {
 		return
 	}
+	file_roster_v1_errors_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
@@ -403,7 +468,7 @@ func file_roster_v1_http_proto_init() {
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_http_proto_rawDesc), len(file_roster_v1_http_proto_rawDesc)),
 			NumEnums:      0,
 			NumMessages:   4,
-			NumExtensions: 7,
+			NumExtensions: 11,
 			NumServices:   0,
 		},
 		GoTypes:           file_roster_v1_http_proto_goTypes,

@@ -158,19 +158,19 @@ var File_roster_v1_merge_tags_proto protoreflect.FileDescriptor
 
 const file_roster_v1_merge_tags_proto_rawDesc = "" +
 	"\n" +
-	"\x1aroster/v1/merge_tags.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x14roster/v1/http.proto\"\x90\x01\n" +
-	"\x16RenderMergeTagsRequest\x12&\n" +
-	"\asubject\x18\x01 \x01(\tB\f\xbaH\tr\a\x18\xe8\a\xba\x01\x01\x00R\asubject\x12!\n" +
-	"\x04body\x18\x02 \x01(\tB\r\xbaH\n" +
-	"r\b\x18\xa0\xc2\x1e\xba\x01\x01\x00R\x04body\x12+\n" +
-	"\rsubscriber_id\x18\x03 \x01(\tB\x06\xbaH\x03\xc8\x01\x01R\fsubscriberId\"a\n" +
-	"\x17RenderMergeTagsResponse\x12\x18\n" +
-	"\asubject\x18\x01 \x01(\tR\asubject\x12\x12\n" +
-	"\x04body\x18\x02 \x01(\tR\x04body\x12\x18\n" +
-	"\aunknown\x18\x03 \x03(\tR\aunknown2\x9c\x01\n" +
-	"\x0fMergeTagService\x12\x88\x01\n" +
-	"\x0fRenderMergeTags\x12!.roster.v1.RenderMergeTagsRequest\x1a\".roster.v1.RenderMergeTagsResponse\".\x92\xb5\x18\x06\n" +
-	"\x04read\x82\xd3\xe4\x93\x02\x1b:\x01*\"\x16/api/merge-tags/render\x90\x02\x01B\x02P\x01b\x06proto3"
+	"\x1aroster/v1/merge_tags.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x14roster/v1/http.proto\"\x90\x02\n" +
+	"\x16RenderMergeTagsRequest\x12R\n" +
+	"\asubject\x18\x01 \x01(\tB8\xbaH\tr\a\x18\xe8\a\xba\x01\x01\x00\xaa\xb5\x18(Hello {{firstName | fallback: \"friend\"}}R\asubject\x12W\n" +
+	"\x04body\x18\x02 \x01(\tBC\xbaH\n" +
+	"r\b\x18\xa0\xc2\x1e\xba\x01\x01\x00\xaa\xb5\x182<p>You like {{customFields.favourite_colour}}.</p>R\x04body\x12I\n" +
+	"\rsubscriber_id\x18\x03 \x01(\tB$\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\fsubscriberId\"\x93\x01\n" +
+	"\x17RenderMergeTagsResponse\x12'\n" +
+	"\asubject\x18\x01 \x01(\tB\r\xaa\xb5\x18\tHello AdaR\asubject\x12-\n" +
+	"\x04body\x18\x02 \x01(\tB\x19\xaa\xb5\x18\x15<p>You like blue.</p>R\x04body\x12 \n" +
+	"\aunknown\x18\x03 \x03(\tB\x06\xaa\xb5\x18\x02[]R\aunknown2\xa1\x01\n" +
+	"\x0fMergeTagService\x12\x8d\x01\n" +
+	"\x0fRenderMergeTags\x12!.roster.v1.RenderMergeTagsRequest\x1a\".roster.v1.RenderMergeTagsResponse\"3\x92\xb5\x18\x06\n" +
+	"\x04read\x9a\xb5\x18\x01\x05\x82\xd3\xe4\x93\x02\x1b:\x01*\"\x16/api/merge-tags/render\x90\x02\x01B\x02P\x01b\x06proto3"
 
 var (
 	file_roster_v1_merge_tags_proto_rawDescOnce sync.Once

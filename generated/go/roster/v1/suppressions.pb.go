@@ -398,35 +398,35 @@ var File_roster_v1_suppressions_proto protoreflect.FileDescriptor
 
 const file_roster_v1_suppressions_proto_rawDesc = "" +
 	"\n" +
-	"\x1croster/v1/suppressions.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\x1a\x1broster/v1/subscribers.proto\"\x9d\x01\n" +
-	"\vSuppression\x12\x1d\n" +
+	"\x1croster/v1/suppressions.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\x1a\x1broster/v1/subscribers.proto\"\x99\x02\n" +
+	"\vSuppression\x12c\n" +
 	"\n" +
-	"email_hash\x18\x01 \x01(\tR\temailHash\x124\n" +
-	"\x06reason\x18\x02 \x01(\x0e2\x1c.roster.v1.Subscriber.StatusR\x06reason\x129\n" +
+	"email_hash\x18\x01 \x01(\tBD\xaa\xb5\x18@9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08R\temailHash\x12F\n" +
+	"\x06reason\x18\x02 \x01(\x0e2\x1c.roster.v1.Subscriber.StatusB\x10\xaa\xb5\x18\fUNSUBSCRIBEDR\x06reason\x12]\n" +
 	"\n" +
-	"created_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\"-\n" +
-	"\x15GetSuppressionRequest\x12\x14\n" +
-	"\x05email\x18\x01 \x01(\tR\x05email\"R\n" +
-	"\x16GetSuppressionResponse\x128\n" +
-	"\vsuppression\x18\x01 \x01(\v2\x16.roster.v1.SuppressionR\vsuppression\"U\n" +
-	"\x17ListSuppressionsRequest\x12\x1d\n" +
-	"\x05limit\x18\x01 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\x05limit\x12\x1b\n" +
-	"\x04page\x18\x02 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\x04page\"\x96\x01\n" +
+	"created_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\tcreatedAt\"C\n" +
+	"\x15GetSuppressionRequest\x12*\n" +
+	"\x05email\x18\x01 \x01(\tB\x14\xaa\xb5\x18\x10gone@example.comR\x05email\"Z\n" +
+	"\x16GetSuppressionResponse\x12@\n" +
+	"\vsuppression\x18\x01 \x01(\v2\x16.roster.v1.SuppressionB\x06\xbaH\x03\xc8\x01\x01R\vsuppression\"`\n" +
+	"\x17ListSuppressionsRequest\x12#\n" +
+	"\x05limit\x18\x01 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
+	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\"\xac\x01\n" +
 	"\x18ListSuppressionsResponse\x12:\n" +
-	"\fsuppressions\x18\x01 \x03(\v2\x16.roster.v1.SuppressionR\fsuppressions\x12\x14\n" +
-	"\x05total\x18\x02 \x01(\x05R\x05total\x12\x12\n" +
-	"\x04page\x18\x03 \x01(\x05R\x04page\x12\x14\n" +
-	"\x05limit\x18\x04 \x01(\x05R\x05limit\"0\n" +
-	"\x18DeleteSuppressionRequest\x12\x14\n" +
-	"\x05email\x18\x01 \x01(\tR\x05email\"\x1b\n" +
-	"\x19DeleteSuppressionResponse2\xb0\x03\n" +
-	"\x12SuppressionService\x12\x82\x01\n" +
-	"\x0eGetSuppression\x12 .roster.v1.GetSuppressionRequest\x1a!.roster.v1.GetSuppressionResponse\"+\x92\xb5\x18\x06\n" +
-	"\x04read\x82\xd3\xe4\x93\x02\x1b\x12\x19/api/suppressions/{email}\x12\x80\x01\n" +
+	"\fsuppressions\x18\x01 \x03(\v2\x16.roster.v1.SuppressionR\fsuppressions\x12\x1b\n" +
+	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05total\x12\x19\n" +
+	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
+	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\"F\n" +
+	"\x18DeleteSuppressionRequest\x12*\n" +
+	"\x05email\x18\x01 \x01(\tB\x14\xaa\xb5\x18\x10gone@example.comR\x05email\"\x1b\n" +
+	"\x19DeleteSuppressionResponse2\xba\x03\n" +
+	"\x12SuppressionService\x12\x87\x01\n" +
+	"\x0eGetSuppression\x12 .roster.v1.GetSuppressionRequest\x1a!.roster.v1.GetSuppressionResponse\"0\x92\xb5\x18\x06\n" +
+	"\x04read\x9a\xb5\x18\x01\x17\x82\xd3\xe4\x93\x02\x1b\x12\x19/api/suppressions/{email}\x12\x80\x01\n" +
 	"\x10ListSuppressions\x12\".roster.v1.ListSuppressionsRequest\x1a#.roster.v1.ListSuppressionsResponse\"#\x92\xb5\x18\x06\n" +
-	"\x04read\x82\xd3\xe4\x93\x02\x13\x12\x11/api/suppressions\x12\x91\x01\n" +
-	"\x11DeleteSuppression\x12#.roster.v1.DeleteSuppressionRequest\x1a$.roster.v1.DeleteSuppressionResponse\"1\x88\xb5\x18\xcc\x01\x92\xb5\x18\a\n" +
-	"\x05admin\x82\xd3\xe4\x93\x02\x1b*\x19/api/suppressions/{email}B\x02P\x01b\x06proto3"
+	"\x04read\x82\xd3\xe4\x93\x02\x13\x12\x11/api/suppressions\x12\x96\x01\n" +
+	"\x11DeleteSuppression\x12#.roster.v1.DeleteSuppressionRequest\x1a$.roster.v1.DeleteSuppressionResponse\"6\x88\xb5\x18\xcc\x01\x92\xb5\x18\a\n" +
+	"\x05admin\x9a\xb5\x18\x01\x17\x82\xd3\xe4\x93\x02\x1b*\x19/api/suppressions/{email}B\x02P\x01b\x06proto3"
 
 var (
 	file_roster_v1_suppressions_proto_rawDescOnce sync.Once

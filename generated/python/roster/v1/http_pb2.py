@@ -23,9 +23,10 @@ _sym_db = _symbol_database.Default()
 
 
 from google.protobuf import descriptor_pb2 as google_dot_protobuf_dot_descriptor__pb2
+from roster.v1 import errors_pb2 as roster_dot_v1_dot_errors__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14roster/v1/http.proto\x12\troster.v1\x1a google/protobuf/descriptor.proto\"/\n\x06\x41\x63\x63\x65ss\x12\r\n\x05scope\x18\x01 \x01(\t\x12\x16\n\x0everified_email\x18\x02 \x01(\x08\"(\n\x07\x43svLine\x12\x0e\n\x06number\x18\x01 \x01(\x05\x12\r\n\x05\x63\x65lls\x18\x02 \x03(\t\"\x1d\n\x03Row\x1a\x16\n\x05\x46\x61ult\x12\r\n\x05\x66ield\x18\x01 \x01(\t:8\n\x0esuccess_status\x12\x1e.google.protobuf.MethodOptions\x18\xd1\x86\x03 \x01(\x05:C\n\x06\x61\x63\x63\x65ss\x12\x1e.google.protobuf.MethodOptions\x18\xd2\x86\x03 \x01(\x0b\x32\x11.roster.v1.Access:7\n\x0cignored_keys\x12\x1f.google.protobuf.MessageOptions\x18\xd1\x86\x03 \x03(\t:5\n\x0c\x62oolean_like\x12\x1d.google.protobuf.FieldOptions\x18\xd1\x86\x03 \x01(\x08:0\n\x07trimmed\x12\x1d.google.protobuf.FieldOptions\x18\xd2\x86\x03 \x01(\x08:2\n\tnext_link\x12\x1d.google.protobuf.FieldOptions\x18\xd4\x86\x03 \x01(\x08:3\n\nrow_faults\x12\x1d.google.protobuf.FieldOptions\x18\xd3\x86\x03 \x01(\x08\x42\x02P\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14roster/v1/http.proto\x12\troster.v1\x1a google/protobuf/descriptor.proto\x1a\x16roster/v1/errors.proto\"/\n\x06\x41\x63\x63\x65ss\x12\r\n\x05scope\x18\x01 \x01(\t\x12\x16\n\x0everified_email\x18\x02 \x01(\x08\"(\n\x07\x43svLine\x12\x0e\n\x06number\x18\x01 \x01(\x05\x12\r\n\x05\x63\x65lls\x18\x02 \x03(\t\"\x1d\n\x03Row\x1a\x16\n\x05\x46\x61ult\x12\r\n\x05\x66ield\x18\x01 \x01(\t:8\n\x0esuccess_status\x12\x1e.google.protobuf.MethodOptions\x18\xd1\x86\x03 \x01(\x05:C\n\x06\x61\x63\x63\x65ss\x12\x1e.google.protobuf.MethodOptions\x18\xd2\x86\x03 \x01(\x0b\x32\x11.roster.v1.Access:M\n\nfails_with\x12\x1e.google.protobuf.MethodOptions\x18\xd3\x86\x03 \x03(\x0e\x32\x17.roster.v1.Error.Reason:7\n\x0cignored_keys\x12\x1f.google.protobuf.MessageOptions\x18\xd1\x86\x03 \x03(\t:5\n\x0c\x62oolean_like\x12\x1d.google.protobuf.FieldOptions\x18\xd1\x86\x03 \x01(\x08:0\n\x07trimmed\x12\x1d.google.protobuf.FieldOptions\x18\xd2\x86\x03 \x01(\x08:2\n\tnext_link\x12\x1d.google.protobuf.FieldOptions\x18\xd4\x86\x03 \x01(\x08:3\n\nrow_faults\x12\x1d.google.protobuf.FieldOptions\x18\xd3\x86\x03 \x01(\x08:0\n\x07\x65xample\x12\x1d.google.protobuf.FieldOptions\x18\xd5\x86\x03 \x01(\t:4\n\x0btext_format\x12\x1d.google.protobuf.FieldOptions\x18\xd6\x86\x03 \x01(\t:4\n\x0bnever_empty\x12\x1d.google.protobuf.FieldOptions\x18\xd7\x86\x03 \x01(\x08\x42\x02P\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,12 +34,12 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'roster.v1.http_pb2', _globa
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'P\001'
-  _globals['_ACCESS']._serialized_start=69
-  _globals['_ACCESS']._serialized_end=116
-  _globals['_CSVLINE']._serialized_start=118
-  _globals['_CSVLINE']._serialized_end=158
-  _globals['_ROW']._serialized_start=160
-  _globals['_ROW']._serialized_end=189
-  _globals['_ROW_FAULT']._serialized_start=167
-  _globals['_ROW_FAULT']._serialized_end=189
+  _globals['_ACCESS']._serialized_start=93
+  _globals['_ACCESS']._serialized_end=140
+  _globals['_CSVLINE']._serialized_start=142
+  _globals['_CSVLINE']._serialized_end=182
+  _globals['_ROW']._serialized_start=184
+  _globals['_ROW']._serialized_end=213
+  _globals['_ROW_FAULT']._serialized_start=191
+  _globals['_ROW_FAULT']._serialized_end=213
 # @@protoc_insertion_point(module_scope)

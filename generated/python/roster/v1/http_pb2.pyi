@@ -11,6 +11,7 @@ from google.protobuf import descriptor_pb2 as _descriptor_pb2
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import extension_dict as _extension_dict
+from roster.v1 import errors_pb2 as _errors_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -123,15 +124,23 @@ Global___Row: _TypeAlias = Row  # noqa: Y015
 
 SUCCESS_STATUS_FIELD_NUMBER: _builtins.int
 ACCESS_FIELD_NUMBER: _builtins.int
+FAILS_WITH_FIELD_NUMBER: _builtins.int
 IGNORED_KEYS_FIELD_NUMBER: _builtins.int
 BOOLEAN_LIKE_FIELD_NUMBER: _builtins.int
 TRIMMED_FIELD_NUMBER: _builtins.int
 NEXT_LINK_FIELD_NUMBER: _builtins.int
 ROW_FAULTS_FIELD_NUMBER: _builtins.int
+EXAMPLE_FIELD_NUMBER: _builtins.int
+TEXT_FORMAT_FIELD_NUMBER: _builtins.int
+NEVER_EMPTY_FIELD_NUMBER: _builtins.int
 success_status: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MethodOptions, _builtins.int]
 """The HTTP status of a success, where it is not 200. 204 sends no body."""
 access: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MethodOptions, Global___Access]
 """Who may make the call. Every rpc of this package declares it."""
+fails_with: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MethodOptions, _containers.RepeatedScalarFieldContainer[_errors_pb2.Error.Reason.ValueType]]
+"""The reasons for which this very call can be refused. Those for which any call can
+be, such as UNAUTHORIZED and VALIDATION_ERROR, follow from its other options.
+"""
 ignored_keys: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MessageOptions, _containers.RepeatedScalarFieldContainer[_builtins.str]]
 """JSON keys that a body of this message may hold and that are ignored: the
 fields of the resource that only the service writes. So an object that
@@ -154,3 +163,13 @@ row_faults: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptio
 Where its JSON cannot be read, the gateway notes that here and goes on,
 so that the row fails alone. The field has no JSON name.
 """
+example: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.str]
+"""A value that shows what the field is for: text, names of enums and moments as they
+are, anything else as JSON. The examples of the reference are put together of them.
+"""
+text_format: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.str]
+"""For text of which the server takes more than its bounds tell: the format of JSON
+Schema that says it, such as "email".
+"""
+never_empty: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.bool]
+"""For text that an update can leave out, but not make empty."""

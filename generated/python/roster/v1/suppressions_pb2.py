@@ -29,7 +29,7 @@ from roster.v1 import http_pb2 as roster_dot_v1_dot_http__pb2
 from roster.v1 import subscribers_pb2 as roster_dot_v1_dot_subscribers__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1croster/v1/suppressions.proto\x12\troster.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\x1a\x1broster/v1/subscribers.proto\"\x7f\n\x0bSuppression\x12\x12\n\nemail_hash\x18\x01 \x01(\t\x12,\n\x06reason\x18\x02 \x01(\x0e\x32\x1c.roster.v1.Subscriber.Status\x12.\n\ncreated_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"&\n\x15GetSuppressionRequest\x12\r\n\x05\x65mail\x18\x01 \x01(\t\"E\n\x16GetSuppressionResponse\x12+\n\x0bsuppression\x18\x01 \x01(\x0b\x32\x16.roster.v1.Suppression\"H\n\x17ListSuppressionsRequest\x12\x16\n\x05limit\x18\x01 \x01(\x05\x42\x07\xbaH\x04\x1a\x02(\x00\x12\x15\n\x04page\x18\x02 \x01(\x05\x42\x07\xbaH\x04\x1a\x02(\x00\"t\n\x18ListSuppressionsResponse\x12,\n\x0csuppressions\x18\x01 \x03(\x0b\x32\x16.roster.v1.Suppression\x12\r\n\x05total\x18\x02 \x01(\x05\x12\x0c\n\x04page\x18\x03 \x01(\x05\x12\r\n\x05limit\x18\x04 \x01(\x05\")\n\x18\x44\x65leteSuppressionRequest\x12\r\n\x05\x65mail\x18\x01 \x01(\t\"\x1b\n\x19\x44\x65leteSuppressionResponse2\xb0\x03\n\x12SuppressionService\x12\x82\x01\n\x0eGetSuppression\x12 .roster.v1.GetSuppressionRequest\x1a!.roster.v1.GetSuppressionResponse\"+\x92\xb5\x18\x06\n\x04read\x82\xd3\xe4\x93\x02\x1b\x12\x19/api/suppressions/{email}\x12\x80\x01\n\x10ListSuppressions\x12\".roster.v1.ListSuppressionsRequest\x1a#.roster.v1.ListSuppressionsResponse\"#\x92\xb5\x18\x06\n\x04read\x82\xd3\xe4\x93\x02\x13\x12\x11/api/suppressions\x12\x91\x01\n\x11\x44\x65leteSuppression\x12#.roster.v1.DeleteSuppressionRequest\x1a$.roster.v1.DeleteSuppressionResponse\"1\x88\xb5\x18\xcc\x01\x92\xb5\x18\x07\n\x05\x61\x64min\x82\xd3\xe4\x93\x02\x1b*\x19/api/suppressions/{email}B\x02P\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1croster/v1/suppressions.proto\x12\troster.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\x1a\x1broster/v1/subscribers.proto\"\xfb\x01\n\x0bSuppression\x12X\n\nemail_hash\x18\x01 \x01(\tBD\xaa\xb5\x18@9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08\x12>\n\x06reason\x18\x02 \x01(\x0e\x32\x1c.roster.v1.Subscriber.StatusB\x10\xaa\xb5\x18\x0cUNSUBSCRIBED\x12R\n\ncreated_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x18\x32\x30\x32\x36-11-21T03:33:16.247Z\"<\n\x15GetSuppressionRequest\x12#\n\x05\x65mail\x18\x01 \x01(\tB\x14\xaa\xb5\x18\x10gone@example.com\"M\n\x16GetSuppressionResponse\x12\x33\n\x0bsuppression\x18\x01 \x01(\x0b\x32\x16.roster.v1.SuppressionB\x06\xbaH\x03\xc8\x01\x01\"S\n\x17ListSuppressionsRequest\x12\x1c\n\x05limit\x18\x01 \x01(\x05\x42\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x02\x32\x30\x12\x1a\n\x04page\x18\x02 \x01(\x05\x42\x0c\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x01\x31\"\x8a\x01\n\x18ListSuppressionsResponse\x12,\n\x0csuppressions\x18\x01 \x03(\x0b\x32\x16.roster.v1.Suppression\x12\x14\n\x05total\x18\x02 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x31\x12\x13\n\x04page\x18\x03 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x31\x12\x15\n\x05limit\x18\x04 \x01(\x05\x42\x06\xaa\xb5\x18\x02\x32\x30\"?\n\x18\x44\x65leteSuppressionRequest\x12#\n\x05\x65mail\x18\x01 \x01(\tB\x14\xaa\xb5\x18\x10gone@example.com\"\x1b\n\x19\x44\x65leteSuppressionResponse2\xba\x03\n\x12SuppressionService\x12\x87\x01\n\x0eGetSuppression\x12 .roster.v1.GetSuppressionRequest\x1a!.roster.v1.GetSuppressionResponse\"0\x92\xb5\x18\x06\n\x04read\x9a\xb5\x18\x01\x17\x82\xd3\xe4\x93\x02\x1b\x12\x19/api/suppressions/{email}\x12\x80\x01\n\x10ListSuppressions\x12\".roster.v1.ListSuppressionsRequest\x1a#.roster.v1.ListSuppressionsResponse\"#\x92\xb5\x18\x06\n\x04read\x82\xd3\xe4\x93\x02\x13\x12\x11/api/suppressions\x12\x96\x01\n\x11\x44\x65leteSuppression\x12#.roster.v1.DeleteSuppressionRequest\x1a$.roster.v1.DeleteSuppressionResponse\"6\x88\xb5\x18\xcc\x01\x92\xb5\x18\x07\n\x05\x61\x64min\x9a\xb5\x18\x01\x17\x82\xd3\xe4\x93\x02\x1b*\x19/api/suppressions/{email}B\x02P\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,30 +37,48 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'roster.v1.suppressions_pb2'
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'P\001'
+  _globals['_SUPPRESSION'].fields_by_name['email_hash']._loaded_options = None
+  _globals['_SUPPRESSION'].fields_by_name['email_hash']._serialized_options = b'\252\265\030@9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08'
+  _globals['_SUPPRESSION'].fields_by_name['reason']._loaded_options = None
+  _globals['_SUPPRESSION'].fields_by_name['reason']._serialized_options = b'\252\265\030\014UNSUBSCRIBED'
+  _globals['_SUPPRESSION'].fields_by_name['created_at']._loaded_options = None
+  _globals['_SUPPRESSION'].fields_by_name['created_at']._serialized_options = b'\272H\003\310\001\001\252\265\030\0302026-11-21T03:33:16.247Z'
+  _globals['_GETSUPPRESSIONREQUEST'].fields_by_name['email']._loaded_options = None
+  _globals['_GETSUPPRESSIONREQUEST'].fields_by_name['email']._serialized_options = b'\252\265\030\020gone@example.com'
+  _globals['_GETSUPPRESSIONRESPONSE'].fields_by_name['suppression']._loaded_options = None
+  _globals['_GETSUPPRESSIONRESPONSE'].fields_by_name['suppression']._serialized_options = b'\272H\003\310\001\001'
   _globals['_LISTSUPPRESSIONSREQUEST'].fields_by_name['limit']._loaded_options = None
-  _globals['_LISTSUPPRESSIONSREQUEST'].fields_by_name['limit']._serialized_options = b'\272H\004\032\002(\000'
+  _globals['_LISTSUPPRESSIONSREQUEST'].fields_by_name['limit']._serialized_options = b'\272H\004\032\002(\000\252\265\030\00220'
   _globals['_LISTSUPPRESSIONSREQUEST'].fields_by_name['page']._loaded_options = None
-  _globals['_LISTSUPPRESSIONSREQUEST'].fields_by_name['page']._serialized_options = b'\272H\004\032\002(\000'
+  _globals['_LISTSUPPRESSIONSREQUEST'].fields_by_name['page']._serialized_options = b'\272H\004\032\002(\000\252\265\030\0011'
+  _globals['_LISTSUPPRESSIONSRESPONSE'].fields_by_name['total']._loaded_options = None
+  _globals['_LISTSUPPRESSIONSRESPONSE'].fields_by_name['total']._serialized_options = b'\252\265\030\0011'
+  _globals['_LISTSUPPRESSIONSRESPONSE'].fields_by_name['page']._loaded_options = None
+  _globals['_LISTSUPPRESSIONSRESPONSE'].fields_by_name['page']._serialized_options = b'\252\265\030\0011'
+  _globals['_LISTSUPPRESSIONSRESPONSE'].fields_by_name['limit']._loaded_options = None
+  _globals['_LISTSUPPRESSIONSRESPONSE'].fields_by_name['limit']._serialized_options = b'\252\265\030\00220'
+  _globals['_DELETESUPPRESSIONREQUEST'].fields_by_name['email']._loaded_options = None
+  _globals['_DELETESUPPRESSIONREQUEST'].fields_by_name['email']._serialized_options = b'\252\265\030\020gone@example.com'
   _globals['_SUPPRESSIONSERVICE'].methods_by_name['GetSuppression']._loaded_options = None
-  _globals['_SUPPRESSIONSERVICE'].methods_by_name['GetSuppression']._serialized_options = b'\222\265\030\006\n\004read\202\323\344\223\002\033\022\031/api/suppressions/{email}'
+  _globals['_SUPPRESSIONSERVICE'].methods_by_name['GetSuppression']._serialized_options = b'\222\265\030\006\n\004read\232\265\030\001\027\202\323\344\223\002\033\022\031/api/suppressions/{email}'
   _globals['_SUPPRESSIONSERVICE'].methods_by_name['ListSuppressions']._loaded_options = None
   _globals['_SUPPRESSIONSERVICE'].methods_by_name['ListSuppressions']._serialized_options = b'\222\265\030\006\n\004read\202\323\344\223\002\023\022\021/api/suppressions'
   _globals['_SUPPRESSIONSERVICE'].methods_by_name['DeleteSuppression']._loaded_options = None
-  _globals['_SUPPRESSIONSERVICE'].methods_by_name['DeleteSuppression']._serialized_options = b'\210\265\030\314\001\222\265\030\007\n\005admin\202\323\344\223\002\033*\031/api/suppressions/{email}'
-  _globals['_SUPPRESSION']._serialized_start=186
-  _globals['_SUPPRESSION']._serialized_end=313
-  _globals['_GETSUPPRESSIONREQUEST']._serialized_start=315
-  _globals['_GETSUPPRESSIONREQUEST']._serialized_end=353
-  _globals['_GETSUPPRESSIONRESPONSE']._serialized_start=355
-  _globals['_GETSUPPRESSIONRESPONSE']._serialized_end=424
-  _globals['_LISTSUPPRESSIONSREQUEST']._serialized_start=426
-  _globals['_LISTSUPPRESSIONSREQUEST']._serialized_end=498
-  _globals['_LISTSUPPRESSIONSRESPONSE']._serialized_start=500
-  _globals['_LISTSUPPRESSIONSRESPONSE']._serialized_end=616
-  _globals['_DELETESUPPRESSIONREQUEST']._serialized_start=618
-  _globals['_DELETESUPPRESSIONREQUEST']._serialized_end=659
-  _globals['_DELETESUPPRESSIONRESPONSE']._serialized_start=661
-  _globals['_DELETESUPPRESSIONRESPONSE']._serialized_end=688
-  _globals['_SUPPRESSIONSERVICE']._serialized_start=691
-  _globals['_SUPPRESSIONSERVICE']._serialized_end=1123
+  _globals['_SUPPRESSIONSERVICE'].methods_by_name['DeleteSuppression']._serialized_options = b'\210\265\030\314\001\222\265\030\007\n\005admin\232\265\030\001\027\202\323\344\223\002\033*\031/api/suppressions/{email}'
+  _globals['_SUPPRESSION']._serialized_start=187
+  _globals['_SUPPRESSION']._serialized_end=438
+  _globals['_GETSUPPRESSIONREQUEST']._serialized_start=440
+  _globals['_GETSUPPRESSIONREQUEST']._serialized_end=500
+  _globals['_GETSUPPRESSIONRESPONSE']._serialized_start=502
+  _globals['_GETSUPPRESSIONRESPONSE']._serialized_end=579
+  _globals['_LISTSUPPRESSIONSREQUEST']._serialized_start=581
+  _globals['_LISTSUPPRESSIONSREQUEST']._serialized_end=664
+  _globals['_LISTSUPPRESSIONSRESPONSE']._serialized_start=667
+  _globals['_LISTSUPPRESSIONSRESPONSE']._serialized_end=805
+  _globals['_DELETESUPPRESSIONREQUEST']._serialized_start=807
+  _globals['_DELETESUPPRESSIONREQUEST']._serialized_end=870
+  _globals['_DELETESUPPRESSIONRESPONSE']._serialized_start=872
+  _globals['_DELETESUPPRESSIONRESPONSE']._serialized_end=899
+  _globals['_SUPPRESSIONSERVICE']._serialized_start=902
+  _globals['_SUPPRESSIONSERVICE']._serialized_end=1344
 # @@protoc_insertion_point(module_scope)

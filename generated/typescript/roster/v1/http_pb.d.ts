@@ -8,6 +8,7 @@
 import type { GenExtension, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { FieldOptions, MessageOptions, MethodOptions } from "@bufbuild/protobuf/wkt";
+import type { Error_Reason } from "./errors_pb.js";
 
 /**
  * Describes the file roster/v1/http.proto.
@@ -123,6 +124,14 @@ export declare const success_status: GenExtension<MethodOptions, number>;
 export declare const access: GenExtension<MethodOptions, Access>;
 
 /**
+ * The reasons for which this very call can be refused. Those for which any call can
+ * be, such as UNAUTHORIZED and VALIDATION_ERROR, follow from its other options.
+ *
+ * @generated from extension: repeated roster.v1.Error.Reason fails_with = 50003;
+ */
+export declare const fails_with: GenExtension<MethodOptions, Error_Reason[]>;
+
+/**
  * JSON keys that a body of this message may hold and that are ignored: the
  * fields of the resource that only the service writes. So an object that
  * was fetched can be sent back.
@@ -163,4 +172,27 @@ export declare const next_link: GenExtension<FieldOptions, boolean>;
  * @generated from extension: bool row_faults = 50003;
  */
 export declare const row_faults: GenExtension<FieldOptions, boolean>;
+
+/**
+ * A value that shows what the field is for: text, names of enums and moments as they
+ * are, anything else as JSON. The examples of the reference are put together of them.
+ *
+ * @generated from extension: string example = 50005;
+ */
+export declare const example: GenExtension<FieldOptions, string>;
+
+/**
+ * For text of which the server takes more than its bounds tell: the format of JSON
+ * Schema that says it, such as "email".
+ *
+ * @generated from extension: string text_format = 50006;
+ */
+export declare const text_format: GenExtension<FieldOptions, string>;
+
+/**
+ * For text that an update can leave out, but not make empty.
+ *
+ * @generated from extension: bool never_empty = 50007;
+ */
+export declare const never_empty: GenExtension<FieldOptions, boolean>;
 

@@ -7,12 +7,13 @@
 
 import { extDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
+import { file_roster_v1_errors } from "./errors_pb.js";
 
 /**
  * Describes the file roster/v1/http.proto.
  */
 export const file_roster_v1_http = /*@__PURE__*/
-  fileDesc("ChRyb3N0ZXIvdjEvaHR0cC5wcm90bxIJcm9zdGVyLnYxIi8KBkFjY2VzcxINCgVzY29wZRgBIAEoCRIWCg52ZXJpZmllZF9lbWFpbBgCIAEoCCIoCgdDc3ZMaW5lEg4KBm51bWJlchgBIAEoBRINCgVjZWxscxgCIAMoCSIdCgNSb3caFgoFRmF1bHQSDQoFZmllbGQYASABKAk6RwoOc3VjY2Vzc19zdGF0dXMSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjRhgMgASgFUg1zdWNjZXNzU3RhdHVzOksKBmFjY2VzcxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNKGAyABKAsyES5yb3N0ZXIudjEuQWNjZXNzUgZhY2Nlc3M6RAoMaWdub3JlZF9rZXlzEh8uZ29vZ2xlLnByb3RvYnVmLk1lc3NhZ2VPcHRpb25zGNGGAyADKAlSC2lnbm9yZWRLZXlzOkIKDGJvb2xlYW5fbGlrZRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY0YYDIAEoCFILYm9vbGVhbkxpa2U6OQoHdHJpbW1lZBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY0oYDIAEoCFIHdHJpbW1lZDo8CgluZXh0X2xpbmsSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNSGAyABKAhSCG5leHRMaW5rOj4KCnJvd19mYXVsdHMSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNOGAyABKAhSCXJvd0ZhdWx0c0ICUAFiBnByb3RvMw", [file_google_protobuf_descriptor]);
+  fileDesc("ChRyb3N0ZXIvdjEvaHR0cC5wcm90bxIJcm9zdGVyLnYxIi8KBkFjY2VzcxINCgVzY29wZRgBIAEoCRIWCg52ZXJpZmllZF9lbWFpbBgCIAEoCCIoCgdDc3ZMaW5lEg4KBm51bWJlchgBIAEoBRINCgVjZWxscxgCIAMoCSIdCgNSb3caFgoFRmF1bHQSDQoFZmllbGQYASABKAk6RwoOc3VjY2Vzc19zdGF0dXMSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjRhgMgASgFUg1zdWNjZXNzU3RhdHVzOksKBmFjY2VzcxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNKGAyABKAsyES5yb3N0ZXIudjEuQWNjZXNzUgZhY2Nlc3M6WAoKZmFpbHNfd2l0aBIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNOGAyADKA4yFy5yb3N0ZXIudjEuRXJyb3IuUmVhc29uUglmYWlsc1dpdGg6RAoMaWdub3JlZF9rZXlzEh8uZ29vZ2xlLnByb3RvYnVmLk1lc3NhZ2VPcHRpb25zGNGGAyADKAlSC2lnbm9yZWRLZXlzOkIKDGJvb2xlYW5fbGlrZRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY0YYDIAEoCFILYm9vbGVhbkxpa2U6OQoHdHJpbW1lZBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY0oYDIAEoCFIHdHJpbW1lZDo8CgluZXh0X2xpbmsSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNSGAyABKAhSCG5leHRMaW5rOj4KCnJvd19mYXVsdHMSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNOGAyABKAhSCXJvd0ZhdWx0czo5CgdleGFtcGxlEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjVhgMgASgJUgdleGFtcGxlOkAKC3RleHRfZm9ybWF0Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjWhgMgASgJUgp0ZXh0Rm9ybWF0OkAKC25ldmVyX2VtcHR5Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjXhgMgASgIUgpuZXZlckVtcHR5QgJQAWIGcHJvdG8z", [file_google_protobuf_descriptor, file_roster_v1_errors]);
 
 /**
  * Describes the message roster.v1.Access.
@@ -59,6 +60,15 @@ export const access = /*@__PURE__*/
   extDesc(file_roster_v1_http, 1);
 
 /**
+ * The reasons for which this very call can be refused. Those for which any call can
+ * be, such as UNAUTHORIZED and VALIDATION_ERROR, follow from its other options.
+ *
+ * @generated from extension: repeated roster.v1.Error.Reason fails_with = 50003;
+ */
+export const fails_with = /*@__PURE__*/
+  extDesc(file_roster_v1_http, 2);
+
+/**
  * JSON keys that a body of this message may hold and that are ignored: the
  * fields of the resource that only the service writes. So an object that
  * was fetched can be sent back.
@@ -66,7 +76,7 @@ export const access = /*@__PURE__*/
  * @generated from extension: repeated string ignored_keys = 50001;
  */
 export const ignored_keys = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 2);
+  extDesc(file_roster_v1_http, 3);
 
 /**
  * For a bool: JSON may also say 1, 0, "1", "0", "true", "false", "yes", "no",
@@ -75,7 +85,7 @@ export const ignored_keys = /*@__PURE__*/
  * @generated from extension: bool boolean_like = 50001;
  */
 export const boolean_like = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 3);
+  extDesc(file_roster_v1_http, 4);
 
 /**
  * For text: blanks around it do not count. The server takes them off before
@@ -84,7 +94,7 @@ export const boolean_like = /*@__PURE__*/
  * @generated from extension: bool trimmed = 50002;
  */
 export const trimmed = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 4);
+  extDesc(file_roster_v1_http, 5);
 
 /**
  * For the page token of the next page: HTTP sends it as a Link header with
@@ -93,7 +103,7 @@ export const trimmed = /*@__PURE__*/
  * @generated from extension: bool next_link = 50004;
  */
 export const next_link = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 5);
+  extDesc(file_roster_v1_http, 6);
 
 /**
  * For a repeated Row.Fault: the message is a row that is judged by itself.
@@ -103,5 +113,31 @@ export const next_link = /*@__PURE__*/
  * @generated from extension: bool row_faults = 50003;
  */
 export const row_faults = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 6);
+  extDesc(file_roster_v1_http, 7);
+
+/**
+ * A value that shows what the field is for: text, names of enums and moments as they
+ * are, anything else as JSON. The examples of the reference are put together of them.
+ *
+ * @generated from extension: string example = 50005;
+ */
+export const example = /*@__PURE__*/
+  extDesc(file_roster_v1_http, 8);
+
+/**
+ * For text of which the server takes more than its bounds tell: the format of JSON
+ * Schema that says it, such as "email".
+ *
+ * @generated from extension: string text_format = 50006;
+ */
+export const text_format = /*@__PURE__*/
+  extDesc(file_roster_v1_http, 9);
+
+/**
+ * For text that an update can leave out, but not make empty.
+ *
+ * @generated from extension: bool never_empty = 50007;
+ */
+export const never_empty = /*@__PURE__*/
+  extDesc(file_roster_v1_http, 10);
 

@@ -1,0 +1,65 @@
+"""Values of enums between JSON and protobuf.
+
+An enum is written by name, and by number where a number has none. NullValue is the
+exception of the specification: its one value is null.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from google.protobuf.descriptor import EnumDescriptor
+
+from .scalars import Reader, WrongValue
+
+NULL_VALUE = "google.protobuf.NullValue"
+
+_LOWEST, _HIGHEST = -(2**31), 2**31 - 1
+
+
+class UnknownName(WrongValue):
+    """A name that an enum has no value of; another release of the protos may have one."""
+
+
+def enum_numbers(enum: EnumDescriptor) -> dict[str, int]:
+    """Returns the numbers of an enum by name, those of aliases among them."""
+    return {value.name: value.number for value in enum.values}
+
+
+def enum_reader(enum: EnumDescriptor) -> Reader:
+    """Returns a reader of an enum's names and numbers.
+
+    An open enum takes numbers that it has no name for.
+    """
+    numbers = enum_numbers(enum)
+    named = frozenset(numbers.values())
+    names = ", ".join(value.name for value in enum.values if value.number)
+    takes_null = enum.full_name == NULL_VALUE
+
+    def read(value: Any) -> int:
+        if type(value) is str:
+            if value in numbers:
+                return numbers[value]
+            raise UnknownName(f"must be one of {names}", "INVALID_VALUE")
+        if type(value) is int:
+            if value in named or (not enum.is_closed and _LOWEST <= value <= _HIGHEST):
+                return value
+        elif value is None and takes_null:
+            return 0
+        raise WrongValue(f"must be one of {names}", "INVALID_VALUE")
+
+    return read
+
+
+class _Names(dict[int, str | int | None]):
+    """Names by number; a number without a name stays a number."""
+
+    def __missing__(self, number: int) -> int:
+        return number
+
+
+def enum_names(enum: EnumDescriptor) -> dict[int, str | int | None]:
+    """Returns what is written of an enum's numbers: the first name of each, or itself."""
+    if enum.full_name == NULL_VALUE:
+        return _Names({0: None})
+    return _Names({value.number: value.name for value in reversed(enum.values)})

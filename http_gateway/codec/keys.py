@@ -1,0 +1,93 @@
+"""Which keys the object of a message may have, and which not together.
+
+A reader takes the JSON names of fields by itself. What else an object holds comes
+here: names as the proto has them, extensions, keys that are passed over, and those
+that nobody knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from roster.v1 import http_pb2
+
+from ..faults import Faults, join
+from .fields import takes_null
+from .style import Style
+
+MessageReader = Callable[[Any, str, Faults, Any], dict[str, Any]]
+
+
+class Keys:
+    """Reads the keys of an object that are not the JSON names of fields.
+
+    `extension` returns what reads the object of one extension key, or None.
+    """
+
+    def __init__(
+        self,
+        descriptor: Descriptor,
+        fields: Collection[FieldDescriptor],
+        style: Style,
+        extension: Callable[[str], MessageReader | None],
+    ) -> None:
+        self._known = {field.json_name for field in fields}
+        self._aliases = {f.name: f.json_name for f in fields if f.name not in self._known}
+        self._ignored = set(descriptor.GetOptions().Extensions[http_pb2.ignored_keys])
+        self._ignores_all = style.ignore_unknown
+        self._extension = extension if descriptor.is_extendable else None
+
+    def read_others(
+        self, value: dict[str, Any], path: str, faults: Faults, message: Any, read: MessageReader
+    ) -> dict[str, Any]:
+        """Returns the object under JSON names only, less what is ignored.
+
+        What goes by the name in the proto is read with `read`, a key at a time.
+        """
+        clean = {key: item for key, item in value.items() if key in self._known}
+        for key, item in value.items():
+            if key in self._known:
+                continue
+            name = self._aliases.get(key)
+            if name is None:
+                self._read_unknown(key, item, path, faults, message)
+            elif name in clean:
+                faults.add(join(path, name), "DUPLICATE_FIELD", "is given more than once")
+            else:
+                clean[name] = item
+                read({name: item}, path, faults, message)
+        return clean
+
+    def _read_unknown(self, key: str, item: Any, path: str, faults: Faults, message: Any) -> None:
+        if self._extension and key.startswith("[") and (read := self._extension(key)):
+            read({key: item}, path, faults, message)
+        elif not self._ignores_all and key not in self._ignored:
+            faults.add(join(path, key), "UNKNOWN_FIELD", "is not known")
+
+
+class OneOfs:
+    """Finds fields of one oneof that are given together. It is false if there is no oneof."""
+
+    def __init__(self, fields: Collection[FieldDescriptor]) -> None:
+        self._groups: dict[str, tuple[str, FieldDescriptor]] = {}
+        for field in fields:
+            group = field.containing_oneof
+            if group is not None and len(group.fields) > 1:
+                self._groups[field.name] = self._groups[field.json_name] = (group.name, field)
+
+    def __bool__(self) -> bool:
+        return bool(self._groups)
+
+    def check(self, value: dict[str, Any], path: str, faults: Faults) -> None:
+        """Notes each field of which another of its oneof comes before it."""
+        given: dict[str, FieldDescriptor] = {}
+        for key, item in value.items():
+            group, field = self._groups.get(key, ("", None))
+            if field is None or (item is None and not takes_null(field)):
+                continue
+            other = given.setdefault(group, field)
+            if other is not field:
+                message = f"cannot be given together with {other.json_name}"
+                faults.add(join(path, field.json_name), "INVALID_VALUE", message)

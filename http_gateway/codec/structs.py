@@ -1,0 +1,155 @@
+"""JSON that a message holds as it came: Struct, ListValue and Value of google.protobuf.
+
+Readers take the values of `strict_json`, which bounds how deep they go, and fill
+the message in place. Paths are made only once a number turned out to be too large,
+in a second walk: most values hold none, and a path for each would cost more than
+the filling.
+
+A Value stands for any JSON, so null is one of its values. By the specification a
+number that is NaN or infinite has no JSON here, not even as text, which would be
+read again as text.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from google.protobuf.struct_pb2 import NULL_VALUE, ListValue, Struct, Value
+
+from ..faults import Faults, join
+from .scalars import NoJsonForm
+
+# The largest number up to which a double holds every integer.
+_LARGEST_EXACT = 2.0**53
+
+
+def read_struct(value: Any, path: str, faults: Faults, target: Struct) -> None:
+    """Takes objects."""
+    if type(value) is not dict:
+        faults.add(path, "INVALID_TYPE", "must be an object")
+        return
+    try:
+        _fill_struct(target, value)
+    except OverflowError:
+        _collect_overflows(value, path, faults)
+
+
+def read_list(value: Any, path: str, faults: Faults, target: ListValue) -> None:
+    """Takes arrays."""
+    if type(value) is not list:
+        faults.add(path, "INVALID_TYPE", "must be an array")
+        return
+    try:
+        _fill_list(target, value)
+    except OverflowError:
+        _collect_overflows(value, path, faults)
+
+
+def read_value(value: Any, path: str, faults: Faults, target: Value) -> None:
+    """Takes any JSON, null among it."""
+    try:
+        _fill(target, value)
+    except OverflowError:
+        _collect_overflows(value, path, faults)
+
+
+def _fill(target: Value, value: Any) -> None:
+    """Sets a value to what JSON holds. Raises OverflowError if a number is beyond a double."""
+    kind = type(value)
+    if kind is str:
+        target.string_value = value
+    elif kind is float or kind is int:
+        target.number_value = value
+    elif kind is bool:
+        target.bool_value = value
+    elif value is None:
+        target.null_value = NULL_VALUE
+    elif kind is dict:
+        struct = target.struct_value
+        struct.SetInParent()
+        _fill_struct(struct, value)
+    else:
+        array = target.list_value
+        array.SetInParent()
+        _fill_list(array, value)
+
+
+def _fill_struct(target: Struct, value: dict[str, Any]) -> None:
+    fields = target.fields
+    for key, item in value.items():
+        _fill(fields[key], item)
+
+
+def _fill_list(target: ListValue, value: list[Any]) -> None:
+    add = target.values.add
+    for item in value:
+        _fill(add(), item)
+
+
+def _collect_overflows(value: Any, path: str, faults: Faults) -> None:
+    if type(value) is dict:
+        for key, item in value.items():
+            _collect_overflows(item, join(path, key), faults)
+    elif type(value) is list:
+        for index, item in enumerate(value):
+            _collect_overflows(item, f"{path}[{index}]", faults)
+    elif type(value) is int:
+        try:
+            float(value)
+        except OverflowError:
+            message = "must be a number within the range of a double"
+            faults.add(path, "OUT_OF_RANGE", message)
+
+
+def write_struct(struct: Struct) -> dict[str, Any]:
+    """Returns an object with sorted keys. Raises NoJsonForm as `write_value` does."""
+    fields = struct.fields
+    if not fields:
+        return {}
+    # The order of a protobuf map differs between equal messages.
+    return {key: write_value(fields[key]) for key in sorted(fields)}
+
+
+def write_list(array: ListValue) -> list[Any]:
+    """Returns an array. Raises NoJsonForm as `write_value` does."""
+    return [write_value(value) for value in array.values[:]]
+
+
+def write_value(value: Value) -> Any:
+    """Returns any JSON; None also where no kind is set, as json_format does.
+
+    Raises NoJsonForm if a number is NaN or infinite.
+    """
+    # To ask for the kind takes twice as long as to read a field that may be empty.
+    if text := value.string_value:
+        return text
+    if number := value.number_value:
+        return _write_number(number)
+    return _write_by_kind(value)
+
+
+def _write_by_kind(value: Value) -> Any:
+    kind = value.WhichOneof("kind")
+    if kind == "struct_value":
+        return write_struct(value.struct_value)
+    if kind == "list_value":
+        return write_list(value.list_value)
+    if kind == "bool_value":
+        return value.bool_value
+    if kind == "string_value":
+        return value.string_value
+    if kind == "number_value":
+        return _write_number(value.number_value)
+    return None
+
+
+def _write_number(number: float) -> int | float:
+    """Returns an integer where that says the same, else the number. Raises NoJsonForm."""
+    if -_LARGEST_EXACT <= number <= _LARGEST_EXACT:
+        # Minus zero is no integer: it would be read again as another message.
+        is_integer = number.is_integer() and (number or math.copysign(1.0, number) > 0)
+        return int(number) if is_integer else number
+    if not math.isfinite(number):
+        raise NoJsonForm(f"a google.protobuf.Value of {number} has no JSON form")
+    return number

@@ -1,0 +1,84 @@
+"""Single values of a URL, which are always text, into protobuf.
+
+What a query parameter or a variable of a path can set: every scalar, every enum by
+the name or the number of its value, and the well-known types whose JSON is a scalar.
+Text is read more strictly than JSON here: what ProtoJSON lets pass for an integer,
+1.0 or 1e2, is none in a URL.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.message_factory import GetMessageClass
+
+from .enums import enum_reader
+from .scalars import READERS, WrongValue
+from .well_known import Filler, filler, is_wrapper
+
+TextReader = Callable[[str], Any]
+
+_DIGITS = re.compile(r"-?[0-9]+")
+_ENUM_NUMBER = re.compile(r"-?[0-9]{1,10}")
+_INTEGERS = (
+    FieldDescriptor.CPPTYPE_INT32,
+    FieldDescriptor.CPPTYPE_INT64,
+    FieldDescriptor.CPPTYPE_UINT32,
+    FieldDescriptor.CPPTYPE_UINT64,
+)
+
+
+def text_reader(field: FieldDescriptor) -> TextReader | None:
+    """Returns a reader of one value of a field, or None if none can come as text.
+
+    The reader returns a scalar or a message, and raises WrongValue.
+    """
+    if field.message_type is not None:
+        return _message_reader(field.message_type)
+    if field.enum_type is not None:
+        return partial(_read_enum, enum_reader(field.enum_type))
+    if field.type == FieldDescriptor.TYPE_BOOL:
+        return _read_bool
+    if field.cpp_type in _INTEGERS:
+        return partial(_read_integer, READERS[field.type])
+    return READERS[field.type]
+
+
+def _message_reader(kind: Descriptor) -> TextReader | None:
+    if is_wrapper(kind):
+        read = text_reader(kind.fields_by_name["value"])
+        return None if read is None else partial(_read_wrapper, GetMessageClass(kind), read)
+    fill = filler(kind)
+    return None if fill is None else partial(_read_filled, GetMessageClass(kind), fill)
+
+
+def _read_bool(value: str) -> bool:
+    if value not in ("true", "false"):
+        raise WrongValue("must be true or false")
+    return value == "true"
+
+
+def _read_enum(read: Callable[[Any], int], value: str) -> int:
+    """Takes the name of a value, or its number."""
+    is_number = not value[:1].isalpha() and _ENUM_NUMBER.fullmatch(value)
+    return read(int(value) if is_number else value)
+
+
+def _read_integer(read: Callable[[Any], int], value: str) -> int:
+    if not _DIGITS.fullmatch(value):
+        raise WrongValue("must be an integer")
+    return read(value)
+
+
+def _read_wrapper(make: Callable[..., Any], read: TextReader, value: str) -> Any:
+    return make(value=read(value))
+
+
+def _read_filled(make: Callable[[], Any], fill: Filler, value: str) -> Any:
+    message = make()
+    fill(value, message)
+    return message

@@ -1,0 +1,76 @@
+"""What the protos say of their own declarations, in the comments above them.
+
+The descriptors of a running program have none. Beside the stubs stand the same
+descriptors with them; a service that is not among those has no comments.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from google.protobuf.descriptor import EnumValueDescriptor
+from google.protobuf.descriptor_pb2 import FileDescriptorSet
+from roster.v1 import errors_pb2
+
+from ..errors import pascal
+
+_DESCRIPTORS = files("roster.v1") / "descriptors.binpb"
+# The fields of a file, of a message, of an enum and of a service that hold declarations.
+_DECLARATIONS = {
+    "file": {4: "message_type", 5: "enum_type", 6: "service"},
+    "message": {2: "field", 3: "nested_type", 4: "enum_type"},
+    "enum": {2: "value"},
+    "service": {2: "method"},
+}
+_KINDS = {"message_type": "message", "nested_type": "message", "enum_type": "enum"}
+_REASONS = [name for name in errors_pb2.Error.Reason.keys() if "_" in name]  # noqa: SIM118 - no dict
+_REASON = re.compile(rf"\b({'|'.join(_REASONS)})\b")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
+
+
+def comment(declaration: Any) -> str:
+    """Returns the comment of a descriptor in paragraphs, with reasons as HTTP tells them."""
+    if isinstance(declaration, EnumValueDescriptor):
+        name = f"{declaration.type.full_name}.{declaration.name}"
+    else:
+        name = declaration.full_name
+    return _comments().get(name, "")
+
+
+def sentences(text: str) -> list[str]:
+    """Returns the sentences of the first paragraph of a comment."""
+    return _SENTENCE.split(text.partition("\n\n")[0])
+
+
+@cache
+def _comments() -> dict[str, str]:
+    """Returns every comment, by the full name of what it stands above."""
+    found: dict[str, str] = {}
+    for file in FileDescriptorSet.FromString(_DESCRIPTORS.read_bytes()).file:
+        names = dict(_names(file, file.package, "file", ()))
+        for place in file.source_code_info.location:
+            name = names.get(tuple(place.path))
+            if name is not None and place.leading_comments:
+                found[name] = _text(place.leading_comments)
+    return found
+
+
+def _names(
+    declaration: Any, name: str, kind: str, path: tuple[int, ...]
+) -> Iterator[tuple[tuple[int, ...], str]]:
+    """Yields the path, as source information has it, and the name of each declaration within."""
+    for number, field in _DECLARATIONS.get(kind, {}).items():
+        for index, inner in enumerate(getattr(declaration, field)):
+            place, full_name = (*path, number, index), f"{name}.{inner.name}"
+            yield place, full_name
+            yield from _names(inner, full_name, _KINDS.get(field, field), place)
+
+
+def _text(comment: str) -> str:
+    paragraphs = re.split(r"\n\s*\n", comment.strip())
+    joined = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+    return _REASON.sub(lambda match: pascal(match[1]), joined)

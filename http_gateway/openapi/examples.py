@@ -1,0 +1,72 @@
+"""Examples, put together from the values that the protos show for their fields."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+import orjson
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from roster.v1 import http_pb2
+
+from ..codec.fields import row_faults
+
+_TIMESTAMP = "google.protobuf.Timestamp"
+_STRING = FieldDescriptor.TYPE_STRING
+
+
+def declared(field: FieldDescriptor) -> Any:
+    """Returns the value that the protos show for a field, or None."""
+    text: str = field.GetOptions().Extensions[http_pb2.example]
+    if not text:
+        return None
+    kind = field.message_type
+    is_text = field.type == _STRING or field.enum_type is not None
+    if not field.is_repeated and (is_text or (kind is not None and kind.full_name == _TIMESTAMP)):
+        return text
+    return orjson.loads(text)
+
+
+def of_message(
+    message: Descriptor, excluded: frozenset[str] = frozenset(), above: tuple[Descriptor, ...] = ()
+) -> dict[str, Any]:
+    """Returns an example of a message, of those fields that have one themselves.
+
+    `above` are the messages that it is in; where it holds one of them again, that is left out.
+    """
+    absent = {*excluded, row_faults(message)}
+    fields = [field for field in message.fields if field.name not in absent]
+    found = {field.json_name: of_field(field, (*above, message)) for field in fields}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def of_field(field: FieldDescriptor, above: tuple[Descriptor, ...] = ()) -> Any:
+    """Returns an example of a field's value, or None."""
+    shown = declared(field)
+    kind = field.message_type
+    if shown is not None or kind is None or kind in above or _is_foreign(kind):
+        return shown
+    inner = of_message(kind, above=above)
+    if not inner:
+        return [] if field.is_repeated else None
+    return [inner] if field.is_repeated else inner
+
+
+def _is_foreign(kind: Descriptor) -> bool:
+    return bool(kind.file.package == "google.protobuf" or kind.GetOptions().map_entry)
+
+
+def ndjson(record: Descriptor) -> str:
+    """Returns an example of a stream of records, as a line of NDJSON."""
+    return orjson.dumps(of_message(record)).decode() + "\n"
+
+
+def table(lines: FieldDescriptor) -> str | None:
+    """Returns the lines that the protos show for a field of CsvLine, as CSV, or None."""
+    shown = declared(lines)
+    if shown is None:
+        return None
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\r\n").writerows(line["cells"] for line in shown)
+    return text.getvalue()

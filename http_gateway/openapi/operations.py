@@ -1,0 +1,101 @@
+"""An operation: one binding of an rpc, as OpenAPI tells of it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
+from roster.v1 import http_pb2
+
+from ..answers import REQUEST_ID
+from ..routing.bindings import Binding
+from . import contents, parameters, places
+from .comments import comment, sentences
+from .reasons import reasons_of, takes_idempotency_key
+from .refusals import Refusals
+from .schemas import Schemas
+
+Operation = dict[str, Any]
+
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+class Operations:
+    """Makes operations. Their schemas and refusals become components as they are needed."""
+
+    def __init__(self) -> None:
+        self.schemas = Schemas()
+        self.refusals = Refusals(self.schemas)
+        self._ids: set[str] = set()
+
+    def of(self, binding: Binding, method: MethodDescriptor, verb: str) -> Operation:
+        """Returns the operation of a binding; `verb` is its HTTP method, in lower case."""
+        body = contents.request_body(binding, self.schemas)
+        text = comment(method)
+        return {
+            "operationId": self._id(method.name, verb),
+            "tags": [tag_of(method.containing_service)],
+            **({"summary": sentences(text)[0].rstrip(".")} if text else {}),
+            "description": "\n\n".join(filter(None, [text, _who_may(method)])),
+            **_security(method),
+            "parameters": _parameters(binding, method),
+            **({"requestBody": body} if body else {}),
+            "responses": {
+                str(binding.success_status): self._success(binding, method),
+                **self.refusals.of(reasons_of(method, has_body=body is not None)),
+            },
+        }
+
+    def _id(self, rpc: str, verb: str) -> str:
+        """Returns the name of the rpc; of a further binding, with its HTTP method."""
+        name = f"{rpc}By{verb.capitalize()}" if rpc in self._ids else rpc
+        count, unique = 1, name
+        while unique in self._ids:
+            count, unique = count + 1, f"{name}{count + 1}"
+        self._ids.add(unique)
+        return unique
+
+    def _success(self, binding: Binding, method: MethodDescriptor) -> dict[str, Any]:
+        names = [REQUEST_ID, "RateLimit", "RateLimit-Policy"]
+        if takes_idempotency_key(method):
+            names.append("Idempotency-Replayed")
+        if binding.next_link is not None:
+            names.append("Link")
+        content = {}
+        if binding.success_status != 204:
+            content = {"content": contents.answer(binding, self.schemas)}
+        return {
+            "description": comment(method.output_type) or "The call succeeded.",
+            "headers": {name: {"$ref": f"#/components/headers/{name}"} for name in names},
+            **content,
+        }
+
+
+def tag_of(service: ServiceDescriptor) -> str:
+    """Returns the words that the operations of a service are found under, such as API keys."""
+    words = _CAMEL.split(service.name.removesuffix("Service"))
+    return f"{' '.join(words).capitalize()}s".replace("Api ", "API ")
+
+
+def _who_may(method: MethodDescriptor) -> str:
+    access = method.GetOptions().Extensions[http_pb2.access]
+    if not access.scope:
+        return ""
+    verified = " The account's email address has to be verified." if access.verified_email else ""
+    return f"Needs a key of scope {access.scope}.{verified}"
+
+
+def _security(method: MethodDescriptor) -> dict[str, Any]:
+    access = method.GetOptions().Extensions[http_pb2.access]
+    if not access.scope:
+        return {}
+    return {"security": [{"bearer": []}, {"apiKey": []}], "x-scope": access.scope}
+
+
+def _parameters(binding: Binding, method: MethodDescriptor) -> list[dict[str, Any]]:
+    return [
+        *(parameters.in_path(fields) for fields in places.in_path(binding)),
+        *(parameters.in_query(fields) for fields in places.in_query(binding)),
+        *parameters.shared(idempotency_key=takes_idempotency_key(method)),
+    ]

@@ -1,0 +1,99 @@
+"""What a request says outside its body: in the path, in the query, in headers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from google.protobuf.descriptor import FieldDescriptor
+
+from ..answers import REQUEST_ID
+from ..routing.fields import Fields, json_path
+from ..timeouts import HEADER as TIMEOUT
+from . import bounds, examples, values
+from .comments import comment
+from .values import Schema
+
+Parameter = dict[str, Any]
+
+_IDEMPOTENCY_KEY: Parameter = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "description": (
+        "A text of your own that names this request. Sent again with it within 24 hours, the same"
+        " request has no second effect and gets the first answer."
+    ),
+    "schema": {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": 255,
+        "pattern": "^[ -~]*[!-~][ -~]*$",
+    },
+    "example": "8e03978e-40d5-43e8-bc93-6894a57f9324",
+}
+_REQUEST_ID: Parameter = {
+    "name": REQUEST_ID,
+    "in": "header",
+    "description": (
+        "The id under which the service's log keeps the request: 1 to 64 letters, digits, dots,"
+        " underscores and hyphens. One is made where it is absent or anything else."
+    ),
+    "schema": {"type": "string"},
+    "example": "checkout-7f3a",
+}
+_TIMEOUT: Parameter = {
+    "name": TIMEOUT,
+    "in": "header",
+    "description": (
+        "How long to wait for the call: up to eight digits, and H, M or S for hours, minutes or"
+        " seconds, or m, u or n for thousandths, millionths or billionths of one. It can shorten"
+        " the time that a call has anyway, not lengthen it."
+    ),
+    "schema": {"type": "string", "pattern": "^[0-9]{1,8}[HMSmun]$"},
+    "example": "20S",
+}
+# The parameters that operations share.
+COMPONENTS = {
+    "IdempotencyKey": _IDEMPOTENCY_KEY,
+    "RequestId": _REQUEST_ID,
+    "Timeout": _TIMEOUT,
+}
+
+
+def shared(*, idempotency_key: bool) -> list[Parameter]:
+    """Refers to the headers that a request may have."""
+    names = ["IdempotencyKey"] if idempotency_key else []
+    return [
+        {"$ref": f"#/components/parameters/{name}"} for name in (*names, "RequestId", "Timeout")
+    ]
+
+
+def in_path(fields: Fields) -> Parameter:
+    """Returns the parameter for a field that the path holds."""
+    schema = {"minLength": 1, **_schema(fields[-1])}
+    return {"name": json_path(fields), "in": "path", "required": True, **_told(fields, schema)}
+
+
+def in_query(fields: Fields) -> Parameter:
+    """Returns the parameter for a field that the query may hold."""
+    field, schema = fields[-1], _schema(fields[-1])
+    if field.is_repeated:
+        items = {**values.in_url(field), **bounds.of_items(field)}
+        schema = {"type": "array", "items": items, **bounds.of_field(field)}
+    required = {"required": True} if all(map(bounds.is_required, fields)) else {}
+    return {"name": json_path(fields), "in": "query", **required, **_told(fields, schema)}
+
+
+def _schema(field: FieldDescriptor) -> Schema:
+    schema = {**values.in_url(field), **bounds.of_field(field)}
+    if field.enum_type is None:
+        return schema
+    return {"anyOf": [schema, bounds.enum_numbers(field)]}
+
+
+def _told(fields: Fields, schema: Schema) -> Parameter:
+    text, shown = comment(fields[-1]), examples.declared(fields[-1])
+    return {
+        **({"description": text} if text else {}),
+        "schema": schema,
+        **({} if shown is None else {"example": shown}),
+    }

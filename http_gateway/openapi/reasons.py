@@ -1,0 +1,55 @@
+"""The reasons for which a call can be refused.
+
+What is peculiar to an rpc it declares itself, in `fails_with`. The rest follows from
+its other options, and from how HTTP reaches it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from google.api import annotations_pb2
+from google.protobuf.descriptor import MethodDescriptor
+from roster.v1 import errors_pb2, http_pb2
+
+_REASON = errors_pb2.Error.Reason
+_EVERY_CALL = (
+    "VALIDATION_ERROR",
+    "UNAUTHORIZED",
+    "RATE_LIMITED",
+    "INTERNAL",
+    "UNAVAILABLE",
+    "DEADLINE_EXCEEDED",
+)
+_WITH_BODY = ("REQUEST_TIMEOUT", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE")
+_WITH_IDEMPOTENCY_KEY = ("IDEMPOTENCY_KEY_IN_USE", "IDEMPOTENCY_KEY_REUSED")
+# The scope that every key has.
+_LEAST_SCOPE = "read"
+
+
+def reasons_of(method: MethodDescriptor, *, has_body: bool) -> list[str]:
+    """Returns the names of the reasons for which HTTP can refuse a call, each once."""
+    return list(dict.fromkeys(_reasons(method, has_body=has_body)))
+
+
+def _reasons(method: MethodDescriptor, *, has_body: bool) -> Iterator[str]:
+    options = method.GetOptions()
+    access = options.Extensions[http_pb2.access]
+    yield from _EVERY_CALL
+    if access.scope not in ("", _LEAST_SCOPE):
+        yield "FORBIDDEN"
+    if access.verified_email:
+        yield "EMAIL_NOT_VERIFIED"
+    yield from (_REASON.Name(number) for number in options.Extensions[http_pb2.fails_with])
+    if has_body:
+        yield from _WITH_BODY
+    if takes_idempotency_key(method):
+        yield from _WITH_IDEMPOTENCY_KEY
+
+
+def takes_idempotency_key(method: MethodDescriptor) -> bool:
+    """Whether an rpc may be sent again under a key: a POST that has an effect and is no stream."""
+    options = method.GetOptions()
+    has_no_effect = options.idempotency_level == options.NO_SIDE_EFFECTS
+    is_post = bool(options.Extensions[annotations_pb2.http].post)
+    return is_post and not has_no_effect and not method.client_streaming

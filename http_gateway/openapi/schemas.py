@@ -1,0 +1,176 @@
+"""JSON Schema of messages, kept as components: what a body may hold, and what an answer holds.
+
+Both follow the codec. A body takes null for an absent key, refuses unknown keys, and
+lacks the fields that come in the path or are made by the gateway. An answer always has
+the fields without presence, and those that the protos require. It may gain others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
+from roster.v1 import errors_pb2, http_pb2
+
+from ..codec.fields import row_faults
+from ..errors import pascal
+from . import bounds, examples, values
+from .comments import comment
+from .values import Schema
+
+_IGNORED = "Ignored: only the service writes it."
+_ANY_ROW = "Anything else is a row that is not taken, and is reported like any other."
+_REASONS = errors_pb2.Error.Reason.DESCRIPTOR
+
+Key = tuple[str, str, frozenset[str]]
+
+
+class Schemas:
+    """The components of a document, by their names; each is made when it is first referred to."""
+
+    def __init__(self) -> None:
+        self.components: dict[str, Schema] = {}
+        self._names: dict[Key, str] = {}
+
+    def taken(self, message: Descriptor, excluded: frozenset[str] = frozenset()) -> Schema:
+        """Refers to what a body of a message may hold, without the fields that are excluded."""
+        key = ("taken", message.full_name, excluded)
+        return self._refer(key, _name(message), "Input", lambda: self._body(message, excluded))
+
+    def given(self, message: Descriptor) -> Schema:
+        """Refers to what an answer of a message holds."""
+        key: Key = ("given", message.full_name, frozenset())
+        return self._refer(key, _name(message), "Output", lambda: self._answer(message))
+
+    def enum(self, enum: EnumDescriptor) -> Schema:
+        """Refers to the names of an enum's values."""
+        key: Key = ("given", enum.full_name, frozenset())
+        return self._refer(key, _name(enum), "Name", lambda: _names(enum))
+
+    def _refer(self, key: Key, name: str, other: str, make: Callable[[], Schema]) -> Schema:
+        if key not in self._names:
+            while name in self.components:
+                name += other
+            self._names[key] = name
+            self.components[name] = {}  # a message may hold itself
+            self.components[name] = make()
+        return {"$ref": f"#/components/schemas/{self._names[key]}"}
+
+    def _body(self, message: Descriptor, excluded: frozenset[str]) -> Schema:
+        noted = row_faults(message)
+        fields = [f for f in message.fields if f.name not in excluded and f.name != noted]
+        ignored: list[str] = list(message.GetOptions().Extensions[http_pb2.ignored_keys])
+        properties = {key: {"description": _IGNORED} for key in ignored}
+        properties |= {field.json_name: self.property(field) for field in fields}
+        required = [field.json_name for field in fields if bounds.is_required(field)]
+        return {
+            "type": "object",
+            **_described(message),
+            "properties": properties,
+            **({"required": required} if required else {}),
+            "additionalProperties": False,
+        }
+
+    def property(self, field: FieldDescriptor) -> Schema:
+        """Returns what a body may say for a field."""
+        if _is_map(field):
+            schema: Schema = {"type": "object", "additionalProperties": self._map_value(field)}
+        elif field.is_repeated:
+            items = {**self._one(field), **bounds.of_items(field)}
+            if field.message_type is not None and row_faults(field.message_type):
+                items = {"anyOf": [items, {"description": _ANY_ROW}]}
+            schema = {"type": "array", "items": items, **bounds.of_field(field)}
+        else:
+            schema = {**self._one(field), **bounds.of_field(field)}
+        if not bounds.is_never_empty(field):
+            schema = values.or_null(schema)
+        return {**schema, **_described(field), **_shown(field)}
+
+    def _one(self, field: FieldDescriptor) -> Schema:
+        """Returns what a body may say for one value of a field."""
+        schema = values.taken(field)
+        if schema is not None:
+            return schema
+        if field.enum_type is not None:
+            return {"anyOf": [self.enum(field.enum_type), bounds.enum_numbers(field)]}
+        assert field.message_type is not None
+        return self.taken(field.message_type)
+
+    def _map_value(self, field: FieldDescriptor) -> Schema:
+        assert field.message_type is not None
+        return self._one(field.message_type.fields_by_name["value"])
+
+    def _answer(self, message: Descriptor) -> Schema:
+        noted = row_faults(message)
+        fields = [field for field in message.fields if field.name != noted and not is_link(field)]
+        required = [
+            field.json_name
+            for field in fields
+            if not field.has_presence or bounds.rules_of(field).required
+        ]
+        return {
+            "type": "object",
+            **_described(message),
+            "properties": {field.json_name: self.member(field) for field in fields},
+            **({"required": required} if required else {}),
+        }
+
+    def member(self, field: FieldDescriptor) -> Schema:
+        """Returns what an answer says for a field."""
+        if _is_map(field):
+            assert field.message_type is not None
+            value = self._told(field.message_type.fields_by_name["value"])
+            schema: Schema = {"type": "object", "additionalProperties": value}
+        elif field.is_repeated:
+            schema = {"type": "array", "items": self._told(field)}
+        else:
+            schema = self._told(field)
+        return {**schema, **_described(field), **_shown(field)}
+
+    def _told(self, field: FieldDescriptor) -> Schema:
+        """Returns what an answer says for one value of a field."""
+        schema = values.given(field)
+        if schema is not None:
+            return schema
+        if field.enum_type is not None:
+            return self.enum(field.enum_type)
+        assert field.message_type is not None
+        return self.given(field.message_type)
+
+
+def is_link(field: FieldDescriptor) -> bool:
+    """Whether a field of an answer is sent as a Link header instead."""
+    return bool(field.GetOptions().Extensions[http_pb2.next_link])
+
+
+def _names(enum: EnumDescriptor) -> Schema:
+    """Returns the names of an enum's values, each with what it says. Reasons go by their codes."""
+    known = {value.name: comment(value) for value in enum.values if value.number}
+    if enum is _REASONS:
+        known = {pascal(name): text for name, text in known.items()}
+    lines = [f"- `{name}`: {text}" for name, text in known.items() if text]
+    description = "\n".join([comment(enum), "", *lines]).strip()
+    described = {"description": description} if description else {}
+    return {"type": "string", **described, "enum": list(known)}
+
+
+def _name(declaration: Descriptor | EnumDescriptor) -> str:
+    """Returns the name of a component: Subscriber.Status is SubscriberStatus."""
+    package = declaration.file.package
+    inner = declaration.full_name.removeprefix(f"{package}.") if package else declaration.full_name
+    return inner.replace(".", "")
+
+
+def _is_map(field: FieldDescriptor) -> bool:
+    kind = field.message_type
+    return kind is not None and field.is_repeated and bool(kind.GetOptions().map_entry)
+
+
+def _described(declaration: Descriptor | FieldDescriptor) -> Schema:
+    text = comment(declaration)
+    return {"description": text} if text else {}
+
+
+def _shown(field: FieldDescriptor) -> Schema:
+    value = examples.declared(field)
+    return {} if value is None else {"examples": [value]}

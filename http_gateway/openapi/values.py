@@ -1,0 +1,154 @@
+"""JSON Schema of single values: what the codec takes and gives, type by type.
+
+There are three ways: in a body, where ProtoJSON lets a number come as text and an enum
+as its number; in an answer, where everything has one form; and in a URL, where all is text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
+from roster.v1 import http_pb2
+
+from ..codec.enums import NULL_VALUE
+
+Schema = dict[str, Any]
+
+_F = FieldDescriptor
+INT32 = {"format": "int32", "minimum": -(1 << 31), "maximum": (1 << 31) - 1}
+_UNSIGNED_32 = {"format": "int64", "minimum": 0, "maximum": (1 << 32) - 1}
+_BITS_64 = {"format": "int64", "minimum": -(1 << 63), "maximum": (1 << 63) - 1}
+_UNSIGNED_64 = {"minimum": 0, "maximum": (1 << 64) - 1}
+_INTEGERS: dict[int, Schema] = {
+    **dict.fromkeys((_F.TYPE_INT32, _F.TYPE_SINT32, _F.TYPE_SFIXED32), INT32),
+    **dict.fromkeys((_F.TYPE_UINT32, _F.TYPE_FIXED32), _UNSIGNED_32),
+    **dict.fromkeys((_F.TYPE_INT64, _F.TYPE_SINT64, _F.TYPE_SFIXED64), _BITS_64),
+    **dict.fromkeys((_F.TYPE_UINT64, _F.TYPE_FIXED64), _UNSIGNED_64),
+}
+_WRAPPERS = "google/protobuf/wrappers.proto"
+_WIDE = (_F.CPPTYPE_INT64, _F.CPPTYPE_UINT64)
+_NUMBERS = {_F.TYPE_DOUBLE: "double", _F.TYPE_FLOAT: "float"}
+_DIGITS = "^-?[0-9]{1,20}$"
+_NUMBER = r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$|^(NaN|-?Infinity)$"
+_BOOLEAN_LIKE: Schema = {
+    "anyOf": [
+        {"type": "boolean"},
+        {"enum": [0, 1]},
+        {
+            "type": "string",
+            "pattern": "^([Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee]|[Yy][Ee][Ss]|[Nn][Oo]|0|1)$",
+        },
+    ]
+}
+_MOMENT: Schema = {"type": "string", "format": "date-time"}
+_MILLISECONDS: Schema = {**_MOMENT, "pattern": r"\.[0-9]{3}Z$"}
+# What the well-known types are, either way.
+_WELL_KNOWN: dict[str, Schema] = {
+    "Timestamp": _MOMENT,
+    "Struct": {"type": "object"},
+    "ListValue": {"type": "array", "items": {}},
+    "Value": {},
+    "Empty": {"type": "object", "additionalProperties": False},
+    "Any": {"type": "object", "properties": {"@type": {"type": "string"}}},
+    "Duration": {"type": "string", "pattern": r"^-?[0-9]+(\.[0-9]{1,9})?s$"},
+    "FieldMask": {"type": "string"},
+}
+
+
+def taken(field: FieldDescriptor) -> Schema | None:
+    """Returns what a body may say for one value of a field; None for a message of the protos."""
+    if field.enum_type is not None or field.message_type is not None:
+        return _well_known(field, taken)
+    if field.type in _INTEGERS:
+        # Keywords for numbers mean nothing for text, and the other way round.
+        return {**_INTEGERS[field.type], "type": ["integer", "string"], "pattern": _DIGITS}
+    if field.type in _NUMBERS:
+        kind = _NUMBERS[field.type]
+        return {"type": ["number", "string"], "format": kind, "pattern": _NUMBER}
+    if field.GetOptions().Extensions[http_pb2.boolean_like]:
+        return dict(_BOOLEAN_LIKE)
+    return _plain(field)
+
+
+def given(field: FieldDescriptor) -> Schema | None:
+    """Returns what an answer says for one value of a field; None for a message of the protos."""
+    if field.message_type is not None and _name(field) == "Timestamp":
+        return dict(_MILLISECONDS)
+    if field.enum_type is not None or field.message_type is not None:
+        return _well_known(field, given)
+    if field.cpp_type in _WIDE:
+        return {"type": "string", "format": "int64", "pattern": _DIGITS}
+    if field.type in _INTEGERS:
+        return {"type": "integer", "format": _INTEGERS[field.type]["format"]}
+    if field.type in _NUMBERS:
+        texts: Schema = {"enum": ["NaN", "Infinity", "-Infinity"]}
+        return {"anyOf": [{"type": "number", "format": _NUMBERS[field.type]}, texts]}
+    return _plain(field)
+
+
+def in_url(field: FieldDescriptor) -> Schema:
+    """Returns what a path or query may say for one value of a field, an enum by name."""
+    if field.enum_type is not None:
+        return {"type": "string", "enum": names(field.enum_type)}
+    if field.message_type is not None:
+        inner = _wrapped(field)
+        return in_url(inner) if inner else dict(_WELL_KNOWN.get(_name(field), {"type": "string"}))
+    if field.type in _INTEGERS:
+        return {**_INTEGERS[field.type], "type": "integer"}
+    if field.type in _NUMBERS:
+        return {"type": "number", "format": _NUMBERS[field.type]}
+    return _plain(field)
+
+
+def _well_known(field: FieldDescriptor, scalar: Callable[[FieldDescriptor], Any]) -> Schema | None:
+    """Returns the schema of a well-known type; None for what the protos declare themselves."""
+    if field.enum_type is not None:
+        return {"type": "null"} if field.enum_type.full_name == NULL_VALUE else None
+    inner = _wrapped(field)
+    if inner is not None:
+        wrapped: Schema = scalar(inner)
+        return wrapped
+    schema = _WELL_KNOWN.get(_name(field))
+    return None if schema is None else dict(schema)
+
+
+def _wrapped(field: FieldDescriptor) -> FieldDescriptor | None:
+    """Returns the field that a wrapper of a scalar holds; None for any other type."""
+    kind = field.message_type
+    if kind is None or kind.file.name != _WRAPPERS:
+        return None
+    return kind.fields_by_name["value"]
+
+
+def names(enum: EnumDescriptor) -> list[str]:
+    """Returns the names that an enum's values have in JSON, without the one that is no value."""
+    return [value.name for value in enum.values if value.number]
+
+
+def or_null(schema: Schema) -> Schema:
+    """Returns a schema that takes null as well."""
+    if not schema:
+        return schema
+    if "anyOf" in schema:
+        return {**schema, "anyOf": [*schema["anyOf"], {"type": "null"}]}
+    if "type" not in schema:
+        return {"anyOf": [schema, {"type": "null"}]}
+    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    more = {"enum": [*schema["enum"], None]} if "enum" in schema else {}
+    return {**schema, "type": [*kinds, "null"], **more}
+
+
+def _plain(field: FieldDescriptor) -> Schema:
+    if field.type == _F.TYPE_BOOL:
+        return {"type": "boolean"}
+    if field.type == _F.TYPE_BYTES:
+        return {"type": "string", "contentEncoding": "base64"}
+    return {"type": "string"}
+
+
+def _name(field: FieldDescriptor) -> str:
+    """Returns the name of a well-known type; "" for any other."""
+    kind = field.message_type
+    return kind.name if kind is not None and kind.file.package == "google.protobuf" else ""

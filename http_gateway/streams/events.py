@@ -1,0 +1,37 @@
+"""Server-sent events, by the HTML standard: a record is an event, for a browser's EventSource.
+
+    data: {"email": "ada@example.com"}      a record; a line of a table is an array of its cells
+    event: error                            the last one of a stream that failed, as errors are told
+    event: end                              the last one of a stream that is whole
+
+An EventSource opens a stream again and again, unless it is closed: by `end` and by
+`error` a page knows when. Where no record comes for long, a comment does, so that
+nobody on the way takes the connection for dead.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from ..routing.stream_fields import ReplyRecords
+
+CONTENT_TYPE = "text/event-stream"
+END = b"event: end\ndata: {}\n\n"
+HEARTBEAT = b":\n\n"
+
+
+def written(fields: ReplyRecords, reply: Any) -> bytes:
+    """Returns the records of a reply, or else the lines that it has, as events."""
+    text = bytearray()
+    for record in fields.of(reply):
+        text += b"data: %b\n\n" % orjson.dumps(fields.write(record))
+    for line in getattr(reply, fields.lines) if fields.lines is not None else ():
+        text += b"data: %b\n\n" % orjson.dumps(list(line.cells))
+    return bytes(text)
+
+
+def error(told: bytes) -> bytes:
+    """Returns the event for an error, which comes as JSON."""
+    return b"event: error\ndata: %b\n\n" % told

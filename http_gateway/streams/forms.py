@@ -1,0 +1,88 @@
+"""The forms that the records of an answer may have, and which of them a client is given.
+
+NDJSON is for programs, CSV for tables where the reply has lines of one, and
+server-sent events are for whoever asks for them by `Accept`, such as a browser's
+EventSource. They are asked for by their name alone, never by `*/*`: where
+`text/event-stream` is named, and neither NDJSON nor CSV with a higher quality.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import web
+
+from ..routing.stream_fields import ReplyRecords
+from . import csv_lines, events, ndjson
+
+# Writes the records of a reply; no bytes where it has none.
+Write = Callable[[ReplyRecords, Any], bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A form of records in an answer."""
+
+    content_type: str
+    write: Write
+    # Writes an error, which comes as JSON, as the last record; None where it has no place.
+    error: Callable[[bytes], bytes] | None = None
+    # What comes after the last record, and what may come where there is none for long.
+    end: bytes = b""
+    heartbeat: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def _lines_of_json(fields: ReplyRecords, reply: Any) -> bytes:
+    return ndjson.written(fields.write, fields.of(reply))
+
+
+def _lines_of_cells(fields: ReplyRecords, reply: Any) -> bytes:
+    assert fields.lines is not None
+    return csv_lines.written(getattr(reply, fields.lines))
+
+
+NDJSON = Form("application/x-ndjson", _lines_of_json, ndjson.error)
+CSV = Form("text/csv; charset=utf-8", _lines_of_cells)
+EVENTS = Form(
+    events.CONTENT_TYPE,
+    events.written,
+    events.error,
+    end=events.END,
+    heartbeat=events.HEARTBEAT,
+    headers={"Cache-Control": "no-store"},
+)
+
+
+def form_asked_for(request: web.BaseRequest) -> Form | None:
+    """Returns the form that the headers ask for; None where that is for the replies to say."""
+    accept = ",".join(request.headers.getall("Accept", ()))
+    if events.CONTENT_TYPE not in accept.lower():
+        return None
+    qualities = _qualities(accept)
+    wanted = qualities.get(events.CONTENT_TYPE, 0.0)
+    others = max((qualities.get(kind, 0.0) for kind in _OTHERS), default=0.0)
+    return EVENTS if wanted and wanted >= others else None
+
+
+def form_of(fields: ReplyRecords, reply: Any) -> Form:
+    """Returns the form that the records of a reply have by themselves."""
+    return CSV if fields.lines is not None and getattr(reply, fields.lines) else NDJSON
+
+
+_OTHERS = (*ndjson.CONTENT_TYPES, csv_lines.CONTENT_TYPE)
+
+
+def _qualities(accept: str) -> dict[str, float]:
+    """Returns the quality of each media type that is named; 0 where that is no number."""
+    qualities = {}
+    for each in accept.lower().split(","):
+        kind, *parameters = (part.strip() for part in each.split(";"))
+        quality = next((part[2:] for part in parameters if part.startswith("q=")), "1")
+        try:
+            qualities[kind] = min(max(float(quality), 0.0), 1.0)
+        except ValueError:
+            qualities[kind] = 0.0
+    return qualities

@@ -1,0 +1,38 @@
+"""Grpc-Timeout: how long a client gives its call, written as gRPC over HTTP/2 writes it.
+
+That is up to eight digits and a unit: hours, minutes, seconds, or thousandths,
+millionths and billionths of one. It can shorten the deadline that a call has
+anyway, and never lengthens it. It counts from when the call is made, which for a
+call with one request is when its body is there.
+"""
+
+from __future__ import annotations
+
+import re
+
+from aiohttp import web
+
+from .faults import invalid_body
+
+HEADER = "Grpc-Timeout"
+_FORM = re.compile(r"([0-9]{1,8})([HMSmun])")
+_SECONDS = {"H": 3600.0, "M": 60.0, "S": 1.0, "m": 1e-3, "u": 1e-6, "n": 1e-9}
+# Hours of eight digits are eleven thousand years, for which gRPC's own clock is too small.
+MAX_SECONDS = 365 * 24 * 3600.0
+
+
+def given(request: web.BaseRequest) -> float | None:
+    """Returns the seconds that a client gives its call, at most a year; None if it does not say.
+
+    Raises RequestFault for a header that says nothing clear: whoever sets a
+    deadline relies on it.
+    """
+    if HEADER not in request.headers:
+        return None
+    values = request.headers.getall(HEADER)
+    match = _FORM.fullmatch(values[0])
+    if match is None or len(values) > 1:
+        raise invalid_body(
+            "INVALID_FORMAT", "must be up to eight digits and one of H, M, S, m, u, n", HEADER
+        )
+    return min(int(match[1]) * _SECONDS[match[2]], MAX_SECONDS)

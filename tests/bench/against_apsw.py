@@ -1,0 +1,74 @@
+"""Rows that come in, by bulks and by an import, against SQLite alone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+
+from ..processes import Service
+from .measuring import SECONDS, Figure, in_turns, load, numbers, request, row
+from .transfers import IMPORTED, import_rows
+
+
+def figures(service: Service) -> Iterator[Figure]:
+    """Yields what the service takes of a bulk and of an import."""
+    key = service.first_key
+
+    def bulks() -> list[bytes]:
+        path = "/api/subscribers/bulk"
+        return [
+            request("POST", path, key, {"subscribers": [row() for _ in range(100)]})
+            for _ in range(1_000)
+        ]
+
+    def bulk() -> float:
+        return 100 * load(service.http, bulks())
+
+    def imported() -> float:
+        return import_rows(service, IMPORTED)
+
+    for name, ours in (("bulk_of_100", bulk), ("import", imported)):
+        measured = in_turns(ours, lambda: raw_apsw(service.database))
+        yield Figure(name, *measured, unit="rows/s", other="raw apsw")
+
+
+def raw_apsw(database: Path) -> float:
+    """Inserts the rows of bulks into a copy of the schema and returns rows a second."""
+    copy = database.with_name(f"raw{next(numbers)}.db")
+    source = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)
+    connection = apsw.Connection(str(copy))
+    connection.execute("PRAGMA journal_mode = wal; PRAGMA synchronous = full")
+    connection.execute("PRAGMA foreign_keys = on")
+    for (sql,) in source.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL"):
+        if "sqlite_" not in sql:
+            connection.execute(sql)
+    source.close()
+    connection.execute(
+        "INSERT INTO tag VALUES (?, ?, 'newsletter', 'newsletter', '', 0)", ("A" * 26, "T" * 26)
+    )
+    rows, started = 0, time.perf_counter()
+    while time.perf_counter() - started < SECONDS:
+        _raw_bulk(connection)
+        rows += 100
+    elapsed = time.perf_counter() - started
+    connection.close()
+    for file in copy.parent.glob(f"{copy.name}*"):
+        file.unlink()
+    return rows / elapsed
+
+
+def _raw_bulk(connection: apsw.Connection) -> None:
+    people, links = [], []
+    for _ in range(100):
+        number = next(numbers)
+        person, email = f"01M7Y2MPAQ{number:016}", f"person{number}@example.com"
+        names = ("Ada", "Lovelace", 2, 1_700_000_000_000, "ada lovelace", "lovelace")
+        people.append(("A" * 26, person, email, email, *names))
+        links.append(("A" * 26, person, "T" * 26))
+    connection.execute("BEGIN IMMEDIATE")
+    connection.executemany("INSERT INTO subscriber VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", people)
+    connection.executemany("INSERT INTO subscriber_tag VALUES (?, ?, ?)", links)
+    connection.execute("COMMIT")

@@ -1,0 +1,97 @@
+"""The codec against json_format: reading and writing the messages of a page and a bulk.
+
+Both sides begin and end with text: ours is read strictly from bytes and written to
+bytes, theirs from and to a string. They are timed in turns, by the time that the
+processor worked for them, and the median of the ratios counts.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import orjson
+from google.protobuf import json_format
+from google.protobuf.message import Message
+from roster.v1 import subscribers_pb2 as pb
+
+from http_gateway.codec import strict_json
+from http_gateway.codec.transcode import reader, writer
+from http_gateway.faults import Faults
+
+from .measuring import Figure, row
+
+ROWS = 100
+NAMES = [f"{verb}_{what}_of_{ROWS}" for what in ("page", "bulk") for verb in ("write", "read")]
+# Ours take a tenth of the time of theirs: a turn of one run would time cold caches.
+TURNS, RUNS = 15, 25
+
+
+def figures() -> Iterator[Figure]:
+    """Yields messages a second, each way, for rows as clients send them."""
+    bulk = json.dumps({"subscribers": [row() for _ in range(ROWS)]}).encode()
+    request = _read(pb.BulkCreateSubscribersRequest, bulk)
+    page = pb.ListSubscribersResponse(
+        subscribers=[_stored(number, each) for number, each in enumerate(request.subscribers)],
+        total=ROWS,
+        page=1,
+        limit=ROWS,
+    )
+    answer = _write(page)
+    for name, message, body in (("page", page, answer), ("bulk", request, bulk)):
+        kind, text = type(message), body.decode()
+        wrote = _compared(partial(_write, message), partial(_write_theirs, message))
+        read = _compared(partial(_read, kind, body), partial(_read_theirs, kind, text))
+        yield Figure(f"write_{name}_of_100", *wrote, unit="messages/s", other="json_format")
+        yield Figure(f"read_{name}_of_100", *read, unit="messages/s", other="json_format")
+
+
+def _stored(number: int, row: Any) -> Any:
+    """Returns a row as the service stores it."""
+    subscriber = pb.Subscriber(
+        id=f"01M7Y2MPAQ{number:016}",
+        email=row.email,
+        first_name=row.first_name,
+        last_name=row.last_name,
+        status=pb.Subscriber.Status.CONFIRMED,
+        tags=row.tags,
+    )
+    subscriber.created_at.FromMilliseconds(1_767_000_000_000 + 37 * number)
+    subscriber.custom_fields.SetInParent()
+    return subscriber
+
+
+def _read(kind: type[Message], body: bytes) -> Any:
+    message, faults = kind(), Faults()
+    reader(kind.DESCRIPTOR)(strict_json.read(body), "", faults, message)
+    assert not faults
+    return message
+
+
+def _write(message: Message) -> bytes:
+    return orjson.dumps(writer(message.DESCRIPTOR)(message))
+
+
+def _read_theirs(kind: type[Message], text: str) -> Message:
+    return json_format.Parse(text, kind())
+
+
+def _write_theirs(message: Message) -> str:
+    return json_format.MessageToJson(message, always_print_fields_with_no_presence=True)
+
+
+def _compared(ours: Callable[[], Any], theirs: Callable[[], Any]) -> tuple[float, float, float]:
+    pairs = [(_seconds(ours), _seconds(theirs)) for _ in range(TURNS)]
+    mine, other = (statistics.median(times) for times in zip(*pairs, strict=True))
+    return 1 / mine, 1 / other, statistics.median(b / a for a, b in pairs)
+
+
+def _seconds(work: Callable[[], Any]) -> float:
+    started = time.process_time()
+    for _ in range(RUNS):
+        work()
+    return (time.process_time() - started) / RUNS

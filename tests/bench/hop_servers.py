@@ -1,0 +1,86 @@
+"""The parts of a hop, aiohttp in front of grpc.aio, with the gateway and without it.
+
+    python -m tests.bench.hop_servers backend
+    python -m tests.bench.hop_servers gateway|bare HOST:PORT
+
+The backend answers GetSubscriber with one and the same subscriber. The gateway stands
+before it over a real channel, and so does the bare server, which passes the key on, reads
+nothing else of a request and answers each with the same bytes. Each prints its port and
+serves until it is ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import sys
+from typing import Any
+
+import uvloop
+from aiohttp import web
+from google.protobuf.timestamp_pb2 import Timestamp
+from grpc import aio
+from roster.v1 import subscribers_pb2, subscribers_pb2_grpc
+
+from http_gateway.app import Gateway
+
+SUBSCRIBER = subscribers_pb2.Subscriber(
+    id="01M7Y2MPAQ0000000000000001",
+    email="ada@example.com",
+    first_name="Ada",
+    last_name="Lovelace",
+    status=subscribers_pb2.Subscriber.CONFIRMED,
+    tags=["newsletter"],
+    created_at=Timestamp(seconds=1_767_323_045, nanos=6_000_000),
+)
+PATH = f"/api/subscribers/{SUBSCRIBER.id}"
+SERVICES = subscribers_pb2.DESCRIPTOR.services_by_name.values()
+
+
+class Backend(subscribers_pb2_grpc.SubscriberServiceServicer):
+    """Knows one subscriber."""
+
+    async def GetSubscriber(self, request: Any, context: Any) -> Any:
+        return subscribers_pb2.GetSubscriberResponse(subscriber=SUBSCRIBER)
+
+
+async def backend() -> None:
+    server = aio.server()
+    subscribers_pb2_grpc.add_SubscriberServiceServicer_to_server(Backend(), server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    print(port, flush=True)
+    await server.wait_for_termination()
+
+
+async def gateway(upstream: str) -> None:
+    async with aio.insecure_channel(upstream) as channel:
+        await serve(web.ServerRunner(Gateway(channel, SERVICES).server()))
+
+
+async def bare(upstream: str) -> None:
+    async with aio.insecure_channel(upstream) as channel:
+        stub: Any = subscribers_pb2_grpc.SubscriberServiceStub(channel)
+        request = subscribers_pb2.GetSubscriberRequest(id=SUBSCRIBER.id)
+        body = b'{"subscriber":{"id":"01M7Y2MPAQ0000000000000001","email":"ada@example.com"}}'
+
+        async def answer(asked: web.BaseRequest) -> web.Response:
+            metadata = (("authorization", asked.headers["Authorization"]),)
+            await stub.GetSubscriber(request, metadata=metadata, timeout=30.0)
+            return web.Response(body=body, content_type="application/json")
+
+        await serve(web.ServerRunner(web.Server(answer, access_log=None)))  # type: ignore[arg-type]
+
+
+async def serve(runner: web.ServerRunner) -> None:
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    gc.collect()
+    gc.freeze()
+    print(runner.addresses[0][1], flush=True)
+    await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    what, *upstream = sys.argv[1:]
+    uvloop.run({"backend": backend, "gateway": gateway, "bare": bare}[what](*upstream))

@@ -1,0 +1,100 @@
+"""Load, and measuring in turns: what all figures are made with."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
+from typing import Any, NamedTuple
+
+CONNECTIONS = 32
+SECONDS = 2.0
+ROUNDS = 5
+
+numbers = count()
+
+
+class Figure(NamedTuple):
+    """What Roster reached, what `other` reached, and their ratio."""
+
+    name: str
+    ours: float
+    theirs: float
+    ratio: float
+    unit: str
+    other: str
+
+
+def row() -> dict[str, Any]:
+    """Returns a subscriber as a client sends it; every one has another address."""
+    return {
+        "email": f"person{next(numbers)}@example.com",
+        "firstName": "Ada",
+        "lastName": "Lovelace",
+        "isConfirmed": True,
+        "tags": ["newsletter"],
+    }
+
+
+def request(method: str, path: str, key: str, body: Any = None) -> bytes:
+    """Returns a whole HTTP request."""
+    text = b"" if body is None else json.dumps(body).encode()
+    head = f"{method} {path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {key}\r\n"
+    if body is not None:
+        head += f"Content-Type: application/json\r\nContent-Length: {len(text)}\r\n"
+    return f"{head}\r\n".encode() + text
+
+
+def load(address: str, requests: list[bytes]) -> float:
+    """Sends the requests for two seconds and returns the answers a second."""
+    run = subprocess.run(
+        [sys.executable, "-m", "tests.bench.load", address, str(CONNECTIONS), str(SECONDS)],
+        input=json.dumps([base64.b64encode(item).decode() for item in requests]),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        timeout=10 * SECONDS,
+    )
+    result = json.loads(run.stdout)
+    if result["failures"]:
+        raise SystemExit(f"{result['failures']} of {result['answers']} answers were no success")
+    return float(result["answers"] / result["seconds"])
+
+
+def send(address: str, method: str, path: str, body: Any, key: str = "") -> bytes:
+    """Sends one request and returns the body of the answer."""
+    connection = http.client.HTTPConnection(address)
+    text = body if isinstance(body, bytes) else json.dumps(body)
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+    connection.request(method, path, body=text, headers=headers)
+    answer = connection.getresponse().read()
+    connection.close()
+    return answer
+
+
+@contextmanager
+def program(module: str, *arguments: str) -> Iterator[str]:
+    """Runs a server of this folder, which prints its port first, and yields its address."""
+    command = [sys.executable, "-m", f"tests.bench.{module}", *arguments]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        yield f"127.0.0.1:{process.stdout.readline().strip()}"
+    finally:
+        process.terminate()
+        process.wait()
+        process.stdout.close()
+
+
+def in_turns(ours: Callable[[], float], theirs: Callable[[], float]) -> tuple[float, float, float]:
+    """Measures both in turns and returns the medians of both and of the ratios."""
+    ours(), theirs()
+    pairs = [(ours(), theirs()) for _ in range(ROUNDS)]
+    ratio = statistics.median(mine / other for mine, other in pairs)
+    return statistics.median(p[0] for p in pairs), statistics.median(p[1] for p in pairs), ratio

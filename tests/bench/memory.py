@@ -1,0 +1,44 @@
+"""What a service takes besides time: memory, and the seconds until it serves."""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import time
+from pathlib import Path
+
+from ..processes import Service, start
+from .transfers import EXPORTED, import_rows, outcome, stream
+
+
+def memory_mib(process: int) -> float:
+    """Returns the resident memory of a process."""
+    output = subprocess.run(
+        ["ps", "-o", "rss=", "-p", str(process)], stdout=subprocess.PIPE, text=True, check=True
+    )
+    return int(output.stdout) / 1024
+
+
+def seconds_to_ready(folder: Path) -> tuple[float, float]:
+    """Starts the service a few times; returns the median seconds to ready, and idle memory."""
+    times, memory = [], 0.0
+    for _ in range(3):
+        started = time.perf_counter()
+        service = start(folder)
+        times.append(time.perf_counter() - started)
+        memory = memory_mib(service.process.pid)
+        service.stop()
+    return statistics.median(times), memory
+
+
+def export_memory_mib(service: Service) -> float:
+    """Returns by how much an export of a million subscribers makes the service grow."""
+    import_rows(service, EXPORTED)
+    before = memory_mib(service.process.pid)
+    client, most = stream("export", service), before
+    while client.poll() is None:
+        most = max(most, memory_mib(service.process.pid))
+        time.sleep(0.05)
+    if outcome(client)["lines"] < EXPORTED:
+        raise SystemExit("an export ended early")
+    return most - before

@@ -1,0 +1,39 @@
+"""Imports and exports of a running service, by a client in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from itertools import count
+
+from ..processes import Service
+
+# Rows of one import that is timed, and of the export whose memory is watched.
+IMPORTED = 60_000
+EXPORTED = 1_000_000
+
+_imported = count()
+
+
+def stream(what: str, service: Service, *more: str) -> subprocess.Popen[str]:
+    """Starts the client of the streams."""
+    arguments = [what, service.http, service.first_key, *more]
+    command = [sys.executable, "-m", "tests.bench.streams", *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def outcome(client: subprocess.Popen[str]) -> dict[str, float]:
+    """Returns what a client of the streams printed. Ends the program if anything failed."""
+    printed, _ = client.communicate(timeout=600)
+    told: dict[str, float] = json.loads(printed)
+    if client.returncode or told["failures"]:
+        raise SystemExit(f"a stream failed: {told}")
+    return told
+
+
+def import_rows(service: Service, count: int) -> float:
+    """Imports new rows over HTTP and returns rows a second."""
+    first = next(_imported) * EXPORTED
+    told = outcome(stream("import", service, str(count), str(first)))
+    return told["lines"] / told["seconds"]

@@ -1,0 +1,51 @@
+"""Every refusal that a test meets has to be one that /openapi.json tells of.
+
+So a reason that an rpc does not declare in its proto fails the tests that meet it.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any
+
+from http_gateway.openapi.document import document
+from http_gateway.routing.routes import Routes
+from server.app import SERVICES
+
+_ROUTES = Routes(SERVICES)
+
+
+def check_http(method: str, path: str, status: int, text: bytes) -> None:
+    """Raises AssertionError if an operation refuses a request as it does not declare."""
+    match = _ROUTES.match("GET" if method == "HEAD" else method, path.partition("?")[0])
+    if status >= 400 and match is not None and text:
+        check(match.binding.rpc.rpartition("/")[2], status, json.loads(text)["error"]["code"])
+
+
+def check(rpc: str, status: int, code: str) -> None:
+    """Raises AssertionError if an rpc does not declare that it fails in this way."""
+    assert status < 400 or (status, code) in _refusals()[rpc], f"{rpc} does not declare {code}"
+
+
+@cache
+def _refusals() -> dict[str, set[tuple[int, str]]]:
+    """Returns the statuses and codes with which each operation can be refused."""
+    described = document(SERVICES)
+    responses = described["components"]["responses"]
+    found: dict[str, set[tuple[int, str]]] = {}
+    for path in described["paths"].values():
+        for operation in path.values():
+            found[operation["operationId"]] = {
+                (int(status), code)
+                for status, response in operation["responses"].items()
+                if "$ref" in response
+                for code in _codes(responses[response["$ref"].rpartition("/")[2]])
+            }
+    return found
+
+
+def _codes(response: dict[str, Any]) -> list[str]:
+    error = response["content"]["application/json"]["schema"]["properties"]["error"]
+    codes: list[str] = error["properties"]["code"]["enum"]
+    return codes

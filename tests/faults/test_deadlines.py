@@ -1,0 +1,77 @@
+"""Deadlines that a client gives by Grpc-Timeout, kept by a real service over both channels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ..behaviour.helpers import emails
+from ..conftest import Account
+from ..fronts import Answer, HttpFront
+from ..http_gateway.made import run
+from .test_http import both_http
+from .test_streams import EXPORT, IMPORT, connection, row
+
+
+def asked(
+    account: Account, method: str, path: str, timeout: str, body: bytes | None = None
+) -> Answer:
+    assert isinstance(account.front, HttpFront)
+    headers = {"Grpc-Timeout": timeout}
+    return account.front.send(method, path, account.key, body=body, headers=headers)
+
+
+@both_http
+@pytest.mark.parametrize("timeout", ["1n", "0S"])
+@pytest.mark.parametrize("path", ["/api/tags", EXPORT])
+def test_a_call_whose_time_is_over_is_told_so(account: Account, path: str, timeout: str) -> None:
+    answer = asked(account, "GET", path, timeout)
+
+    assert (answer.status, answer.code) == (504, "DeadlineExceeded")
+
+
+@pytest.mark.parametrize("front_and_service", ["http"], indirect=True)
+def test_a_call_whose_time_is_over_has_no_effect(account: Account) -> None:
+    """Over a socket its time may end on one side, and not yet on the other."""
+    answer = asked(account, "POST", "/api/tags", "1n", b'{"name": "vip"}')
+
+    assert (answer.status, answer.code) == (504, "DeadlineExceeded")
+    assert account.ok("ListTags")["total"] == 0
+
+
+@both_http
+@pytest.mark.parametrize("timeout", ["20S", "99999999H"])
+@pytest.mark.parametrize("path", ["/api/tags", "/api/subscribers"])
+def test_a_call_that_has_time_is_answered(account: Account, path: str, timeout: str) -> None:
+    assert asked(account, "GET", path, timeout).status == 200
+
+
+@both_http
+@pytest.mark.parametrize("key", [True, False])
+def test_a_timeout_of_another_form_is_told_to_whoever_may_make_the_call(
+    account: Account, *, key: bool
+) -> None:
+    caller = account if key else account.with_key("nonsense")
+
+    answers = [asked(caller, "GET", path, "5 seconds") for path in ("/api/tags", EXPORT)]
+
+    for answer in answers:
+        assert answer.status == (400 if key else 401)
+        assert answer.faults == ([("Grpc-Timeout", "INVALID_FORMAT")] if key else [])
+
+
+@both_http
+def test_an_import_ends_when_its_time_is_over_and_keeps_what_it_told_of(account: Account) -> None:
+    async def main() -> list[Any]:
+        async with connection(account) as client:
+            await client.begin(
+                "POST", IMPORT, Authorization=f"Bearer {account.key}", Grpc_Timeout="700m"
+            )
+            await client.send(row(1))
+            return (await client.answer()).records  # and no more of the body
+
+    result, last = run(main())
+
+    assert (result["outcome"], last["error"]["code"]) == ("CREATED", "DeadlineExceeded")
+    assert emails(account) == ["a1@example.com"]

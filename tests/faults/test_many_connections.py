@@ -1,0 +1,143 @@
+"""Connections: thousands that are idle, and more than there is room for."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import resource
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from http_gateway import connections, edge
+
+from ..conftest import Account
+from ..http_gateway.made import Client, Got, gateway_to, message, run
+from ..processes import Service
+from .test_http import talk_of
+
+IDLE = 2_000
+# What an idle connection may take, at most.
+KIB_EACH = 20
+
+
+@pytest.fixture
+def idle(account: Account) -> Iterator[tuple[int, int]]:
+    """Opens idle connections, and gives the memory of the service before and after, in KiB."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < IDLE + 500:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(IDLE + 500, hard), hard))
+    host, _, port = talk_of(account).rpartition(":")
+    with ExitStack() as stack:
+        before = memory_of(account.service)
+        for _ in range(IDLE):
+            stack.enter_context(socket.create_connection((host, int(port)), timeout=20))
+        account.ok("ListTags")  # which comes after them all
+        yield before, memory_of(account.service)
+
+
+def memory_of(service: Service) -> int:
+    found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{service.process.pid}/status").read_text())
+    assert found is not None
+    return int(found[1])
+
+
+@pytest.mark.parametrize("front_and_service", ["http"], indirect=True)
+def test_two_thousand_idle_connections_are_held_and_hurt_nobody(
+    account: Account, idle: tuple[int, int]
+) -> None:
+    before, after = idle
+
+    for number in range(20):
+        account.ok("CreateTag", name=f"tag{number}")
+    assert account.ok("ListTags")["total"] == 20
+    assert after - before < IDLE * KIB_EACH
+    assert "Traceback" not in account.service.log.read_text()
+
+
+async def once(request: Any, context: Any) -> Any:
+    return message("Sum", total=1)
+
+
+async def ask(client: Client) -> Got:
+    await client.begin("POST", "/once")
+    await client.send(b"{}")
+    await client.finish()
+    return await client.answer()
+
+
+def test_a_connection_that_there_is_no_room_for_is_told_so_and_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(edge, "MAX_CONNECTIONS", 2)
+
+    async def main() -> None:
+        async with gateway_to("in-process", Once=once) as runner:
+            held = [await Client.to(runner) for _ in range(2)]
+            assert [(await ask(client)).status for client in held] == [200, 200]
+
+            refused = await Client.to(runner)
+            got = await refused.answer()
+            assert (got.status, got.headers["connection"]) == (503, "close")
+            assert json.loads(got.body)["error"]["code"] == "Unavailable"
+            assert json.loads(got.body)["error"]["requestId"] == got.headers["x-request-id"]
+            assert await refused.is_closed()
+
+            assert [(await ask(client)).status for client in held] == [200, 200]
+            held[0].leave()
+            assert (await ask(held[1])).status == 200  # which comes after that
+            assert (await ask(await Client.to(runner))).status == 200
+
+    run(main())
+
+
+def test_only_so_many_are_told_at_once_that_there_is_no_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(edge, "MAX_CONNECTIONS", 0)
+    monkeypatch.setattr(connections, "MAX_REFUSED", 2)
+
+    async def main() -> list[bool]:
+        async with gateway_to("in-process", Once=once) as runner:
+            clients = [await Client.to(runner) for _ in range(4)]
+            return [await is_told(client) for client in clients]
+
+    assert run(main()) == [True, True, False, False]
+
+
+async def is_told(client: Client) -> bool:
+    try:
+        return (await client.answer()).status == 503
+    except (ConnectionError, asyncio.IncompleteReadError):
+        return False
+
+
+@pytest.mark.parametrize(
+    ("limits", "raised", "connections"),
+    [
+        ((1_024, 1_048_576), (10_256, 1_048_576), 10_000),
+        ((1_024, resource.RLIM_INFINITY), (10_256, resource.RLIM_INFINITY), 10_000),
+        ((1_024, 4_096), (4_096, 4_096), 3_840),
+        ((300, 300), (300, 300), 150),
+        ((20_000, 20_000), None, 10_000),
+        ((resource.RLIM_INFINITY, resource.RLIM_INFINITY), None, 10_000),
+    ],
+    ids=["usual", "no hard limit", "low hard limit", "very low", "high enough", "no limit"],
+)
+def test_room_is_made_as_far_as_the_limit_of_descriptors_may_be_raised(
+    limits: tuple[int, int],
+    raised: tuple[int, int] | None,
+    connections: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[tuple[int, int]] = []
+    monkeypatch.setattr(resource, "getrlimit", lambda _: limits)
+    monkeypatch.setattr(resource, "setrlimit", lambda _, new: made.append(new))
+
+    assert edge.room() == connections
+    assert made == ([] if raised is None else [raised])

@@ -1,0 +1,18 @@
+"""What has to be refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from http_gateway.codec.scalars import WrongValue
+
+
+def code_of(read: Callable[[Any], Any], value: Any) -> str:
+    """Reads what has to be refused and returns the code."""
+    with pytest.raises(WrongValue) as caught:
+        read(value)
+    assert str(caught.value)
+    return caught.value.code

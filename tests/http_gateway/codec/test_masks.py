@@ -1,0 +1,55 @@
+"""FieldMask between JSON and protobuf."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from google.protobuf.field_mask_pb2 import FieldMask
+from hypothesis import given
+from hypothesis import strategies as st
+
+from http_gateway.codec.masks import fill_mask, write_mask
+from http_gateway.codec.scalars import NoJsonForm
+
+from .refused import code_of
+
+NAMES = st.from_regex(r"_?[a-z][a-z0-9]{0,3}(_[a-z][a-z0-9]{0,3}){0,2}", fullmatch=True)
+PATHS = st.lists(NAMES, min_size=1, max_size=3).map(".".join)
+
+
+def read_mask(value: Any) -> FieldMask:
+    mask = FieldMask()
+    fill_mask(value, mask)
+    return mask
+
+
+@given(st.lists(PATHS, max_size=3))
+def test_a_mask_is_read_as_it_was_written_and_as_protobuf_does(paths: list[str]) -> None:
+    mask = FieldMask(paths=paths)
+
+    assert write_mask(mask) == mask.ToJsonString()
+    assert read_mask(write_mask(mask)) == mask
+
+
+def test_a_mask_has_its_paths_in_camel_case() -> None:
+    assert read_mask("firstName,customFields.homeTown") == FieldMask(
+        paths=["first_name", "custom_fields.home_town"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "code"),
+    [
+        *[(text, "INVALID_FORMAT") for text in ("first_name", "a,,b", ",", "a,")],
+        *[(value, "INVALID_TYPE") for value in (None, 1, [], {})],
+    ],
+)
+def test_what_is_no_mask_is_refused(value: Any, code: str) -> None:
+    assert code_of(read_mask, value) == code
+
+
+@pytest.mark.parametrize("path", ["firstName", "a__b", "a_", "a_1", "a,b", ""])
+def test_a_path_that_would_be_read_as_another_is_not_written(path: str) -> None:
+    with pytest.raises(NoJsonForm, match="no JSON form"):
+        write_mask(FieldMask(paths=["a", path]))

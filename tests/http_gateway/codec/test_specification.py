@@ -1,0 +1,300 @@
+"""Every kind of field against google.protobuf.json_format, in the style of the specification."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+from google.protobuf import any_pb2, json_format
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.message import Message
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from http_gateway.codec import strict_json
+from http_gateway.codec.fields import is_map
+from http_gateway.codec.scalars import NoJsonForm
+from http_gateway.codec.style import SPECIFICATION, Style
+from http_gateway.codec.transcode import message_class, reader, writer
+from http_gateway.faults import Code, Faults
+
+from .made import IMPORTED, Made, made_in_a_pool_of_its_own
+
+F = FieldDescriptor
+LENIENT = Style(milliseconds=False, defaults=False, ignore_unknown=True)
+FIELDS = Made.DESCRIPTOR.fields
+some = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def integers(bits: int, *, signed: bool) -> st.SearchStrategy[int]:
+    return (
+        st.integers(-(1 << bits - 1), (1 << bits - 1) - 1)
+        if signed
+        else st.integers(0, (1 << bits) - 1)
+    )
+
+
+SCALARS: dict[int, st.SearchStrategy[Any]] = {
+    F.TYPE_STRING: st.text(max_size=3),
+    F.TYPE_BOOL: st.booleans(),
+    F.TYPE_BYTES: st.binary(max_size=4),
+    F.TYPE_DOUBLE: st.floats(allow_nan=False) | st.just(-0.0),
+    F.TYPE_FLOAT: st.floats(width=32, allow_nan=False) | st.just(-0.0),
+} | {
+    getattr(F, f"TYPE_{name}{bits}"): integers(bits, signed=signed)
+    for bits in (32, 64)
+    for name, signed in (
+        ("INT", True),
+        ("SINT", True),
+        ("SFIXED", True),
+        ("UINT", False),
+        ("FIXED", False),
+    )
+}
+JSON: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.just(1.5) | st.text(max_size=2),
+    lambda inner: (
+        st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=2), inner, max_size=2)
+    ),
+    max_leaves=3,
+)
+SECONDS = st.sampled_from([-62_135_596_800, -1, 0, 1, 253_402_300_799]) | st.integers(
+    -(10**9), 10**9
+)
+NANOS = st.sampled_from([0, 1, 500_000_000, 999_999_999, 123_456_000])
+
+
+def messages(kind: Descriptor, depth: int = 2) -> st.SearchStrategy[Any]:
+    """Messages of a type that json_format can write."""
+    make: Any = message_class(kind)
+    match kind.full_name:
+        case "google.protobuf.Timestamp":
+            return st.builds(make, seconds=SECONDS, nanos=NANOS)
+        case "google.protobuf.Duration":
+            return st.builds(
+                lambda sign, s, n: make(seconds=sign * s, nanos=sign * n),
+                *(st.sampled_from([1, -1]), st.integers(0, 315_576_000_000), NANOS),
+            )
+        case "google.protobuf.FieldMask":
+            paths = st.sampled_from(["a", "first_name", "a.b_c", "_a"])
+            return st.builds(make, paths=st.lists(paths, max_size=2))
+        case "google.protobuf.Any":
+            return anys(depth)
+        case "google.protobuf.Value":
+            return JSON.map(lambda value: json_format.ParseDict(value, make()))
+        case "google.protobuf.Struct":
+            objects = st.dictionaries(st.text(max_size=2), JSON, max_size=2)
+            return objects.map(lambda value: json_format.ParseDict(value, make()))
+        case "google.protobuf.ListValue":
+            arrays = st.lists(JSON, max_size=2)
+            return arrays.map(lambda value: json_format.ParseDict(value, make()))
+    if not depth:
+        return st.builds(make)
+    fields = st.lists(st.sampled_from(list(kind.fields)), max_size=6)
+    return fields.flatmap(
+        lambda chosen: st.fixed_dictionaries(
+            {field.name: values(field, depth - 1) for field in _one_of_each(chosen)}
+        ).map(lambda given: make(**given))
+    )
+
+
+def _one_of_each(fields: list[FieldDescriptor]) -> list[FieldDescriptor]:
+    """Returns fields that can be set together."""
+    groups = {
+        field.containing_oneof.name if field.containing_oneof else field.name: field
+        for field in fields
+    }
+    return list(groups.values())
+
+
+def anys(depth: int) -> st.SearchStrategy[Any]:
+    kinds = [module.DESCRIPTOR.message_types_by_name for module in IMPORTED]
+    held = [kind for named in kinds for name, kind in named.items() if name != "Any" or depth]
+    if depth:
+        held.append(Made.DESCRIPTOR)
+
+    def packed(message: Message) -> Any:
+        whole = any_pb2.Any()
+        whole.Pack(message, deterministic=True)
+        return whole
+
+    return st.just(any_pb2.Any()) | st.sampled_from(held).flatmap(
+        lambda kind: messages(kind, max(depth - 1, 0)).map(packed)
+    )
+
+
+def values(field: FieldDescriptor, depth: int) -> st.SearchStrategy[Any]:
+    if is_map(field):
+        entry = field.message_type.fields_by_name
+        keys, one = SCALARS[entry["key"].type], single(entry["value"], depth)
+        return st.dictionaries(keys, one, max_size=2)
+    one = single(field, depth)
+    return st.lists(one, max_size=2) if field.is_repeated else one
+
+
+def single(field: FieldDescriptor, depth: int) -> st.SearchStrategy[Any]:
+    if field.enum_type is not None:
+        named = [value.number for value in field.enum_type.values]
+        unnamed = [7] if field.enum_type.name == "Colour" else []
+        return st.sampled_from(named + unnamed)
+    return messages(field.message_type, depth) if field.message_type else SCALARS[field.type]
+
+
+MESSAGES = messages(Made.DESCRIPTOR)
+
+
+def read(value: Any, into: Any, style: Style = SPECIFICATION) -> list[tuple[str, str]]:
+    """Reads a value into a message and returns path and code of each fault."""
+    faults = Faults()
+    reader(into.DESCRIPTOR, style=style)(value, "", faults, into)
+    return [(fault.field, Code.Name(fault.code)) for fault in faults.found]
+
+
+def written(message: Any, style: Style = SPECIFICATION) -> Any:
+    return orjson.loads(orjson.dumps(writer(message.DESCRIPTOR, style=style)(message)))
+
+
+@pytest.mark.parametrize("defaults", [True, False])
+@some
+@given(message=MESSAGES)
+def test_a_message_is_written_as_json_format_writes_it(message: Any, defaults: bool) -> None:
+    style = Style(milliseconds=False, defaults=defaults)
+
+    assert written(message, style) == json_format.MessageToDict(
+        message, always_print_fields_with_no_presence=defaults
+    )
+
+
+@pytest.mark.parametrize("proto_names", [True, False])
+@some
+@given(message=MESSAGES)
+def test_what_json_format_writes_is_read_as_the_same_message(
+    message: Any, proto_names: bool
+) -> None:
+    text = json_format.MessageToJson(message, preserving_proto_field_name=proto_names)
+    into = Made()
+
+    assert read(strict_json.read(text.encode()), into) == []
+    assert json_format.MessageToDict(into) == json_format.MessageToDict(message)
+    assert into.SerializeToString(deterministic=True) == message.SerializeToString(
+        deterministic=True
+    )
+
+
+ODD_VALUES = st.sampled_from(
+    [
+        *(None, True, 0, 1, -1, 7, 1.0, 1.5, 2**31, 2**63, "", "0", "1", "-1", "1.0", "1e2"),
+        *("x", "RED", "NaN", "-Infinity", "true", "YQ==", "_-8", "1s", "-1.5s", "a,bC", "a_b"),
+        *("NULL_VALUE", "1970-01-01T00:00:00Z", {}, [], [None], [1, "RED"]),
+        *({"": None}, {"1": 1}, {"true": "x"}, {"value": 1}, {"stringOne": "x", "int32One": 1}),
+        *({"@type": "x"}, {"@type": "x/google.protobuf.Duration", "value": "1s"}),
+        {"@type": "x/made.codec.Made", "stringOne": "x"},
+    ]
+)
+KEYS = st.sampled_from([name for field in FIELDS for name in (field.json_name, field.name)])
+
+
+@settings(some, max_examples=400)
+@given(value=st.dictionaries(KEYS, ODD_VALUES, max_size=3))
+def test_what_is_read_without_a_fault_json_format_reads_alike(value: dict[str, Any]) -> None:
+    into = Made()
+
+    faults = read(value, into)
+
+    if not faults:
+        assert json_format.ParseDict(value, Made()) == into
+    assert all(path for path, _ in faults)
+
+
+@pytest.mark.parametrize(
+    ("value", "fault"),
+    [
+        ({"stringMany": [None]}, ("stringMany[0]", "INVALID_TYPE")),
+        ({"stringMany": ["a", 1]}, ("stringMany[1]", "INVALID_TYPE")),
+        ({"timestampMany": ["x"]}, ("timestampMany[0]", "INVALID_FORMAT")),
+        ({"selfMany": [{}, {"int32One": "x"}]}, ("selfMany[1].int32One", "INVALID_TYPE")),
+        ({"selfOne": {"selfOne": {"boolOne": 1}}}, ("selfOne.selfOne.boolOne", "INVALID_TYPE")),
+        ({"stringInt32Map": []}, ("stringInt32Map", "INVALID_TYPE")),
+        ({"stringInt32Map": {"a": None}}, ("stringInt32Map.a", "INVALID_TYPE")),
+        ({"int32StringMap": {"x": ""}}, ("int32StringMap.x", "INVALID_TYPE")),
+        ({"int32StringMap": {"1": "", "1.0": ""}}, ("int32StringMap.1.0", "DUPLICATE_FIELD")),
+        ({"boolStringMap": {"True": ""}}, ("boolStringMap.True", "INVALID_TYPE")),
+        ({"stringSelfMap": {"a": {"x": 1}}}, ("stringSelfMap.a.x", "UNKNOWN_FIELD")),
+        ({"stringDurationMap": {"a": "x"}}, ("stringDurationMap.a", "INVALID_FORMAT")),
+        ({"stringChoice": "", "bool_choice": True}, ("boolChoice", "INVALID_VALUE")),
+        ({"nullChoice": None, "boolChoice": True}, ("boolChoice", "INVALID_VALUE")),
+        ({"stringOne": "", "string_one": ""}, ("stringOne", "DUPLICATE_FIELD")),
+        ({"another-name": "", "renamed": ""}, ("another-name", "DUPLICATE_FIELD")),
+        ({"from": 1}, ("from", "INVALID_TYPE")),
+        ({"[made.codec.none]": 1}, ("[made.codec.none]", "UNKNOWN_FIELD")),
+        ({"colourOne": "GREEN"}, ("colourOne", "INVALID_VALUE")),
+        ({"anyOne": 1}, ("anyOne", "INVALID_TYPE")),
+        ({"anyOne": {"a": 1}}, ("anyOne.@type", "REQUIRED")),
+        ({"anyOne": {"@type": 1}}, ("anyOne.@type", "INVALID_TYPE")),
+        ({"anyOne": {"@type": "x/made.None"}}, ("anyOne.@type", "INVALID_VALUE")),
+        ({"anyOne": {"@type": "made.codec.Made"}}, ("anyOne.@type", "INVALID_VALUE")),
+        ({"anyOne": {"@type": "x/made.codec.Made", "x": 1}}, ("anyOne.x", "UNKNOWN_FIELD")),
+        ({"anyOne": {"@type": "x/google.protobuf.Struct"}}, ("anyOne.value", "REQUIRED")),
+        (
+            {"anyOne": {"@type": "x/google.protobuf.Duration", "value": "1s", "x": 1}},
+            ("anyOne.x", "UNKNOWN_FIELD"),
+        ),
+        (
+            {"anyOne": {"@type": "x/google.protobuf.Int32Value", "value": "x"}},
+            ("anyOne.value", "INVALID_TYPE"),
+        ),
+    ],
+    ids=repr,
+)
+def test_a_fault_is_named_by_its_path(value: Any, fault: tuple[str, str]) -> None:
+    assert read(value, Made()) == [fault]
+
+
+def test_two_members_of_a_oneof_of_which_one_is_null_are_the_other_alone() -> None:
+    into = Made()
+
+    assert read({"stringChoice": None, "boolChoice": True}, into) == []
+    assert into.WhichOneof("choice") == "bool_choice"
+
+
+@pytest.mark.parametrize(
+    ("value", "known"),
+    [
+        ({"nothing": 1, "stringOne": "a"}, {"stringOne": "a"}),
+        ({"colourOne": "GREEN"}, {}),
+        ({"colourMaybe": "GREEN", "colourMany": ["RED", "GREEN"]}, {"colourMany": ["RED"]}),
+        ({"stringColourMap": {"a": "GREEN", "b": "RED"}}, {"stringColourMap": {"b": "RED"}}),
+    ],
+)
+def test_what_is_unknown_is_passed_over_where_that_is_asked_for(value: Any, known: Any) -> None:
+    into = Made()
+
+    assert read(value, into, LENIENT) == []
+    assert written(into) == known
+
+
+def test_types_are_those_of_the_pool_that_the_message_belongs_to() -> None:
+    value = {
+        "timestampOne": "1970-01-01T00:00:07Z",
+        "durationMany": ["1s"],
+        "maskOne": "",
+        "int64ValueOne": "7",
+        "structOne": {"a": [1]},
+        "anyOne": {"@type": "x/made.codec.Made", "stringDurationMap": {"a": "2s"}},
+    }
+    into = made_in_a_pool_of_its_own()()
+
+    assert read(value, into) == []
+    assert written(into) == value
+
+
+@pytest.mark.parametrize("url", ["", "made.codec.Made", "x/made.None", "x/"])
+def test_an_any_of_a_type_that_is_not_known_is_not_written(url: str) -> None:
+    with pytest.raises(NoJsonForm, match="no JSON form"):
+        written(Made(any_one=any_pb2.Any(type_url=url, value=b"\n\x01a")))
+
+
+def test_an_any_whose_bytes_are_no_message_is_not_written() -> None:
+    with pytest.raises(NoJsonForm, match="no JSON form"):
+        written(Made(any_one=any_pb2.Any(type_url="x/made.codec.Made", value=b"\xff")))

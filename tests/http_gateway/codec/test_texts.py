@@ -1,0 +1,67 @@
+"""Single values of a URL into protobuf."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from google.protobuf import (
+    duration_pb2,
+    field_mask_pb2,
+    timestamp_pb2,
+    wrappers_pb2,
+)
+from google.protobuf.message import Message
+
+from http_gateway.codec.texts import text_reader
+
+from .made import Made
+from .refused import code_of
+
+
+def reader(name: str) -> Any:
+    """Returns the reader of a field of the made message."""
+    return text_reader(Made.DESCRIPTOR.fields_by_name[name])
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        *[("string_one", "true", "true"), ("bool_one", "false", False), ("int32_one", "-7", -7)],
+        *[("uint64_one", "18446744073709551615", 2**64 - 1), ("double_one", "1e3", 1000.0)],
+        *[("float_one", "Infinity", math.inf), ("bytes_one", "_-8", b"\xff\xef")],
+        *[("colour_one", "RED", 1), ("colour_one", "-2", -2), ("int32_many", "7", 7)],
+        ("timestamp_one", "1970-01-01T00:00:07Z", timestamp_pb2.Timestamp(seconds=7)),
+        ("duration_one", "1.5s", duration_pb2.Duration(seconds=1, nanos=500_000_000)),
+        ("mask_one", "firstName,id", field_mask_pb2.FieldMask(paths=["first_name", "id"])),
+        ("bool_value_one", "false", wrappers_pb2.BoolValue(value=False)),
+        ("int64_value_one", "-7", wrappers_pb2.Int64Value(value=-7)),
+        ("string_value_one", "", wrappers_pb2.StringValue()),
+    ],
+)
+def test_text_is_read_as_one_value_of_a_field(name: str, text: str, value: Any) -> None:
+    read = reader(name)(text)
+
+    assert read == value
+    assert isinstance(read, Message) == isinstance(value, Message)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        *[("int32_one", text) for text in ("1.0", "1e2", "+1", " 1", "0x1", "", "2147483648")],
+        *[("bool_one", text) for text in ("1", "True", "yes", "")],
+        *[("int64_value_one", "1.0"), ("bool_value_one", "1"), ("colour_one", "GREEN")],
+        *[("timestamp_one", "yesterday"), ("duration_one", "1"), ("mask_one", "first_name")],
+    ],
+)
+def test_text_that_is_no_value_of_the_field_is_refused(name: str, text: str) -> None:
+    assert code_of(reader(name), text)
+
+
+@pytest.mark.parametrize(
+    "name", ["any_one", "struct_one", "value_one", "list_one", "self_one", "string_int32_map"]
+)
+def test_a_message_that_is_no_scalar_in_json_cannot_come_as_text(name: str) -> None:
+    assert reader(name) is None

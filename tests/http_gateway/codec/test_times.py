@@ -1,0 +1,191 @@
+"""Moments and spans of time between JSON and protobuf."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.timestamp_pb2 import Timestamp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from http_gateway.codec.scalars import NoJsonForm
+from http_gateway.codec.times import (
+    fill_duration,
+    fill_timestamp,
+    write_duration,
+    write_milliseconds,
+    write_timestamp,
+)
+
+from .refused import code_of
+
+LONGEST = 315_576_000_000
+
+
+def read_timestamp(value: Any) -> Timestamp:
+    moment = Timestamp()
+    fill_timestamp(value, moment)
+    return moment
+
+
+def read_duration(value: Any) -> Duration:
+    span = Duration()
+    fill_duration(value, span)
+    return span
+
+
+@settings(deadline=None)
+@given(
+    st.datetimes(datetime(2, 1, 1), datetime(9998, 12, 31)),
+    st.integers(-1439, 1439),
+)
+def test_a_moment_is_read_in_any_offset_and_written_in_utc_cut_to_milliseconds(
+    naive: datetime, minutes: int
+) -> None:
+    moment = naive.replace(tzinfo=timezone(timedelta(minutes=minutes)))
+
+    read = read_timestamp(moment.isoformat())
+
+    assert read.ToDatetime(UTC) == moment
+    written = write_milliseconds(read)
+    assert len(written) == len("2026-01-02T03:04:05.000Z")
+    cut = moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+    assert datetime.fromisoformat(written) == cut
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds", "nanos"),
+    [
+        ("1970-01-01T00:00:00Z", 0, 0),
+        ("1970-01-01T00:00:00.000000001Z", 0, 1),
+        ("1970-01-01T01:00:00.5+01:00", 0, 500_000_000),
+        ("1969-12-31T23:59:59.999Z", -1, 999_000_000),
+        ("0001-01-01T00:00:00Z", -62_135_596_800, 0),
+        ("9999-12-31T23:59:59.999999999Z", 253_402_300_799, 999_999_999),
+    ],
+)
+def test_a_moment_is_read_to_the_nanosecond(text: str, seconds: int, nanos: int) -> None:
+    assert read_timestamp(text) == Timestamp(seconds=seconds, nanos=nanos)
+
+
+@pytest.mark.parametrize(
+    ("value", "code"),
+    [
+        ("", "INVALID_FORMAT"),
+        ("2026-01-02", "INVALID_FORMAT"),
+        ("2026-01-02T03:04:05", "INVALID_FORMAT"),
+        ("2026-01-02 03:04:05Z", "INVALID_FORMAT"),
+        ("2026-01-02T03:04Z", "INVALID_FORMAT"),
+        ("2026-01-02T03:04:05.Z", "INVALID_FORMAT"),
+        ("2026-01-02T03:04:05.1234567890Z", "INVALID_FORMAT"),
+        ("2026-01-02T03:04:05+0100", "INVALID_FORMAT"),
+        ("2026-01-02T03:04:05+24:00", "INVALID_FORMAT"),
+        ("２026-01-02T03:04:05Z", "INVALID_FORMAT"),
+        ("2026-02-30T00:00:00Z", "INVALID_FORMAT"),
+        ("2026-01-02T24:00:00Z", "INVALID_FORMAT"),
+        ("2026-01-02T23:59:60Z", "INVALID_FORMAT"),
+        ("0000-01-01T00:00:00Z", "INVALID_FORMAT"),
+        ("0001-01-01T00:00:00+01:00", "OUT_OF_RANGE"),
+        ("9999-12-31T23:59:59-01:00", "OUT_OF_RANGE"),
+        (0, "INVALID_TYPE"),
+        (None, "INVALID_TYPE"),
+        ({}, "INVALID_TYPE"),
+    ],
+    ids=ascii,
+)
+def test_what_is_no_moment_is_refused(value: Any, code: str) -> None:
+    assert code_of(read_timestamp, value) == code
+
+
+@pytest.mark.parametrize(
+    ("seconds", "nanos", "written"),
+    [
+        (0, 0, "1970-01-01T00:00:00.000Z"),
+        (0, 999_999_999, "1970-01-01T00:00:00.999Z"),
+        (-1, 1_000_000, "1969-12-31T23:59:59.001Z"),
+        (-62_135_596_800, 0, "0001-01-01T00:00:00.000Z"),
+        (253_402_300_799, 0, "9999-12-31T23:59:59.000Z"),
+    ],
+)
+def test_a_moment_is_written_with_three_digits_cut_off(
+    seconds: int, nanos: int, written: str
+) -> None:
+    assert write_milliseconds(Timestamp(seconds=seconds, nanos=nanos)) == written
+
+
+@pytest.mark.parametrize(
+    ("nanos", "fraction"),
+    [(0, ""), (100_000_000, ".100"), (123_456_000, ".123456"), (1, ".000000001")],
+)
+def test_the_specification_writes_as_many_digits_as_are_needed_in_threes(
+    nanos: int, fraction: str
+) -> None:
+    assert write_timestamp(Timestamp(nanos=nanos)) == f"1970-01-01T00:00:00{fraction}Z"
+    assert write_duration(Duration(seconds=-2, nanos=-nanos)) == f"-2{fraction}s"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "nanos"),
+    [
+        *[(-62_135_596_801, 0), (253_402_300_800, 0), (2**62, 0)],
+        *[(0, -1), (0, 1_000_000_000), (0, -1_000_000_000)],
+    ],
+)
+@pytest.mark.parametrize("write", [write_timestamp, write_milliseconds])
+def test_what_is_no_moment_is_not_written(write: Any, seconds: int, nanos: int) -> None:
+    with pytest.raises(NoJsonForm, match="no JSON form"):
+        write(Timestamp(seconds=seconds, nanos=nanos))
+
+
+@settings(deadline=None)
+@given(st.integers(0, LONGEST), st.integers(0, 999_999_999), st.sampled_from([1, -1]))
+def test_a_span_of_time_is_read_as_it_was_written_and_as_protobuf_does(
+    seconds: int, nanos: int, sign: int
+) -> None:
+    span = Duration(seconds=sign * seconds, nanos=sign * nanos)
+
+    assert write_duration(span) == span.ToJsonString()
+    assert read_duration(write_duration(span)) == span
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds", "nanos"),
+    [
+        ("0s", 0, 0),
+        ("-0.5s", 0, -500_000_000),
+        ("1.000000001s", 1, 1),
+        (f"-{LONGEST}s", -LONGEST, 0),
+    ],
+)
+def test_a_span_of_time_is_seconds_with_their_fraction(text: str, seconds: int, nanos: int) -> None:
+    assert read_duration(text) == Duration(seconds=seconds, nanos=nanos)
+
+
+@pytest.mark.parametrize(
+    ("value", "code"),
+    [
+        *[(text, "INVALID_FORMAT") for text in ("", "s", "1", "1 s", "+1s", ".5s", "1.s", "1m")],
+        *[
+            ("1.0000000001s", "INVALID_FORMAT"),
+            ("1e3s", "INVALID_FORMAT"),
+            ("１s", "INVALID_FORMAT"),
+        ],
+        *[(f"{LONGEST + 1}s", "OUT_OF_RANGE"), (f"-{LONGEST + 1}s", "OUT_OF_RANGE")],
+        *[(1, "INVALID_TYPE"), (None, "INVALID_TYPE"), ([], "INVALID_TYPE")],
+    ],
+    ids=ascii,
+)
+def test_what_is_no_span_of_time_is_refused(value: Any, code: str) -> None:
+    assert code_of(read_duration, value) == code
+
+
+@pytest.mark.parametrize(
+    ("seconds", "nanos"),
+    [(LONGEST + 1, 0), (-LONGEST - 1, 0), (1, -1), (-1, 1), (0, 10**9), (0, -(10**9))],
+)
+def test_what_is_no_span_of_time_is_not_written(seconds: int, nanos: int) -> None:
+    with pytest.raises(NoJsonForm, match="no JSON form"):
+        write_duration(Duration(seconds=seconds, nanos=nanos))

@@ -1,0 +1,29 @@
+"""The page as text, in parts: what stands in a section, and what can be pasted from it."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+
+
+def text_of(html: str) -> str:
+    """Returns HTML without its tags."""
+    return unescape(re.sub(r"<[^>]*>", "", html))
+
+
+def section(html: str, name: str) -> str:
+    """Returns the HTML of an operation."""
+    match = re.search(rf'<section class="operation" id="{name}".*?</section>', html, re.DOTALL)
+    assert match, name
+    return match[0]
+
+
+def sample(html: str, name: str, language: str) -> str:
+    """Returns the example of an operation in a language, as a reader copies it."""
+    match = re.search(
+        rf'<div class="sample[^"]*" data-language="{language}">.*?<pre[^>]*><code>(.*?)</code>',
+        section(html, name),
+        re.DOTALL,
+    )
+    assert match, (name, language)
+    return text_of(match[1])

@@ -1,0 +1,81 @@
+"""Protos made for a test: compiled as protoc compiles them, or put together of rules alone."""
+
+from __future__ import annotations
+
+import sysconfig
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from google.api import annotations_pb2
+from google.api import http_pb2 as google_http
+from google.protobuf import descriptor_pb2, descriptor_pool
+from google.protobuf.descriptor import FieldDescriptor, FileDescriptor, ServiceDescriptor
+from grpc_tools import protoc
+
+from http_gateway.routing.routes import Routes
+
+Rule = google_http.HttpRule
+F = FieldDescriptor
+
+LIBRARY = Path(__file__).with_name("library.proto").read_text()
+
+
+@cache
+def compiled(text: str) -> FileDescriptor:
+    """Returns the descriptor of a file, in a pool of its own."""
+    common = sysconfig.get_paths()["purelib"]
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder, "made.proto"), Path(folder, "made.binpb")
+        source.write_text(text)
+        wkt = Path(protoc.__file__).with_name("_proto")
+        command = ["protoc", f"-I{folder}", f"-I{common}", f"-I{wkt}", "--include_imports"]
+        assert protoc.main([*command, f"--descriptor_set_out={target}", str(source)]) == 0
+        files = descriptor_pb2.FileDescriptorSet.FromString(target.read_bytes())
+    pool = descriptor_pool.DescriptorPool()
+    for file in files.file:
+        pool.Add(file)
+    return pool.FindFileByName("made.proto")
+
+
+def library() -> ServiceDescriptor:
+    """Returns the service of library.proto."""
+    return compiled(LIBRARY).services_by_name["Library"]
+
+
+def library_with(rule: str) -> ServiceDescriptor:
+    """Returns a service of one rpc, Wrong, from library.Everything to itself, with a rule."""
+    head, _, messages = LIBRARY.partition("service Library {")
+    messages = messages[messages.index("\n}\n") + 3 :]
+    service = f"""
+        service Other {{
+          rpc Wrong(Everything) returns (Everything) {{
+            option (google.api.http) = {{ {rule} }};
+          }}
+        }}
+    """
+    return compiled(head + service + messages).services_by_name["Other"]
+
+
+def service_of(**rules: Rule | str) -> ServiceDescriptor:
+    """Returns the service made.Service with a method for each rule; a text is a GET."""
+    file = descriptor_pb2.FileDescriptorProto(name="made.proto", package="made", syntax="proto3")
+    message = file.message_type.add(name="Made")
+    for number, name in enumerate(("id", "name", "tags"), start=1):
+        message.field.add(name=name, number=number, type=F.TYPE_STRING, label=F.LABEL_OPTIONAL)
+    message.field[2].label = F.LABEL_REPEATED
+    file.message_type.add(name="Reply")
+    service = file.service.add(name="Service")
+    for name, rule in rules.items():
+        method = service.method.add(name=name, input_type=".made.Made", output_type=".made.Reply")
+        made = Rule(get=rule) if isinstance(rule, str) else rule
+        method.options.Extensions[annotations_pb2.http].CopyFrom(made)
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return pool.FindServiceByName("made.Service")
+
+
+def found(routes: Routes, method: str, path: str) -> tuple[str, dict[str, str]] | None:
+    """Returns the name of the method that is found, and the variables."""
+    match = routes.match(method, path)
+    return match and (match.binding.rpc.rpartition("/")[2], match.variables)

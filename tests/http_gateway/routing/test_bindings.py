@@ -1,0 +1,95 @@
+"""Which rules are bindings, and what is said of those that are none."""
+
+from __future__ import annotations
+
+import pytest
+
+from http_gateway.routing.bindings import ImpossibleBinding, bindings_of
+from http_gateway.routing.routes import Routes
+
+from .protos import library, library_with
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        pytest.param('get: "/a/{place.shelf}/{place.row_number}"', id="fields within"),
+        pytest.param('get: "/a/{moment}"', id="a timestamp"),
+        pytest.param('get: "/a/{place.next.next.shelf=b/*}"', id="a message within itself"),
+        pytest.param('get: "/a/{third.shelf}/{third.row_number}"', id="two of one in a oneof"),
+        pytest.param('post: "/a" body: "places"', id="a body of messages"),
+        pytest.param('post: "/a" body: "more"', id="a body of any JSON"),
+        pytest.param('post: "/a/{place.shelf}" body: "place"', id="a part of the body in the path"),
+        pytest.param('delete: "/a" body: "text"', id="DELETE with a body"),
+        pytest.param('custom { kind: "REPORT" path: "/a" } body: "*"', id="a method of its own"),
+        pytest.param('custom { kind: "*" path: "/a" } body: "*"', id="any method"),
+        pytest.param('get: "/a" response_body: "labels"', id="a map as the answer"),
+    ],
+)
+def test_a_rule_by_the_specification_is_a_binding(rule: str) -> None:
+    (binding,) = bindings_of(library_with(rule))
+
+    assert binding.rpc == "/library.Other/Wrong"
+
+
+@pytest.mark.parametrize(
+    ("rule", "why"),
+    [
+        ('body: "*"', "begin with a slash"),
+        ('get: "/a/{nothing}"', "no field 'nothing'"),
+        ('get: "/a/{place.nothing}"', "no field 'place.nothing'"),
+        ('get: "/a/{text.shelf}"', "no field 'text.shelf'"),
+        ('get: "/a/{place.rowNumber}"', "no field 'place.rowNumber'"),
+        ('get: "/a/{moment.seconds}"', "no field 'moment.seconds'"),
+        ('get: "/a/{texts}"', "texts leads to a repeated field"),
+        ('get: "/a/{places.shelf}"', "places.shelf leads to a repeated field"),
+        ('get: "/a/{labels}"', "labels leads to a repeated field or a map"),
+        ('get: "/a/{place}"', "place is a message that no text"),
+        ('get: "/a/{more}"', "more is a message that no text"),
+        ('get: "/a/{text}/{text}"', "text stands in the path twice"),
+        ('get: "/a/{one}/{other}"', "one and other are of one oneof"),
+        ('get: "/a/{third.shelf}/{one}"', "third and one are of one oneof"),
+        ('post: "/a/{one}" body: "third"', "one and third are of one oneof"),
+        ('get: "/a/{text=**}/b"', "may only be the last"),
+        ('get: "/a" body: "*"', "GET has no body"),
+        ('get: "/a" body: "text"', "GET has no body"),
+        ('custom { kind: "HEAD" path: "/a" } body: "*"', "HEAD has no body"),
+        ('custom { kind: "TRACE" path: "/a" } body: "*"', "TRACE has no body"),
+        ('custom { kind: "" path: "/a" }', "'' is no method"),
+        ('custom { kind: "get" path: "/a" }', "'get' is no method"),
+        ('custom { kind: "CONNECT" path: "/a" }', "'CONNECT' is no method"),
+        ('post: "/a" body: "nothing"', "no field 'nothing' that could be the body"),
+        ('post: "/a" body: "place.shelf"', "no field 'place.shelf' that could be the body"),
+        ('post: "/a/{text}" body: "text"', "the path holds the field 'text'"),
+        ('get: "/a" response_body: "nothing"', "that could be the response body"),
+        ('get: "/a" response_body: "place.shelf"', "that could be the response body"),
+        ('get: "/b" additional_bindings { get: "/a/{nothing}" }', "no field 'nothing'"),
+        ('get: "/b" additional_bindings { body: "*" }', "begin with a slash"),
+    ],
+)
+def test_a_rule_that_no_request_fits_stops_the_start_with_rpc_path_and_reason(
+    rule: str, why: str
+) -> None:
+    with pytest.raises(ImpossibleBinding) as caught:
+        Routes([library_with(rule)])
+
+    text = str(caught.value)
+    assert text.startswith("library.Other.Wrong cannot be bound to ")
+    assert '"/a' not in rule or "'/a" in text
+    assert why in text
+
+
+def test_additional_bindings_have_none_themselves() -> None:
+    rule = 'get: "/a" additional_bindings { get: "/b" additional_bindings { get: "/c" } }'
+
+    with pytest.raises(ImpossibleBinding, match=r"library\.Other\.Wrong has additional bindings"):
+        Routes([library_with(rule)])
+
+
+@pytest.mark.parametrize("path", ["/{place.shelf=v1/files/**}", "/v1/files/**"])
+def test_paths_that_another_rpc_takes_stop_the_start_and_both_are_named(path: str) -> None:
+    with pytest.raises(ImpossibleBinding) as caught:
+        Routes([library(), library_with(f'get: "{path}"')])
+
+    assert f"library.Other.Wrong (GET {path})" in str(caught.value)
+    assert "library.Library.GetFile (GET /v1/files/{path=**})" in str(caught.value)

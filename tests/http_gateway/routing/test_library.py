@@ -1,0 +1,173 @@
+"""An API in the manner of Google's, library.proto, asked over HTTP: what its server gets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from .asking import ask, request_of
+
+both_channels = pytest.mark.parametrize("kind", ["in-process", "grpc"])
+
+
+@both_channels
+def test_a_name_of_several_segments_is_one_field(kind: str) -> None:
+    asked = ask("GET", "/v1/shelves/a%2Fb/books/%C3%A9%20?quietly=true", kind=kind)
+
+    assert asked.status == 200
+    assert asked.rpc == "GetBook"
+    assert asked.request == request_of("GetBook", "name: 'shelves/a%2Fb/books/é ' quietly: true")
+
+
+@both_channels
+def test_a_field_of_the_body_is_the_body_and_the_rest_the_query(kind: str) -> None:
+    book = {
+        "title": "T",
+        "author": {"lastName": "L"},
+        "keywords": ["k"],
+        "labels": {"a": "b"},
+        "printed": "1970-01-01T00:00:01Z",
+    }
+    target = "/v1/shelves/1/books?bookId=x&dry_run=true"
+
+    asked = ask("POST", target, book, kind=kind)
+
+    assert asked.request == request_of(
+        "CreateBook",
+        """
+        parent: 'shelves/1' book_id: 'x' dry_run: true
+        book {
+          title: 'T' author { last_name: 'L' } keywords: 'k'
+          labels { key: 'a' value: 'b' } printed { seconds: 1 }
+        }
+        """,
+    )
+
+
+@both_channels
+@pytest.mark.parametrize(
+    ("field", "answer"),
+    [
+        ("titles", ["A", "B"]),
+        ("firstBook", {"name": "shelves/1/books/2", "title": "A", "keywords": [], "labels": {}}),
+        ("counts", {"a": 1, "b": 2}),
+    ],
+)
+def test_a_field_of_the_response_is_the_answer(kind: str, field: str, answer: Any) -> None:
+    assert ask("GET", f"/v1/shelves/1/{field}", kind=kind).json == answer
+
+
+def test_a_response_body_that_is_absent_is_null() -> None:
+    assert ask("GET", "/v1/shelves/1/firstBook", replies={}).json is None
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "body", "rpc", "request_text"),
+    [
+        ("GET", "/v1/shelves/1", None, "GetShelf", "name: 'shelves/1'"),
+        ("GET", "/v1/shelves/1?number=7", None, "GetShelf", "name: 'shelves/1' number: 7"),
+        ("HEAD", "/v1/shelves/1", None, "GetShelf", "name: 'shelves/1'"),
+        ("GET", "/v1/shelf-by-number/-7", None, "GetShelf", "number: -7"),
+        ("GET", "/v1/shelf-of/POETRY/true", None, "GetShelf", "genre: POETRY large {value: true}"),
+        ("GET", "/v1/shelf-of/1/false", None, "GetShelf", "genre: NOVEL large {}"),
+        ("GET", "/v1/shelves/1/books/top", None, "GetTopBook", "name: 'shelves/1/books/top'"),
+        (
+            *("POST", "/v1/shelves/1/books/2:publish", {"quietly": True}),
+            *("PublishBook", "name: 'shelves/1/books/2' quietly: true"),
+        ),
+        ("DELETE", "/v1/shelves/1", "dust", "DropShelf", "name: 'shelves/1' why: 'dust'"),
+        (
+            *("PUT", "/v1/shelves/1/labels?why=w", {"a": "b"}),
+            *("SetLabels", "name: 'shelves/1' why: 'w' labels {key: 'a' value: 'b'}"),
+        ),
+        (
+            *("PUT", "/v1/shelves/1/tags", ["a", "b"]),
+            *("SetLabels", "name: 'shelves/1' tags: 'a' tags: 'b'"),
+        ),
+        (
+            *("PUT", "/v1/shelves/1/books?tags=a", [{"title": "A"}, {}]),
+            *("SetLabels", "name: 'shelves/1' tags: 'a' books {title: 'A'} books {}"),
+        ),
+        (
+            *("PUT", "/v1/shelves/1/since", "1970-01-01T00:00:01Z"),
+            *("SetLabels", "name: 'shelves/1' since {seconds: 1}"),
+        ),
+        ("GET", "/v1/books:search?text=a+b", None, "Search", "text: 'a b'"),
+        (
+            *("GET", "/v1/shelves/a%2Fb/books:search?near.next.shelf=c&genres=NOVEL&genres=2"),
+            *(None, "Search", "near {shelf: 'a/b' next {shelf: 'c'}} genres: [1, 2]"),
+        ),
+        ("GET", "/v1/isbn/1:search", None, "Search", "isbn: '1'"),
+        ("GET", "/v1/files", None, "GetFile", ""),
+        ("GET", "/v1/files/a/b.c", None, "GetFile", "path: 'a/b.c'"),
+        ("GET", "/v1/files/a/b:raw", None, "GetFile", "path: 'a/b'"),
+        ("PROPFIND", "/v1/any/x", None, "GetFile", "path: 'x'"),
+        ("DELETE", "/v1/any/x%2F", None, "GetFile", "path: 'x/'"),
+        ("HEAD", "/v1/head/x", None, "GetFile", "path: 'x'"),
+    ],
+)
+def test_a_request_reaches_its_rpc(
+    method: str, target: str, body: Any, rpc: str, request_text: str
+) -> None:
+    asked = ask(method, target, body)
+
+    assert asked.status == 200
+    assert asked.rpc == rpc
+    assert asked.request == request_of(rpc, request_text)
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "body", "faults"),
+    [
+        ("GET", "/v1/shelf-by-number/seven", None, [("number", "INVALID_TYPE")]),
+        ("GET", "/v1/shelf-by-number/2147483648", None, [("number", "OUT_OF_RANGE")]),
+        ("GET", "/v1/shelf-of/PROSE/true", None, [("genre", "INVALID_VALUE")]),
+        ("GET", "/v1/shelf-of/NOVEL/yes", None, [("large", "INVALID_TYPE")]),
+        ("GET", "/v1/shelves/1?name=x", None, [("name", "UNKNOWN_FIELD")]),
+        ("GET", "/v1/shelves/1/books:search?near.shelf=x", None, [("near.shelf", "UNKNOWN_FIELD")]),
+        ("GET", "/v1/isbn/1:search?oldNumber=1", None, [("oldNumber", "INVALID_VALUE")]),
+        ("POST", "/v1/shelves/1/books?title=x", {}, [("title", "UNKNOWN_FIELD")]),
+        ("POST", "/v1/shelves/1/books?book.title=x", {}, [("book.title", "UNKNOWN_FIELD")]),
+        ("POST", "/v1/shelves/1/books", {"title": 1}, [("book.title", "INVALID_TYPE")]),
+        ("POST", "/v1/shelves/1/books", [], [("book", "INVALID_TYPE")]),
+        ("POST", "/v1/shelves/1/books", {"book": {}}, [("book.book", "UNKNOWN_FIELD")]),
+        ("PUT", "/v1/shelves/1/labels", b'{"a": "b", "a": "c"}', [("labels.a", "DUPLICATE_FIELD")]),
+        (
+            "PUT",
+            "/v1/shelves/1/books",
+            b'[{"why": 1, "why": 2}]',
+            [("books[0].why", "DUPLICATE_FIELD")],
+        ),
+        ("PUT", "/v1/shelves/1/books", b"[", [("", "INVALID_JSON")]),
+        ("PUT", "/v1/shelves/1/tags", ["a", 1], [("tags[1]", "INVALID_TYPE")]),
+        ("PUT", "/v1/shelves/1/tags", {}, [("tags", "INVALID_TYPE")]),
+        ("PUT", "/v1/shelves/1/since", "now", [("since", "INVALID_FORMAT")]),
+        ("POST", "/v1/shelves/1/books/2:publish?quietly=true", {}, [("quietly", "UNKNOWN_FIELD")]),
+        ("POST", "/v1/shelves/1/books/2:publish", {"name": "x"}, [("name", "UNKNOWN_FIELD")]),
+    ],
+)
+def test_what_does_not_fit_is_named_as_json_names_it(
+    method: str, target: str, body: Any, faults: list[tuple[str, str]]
+) -> None:
+    asked = ask(method, target, body)
+
+    assert (asked.status, asked.rpc) == (400, "")
+    assert asked.faults == faults
+
+
+@pytest.mark.parametrize(
+    ("target", "status"),
+    [
+        ("/v1/shelves", 404),
+        ("/v1/shelves/1/", 404),
+        ("/v1/shelves//books/2", 404),
+        ("/v1/shelves/1/books/2/pages", 404),
+        ("/v1/shelves/1/books/2:publish", 200),
+        ("/v1/books:find", 404),
+        ("/v1/files/", 404),
+        ("/v1/head/x", 405),
+    ],
+)
+def test_a_path_of_no_template_is_not_found(target: str, status: int) -> None:
+    assert ask("GET", target).status == status

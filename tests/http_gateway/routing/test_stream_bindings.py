@@ -1,0 +1,112 @@
+"""Bindings of rpcs that stream: which there are, and which no text could hold."""
+
+from __future__ import annotations
+
+import pytest
+from google.api import http_pb2 as google_http
+
+from http_gateway.routing.bindings import UNARY, ImpossibleBinding, bindings_of
+from http_gateway.routing.routes import Routes
+from http_gateway.routing.stream_fields import MAX_RECORDS
+
+from ..made import LINE, MESSAGES, METHODS, service_of
+
+Rule = google_http.HttpRule
+
+
+def test_the_streams_of_a_service_are_bound_by_their_options() -> None:
+    bound = {
+        binding.rpc.rpartition("/")[2]: (binding.kind, binding.requests, binding.replies)
+        for binding in bindings_of(service_of())
+        if binding.kind != UNARY
+    }
+
+    assert {name: kind for name, (kind, _, _) in bound.items()} == {
+        "Both": "stream_stream",
+        "Strictly": "stream_stream",
+        "Collect": "stream_unary",
+        "Give": "unary_stream",
+        "Each": "unary_stream",
+        "Sift": "stream_unary",
+    }
+    for name, (_, requests, replies) in bound.items():
+        request, reply, rule = METHODS[name]
+        # Of "*" each message is a record, and no field holds them.
+        assert (requests.name if requests else "") == rule.body.removeprefix("*")
+        assert (replies.name if replies else "") == rule.response_body
+        assert (requests.lines if requests else None) == ("lines" if request == "*Put" else None)
+        assert (replies.lines if replies else None) == ("lines" if reply == "*Told" else None)
+
+
+@pytest.mark.parametrize(
+    ("items", "lines", "most"),
+    [
+        ("", "", MAX_RECORDS),
+        ("<=7", "", 7),
+        ("<=70", "<=7", 7),
+        ("<=9000", "<=8000", MAX_RECORDS),
+    ],
+)
+def test_a_message_holds_no_more_records_than_its_bounds_allow(
+    items: str, lines: str, most: int
+) -> None:
+    put = {"items": f"*.made.Item{items}", "lines": f"*{LINE}{lines}"}
+    rule = Rule(post="/a", body="items", response_body="notes")
+    service = service_of({"Put": ("*Put", "*Told", rule)}, {**MESSAGES, "Put": put})
+
+    (binding,) = bindings_of(service)
+
+    assert binding.requests is not None
+    assert binding.requests.most == most
+
+
+@pytest.mark.parametrize(
+    ("request_type", "reply_type", "rule"),
+    [
+        pytest.param("*Put", "Sum", Rule(post="/a"), id="no body of a stream"),
+        pytest.param("*Put", "Sum", Rule(post="/a", body="nothing"), id="no such field"),
+        pytest.param("*Put", "Sum", Rule(post="/a", body="set"), id="no message field"),
+        pytest.param("*Put", "Sum", Rule(post="/a", body="lines"), id="lines as records"),
+        pytest.param("*One", "Sum", Rule(post="/a", body="item"), id="no repeated field"),
+        pytest.param("*Put", "Sum", Rule(get="/a", body="items"), id="GET with a stream"),
+        pytest.param("Ask", "*Told", Rule(get="/a", response_body="*"), id="whole response"),
+        pytest.param("Ask", "*Told", Rule(get="/a", response_body="lines"), id="lines as response"),
+        pytest.param("Ask", "*Sum", Rule(get="/a", response_body="total"), id="number as response"),
+        pytest.param(
+            "*Put", "*Told", Rule(post="/a", response_body="notes"), id="only one way of two"
+        ),
+    ],
+)
+def test_a_stream_that_no_text_can_hold_stops_the_start_and_is_named(
+    request_type: str, reply_type: str, rule: Rule
+) -> None:
+    messages = {**MESSAGES, "One": {"item": ".made.Item", "lines": f"*{LINE}"}}
+    service = service_of({"Wrong": (request_type, reply_type, rule)}, messages)
+
+    with pytest.raises(ImpossibleBinding, match=r"made\.Service\.Wrong"):
+        Routes([service])
+
+
+def test_the_one_answer_to_a_stream_may_be_a_field_of_its_response() -> None:
+    rule = Rule(post="/a", body="items", response_body="total")
+
+    (binding,) = bindings_of(service_of({"Count": ("*Put", "Sum", rule)}))
+
+    assert binding.write(binding.response_class(total=7)) == 7
+
+
+@pytest.mark.parametrize(
+    ("reply", "rule"),
+    [
+        ("*Told", Rule(get="/a", response_body="notes")),
+        ("*Told", Rule(get="/a")),
+        ("Told", Rule(get="/a", response_body="notes")),
+    ],
+)
+def test_an_answer_with_a_body_that_its_status_does_not_have_stops_the_start(
+    reply: str, rule: Rule
+) -> None:
+    service = service_of({"Wrong": ("Ask", reply, rule)}, success_status=204)
+
+    with pytest.raises(ImpossibleBinding, match=r"made\.Service\.Wrong"):
+        Routes([service])

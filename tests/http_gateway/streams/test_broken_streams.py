@@ -1,0 +1,284 @@
+"""Streaming rpcs over HTTP that fail, on either side of the gateway, or at the gateway itself."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from aiohttp import web
+from roster.v1 import errors_pb2
+
+from http_gateway.app import FAULT
+from http_gateway.streams import requests
+from http_gateway.streams.records import MAX_RECORD_BYTES
+
+from ..made import Client, Got, get, message, post, refuse, told
+from .handlers import CSV, Handlers, count, each_channel, echo, message_of_cells, with_gateway
+
+
+@each_channel
+def test_a_refusal_comes_before_the_body_is_read(
+    kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def both(requests: Any, context: Any) -> AsyncIterator[Any]:
+        await refuse(context, "UNAUTHORIZED")
+        yield told()
+
+    async def body(runner: web.ServerRunner) -> Any:
+        client = await Client.to(runner)
+        await client.begin("POST", "/both")  # and nothing of the body
+        got = await client.answer()
+        await client.finish()
+        return got, await client.is_closed()
+
+    got, is_closed = with_gateway(kind, body, Both=both)
+
+    assert (got.status, json.loads(got.body)["error"]["code"]) == (401, "Unauthorized")
+    assert got.headers["www-authenticate"] == "Bearer"
+    assert (got.headers["connection"], is_closed) == ("close", True)
+    assert [record for record in caplog.records if record.levelname == "ERROR"] == []
+
+
+def test_a_body_is_asked_for_only_when_the_server_wants_it() -> None:
+    async def both(requests: Any, context: Any) -> AsyncIterator[Any]:
+        if dict(context.invocation_metadata()).get("authorization") != "yes":
+            await refuse(context, "UNAUTHORIZED")
+        async for request in requests:
+            yield told(request.items[0].name)
+
+    async def body(runner: web.ServerRunner) -> Any:
+        refused, taken = await Client.to(runner), await Client.to(runner)
+        await refused.begin("POST", "/both", Expect="100-continue")
+        await taken.begin("POST", "/both", Expect="100-continue", Authorization="yes")
+        statuses = [(await client.head())[0] for client in (refused, taken)]
+        await taken.send(b'{"name":"a"}')
+        await taken.finish()
+        return statuses, (await taken.answer()).texts
+
+    assert with_gateway("in-process", body, Both=both) == ([401, 100], ["a"])
+
+
+@each_channel
+def test_an_error_before_the_first_record_is_an_error_like_any_other(kind: str) -> None:
+    async def both(requests: Any, context: Any) -> AsyncIterator[Any]:
+        async for _ in requests:
+            await refuse(context, "TAG_NOT_FOUND")
+        yield told()
+
+    async def give(request: Any, context: Any) -> AsyncIterator[Any]:
+        await refuse(context, "TAG_NOT_FOUND")
+        yield told()
+
+    async def collect(requests: Any, context: Any) -> None:
+        await refuse(context, "TAG_NOT_FOUND")
+
+    async def body(runner: web.ServerRunner) -> list[Got]:
+        line = b'{"name":"a"}\n'
+        return [
+            await post(runner, "/both", line),
+            await get(runner, "/give"),
+            await post(runner, "/collect/x", line),
+        ]
+
+    for got in with_gateway(kind, body, Both=both, Give=give, Collect=collect):
+        assert (got.status, got.headers["content-type"]) == (404, "application/json")
+        assert json.loads(got.body)["error"]["code"] == "TagNotFound"
+
+
+@each_channel
+@pytest.mark.parametrize(("reason", "code"), [("TAG_NOT_FOUND", "TagNotFound"), ("", "Internal")])
+def test_an_error_after_the_first_record_is_the_last_one(kind: str, reason: str, code: str) -> None:
+    async def give(request: Any, context: Any) -> AsyncIterator[Any]:
+        yield told("a", "b")
+        if reason:
+            await refuse(context, reason)
+        raise LookupError("rose")
+
+    async def body(runner: web.ServerRunner) -> Any:
+        client = await Client.to(runner)
+        await client.begin("GET", "/give", X_Request_Id="abc")
+        return await client.answer(), await client.is_closed()
+
+    got, is_closed = with_gateway(kind, body, Give=give)
+
+    assert (got.status, got.texts, got.is_whole) == (200, ["a", "b", code], True)
+    assert got.records[-1].keys() == {"error"}
+    assert got.records[-1]["error"].keys() == {"code", "message", "details", "requestId"}
+    assert got.records[-1]["error"]["requestId"] == "abc"
+    assert "rose" not in got.body.decode()
+    assert is_closed
+
+
+@each_channel
+def test_csv_breaks_off_at_an_error(kind: str) -> None:
+    async def give(request: Any, context: Any) -> AsyncIterator[Any]:
+        yield message("Told", lines=[message_of_cells(["a"])])
+        await refuse(context, "UNAVAILABLE")
+
+    got = with_gateway(kind, lambda to: get(to, "/give"), Give=give)
+
+    assert (got.status, got.is_whole) == (200, False)
+    assert b"error" not in got.body
+
+
+BAD_CSV = b"a,b\n1,2\n" + b'"3"4,5\n' + b"6,7\n"
+
+
+@each_channel
+def test_what_came_before_a_fault_of_the_body_is_answered_before_the_fault(kind: str) -> None:
+    got = with_gateway(kind, lambda to: post(to, "/both", BAD_CSV, CSV), Both=echo)
+
+    assert (got.status, got.texts) == (200, ["1:a|b", "2:1|2", "ValidationError"])
+    (detail,) = got.records[-1]["error"]["details"]
+    assert (detail["code"], detail["message"][-8:]) == ("INVALID_FORMAT", "(line 3)")
+
+
+@each_channel
+def test_a_record_with_a_fault_that_has_no_place_reaches_no_server(kind: str) -> None:
+    async def strictly(requests: Any, context: Any) -> AsyncIterator[Any]:
+        async for request in requests:
+            yield told(*(strict.name for strict in request.stricts))
+
+    body = b'{"name":"a"}\n{"name":"b"}\n{"name":"c","x":1}\n'
+    got = with_gateway(kind, lambda to: post(to, "/strictly", body), Strictly=strictly)
+
+    assert got.texts == ["a", "b", "ValidationError"]
+    assert got.records[-1]["error"]["details"][0]["field"] == "stricts[2].x"
+
+
+@each_channel
+def test_a_fault_of_the_body_before_any_answer_is_the_answer(kind: str) -> None:
+    async def body(runner: web.ServerRunner) -> list[Got]:
+        client = await Client.to(runner)
+        await client.begin("POST", "/both")
+        await client.send(b"x" * (MAX_RECORD_BYTES + 1))  # and no end of it
+        return [
+            await post(runner, "/both", b'"a', CSV),
+            await post(runner, "/strictly", b'{"name":7}'),
+            await client.answer(),
+        ]
+
+    for got in with_gateway(kind, body, Both=echo, Strictly=echo):
+        assert (got.status, json.loads(got.body)["error"]["code"]) == (400, "ValidationError")
+
+
+@each_channel
+def test_half_a_body_is_no_whole_one_for_a_server_that_answers_at_the_end(kind: str) -> None:
+    handlers = Handlers()
+
+    async def collect(requests: Any, context: Any) -> Any:
+        if FAULT in dict(context.invocation_metadata()):
+            handlers.seen.append(dict(context.invocation_metadata())[FAULT])
+        return await handlers.collect(requests, context)
+
+    got = with_gateway(kind, lambda to: post(to, "/collect/x", BAD_CSV, CSV), Collect=collect)
+
+    assert (got.status, got.headers["connection"]) == (400, "close")
+    assert json.loads(got.body)["error"]["code"] == "ValidationError"
+    # The first call was cancelled; the second asks the server what it says to the fault.
+    *first, fault, _ = handlers.seen
+    # To a handler behind a socket a call that was cancelled may look as if it had ended.
+    assert "end" not in first or kind == "real"
+    assert errors_pb2.Error.FromString(fault).details[0].message.endswith("(line 3)")
+
+
+@each_channel
+def test_the_server_says_first_whether_a_caller_learns_of_the_faults_of_a_body(kind: str) -> None:
+    async def collect(requests: Any, context: Any) -> Any:
+        if FAULT in dict(context.invocation_metadata()):
+            await refuse(context, "FORBIDDEN")
+        return await count(requests, context)
+
+    got = with_gateway(kind, lambda to: post(to, "/collect/x", BAD_CSV, CSV), Collect=collect)
+
+    assert json.loads(got.body)["error"]["code"] == "Forbidden"
+
+
+@each_channel
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_body_of_which_nothing_comes_any_more_is_given_up(
+    kind: str, begun: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(requests, "IDLE_SECONDS", 0.3)
+
+    async def body(runner: web.ServerRunner) -> Any:
+        client = await Client.to(runner)
+        await client.begin("POST", "/both")
+        if begun:
+            await client.send(b'{"name":"a"}\n{"na')
+        got = await client.answer()
+        await client.finish()
+        return got, await client.is_closed()
+
+    got, is_closed = with_gateway(kind, body, Both=echo)
+
+    if begun:
+        assert (got.status, got.texts) == (200, ["a", "RequestTimeout"])
+    else:
+        assert (got.status, json.loads(got.body)["error"]["code"]) == (408, "RequestTimeout")
+    assert is_closed
+
+
+# More than a test may take: what ends sooner does so by itself.
+LONG = 60.0
+
+
+@each_channel
+@pytest.mark.parametrize("working", [False, True])
+def test_a_gateway_that_stops_ends_a_body_and_says_so(kind: str, working: bool) -> None:
+    async def both(requests: Any, context: Any) -> AsyncIterator[Any]:
+        async for request in requests:
+            yield told(request.items[0].name)
+            if working:
+                await stopping.wait()
+
+    async def body(runner: web.ServerRunner) -> Any:
+        client = await Client.to(runner)
+        await client.begin("POST", "/both")
+        await client.send(b'{"name":"a"}\n')
+        head = await client.head()
+        first = await client.chunk()
+        stop = asyncio.create_task(runner.cleanup())
+        await asyncio.sleep(0.01)
+        stopping.set()
+        last = await client.chunk()
+        got = Got(*head, first + last, is_whole=await client.chunk() == b"")
+        client.leave()
+        await stop
+        return got
+
+    stopping = asyncio.Event()
+    got = with_gateway(kind, body, grace=LONG, Both=both)
+
+    assert (got.texts, got.is_whole) == (["a", "Unavailable"], True)
+
+
+@each_channel
+def test_a_gateway_that_stops_does_not_ask_the_server_what_it_says_to_that(kind: str) -> None:
+    handlers = Handlers()
+
+    async def body(runner: web.ServerRunner) -> Got:
+        client = await Client.to(runner)
+        await client.begin("POST", "/collect/x")
+        await client.send(b'{"name":"a"}\n')
+        await handlers.begun.wait()
+        stop = asyncio.create_task(runner.cleanup())
+        got = await client.answer()
+        client.leave()
+        await stop
+        return got
+
+    calls = 0
+
+    async def collect(requests: Any, context: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return await handlers.collect(requests, context)
+
+    got = with_gateway(kind, body, grace=LONG, Collect=collect)
+
+    assert (got.status, json.loads(got.body)["error"]["code"]) == (503, "Unavailable")
+    assert calls == 1

@@ -1,0 +1,54 @@
+"""Server-sent events as a browser takes them: by its own EventSource, without a header of ours."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from playwright.async_api import async_playwright
+
+from ...tools import program
+from ..made import gateway_to, refuse, run, told
+
+# Collects the records of a stream until an event says that it is over.
+COLLECT = """path => new Promise(resolve => {
+    const texts = [], source = new EventSource(path);
+    const over = event => {
+        source.close();
+        resolve([texts, event.type, event.data ? JSON.parse(event.data) : null]);
+    };
+    source.addEventListener("message", event => texts.push(JSON.parse(event.data).text));
+    source.addEventListener("end", over);
+    source.addEventListener("error", over);
+})"""
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_browser_gets_every_record_and_learns_how_the_stream_ended(*, fails: bool) -> None:
+    chromium = program("chromium", "chromium")
+    texts = [f"é\n{number}" for number in range(500)]
+
+    async def give(request: Any, context: Any) -> AsyncIterator[Any]:
+        for text in texts:
+            yield told(text)
+        if fails:
+            await refuse(context, "TAG_NOT_FOUND")
+
+    async def main() -> Any:
+        async with gateway_to("in-process", Give=give) as runner, async_playwright() as playwright:
+            browser = await playwright.chromium.launch(
+                executable_path=chromium, args=["--no-sandbox"]
+            )
+            page = await browser.new_page()
+            host, port = runner.addresses[0]
+            await page.goto(f"http://{host}:{port}/healthz")
+            collected = await page.evaluate(COLLECT, "/give?name=a")
+            await browser.close()
+            return collected
+
+    seen, name, data = run(main())
+
+    assert seen == texts
+    assert name == ("error" if fails else "end")
+    assert (data["error"]["code"] == "TagNotFound") if fails else data == {}

@@ -1,0 +1,212 @@
+"""Server-sent events: who is given them, and what they tell."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from http_gateway.streams import replies
+
+from ..made import Client, Got, message, refuse, told
+from .handlers import Handlers, each_channel, echo, message_of_cells, with_gateway
+
+SSE = "text/event-stream"
+END = b"event: end\ndata: {}\n\n"
+
+
+async def ask(runner: web.ServerRunner, accept: str = SSE, method: str = "GET") -> Got:
+    client = await Client.to(runner)
+    await client.begin(method, "/give?name=a", Accept=accept)
+    return await client.answer(has_body=method != "HEAD")
+
+
+async def give(request: Any, context: Any) -> AsyncIterator[Any]:
+    yield told()
+    yield told(request.name, "b")
+    yield told("é\r\n")
+
+
+@each_channel
+def test_every_record_is_an_event_and_the_last_one_says_that_there_are_no_more(kind: str) -> None:
+    got = with_gateway(kind, ask, Give=give)
+
+    assert (got.status, got.headers["content-type"]) == (200, SSE)
+    assert got.headers["cache-control"] == "no-store"
+    records = ('{"text":"a"}', '{"text":"b"}', '{"text":"é\\r\\n"}')
+    assert got.body == "".join(f"data: {one}\n\n" for one in records).encode() + END
+    assert got.is_whole
+
+
+@pytest.mark.parametrize(
+    ("accept", "is_given"),
+    [
+        (SSE, True),
+        ("Text/Event-Stream; charset=utf-8", True),
+        (f"{SSE}, */*;q=0.1", True),
+        (f"application/x-ndjson;q=0.5, {SSE};q=0.6", True),
+        (f"{SSE};q=0.7, text/csv;q=0.7", True),
+        ("*/*", False),
+        ("text/*", False),
+        ("text/html", False),
+        (f"{SSE};q=0", False),
+        (f"{SSE};q=no", False),
+        (f"{SSE};q=0.5, application/x-ndjson", False),
+        (f"application/jsonl, {SSE};q=0.9", False),
+        (f"{SSE}2", False),
+        ("", False),
+    ],
+)
+def test_events_are_for_whoever_asks_for_them_by_name(accept: str, is_given: bool) -> None:
+    got = with_gateway("in-process", lambda to: ask(to, accept), Give=give)
+
+    expected = SSE if is_given else "application/x-ndjson"
+    assert (got.status, got.headers["content-type"]) == (200, expected)
+    assert ("cache-control" in got.headers) is is_given
+
+
+def test_head_of_events_has_no_event() -> None:
+    got = with_gateway("in-process", lambda to: ask(to, method="HEAD"), Give=give)
+
+    assert (got.headers["content-type"], got.headers["cache-control"]) == (SSE, "no-store")
+
+
+@each_channel
+def test_an_event_is_sent_as_soon_as_there_is_its_record(kind: str) -> None:
+    async def body(runner: web.ServerRunner) -> list[bytes]:
+        client, seen = await Client.to(runner), []
+        await client.begin("POST", "/both", Accept=SSE)
+        for number in range(3):
+            await client.send(b'{"name":"%d"}\n' % number)
+            if number == 0:
+                await client.head()
+            seen.append(await client.chunk())
+        await client.finish()
+        return [*seen, await client.chunk(), await client.chunk()]
+
+    events = [b'data: {"text":"%d"}\n\n' % number for number in range(3)]
+    assert with_gateway(kind, body, Both=echo) == [*events, END, b""]
+
+
+@each_channel
+def test_a_line_of_a_table_is_an_event_with_its_cells(kind: str) -> None:
+    async def lines(request: Any, context: Any) -> AsyncIterator[Any]:
+        yield message("Told", lines=[message_of_cells(["id", "name"])])
+        yield message("Told", lines=[message_of_cells(["1", 'a\n"b"'])])
+
+    got = with_gateway(kind, ask, Give=lines)
+
+    assert got.body == b'data: ["id","name"]\n\ndata: ["1","a\\n\\"b\\""]\n\n' + END
+
+
+@each_channel
+def test_a_stream_without_records_is_only_its_end(kind: str) -> None:
+    async def nothing(request: Any, context: Any) -> AsyncIterator[Any]:
+        yield told()
+
+    got = with_gateway(kind, ask, Give=nothing)
+
+    assert (got.headers["content-type"], got.body) == (SSE, END)
+
+
+@each_channel
+def test_an_error_is_the_last_event(kind: str) -> None:
+    async def failing(request: Any, context: Any) -> AsyncIterator[Any]:
+        yield told("a")
+        await refuse(context, "TAG_NOT_FOUND")
+
+    got = with_gateway(kind, ask, Give=failing)
+
+    record, error, rest = got.body.split(b"\n\n")
+    assert (record, rest, got.is_whole) == (b'data: {"text":"a"}', b"", True)
+    name, data = error.split(b"\n")
+    assert name == b"event: error"
+    assert json.loads(data.removeprefix(b"data: "))["error"]["code"] == "TagNotFound"
+
+
+@each_channel
+def test_an_error_before_the_first_event_is_an_error_like_any_other(kind: str) -> None:
+    async def failing(request: Any, context: Any) -> AsyncIterator[Any]:
+        await refuse(context, "TAG_NOT_FOUND")
+        yield told()
+
+    got = with_gateway(kind, ask, Give=failing)
+
+    assert (got.status, got.headers["content-type"]) == (404, "application/json")
+
+
+@each_channel
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_heartbeat_comes_where_no_record_does_and_begins_the_answer(
+    kind: str, fails: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replies, "HEARTBEAT_SECONDS", 0.05)
+    seen = asyncio.Event()
+
+    async def late(request: Any, context: Any) -> AsyncIterator[Any]:
+        await seen.wait()
+        if fails:
+            await refuse(context, "TAG_NOT_FOUND")
+        yield told("a")
+
+    async def body(runner: web.ServerRunner) -> Any:
+        client = await Client.to(runner)
+        await client.begin("GET", "/give", Accept=SSE)
+        head = await client.head()
+        beats = [await client.chunk(), await client.chunk()]
+        seen.set()
+        rest = b""
+        while chunk := await client.chunk():
+            rest += chunk
+        return head, beats, rest
+
+    (status, headers), beats, rest = with_gateway(kind, body, Give=late)
+
+    assert (status, headers["content-type"], beats) == (200, SSE, [b":\n\n"] * 2)
+    said = rest.replace(b":\n\n", b"")
+    assert said.startswith(b"event: error\n") if fails else said == b'data: {"text":"a"}\n\n' + END
+
+
+@each_channel
+def test_what_the_server_says_first_is_in_the_head_that_a_heartbeat_begins(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replies, "HEARTBEAT_SECONDS", 0.05)
+
+    async def late(request: Any, context: Any) -> AsyncIterator[Any]:
+        await context.send_initial_metadata((("ratelimit", "7"), ("x-other", "1")))
+        await asyncio.Event().wait()
+        yield told()
+
+    async def body(runner: web.ServerRunner) -> dict[str, str]:
+        client = await Client.to(runner)
+        await client.begin("GET", "/give", Accept=SSE)
+        return (await client.head())[1]
+
+    headers = with_gateway(kind, body, Give=late)
+
+    assert headers["ratelimit"] == "7"
+    assert "x-other" not in headers
+
+
+@each_channel
+def test_a_client_that_leaves_between_heartbeats_ends_the_call(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replies, "HEARTBEAT_SECONDS", 0.05)
+    handlers = Handlers()
+
+    async def body(runner: web.ServerRunner) -> None:
+        client = await Client.to(runner)
+        await client.begin("GET", "/give", Accept=SSE)
+        await client.head()
+        assert await client.chunk() == b'data: {"text":"a"}\n\n'
+        assert await client.chunk() == b":\n\n"
+        client.leave()
+        await handlers.ended.wait()
+
+    with_gateway(kind, body, Give=handlers.endless)

@@ -1,0 +1,95 @@
+"""Streaming rpcs whose every message is one record."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from ..made import Got, get, message, post
+from .handlers import CSV, each_channel, with_gateway
+
+
+class Sifting:
+    """A handler that notes each message it gets."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, str, int]] = []
+        self.has_ended = False
+
+    async def sift(self, requests: Any, context: Any) -> Any:
+        async for request in requests:
+            self.seen.append((request.set, request.name, request.size))
+        self.has_ended = True
+        return message("Sum", total=len(self.seen))
+
+
+@each_channel
+def test_every_reply_is_a_record(kind: str) -> None:
+    async def each(request: Any, context: Any) -> AsyncIterator[Any]:
+        for text in (request.name, "", "é\n"):
+            yield message("Note", text=text)
+
+    got = with_gateway(kind, lambda to: get(to, "/each?name=a"), Each=each)
+
+    assert (got.status, got.headers["content-type"]) == (200, "application/x-ndjson")
+    assert (got.texts, got.is_whole) == (["a", "", "é\n"], True)
+
+
+@each_channel
+def test_every_line_is_a_request_and_the_path_is_in_each(kind: str) -> None:
+    sifting = Sifting()
+    body = b'{"name":"a"}\n\n{"name":"b","size":7}'
+
+    got = with_gateway(kind, lambda to: post(to, "/sift/x%20y", body), Sift=sifting.sift)
+
+    assert (got.status, json.loads(got.body)) == (200, {"total": 2})
+    assert sifting.seen == [("x y", "a", 0), ("x y", "b", 7)]
+
+
+@each_channel
+@pytest.mark.parametrize("body", [b"", b"\n\r\n"])
+def test_a_body_without_lines_is_no_request_at_all(kind: str, body: bytes) -> None:
+    sifting = Sifting()
+
+    got = with_gateway(kind, lambda to: post(to, "/sift/x", body), Sift=sifting.sift)
+
+    assert (json.loads(got.body), sifting.seen) == ({"total": 0}, [])
+
+
+@each_channel
+@pytest.mark.parametrize(
+    ("line", "field"),
+    [
+        (b'{"name":7}', "[1].name"),
+        (b'{"set":"x"}', "[1].set"),
+        (b"[]", "[1]"),
+        (b"no", "[1]"),
+    ],
+    ids=["wrong type", "of the path", "no object", "no JSON"],
+)
+def test_a_line_at_fault_is_named_by_its_place(kind: str, line: bytes, field: str) -> None:
+    sifting = Sifting()
+    body = b'{"name":"a"}\n' + line + b'\n{"name":"c"}\n'
+
+    got = with_gateway(kind, lambda to: post(to, "/sift/x", body), Sift=sifting.sift)
+
+    assert got.status == 400
+    (detail,) = json.loads(got.body)["error"]["details"]
+    assert (detail["field"], detail["message"][-8:]) == (field, "(line 2)")
+    assert "c" not in {name for _, name, _ in sifting.seen}
+
+
+def test_what_is_no_ndjson_and_what_the_query_says_are_refused() -> None:
+    async def body(runner: web.ServerRunner) -> tuple[Got, Got]:
+        return (
+            await post(runner, "/sift/x", b"a,b\n", CSV),
+            await post(runner, "/sift/x?name=a", b'{"name":"b"}\n'),
+        )
+
+    table, query = with_gateway("in-process", body, Sift=Sifting().sift)
+
+    assert (table.status, query.status) == (415, 400)

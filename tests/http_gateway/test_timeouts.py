@@ -1,0 +1,177 @@
+"""Grpc-Timeout: what it says, and what a handler is told of it over either channel."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import make_mocked_request
+from multidict import CIMultiDict
+
+from http_gateway import app, timeouts
+from http_gateway.faults import RequestFault
+
+from .made import Client, Got, gateway_to, message, run, told
+
+each_channel = pytest.mark.parametrize("kind", ["real", "in-process"])
+DAY = 24 * 3600.0
+# gRPC rounds a timeout up when it sends it on.
+ROUNDED = 1.1
+
+
+def given(*values: str) -> float | None:
+    headers = CIMultiDict([("Grpc-Timeout", value) for value in values])
+    return timeouts.given(make_mocked_request("GET", "/", headers=headers))
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("1H", 3600.0),
+        ("2M", 120.0),
+        ("3S", 3.0),
+        ("250m", 0.25),
+        ("5u", 5e-6),
+        ("70n", 7e-8),
+        ("0S", 0.0),
+        ("00000010S", 10.0),
+        ("99999999H", timeouts.MAX_SECONDS),
+    ],
+)
+def test_a_timeout_is_digits_and_a_unit(text: str, seconds: float) -> None:
+    assert given(text) == pytest.approx(seconds)
+
+
+def test_without_a_header_there_is_no_timeout() -> None:
+    assert given() is None
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ("",),
+        ("5",),
+        ("S",),
+        ("-1S",),
+        ("+1S",),
+        ("1.5S",),
+        ("1 S",),
+        ("1s",),
+        ("1h",),
+        ("1SS",),
+        ("100000000S",),
+        ("١S",),
+        ("5S,6S",),
+        ("5S", "5S"),
+    ],
+    ids=ascii,
+)
+def test_anything_else_is_refused_and_the_header_named(values: tuple[str, ...]) -> None:
+    with pytest.raises(RequestFault) as caught:
+        given(*values)
+
+    (detail,) = caught.value.error.details
+    assert detail.field == "Grpc-Timeout"
+
+
+class Told:
+    """Handlers that note how much time they have."""
+
+    def __init__(self) -> None:
+        self.remaining: list[float | None] = []
+
+    async def once(self, request: Any, context: Any) -> Any:
+        self.remaining.append(context.time_remaining())
+        return message("Sum")
+
+    async def give(self, request: Any, context: Any) -> AsyncIterator[Any]:
+        self.remaining.append(context.time_remaining())
+        yield told("a")
+
+
+def remaining(kind: str, method: str, path: str, timeout: str) -> tuple[Got, float | None]:
+    """Returns the answer, and what time a handler had."""
+    handlers = Told()
+
+    async def main() -> Got:
+        async with gateway_to(kind, Once=handlers.once, Give=handlers.give) as runner:
+            client = await Client.to(runner)
+            headers = {"Grpc_Timeout": timeout} if timeout else {}
+            await client.begin(method, path, **headers)
+            if method == "POST":
+                await client.send(b"{}")
+                await client.finish()
+            return await client.answer()
+
+    got = run(main())
+    return got, handlers.remaining[-1] if handlers.remaining else None
+
+
+@each_channel
+@pytest.mark.parametrize(
+    ("timeout", "least", "most"),
+    [
+        ("", 20.0, app.CALL_SECONDS),
+        ("9S", 5.0, 9.0),
+        ("1H", 20.0, app.CALL_SECONDS),
+        ("99999999H", 20.0, app.CALL_SECONDS),
+    ],
+)
+def test_a_timeout_shortens_the_deadline_of_a_call_and_never_lengthens_it(
+    kind: str, timeout: str, least: float, most: float
+) -> None:
+    got, seconds = remaining(kind, "POST", "/once", timeout)
+
+    assert got.status == 200
+    assert seconds is not None
+    assert least < seconds < most * ROUNDED
+
+
+@each_channel
+@pytest.mark.parametrize(("timeout", "least", "most"), [("9S", 5.0, 9.0), ("24H", DAY - 100, DAY)])
+def test_a_timeout_is_the_deadline_of_a_stream(
+    kind: str, timeout: str, least: float, most: float
+) -> None:
+    got, seconds = remaining(kind, "GET", "/give", timeout)
+
+    assert got.status == 200
+    assert seconds is not None
+    assert least < seconds < most * ROUNDED
+
+
+@each_channel
+def test_the_longest_timeout_is_no_harm_to_a_stream(kind: str) -> None:
+    assert remaining(kind, "GET", "/give", "99999999H")[0].texts == ["a"]
+
+
+@each_channel
+def test_a_stream_has_no_deadline_of_its_own(kind: str) -> None:
+    assert remaining(kind, "GET", "/give", "")[1] is None
+
+
+@each_channel
+@pytest.mark.parametrize(("method", "path"), [("POST", "/once"), ("GET", "/give")])
+def test_a_timeout_that_says_nothing_clear_is_refused(kind: str, method: str, path: str) -> None:
+    got, _ = remaining(kind, method, path, "soon")
+
+    (detail,) = json.loads(got.body)["error"]["details"]
+    assert (got.status, detail["field"], detail["code"]) == (400, "Grpc-Timeout", "INVALID_FORMAT")
+
+
+def test_a_stream_over_a_real_channel_ends_when_its_time_is_over() -> None:
+    async def endless(request: Any, context: Any) -> AsyncIterator[Any]:
+        yield told("a")
+        await asyncio.Event().wait()
+
+    async def main() -> Got:
+        async with gateway_to("real", Give=endless) as runner:
+            client = await Client.to(runner)
+            await client.begin("GET", "/give", Grpc_Timeout="300m")
+            return await client.answer()
+
+    got = run(main())
+
+    assert (got.status, got.texts, got.is_whole) == (200, ["a", "DeadlineExceeded"], True)

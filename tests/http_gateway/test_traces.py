@@ -1,0 +1,106 @@
+"""The trace context of a request: what of it is passed on."""
+
+from __future__ import annotations
+
+import pytest
+from multidict import CIMultiDict, CIMultiDictProxy
+
+from http_gateway.traces import trace_of
+
+PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+STATE = "congo=t61rcWkgMzE,rojo@acme=00f067aa0ba902b7"
+
+
+def passed(*headers: tuple[str, str]) -> dict[str, str]:
+    return dict(trace_of(CIMultiDictProxy(CIMultiDict(headers))))
+
+
+@pytest.mark.parametrize(
+    "parent",
+    [
+        PARENT,
+        PARENT[:-2] + "00",
+        "cc" + PARENT[2:],
+        "cc" + PARENT[2:] + "-what the future brings".replace(" ", "."),
+    ],
+    ids=["sampled", "not sampled", "later version", "later version that says more"],
+)
+def test_a_well_formed_parent_is_passed_on(parent: str) -> None:
+    assert passed(("Traceparent", parent)) == {"traceparent": parent}
+
+
+@pytest.mark.parametrize(
+    "parent",
+    [
+        pytest.param("", id="empty"),
+        pytest.param(PARENT.upper(), id="upper case"),
+        pytest.param("ff" + PARENT[2:], id="version ff"),
+        pytest.param(PARENT + "-00", id="version 00 that says more"),
+        pytest.param("cc" + PARENT[2:] + "x", id="later version without a dash"),
+        pytest.param("cc" + PARENT[2:] + "-" + "x" * 99, id="too long"),
+        pytest.param(PARENT.replace("4bf92f3577b34da6a3ce929d0e0e4736", "0" * 32), id="no trace"),
+        pytest.param(PARENT.replace("00f067aa0ba902b7", "0" * 16), id="no parent"),
+        pytest.param(PARENT[:-1], id="too short"),
+        pytest.param(PARENT.replace("-", "_"), id="other dashes"),
+        pytest.param(PARENT + "\n", id="line break"),
+        pytest.param(PARENT.replace("1", "١"), id="other digits"),
+    ],
+)
+def test_a_parent_of_another_form_is_as_if_not_sent_and_so_is_its_state(parent: str) -> None:
+    assert passed(("traceparent", parent), ("tracestate", STATE)) == {}
+
+
+def test_two_parents_are_none() -> None:
+    assert passed(("traceparent", PARENT), ("traceparent", PARENT)) == {}
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        STATE,
+        "a=1",
+        "0a@b=x y",
+        "a=1 , b=2",
+        "a=1,,b=2",
+        ",".join(f"k{number}=1" for number in range(32)),
+    ],
+)
+def test_a_well_formed_state_goes_with_its_parent(state: str) -> None:
+    sent = passed(("traceparent", PARENT), ("tracestate", state))
+
+    assert sent == {"traceparent": PARENT, "tracestate": state}
+
+
+def test_a_state_in_several_headers_is_one() -> None:
+    sent = passed(("traceparent", PARENT), ("tracestate", "a=1"), ("tracestate", "b=2"))
+
+    assert sent["tracestate"] == "a=1,b=2"
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        "",
+        " ",
+        "a",
+        "A=1",
+        "a=1,a=2",
+        "a=1=2",
+        "a=é",
+        "a=\x7f",
+        "a=1;b=2\r\nX: y",
+        "0a=1",
+        "a=" + "x" * 257,
+        ",".join(f"k{number}=1" for number in range(33)),
+        ",".join(f"k{number}={'x' * 90}" for number in range(6)),
+    ],
+    ids=lambda text: ascii(text[:20]),
+)
+def test_a_state_of_another_form_is_left_out(state: str) -> None:
+    sent = passed(("traceparent", PARENT), ("tracestate", state))
+
+    assert sent == {"traceparent": PARENT}
+
+
+def test_a_state_alone_says_nothing() -> None:
+    assert passed(("tracestate", STATE)) == {}

@@ -1,0 +1,91 @@
+"""Deadlines of streams, in the process of whoever reads them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from grpc import StatusCode
+from grpc.aio import AioRpcError
+from roster.v1 import subscribers_pb2 as pb
+from roster.v1 import subscribers_pb2_grpc
+
+from http_gateway.channel.in_process import InProcessChannel
+from server.interceptors.call_log import CallLog
+from server.interceptors.observe import Observe
+from server.interceptors.translate import Translate
+
+SECONDS = 0.1
+
+
+class Subscribers(subscribers_pb2_grpc.SubscriberServiceServicer):
+    """Exports one reply, and then another, or waits for ever."""
+
+    def __init__(self, *, waits: bool) -> None:
+        self.waits = waits
+        self.has_ended = asyncio.Event()
+
+    async def ExportSubscribers(self, request: Any, context: Any) -> AsyncIterator[Any]:
+        try:
+            yield pb.ExportSubscribersResponse()
+            if self.waits:
+                await asyncio.Event().wait()
+            yield pb.ExportSubscribersResponse()
+        finally:
+            self.has_ended.set()
+
+
+@asynccontextmanager
+async def export(subscribers: Subscribers, seconds: float) -> AsyncIterator[Any]:
+    def register(server: Any) -> None:
+        subscribers_pb2_grpc.add_SubscriberServiceServicer_to_server(subscribers, server)
+
+    channel = InProcessChannel(register, (Observe(CallLog(enabled=False)), Translate()))
+    stub: Any = subscribers_pb2_grpc.SubscriberServiceStub(channel)
+    call = stub.ExportSubscribers(pb.ExportSubscribersRequest(), timeout=seconds)
+    try:
+        yield call
+    finally:
+        call.cancel()
+
+
+def code_of_next(*, waits: bool, late: bool) -> StatusCode:
+    """Returns how a stream ends for a reader who took the first reply."""
+
+    async def main() -> StatusCode:
+        subscribers = Subscribers(waits=waits)
+        async with export(subscribers, SECONDS) as call:
+            await anext(call)
+            if late:
+                await asyncio.sleep(2 * SECONDS)  # which nothing cancels
+            with pytest.raises(AioRpcError) as caught:
+                await anext(call)
+        await subscribers.has_ended.wait()
+        task = asyncio.current_task()
+        assert task is not None
+        assert task.cancelling() == 0
+        return caught.value.code()
+
+    return asyncio.run(asyncio.wait_for(main(), 10))
+
+
+def test_a_stream_that_works_past_its_deadline_is_ended() -> None:
+    assert code_of_next(waits=True, late=False) is StatusCode.DEADLINE_EXCEEDED
+
+
+def test_a_stream_whose_reader_comes_back_past_its_deadline_is_ended_then() -> None:
+    assert code_of_next(waits=False, late=True) is StatusCode.DEADLINE_EXCEEDED
+
+
+def test_a_stream_that_begins_past_its_deadline_does_nothing() -> None:
+    async def main() -> tuple[StatusCode, bool]:
+        subscribers = Subscribers(waits=False)
+        async with export(subscribers, 0.0) as call:
+            with pytest.raises(AioRpcError) as caught:
+                await anext(call)
+        return caught.value.code(), subscribers.has_ended.is_set()
+
+    assert asyncio.run(main()) == (StatusCode.DEADLINE_EXCEEDED, False)
