@@ -12,20 +12,22 @@ import re
 
 from aiohttp import web
 
-from .faults import invalid_body
+from .faults import fault, invalid_body
 
 HEADER = "Grpc-Timeout"
 _FORM = re.compile(r"([0-9]{1,8})([HMSmun])")
 _SECONDS = {"H": 3600.0, "M": 60.0, "S": 1.0, "m": 1e-3, "u": 1e-6, "n": 1e-9}
 # Hours of eight digits are eleven thousand years, for which gRPC's own clock is too small.
 MAX_SECONDS = 365 * 24 * 3600.0
+# What gRPC's own clock would round up: a call could then be made, though its time was over.
+MIN_SECONDS = 1e-3
 
 
 def given(request: web.BaseRequest) -> float | None:
     """Returns the seconds that a client gives its call, at most a year; None if it does not say.
 
-    Raises RequestFault for a header that says nothing clear: whoever sets a
-    deadline relies on it.
+    Raises RequestFault for a header that says nothing clear, since whoever sets a
+    deadline relies on it, and DEADLINE_EXCEEDED for less time than a call could need.
     """
     if HEADER not in request.headers:
         return None
@@ -35,4 +37,7 @@ def given(request: web.BaseRequest) -> float | None:
         raise invalid_body(
             "INVALID_FORMAT", "must be up to eight digits and one of H, M, S, m, u, n", HEADER
         )
-    return min(int(match[1]) * _SECONDS[match[2]], MAX_SECONDS)
+    seconds = int(match[1]) * _SECONDS[match[2]]
+    if seconds < MIN_SECONDS:
+        raise fault("DEADLINE_EXCEEDED", "The deadline of this call passed before it was made.")
+    return min(seconds, MAX_SECONDS)

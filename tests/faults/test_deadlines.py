@@ -31,9 +31,8 @@ def test_a_call_whose_time_is_over_is_told_so(account: Account, path: str, timeo
     assert (answer.status, answer.code) == (504, "DeadlineExceeded")
 
 
-@pytest.mark.parametrize("front_and_service", ["http"], indirect=True)
+@both_http
 def test_a_call_whose_time_is_over_has_no_effect(account: Account) -> None:
-    """Over a socket its time may end on one side, and not yet on the other."""
     answer = asked(account, "POST", "/api/tags", "1n", b'{"name": "vip"}')
 
     assert (answer.status, answer.code) == (504, "DeadlineExceeded")

@@ -12,7 +12,7 @@ from aiohttp.test_utils import make_mocked_request
 from multidict import CIMultiDict
 
 from http_gateway import app, timeouts
-from http_gateway.faults import RequestFault
+from http_gateway.faults import Reason, RequestFault
 
 from .made import Client, Got, gateway_to, message, run, told
 
@@ -34,15 +34,22 @@ def given(*values: str) -> float | None:
         ("2M", 120.0),
         ("3S", 3.0),
         ("250m", 0.25),
-        ("5u", 5e-6),
-        ("70n", 7e-8),
-        ("0S", 0.0),
+        ("5000u", 5e-3),
+        ("70000000n", 7e-2),
         ("00000010S", 10.0),
         ("99999999H", timeouts.MAX_SECONDS),
     ],
 )
 def test_a_timeout_is_digits_and_a_unit(text: str, seconds: float) -> None:
     assert given(text) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("text", ["0S", "1n", "999u"])
+def test_a_time_in_which_no_call_could_be_made_is_over(text: str) -> None:
+    with pytest.raises(RequestFault) as caught:
+        given(text)
+
+    assert caught.value.error.reason == Reason.Value("DEADLINE_EXCEEDED")
 
 
 def test_without_a_header_there_is_no_timeout() -> None:

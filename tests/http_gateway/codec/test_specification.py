@@ -202,7 +202,9 @@ def test_what_is_read_without_a_fault_json_format_reads_alike(value: dict[str, A
 
     faults = read(value, into)
 
-    if not faults:
+    # Of json_format itself, null for an array of NullValue is an error, not an absent key.
+    nulls = [value.get(key, 0) for key in ("nullMany", "null_many")]
+    if not faults and None not in nulls:
         assert json_format.ParseDict(value, Made()) == into
     assert all(path for path, _ in faults)
 
