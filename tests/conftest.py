@@ -1,7 +1,7 @@
 """Running services, and accounts on them.
 
-Two services run for the whole session: one whose gateway has the in-process
-channel, one whose gateway has a real one. Every test gets a fresh account, so
+Two services run for the whole session: one on SQLite, whose gateway has the
+in-process channel, and one on PostgreSQL, whose gateway has a real one. Every test gets a fresh account, so
 tests neither see nor disturb each other.
 """
 
@@ -18,23 +18,42 @@ from server.accounts.rules import hash_secret, make_secret
 from server.cli.beside import unit_of_work
 
 from .fronts import Answer, Front, GrpcFront, HttpFront
+from .postgres import Postgres
+from .postgres import running as postgres_running
 from .processes import Service, start
 
 FRONTS = ("grpc", "http", "http-over-grpc")
+# The fronts with the stores behind them. The real channel and PostgreSQL come together.
+WAYS = (*FRONTS, "grpc-on-postgres")
 
 
 @pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service whose gateway calls it in process."""
+    """A service on SQLite whose gateway calls it in process."""
     running = start(tmp_path_factory.mktemp("service"))
     yield running
     assert running.stop() == 0
 
 
 @pytest.fixture(scope="session")
-def service_over_grpc(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service whose gateway calls it through the gRPC port."""
-    running = start(tmp_path_factory.mktemp("over-grpc"), ROSTER_HTTP_CHANNEL="grpc")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
+    """A server that nothing disturbs; quick, since its machine does not crash."""
+    with postgres_running(tmp_path_factory.mktemp("postgres")) as server:
+        server.set("fsync", "off")
+        yield server
+
+
+@pytest.fixture(scope="session")
+def service_on_postgres(
+    postgres: Postgres, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Service]:
+    """A service on PostgreSQL whose gateway calls it through the gRPC port."""
+    running = start(
+        tmp_path_factory.mktemp("on-postgres"),
+        ROSTER_DATABASE_URL=postgres.new_database(),
+        ROSTER_SECRET_KEY=postgres.secret_key,
+        ROSTER_HTTP_CHANNEL="grpc",
+    )
     yield running
     assert running.stop() == 0
 
@@ -89,19 +108,30 @@ def new_account(service: Service, front: Front, *, verified: bool = True) -> Acc
     return Account(row.id, secret, front, service)
 
 
-@pytest.fixture(params=FRONTS)
+@pytest.fixture(params=WAYS)
 def front_and_service(request: pytest.FixtureRequest) -> tuple[Front, Service]:
     """Each front in turn, and the service behind it."""
-    over_grpc = request.param == "http-over-grpc"
-    service = request.getfixturevalue("service_over_grpc" if over_grpc else "service")
     if request.param == "grpc":
-        return request.getfixturevalue("grpc_front"), service
-    return HttpFront(request.param, service.http), service
+        return request.getfixturevalue("grpc_front"), request.getfixturevalue("service")
+    if request.param == "http":
+        service = request.getfixturevalue("service")
+        return HttpFront("http", service.http), service
+    service = request.getfixturevalue("service_on_postgres")
+    if request.param == "grpc-on-postgres":
+        return request.getfixturevalue("grpc_front_on_postgres"), service
+    return HttpFront("http-over-grpc", service.http), service
 
 
 @pytest.fixture(scope="session")
 def grpc_front(service: Service) -> Iterator[GrpcFront]:
     front = GrpcFront(service.grpc)
+    yield front
+    front.channel.close()
+
+
+@pytest.fixture(scope="session")
+def grpc_front_on_postgres(service_on_postgres: Service) -> Iterator[GrpcFront]:
+    front = GrpcFront(service_on_postgres.grpc)
     yield front
     front.channel.close()
 

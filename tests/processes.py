@@ -19,7 +19,7 @@ class Service:
     """A running service: its addresses, its database, and its first key if that was printed."""
 
     process: subprocess.Popen[str]
-    database: Path
+    database_url: str
     log: Path
     http: str = ""
     grpc: str = ""
@@ -27,8 +27,9 @@ class Service:
     printed: list[str] = field(default_factory=list)
 
     @property
-    def database_url(self) -> str:
-        return f"sqlite:///{self.database}"
+    def database(self) -> Path:
+        """The file of a service on SQLite."""
+        return Path(self.database_url.removeprefix("sqlite:///"))
 
     def stop(self, number: int = signal.SIGTERM) -> int:
         """Ends the process by a signal and returns its exit code."""
@@ -47,26 +48,27 @@ def environment(**settings: str) -> dict[str, str]:
 
 
 def start(folder: Path, **settings: str) -> Service:
-    """Starts a service on `folder`/roster.db and returns once it serves.
+    """Starts a service, on `folder`/roster.db unless told otherwise, and returns once it serves.
 
     `settings` are environment variables. Raises AssertionError with what it
     said if it ends instead.
     """
-    database, log = folder / "roster.db", folder / "service.log"
-    defaults = {
+    log = folder / "service.log"
+    settings = {
         "ROSTER_HTTP_ADDRESS": "127.0.0.1:0",
         "ROSTER_GRPC_ADDRESS": "127.0.0.1:0",
-        "ROSTER_DATABASE_URL": f"sqlite:///{database}",
+        "ROSTER_DATABASE_URL": f"sqlite:///{folder / 'roster.db'}",
+        **settings,
     }
     with log.open("a") as sink:
         process = subprocess.Popen(
             [sys.executable, "-m", "server", "serve"],
-            env=environment(**{**defaults, **settings}),
+            env=environment(**settings),
             stdout=subprocess.PIPE,
             stderr=sink,
             text=True,
         )
-    service = Service(process, database, log)
+    service = Service(process, settings["ROSTER_DATABASE_URL"], log)
     assert process.stdout is not None
     for line in process.stdout:
         service.printed.append(line)
