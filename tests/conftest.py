@@ -1,8 +1,8 @@
 """Running services, and accounts on them.
 
 Two services run for the whole session: one on SQLite, whose gateway has the
-in-process channel, and one on PostgreSQL, whose gateway has a real one. Every test gets a fresh account, so
-tests neither see nor disturb each other.
+in-process channel, and one on PostgreSQL, whose gateway has a real one. Every test
+gets a fresh account, so tests neither see nor disturb each other.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import pytest
 
 from server.accounts import store
 from server.accounts.rules import hash_secret, make_secret
-from server.cli.beside import unit_of_work
 
 from .fronts import Answer, Front, GrpcFront, HttpFront
 from .postgres import Postgres
@@ -90,7 +89,7 @@ class Account:
     def new_key(self, scope: str, *, expires_at: int | None = None) -> str:
         """Returns another key of the account; `expires_at` in milliseconds."""
         secret = make_secret()
-        with unit_of_work(self.service.database_url) as tx:
+        with self.service.unit_of_work() as tx:
             store.create_key(self.id, "test", scope, hash_secret(secret), tx, expires_at=expires_at)
         return secret
 
@@ -102,7 +101,7 @@ class Account:
 def new_account(service: Service, front: Front, *, verified: bool = True) -> Account:
     """Creates an account, as the command line does, beside the running service."""
     secret = make_secret()
-    with unit_of_work(service.database_url) as tx:
+    with service.unit_of_work() as tx:
         row = store.create_account("owner@example.com", tx, verified=verified)
         store.create_key(row.id, "test", "admin", hash_secret(secret), tx)
     return Account(row.id, secret, front, service)

@@ -7,8 +7,16 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+from server.cli.beside import unit_of_work
+from server.config import PostgresUrl, parse_database_url
+from server.storage.postgres_link import connect, transaction
+from server.storage.transaction import Transaction
 
 _READY = re.compile(r"HTTP\s+http://(?P<http>\S+)\s+gRPC\s+(?P<grpc>\S+)")
 _KEY = re.compile(r"rk_[0-9A-Za-z]{46}")
@@ -25,6 +33,24 @@ class Service:
     grpc: str = ""
     first_key: str = ""
     printed: list[str] = field(default_factory=list)
+    link: Any = None
+
+    @contextmanager
+    def unit_of_work(self) -> Iterator[Transaction]:
+        """Runs a block as one transaction beside the service, as the command line does.
+
+        A connection to a server is kept for the next one: to make one takes longer than
+        most tests.
+        """
+        place = parse_database_url(self.database_url)
+        if not isinstance(place, PostgresUrl):
+            with unit_of_work(self.database_url) as tx:
+                yield tx
+            return
+        if self.link is None:
+            self.link = connect(place.url)
+        with transaction(self.link) as tx:
+            yield tx
 
     @property
     def database(self) -> Path:
@@ -35,6 +61,8 @@ class Service:
         """Ends the process by a signal and returns its exit code."""
         if self.process.poll() is None:
             self.process.send_signal(number)
+        if self.link is not None:
+            self.link.close()
         code = self.process.wait(timeout=40)
         assert self.process.stdout is not None
         self.process.stdout.close()

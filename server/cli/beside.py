@@ -32,7 +32,8 @@ def bring_up_to_date(database_url: str) -> list[str]:
     """
     place = parse_database_url(database_url)
     if isinstance(place, PostgresUrl):
-        return postgres_link.bring_up_to_date(place.url)
+        with postgres_link.opened(place.url) as server:
+            return postgres_link.bring_up_to_date(server)
     make_folder(place)
     database = connect(place)
     prepare(database)
@@ -52,14 +53,16 @@ def bring_up_to_date(database_url: str) -> list[str]:
 @contextmanager
 def unit_of_work(database_url: str, *, read_only: bool = False) -> Iterator[Transaction]:
     """Runs a block as one transaction on a database of the current schema."""
-    bring_up_to_date(database_url)
     place = parse_database_url(database_url)
+    if isinstance(place, PostgresUrl):
+        with postgres_link.opened(place.url) as server:
+            postgres_link.bring_up_to_date(server)
+            with postgres_link.transaction(server, read_only=read_only) as tx:
+                yield tx
+        return
+    bring_up_to_date(database_url)
     try:
-        if isinstance(place, PostgresUrl):
-            with postgres_link.transaction(place.url, read_only=read_only) as tx:
-                yield tx
-        else:
-            with transaction(place, read_only=read_only) as tx:
-                yield tx
+        with transaction(place, read_only=read_only) as tx:
+            yield tx
     except PeeweeException as error:
         raise StorageError(f"The database did not take it: {error}") from error

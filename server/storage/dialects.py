@@ -22,6 +22,9 @@ class SqliteDialect:
         items = SQL("(SELECT value FROM json_each(?))", [Slot(name, _json)])
         return Expression(field, "IN", items)
 
+    def within(self, field: Field, query: Node) -> Expression:
+        return Expression(field, "IN", query)
+
     def joined(self, field: Field) -> Node:
         query: Node = fn.GROUP_CONCAT(field)
         return query
@@ -47,6 +50,11 @@ class PostgresDialect:
 
     def any_of(self, field: Field, name: str) -> Expression:
         return Expression(field, "=", SQL("ANY(%s::text[])", [Slot(name, list)]))
+
+    def within(self, field: Field, query: Node) -> Expression:
+        # An array is found first, whatever is known of the table: where that is little,
+        # a join may be done the wrong way round.
+        return Expression(field, "=", fn.ANY(fn.ARRAY(query)))
 
     def joined(self, field: Field) -> Node:
         query: Node = fn.STRING_AGG(field, SQL("','"))

@@ -27,7 +27,7 @@ from ..errors import Internal, Unavailable
 from ..ids import Ids
 from .database import Result, StorageError, Work
 from .lane import Job, Lane
-from .postgres_link import bring_up_to_date, connect, unusable
+from .postgres_link import bring_up_to_date, connect, opened, unusable
 from .postgres_transaction import (
     OutcomeUnknown,
     Writing,
@@ -61,7 +61,7 @@ class PostgresDatabase:
         self.ids = Ids(clock)
 
     async def open(self) -> None:
-        await asyncio.to_thread(bring_up_to_date, self._url)
+        await asyncio.to_thread(self._migrate)
         async with AsyncExitStack() as stack:
             self._writing = self._lane("writer", self._write_batch, self._writers, most=1)
             await self._writing.open()
@@ -72,6 +72,10 @@ class PostgresDatabase:
             await self._reading.open()
             stack.push_async_callback(self._reading.close)
             self._closing = stack.pop_all()
+
+    def _migrate(self) -> None:
+        with opened(self._url) as database:
+            bring_up_to_date(database)
 
     def _lane(
         self,

@@ -85,6 +85,8 @@ def _parameters(url: str) -> dict[str, Any]:
     options = (
         f"-c statement_timeout={STATEMENT_SECONDS}s -c lock_timeout={LOCK_SECONDS}s"
         f" -c idle_in_transaction_session_timeout={STATEMENT_SECONDS}s"
+        # A plan that suits an account of usual size may take for ever on a large one.
+        " -c plan_cache_mode=force_custom_plan"
     )
     return {
         "application_name": "roster",
@@ -142,44 +144,44 @@ def opened(url: str) -> Iterator[Psycopg3Database]:
         yield database
 
 
-def bring_up_to_date(url: str) -> list[str]:
-    """Migrates the database and returns what was applied.
+def bring_up_to_date(database: Psycopg3Database) -> list[str]:
+    """Migrates a database that is open, and returns what was applied.
 
     Of processes that start at the same time one migrates and the others wait.
     """
-    with opened(url) as database:
-        if not pending(database):
-            return []
-        connection = database.connection()
+    if not pending(database):
+        return []
+    connection = database.connection()
+    try:
         connection.execute("SET statement_timeout = 0")
         connection.execute(f"SET lock_timeout = '{MIGRATION_SECONDS}s'")
-        try:
-            # It ends with the connection.
-            connection.execute(f"SELECT pg_advisory_lock({_MIGRATIONS})")
-        except psycopg.errors.LockNotAvailable as error:
-            raise StorageError("Another process has been migrating for too long.") from error
+        connection.execute(f"SELECT pg_advisory_lock({_MIGRATIONS})")
         return migrate(database)
+    except psycopg.errors.LockNotAvailable as error:
+        raise StorageError("Another process has been migrating for too long.") from error
+    finally:
+        # With it end the lock and the settings.
+        database.close()
+        database.connect()
 
 
 @contextmanager
 def transaction(
-    url: str, clock: Clock = system_clock, *, read_only: bool = False
+    database: Psycopg3Database, clock: Clock = system_clock, *, read_only: bool = False
 ) -> Iterator[Transaction]:
-    """Runs a block as one transaction of its own, as the command line does."""
+    """Runs a block as one transaction, as the command line does. Raises StorageError."""
     ids = Ids(clock)
-    with opened(url) as database:
-        try:
-            if read_only:
-                begin_reading(database)
-                yield reading(database, clock, ids)
-            else:
-                tx = Writing(database, clock, ids)
-                yield tx
-                tx.commit()
-        except BaseException as error:
-            undo(database, error)
-            if isinstance(error, OutcomeUnknown):
-                raise StorageError(f"Nobody knows whether that was stored: {error}") from error
-            if driver_error(error) is not None:
-                raise unusable(error) from error
-            raise
+    try:
+        if read_only:
+            begin_reading(database)
+            yield reading(database, clock, ids)
+        else:
+            tx = Writing(database, clock, ids)
+            yield tx
+            tx.commit()
+    except OutcomeUnknown as error:
+        raise StorageError(f"Nobody knows whether that was stored: {error}") from error
+    except (psycopg.Error, PeeweeException) as error:
+        raise unusable(error) from error
+    finally:
+        undo(database)

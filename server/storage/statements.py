@@ -40,6 +40,9 @@ class Dialect(Protocol):
         The text of the query does not depend on the length of the list.
         """
 
+    def within(self, field: Field, query: Node) -> Expression:
+        """Compares a column with every item of the one column that a query gives."""
+
     def joined(self, field: Field) -> Node:
         """Joins the values of a group into one text with commas; null if there are none."""
 

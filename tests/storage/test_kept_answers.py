@@ -57,7 +57,7 @@ def test_answer_is_found_for_24_hours_and_not_after(
     assert find(OURS, "key", tx) == (KEPT if is_found else None)
 
 
-@pytest.mark.parametrize("key", ["Key", "ke", "key ", "key\0", ""], ids=ascii)
+@pytest.mark.parametrize("key", ["Key", "ke", "key ", "key\x01", ""], ids=ascii)
 def test_answer_is_found_by_its_very_key(tx: Transaction, key: str) -> None:
     keep(OURS, "key", KEPT, tx)
 
