@@ -27,7 +27,7 @@ from ..errors import Internal, Unavailable
 from ..ids import Ids
 from .database import Result, StorageError, Work
 from .lane import Job, Lane
-from .postgres_link import bring_up_to_date, connect, opened, unusable
+from .postgres_link import bring_up_to_date, connect, opened, unusable, warn_of_danger
 from .postgres_transaction import (
     OutcomeUnknown,
     Writing,
@@ -75,6 +75,7 @@ class PostgresDatabase:
 
     def _migrate(self) -> None:
         with opened(self._url) as database:
+            warn_of_danger(database)
             bring_up_to_date(database)
 
     def _lane(

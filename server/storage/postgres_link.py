@@ -46,7 +46,7 @@ PREPARED_STATEMENTS = 500
 _MIGRATIONS = 4_820_031_706_515_117_221
 _FACTS = """
 SELECT current_setting('server_version_num')::int / 10000, current_setting('server_encoding'),
-    current_setting('synchronous_commit'), current_setting('fsync'), pg_is_in_recovery()
+    current_setting('synchronous_commit'), pg_is_in_recovery()
 """
 
 
@@ -106,7 +106,7 @@ def _check(connection: psycopg.Connection[Any]) -> None:
     """Raises StorageError if what is written here would not be safe."""
     row = connection.execute(_FACTS, prepare=False).fetchone()
     assert row is not None
-    version, encoding, synchronous_commit, fsync, is_standby = row
+    version, encoding, synchronous_commit, is_standby = row
     if version < OLDEST_VERSION:
         raise StorageError(
             f"The database is PostgreSQL {version}; version {OLDEST_VERSION} or later is needed."
@@ -122,8 +122,6 @@ def _check(connection: psycopg.Connection[Any]) -> None:
         )
     if is_standby:
         raise StorageError("The database is a standby, which cannot be written; name the primary.")
-    if fsync == "off":
-        log.warning("the database has fsync = off: a crash of its machine may damage it")
 
 
 def unusable(error: BaseException) -> StorageError:
@@ -142,6 +140,12 @@ def opened(url: str) -> Iterator[Psycopg3Database]:
         raise unusable(error) from error
     with closing(database):
         yield database
+
+
+def warn_of_danger(database: Psycopg3Database) -> None:
+    """Says in the log if a crash of the server's machine would do harm."""
+    if database.execute_sql("SHOW fsync").fetchone() == ("off",):
+        log.warning("the database has fsync = off: a crash of its machine may damage it")
 
 
 def bring_up_to_date(database: Psycopg3Database) -> list[str]:
