@@ -22,8 +22,6 @@ from .postgres import running as postgres_running
 from .processes import Service, start
 
 FRONTS = ("grpc", "http", "http-over-grpc")
-# The fronts with the stores behind them. The real channel and PostgreSQL come together.
-WAYS = (*FRONTS, "grpc-on-postgres")
 
 
 @pytest.fixture(scope="session")
@@ -35,9 +33,9 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
+def postgres() -> Iterator[Postgres]:
     """A server that nothing disturbs; quick, since its machine does not crash."""
-    with postgres_running(tmp_path_factory.mktemp("postgres")) as server:
+    with postgres_running() as server:
         server.set("fsync", "off")
         yield server
 
@@ -107,30 +105,19 @@ def new_account(service: Service, front: Front, *, verified: bool = True) -> Acc
     return Account(row.id, secret, front, service)
 
 
-@pytest.fixture(params=WAYS)
+@pytest.fixture(params=FRONTS)
 def front_and_service(request: pytest.FixtureRequest) -> tuple[Front, Service]:
-    """Each front in turn, and the service behind it."""
+    """Each front in turn, and the service behind it: the real channel leads to PostgreSQL."""
+    over_grpc = request.param == "http-over-grpc"
+    service = request.getfixturevalue("service_on_postgres" if over_grpc else "service")
     if request.param == "grpc":
-        return request.getfixturevalue("grpc_front"), request.getfixturevalue("service")
-    if request.param == "http":
-        service = request.getfixturevalue("service")
-        return HttpFront("http", service.http), service
-    service = request.getfixturevalue("service_on_postgres")
-    if request.param == "grpc-on-postgres":
-        return request.getfixturevalue("grpc_front_on_postgres"), service
-    return HttpFront("http-over-grpc", service.http), service
+        return request.getfixturevalue("grpc_front"), service
+    return HttpFront(request.param, service.http), service
 
 
 @pytest.fixture(scope="session")
 def grpc_front(service: Service) -> Iterator[GrpcFront]:
     front = GrpcFront(service.grpc)
-    yield front
-    front.channel.close()
-
-
-@pytest.fixture(scope="session")
-def grpc_front_on_postgres(service_on_postgres: Service) -> Iterator[GrpcFront]:
-    front = GrpcFront(service_on_postgres.grpc)
     yield front
     front.channel.close()
 

