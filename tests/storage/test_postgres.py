@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -227,6 +228,31 @@ def test_commit_whose_answer_is_lost_is_neither_acknowledged_nor_done_again(url:
 
     # It did stand; who asks again finds it there.
     assert (attempts.made, names(url)) == (1, ["attempt 1 of 1", "before", "next"])
+
+
+def test_commit_that_no_standby_has_confirmed_is_no_acknowledgement(
+    url: str, postgres: Postgres
+) -> None:
+    waiting = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+
+    def give_up_waiting() -> None:
+        while postgres.run(waiting) == []:
+            time.sleep(0.01)
+
+    async def story(database: PostgresDatabase) -> None:
+        call = asyncio.create_task(database.write(create("unconfirmed")))
+        await asyncio.to_thread(give_up_waiting)
+        with pytest.raises(Internal):
+            await call
+
+    postgres.set("synchronous_standby_names", "nobody")
+    try:
+        play(url, story)
+    finally:
+        postgres.set("synchronous_standby_names", "")
+
+    # Here it stands; after a switch to the standby it might not.
+    assert names(url) == ["unconfirmed"]
 
 
 def test_work_that_hides_a_failed_statement_is_not_acknowledged(url: str) -> None:
