@@ -38,6 +38,7 @@ from .postgres_transaction import (
     reading,
     undo,
 )
+from .postgres_watch import CommitWatch
 
 log = logging.getLogger(__name__)
 
@@ -56,6 +57,7 @@ class PostgresDatabase:
         self._readers = connections // 2
         self._writers = connections - self._readers
         self._clock = clock
+        self._watch = CommitWatch()
         # They rise in this process. Other processes make theirs beside it, so the order
         # of what is made at the same time in two of them is that of their clocks.
         self.ids = Ids(clock)
@@ -63,6 +65,7 @@ class PostgresDatabase:
     async def open(self) -> None:
         await asyncio.to_thread(self._migrate)
         async with AsyncExitStack() as stack:
+            stack.callback(asyncio.create_task(self._watch.run()).cancel)
             self._writing = self._lane("writer", self._write_batch, self._writers, most=1)
             await self._writing.open()
             stack.push_async_callback(self._writing.close)
@@ -136,7 +139,8 @@ class PostgresDatabase:
         tx = Writing(self._connections, self._clock, self.ids)
         try:
             result = work(tx)
-            tx.commit()
+            with self._watch.over(self._connections.connection()):
+                tx.commit()
         except BaseException as error:
             undo(self._connections, error)
             raise

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -18,6 +17,7 @@ from server.cli.beside import bring_up_to_date, unit_of_work
 from server.errors import Internal, TagNotFound, Unavailable
 from server.paging import Page
 from server.storage import postgres as module
+from server.storage import postgres_watch
 from server.storage.database import StorageError
 from server.storage.postgres import PostgresDatabase
 from server.storage.postgres_transaction import RolledBack, lock_of
@@ -230,20 +230,15 @@ def test_commit_whose_answer_is_lost_is_neither_acknowledged_nor_done_again(url:
     assert (attempts.made, names(url)) == (1, ["attempt 1 of 1", "before", "next"])
 
 
-def test_commit_that_no_standby_has_confirmed_is_no_acknowledgement(
-    url: str, postgres: Postgres
+def test_commit_that_no_standby_confirms_is_given_up_and_no_acknowledgement(
+    url: str, postgres: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    waiting = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
-
-    def give_up_waiting() -> None:
-        while postgres.run(waiting) == []:
-            time.sleep(0.01)
+    monkeypatch.setattr(postgres_watch, "COMMIT_SECONDS", 0.1)
+    monkeypatch.setattr(postgres_watch, "SWEEP_SECONDS", 0.05)
 
     async def story(database: PostgresDatabase) -> None:
-        call = asyncio.create_task(database.write(create("unconfirmed")))
-        await asyncio.to_thread(give_up_waiting)
         with pytest.raises(Internal):
-            await call
+            await database.write(create("unconfirmed"))
 
     postgres.set("synchronous_standby_names", "nobody")
     try:
