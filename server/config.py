@@ -14,6 +14,7 @@ IN_PROCESS = "in-process"
 OVER_GRPC = "grpc"
 # A limit over more than a day is a quota; that is kept elsewhere than in memory.
 MAX_RATE_LIMIT_SECONDS = 86_400
+MAX_CONNECTIONS = 100
 
 
 class Setting(NamedTuple):
@@ -44,7 +45,14 @@ SETTINGS = {
         ),
         Setting("grpc_address", "127.0.0.1:50051", "Where gRPC is served; port 0 is a free one."),
         Setting(
-            "database_url", "sqlite:///data/roster.db", "Where everything is kept: sqlite:///PATH."
+            "database_url",
+            "sqlite:///data/roster.db",
+            "Where everything is kept: sqlite:///PATH or postgresql://USER:PASSWORD@HOST/NAME.",
+        ),
+        Setting(
+            "database_pool",
+            "8",
+            "Connections to PostgreSQL that a process keeps, from 2 to 100: half of them to read.",
         ),
         Setting(
             "bootstrap_api_key",
@@ -54,7 +62,7 @@ SETTINGS = {
         Setting(
             "secret_key",
             "",
-            "32 bytes in base64, for what is hashed or sealed; empty: kept beside the database.",
+            "32 bytes in base64, for what is hashed or sealed; empty: a file beside SQLite's.",
         ),
         Setting(
             "http_channel",
@@ -116,18 +124,49 @@ def parse_rate_limit(text: str) -> Rate | None:
     return Rate(int(match[1]), int(match[2]))
 
 
-def parse_database_url(text: str) -> Path:
-    """Returns the file of sqlite:///PATH, where four slashes make the path absolute.
+class PostgresUrl(NamedTuple):
+    """A PostgreSQL database; as text it is without its password."""
 
-    Raises SettingError.
+    url: str
+
+    def __str__(self) -> str:
+        url = urlsplit(self.url)
+        user, at, host = url.netloc.rpartition("@")
+        return f"{url.scheme}://{user.partition(':')[0]}{at}{host}{url.path}"
+
+
+Place = Path | PostgresUrl
+
+
+def parse_database_url(text: str) -> Place:
+    """Returns the file of sqlite:///PATH, where four slashes make the path absolute, or a server.
+
+    Raises SettingError, which does not repeat the password of a server.
     """
     url = urlsplit(text)
+    if url.scheme in ("postgresql", "postgres"):
+        return PostgresUrl(text)
     path = unquote(url.path[1:])
     if url.scheme != "sqlite" or url.netloc or not path or url.query or url.fragment:
         raise SettingError(
-            f"{SETTINGS['database_url'].environment} must be sqlite:///PATH and is {text!r}."
+            f"{SETTINGS['database_url'].environment} must be sqlite:///PATH or"
+            f" postgresql://USER:PASSWORD@HOST/NAME and is {_without_password(text)!r}."
         )
     return Path(path)
+
+
+def _without_password(text: str) -> str:
+    return re.sub(r":[^:/@]+@", ":...@", text)
+
+
+def parse_database_pool(text: str) -> int:
+    """Returns how many connections there may be. Raises SettingError."""
+    if re.fullmatch(r"[0-9]{1,3}", text) is None or not 2 <= int(text) <= MAX_CONNECTIONS:
+        raise SettingError(
+            f"{SETTINGS['database_pool'].environment} must be a number from 2 to"
+            f" {MAX_CONNECTIONS} and is {text!r}."
+        )
+    return int(text)
 
 
 def check_bootstrap_key(key: str) -> str:

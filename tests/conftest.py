@@ -1,8 +1,8 @@
 """Running services, and accounts on them.
 
-Two services run for the whole session: one whose gateway has the in-process
-channel, one whose gateway has a real one. Every test gets a fresh account, so
-tests neither see nor disturb each other.
+Two services run for the whole session: one on SQLite, whose gateway has the
+in-process channel, and one on PostgreSQL, whose gateway has a real one. Every test
+gets a fresh account, so tests neither see nor disturb each other.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ import pytest
 
 from server.accounts import store
 from server.accounts.rules import hash_secret, make_secret
-from server.cli.beside import unit_of_work
 
 from .fronts import Answer, Front, GrpcFront, HttpFront
+from .postgres import Postgres
+from .postgres import running as postgres_running
 from .processes import Service, start
 
 FRONTS = ("grpc", "http", "http-over-grpc")
@@ -25,16 +26,31 @@ FRONTS = ("grpc", "http", "http-over-grpc")
 
 @pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service whose gateway calls it in process."""
+    """A service on SQLite whose gateway calls it in process."""
     running = start(tmp_path_factory.mktemp("service"))
     yield running
     assert running.stop() == 0
 
 
 @pytest.fixture(scope="session")
-def service_over_grpc(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service whose gateway calls it through the gRPC port."""
-    running = start(tmp_path_factory.mktemp("over-grpc"), ROSTER_HTTP_CHANNEL="grpc")
+def postgres() -> Iterator[Postgres]:
+    """A server that nothing disturbs; quick, since its machine does not crash."""
+    with postgres_running() as server:
+        server.set("fsync", "off")
+        yield server
+
+
+@pytest.fixture(scope="session")
+def service_on_postgres(
+    postgres: Postgres, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Service]:
+    """A service on PostgreSQL whose gateway calls it through the gRPC port."""
+    running = start(
+        tmp_path_factory.mktemp("on-postgres"),
+        ROSTER_DATABASE_URL=postgres.new_database(),
+        ROSTER_SECRET_KEY=postgres.secret_key,
+        ROSTER_HTTP_CHANNEL="grpc",
+    )
     yield running
     assert running.stop() == 0
 
@@ -71,7 +87,7 @@ class Account:
     def new_key(self, scope: str, *, expires_at: int | None = None) -> str:
         """Returns another key of the account; `expires_at` in milliseconds."""
         secret = make_secret()
-        with unit_of_work(self.service.database_url) as tx:
+        with self.service.unit_of_work() as tx:
             store.create_key(self.id, "test", scope, hash_secret(secret), tx, expires_at=expires_at)
         return secret
 
@@ -83,7 +99,7 @@ class Account:
 def new_account(service: Service, front: Front, *, verified: bool = True) -> Account:
     """Creates an account, as the command line does, beside the running service."""
     secret = make_secret()
-    with unit_of_work(service.database_url) as tx:
+    with service.unit_of_work() as tx:
         row = store.create_account("owner@example.com", tx, verified=verified)
         store.create_key(row.id, "test", "admin", hash_secret(secret), tx)
     return Account(row.id, secret, front, service)
@@ -91,9 +107,9 @@ def new_account(service: Service, front: Front, *, verified: bool = True) -> Acc
 
 @pytest.fixture(params=FRONTS)
 def front_and_service(request: pytest.FixtureRequest) -> tuple[Front, Service]:
-    """Each front in turn, and the service behind it."""
+    """Each front in turn, and the service behind it: the real channel leads to PostgreSQL."""
     over_grpc = request.param == "http-over-grpc"
-    service = request.getfixturevalue("service_over_grpc" if over_grpc else "service")
+    service = request.getfixturevalue("service_on_postgres" if over_grpc else "service")
     if request.param == "grpc":
         return request.getfixturevalue("grpc_front"), service
     return HttpFront(request.param, service.http), service

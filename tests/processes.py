@@ -7,8 +7,16 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+from server.cli.beside import unit_of_work
+from server.config import PostgresUrl, parse_database_url
+from server.storage.postgres_link import connect, transaction
+from server.storage.transaction import Transaction
 
 _READY = re.compile(r"HTTP\s+http://(?P<http>\S+)\s+gRPC\s+(?P<grpc>\S+)")
 _KEY = re.compile(r"rk_[0-9A-Za-z]{46}")
@@ -19,21 +27,42 @@ class Service:
     """A running service: its addresses, its database, and its first key if that was printed."""
 
     process: subprocess.Popen[str]
-    database: Path
+    database_url: str
     log: Path
     http: str = ""
     grpc: str = ""
     first_key: str = ""
     printed: list[str] = field(default_factory=list)
+    link: Any = None
+
+    @contextmanager
+    def unit_of_work(self) -> Iterator[Transaction]:
+        """Runs a block as one transaction beside the service, as the command line does.
+
+        A connection to a server is kept for the next one: to make one takes longer than
+        most tests.
+        """
+        place = parse_database_url(self.database_url)
+        if not isinstance(place, PostgresUrl):
+            with unit_of_work(self.database_url) as tx:
+                yield tx
+            return
+        if self.link is None:
+            self.link = connect(place.url)
+        with transaction(self.link) as tx:
+            yield tx
 
     @property
-    def database_url(self) -> str:
-        return f"sqlite:///{self.database}"
+    def database(self) -> Path:
+        """The file of a service on SQLite."""
+        return Path(self.database_url.removeprefix("sqlite:///"))
 
     def stop(self, number: int = signal.SIGTERM) -> int:
         """Ends the process by a signal and returns its exit code."""
         if self.process.poll() is None:
             self.process.send_signal(number)
+        if self.link is not None:
+            self.link.close()
         code = self.process.wait(timeout=40)
         assert self.process.stdout is not None
         self.process.stdout.close()
@@ -47,26 +76,27 @@ def environment(**settings: str) -> dict[str, str]:
 
 
 def start(folder: Path, **settings: str) -> Service:
-    """Starts a service on `folder`/roster.db and returns once it serves.
+    """Starts a service, on `folder`/roster.db unless told otherwise, and returns once it serves.
 
     `settings` are environment variables. Raises AssertionError with what it
     said if it ends instead.
     """
-    database, log = folder / "roster.db", folder / "service.log"
-    defaults = {
+    log = folder / "service.log"
+    settings = {
         "ROSTER_HTTP_ADDRESS": "127.0.0.1:0",
         "ROSTER_GRPC_ADDRESS": "127.0.0.1:0",
-        "ROSTER_DATABASE_URL": f"sqlite:///{database}",
+        "ROSTER_DATABASE_URL": f"sqlite:///{folder / 'roster.db'}",
+        **settings,
     }
     with log.open("a") as sink:
         process = subprocess.Popen(
             [sys.executable, "-m", "server", "serve"],
-            env=environment(**{**defaults, **settings}),
+            env=environment(**settings),
             stdout=subprocess.PIPE,
             stderr=sink,
             text=True,
         )
-    service = Service(process, database, log)
+    service = Service(process, settings["ROSTER_DATABASE_URL"], log)
     assert process.stdout is not None
     for line in process.stdout:
         service.printed.append(line)

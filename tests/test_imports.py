@@ -104,6 +104,7 @@ def test_reader_sees_every_form_of_import() -> None:
     assert "server.storage.lane" in IMPORTS["server.storage.sqlite"]  # from .lane import Lane
     assert "playhouse.apsw_ext" in IMPORTS["server.storage.sqlite"]
     assert "apsw" in IMPORTS["server.storage.sqlite"]
+    assert "psycopg" in IMPORTS["server.storage.postgres"]
     assert len(FILES) > 50
 
 
@@ -143,7 +144,7 @@ def test_stores_models_and_storage_alone_know_peewee() -> None:
         if is_store(name) or last(name) == "models" or inside(name, ["server.storage"])
     }
 
-    assert users("peewee", "playhouse", "apsw") - allowed == {"server.cli.beside"}
+    assert users("peewee", "playhouse", "apsw", "psycopg") - allowed == {"server.cli.beside"}
 
 
 def test_services_interceptors_and_the_app_alone_know_grpc_in_the_server() -> None:

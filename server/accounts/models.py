@@ -6,13 +6,13 @@ copied to every node, which is why a key can be found before its account is know
 
 from __future__ import annotations
 
-from peewee import BigIntegerField, BooleanField, CharField, CompositeKey, Model, TextField
+from peewee import BigIntegerField, BooleanField, CompositeKey, Model, TextField
 
 
 class Account(Model):
     """Who owns subscribers, tags, custom fields and keys."""
 
-    id = CharField(26, primary_key=True)
+    id = TextField(primary_key=True)
     email = TextField()
     email_verified = BooleanField()
     created_at = BigIntegerField()
@@ -25,11 +25,11 @@ class Account(Model):
 class ApiKey(Model):
     """A key; of its secret only the SHA-256 is kept."""
 
-    account_id = CharField(26)
-    id = CharField(26)
+    account_id = TextField()
+    id = TextField()
     name = TextField()
-    scope = CharField(5)
-    secret_hash = CharField(64, unique=True)
+    scope = TextField()
+    secret_hash = TextField(unique=True)
     created_at = BigIntegerField()
     expires_at = BigIntegerField(null=True)
 

@@ -7,27 +7,40 @@ from contextlib import contextmanager
 
 from peewee import PeeweeException
 
-from ..config import parse_database_url
-from ..storage import migrate
+from ..config import Place, PostgresUrl, parse_database_url
+from ..storage import migrate, postgres_link
 from ..storage.database import StorageError
+from ..storage.postgres import PostgresDatabase
+from ..storage.sqlite import SqliteDatabase
 from ..storage.sqlite_file import FileLock, connect, make_folder, prepare, transaction
 from ..storage.transaction import Transaction
+
+
+def to_serve(place: Place, connections: int) -> PostgresDatabase | SqliteDatabase:
+    """Returns the database that a service is to open."""
+    if isinstance(place, PostgresUrl):
+        return PostgresDatabase(place.url, connections)
+    make_folder(place)
+    return SqliteDatabase(place)
 
 
 def bring_up_to_date(database_url: str) -> list[str]:
     """Migrates the database, and returns what was applied.
 
     Only a database that lacks something is locked; while an older service is
-    running on it, this raises StorageError.
+    running on a file, this raises StorageError.
     """
-    path = parse_database_url(database_url)
-    make_folder(path)
-    database = connect(path)
+    place = parse_database_url(database_url)
+    if isinstance(place, PostgresUrl):
+        with postgres_link.opened(place.url) as server:
+            return postgres_link.bring_up_to_date(server)
+    make_folder(place)
+    database = connect(place)
     prepare(database)
     try:
         if not migrate.pending(database):
             return []
-        lock = FileLock(path)
+        lock = FileLock(place)
         lock.acquire()
         try:
             return migrate.migrate(database)
@@ -40,12 +53,16 @@ def bring_up_to_date(database_url: str) -> list[str]:
 @contextmanager
 def unit_of_work(database_url: str, *, read_only: bool = False) -> Iterator[Transaction]:
     """Runs a block as one transaction on a database of the current schema."""
+    place = parse_database_url(database_url)
+    if isinstance(place, PostgresUrl):
+        with postgres_link.opened(place.url) as server:
+            postgres_link.bring_up_to_date(server)
+            with postgres_link.transaction(server, read_only=read_only) as tx:
+                yield tx
+        return
     bring_up_to_date(database_url)
-    database = connect(parse_database_url(database_url))
     try:
-        with transaction(database, read_only=read_only) as tx:
+        with transaction(place, read_only=read_only) as tx:
             yield tx
     except PeeweeException as error:
         raise StorageError(f"The database did not take it: {error}") from error
-    finally:
-        database.close()

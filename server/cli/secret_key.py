@@ -1,5 +1,6 @@
-"""The secret key of an installation: set by the operator, or kept beside the database.
+"""The secret key of an installation: set by the operator, or kept beside a SQLite database.
 
+A server has no place beside it that all of its processes share; there the key is set.
 A database remembers which key it was written with. With another key it could not
 recognise the addresses that are suppressed, and they would be mailed again; so it
 is not served at all.
@@ -10,13 +11,15 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ..config import SETTINGS
+from ..config import SETTINGS, Place
 from ..storage.database import Database, StorageError
 from ..storage.installation import keep_key_fingerprint, key_fingerprint
 from ..vault import Vault, make_key, parse_key
 
+_SETTING = SETTINGS["secret_key"].environment
 
-async def open_vault(setting: str, path: Path, database: Database) -> Vault:
+
+async def open_vault(setting: str, place: Place, database: Database) -> Vault:
     """Returns the vault of a database that is open.
 
     Without a setting, the key is in the file `<database>.key`, which is made for a
@@ -24,25 +27,37 @@ async def open_vault(setting: str, path: Path, database: Database) -> Vault:
     database was written with.
     """
     known = await database.read(key_fingerprint)
-    file = path.with_name(f"{path.name}.key")
-    text = setting or _read(file)
+    file = place.with_name(f"{place.name}.key") if isinstance(place, Path) else None
+    text = setting or (_read(file) if file else None)
     if text is None and known is None:
-        text = _make(file)
+        text = _first(file)
     key = parse_key(text) if text else None
     if text is not None and key is None:
         raise StorageError(f"{file} holds no key: 32 bytes in base64.")
     if key is None:
         raise StorageError(
-            f"The secret key that {path} was written with is missing. Put back {file}, or set"
-            f" {SETTINGS['secret_key'].environment}."
+            f"The secret key that {place} was written with is missing."
+            f" {f'Put back {file}, or set' if file else 'Set'} {_SETTING}."
         )
-    if known not in (None, Vault(key).fingerprint()):
-        given = SETTINGS["secret_key"].environment if setting else str(file)
-        raise StorageError(f"{path} was written with another secret key than that in {given}.")
     vault = Vault(key)
     if known is None:
         await database.write(lambda tx: keep_key_fingerprint(vault.fingerprint(), tx))
+        # Another process may have been the first to keep one.
+        known = await database.read(key_fingerprint)
+    if known != vault.fingerprint():
+        given = _SETTING if setting else str(file)
+        raise StorageError(f"{place} was written with another secret key than that in {given}.")
     return vault
+
+
+def _first(file: Path | None) -> str:
+    """Returns the key that a new database begins with. Raises StorageError if it is to be set."""
+    if file is not None:
+        return _make(file)
+    raise StorageError(
+        f"{_SETTING} has to be set for a PostgreSQL database, to the same for each process that"
+        f" serves it, and kept safe; such as the freshly made {make_key()}"
+    )
 
 
 def _read(file: Path) -> str | None:

@@ -14,7 +14,6 @@ import signal
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from importlib.metadata import version
-from pathlib import Path
 from typing import Annotated
 
 import grpc
@@ -34,18 +33,19 @@ from ..config import (
     OVER_GRPC,
     SETTINGS,
     Address,
+    Place,
     Rate,
     check_bootstrap_key,
     check_choice,
     check_secret_key,
     parse_address,
+    parse_database_pool,
     parse_database_url,
     parse_rate_limit,
 )
 from ..logs import LEVELS, configure
-from ..storage.sqlite import SqliteDatabase
-from ..storage.sqlite_file import make_folder
 from ..storage.transaction import Transaction
+from .beside import to_serve
 from .output import DatabaseUrl, console, option
 from .secret_key import open_vault
 
@@ -65,7 +65,8 @@ class Options:
 
     http: Address
     grpc: Address
-    database: Path
+    database: Place
+    connections: int
     bootstrap_key: str
     secret_key: str
     in_process: bool
@@ -77,6 +78,7 @@ def serve(
     http_address: Annotated[str, option("http_address")] = SETTINGS["http_address"].default,
     grpc_address: Annotated[str, option("grpc_address")] = SETTINGS["grpc_address"].default,
     database_url: DatabaseUrl = SETTINGS["database_url"].default,
+    database_pool: Annotated[str, option("database_pool")] = SETTINGS["database_pool"].default,
     bootstrap_api_key: Annotated[str, option("bootstrap_api_key")] = "",
     http_channel: Annotated[str, option("http_channel")] = SETTINGS["http_channel"].default,
     secret_key: Annotated[str, option("secret_key")] = "",
@@ -90,13 +92,13 @@ def serve(
         http=parse_address("http_address", http_address),
         grpc=parse_address("grpc_address", grpc_address),
         database=parse_database_url(database_url),
+        connections=parse_database_pool(database_pool),
         bootstrap_key=check_bootstrap_key(bootstrap_api_key),
         secret_key=check_secret_key(secret_key),
         in_process=channel == IN_PROCESS,
         rate_limit=parse_rate_limit(rate_limit),
         log_calls=log_level in ("debug", "info"),
     )
-    make_folder(options.database)
     uvloop.run(_serve(options))
 
 
@@ -105,7 +107,7 @@ async def _serve(options: Options) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
     async with AsyncExitStack() as stack:
-        database = SqliteDatabase(options.database)
+        database = to_serve(options.database, options.connections)
         await database.open()
         stack.push_async_callback(database.close)
         database.ids.start_past(await database.read(newest_id))
@@ -190,7 +192,7 @@ def bootstrap(key: str, tx: Transaction) -> str | None:
     return secret
 
 
-def _announce(http: Address, grpc: Address, database: Path, first_key: str | None) -> None:
+def _announce(http: Address, grpc: Address, database: Place, first_key: str | None) -> None:
     """Says where the service is, and how to try it."""
     base = f"http://{http}"
     lines = [

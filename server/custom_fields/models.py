@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from peewee import BigIntegerField, CharField, CompositeKey, Model, SmallIntegerField, TextField
+from peewee import BigIntegerField, CompositeKey, Model, SmallIntegerField, TextField
 
 
 class CustomField(Model):
     """A custom field; `label_key` is the label as it is compared."""
 
-    account_id = CharField(26)
-    id = CharField(26)
-    key = CharField(64)
+    account_id = TextField()
+    id = TextField()
+    key = TextField()
     label = TextField()
     label_key = TextField()
     data_type = SmallIntegerField()

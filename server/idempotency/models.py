@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from peewee import BigIntegerField, BlobField, CharField, CompositeKey, Model
+from peewee import BigIntegerField, BlobField, CompositeKey, Model, TextField
 
 
 class KeptAnswer(Model):
     """The answer to the first request with a key, sealed; `fingerprint` tells that request."""
 
-    account_id = CharField(26)
-    key = CharField(255)
-    fingerprint = CharField(64)
+    account_id = TextField()
+    key = TextField()
+    fingerprint = TextField()
     answer = BlobField()
     created_at = BigIntegerField()
 

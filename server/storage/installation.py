@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from peewee import CharField, Model, TextField
+from peewee import Model, TextField
 
 from .statements import Statement, param
 from .transaction import Transaction
@@ -11,7 +11,7 @@ from .transaction import Transaction
 class Installation(Model):
     """A fact by its name."""
 
-    name = CharField(64, primary_key=True)
+    name = TextField(primary_key=True)
     value = TextField()
 
     class Meta:

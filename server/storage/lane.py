@@ -1,9 +1,10 @@
-"""A thread that runs jobs in batches, and the bridge from asyncio to it.
+"""Threads that run jobs in batches, and the bridge from asyncio to them.
 
 A hop to a thread and back costs more than most statements. So a lane takes all
 jobs that queued while it was busy, hands them to `run_batch` as one list, and
 wakes the event loop once with all results. Under load the cost of the hop is
-shared, and for a writer the cost of the fsync as well.
+shared, and for a writer the cost of the fsync as well. Where waiting for a database
+takes longer than the hop, a lane has several threads, which take from one queue.
 
 `run_batch` claims each job when it begins with it. A job whose caller goes away,
 or whose deadline passes, before it is claimed is withdrawn and has no effect.
@@ -18,7 +19,7 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar
 
 from ..errors import Unavailable
@@ -72,6 +73,12 @@ class Job(Generic[Work]):
             self._withdrawn = not self._claimed
             return self._withdrawn
 
+    def refuse(self) -> None:
+        """Gives the job up and tells its caller so, unless it was begun; runs on the event loop."""
+        if self.withdraw():
+            self.error = Unavailable()
+            self.settle()
+
     def outcome(self) -> Any:
         """Returns the result or raises the error."""
         if self.error is not None:
@@ -90,11 +97,12 @@ class Job(Generic[Work]):
 
 
 class Lane(Generic[Work]):
-    """One thread with a queue.
+    """Threads with one queue; one thread unless told otherwise.
 
-    `start` and `stop` run in the thread, at its beginning and end. `run_batch`
-    sets `result` or `error` of every job that it can claim. A lane that `abandons`
-    does not make its callers wait for jobs that have no effect.
+    `start` and `stop` run in each thread, at its beginning and end. `run_batch` sets
+    `result` or `error` of every job that it can claim, at most `most` of them. A lane
+    that `abandons` does not make its callers wait for jobs that have no effect. Where
+    there is a `patience`, a job that was not begun within so many seconds is refused.
     """
 
     def __init__(
@@ -105,16 +113,21 @@ class Lane(Generic[Work]):
         run_batch: Callable[[Sequence[Job[Work]]], None],
         stop: Callable[[], None],
         abandons: bool = False,
+        threads: int = 1,
+        most: int = MAX_BATCH,
+        patience: float | None = None,
     ) -> None:
-        self._abandons = abandons
+        self._abandons, self._most, self._patience = abandons, most, patience
         self._loop = asyncio.get_running_loop()
         self._start, self._run_batch, self._stop = start, run_batch, stop
         self._queue: SimpleQueue[Job[Work] | None] = SimpleQueue()
         self._gathered: list[Job[Work]] = []
         self._claiming = threading.Lock()
         self._closing = False
-        self._started: asyncio.Future[None] = self._loop.create_future()
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._threads = [
+            (threading.Thread(target=self._run, args=(started,), name=name, daemon=True), started)
+            for started in [self._loop.create_future() for _ in range(threads)]
+        ]
 
     @property
     def waiting(self) -> int:
@@ -122,14 +135,20 @@ class Lane(Generic[Work]):
         return self._queue.qsize() + len(self._gathered)
 
     async def open(self) -> None:
-        """Starts the thread. Raises what `start` raises in it."""
-        self._thread.start()
-        await self._started
+        """Starts the threads. Raises what `start` raises in one of them, once all have ended."""
+        for thread, _ in self._threads:
+            thread.start()
+        started = [started for _, started in self._threads]
+        for outcome in await asyncio.gather(*started, return_exceptions=True):
+            if outcome is not None:
+                await self.close()
+                raise outcome
 
     async def run(self, work: Work) -> Any:
         """Runs the work in some batch and returns its result, or raises what it raised.
 
-        Raises Unavailable, without effect, if too many jobs wait or the lane is closing.
+        Raises Unavailable, without effect, if too many jobs wait, the lane is closing, or
+        its patience ends.
         """
         if self._closing or self.waiting >= MAX_WAITING:
             raise Unavailable
@@ -137,6 +156,15 @@ class Lane(Generic[Work]):
         if not self._gathered:
             self._loop.call_soon(self._hand_over)
         self._gathered.append(job)
+        if self._patience is None:
+            return await self._outcome(job)
+        timer = self._loop.call_later(self._patience, job.refuse)
+        try:
+            return await self._outcome(job)
+        finally:
+            timer.cancel()
+
+    async def _outcome(self, job: Job[Work]) -> Any:
         while True:
             try:
                 return await job.future
@@ -156,19 +184,21 @@ class Lane(Generic[Work]):
         self._gathered.clear()
 
     async def close(self) -> None:
-        """Finishes what waits, then ends the thread."""
+        """Finishes what waits, then ends the threads."""
         self._closing = True
         self._hand_over()
-        self._queue.put(None)
-        await self._loop.run_in_executor(None, self._thread.join)
+        for _ in self._threads:
+            self._queue.put(None)
+        for thread, _ in self._threads:
+            await self._loop.run_in_executor(None, thread.join)
 
-    def _run(self) -> None:
+    def _run(self, started: asyncio.Future[None]) -> None:
         try:
             self._start()
         except Exception as error:  # noqa: BLE001 - told to whoever opens the lane
-            self._loop.call_soon_threadsafe(self._started.set_exception, error)
+            self._loop.call_soon_threadsafe(started.set_exception, error)
             return
-        self._loop.call_soon_threadsafe(self._started.set_result, None)
+        self._loop.call_soon_threadsafe(started.set_result, None)
         closing = False
         while not closing:
             batch, closing = self._take()
@@ -187,11 +217,18 @@ class Lane(Generic[Work]):
                 job.error = error
 
     def _take(self) -> tuple[list[Job[Work]], bool]:
-        """Waits for a job, then returns all that wait, and whether the lane is to end."""
-        queued = [self._queue.get()]
-        for _ in range(min(self._queue.qsize(), MAX_BATCH - 1)):
-            queued.append(self._queue.get())
-        return [job for job in queued if job is not None], None in queued
+        """Waits for a job, then returns all that wait, and whether the thread is to end."""
+        batch: list[Job[Work]] = []
+        job = self._queue.get()
+        while job is not None:
+            batch.append(job)
+            if len(batch) == self._most:
+                return batch, False
+            try:
+                job = self._queue.get_nowait()
+            except Empty:
+                return batch, False
+        return batch, True
 
 
 def _settle_all(batch: Sequence[Job[Any]]) -> None:

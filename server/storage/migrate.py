@@ -39,5 +39,6 @@ def migrate(database: Database) -> list[str]:
             return []
         applied: list[str] = Runner(database, str(DIRECTORY)).up()
     except (PeeweeException, MigrationError) as error:
-        raise StorageError(f"The schema could not be brought up to date: {error}") from error
+        reason = " ".join(str(error).split())
+        raise StorageError(f"The schema could not be brought up to date: {reason}") from error
     return applied

@@ -11,7 +11,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import apsw
@@ -21,7 +21,7 @@ from playhouse.apsw_ext import APSWDatabase
 from ..clock import Clock, system_clock
 from ..ids import Ids
 from .database import StorageError
-from .statements import SqliteDialect
+from .dialects import SqliteDialect
 from .transaction import Transaction
 
 # How long a writer waits for another process's transaction.
@@ -148,13 +148,14 @@ class FileLock:
 
 @contextmanager
 def transaction(
-    database: APSWDatabase, clock: Clock = system_clock, *, read_only: bool = False
+    path: Path, clock: Clock = system_clock, *, read_only: bool = False
 ) -> Iterator[Transaction]:
-    """Runs a block as one transaction of its own, as the command line does."""
-    database.execute_sql("BEGIN" if read_only else "BEGIN IMMEDIATE")
-    try:
-        yield Transaction(database, DIALECT, clock, Ids(clock))
-    except BaseException:
-        database.rollback()
-        raise
-    database.execute_sql("COMMIT")
+    """Runs a block as one transaction on a connection of its own, as the command line does."""
+    with closing(connect(path)) as database:
+        database.execute_sql("BEGIN" if read_only else "BEGIN IMMEDIATE")
+        try:
+            yield Transaction(database, DIALECT, clock, Ids(clock))
+        except BaseException:
+            database.rollback()
+            raise
+        database.execute_sql("COMMIT")

@@ -10,23 +10,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-import orjson
-from peewee import SQL, Database, Expression, Field, Node, Value, fn
+from peewee import Database, Expression, Field, Node, Value
+
+# Gives the items of a list the form in which a driver takes them.
+Bind = Callable[[Sequence[Any]], Any]
 
 
-class _Slot:
-    """The place of a named value in a built query."""
+class Slot:
+    """The place of a named value in a built query; `bind` gives a list the form that it takes."""
 
-    __slots__ = ("as_list", "name")
+    __slots__ = ("bind", "name")
 
-    def __init__(self, name: str, *, as_list: bool = False) -> None:
+    def __init__(self, name: str, bind: Bind | None = None) -> None:
         self.name = name
-        self.as_list = as_list
+        self.bind = bind
 
 
 def param(name: str) -> Value:
     """Stands in a query for the value that is given under this name at each run."""
-    return Value(_Slot(name), converter=False)
+    return Value(Slot(name), converter=False)
 
 
 class Dialect(Protocol):
@@ -37,6 +39,9 @@ class Dialect(Protocol):
 
         The text of the query does not depend on the length of the list.
         """
+
+    def within(self, field: Field, query: Node) -> Expression:
+        """Compares a column with every item of the one column that a query gives."""
 
     def joined(self, field: Field) -> Node:
         """Joins the values of a group into one text with commas; null if there are none."""
@@ -51,52 +56,19 @@ class Dialect(Protocol):
         passed over. The text of the query does not depend on how many rows there are.
         """
 
-    def list_value(self, items: Sequence[Any]) -> Any:
-        """Returns a list in the form in which `any_of` and `insert_all` bind it."""
-
-
-class SqliteDialect:
-    """Lists travel as JSON text.
-
-    SQLite takes a quarter longer for rows in JSON than for rows one by one, but it
-    does so without the interpreter, which meanwhile reads the next request.
-    """
-
-    def any_of(self, field: Field, name: str) -> Expression:
-        items = SQL("(SELECT value FROM json_each(?))", [_Slot(name, as_list=True)])
-        return Expression(field, "IN", items)
-
-    def joined(self, field: Field) -> Node:
-        query: Node = fn.GROUP_CONCAT(field)
-        return query
-
-    def object_of(self, key: Field, value: Field) -> Node:
-        query: Node = fn.JSON_GROUP_OBJECT(key, fn.JSON(value))
-        return query
-
-    def insert_all(self, account_id: Field, fields: Sequence[Field], name: str) -> Node:
-        values = ", ".join(f"value ->> {index}" for index in range(len(fields)))
-        slots = [_Slot(account_id.name), _Slot(name, as_list=True)]
-        rows = SQL(f"SELECT ?, {values} FROM json_each(?)", slots)  # noqa: S608 - no values in it
-        query: Node = account_id.model.insert_from(rows, (account_id, *fields)).on_conflict_ignore()
-        return query
-
-    def list_value(self, items: Sequence[Any]) -> Any:
-        return orjson.dumps(items).decode()
-
 
 class Prepared(NamedTuple):
     """A query as text; `arguments` puts named values into its order."""
 
     sql: str
     names: tuple[str, ...]
-    lists: frozenset[str]
+    binds: Mapping[str, Bind]
 
-    def arguments(self, values: Mapping[str, Any], dialect: Dialect) -> list[Any]:
-        if not self.lists:
+    def arguments(self, values: Mapping[str, Any]) -> list[Any]:
+        if not self.binds:
             return [values[name] for name in self.names]
         return [
-            dialect.list_value(values[name]) if name in self.lists else values[name]
+            self.binds[name](values[name]) if name in self.binds else values[name]
             for name in self.names
         ]
 
@@ -117,9 +89,9 @@ class Statement:
         known = self._prepared.get(type(dialect))
         if known is None:
             sql, values = database.get_sql_context().parse(self._build(dialect))
-            if not all(isinstance(value, _Slot) for value in values):
+            if not all(isinstance(value, Slot) for value in values):
                 raise TypeError(f"a statement may only hold named parameters: {sql}")
             names = tuple(value.name for value in values)
-            lists = frozenset(value.name for value in values if value.as_list)
-            known = self._prepared[type(dialect)] = Prepared(sql, names, lists)
+            binds = {value.name: value.bind for value in values if value.bind is not None}
+            known = self._prepared[type(dialect)] = Prepared(sql, names, binds)
         return known

@@ -51,4 +51,4 @@ class Transaction:
     def _execute(self, statement: Statement, values: Mapping[str, Any]) -> Any:
         self.statements += 1
         prepared = statement.prepared(self._dialect, self._database)
-        return self._database.execute_sql(prepared.sql, prepared.arguments(values, self._dialect))
+        return self._database.execute_sql(prepared.sql, prepared.arguments(values))

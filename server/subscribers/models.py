@@ -5,7 +5,6 @@ from __future__ import annotations
 from peewee import (
     SQL,
     BigIntegerField,
-    CharField,
     CompositeKey,
     Model,
     SmallIntegerField,
@@ -20,8 +19,8 @@ class Subscriber(Model):
     name, and the last name where it does not come first; null where there is none.
     """
 
-    account_id = CharField(26)
-    id = CharField(26)
+    account_id = TextField()
+    id = TextField()
     email = TextField()
     email_key = TextField()
     first_name = TextField()
@@ -58,7 +57,7 @@ class SubscriberCount(Model):
     Changed in the transaction that adds or removes them.
     """
 
-    account_id = CharField(26, primary_key=True)
+    account_id = TextField(primary_key=True)
     total = BigIntegerField()
 
     class Meta:
@@ -69,9 +68,9 @@ class SubscriberCount(Model):
 class SubscriberTag(Model):
     """That a tag is on a subscriber. Leaves with either of them."""
 
-    account_id = CharField(26)
-    subscriber_id = CharField(26)
-    tag_id = CharField(26)
+    account_id = TextField()
+    subscriber_id = TextField()
+    tag_id = TextField()
 
     class Meta:
         table_name = "subscriber_tag"
@@ -92,9 +91,9 @@ class SubscriberTag(Model):
 class CustomValue(Model):
     """A subscriber's value of a custom field, as JSON. Leaves with either of them."""
 
-    account_id = CharField(26)
-    subscriber_id = CharField(26)
-    key = CharField(64)
+    account_id = TextField()
+    subscriber_id = TextField()
+    key = TextField()
     value = TextField()
 
     class Meta:

@@ -127,8 +127,8 @@ def _page(filters: tuple[str, ...], *, descending: bool) -> Statement:
     def build(dialect: Dialect) -> ModelSelect[Subscriber]:
         query = stored(dialect).where(IN_ACCOUNT)
         if _BOUNDS.issuperset(filters):
-            return cut(_where(query, filters, Subscriber, Subscriber.id), Subscriber.id)
-        query = query.where(Subscriber.id.in_(cut(*_matching(filters))))
+            return cut(_where(query, filters, Subscriber, Subscriber.id, dialect), Subscriber.id)
+        query = query.where(dialect.within(Subscriber.id, cut(*_matching(filters, dialect))))
         return query.order_by(Subscriber.id.desc() if descending else Subscriber.id)
 
     return Statement(build)
@@ -140,14 +140,14 @@ def _count(filters: tuple[str, ...]) -> Statement:
     if not filters:
         return _COUNT_ALL
 
-    def build(_: Dialect) -> ModelSelect[Subscriber]:
-        ids, own_id = _matching(filters)
+    def build(dialect: Dialect) -> ModelSelect[Subscriber]:
+        ids, own_id = _matching(filters, dialect)
         return ids.select(fn.COUNT(own_id))
 
     return Statement(build)
 
 
-def _matching(filters: tuple[str, ...]) -> tuple[ModelSelect[Any], Field]:
+def _matching(filters: tuple[str, ...], dialect: Dialect) -> tuple[ModelSelect[Any], Field]:
     """Selects the ids of those that match; returns also the column that these are read from.
 
     Where a tag is asked for its links are walked, which are in the order of ids.
@@ -155,7 +155,7 @@ def _matching(filters: tuple[str, ...]) -> tuple[ModelSelect[Any], Field]:
     one, link = Subscriber.alias(), SubscriberTag.alias()
     if "tag_key" not in filters:
         query = one.select(one.id).where(one.account_id == param("account_id"))
-        return _where(query, filters, one, one.id), one.id
+        return _where(query, filters, one, one.id, dialect), one.id
     tag = Tag.select(Tag.id).where(
         (Tag.account_id == param("account_id")) & (Tag.name_key == param("tag_key"))
     )
@@ -165,17 +165,18 @@ def _matching(filters: tuple[str, ...]) -> tuple[ModelSelect[Any], Field]:
     if not {"status", "email_key"}.isdisjoint(filters):
         on = (one.account_id == param("account_id")) & (one.id == link.subscriber_id)
         tagged = tagged.join(one, on=on)
-    return _where(tagged, filters, one, link.subscriber_id), link.subscriber_id
+    query = _where(tagged, filters, one, link.subscriber_id, dialect)
+    return query, link.subscriber_id
 
 
 def _where(
-    query: ModelSelect[Any], filters: tuple[str, ...], one: Any, own_id: Field
+    query: ModelSelect[Any], filters: tuple[str, ...], one: Any, own_id: Field, dialect: Dialect
 ) -> ModelSelect[Any]:
     """Adds what a subscriber has to be by its columns and its id."""
     conditions = {
         "status": one.status == param("status"),
         "email_key": one.email_key == param("email_key"),
-        "prefix": own_id.in_(_beginning()),
+        "prefix": dialect.within(own_id, _beginning()),
         "first_id": own_id >= param("first_id"),
         "end_id": own_id < param("end_id"),
     }

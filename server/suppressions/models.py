@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from peewee import BigIntegerField, CharField, CompositeKey, Model, SmallIntegerField
+from peewee import BigIntegerField, CompositeKey, Model, SmallIntegerField, TextField
 
 
 class Suppression(Model):
     """An address that may not be subscribed again; `reason` is the status it had."""
 
-    account_id = CharField(26)
-    email_hash = CharField(64)
+    account_id = TextField()
+    email_hash = TextField()
     reason = SmallIntegerField()
     created_at = BigIntegerField()
 

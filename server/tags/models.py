@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from peewee import BigIntegerField, CharField, CompositeKey, Model, TextField
+from peewee import BigIntegerField, CompositeKey, Model, TextField
 
 
 class Tag(Model):
     """A tag; `name_key` is the name as it is compared and sorted."""
 
-    account_id = CharField(26)
-    id = CharField(26)
+    account_id = TextField()
+    id = TextField()
     name = TextField()
     name_key = TextField()
     description = TextField()

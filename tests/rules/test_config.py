@@ -10,11 +10,13 @@ from server.accounts.rules import is_well_formed, make_secret
 from server.config import (
     SETTINGS,
     Address,
+    PostgresUrl,
     Rate,
     SettingError,
     check_bootstrap_key,
     check_choice,
     parse_address,
+    parse_database_pool,
     parse_database_url,
     parse_rate_limit,
 )
@@ -26,6 +28,7 @@ from server.config import (
         ("ROSTER_HTTP_ADDRESS", "127.0.0.1:8080"),
         ("ROSTER_GRPC_ADDRESS", "127.0.0.1:50051"),
         ("ROSTER_DATABASE_URL", "sqlite:///data/roster.db"),
+        ("ROSTER_DATABASE_POOL", "8"),
         ("ROSTER_BOOTSTRAP_API_KEY", ""),
         ("ROSTER_RATE_LIMIT", ""),
     ],
@@ -76,6 +79,43 @@ def test_malformed_address_is_refused_and_the_setting_named(text: str) -> None:
 )
 def test_database_url_names_a_file(url: str, path: str) -> None:
     assert parse_database_url(url) == Path(path)
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://ada:sesame@db.local:5433/roster", "postgresql://ada@db.local:5433/roster"),
+        ("postgres://ada@db.local/roster?sslmode=require", "postgres://ada@db.local/roster"),
+        ("postgresql:///roster?host=/run/postgresql&password=sesame", "postgresql:///roster"),
+        ("postgresql://ada:se:s@me@[::1]/roster", "postgresql://ada@[::1]/roster"),
+    ],
+)
+def test_database_url_names_a_server_and_is_shown_without_its_password(
+    url: str, shown: str
+) -> None:
+    place = parse_database_url(url)
+
+    assert place == PostgresUrl(url)
+    assert str(place) == shown
+
+
+def test_malformed_database_url_is_told_without_its_password() -> None:
+    with pytest.raises(SettingError) as caught:
+        parse_database_url("mysql://ada:sesame@host/roster")
+
+    assert "mysql://ada" in str(caught.value)
+    assert "sesame" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("text", "number"), [("2", 2), ("8", 8), ("100", 100)])
+def test_number_of_connections_is_from_2_to_100(text: str, number: int) -> None:
+    assert parse_database_pool(text) == number
+
+
+@pytest.mark.parametrize("text", ["", "0", "1", "101", "-3", "8.0", "many", "\u0664"])
+def test_other_number_of_connections_is_refused_and_the_setting_named(text: str) -> None:
+    with pytest.raises(SettingError, match="ROSTER_DATABASE_POOL"):
+        parse_database_pool(text)
 
 
 @pytest.mark.parametrize(

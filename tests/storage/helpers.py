@@ -70,8 +70,8 @@ def select(sql: str, tx: Transaction) -> list[tuple[Any, ...]]:
 
 def everything(tx: Transaction) -> str:
     """Returns the contents of all tables as one text."""
-    tables = select("SELECT name FROM sqlite_master WHERE type = 'table'", tx)
-    return repr({name: select(f'SELECT * FROM "{name}"', tx) for (name,) in tables})
+    tables = tx._database.get_tables()
+    return repr({name: select(f'SELECT * FROM "{name}"', tx) for name in tables})
 
 
 def cost(tx: Transaction, work: Callable[[], Any]) -> int:

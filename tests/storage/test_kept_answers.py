@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,15 @@ from roster.v1 import api_keys_pb2 as pb
 from server.errors import IdempotencyKeyInUse, IdempotencyKeyReused, TagAlreadyExists
 from server.idempotency.once import OnceDatabase, Request
 from server.idempotency.store import KEPT_MILLISECONDS, Kept, find, keep
+from server.storage.database import Database
+from server.storage.postgres import PostgresDatabase
 from server.storage.sqlite import SqliteDatabase
 from server.storage.transaction import Transaction
 from server.tags import store as tags
 from server.vault import NotSealedHere, Vault
 
+from ..postgres import Postgres
+from .conftest import STORES
 from .helpers import OURS, THEIRS, VAULT, select
 
 NOW = 1_767_323_045_006
@@ -57,7 +62,7 @@ def test_answer_is_found_for_24_hours_and_not_after(
     assert find(OURS, "key", tx) == (KEPT if is_found else None)
 
 
-@pytest.mark.parametrize("key", ["Key", "ke", "key ", "key\0", ""], ids=ascii)
+@pytest.mark.parametrize("key", ["Key", "ke", "key ", "key\x01", ""], ids=ascii)
 def test_answer_is_found_by_its_very_key(tx: Transaction, key: str) -> None:
     keep(OURS, "key", KEPT, tx)
 
@@ -147,19 +152,27 @@ def clock() -> Moments:
 Story = Callable[[OnceDatabase], Awaitable[Any]]
 
 
-@pytest.fixture
-def play(tmp_path: Path, clock: Moments) -> Callable[[Story], Any]:
-    """Runs a story on a fresh database."""
+def played(database: Database, story: Story) -> Any:
+    """Runs a story on a database and returns what comes of it."""
 
-    async def whole(story: Story) -> Any:
-        database = OnceDatabase(SqliteDatabase(tmp_path / "once.db", clock=clock), VAULT)
-        await database.open()
+    async def whole() -> Any:
+        once = OnceDatabase(database, VAULT)
+        await once.open()
         try:
-            return await asyncio.wait_for(story(database), 10)
+            return await asyncio.wait_for(story(once), 10)
         finally:
-            await database.close()
+            await once.close()
 
-    return lambda story: asyncio.run(whole(story))
+    return asyncio.run(whole())
+
+
+@pytest.fixture(params=STORES)
+def play(request: pytest.FixtureRequest, tmp_path: Path, clock: Moments) -> Callable[[Story], Any]:
+    """Runs a story on a fresh database of each kind in turn."""
+    if request.param == "sqlite":
+        return partial(played, SqliteDatabase(tmp_path / "once.db", clock=clock))
+    postgres: Postgres = request.getfixturevalue("postgres")
+    return partial(played, PostgresDatabase(postgres.new_database(), 2, clock=clock))
 
 
 def request(key: str = "key", fingerprint: str = "first", account: str = OURS) -> Request:
@@ -278,10 +291,9 @@ def test_write_without_a_key_keeps_nothing(play: Callable[[Story], Any]) -> None
     play(story)
 
 
-def test_kept_answer_is_not_readable_without_the_key(
-    play: Callable[[Story], Any], tmp_path: Path
-) -> None:
-    answer: pb.CreateApiKeyResponse = play(lambda database: call(database, "a", request()))
+def test_kept_answer_is_not_readable_without_the_key(tmp_path: Path, clock: Moments) -> None:
+    file = SqliteDatabase(tmp_path / "once.db", clock=clock)
+    answer: pb.CreateApiKeyResponse = played(file, lambda once: call(once, "a", request()))
     assert answer.secret.startswith(SECRET)
 
     connection = apsw.Connection(str(tmp_path / "once.db"))

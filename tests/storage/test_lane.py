@@ -6,6 +6,8 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
+from itertools import count
 from typing import Any
 
 import pytest
@@ -34,13 +36,14 @@ class Recorder:
                 job.error = error
 
     @asynccontextmanager
-    async def lane(self) -> AsyncIterator[Lane[Work]]:
+    async def lane(self, **options: Any) -> AsyncIterator[Lane[Work]]:
         """An open lane, closed at the end."""
         lane: Lane[Work] = Lane(
             "test",
             start=lambda: self.events.append("start"),
             run_batch=self.run_batch,
             stop=lambda: self.events.append("stop"),
+            **options,
         )
         await lane.open()
         try:
@@ -125,12 +128,11 @@ def test_jobs_that_queue_while_the_lane_is_busy_are_one_batch_in_order() -> None
     assert done == [0, 1, 2, 3, 4]
 
 
-def test_long_queue_is_cut_into_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lanes, "MAX_BATCH", 2)
+def test_long_queue_is_cut_into_batches() -> None:
     recorder = Recorder()
 
     async def story() -> None:
-        async with recorder.lane() as lane:
+        async with recorder.lane(most=2) as lane:
             gate = Gate()
             first = await gate.hold(lane)
             waiting = await queue(lane, *[lambda: None] * 5)
@@ -293,3 +295,68 @@ def test_open_raises_what_the_start_raises() -> None:
             await lane.open()
 
     asyncio.run(story())
+
+
+def test_threads_of_a_lane_run_jobs_at_the_same_time() -> None:
+    recorder, both = Recorder(), threading.Barrier(2)
+
+    async def story() -> None:
+        async with recorder.lane(threads=2, most=1) as lane:
+            meet = partial(both.wait, LONG)
+            assert sorted(await asyncio.gather(lane.run(meet), lane.run(meet))) == [0, 1]
+
+    asyncio.run(story())
+    assert recorder.events == ["start", "start", "stop", "stop"]
+
+
+def test_lane_of_several_threads_finishes_what_waits_when_it_closes() -> None:
+    recorder, done = Recorder(), []
+
+    async def story() -> None:
+        async with recorder.lane(threads=3, most=1) as lane:
+            works = [partial(done.append, number) for number in range(50)]
+            waiting = await queue(lane, *works)
+        await asyncio.gather(*waiting)
+
+    asyncio.run(story())
+    assert sorted(done) == list(range(50))
+    assert recorder.events == ["start"] * 3 + ["stop"] * 3
+
+
+def test_lane_whose_second_thread_cannot_start_ends_the_first() -> None:
+    recorder, turn = Recorder(), count()
+
+    def start() -> None:
+        if next(turn):
+            raise OSError("no room")
+
+    async def story() -> None:
+        lane: Lane[Work] = Lane(
+            "test",
+            start=start,
+            run_batch=recorder.run_batch,
+            stop=lambda: recorder.events.append("stop"),
+            threads=2,
+        )
+        with pytest.raises(OSError, match="no room"):
+            await lane.open()
+
+    asyncio.run(story())
+    assert recorder.events == ["stop"]
+
+
+def test_job_that_is_not_begun_in_time_is_refused_without_effect() -> None:
+    recorder, done = Recorder(), []
+
+    async def story() -> None:
+        async with recorder.lane(patience=0.01) as lane:
+            gate = Gate()
+            first = await gate.hold(lane)
+            with pytest.raises(Unavailable):
+                await lane.run(partial(done.append, "late"))
+            gate.open()
+            # What was begun is waited for, however long it takes.
+            assert await first == "through"
+
+    asyncio.run(story())
+    assert done == []

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import combinations
-from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 
-from server.cli.beside import unit_of_work
 from server.emails import Email
 from server.storage.transaction import Transaction
 from server.subscribers.rules import NewSubscriber, Status, fold
@@ -18,6 +16,7 @@ from server.subscribers.store_paging import Filter, Place, page, stretch
 from server.subscribers.store_reading import SubscriberRow
 from server.tags.rules import distinct, name_key
 
+from .conftest import STORES, fresh
 from .helpers import OURS, SUBSCRIBERS, THEIRS, field, listed
 
 ROWS = 240
@@ -39,11 +38,12 @@ TAGS = ["Vip", "new", "50% _off_", "ÉTÉ"]
 TAG_SETS = [names for size in range(4) for names in combinations(TAGS, size)]
 
 
-@pytest.fixture(scope="module")
-def tx(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Transaction]:
-    """A transaction on a file with many subscribers of two accounts; nothing is written to it."""
-    path: Path = tmp_path_factory.mktemp("pages")
-    with unit_of_work(f"sqlite:///{path}/roster.db") as transaction:
+@pytest.fixture(scope="module", params=STORES)
+def tx(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Transaction]:
+    """A transaction on many subscribers of two accounts; nothing is written to it."""
+    with fresh(request, tmp_path_factory.mktemp("pages")) as transaction:
         for account in (OURS, THEIRS):
             field(account, transaction)
             SUBSCRIBERS.create_many(account, made(Random(account)), transaction)

@@ -51,7 +51,7 @@ class Watched(Transaction):
 
     def _execute(self, statement: Any, values: Any) -> Any:
         prepared = statement.prepared(self._dialect, self._database)
-        arguments = prepared.arguments(values, self._dialect)
+        arguments = prepared.arguments(values)
         lines = self._database.execute_sql(f"EXPLAIN QUERY PLAN {prepared.sql}", arguments)
         plan = [detail for *_, detail in lines.fetchall()]
         connection, costs = self._database.connection(), []

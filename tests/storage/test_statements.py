@@ -11,7 +11,8 @@ from peewee import SQL, SqliteDatabase
 from server.accounts import store as accounts
 from server.custom_fields import store as custom_fields
 from server.paging import Page
-from server.storage.statements import SqliteDialect, Statement, param
+from server.storage.dialects import SqliteDialect
+from server.storage.statements import Statement, param
 from server.storage.transaction import Transaction
 from server.subscribers.rules import Failure, Status
 from server.subscribers.store import Changes, Taken
@@ -190,7 +191,7 @@ class Asked(dict[str, list[Any]]):
 def test_every_query_of_an_accounts_data_names_the_account(name: str) -> None:
     prepared, asked = STATEMENTS[name].prepared(SqliteDialect(), SqliteDatabase(None)), Asked()
 
-    prepared.arguments(asked, SqliteDialect())
+    prepared.arguments(asked)
 
     assert "account_id" in asked
     if not prepared.sql.startswith("INSERT"):
@@ -217,7 +218,7 @@ def test_values_are_put_in_the_order_of_the_text() -> None:
     query = Tag.select(Tag.id).where((Tag.name == param("b")) & (Tag.id == param("a")))
     prepared = Statement(lambda _: query).prepared(SqliteDialect(), SqliteDatabase(None))
 
-    assert prepared.arguments({"a": 1, "b": 2}, SqliteDialect()) == [2, 1]
+    assert prepared.arguments({"a": 1, "b": 2}) == [2, 1]
 
 
 def test_text_does_not_depend_on_the_length_of_a_list(tx: Transaction) -> None:

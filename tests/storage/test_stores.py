@@ -28,7 +28,6 @@ from server.idempotency import store as answers
 from server.idempotency.store import Kept
 from server.ids import Ids, first_id_at, moment_of
 from server.paging import Page
-from server.storage.sqlite_file import DIALECT
 from server.storage.transaction import Transaction
 from server.subscribers import store_reading
 from server.subscribers.rules import Failure, Status
@@ -374,10 +373,10 @@ def test_page_far_past_the_end_is_empty(tx: Transaction) -> None:
 def test_subscriber_is_created_at_the_moment_of_its_id(tx: Transaction, clock: int) -> None:
     ids = Ids(lambda: clock)
     ids.start_past(first_id_at(5_000_000))
-    own = Transaction(tx._database, DIALECT, lambda: clock, ids)
+    tx._ids, tx.now = ids, clock
 
-    one = SUBSCRIBERS.create(OURS, new("one"), own)
-    SUBSCRIBERS.create_many(OURS, {0: new("two"), 1: new("three")}, own)
+    one = SUBSCRIBERS.create(OURS, new("one"), tx)
+    SUBSCRIBERS.create_many(OURS, {0: new("two"), 1: new("three")}, tx)
 
     rows = listed(OURS, tx).rows
     assert [row.created_at for row in rows] == [moment_of(row.id) for row in rows]

@@ -8,7 +8,6 @@ from peewee import (
     SQL,
     BigIntegerField,
     BooleanField,
-    CharField,
     CompositeKey,
     Model,
     SmallIntegerField,
@@ -17,7 +16,7 @@ from peewee import (
 
 
 class Account(Model):
-    id = CharField(26, primary_key=True)
+    id = TextField(primary_key=True)
     email = TextField()
     email_verified = BooleanField()
     created_at = BigIntegerField()
@@ -28,11 +27,11 @@ class Account(Model):
 
 
 class ApiKey(Model):
-    account_id = CharField(26)
-    id = CharField(26)
+    account_id = TextField()
+    id = TextField()
     name = TextField()
-    scope = CharField(5)
-    secret_hash = CharField(64, unique=True)
+    scope = TextField()
+    secret_hash = TextField(unique=True)
     created_at = BigIntegerField()
     expires_at = BigIntegerField(null=True)
 
@@ -43,8 +42,8 @@ class ApiKey(Model):
 
 
 class Tag(Model):
-    account_id = CharField(26)
-    id = CharField(26)
+    account_id = TextField()
+    id = TextField()
     name = TextField()
     name_key = TextField()
     description = TextField()
@@ -58,9 +57,9 @@ class Tag(Model):
 
 
 class CustomField(Model):
-    account_id = CharField(26)
-    id = CharField(26)
-    key = CharField(64)
+    account_id = TextField()
+    id = TextField()
+    key = TextField()
     label = TextField()
     label_key = TextField()
     data_type = SmallIntegerField()
@@ -76,8 +75,8 @@ class CustomField(Model):
 
 
 class Subscriber(Model):
-    account_id = CharField(26)
-    id = CharField(26)
+    account_id = TextField()
+    id = TextField()
     email = TextField()
     email_key = TextField()
     first_name = TextField()
@@ -109,7 +108,7 @@ for _name, _key in (("name", Subscriber.name_key), ("last_name", Subscriber.last
 
 
 class SubscriberCount(Model):
-    account_id = CharField(26, primary_key=True)
+    account_id = TextField(primary_key=True)
     total = BigIntegerField()
 
     class Meta:
@@ -118,9 +117,9 @@ class SubscriberCount(Model):
 
 
 class SubscriberTag(Model):
-    account_id = CharField(26)
-    subscriber_id = CharField(26)
-    tag_id = CharField(26)
+    account_id = TextField()
+    subscriber_id = TextField()
+    tag_id = TextField()
 
     class Meta:
         table_name = "subscriber_tag"

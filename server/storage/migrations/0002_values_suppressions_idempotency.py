@@ -4,7 +4,6 @@ from peewee import (
     SQL,
     BigIntegerField,
     BlobField,
-    CharField,
     CompositeKey,
     Model,
     SmallIntegerField,
@@ -13,7 +12,7 @@ from peewee import (
 
 
 class Installation(Model):
-    name = CharField(64, primary_key=True)
+    name = TextField(primary_key=True)
     value = TextField()
 
     class Meta:
@@ -22,9 +21,9 @@ class Installation(Model):
 
 
 class CustomValue(Model):
-    account_id = CharField(26)
-    subscriber_id = CharField(26)
-    key = CharField(64)
+    account_id = TextField()
+    subscriber_id = TextField()
+    key = TextField()
     value = TextField()
 
     class Meta:
@@ -45,8 +44,8 @@ class CustomValue(Model):
 
 
 class Suppression(Model):
-    account_id = CharField(26)
-    email_hash = CharField(64)
+    account_id = TextField()
+    email_hash = TextField()
     reason = SmallIntegerField()
     created_at = BigIntegerField()
 
@@ -58,9 +57,9 @@ class Suppression(Model):
 
 
 class KeptAnswer(Model):
-    account_id = CharField(26)
-    key = CharField(255)
-    fingerprint = CharField(64)
+    account_id = TextField()
+    key = TextField()
+    fingerprint = TextField()
     answer = BlobField()
     created_at = BigIntegerField()
 

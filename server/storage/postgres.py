@@ -1,0 +1,197 @@
+"""A PostgreSQL database: connections in threads, and a transaction for each request that writes.
+
+Several processes may serve one database. Each has a bounded number of threads, with a
+connection each; what finds none free waits in a queue that is bounded in length and in
+time. Reads and writes have threads of their own, so that reading goes on while writes
+wait for locks. Reads that wait together share one view, taken after the youngest of
+them was asked for.
+
+What was undone, by a conflict with others or because its connection was lost before the
+commit, is done once more. A commit whose answer was lost is neither acknowledged nor
+done again: nobody knows whether it stands.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from typing import Any
+
+import psycopg
+from peewee import PeeweeException
+
+from ..clock import Clock, system_clock
+from ..errors import Internal, Unavailable
+from ..ids import Ids
+from .database import Result, StorageError, Work
+from .lane import Job, Lane
+from .postgres_link import bring_up_to_date, connect, opened, unusable, warn_of_danger
+from .postgres_transaction import (
+    OutcomeUnknown,
+    Writing,
+    begin_reading,
+    driver_error,
+    is_conflict,
+    is_passing,
+    reading,
+    undo,
+)
+from .postgres_watch import CommitWatch
+
+log = logging.getLogger(__name__)
+
+# How long, in seconds, a request may wait for a connection.
+PATIENCE_SECONDS = 5.0
+# Reads that share a view, and with it the way to the server and back.
+READS_AT_ONCE = 8
+
+
+class PostgresDatabase:
+    """Serves a database by its URL. See `Database` for what the methods promise."""
+
+    def __init__(self, url: str, connections: int, *, clock: Clock = system_clock) -> None:
+        self._url = url
+        self._connections = connect(url)
+        self._readers = connections // 2
+        self._writers = connections - self._readers
+        self._clock = clock
+        self._watch = CommitWatch()
+        # They rise in this process. Other processes make theirs beside it, so the order
+        # of what is made at the same time in two of them is that of their clocks.
+        self.ids = Ids(clock)
+
+    async def open(self) -> None:
+        await asyncio.to_thread(self._migrate)
+        async with AsyncExitStack() as stack:
+            stack.callback(asyncio.create_task(self._watch.run()).cancel)
+            self._writing = self._lane("writer", self._write_batch, self._writers, most=1)
+            await self._writing.open()
+            stack.push_async_callback(self._writing.close)
+            self._reading = self._lane(
+                "reader", self._read_batch, self._readers, most=READS_AT_ONCE, abandons=True
+            )
+            await self._reading.open()
+            stack.push_async_callback(self._reading.close)
+            self._closing = stack.pop_all()
+
+    def _migrate(self) -> None:
+        with opened(self._url) as database:
+            warn_of_danger(database)
+            bring_up_to_date(database)
+
+    def _lane(
+        self,
+        name: str,
+        run_batch: Callable[[Sequence[Job[Work[Any]]]], None],
+        threads: int,
+        *,
+        most: int,
+        abandons: bool = False,
+    ) -> Lane[Work[Any]]:
+        return Lane(
+            name,
+            start=self._connect,
+            run_batch=run_batch,
+            stop=self._connections.close,
+            threads=threads,
+            most=most,
+            abandons=abandons,
+            patience=PATIENCE_SECONDS,
+        )
+
+    async def read(self, work: Work[Result]) -> Result:
+        return await self._reading.run(work)  # type: ignore[no-any-return]
+
+    async def write(self, work: Work[Result]) -> Result:
+        return await self._writing.run(work)  # type: ignore[no-any-return]
+
+    async def close(self) -> None:
+        await self._closing.aclose()
+
+    def _connect(self) -> None:
+        """Gives the thread its connection. Raises StorageError if there is none to be had."""
+        try:
+            self._connections.connect(reuse_if_open=True)
+        except (psycopg.Error, PeeweeException) as error:
+            raise unusable(error) from error
+
+    def _write_batch(self, jobs: Sequence[Job[Work[Any]]]) -> None:
+        for job in filter(Job.claim, jobs):
+            try:
+                job.result = self._write_twice(job.work)
+            except Exception as error:  # noqa: BLE001 - told to its caller
+                job.error = _told(error)
+
+    def _write_twice(self, work: Work[Result]) -> Result:
+        try:
+            return self._write(work)
+        except Exception as error:
+            cause = driver_error(error)
+            if cause is None or not (is_conflict(cause) or self._connections.is_closed()):
+                raise
+            log.warning("a write was undone and is done again: %s", cause)
+        return self._write(work)
+
+    def _write(self, work: Work[Result]) -> Result:
+        self._connect()
+        tx = Writing(self._connections, self._clock, self.ids)
+        try:
+            result = work(tx)
+            with self._watch.over(self._connections.connection()):
+                tx.commit()
+        except BaseException as error:
+            undo(self._connections, error)
+            raise
+        return result
+
+    def _read_batch(self, jobs: Sequence[Job[Work[Any]]]) -> None:
+        claimed = list(filter(Job.claim, jobs))
+        failure = self._failure(claimed)
+        if failure is None:
+            return
+        # One statement that fails ends the transaction for all who share it; alone
+        # each gets its own answer. Without a connection there is none to be had.
+        for job in claimed:
+            if not isinstance(failure, StorageError):
+                failure = self._failure([job])
+            if failure is not None:
+                job.error = _told(failure)
+
+    def _failure(self, jobs: Sequence[Job[Work[Any]]]) -> Exception | None:
+        """Reads for jobs on one view; returns what failed for all of them."""
+        try:
+            self._read(jobs)
+        except Exception as error:  # noqa: BLE001 - told to each caller
+            return error
+        return None
+
+    def _read(self, jobs: Sequence[Job[Work[Any]]]) -> None:
+        self._connect()
+        try:
+            begin_reading(self._connections)
+            for job in jobs:
+                job.result, job.error = None, None
+                try:
+                    job.result = job.work(reading(self._connections, self._clock, self.ids))
+                except Exception as error:
+                    if driver_error(error) is not None:
+                        raise
+                    job.error = error
+        except BaseException as error:
+            undo(self._connections, error)
+            raise
+        undo(self._connections)
+
+
+def _told(error: Exception) -> Exception:
+    """Returns what a caller is told of an error: its own words, or that the store failed."""
+    if isinstance(error, OutcomeUnknown):
+        log.critical("nobody knows whether a commit stands", exc_info=error)
+        return Internal()
+    cause = driver_error(error)
+    if isinstance(error, StorageError) or (cause is not None and is_passing(cause)):
+        log.error("the database could not be had: %s", cause or error)
+        return Unavailable()
+    return error

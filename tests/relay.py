@@ -1,0 +1,72 @@
+"""What stands between a client and a PostgreSQL server, and loses answers."""
+
+from __future__ import annotations
+
+import socket
+import tempfile
+import threading
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+
+NAME = ".s.PGSQL.5432"
+
+
+class Relay:
+    """Passes on what comes on a socket in `folder` to that in another folder, and back."""
+
+    def __init__(self, folder: str) -> None:
+        self._target = str(Path(folder) / NAME)
+        self._own = tempfile.TemporaryDirectory(prefix="relay")
+        self.folder = self._own.name
+        self._swallowed: bytes | None = None
+        self._listening = socket.socket(socket.AF_UNIX)
+        self._listening.bind(str(Path(self.folder) / NAME))
+        self._listening.listen()
+
+    def swallow_answers_to(self, text: bytes | None) -> None:
+        """Lets go of a connection once the server has answered a message that holds the text."""
+        self._swallowed = text
+
+    def __enter__(self) -> Relay:
+        threading.Thread(target=self._accept, daemon=True).start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._listening.shutdown(socket.SHUT_RDWR)
+        self._listening.close()
+        self._own.cleanup()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._listening.accept()
+                threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        with client, socket.socket(socket.AF_UNIX) as server:
+            server.connect(self._target)
+            lost = threading.Event()
+            back = threading.Thread(target=self._answer, args=(server, client, lost), daemon=True)
+            back.start()
+            while data := client.recv(65536):
+                if self._swallowed is not None and self._swallowed in data:
+                    lost.set()
+                server.sendall(data)
+            with suppress(OSError):
+                server.shutdown(socket.SHUT_WR)
+            back.join()
+
+    def _answer(self, server: socket.socket, client: socket.socket, lost: threading.Event) -> None:
+        with suppress(OSError):
+            while data := server.recv(65536):
+                if lost.is_set():
+                    client.shutdown(socket.SHUT_RDWR)
+                    return
+                client.sendall(data)
+            client.shutdown(socket.SHUT_RDWR)

@@ -1,0 +1,208 @@
+"""Both databases beside each other and a model: whatever is done in a row, they agree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from itertools import count
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import run_state_machine_as_test as run_machine
+from playhouse.apsw_ext import APSWDatabase
+from playhouse.postgres_ext import Psycopg3Database
+from ulid import ULID
+
+from server.cli.beside import bring_up_to_date
+from server.clock import system_clock
+from server.errors import RosterError
+from server.ids import Ids
+from server.paging import Page
+from server.storage import sqlite_file
+from server.storage.postgres_transaction import Writing, undo
+from server.storage.transaction import Transaction
+from server.subscribers.rules import NewSubscriber, Status, fold
+from server.subscribers.store import Changes, add_tags, change_status, remove_tags
+from server.subscribers.store_paging import Filter, Place
+from server.subscribers.store_reading import SubscriberRow
+from server.tags import store as tags
+from server.tags.rules import distinct, name_key
+
+from .helpers import OURS, SUBSCRIBERS, SUPPRESSIONS, email, field, listed
+
+NOW = 1_767_323_045_006
+NAMES = st.sampled_from(["ada", "ADA", "bob", "eve", "É", "zoë"])
+TAGS = st.lists(st.sampled_from(["vip", "VIP", "new", "ñ", "-"]), max_size=3)
+WORDS = st.sampled_from(["Ada", "ada love", "Bob", "", "É"])
+VALUES = st.dictionaries(
+    st.sampled_from(["city", "size", "gone"]),
+    st.one_of(st.none(), st.text(max_size=3), st.floats(-1e9, 1e9)),
+    max_size=2,
+)
+STATUSES = st.sampled_from(list(Status))
+NUMBERS = st.integers(0, 5)
+
+
+class SameIds(Ids):
+    """Ids that are the same on both databases."""
+
+    def __init__(self) -> None:
+        super().__init__(system_clock)
+        self._numbers = count(NOW << 80)
+
+    def take(self, number: int) -> list[str]:
+        return [str(ULID.from_int(next(self._numbers))) for _ in range(number)]
+
+
+Work = Callable[[Transaction], Any]
+
+
+class BothStores(RuleBasedStateMachine):
+    """Does the same on both, a savepoint each, and compares what comes of it."""
+
+    sqlite: APSWDatabase
+    postgres: Psycopg3Database
+
+    @initialize()
+    def begin(self) -> None:
+        self.sqlite.execute_sql("BEGIN IMMEDIATE")
+        self.both: list[Transaction] = [
+            Transaction(self.sqlite, sqlite_file.DIALECT, system_clock, SameIds()),
+            Writing(self.postgres, system_clock, SameIds()),
+        ]
+        for tx in self.both:
+            tx.now = NOW
+            field(OURS, tx, "city")
+        # The ids of those that there are to be, by their addresses.
+        self.model: dict[str, str] = {}
+
+    def teardown(self) -> None:
+        self.sqlite.rollback()
+        undo(self.postgres)
+
+    def same(self, work: Work) -> Any:
+        """Does the work on both and returns what both gave: a result, or the error."""
+        one, other = (self._one(tx, work) for tx in self.both)
+        assert one == other
+        return one
+
+    def _one(self, tx: Transaction, work: Work) -> Any:
+        tx._database.execute_sql("SAVEPOINT step")
+        try:
+            return work(tx)
+        except RosterError as error:
+            tx._database.execute_sql("ROLLBACK TO SAVEPOINT step")
+            return type(error).__name__, list(error.details)
+
+    def subscriber(self, number: int) -> str:
+        """Returns the id of one that there is, or of nobody."""
+        ids = sorted(self.model.values())
+        return ids[number % len(ids)] if ids else "0" * 26
+
+    def learn(self, outcome: Any) -> None:
+        """Notes where a subscriber is now."""
+        if isinstance(outcome, SubscriberRow):
+            self.model = {key: own for key, own in self.model.items() if own != outcome.id}
+            self.model[outcome.email_key] = outcome.id
+
+    @rule(name=NAMES, names=TAGS, status=STATUSES, values=VALUES)
+    def create(self, name: str, names: list[str], status: Status, values: dict[str, Any]) -> None:
+        given = made(name, names, status, values)
+        outcome = self.same(lambda tx: SUBSCRIBERS.create(OURS, given, tx))
+        assert not (given.email.key in self.model and isinstance(outcome, SubscriberRow))
+        self.learn(outcome)
+
+    @rule(names=st.lists(NAMES, max_size=4, unique_by=str.lower), own=TAGS, values=VALUES)
+    def create_many(self, names: list[str], own: list[str], values: dict[str, Any]) -> None:
+        rows = {at: made(name, own, Status.CONFIRMED, values) for at, name in enumerate(names)}
+        taken = self.same(lambda tx: SUBSCRIBERS.create_many(OURS, rows, tx))
+        for at, own_id in taken.ids.items():
+            assert rows[at].email.key not in self.model
+            self.model[rows[at].email.key] = own_id
+
+    @rule(number=NUMBERS, name=st.none() | NAMES, word=st.none() | WORDS, values=VALUES)
+    def update(
+        self, number: int, name: str | None, word: str | None, values: dict[str, Any]
+    ) -> None:
+        own_id = self.subscriber(number)
+        changes = Changes(email(name) if name else None, word, values=values or None)
+        self.learn(self.same(lambda tx: SUBSCRIBERS.update(OURS, own_id, changes, tx)))
+
+    @rule(number=NUMBERS, status=STATUSES, by_admin=st.booleans())
+    def change_status(self, number: int, status: Status, by_admin: bool) -> None:
+        own_id = self.subscriber(number)
+        self.same(lambda tx: change_status(OURS, own_id, status, tx, by_admin=by_admin))
+
+    @rule(number=NUMBERS, names=TAGS, adds=st.booleans())
+    def edit_tags(self, number: int, names: list[str], adds: bool) -> None:
+        own_id, wanted = self.subscriber(number), distinct(names)
+        edit = add_tags if adds else remove_tags
+        self.same(lambda tx: edit(OURS, own_id, wanted, tx))
+
+    @rule(number=NUMBERS)
+    def delete(self, number: int) -> None:
+        own_id = self.subscriber(number)
+        self.same(lambda tx: SUBSCRIBERS.delete(OURS, own_id, tx))
+        self.model = {key: own for key, own in self.model.items() if own != own_id}
+
+    @rule(name=st.sampled_from(["vip", "ñ"]), other=st.sampled_from(["VIP", "new", "Ñ"]))
+    def rename_tag(self, name: str, other: str) -> None:
+        def work(tx: Transaction) -> object:
+            own = tags.ensure(OURS, {name_key(name): name}, tx)[name_key(name)]
+            return tags.update(OURS, own.id, {"name": other}, tx)
+
+        self.same(work)
+
+    @rule(name=NAMES)
+    def lift(self, name: str) -> None:
+        self.same(lambda tx: SUPPRESSIONS.lift(OURS, email(name).key, tx))
+
+    @rule(text=st.sampled_from(["a", "É", "ada l", "z", "%"]), status=st.none() | STATUSES)
+    def find(self, text: str, status: Status | None) -> None:
+        wanted = Filter(status=status, prefix=text.lower(), folded_prefix=fold(text))
+        self.same(lambda tx: listed(OURS, tx, wanted, Place(3, descending=True)))
+
+    @rule(tag=st.sampled_from(["vip", "ñ", "none"]))
+    def find_tagged(self, tag: str) -> None:
+        self.same(lambda tx: listed(OURS, tx, Filter(tag_key=name_key(tag))))
+
+    @invariant()
+    def both_hold_what_the_model_says(self) -> None:
+        found = self.same(lambda tx: listed(OURS, tx))
+        assert {row.email_key: row.id for row in found.rows} == self.model
+        assert found.total == len(self.model)
+        self.same(lambda tx: tags.page(OURS, Page(1, 100), tx))
+        self.same(lambda tx: SUPPRESSIONS.page(OURS, Page(1, 100), tx))
+
+
+def made(name: str, names: list[str], status: Status, values: dict[str, Any]) -> NewSubscriber:
+    return NewSubscriber(email(name), name, "Love", status, distinct(names), values)
+
+
+@pytest.fixture
+def stores(
+    postgres_link: Psycopg3Database, tmp_path: Any
+) -> Iterator[tuple[APSWDatabase, Psycopg3Database]]:
+    """A database of each kind, in which nothing stays."""
+    bring_up_to_date(f"sqlite:///{tmp_path}/roster.db")
+    with closing(sqlite_file.connect(tmp_path / "roster.db")) as sqlite:
+        yield sqlite, postgres_link
+
+
+def test_both_databases_do_the_same(stores: tuple[APSWDatabase, Psycopg3Database]) -> None:
+    BothStores.sqlite, BothStores.postgres = stores
+
+    run_machine(
+        BothStores,
+        settings=settings(
+            max_examples=20,
+            stateful_step_count=25,
+            deadline=None,
+            derandomize=True,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )

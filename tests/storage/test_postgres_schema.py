@@ -1,0 +1,146 @@
+"""The schema on PostgreSQL: made by the same migrations, and compared byte by byte."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from playhouse.postgres_ext import Psycopg3Database
+
+from server.storage import migrate as migrations
+from server.storage.database import StorageError
+from server.storage.migrate import pending
+from server.storage.postgres_link import bring_up_to_date, connect
+from server.storage.transaction import Transaction
+from server.tags import store as tags
+from server.tags.rules import distinct
+
+from ..postgres import Postgres
+from .helpers import OURS, select
+from .test_migrate import BROKEN, FIRST, HISTORY, REFERENCE_TABLES, SOUND, models
+
+# What there is of tables, whatever their constraints are called.
+COLUMNS = """
+SELECT table_name, column_name, data_type, is_nullable, collation_name
+FROM information_schema.columns WHERE table_schema = 'public' AND table_name <> %s
+"""
+INDEXES = """
+SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' AND tablename <> %s
+"""
+LINKS = """
+SELECT conrelid::regclass::text, pg_get_constraintdef(oid) FROM pg_constraint
+WHERE contype = 'f' AND conrelid::regclass::text <> %s
+"""
+
+OF_REFERENCE_TABLES = re.compile(rf" ON public\.({'|'.join(REFERENCE_TABLES)}) ")
+
+
+@pytest.fixture
+def database(postgres: Postgres) -> Iterator[Psycopg3Database]:
+    """A connection to an empty database."""
+    with closing(connect(postgres.new_database())) as opened:
+        yield opened
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An own folder of migrations, with a first sound one."""
+    folder = tmp_path / "migrations"
+    folder.mkdir()
+    (folder / "0001_first.py").write_text(SOUND.format(name="first"))
+    monkeypatch.setattr(migrations, "DIRECTORY", folder)
+    return folder
+
+
+def schema(database: Psycopg3Database) -> list[set[tuple[str, ...]]]:
+    """Returns every column, index and link, less those of the history of migrations."""
+    queries = (COLUMNS, INDEXES, LINKS)
+    return [set(database.execute_sql(query, (HISTORY,)).fetchall()) for query in queries]
+
+
+def test_models_agree_with_the_frozen_migrations(
+    database: Psycopg3Database, postgres: Postgres
+) -> None:
+    assert bring_up_to_date(database)[0] == FIRST
+    order = ["tag", "custom_field", "subscriber"]
+    sorted_models = sorted(
+        models(),
+        key=lambda model: [*order, model._meta.table_name].index(model._meta.table_name),
+    )
+
+    with closing(connect(postgres.new_database())) as other:
+        with other.bind_ctx(models(), bind_refs=False, bind_backrefs=False):
+            other.create_tables(sorted_models)
+        assert schema(other) == schema(database)
+
+
+def test_every_text_is_compared_byte_by_byte(database: Psycopg3Database) -> None:
+    bring_up_to_date(database)
+
+    columns, _, _ = schema(database)
+
+    assert {column[4] for column in columns if column[2] == "text"} == {"C"}
+    assert {column[2] for column in columns} == {
+        "text",
+        "bigint",
+        "smallint",
+        "boolean",
+        "bytea",
+    }
+
+
+def test_every_index_and_link_of_an_accounts_data_begins_with_the_account(
+    database: Psycopg3Database,
+) -> None:
+    bring_up_to_date(database)
+
+    _, indexes, links = schema(database)
+
+    own = [
+        text
+        for (text,) in indexes
+        if text.split(" ON public.")[1].split()[0] not in REFERENCE_TABLES
+    ]
+    assert own
+    assert [text for text in own if "(account_id" not in text] == []
+    assert links
+    assert [text for _, text in links if not text.startswith("FOREIGN KEY (account_id,")] == []
+
+
+def test_newer_schema_is_refused_and_named(database: Psycopg3Database, folder: Path) -> None:
+    newer = folder / "0002_newer.py"
+    newer.write_text(SOUND.format(name="newer"))
+    bring_up_to_date(database)
+    newer.unlink()
+
+    with pytest.raises(StorageError, match="0002_newer"):
+        bring_up_to_date(database)
+
+
+def test_migration_that_breaks_off_leaves_nothing_and_is_resumed(
+    database: Psycopg3Database, folder: Path
+) -> None:
+    broken = folder / "0002_second.py"
+    broken.write_text(BROKEN)
+    with pytest.raises(StorageError, match="could not be brought up to date"):
+        bring_up_to_date(database)
+    assert set(database.get_tables()) - {HISTORY} == {"first"}
+    assert pending(database) == ["0002_second"]
+
+    broken.write_text(SOUND.format(name="second"))
+
+    assert bring_up_to_date(database) == ["0002_second"]
+    assert set(database.get_tables()) - {HISTORY} == {"first", "second"}
+
+
+def test_names_are_in_one_order_on_both_databases(tx: Transaction) -> None:
+    names = ["b", "A", "é", "Z", "_", "ä", "10", "9", "straße", "\U0001f600", "ﬀ", "-a"]
+
+    tags.ensure(OURS, distinct(names), tx)
+
+    keys = [key for (key,) in select("SELECT name_key FROM tag ORDER BY name_key", tx)]
+    assert keys == sorted(keys, key=str.encode)
+    assert len(keys) == len(names)
