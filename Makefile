@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench lint format types generate check-generated check-breaking lock clean
+.PHONY: help run test bench bench-scale lint format types generate check-generated check-breaking lock clean
 
 help: ## Say what can be made.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -28,6 +28,9 @@ test: $(READY) ## Run the tests.
 
 bench: $(READY) ## Measure, print ratios, and write them to bench.json.
 	@$(BIN)/python -m tests.bench
+
+bench-scale: $(READY) ## Measure tables of up to a million rows on both databases; draw the curve.
+	@$(BIN)/python -m tests.bench.scale
 
 lint: $(READY) ## Look for faults in Python and in the protos (repair: make format).
 	@$(BIN)/ruff check .

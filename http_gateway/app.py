@@ -28,6 +28,7 @@ from .edge import Server
 from .faults import Reason, RequestFault
 from .headers import Metadata
 from .links import next_page
+from .lost import outcome_of
 from .pages import pages_of
 from .refusals import refusal
 from .request_ids import request_id_of
@@ -89,7 +90,10 @@ class Gateway:
         except RequestFault as unreadable:
             return await self._refuse(binding, unreadable, metadata, request_id)
         call = self._call(binding, message, metadata, timeout)
-        reply = await call
+        try:
+            reply = await call
+        except AioRpcError as failed:
+            raise outcome_of(failed, binding.rpc, metadata) from failed
         trailing = call.trailing if isinstance(call, Call) else await call.trailing_metadata()
         more = headers.returned(trailing)
         if binding.success_status == 204:

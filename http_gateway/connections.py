@@ -114,8 +114,7 @@ class Refused(asyncio.Protocol):
     def __init__(self, others: set[Refused]) -> None:
         self._others = others
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         if len(self._others) >= MAX_REFUSED:
             transport.abort()
             return
@@ -130,6 +129,10 @@ def turn_away(transport: asyncio.Transport, reason: str, message: str) -> None:
     """Answers whatever a client was about to ask, and closes the connection."""
     answer = refusal(reason, message, new_request_id(), close=True)
     transport.write(answer.written("Connection: close\r\n", with_body=True))
+    if not transport.can_write_eof():
+        # TLS has no half that could be ended.
+        transport.close()
+        return
     transport.write_eof()
     asyncio.get_running_loop().call_later(LINGERING_SECONDS, transport.abort)
 

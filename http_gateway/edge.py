@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import resource
+import ssl
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from aiohttp import web
 
-from .connections import LINGERING_SECONDS, Connection, Refused
+from .connections import HEAD_SECONDS, LINGERING_SECONDS, Connection, Refused
 
 # How long a connection may be idle; aiohttp's default is an hour.
 KEEPALIVE_SECONDS = 30.0
@@ -50,6 +51,46 @@ class Server(web.Server):
         if len(self._connections) >= self._room:
             return Refused(self._refused)
         return Connection(self, loop=self._loop, **self._kwargs)
+
+
+class Site(web.BaseSite):
+    """A port on which a runner's server listens, over TLS if there is a context for it.
+
+    Where it `shares_port`, others may listen on the same one, and the system deals out
+    the connections. `start` raises OSError if the port cannot be had.
+    """
+
+    def __init__(
+        self,
+        runner: web.ServerRunner,
+        host: str,
+        port: int,
+        *,
+        tls: ssl.SSLContext | None,
+        shares_port: bool,
+    ) -> None:
+        super().__init__(runner, ssl_context=tls, backlog=BACKLOG)
+        self._place = (host, port)
+        self._shares_port = shares_port
+
+    @property
+    def name(self) -> str:
+        """The port in use."""
+        (_, port, *_), *_ = self._runner.addresses
+        return str(port)
+
+    async def start(self) -> None:
+        await super().start()
+        assert self._runner.server is not None
+        # aiohttp's own site leaves a client a minute to shake hands.
+        self._server = await asyncio.get_running_loop().create_server(
+            self._runner.server,
+            *self._place,
+            ssl=self._ssl_context,
+            ssl_handshake_timeout=HEAD_SECONDS if self._ssl_context else None,
+            backlog=BACKLOG,
+            reuse_port=self._shares_port,
+        )
 
 
 def room() -> int:

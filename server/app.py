@@ -66,8 +66,9 @@ SERVICES: Sequence[ServiceDescriptor] = [
 MAX_MESSAGE_BYTES = 4 * 1024 * 1024
 MAX_METADATA_BYTES = 16 * 1024
 # How often a client may ask over a silent connection whether somebody is there. gRPC's own
-# five minutes would end an import that pauses, since clients ask more often than that.
-PING_MILLISECONDS = 30_000
+# five minutes would end an import that pauses, since clients ask more often than that; a
+# gateway does, every ten seconds.
+PING_MILLISECONDS = 5_000
 
 
 def newest_id(tx: Transaction) -> str | None:
@@ -121,12 +122,16 @@ class App:
         tags_pb2_grpc.add_TagServiceServicer_to_server(self._tags, server)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
 
-    def grpc_server(self) -> grpc.aio.Server:
-        """Returns a server with every service, health and reflection, bound to no port yet."""
+    def grpc_server(self, *, shares_port: bool = False) -> grpc.aio.Server:
+        """Returns a server with every service, health and reflection, bound to no port yet.
+
+        Where it `shares_port`, others may listen on the same one, and the system deals out
+        the connections.
+        """
         server = grpc.aio.server(
             interceptors=self.interceptors,
             options=(
-                ("grpc.so_reuseport", 0),
+                ("grpc.so_reuseport", int(shares_port)),
                 ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
                 ("grpc.max_metadata_size", MAX_METADATA_BYTES),
                 ("grpc.absolute_max_metadata_size", MAX_METADATA_BYTES),

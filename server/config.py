@@ -12,9 +12,13 @@ from .vault import make_key, parse_key
 
 IN_PROCESS = "in-process"
 OVER_GRPC = "grpc"
+# The authorities that gRPC knows by itself, in place of a file of them.
+PUBLIC = "public"
+YES = "yes"
 # A limit over more than a day is a quota; that is kept elsewhere than in memory.
 MAX_RATE_LIMIT_SECONDS = 86_400
 MAX_CONNECTIONS = 100
+MAX_WORKERS = 64
 
 
 class Setting(NamedTuple):
@@ -44,6 +48,11 @@ SETTINGS = {
             "Where JSON over HTTP is served; port 0 is a free one.",
         ),
         Setting("grpc_address", "127.0.0.1:50051", "Where gRPC is served; port 0 is a free one."),
+        Setting(
+            "workers",
+            "1",
+            "How many processes share the ports, from 1 to 64; with SQLite there is one.",
+        ),
         Setting(
             "database_url",
             "sqlite:///data/roster.db",
@@ -78,30 +87,51 @@ SETTINGS = {
         Setting(
             "log_level", "info", "What is logged: debug, info (a line a call), warning, error."
         ),
+        Setting(
+            "upstream",
+            "127.0.0.1:50051",
+            "The servers behind a gateway: dns:///HOST:PORT for all addresses of a name, or"
+            " ipv4:HOST:PORT,HOST:PORT.",
+        ),
+        Setting(
+            "http_tls_certificate",
+            "",
+            "A PEM file with the certificate that HTTP is served with, and those between it and"
+            " its authority.",
+        ),
+        Setting("http_tls_key", "", "A PEM file with the private key of that certificate."),
+        Setting("grpc_tls_certificate", "", "The same for gRPC: a PEM file with the certificate."),
+        Setting("grpc_tls_key", "", "A PEM file with the private key of that certificate."),
+        Setting(
+            "grpc_tls_client_ca",
+            "",
+            "A PEM file with the authorities that must have certified whoever calls over gRPC;"
+            " anybody may call where it is empty.",
+        ),
+        Setting(
+            "upstream_tls_ca",
+            "",
+            "A PEM file with the authorities that a gateway trusts to certify its servers, or"
+            f" {PUBLIC} for those that everybody trusts; plaintext where it is empty.",
+        ),
+        Setting(
+            "upstream_tls_certificate",
+            "",
+            "A PEM file with the certificate that a gateway shows to its servers.",
+        ),
+        Setting("upstream_tls_key", "", "A PEM file with the private key of that certificate."),
+        Setting(
+            "dangerously_in_plaintext",
+            "",
+            f"{YES} where API keys and addresses may travel beyond this machine without TLS, for"
+            " everyone on the way to read.",
+        ),
     )
 }
 
 
 class SettingError(ValueError):
     """A setting has a value that cannot be used; the text says which and why."""
-
-
-class Address(NamedTuple):
-    """Where to listen."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-
-def parse_address(name: str, text: str) -> Address:
-    """Returns HOST:PORT as an address. Raises SettingError."""
-    match = re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]]+):([0-9]{1,5})", text)
-    if match is None or int(match[2]) > 65_535:
-        raise SettingError(f"{SETTINGS[name].environment} must be HOST:PORT and is {text!r}.")
-    return Address(match[1].strip("[]"), int(match[2]))
 
 
 class Rate(NamedTuple):
@@ -161,10 +191,18 @@ def _without_password(text: str) -> str:
 
 def parse_database_pool(text: str) -> int:
     """Returns how many connections there may be. Raises SettingError."""
-    if re.fullmatch(r"[0-9]{1,3}", text) is None or not 2 <= int(text) <= MAX_CONNECTIONS:
+    return _number("database_pool", text, 2, MAX_CONNECTIONS)
+
+
+def parse_workers(text: str) -> int:
+    """Returns how many processes are to serve. Raises SettingError."""
+    return _number("workers", text, 1, MAX_WORKERS)
+
+
+def _number(name: str, text: str, least: int, most: int) -> int:
+    if re.fullmatch(r"[0-9]{1,3}", text) is None or not least <= int(text) <= most:
         raise SettingError(
-            f"{SETTINGS['database_pool'].environment} must be a number from 2 to"
-            f" {MAX_CONNECTIONS} and is {text!r}."
+            f"{SETTINGS[name].environment} must be a number from {least} to {most} and is {text!r}."
         )
     return int(text)
 
@@ -192,6 +230,6 @@ def check_secret_key(text: str) -> str:
 def check_choice(name: str, value: str, choices: tuple[str, ...]) -> str:
     """Returns the value. Raises SettingError if it is none of the choices."""
     if value not in choices:
-        known = ", ".join(choices)
+        known = ", ".join(choice or "empty" for choice in choices)
         raise SettingError(f"{SETTINGS[name].environment} must be one of {known} and is {value!r}.")
     return value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import subprocess
 import sys
 from collections.abc import Iterable
 from graphlib import TopologicalSorter
@@ -20,6 +21,7 @@ ROOMS = (
     {"suppressions"},
     {"subscribers"},
     {"merge_tags"},
+    {"upkeep"},
 )
 # The same, of the gateway.
 GATEWAY_ROOMS = (
@@ -112,10 +114,19 @@ def test_gateway_knows_nothing_of_the_server() -> None:
     assert not {name for name in users("server") if inside(name, ["http_gateway"])}
 
 
-def test_serve_command_alone_hands_a_channel_to_the_gateway() -> None:
+def test_what_serves_alone_hands_a_channel_to_the_gateway() -> None:
     assert {name for name in users("http_gateway") if inside(name, ["server"])} == {
-        "server.cli.serve"
+        "server.cli.serving.ports",
+        "server.cli.serving.services",
     }
+
+
+def test_command_line_does_without_grpc_until_it_serves() -> None:
+    program = "import sys, server.cli; print(*sys.modules.keys() & {'grpc', 'google.protobuf'})"
+
+    done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+
+    assert (done.returncode, done.stdout) == (0, "\n")
 
 
 def test_nothing_imports_the_tests() -> None:
@@ -153,7 +164,7 @@ def test_services_interceptors_and_the_app_alone_know_grpc_in_the_server() -> No
         for name in FILES
         if last(name) in {"service", "messages"}
         or inside(
-            name, ["server.interceptors", "server.app", "server.cli.serve", *["http_gateway"]]
+            name, ["server.interceptors", "server.app", "server.cli.serving", *["http_gateway"]]
         )
     }
 

@@ -51,6 +51,14 @@ _INSERT_ACCOUNT = Statement(
     lambda _: Account.insert({column: param(column.name) for column in _ACCOUNT_COLUMNS})
 )
 _LIST_ACCOUNTS = Statement(lambda _: Account.select(*_ACCOUNT_COLUMNS).order_by(Account.id))
+_IDS_BEYOND = Statement(
+    lambda _: (
+        Account.select(Account.id)
+        .where(Account.id > param("after"))
+        .order_by(Account.id)
+        .limit(param("limit"))
+    )
+)
 _FIND_ACCOUNT = Statement(
     lambda _: Account.select(*_ACCOUNT_COLUMNS).where(Account.id == param("account_id"))
 )
@@ -108,6 +116,14 @@ def create_account(email: str, tx: Transaction, *, verified: bool) -> AccountRow
 def list_accounts(tx: Transaction) -> list[AccountRow]:
     """Returns every account, oldest first. For whoever operates the service only."""
     return [_account(row) for row in tx.all(_LIST_ACCOUNTS)]
+
+
+def ids_beyond(after: str, most: int, tx: Transaction) -> list[str]:
+    """Returns the ids of accounts in order, those beyond an id, at most so many.
+
+    For the upkeep only.
+    """
+    return [account_id for (account_id,) in tx.all(_IDS_BEYOND, after=after, limit=most)]
 
 
 def find_account(account_id: str, tx: Transaction) -> AccountRow | None:

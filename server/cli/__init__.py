@@ -6,8 +6,9 @@ import typer
 
 from ..config import SettingError
 from ..storage.database import StorageError
-from . import accounts, keys, migrate, serve, settings
+from . import accounts, copy, gateway, keys, migrate, serve, server, settings, worker
 from .output import ExitCode, complain
+from .serving.reserve import PortInUse
 from .transfer import exporting, importing
 from .transfer.remote import TransferError, end
 
@@ -19,7 +20,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command(name="serve")(serve.serve)
+app.command(name="server")(server.server)
+app.command(name="gateway")(gateway.gateway)
+app.command(name="worker")(worker.worker)
 app.command(name="migrate")(migrate.migrate)
+app.command(name="copy")(copy.copy)
 app.command(name="import")(importing.import_)
 app.command(name="export")(exporting.export)
 app.command(name="settings")(settings.settings)
@@ -33,7 +38,7 @@ def main() -> None:
         app()
     except SettingError as error:
         complain(str(error), ExitCode.USAGE)
-    except serve.PortInUse as error:
+    except PortInUse as error:
         complain(str(error), ExitCode.PORT_IN_USE)
     except StorageError as error:
         complain(str(error), ExitCode.DATABASE)

@@ -10,6 +10,7 @@ from peewee import PeeweeException
 from ..config import Place, PostgresUrl, parse_database_url
 from ..storage import migrate, postgres_link
 from ..storage.database import StorageError
+from ..storage.distribution import Spread, distribute
 from ..storage.postgres import PostgresDatabase
 from ..storage.sqlite import SqliteDatabase
 from ..storage.sqlite_file import FileLock, connect, make_folder, prepare, transaction
@@ -48,6 +49,18 @@ def bring_up_to_date(database_url: str) -> list[str]:
             lock.release()
     finally:
         database.close()
+
+
+def distributed(database_url: str) -> Iterator[Spread]:
+    """Spreads a database of the current schema over a cluster, table by table.
+
+    Raises StorageError if it cannot be.
+    """
+    place = parse_database_url(database_url)
+    if not isinstance(place, PostgresUrl):
+        raise StorageError("A SQLite file cannot be distributed; a PostgreSQL with Citus can.")
+    with postgres_link.opened(place.url) as server:
+        yield from distribute(server)
 
 
 @contextmanager

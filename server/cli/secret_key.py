@@ -13,7 +13,11 @@ from pathlib import Path
 
 from ..config import SETTINGS, Place
 from ..storage.database import Database, StorageError
-from ..storage.installation import keep_key_fingerprint, key_fingerprint
+from ..storage.installation import (
+    keep_key_fingerprint,
+    key_fingerprint,
+    unfinished_copy_of,
+)
 from ..vault import Vault, make_key, parse_key
 
 _SETTING = SETTINGS["secret_key"].environment
@@ -24,8 +28,13 @@ async def open_vault(setting: str, place: Place, database: Database) -> Vault:
 
     Without a setting, the key is in the file `<database>.key`, which is made for a
     new database. Raises StorageError if there is no key or it is not the one that the
-    database was written with.
+    database was written with, and if the database is a copy that lacks something yet.
     """
+    original = await database.read(unfinished_copy_of)
+    if original is not None:
+        raise StorageError(
+            f"{place} is an unfinished copy of {original}. `roster copy` goes on with it."
+        )
     known = await database.read(key_fingerprint)
     file = place.with_name(f"{place.name}.key") if isinstance(place, Path) else None
     text = setting or (_read(file) if file else None)

@@ -13,7 +13,9 @@ from .models import KeptAnswer
 # How long, in milliseconds, the answer to a request is kept.
 KEPT_MILLISECONDS = 24 * 60 * 60 * 1000
 # Old answers that each new one takes away: more than one, so that they get fewer.
-_PURGED_AT_ONCE = 10
+_PURGED_BY_EACH = 10
+# Old answers that are taken away in one transaction of their own.
+PURGED_AT_ONCE = 500
 
 
 class Kept(NamedTuple):
@@ -57,8 +59,15 @@ _PURGE = Statement(
             _OLD.select(_OLD.key)
             .where((_OLD.account_id == param("account_id")) & (_OLD.created_at <= param("since")))
             .order_by(_OLD.account_id, _OLD.created_at)
-            .limit(SQL(str(_PURGED_AT_ONCE)))
+            .limit(param("limit"))
         )
+    )
+)
+_ONE_OLD = Statement(
+    lambda _: (
+        KeptAnswer.select(KeptAnswer.key)
+        .where(_IN_ACCOUNT & (KeptAnswer.created_at <= param("since")))
+        .limit(SQL("1"))
     )
 )
 
@@ -71,5 +80,23 @@ def find(account_id: str, key: str, tx: Transaction) -> Kept | None:
 
 def keep(account_id: str, key: str, kept: Kept, tx: Transaction) -> None:
     """Keeps an answer for a key, and takes some away whose time is over."""
-    tx.run(_PURGE, account_id=account_id, since=tx.now - KEPT_MILLISECONDS)
+    _purge(account_id, _PURGED_BY_EACH, tx)
     tx.run(_PUT, account_id=account_id, key=key, created_at=tx.now, **kept._asdict())
+
+
+def has_old(account_id: str, tx: Transaction) -> bool:
+    """Whether the account has answers whose time is over."""
+    return tx.one(_ONE_OLD, account_id=account_id, since=tx.now - KEPT_MILLISECONDS) is not None
+
+
+def purge(account_id: str, tx: Transaction) -> int:
+    """Takes answers away whose time is over, the oldest first, and returns how many.
+
+    If these are PURGED_AT_ONCE there may be more.
+    """
+    return _purge(account_id, PURGED_AT_ONCE, tx)
+
+
+def _purge(account_id: str, most: int, tx: Transaction) -> int:
+    since = tx.now - KEPT_MILLISECONDS
+    return tx.run(_PURGE, account_id=account_id, since=since, limit=most)

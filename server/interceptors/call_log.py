@@ -14,6 +14,7 @@ import os
 import time
 from contextlib import suppress
 from functools import lru_cache
+from select import PIPE_BUF
 
 FLUSH_SECONDS = 0.1
 
@@ -46,7 +47,9 @@ class CallLog:
         # Whoever reads the log may have gone; calls go on without it.
         with suppress(OSError):
             while data:
-                data = data[os.write(self._descriptor, data) :]
+                # Of what several processes write to one pipe, no more than this stays together.
+                end = data.rfind(b"\n", 0, PIPE_BUF) + 1
+                data = data[os.write(self._descriptor, data[: end or PIPE_BUF]) :]
 
 
 @lru_cache(4)

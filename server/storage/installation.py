@@ -28,6 +28,8 @@ _KEEP = Statement(
     ).on_conflict_ignore()
 )
 _SECRET_KEY = "secret_key_fingerprint"  # noqa: S105 - the name of the fact
+# There while the database is being filled with what another one holds: of which.
+UNFINISHED_COPY = "unfinished_copy_of"
 
 
 def key_fingerprint(tx: Transaction) -> str | None:
@@ -39,3 +41,9 @@ def key_fingerprint(tx: Transaction) -> str | None:
 def keep_key_fingerprint(fingerprint: str, tx: Transaction) -> None:
     """Notes the fingerprint of the secret key, the first time; it stays for good."""
     tx.run(_KEEP, name=_SECRET_KEY, value=fingerprint)
+
+
+def unfinished_copy_of(tx: Transaction) -> str | None:
+    """Returns which database this one is to be a copy of and is not yet, or None if it is whole."""
+    row = tx.one(_FIND, name=UNFINISHED_COPY)
+    return row[0] if row else None

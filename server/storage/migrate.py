@@ -15,6 +15,8 @@ from playhouse.migrations import MigrationError, Runner
 from .database import StorageError
 
 DIRECTORY = Path(__file__).parent / "migrations"
+# Where it is recorded what was applied.
+HISTORY = "schema_migration"
 
 
 def pending(database: Database) -> list[str]:

@@ -155,12 +155,22 @@ def bring_up_to_date(database: Psycopg3Database) -> list[str]:
     """
     if not pending(database):
         return []
+    with alone(database):
+        return migrate(database)
+
+
+@contextmanager
+def alone(database: Psycopg3Database) -> Iterator[None]:
+    """Keeps other processes from changing the schema for the length of a block.
+
+    What they began is waited for. A statement of the block may take as long as it needs.
+    """
     connection = database.connection()
     try:
         connection.execute("SET statement_timeout = 0")
         connection.execute(f"SET lock_timeout = '{MIGRATION_SECONDS}s'")
         connection.execute(f"SELECT pg_advisory_lock({_MIGRATIONS})")
-        return migrate(database)
+        yield
     except psycopg.errors.LockNotAvailable as error:
         raise StorageError("Another process has been migrating for too long.") from error
     finally:

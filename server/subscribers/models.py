@@ -51,17 +51,20 @@ for _name, _key in (("name", Subscriber.name_key), ("last_name", Subscriber.last
     )
 
 
-class SubscriberCount(Model):
-    """How many subscribers an account has: counting them takes longer the more there are.
+class SubscriberBlock(Model):
+    """How many subscribers there are from an id on, up to the next row's of the same level.
 
-    Changed in the transaction that adds or removes them.
+    Changed in the transaction that adds or removes them; `store_blocks` says more.
     """
 
-    account_id = TextField(primary_key=True)
+    account_id = TextField()
+    level = SmallIntegerField()
+    first_id = TextField()
     total = BigIntegerField()
 
     class Meta:
-        table_name = "subscriber_count"
+        table_name = "subscriber_block"
+        primary_key = CompositeKey("account_id", "level", "first_id")
         without_rowid = True
 
 

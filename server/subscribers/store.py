@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from peewee import EXCLUDED
-
 from ..custom_fields import store as custom_fields
 from ..custom_fields.rules import check_values
 from ..emails import Email
@@ -21,7 +19,7 @@ from ..storage.statements import Statement, param
 from ..storage.transaction import Transaction
 from ..suppressions.store import Suppressions
 from ..tags.rules import name_key
-from .models import Subscriber, SubscriberCount
+from .models import Subscriber
 from .rules import (
     OPTED_OUT,
     Failure,
@@ -33,19 +31,12 @@ from .rules import (
     search_keys,
 )
 from .store_attached import attach, detach, detach_all, merge_values, put_values
+from .store_counting import count_in, count_out
 from .store_reading import COLUMNS, IN_ACCOUNT, ONE, SubscriberRow, find
 
 _STORED = (*COLUMNS, Subscriber.name_key, Subscriber.last_name_key)
 _NAMES = tuple(column.name for column in _STORED)
 
-_ADD_TO_COUNT = Statement(
-    lambda _: SubscriberCount.insert(
-        {SubscriberCount.account_id: param("account_id"), SubscriberCount.total: param("change")}
-    ).on_conflict(
-        conflict_target=[SubscriberCount.account_id],
-        update={SubscriberCount.total: SubscriberCount.total + EXCLUDED.total},
-    )
-)
 _TAKEN = Statement(
     lambda _: Subscriber.select(Subscriber.id).where(
         IN_ACCOUNT & (Subscriber.email_key == param("email_key"))
@@ -116,7 +107,7 @@ class SubscriberStore:
         row = _new_row(tx.new_id(), new)
         if not tx.run(_INSERT, account_id=account_id, **_named(row)):
             raise SubscriberAlreadyExists
-        tx.run(_ADD_TO_COUNT, account_id=account_id, change=1)
+        count_in(account_id, [row.id], tx)
         put_values(account_id, [(row.id, new.values)], tx)
         return row._replace(tags=attach(account_id, [(row.id, new.tags)], tx))
 
@@ -125,7 +116,8 @@ class SubscriberStore:
     ) -> Taken:
         """Stores those rows that can be taken; no two of them have the same address.
 
-        Eleven statements at most, however many rows there are.
+        Eleven statements at most, however many rows there are, and a few more where they
+        begin another block of those who are counted together.
         """
         refused = self._judge(account_id, rows, tx)
         wanted = {index: new for index, new in rows.items() if index not in refused}
@@ -143,8 +135,8 @@ class SubscriberStore:
                 if ids[index] not in there
             }
         if inserted:
-            tx.run(_ADD_TO_COUNT, account_id=account_id, change=inserted)
             stored = [(ids[index], new) for index, new in wanted.items() if index not in refused]
+            count_in(account_id, [own_id for own_id, _ in stored], tx)
             put_values(account_id, [(own_id, new.values) for own_id, new in stored], tx)
             attach(account_id, [(own_id, new.tags) for own_id, new in stored], tx)
         return Taken({i: own_id for i, own_id in ids.items() if i not in refused}, refused)
@@ -228,7 +220,7 @@ class SubscriberStore:
         row = find(account_id, subscriber_id, tx)
         self._suppress_if_opted_out(account_id, row, tx)
         tx.run(_DELETE, account_id=account_id, id=subscriber_id)
-        tx.run(_ADD_TO_COUNT, account_id=account_id, change=-1)
+        count_out(account_id, subscriber_id, tx)
 
     def _refuse_suppressed(self, account_id: str, email: Email, tx: Transaction) -> None:
         if self._suppressions.among(account_id, [email.key], tx):

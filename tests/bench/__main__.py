@@ -2,7 +2,8 @@
 
 Machines differ and are shared, so no figure stands alone: each is measured in
 turns with what it is compared to, and the median of the ratios is given. The
-service runs with its default settings, one process, at 32 connections.
+service runs with its default settings, one process, at 32 connections; on PostgreSQL
+two processes are compared to one.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ..processes import start
-from . import against_aiohttp, against_apsw, codec, hop
+from . import against_aiohttp, against_apsw, codec, hop, workers
 from .measuring import Figure
 from .memory import export_memory_mib, seconds_to_ready
 
@@ -28,6 +29,9 @@ AT_LEAST = {
     "bulk_of_100": 0.40,
     "import": 0.50,
     "gateway_over_grpc": 0.85,
+    # Where each of the two has a core, beside the load and the database.
+    "two_workers_get_by_id": 1.6,
+    "two_workers_create": 1.6,
     **dict.fromkeys(codec.NAMES, 8.0),
 }
 AT_MOST = {
@@ -51,6 +55,7 @@ def figures(measured: dict[str, float]) -> Iterator[Figure]:
             measured["export_memory_mib"] = round(export_memory_mib(service), 1)
         finally:
             service.stop()
+        yield from workers.figures(Path(folder))
     yield from hop.figures()
     measured["in_process_call_us"] = round(hop.channel_microseconds(), 1)
     yield from codec.figures()

@@ -211,8 +211,8 @@ def test_settings_lists_every_setting(url: str) -> None:
     ]
 
 
-def test_every_setting_is_a_flag_of_serve() -> None:
-    text = roster("serve", "--help").stdout
+def test_every_setting_is_a_flag_of_what_serves() -> None:
+    text = "".join(roster(command, "--help").stdout for command in ("serve", "gateway", "worker"))
 
     assert [row.flag for row in SETTINGS.values() if row.flag not in text] == []
 
@@ -226,6 +226,7 @@ def test_every_setting_is_a_flag_of_serve() -> None:
         ("ROSTER_HTTP_CHANNEL", "pigeon"),
         ("ROSTER_SECRET_KEY", "c2hvcnQ="),
         ("ROSTER_RATE_LIMIT", "fast"),
+        ("ROSTER_WORKERS", "many"),
     ],
 )
 def test_malformed_setting_is_refused_and_named(url: str, name: str, value: str) -> None:

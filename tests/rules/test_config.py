@@ -9,16 +9,15 @@ import pytest
 from server.accounts.rules import is_well_formed, make_secret
 from server.config import (
     SETTINGS,
-    Address,
     PostgresUrl,
     Rate,
     SettingError,
     check_bootstrap_key,
     check_choice,
-    parse_address,
     parse_database_pool,
     parse_database_url,
     parse_rate_limit,
+    parse_workers,
 )
 
 
@@ -44,29 +43,6 @@ def test_setting_is_a_flag_too() -> None:
 @pytest.mark.parametrize("name", SETTINGS)
 def test_setting_is_explained_in_a_sentence(name: str) -> None:
     assert SETTINGS[name].help.endswith(".")
-
-
-@pytest.mark.parametrize(
-    ("text", "address"),
-    [
-        ("127.0.0.1:8080", Address("127.0.0.1", 8080)),
-        ("localhost:0", Address("localhost", 0)),
-        ("0.0.0.0:65535", Address("0.0.0.0", 65_535)),
-        ("[::1]:8080", Address("::1", 8080)),
-    ],
-)
-def test_address_is_read_and_written_as_host_and_port(text: str, address: Address) -> None:
-    assert parse_address("http_address", text) == address
-    assert str(address) == text
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["", "8080", ":8080", "localhost", "localhost:", "localhost:x", "localhost:65536", "::1:80"],
-)
-def test_malformed_address_is_refused_and_the_setting_named(text: str) -> None:
-    with pytest.raises(SettingError, match="ROSTER_GRPC_ADDRESS"):
-        parse_address("grpc_address", text)
 
 
 @pytest.mark.parametrize(
@@ -172,3 +148,14 @@ def test_choice_is_one_of_those_named() -> None:
     assert check_choice("log_level", "info", ("info", "error")) == "info"
     with pytest.raises(SettingError, match=r"ROSTER_LOG_LEVEL .* info, error"):
         check_choice("log_level", "loud", ("info", "error"))
+
+
+@pytest.mark.parametrize("text", ["1", "2", "64"])
+def test_workers_are_counted(text: str) -> None:
+    assert parse_workers(text) == int(text)
+
+
+@pytest.mark.parametrize("text", ["", "0", "65", "-1", "two", "1.5"])
+def test_no_or_too_many_workers_are_refused(text: str) -> None:
+    with pytest.raises(SettingError, match="ROSTER_WORKERS must be a number from 1 to 64"):
+        parse_workers(text)

@@ -14,6 +14,7 @@ from server.paging import Page
 from server.storage.dialects import SqliteDialect
 from server.storage.statements import Statement, param
 from server.storage.transaction import Transaction
+from server.subscribers import store_counting
 from server.subscribers.rules import Failure, Status
 from server.subscribers.store import Changes, Taken
 from server.subscribers.store_paging import Place
@@ -52,6 +53,12 @@ def opt_out(tx: Transaction, name: str) -> None:
     SUBSCRIBERS.delete(OURS, row.id, tx)
 
 
+@pytest.fixture
+def somebody(tx: Transaction) -> None:
+    """A subscriber, so that the account has a block in which others are counted."""
+    SUBSCRIBERS.create(OURS, new("somebody"), tx)
+
+
 @pytest.mark.usefixtures("fields")
 @pytest.mark.parametrize("limit", [1, 20, 100])
 def test_page_of_subscribers_with_tags_and_values_costs_three_statements(
@@ -72,6 +79,20 @@ def test_page_of_subscribers_without_tags_costs_two_statements(tx: Transaction) 
     assert cost(tx, lambda: listed(OURS, tx)) == 2
 
 
+@pytest.mark.usefixtures("fields")
+def test_page_by_its_number_costs_one_statement_more_unless_it_is_among_the_last(
+    tx: Transaction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_counting, "BLOCK_SIZE", 20)
+    bulk(tx, range(100))
+
+    assert cost(tx, lambda: listed(OURS, tx, place=Place(5, 90))) == 3
+    for offset in (5, 25, 60):
+        assert cost(tx, lambda: listed(OURS, tx, place=Place(5, offset))) == 4  # noqa: B023
+    assert cost(tx, lambda: listed(OURS, tx, place=Place(5, 100))) == 1
+
+
+@pytest.mark.usefixtures("somebody")
 @pytest.mark.parametrize("rows", [1, 100])
 def test_bulk_costs_the_same_whatever_it_holds(tx: Transaction, rows: int) -> None:
     # Is anyone suppressed; subscribers; their number; tags: known, new, known; links.
@@ -82,7 +103,26 @@ def test_bulk_costs_the_same_whatever_it_holds(tx: Transaction, rows: int) -> No
     assert cost(tx, lambda: bulk(tx, range(1000, 1000 + rows), many)) == 7
 
 
-@pytest.mark.usefixtures("fields")
+@pytest.mark.usefixtures("somebody")
+def test_bulk_that_begins_a_block_costs_at_most_five_statements_more(
+    tx: Transaction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_counting, "BLOCK_SIZE", 100)
+    bulk(tx, range(100))
+
+    # Where it begins; move the open one; the last chapter; the block. Then also its chapter.
+    assert cost(tx, lambda: bulk(tx, range(100, 200))) == 5 + 4
+    assert cost(tx, lambda: bulk(tx, range(200, 300))) == 5 + 5
+    assert cost(tx, lambda: bulk(tx, range(300, 350))) == 5
+
+
+def test_first_subscriber_of_an_account_costs_two_statements_more(tx: Transaction) -> None:
+    first = cost(tx, lambda: SUBSCRIBERS.create(OURS, new("a"), tx))
+
+    assert first == cost(tx, lambda: SUBSCRIBERS.create(OURS, new("b"), tx)) + 2
+
+
+@pytest.mark.usefixtures("fields", "somebody")
 @pytest.mark.parametrize("rows", [1, 100])
 def test_bulk_with_values_costs_two_statements_more(tx: Transaction, rows: int) -> None:
     assert cost(tx, lambda: bulk(tx, range(rows), values=VALUES)) == 9
@@ -123,7 +163,7 @@ def test_empty_bulk_costs_nothing(tx: Transaction) -> None:
     assert cost(tx, lambda: bulk(tx, [])) == 0
 
 
-@pytest.mark.usefixtures("fields")
+@pytest.mark.usefixtures("fields", "somebody")
 @pytest.mark.parametrize("operation", ["create", "find", "update", "delete"])
 def test_one_subscriber_costs_the_same_with_a_tag_and_a_value_and_with_many(
     tx: Transaction, operation: str

@@ -130,6 +130,12 @@ class Remote:
             answer = await self._session.request(
                 method, f"{self.url}{path}", params=query, allow_redirects=False, **more
             )
+        except aiohttp.ClientConnectorCertificateError as error:
+            raise TransferError(
+                f"What answers at {self.url} cannot be trusted: {error.certificate_error}."
+                " Authorities of your own are trusted in a file that SSL_CERT_FILE names.",
+                ExitCode.UNREACHABLE,
+            ) from error
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
             raise TransferError(
                 f"There is no service at {self.url} that can be reached.", ExitCode.UNREACHABLE

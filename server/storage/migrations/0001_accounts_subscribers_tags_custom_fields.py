@@ -107,12 +107,15 @@ for _name, _key in (("name", Subscriber.name_key), ("last_name", Subscriber.last
     )
 
 
-class SubscriberCount(Model):
-    account_id = TextField(primary_key=True)
+class SubscriberBlock(Model):
+    account_id = TextField()
+    level = SmallIntegerField()
+    first_id = TextField()
     total = BigIntegerField()
 
     class Meta:
-        table_name = "subscriber_count"
+        table_name = "subscriber_block"
+        primary_key = CompositeKey("account_id", "level", "first_id")
         without_rowid = True
 
 
@@ -137,7 +140,7 @@ class SubscriberTag(Model):
         without_rowid = True
 
 
-TABLES = [Account, ApiKey, Tag, CustomField, Subscriber, SubscriberCount, SubscriberTag]
+TABLES = [Account, ApiKey, Tag, CustomField, Subscriber, SubscriberBlock, SubscriberTag]
 
 
 def up(migrator, db):

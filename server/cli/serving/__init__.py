@@ -1,0 +1,1 @@
+"""What `serve`, `server` and `gateway` have in common: ports, processes, and what they print."""

@@ -1,0 +1,55 @@
+"""The services of a process, on their database."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+
+from ...accounts import store
+from ...accounts.rules import hash_secret, make_secret
+from ...app import App, newest_id
+from ...clock import system_clock
+from ...storage.database import Database
+from ...storage.transaction import Transaction
+from ...upkeep.upkeep import upkeep
+from ..beside import to_serve
+from ..secret_key import open_vault
+from .options import CoreOptions
+
+FIRST_ACCOUNT = "owner@roster.local"
+
+
+async def open_app(options: CoreOptions, stack: AsyncExitStack) -> tuple[App, Database]:
+    """Opens the database until the stack is closed, and makes its services, which serve not yet.
+
+    Raises StorageError.
+    """
+    database = to_serve(options.database, options.connections)
+    await database.open()
+    stack.push_async_callback(database.close)
+    database.ids.start_past(await database.read(newest_id))
+    app = App(
+        database,
+        system_clock,
+        await open_vault(options.secret_key, options.database, database),
+        rate_limit=options.rate_limit,
+        log_calls=options.log_calls,
+    )
+    stack.callback(app.close)
+    await stack.enter_async_context(upkeep(database))
+    await app.set_serving(serving=False)
+    return app, database
+
+
+async def first_key(options: CoreOptions, database: Database) -> str:
+    """Returns the key of the first account where there was none; it is told this once."""
+    return await database.write(lambda tx: bootstrap(options.bootstrap_key, tx))
+
+
+def bootstrap(key: str, tx: Transaction) -> str:
+    """Creates the first account of an empty database and returns its key; empty if it has one."""
+    if store.list_accounts(tx):
+        return ""
+    secret = key or make_secret()
+    account = store.create_account(FIRST_ACCOUNT, tx, verified=True)
+    store.create_key(account.id, "first key", "admin", hash_secret(secret), tx)
+    return secret

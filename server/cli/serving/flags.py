@@ -1,0 +1,27 @@
+"""The flags that more than one of the commands take that serve."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ..output import option
+
+HttpAddress = Annotated[str, option("http_address")]
+HttpTlsCertificate = Annotated[str, option("http_tls_certificate")]
+HttpTlsKey = Annotated[str, option("http_tls_key")]
+GrpcAddress = Annotated[str, option("grpc_address")]
+GrpcTlsCertificate = Annotated[str, option("grpc_tls_certificate")]
+GrpcTlsKey = Annotated[str, option("grpc_tls_key")]
+GrpcTlsClientCa = Annotated[str, option("grpc_tls_client_ca")]
+DatabasePool = Annotated[str, option("database_pool")]
+BootstrapApiKey = Annotated[str, option("bootstrap_api_key")]
+SecretKey = Annotated[str, option("secret_key")]
+HttpChannel = Annotated[str, option("http_channel")]
+RateLimit = Annotated[str, option("rate_limit")]
+Workers = Annotated[str, option("workers")]
+LogLevel = Annotated[str, option("log_level")]
+DangerouslyInPlaintext = Annotated[str, option("dangerously_in_plaintext")]
+# That this process is one of several, which `workers.py` starts and looks after.
+Worker = Annotated[bool, typer.Option("--worker", hidden=True)]

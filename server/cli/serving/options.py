@@ -1,0 +1,139 @@
+"""What the commands that serve were told, checked: nothing is opened before all of it is good."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ...addresses import Address, Upstream, check_plaintext, parse_address
+from ...config import (
+    PUBLIC,
+    Place,
+    PostgresUrl,
+    Rate,
+    SettingError,
+    check_bootstrap_key,
+    check_choice,
+    check_secret_key,
+    parse_database_pool,
+    parse_database_url,
+    parse_rate_limit,
+    parse_workers,
+)
+from ...logs import LEVELS, configure
+from ...tls import Identity, read_authorities, read_identity
+
+
+@dataclass(frozen=True)
+class HttpOptions:
+    """Where HTTP is served, and as whom; without an identity in plaintext."""
+
+    address: Address
+    identity: Identity | None
+
+
+@dataclass(frozen=True)
+class GrpcOptions:
+    """Where gRPC is served, as whom, and who has to certify whoever calls."""
+
+    address: Address
+    identity: Identity | None
+    client_ca: bytes | None
+
+
+@dataclass(frozen=True)
+class UpstreamOptions:
+    """Where the servers are, whom a gateway trusts to be one, and what it shows to them.
+
+    Without `authorities` they are those that everybody trusts.
+    """
+
+    target: str
+    encrypted: bool
+    authorities: bytes | None
+    identity: Identity | None
+
+
+@dataclass(frozen=True)
+class CoreOptions:
+    """What the services behind a port are made with."""
+
+    database: Place
+    connections: int
+    bootstrap_key: str = field(repr=False)
+    secret_key: str = field(repr=False)
+    rate_limit: Rate | None
+    log_calls: bool
+
+
+def http_options(address: str, certificate: str, key: str, risk: str) -> HttpOptions:
+    """Checks what is said of the HTTP port. Raises SettingError."""
+    place = parse_address("http_address", address)
+    identity = read_identity("http_tls", certificate, key)
+    if identity is None:
+        check_plaintext("http_address", [place], risk, "http_tls_certificate")
+    return HttpOptions(place, identity)
+
+
+def grpc_options(
+    address: str, certificate: str, key: str, client_ca: str, risk: str
+) -> GrpcOptions:
+    """Checks what is said of the gRPC port. Raises SettingError."""
+    place = parse_address("grpc_address", address)
+    identity = read_identity("grpc_tls", certificate, key)
+    if identity is None:
+        check_plaintext("grpc_address", [place], risk, "grpc_tls_certificate")
+    if client_ca and identity is None:
+        raise SettingError(
+            "ROSTER_GRPC_TLS_CLIENT_CA asks callers for certificates, which takes"
+            " ROSTER_GRPC_TLS_CERTIFICATE and ROSTER_GRPC_TLS_KEY."
+        )
+    authorities = read_authorities("grpc_tls_client_ca", client_ca) if client_ca else None
+    return GrpcOptions(place, identity, authorities)
+
+
+def upstream_options(servers: Upstream, ca: str, certificate: str, key: str) -> UpstreamOptions:
+    """Checks whom a gateway trusts, and what it shows. Raises SettingError."""
+    identity = read_identity("upstream_tls", certificate, key)
+    if identity is not None and not ca:
+        raise SettingError(
+            "ROSTER_UPSTREAM_TLS_CERTIFICATE is shown over TLS alone, which takes"
+            " ROSTER_UPSTREAM_TLS_CA."
+        )
+    authorities = read_authorities("upstream_tls_ca", ca) if ca not in ("", PUBLIC) else None
+    return UpstreamOptions(servers.target, bool(ca), authorities, identity)
+
+
+def core_options(
+    *,
+    database_url: str,
+    database_pool: str,
+    bootstrap_api_key: str,
+    secret_key: str,
+    rate_limit: str,
+    log_level: str,
+) -> CoreOptions:
+    """Checks what is said of the services. Raises SettingError."""
+    return CoreOptions(
+        database=parse_database_url(database_url),
+        connections=parse_database_pool(database_pool),
+        bootstrap_key=check_bootstrap_key(bootstrap_api_key),
+        secret_key=check_secret_key(secret_key),
+        rate_limit=parse_rate_limit(rate_limit),
+        log_calls=log_level in ("debug", "info"),
+    )
+
+
+def worker_count(text: str, core: CoreOptions | None) -> int:
+    """Returns how many processes are to serve. Raises SettingError where only one can."""
+    count = parse_workers(text)
+    if count > 1 and core is not None and not isinstance(core.database, PostgresUrl):
+        raise SettingError(
+            f"ROSTER_WORKERS is {count}, and SQLite has one: a file is served by one process,"
+            " whose one writer makes its speed. Several processes take a PostgreSQL database."
+        )
+    return count
+
+
+def start_log(level: str) -> None:
+    """Begins to log what is of this level. Raises SettingError."""
+    configure(check_choice("log_level", level, LEVELS))

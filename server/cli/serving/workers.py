@@ -1,0 +1,143 @@
+"""Several processes that share the ports, and the one that looks after them.
+
+Each is the same command in a fresh interpreter, since gRPC survives no fork. The first
+starts alone, so that what is wrong with a setting or the database is said once, and the
+rest when it serves. One that dies is replaced: at once if it had served for a while, else
+after a pause that grows. SIGTERM and SIGINT are passed on, and all finish what runs; a
+second one kills them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
+from typing import Any
+
+from ...addresses import Address
+from ...config import SETTINGS
+from .ready import Ready, announce, read_report
+from .reserve import reserved
+
+log = logging.getLogger(__name__)
+
+# A process that had lived for so many seconds is replaced at once.
+STEADY_SECONDS = 10.0
+FIRST_PAUSE_SECONDS = 0.5
+LONGEST_PAUSE_SECONDS = 10.0
+# How long processes may take to end; what runs in them has less.
+STOP_SECONDS = 30.0
+
+
+def supervise(
+    command: str, count: int, told: Mapping[str, Any], addresses: Mapping[str, Address]
+) -> int:
+    """Runs a command in so many processes until it is asked to stop, and returns the exit code.
+
+    `told` are its settings by name, and `addresses` those of them that are shared. Raises
+    PortInUse.
+    """
+    settings = {name: str(value) for name, value in told.items() if name in SETTINGS}
+    with ExitStack() as stack:
+        for name, address in addresses.items():
+            settings[name] = str(stack.enter_context(reserved(name, address)))
+        # In the environment, since others on this machine may see arguments.
+        named = {SETTINGS[name].environment: value for name, value in settings.items()}
+        # What this process has imported is what they import, wherever it came from.
+        path = os.pathsep.join(place for place in sys.path if place)
+        environment = {**os.environ, **named, "PYTHONPATH": path}
+        return asyncio.run(_Crew(command, environment).serve(count))
+
+
+class _Crew:
+    """The processes."""
+
+    def __init__(self, command: str, environment: Mapping[str, str]) -> None:
+        self._words = (sys.executable, "-P", "-m", "server", command, "--worker")
+        self._environment = environment
+        self._running: set[Process] = set()
+        self._stopping = asyncio.Event()
+
+    async def serve(self, count: int) -> int:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, self._stop)
+        first, ready = await self._start()
+        if ready is None or self._stopping.is_set():
+            return await self._failed(first)
+        others = await asyncio.gather(*(self._start() for _ in range(count - 1)))
+        for process, also_ready in others:
+            if also_ready is None:
+                return await self._failed(process)
+        announce(ready, count)
+        processes = [first, *(process for process, _ in others)]
+        codes = await asyncio.gather(*(self._keep(process) for process in processes))
+        return int(any(codes))
+
+    async def _start(self) -> tuple[Process, Ready | None]:
+        """Starts a process; returns it and what it reports once it serves, or None if it ended."""
+        # A session of its own: Ctrl-C in a terminal then reaches this process alone.
+        process = await asyncio.create_subprocess_exec(
+            *self._words,
+            env=self._environment,
+            stdin=PIPE,
+            stdout=PIPE,
+            start_new_session=True,
+        )
+        self._running.add(process)
+        if self._stopping.is_set():
+            self._send(signal.SIGTERM)
+        assert process.stdout is not None
+        line = await process.stdout.readline()
+        return process, read_report(line) if line else None
+
+    async def _failed(self, process: Process) -> int:
+        """Ends all since one did not start, and has said why, or was not to. Returns its code."""
+        code = await self._ended(process)
+        if self._stopping.is_set():
+            code = 0
+        self._stop()
+        for other in list(self._running):
+            await self._ended(other)
+        return code if code >= 0 else 1
+
+    async def _keep(self, process: Process) -> int:
+        """Replaces a process whenever it ends; returns the exit code of the last one."""
+        loop, pause = asyncio.get_running_loop(), 0.0
+        began = loop.time()
+        while True:
+            code = await self._ended(process)
+            if self._stopping.is_set():
+                return code
+            log.error("process %d ended with %d and is replaced", process.pid, code)
+            if loop.time() - began > STEADY_SECONDS:
+                pause = 0.0
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), pause)
+                return 0
+            pause = min(max(FIRST_PAUSE_SECONDS, 2 * pause), LONGEST_PAUSE_SECONDS)
+            began = loop.time()
+            process, _ = await self._start()
+
+    async def _ended(self, process: Process) -> int:
+        code = await process.wait()
+        self._running.discard(process)
+        return code
+
+    def _stop(self) -> None:
+        """Has all end: the first time when they are done, the second time at once."""
+        if self._stopping.is_set():
+            self._send(signal.SIGKILL)
+            return
+        self._stopping.set()
+        self._send(signal.SIGTERM)
+        asyncio.get_running_loop().call_later(STOP_SECONDS, self._send, signal.SIGKILL)
+
+    def _send(self, number: signal.Signals) -> None:
+        for process in self._running:
+            with suppress(ProcessLookupError):
+                process.send_signal(number)

@@ -1,0 +1,85 @@
+"""Opens the two databases of a copy, and sees that both can be had for it.
+
+A SQLite file belongs to the copy as it belongs to a service, so no service can write to it
+meanwhile. A PostgreSQL source may be served: what is written after the copy began is not
+in it. A source has to have the schema of this program; a target is brought to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+
+import apsw
+import psycopg
+from peewee import Database, PeeweeException
+
+from ..database import StorageError
+from ..migrate import migrate, pending
+from ..postgres_link import bring_up_to_date, opened
+from ..postgres_transaction import driver_error
+from ..sqlite_file import FileLock, connect, make_folder, prepare, unusable
+from .side import PostgresSide, Side, SqliteSide
+
+_COPY_LOCK = 2_907_114_360_885_214_603
+
+
+@contextmanager
+def both_sides(source: Path | str, target: Path | str) -> Iterator[tuple[Side, Side]]:
+    """Opens a source and a target, each a SQLite file or the URL of a server, for a block.
+
+    Raises StorageError if one of them cannot be had, or fails within the block.
+    """
+    with ExitStack() as stack:
+        try:
+            yield _source(source, stack), _target(target, stack)
+        except (PeeweeException, psycopg.Error, apsw.Error) as error:
+            reason = " ".join(str(driver_error(error) or error).split())
+            raise StorageError(f"The copy broke off: {reason}") from error
+
+
+def _source(place: Path | str, stack: ExitStack) -> Side:
+    if isinstance(place, Path):
+        if not place.is_file():
+            raise StorageError(f"There is no database {place}.")
+        _lock(place, stack)
+        file = stack.enter_context(closing(connect(place, read_only=True)))
+        try:
+            file.connect()
+            _refuse_older(file)
+        except PeeweeException as error:
+            raise unusable(file.database, error) from error
+        return SqliteSide(file)
+    server = stack.enter_context(opened(place))
+    _refuse_older(server)
+    return PostgresSide(server)
+
+
+def _refuse_older(database: Database) -> None:
+    missing = pending(database)
+    if missing:
+        raise StorageError(
+            f"The source lacks {', '.join(missing)}. `roster migrate` brings it up to date."
+        )
+
+
+def _target(place: Path | str, stack: ExitStack) -> Side:
+    if isinstance(place, Path):
+        make_folder(place)
+        _lock(place, stack)
+        file = stack.enter_context(closing(connect(place)))
+        prepare(file)
+        migrate(file)
+        return SqliteSide(file)
+    server = stack.enter_context(opened(place))
+    bring_up_to_date(server)
+    if server.execute_sql(f"SELECT pg_try_advisory_lock({_COPY_LOCK})").fetchone() == (False,):
+        raise StorageError("Another copy into the target is running.")
+    return PostgresSide(server)
+
+
+def _lock(path: Path, stack: ExitStack) -> None:
+    lock = FileLock(path)
+    lock.acquire()
+    stack.callback(lock.release)

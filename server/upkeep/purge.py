@@ -1,0 +1,46 @@
+"""Takes away answers whose time is over, of accounts that make no further requests.
+
+Each answer that is kept takes some old ones of its account away; where none is kept any
+more, the last ones would stay for ever. A round goes through all accounts. It looks
+without a lock for those that have something, and takes it away in short transactions of
+one account each. So no call waits for it for long, and where several processes do it,
+whoever comes second finds nothing left.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from ..accounts import store as accounts
+from ..idempotency import store as answers
+from ..storage.database import Database
+from ..storage.transaction import Transaction
+
+# Accounts that are looked at in one transaction.
+ACCOUNTS_AT_ONCE = 100
+
+
+async def purge_answers(database: Database) -> int:
+    """Takes away all answers whose time is over, and returns how many there were."""
+    purged, after = 0, ""
+    while True:
+        found, old = await database.read(partial(_look, after))
+        for account_id in old:
+            purged += await _purge(database, account_id)
+        if len(found) < ACCOUNTS_AT_ONCE:
+            return purged
+        after = found[-1]
+
+
+def _look(after: str, tx: Transaction) -> tuple[list[str], list[str]]:
+    """Returns accounts beyond an id, and which of them have answers whose time is over."""
+    found = accounts.ids_beyond(after, ACCOUNTS_AT_ONCE, tx)
+    return found, [account_id for account_id in found if answers.has_old(account_id, tx)]
+
+
+async def _purge(database: Database, account_id: str) -> int:
+    purged, last = 0, answers.PURGED_AT_ONCE
+    while last == answers.PURGED_AT_ONCE:
+        last = await database.write(partial(answers.purge, account_id))
+        purged += last
+    return purged

@@ -1,0 +1,25 @@
+"""The upkeep of a database: which jobs there are, and how often each is done."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+
+from ..storage.database import Database
+from .jobs import Job, running
+from .purge import purge_answers
+
+# Seconds between two rounds. Answers are kept for a day; an hour longer does no harm.
+PURGE_INTERVAL = 3_600.0
+
+
+@asynccontextmanager
+async def upkeep(database: Database) -> AsyncIterator[None]:
+    """Looks after a database that is open, for the length of a block.
+
+    Any number of processes may do so at the same time.
+    """
+    jobs = [Job("purge of kept answers", PURGE_INTERVAL, partial(purge_answers, database))]
+    async with running(jobs):
+        yield

@@ -1,0 +1,146 @@
+"""`make bench-scale`: what the stores take as a table grows, on both databases.
+
+Tables of every size are open at the same time and measured in turns, so what else the
+machine does meets all of them. The cost is that of a unit of work, through the lanes of
+the database and with its commit, as a service has it; nothing else is done meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from server.cli.beside import to_serve
+from server.config import parse_database_url
+from server.emails import Email
+from server.storage.database import Database
+from server.subscribers.rules import NewSubscriber, Status
+from server.subscribers.store import SubscriberStore
+from server.subscribers.store_paging import Filter, Place, page
+from server.suppressions.store import Suppressions
+from server.vault import Vault
+
+from ..postgres import running
+from .measuring import numbers
+from .scale_fill import ACCOUNT, fill
+from .scale_svg import drawn
+
+SIZES = (0, 10_000, 100_000, 1_000_000)
+LIMIT = 100
+SVG = Path(__file__).parent / "scale.svg"
+FIRST, LAST, CREATE, BULK = "first page of 100", "last page of 100", "create", "bulk of 100"
+# What is measured in turns, and how often.
+TURNS = {(FIRST, LAST): 80, (CREATE,): 150, (BULK,): 50}
+# The first of each find nothing in memory yet, and do not count.
+COLD = 10
+# How much more the one may cost than the other.
+AT_MOST = {LAST: 2.0, CREATE: 1.5, BULK: 1.5}
+
+# Milliseconds by what is done, a number for every size.
+Costs = dict[str, list[float]]
+Work = Callable[[Database, int], Awaitable[Any]]
+
+_STORE = SubscriberStore(Suppressions(Vault(bytes(32))))
+
+
+def _new() -> NewSubscriber:
+    number = next(numbers)
+    # Spread like those that are there, and none of them.
+    email = f"{number * 2654435761 % 2**32:08x}.{number}@example.com"
+    tags = {"newsletter": "newsletter"}
+    return NewSubscriber(Email(email, email), "Ada", "Lovelace", Status.CONFIRMED, tags, {})
+
+
+def _page(database: Database, offset: int) -> Awaitable[Any]:
+    return database.read(lambda tx: page(ACCOUNT, Filter(), Place(LIMIT, offset), tx))
+
+
+def _create(database: Database, _: int) -> Awaitable[Any]:
+    new = _new()
+    return database.write(lambda tx: _STORE.create(ACCOUNT, new, tx))
+
+
+def _bulk(database: Database, _: int) -> Awaitable[Any]:
+    rows = {index: _new() for index in range(100)}
+    return database.write(lambda tx: _STORE.create_many(ACCOUNT, rows, tx))
+
+
+WORK: dict[str, Work] = {
+    FIRST: lambda database, _: _page(database, 0),
+    LAST: lambda database, size: _page(database, max(size - LIMIT, 0)),
+    CREATE: _create,
+    BULK: _bulk,
+}
+
+
+async def measured(urls: list[str]) -> Costs:
+    """Measures in turns on databases of every size, and returns the medians."""
+    databases = [to_serve(parse_database_url(url), 2) for url in urls]
+    for database in databases:
+        await database.open()
+    costs: Costs = {}
+    for names, rounds in TURNS.items():
+        costs |= await _medians(names, rounds, databases)
+    for database in databases:
+        await database.close()
+    return costs
+
+
+async def _medians(names: Sequence[str], rounds: int, databases: Sequence[Database]) -> Costs:
+    taken: dict[str, list[list[float]]] = {name: [[] for _ in databases] for name in names}
+    for _ in range(COLD + rounds):
+        for place, database in enumerate(databases):
+            for name in names:
+                done = WORK[name](database, SIZES[place])
+                started = time.perf_counter()
+                await done
+                taken[name][place].append((time.perf_counter() - started) * 1000)
+    return {name: [statistics.median(own[COLD:]) for own in taken[name]] for name in names}
+
+
+def ratio(name: str, costs: Costs) -> float:
+    """Returns what a large table costs beside the first page of it, or beside an empty one."""
+    beside = costs[FIRST][-1] if name == LAST else costs[name][0]
+    return costs[name][-1] / beside
+
+
+@contextmanager
+def stores() -> Iterator[dict[str, list[str]]]:
+    """Makes the tables, and yields their URLs by the name of the database."""
+    with tempfile.TemporaryDirectory(dir=".") as folder, running() as server:
+        urls = {
+            "SQLite": [f"sqlite:///{folder}/{size}.db" for size in SIZES],
+            "PostgreSQL": [server.new_database("TEMPLATE template0") for _ in SIZES],
+        }
+        for own in urls.values():
+            for url, size in zip(own, SIZES, strict=True):
+                fill(url, size)
+        server.run("CHECKPOINT")
+        yield urls
+
+
+def main() -> None:
+    table = Table("ms, on", *(f"{size:,}" for size in SIZES), "ratio", "to reach", box=None)
+    with stores() as urls:
+        costs = {kind: asyncio.run(measured(own)) for kind, own in urls.items()}
+    for kind, own in costs.items():
+        for name, values in own.items():
+            told = (
+                [f"{ratio(name, own):.2f}", f"{AT_MOST[name]} or less"] if name in AT_MOST else []
+            )
+            table.add_row(f"{kind}: {name}", *(f"{value:.2f}" for value in values), *told)
+    Console(highlight=False).print(table)
+    SVG.write_text(drawn(SIZES, costs))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""Two processes on one PostgreSQL, against one.
+
+Both services run on the same server, with a database each. The load comes from several
+accounts, as that of many customers does: one account has one writer at a time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import cycle, islice
+from pathlib import Path
+
+from server.accounts import store
+from server.accounts.rules import hash_secret, make_secret
+
+from ..postgres import Postgres, running
+from ..processes import Service, start
+from .measuring import Figure, in_turns, load, request, row, send
+
+ACCOUNTS = 8
+MANY = 50_000
+
+
+def figures(folder: Path) -> Iterator[Figure]:
+    """Yields what two workers answer beside one."""
+    with (
+        running() as server,
+        _service(server, folder, 1) as one,
+        _service(server, folder, 2) as two,
+    ):
+        keys = {service.http: _keys(service) for service in (one, two)}
+        looked_up = {service.http: _look_ups(service, keys[service.http]) for service in (one, two)}
+
+        def look_up(service: Service) -> float:
+            return load(service.http, looked_up[service.http])
+
+        def create(service: Service) -> float:
+            own = islice(cycle(keys[service.http]), 20_000)
+            return load(
+                service.http, [request("POST", "/api/subscribers", key, row()) for key in own]
+            )
+
+        for name, work in (("two_workers_get_by_id", look_up), ("two_workers_create", create)):
+            measured = in_turns(lambda: work(two), lambda: work(one))  # noqa: B023 - called at once
+            yield Figure(name, *measured, unit="requests/s", other="one worker")
+
+
+@contextmanager
+def _service(server: Postgres, folder: Path, workers: int) -> Iterator[Service]:
+    own = folder / f"{workers}-on-postgres"
+    own.mkdir()
+    service = start(
+        own,
+        ROSTER_DATABASE_URL=server.new_database("TEMPLATE template0"),
+        ROSTER_SECRET_KEY=server.secret_key,
+        ROSTER_WORKERS=str(workers),
+    )
+    try:
+        yield service
+    finally:
+        service.stop()
+
+
+def _keys(service: Service) -> list[str]:
+    """Makes accounts and returns a key of each."""
+    secrets = [make_secret() for _ in range(ACCOUNTS)]
+    with service.unit_of_work() as tx:
+        for secret in secrets:
+            account = store.create_account("owner@example.com", tx, verified=True)
+            store.create_key(account.id, "bench", "admin", hash_secret(secret), tx)
+    return secrets
+
+
+def _look_ups(service: Service, keys: list[str]) -> list[bytes]:
+    """Makes a subscriber of each account, and returns requests for these in turn."""
+    requests = []
+    for key in keys:
+        answer = json.loads(send(service.http, "POST", "/api/subscribers", row(), key))
+        requests.append(request("GET", f"/api/subscribers/{answer['subscriber']['id']}", key))
+    return list(islice(cycle(requests), MANY))

@@ -1,0 +1,246 @@
+"""Three servers and two gateways under load: one of them killed, one asked to end, again and again.
+
+ROSTER_TRIAL_SECONDS makes the trial longer than the few seconds that it has by itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from grpc import StatusCode
+from grpc.aio import AioRpcError
+from roster.v1.tags_pb2 import DeleteTagRequest
+from roster.v1.tags_pb2_grpc import TagServiceStub
+
+from http_gateway.channel import upstream
+from http_gateway.channel.upstream import OPTIONS, UpstreamChannel
+from server.accounts import store
+from server.accounts.rules import hash_secret, make_secret
+from server.cli.beside import unit_of_work
+
+from ..load import Client, Load, Sent, create, stored
+from ..parts import Part, free_port, launch, ready, running
+from ..postgres import Postgres
+
+SECONDS = float(os.environ.get("ROSTER_TRIAL_SECONDS", "6"))
+# For how long a key that was revoked may be taken.
+KEY_SECONDS = 5.0
+SERVERS, GATEWAYS = 3, 2
+
+
+class Kill(NamedTuple):
+    """What was killed, from when on it may have been gone, and since when it was."""
+
+    command: str
+    asked: float
+    dead: float
+
+    def meets(self, sent: Sent) -> bool:
+        """Whether a request was in flight then."""
+        return sent.began <= self.dead and sent.ended >= self.asked
+
+
+@dataclass
+class Fleet:
+    """The processes, each with an address of its own that it keeps."""
+
+    folder: Path
+    settings: dict[str, str]
+    servers: list[str] = field(default_factory=list)
+    gateways: list[str] = field(default_factory=list)
+    parts: list[Part] = field(default_factory=list)
+
+    def start(self) -> None:
+        self.servers = [f"127.0.0.1:{free_port()}" for _ in range(SERVERS)]
+        self.gateways = [f"127.0.0.1:{free_port()}" for _ in range(GATEWAYS)]
+        self.parts = [self._launched("server", place) for place in self.servers]
+        self.parts += [self._launched("gateway", place) for place in self.gateways]
+        for part in self.parts:
+            ready(part)
+
+    def _launched(self, command: str, place: str) -> Part:
+        name = {"server": "ROSTER_GRPC_ADDRESS", "gateway": "ROSTER_HTTP_ADDRESS"}[command]
+        upstream = f"ipv4:{','.join(self.servers)}"
+        log = self.folder / f"{place}.log"
+        return launch(command, log, **{**self.settings, "ROSTER_UPSTREAM": upstream, name: place})
+
+    def kill(self, command: str, chance: random.Random) -> Kill:
+        """Kills a server or a gateway, and returns once another serves in its place."""
+        part = chance.choice([part for part in self.parts if part.command == command])
+        asked = time.monotonic()
+        part.stop(signal.SIGKILL)
+        kill = Kill(command, asked, time.monotonic())
+        self._replace(part)
+        return kill
+
+    def restart_server(self, chance: random.Random) -> int:
+        """Asks a server to end, replaces it likewise, and returns its exit code."""
+        part = chance.choice(self.parts[:SERVERS])
+        code = part.stop()
+        self._replace(part)
+        return code
+
+    def _replace(self, part: Part) -> None:
+        number = self.parts.index(part)
+        self.parts[number] = self._launched(part.command, part.grpc or part.http)
+        ready(self.parts[number])
+
+    def stop(self) -> list[int]:
+        """Asks all to end, gateways first, and returns their exit codes."""
+        return [part.stop() for part in reversed(self.parts)]
+
+    def logs(self) -> str:
+        return "".join(log.read_text() for log in sorted(self.folder.glob("*.log")))
+
+
+@contextmanager
+def fleet(folder: Path, settings: dict[str, str]) -> Iterator[Fleet]:
+    """Runs the processes for the length of a block."""
+    found = Fleet(folder, settings)
+    try:
+        found.start()
+        yield found
+    finally:
+        for part in found.parts:
+            part.stop(signal.SIGKILL)
+
+
+def create_with_key(client: Client, turn: int) -> Sent:
+    """Creates a subscriber with an idempotency key; sends it again until it was taken."""
+    email = f"keyed-{client.number}-{turn}@example.com"
+    while True:
+        sent = client.ask(
+            "POST", "/api/subscribers", {"email": email}, email=email, Idempotency_Key=email
+        )
+        # A gateway that is gone leaves it unanswered; it may then be running still.
+        if sent.status != 0 and not is_running(sent):
+            return sent
+
+
+def is_running(sent: Sent) -> bool:
+    """Whether the answer says that the request runs already, since it was sent before."""
+    return sent.status == 409 and sent.body["error"]["code"] == "IdempotencyKeyInUse"
+
+
+def test_killing_servers_and_gateways_loses_nothing_and_fails_only_what_is_in_flight(
+    postgres: Postgres, tmp_path: Path
+) -> None:
+    url = postgres.new_database()
+    settings = {"ROSTER_DATABASE_URL": url, "ROSTER_SECRET_KEY": postgres.secret_key}
+    secrets = [make_secret(), make_secret()]
+    with unit_of_work(url) as tx:
+        account = store.create_account("owner@example.com", tx, verified=True).id
+        keys = [store.create_key(account, "", "admin", hash_secret(each), tx) for each in secrets]
+
+    with fleet(tmp_path, settings) as parts:
+        known = Client(0, parts.gateways, secrets[0], threading.Event())
+        ada = known.ask("POST", "/api/subscribers", {"email": "ada@example.com"}).body
+        path = f"/api/subscribers/{ada['subscriber']['id']}"
+
+        def read(client: Client, turn: int) -> Sent:
+            return client.ask("GET", path)
+
+        load = Load(parts.gateways, secrets[0])
+        doomed = Load(parts.gateways, secrets[1])
+        with (
+            doomed.running(read, read),
+            load.running(create, create, create, create_with_key, create_with_key, read, read),
+        ):
+            load.wait_for_more(20)
+            assert known.ask("DELETE", f"/api/keys/{keys[1].id}").status == 204
+            kills, codes, end = [], [], time.monotonic() + SECONDS
+            known.close()
+            revoked, chance = time.monotonic(), random.Random(7)
+            while len(kills) < 2 or time.monotonic() < end:
+                kills.append(parts.kill(("server", "gateway")[len(kills) % 2], chance))
+                load.wait_for_more(20)
+                codes.append(parts.restart_server(chance))
+        codes += parts.stop()
+
+    print(f"{Counter(kill.command for kill in kills)}, {outcomes(load.sent)}")
+    assert set(codes) == {0}, parts.logs()
+    assert "Traceback" not in parts.logs()
+    check_answers(load.sent, ada)
+    check_failures(load.failed(), kills)
+    found = stored(url, account)
+    sent = {each.email for each in load.sent}
+    assert set(load.taken()) <= set(found) <= sent | {"ada@example.com"}
+    unchanged = {each.email for each in load.sent if each.status == 503}
+    assert not unchanged & set(found)
+    late = [each for each in doomed.sent if each.began > revoked + KEY_SECONDS]
+    assert {each.status for each in late if each.status} == {401}
+
+
+def outcomes(sent: list[Sent]) -> Counter[tuple[str, int]]:
+    """Returns how many requests of each kind had each status."""
+    return Counter((kind(each), each.status) for each in sent)
+
+
+def kind(sent: Sent) -> str:
+    if not sent.email:
+        return "read"
+    return "keyed" if sent.email.startswith("keyed") else "create"
+
+
+def check_answers(sent: list[Sent], ada: Any) -> None:
+    """Holds if each answer is one that its request may have."""
+    for each in sent:
+        if each.status == 200:
+            assert each.body == ada
+        elif each.status == 201:
+            assert each.body["subscriber"]["email"] == each.email
+    known = {
+        # A server that is lost may have done what it was asked: that is a 500, and no 503.
+        "create": {201, 500, 0},
+        # These are repeated, so that a server more or less is not seen.
+        "read": {200, 0},
+        "keyed": {201},
+    }
+    assert [each for each in sent if each.status not in known[kind(each)]] == []
+
+
+def check_failures(failed: list[Sent], kills: list[Kill]) -> None:
+    """Holds if each request that failed was in flight when something was killed."""
+    assert [each for each in failed if not any(kill.meets(each) for kill in kills)] == []
+    lost = [each for each in failed if each.status == 0]
+    gateways = [kill for kill in kills if kill.command == "gateway"]
+    assert [each for each in lost if not any(kill.meets(each) for kill in gateways)] == []
+
+
+def test_server_that_falls_silent_is_given_up_long_before_a_call_is_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tenfold = {"grpc.keepalive_time_ms", "grpc.keepalive_timeout_ms", "grpc.http2.ping_timeout_ms"}
+    hasty = [(name, value // 10 if name in tenfold else value) for name, value in OPTIONS]
+    monkeypatch.setattr(upstream, "OPTIONS", hasty)
+
+    async def call(address: str) -> None:
+        async with UpstreamChannel(address) as channel:
+            tags, request = TagServiceStub(channel), DeleteTagRequest()
+            with pytest.raises(AioRpcError, match="API key"):
+                await tags.DeleteTag(request)
+            server.process.send_signal(signal.SIGSTOP)
+            await tags.DeleteTag(request)
+
+    url = f"sqlite:///{tmp_path}/roster.db"
+    with running("server", tmp_path, ROSTER_DATABASE_URL=url) as server:
+        try:
+            with pytest.raises(AioRpcError) as failed:
+                asyncio.run(call(server.grpc))
+        finally:
+            server.process.send_signal(signal.SIGCONT)
+
+    # And not DEADLINE_EXCEEDED, after half a minute.
+    assert failed.value.code() is StatusCode.UNAVAILABLE

@@ -1,0 +1,189 @@
+"""Several processes behind the same ports: `roster serve --workers N`."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import grpc
+import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from server.cli.output import ExitCode
+
+from ..cli.test_commands import FREE, complaint, roster
+from ..conftest import new_account
+from ..fronts import HttpFront
+from ..load import Load, create, stored
+from ..parts import is_alive, wait_until, workers_of
+from ..postgres import Postgres
+from ..processes import Service, start
+
+# Without the warning that the server for the tests does not care for crashes.
+QUIET = {**FREE, "ROSTER_LOG_LEVEL": "error"}
+COUNT = 3
+CLIENTS = 6
+
+
+def serve(postgres: Postgres, folder: Path, **settings: str) -> Service:
+    """Starts workers on a new database of the server."""
+    return start(
+        folder,
+        **{
+            "ROSTER_DATABASE_URL": postgres.new_database(),
+            "ROSTER_SECRET_KEY": postgres.secret_key,
+            "ROSTER_LOG_LEVEL": "error",
+            "ROSTER_WORKERS": str(COUNT),
+            **settings,
+        },
+    )
+
+
+@pytest.fixture(scope="module")
+def crew(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """Three workers."""
+    service = serve(postgres, tmp_path_factory.mktemp("crew"))
+    yield service
+    assert service.stop() == 0
+    assert "Traceback" not in service.log.read_text()
+
+
+def descriptors(process: int) -> int:
+    """Returns how many files and connections a process has open."""
+    return len(os.listdir(f"/proc/{process}/fd"))
+
+
+def test_start_is_told_once_with_one_first_key(crew: Service) -> None:
+    text = "".join(crew.printed)
+
+    assert text.count("is serving") == 1
+    assert f"in {COUNT} processes" in text
+    front = HttpFront("http", crew.http)
+    assert front.call("ListApiKeys", crew.first_key, {}).body["total"] == 1
+
+
+def test_workers_are_refused_on_sqlite_with_the_reason(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/roster.db"
+
+    done = roster("serve", "--workers", "2", ROSTER_DATABASE_URL=url, **FREE)
+
+    line = complaint(done, ExitCode.USAGE)
+    assert "ROSTER_WORKERS is 2" in line
+    assert "one process" in line
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "workers"),
+    [("ROSTER_HTTP_ADDRESS", "2"), ("ROSTER_GRPC_ADDRESS", "2"), ("ROSTER_GRPC_ADDRESS", "1")],
+)
+def test_ports_that_workers_share_are_shared_with_no_other_service(
+    crew: Service, postgres: Postgres, name: str, workers: str
+) -> None:
+    taken = crew.http if "HTTP" in name else crew.grpc
+    settings = {**QUIET, name: taken, "ROSTER_WORKERS": workers}
+    settings |= {"ROSTER_DATABASE_URL": crew.database_url}
+    settings |= {"ROSTER_SECRET_KEY": postgres.secret_key}
+
+    line = complaint(roster("serve", **settings), ExitCode.PORT_IN_USE)
+
+    assert taken in line
+
+
+def test_worker_that_cannot_start_is_told_once(postgres: Postgres) -> None:
+    url = postgres.new_database()
+
+    done = roster("serve", ROSTER_DATABASE_URL=url, ROSTER_WORKERS="3", **QUIET)
+
+    assert "ROSTER_SECRET_KEY has to be set" in complaint(done, ExitCode.DATABASE)
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files are not told here")
+def test_connections_to_both_ports_are_dealt_out_to_all_workers(crew: Service) -> None:
+    with ExitStack() as stack:
+        for port in ("http", "grpc"):
+            before = {worker: descriptors(worker) for worker in workers_of(crew.process.pid)}
+            for number in range(40):
+                if port == "http":
+                    connection = stack.enter_context(
+                        closing(http.client.HTTPConnection(crew.http, timeout=20))
+                    )
+                    connection.request("GET", "/healthz")
+                    assert connection.getresponse().read()
+                else:
+                    # Each has connections of its own.
+                    options = [("grpc.use_local_subchannel_pool", 1), ("number", number)]
+                    channel = stack.enter_context(grpc.insecure_channel(crew.grpc, options))
+                    stub = health_pb2_grpc.HealthStub(channel)
+                    stub.Check(health_pb2.HealthCheckRequest(), timeout=20)
+            after = {worker: descriptors(worker) for worker in before}
+            assert len(after) == COUNT
+            assert [worker for worker in after if after[worker] <= before[worker]] == []
+
+
+def test_worker_that_is_killed_is_replaced_and_fails_only_what_it_had_begun(crew: Service) -> None:
+    account = new_account(crew, HttpFront("http", crew.http))
+    before = workers_of(crew.process.pid)
+
+    with Load([crew.http], account.key).running(*[create] * CLIENTS) as load:
+        load.wait_for_more(50)
+        os.kill(before[0], signal.SIGKILL)
+        wait_until(lambda: not is_alive(before[0]), "nothing was killed")
+        dead = time.monotonic()
+        load.wait_for_more(50)
+        wait_until(lambda: len(workers_of(crew.process.pid)) == COUNT, "nothing was replaced")
+        load.wait_for_more(50)
+
+    assert len(set(workers_of(crew.process.pid)) - set(before)) == 1
+    failed = load.failed()
+    assert {each.status for each in failed} <= {0}
+    assert [each for each in failed if each.began > dead] == []
+    # That worker had not all connections.
+    assert len({each.client for each in failed}) < CLIENTS
+    found = stored(crew.database_url, account.id)
+    assert set(load.taken()) <= set(found) <= {each.email for each in load.sent}
+
+
+def test_sigterm_under_load_fails_no_request_in_flight(postgres: Postgres, tmp_path: Path) -> None:
+    service = serve(postgres, tmp_path, ROSTER_WORKERS="2")
+    account = new_account(service, HttpFront("http", service.http))
+
+    with Load([service.http], account.key).running(*[create] * CLIENTS) as load:
+        load.wait_for_more(50)
+        asked = time.monotonic()
+        code = service.stop(signal.SIGTERM)
+
+    assert code == 0
+    assert [each for each in load.failed() if each.began < asked] == []
+    assert len(load.taken()) > 50
+
+
+def test_workers_end_with_the_process_that_looks_after_them(
+    postgres: Postgres, tmp_path: Path
+) -> None:
+    service = serve(postgres, tmp_path, ROSTER_WORKERS="2")
+    workers = workers_of(service.process.pid)
+
+    service.stop(signal.SIGKILL)
+
+    wait_until(lambda: not any(map(is_alive, workers)), "workers go on alone")
+    assert "Traceback" not in service.log.read_text()
+
+
+def test_second_sigterm_ends_what_would_not_end_by_itself(
+    postgres: Postgres, tmp_path: Path
+) -> None:
+    service = serve(postgres, tmp_path, ROSTER_WORKERS="2")
+    stuck, _ = workers_of(service.process.pid)
+    os.kill(stuck, signal.SIGSTOP)
+
+    service.process.send_signal(signal.SIGTERM)
+    wait_until(lambda: workers_of(service.process.pid) == [stuck], "nothing ended")
+
+    assert service.stop(signal.SIGTERM) == 1
+    assert not is_alive(stuck)

@@ -1,0 +1,131 @@
+"""What a gateway repeats, how long it waits, and that it fails fast."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import grpc
+import pytest
+from google.protobuf import empty_pb2
+from grpc import StatusCode, aio
+
+from http_gateway.channel.upstream import (
+    CALL_SECONDS,
+    STREAM_SECONDS,
+    UpstreamChannel,
+    service_config,
+)
+
+from ...parts import free_port
+
+GET = "/roster.v1.TagService/GetTag"
+CREATE = "/roster.v1.TagService/CreateTag"
+DELETE = "/roster.v1.TagService/DeleteTag"
+EXPORT = "/roster.v1.SubscriberService/ExportSubscribers"
+KEY = (("idempotency-key", "once"),)
+
+
+def repeated(*, keyed: bool) -> set[str]:
+    """Returns the rpcs that are repeated, by name."""
+    (entry,) = json.loads(service_config(keyed=keyed))["methodConfig"]
+    return {name["method"] for name in entry["name"]}
+
+
+def test_reads_and_updates_are_repeated_and_what_takes_a_key_if_it_has_one() -> None:
+    always, with_key = repeated(keyed=False), repeated(keyed=True)
+
+    assert {"GetTag", "ListSubscribers", "UpdateTag", "RenderMergeTags"} <= always
+    assert with_key - always == {
+        "CreateApiKey",
+        "RotateApiKey",
+        "CreateCustomField",
+        "CreateSubscriber",
+        "BulkCreateSubscribers",
+        "AddSubscriberTags",
+        "RemoveSubscriberTags",
+        "CreateTag",
+    }
+    assert not {"DeleteTag", "RevokeApiKey", "ImportSubscribers"} & with_key
+
+
+class Failing(aio.ServerInterceptor):
+    """Has all calls of services fail as UNAVAILABLE, and notes them."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+        self.remaining: float | None = None
+
+    async def intercept_service(self, continuation: Any, details: Any) -> Any:
+        if not details.method.startswith("/roster."):
+            return await continuation(details)
+        self.calls.append(details.method)
+
+        async def fail(request: Any, context: Any) -> Any:
+            self.remaining = context.time_remaining()
+            await context.abort(StatusCode.UNAVAILABLE, "no")
+
+        async def fail_stream(request: Any, context: Any) -> AsyncIterator[Any]:
+            await fail(request, context)
+            yield request
+
+        if details.method == EXPORT:
+            return grpc.unary_stream_rpc_method_handler(fail_stream)
+        return grpc.unary_unary_rpc_method_handler(fail)
+
+
+def failed(method: str, metadata: Any = (), **options: Any) -> Failing:
+    """Calls a failing server, and returns what came to it."""
+    failing = Failing()
+    asyncio.run(call(failing, method, metadata, **options))
+    return failing
+
+
+async def call(failing: Failing, method: str, metadata: Any, **options: Any) -> None:
+    server = aio.server(interceptors=[failing])
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    async with UpstreamChannel(f"ipv4:127.0.0.1:{port}") as channel:
+        kind = channel.unary_stream if method == EXPORT else channel.unary_unary
+        calls = kind(method, empty_pb2.Empty.SerializeToString, empty_pb2.Empty.FromString)
+        made = calls(empty_pb2.Empty(), metadata=metadata, **options)
+        with pytest.raises(aio.AioRpcError) as error:
+            await (anext(aiter(made)) if method == EXPORT else made)
+        assert error.value.code() is StatusCode.UNAVAILABLE
+    await server.stop(0)
+
+
+@pytest.mark.parametrize(
+    ("method", "metadata", "attempts"),
+    [(GET, (), 3), (CREATE, KEY, 3), (CREATE, (), 1), (DELETE, (), 1), (DELETE, KEY, 1)],
+)
+def test_call_is_sent_again_where_that_is_safe(method: str, metadata: Any, attempts: int) -> None:
+    assert failed(method, metadata).calls == [method] * attempts
+
+
+@pytest.mark.parametrize(("method", "seconds"), [(DELETE, CALL_SECONDS), (EXPORT, STREAM_SECONDS)])
+def test_every_call_has_a_deadline(method: str, seconds: float) -> None:
+    remaining = failed(method).remaining
+
+    assert remaining is not None
+    assert 0 < remaining <= seconds
+
+
+def test_deadline_that_a_call_has_is_kept() -> None:
+    remaining = failed(DELETE, timeout=5.0).remaining
+
+    assert remaining is not None
+    assert 0 < remaining <= 5
+
+
+def test_call_fails_at_once_where_nobody_listens() -> None:
+    async def reach_nobody() -> None:
+        async with UpstreamChannel(f"127.0.0.1:{free_port()}") as channel:
+            await channel.unary_unary(DELETE, empty_pb2.Empty.SerializeToString)(empty_pb2.Empty())
+
+    # Whoever waited for a server would fail by the deadline.
+    with pytest.raises(aio.AioRpcError) as error:
+        asyncio.run(reach_nobody())
+    assert error.value.code() is StatusCode.UNAVAILABLE

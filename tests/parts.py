@@ -1,0 +1,127 @@
+"""The parts of a service that run apart: workers, servers and gateways, each a real process."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .processes import environment
+
+LONG = 20.0
+
+
+@dataclass
+class Part:
+    """A running process; its addresses are empty where it has none."""
+
+    command: str
+    process: subprocess.Popen[str]
+    log: Path
+    printed: list[str] = field(default_factory=list)
+
+    @property
+    def http(self) -> str:
+        """Where it serves HTTP."""
+        return self._after(r"HTTP\s+https?://(\S+)")
+
+    @property
+    def grpc(self) -> str:
+        """Where it serves gRPC."""
+        return self._after(r"gRPC\s+(\S+)")
+
+    def _after(self, pattern: str) -> str:
+        match = re.search(pattern, "".join(self.printed))
+        return match[1] if match else ""
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        """Ends the process by a signal and returns its exit code."""
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        code = self.process.wait(timeout=40)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        return code
+
+
+def launch(command: str, log: Path, **settings: str) -> Part:
+    """Starts a command that serves, on free ports unless told otherwise, and does not wait."""
+    free = {"ROSTER_HTTP_ADDRESS": "127.0.0.1:0", "ROSTER_GRPC_ADDRESS": "127.0.0.1:0"}
+    with log.open("a") as sink:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "server", command],
+            env=environment(**{"ROSTER_LOG_LEVEL": "error", **free, **settings}),
+            stdout=subprocess.PIPE,
+            stderr=sink,
+            text=True,
+        )
+    return Part(command, process, log)
+
+
+def ready(part: Part) -> Part:
+    """Returns a part once it serves. Raises AssertionError with what it said if it ends instead."""
+    assert part.process.stdout is not None
+    for line in part.process.stdout:
+        part.printed.append(line)
+        # The addresses stand between the first empty line and the second.
+        if part.printed.count("\n") == 2:
+            return part
+    code = part.process.wait(timeout=10)
+    raise AssertionError(f"roster {part.command} ended with {code}:\n{part.log.read_text()}")
+
+
+@contextmanager
+def running(command: str, folder: Path, **settings: str) -> Iterator[Part]:
+    """Runs a part for the length of a block; it has to end with 0."""
+    part = launch(command, folder / f"{command}.log", **settings)
+    try:
+        yield ready(part)
+    except BaseException:
+        part.stop(signal.SIGKILL)
+        raise
+    assert part.stop() == 0, part.log.read_text()
+
+
+def free_port() -> int:
+    """Returns a port that nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        return int(listening.getsockname()[1])
+
+
+def workers_of(process: int) -> list[int]:
+    """Returns the ids of the processes that a process has started, oldest first."""
+    found = subprocess.run(["pgrep", "-P", str(process)], stdout=subprocess.PIPE, text=True)
+    return [int(line) for line in found.stdout.split()]
+
+
+def is_alive(process: int) -> bool:
+    """Whether a process runs."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def wait_until(condition: Callable[[], bool], what: str) -> None:
+    """Returns once a condition holds."""
+    end = time.monotonic() + LONG
+    while not condition():
+        assert time.monotonic() < end, what
+        time.sleep(0.02)
+
+
+def status_of(address: str, path: str) -> int:
+    """Returns the status that a GET without a key gets over a connection of its own."""
+    with closing(http.client.HTTPConnection(address, timeout=20)) as connection:
+        connection.request("GET", path)
+        return connection.getresponse().status

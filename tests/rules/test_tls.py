@@ -1,0 +1,91 @@
+"""What files may hold that say who is who."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    load_pem_private_key,
+)
+
+from server.config import SettingError
+from server.tls import read_authorities, read_identity
+
+from ..stubs.authority import Authority
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> str:
+    """A certificate, with its key beside it."""
+    certificate, key = Authority().certify("server")
+    (tmp_path / "server.pem").write_bytes(certificate)
+    (tmp_path / "server.key").write_bytes(key)
+    return str(tmp_path / "server.pem")
+
+
+@pytest.fixture
+def key(certificate: str) -> str:
+    return str(Path(certificate).with_suffix(".key"))
+
+
+def test_nothing_is_read_where_nothing_is_set() -> None:
+    assert read_identity("http_tls", "", "") is None
+
+
+def test_identity_is_what_the_files_hold(certificate: str, key: str) -> None:
+    identity = read_identity("http_tls", certificate, key)
+
+    assert identity is not None
+    assert identity.certificate == Path(certificate).read_bytes()
+    assert identity.key == Path(key).read_bytes()
+    assert "PRIVATE" not in repr(identity)
+
+
+@pytest.mark.parametrize("missing", ["certificate", "key"])
+def test_certificate_and_key_go_together(missing: str, certificate: str, key: str) -> None:
+    files = {"certificate": certificate, "key": key, missing: ""}
+
+    with pytest.raises(SettingError, match="GRPC_TLS_CERTIFICATE and ROSTER_GRPC_TLS_KEY go"):
+        read_identity("grpc_tls", **files)
+
+
+def test_file_that_cannot_be_read_is_named(key: str, tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match=r"ROSTER_HTTP_TLS_CERTIFICATE .*nowhere"):
+        read_identity("http_tls", str(tmp_path / "nowhere"), key)
+
+
+def test_key_of_another_certificate_is_refused(certificate: str, key: str) -> None:
+    Path(key).write_bytes(Authority().certify("other")[1])
+
+    with pytest.raises(SettingError, match="are not a certificate and its open private key"):
+        read_identity("http_tls", certificate, key)
+
+
+def test_sealed_key_is_refused_without_asking_for_a_password(certificate: str, key: str) -> None:
+    opened = load_pem_private_key(Path(key).read_bytes(), None)
+    sealed = opened.private_bytes(
+        Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"sesame")
+    )
+    Path(key).write_bytes(sealed)
+
+    with pytest.raises(SettingError, match="open private key"):
+        read_identity("http_tls", certificate, key)
+
+
+def test_authorities_are_what_the_file_holds(tmp_path: Path) -> None:
+    file = tmp_path / "ca.pem"
+    file.write_bytes(Authority().certificate)
+
+    assert read_authorities("upstream_tls_ca", str(file)) == file.read_bytes()
+
+
+@pytest.mark.parametrize("text", ["", "no certificate"])
+def test_file_without_authorities_is_refused(text: str, tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_text(text)
+
+    with pytest.raises(SettingError, match="ROSTER_UPSTREAM_TLS_CA holds no certificate"):
+        read_authorities("upstream_tls_ca", str(tmp_path / "ca.pem"))

@@ -1,0 +1,107 @@
+"""A database with Citus: the real one where the tests' server has it, and a stand-in elsewhere.
+
+The stand-in is no cluster. It has the functions and the view that the distribution uses,
+under their names, notes what is asked of it, and refuses what Citus is documented to
+refuse: a key, unique index or foreign key that leaves the account out, a table that refers
+to one which does not lie beside it, and a second distribution of the same table.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import psycopg
+
+from ..postgres import Postgres
+
+STAND_IN = """
+CREATE SCHEMA stand_in;
+
+CREATE TABLE stand_in.spread (
+    name regclass PRIMARY KEY, kind text, col text, colocation int
+);
+CREATE TABLE stand_in.asked (number serial, text text);
+
+CREATE VIEW public.citus_tables AS
+    SELECT name AS table_name, kind AS citus_table_type, coalesce(col, '<none>') AS
+        distribution_column, colocation AS colocation_id FROM stand_in.spread;
+
+CREATE FUNCTION stand_in.refuse_distributed(wanted regclass) RETURNS void AS $$
+BEGIN
+    IF EXISTS (SELECT FROM stand_in.spread WHERE name = wanted) THEN
+        RAISE 'table % is already distributed', wanted;
+    END IF;
+END $$ LANGUAGE plpgsql;
+
+CREATE FUNCTION public.create_reference_table(table_name regclass) RETURNS void AS $$
+BEGIN
+    PERFORM stand_in.refuse_distributed(table_name);
+    INSERT INTO stand_in.spread VALUES (table_name, 'reference', NULL, 1);
+    INSERT INTO stand_in.asked (text) VALUES ('reference ' || table_name);
+END $$ LANGUAGE plpgsql;
+
+CREATE FUNCTION public.create_distributed_table(
+    table_name regclass, distribution_column text, distribution_type text DEFAULT 'hash',
+    colocate_with text DEFAULT 'default'
+) RETURNS void AS $$
+DECLARE
+    number smallint; missing text; own int;
+BEGIN
+    PERFORM stand_in.refuse_distributed(table_name);
+    SELECT attnum INTO STRICT number FROM pg_attribute
+        WHERE attrelid = table_name AND attname = distribution_column;
+    SELECT max(indexrelid::regclass::text) INTO missing FROM pg_index
+        WHERE indrelid = table_name AND (indisunique OR indisexclusion)
+        AND NOT number = ANY (indkey);
+    IF missing IS NOT NULL THEN
+        RAISE 'cannot create constraint on "%": % leaves the column out', table_name, missing;
+    END IF;
+    IF colocate_with = 'none' THEN
+        SELECT coalesce(max(s.colocation), 1) + 1 INTO own FROM stand_in.spread s;
+    ELSE
+        SELECT s.colocation INTO STRICT own FROM stand_in.spread s
+            WHERE name = colocate_with::regclass;
+    END IF;
+    SELECT max(conname) INTO missing FROM pg_constraint
+        LEFT JOIN stand_in.spread s ON s.name = confrelid
+        WHERE conrelid = table_name AND contype = 'f' AND s.kind IS DISTINCT FROM 'reference'
+        AND (s.colocation IS DISTINCT FROM own OR NOT number = ANY (conkey));
+    IF missing IS NOT NULL THEN
+        RAISE 'cannot create foreign key constraint %', missing;
+    END IF;
+    INSERT INTO stand_in.spread VALUES
+        (table_name, 'distributed', distribution_column, own);
+    INSERT INTO stand_in.asked (text) VALUES
+        (format('distributed %s by %s with %s', table_name, distribution_column, colocate_with));
+END $$ LANGUAGE plpgsql;
+
+CREATE FUNCTION public.truncate_local_data_after_distributing_table(function_table_name regclass)
+RETURNS void AS $$
+BEGIN
+    PERFORM FROM stand_in.spread WHERE name = function_table_name;
+    IF NOT FOUND OR EXISTS (
+        SELECT FROM pg_constraint WHERE confrelid = function_table_name AND contype = 'f'
+        AND conrelid NOT IN (SELECT name FROM stand_in.spread)
+    ) THEN
+        RAISE 'cannot truncate %', function_table_name;
+    END IF;
+    INSERT INTO stand_in.asked (text) VALUES ('truncated ' || function_table_name);
+END $$ LANGUAGE plpgsql;
+"""
+
+
+def database_with_citus(postgres: Postgres) -> tuple[str, bool]:
+    """Makes an empty database, and returns its URL and whether its Citus is the real one."""
+    url = postgres.new_database()
+    with psycopg.connect(url, autocommit=True) as connection:
+        with suppress(psycopg.Error):
+            connection.execute("CREATE EXTENSION citus")
+            # Alone, the coordinator is the node that the tables lie on.
+            connection.execute("SELECT citus_set_coordinator_host('localhost')")
+            connection.execute(
+                "SELECT citus_set_node_property(nodename, nodeport,"
+                " 'shouldhaveshards', true) FROM pg_dist_node"
+            )
+            return url, True
+        connection.execute(STAND_IN)
+    return url, False

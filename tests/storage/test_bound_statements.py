@@ -1,0 +1,288 @@
+"""Every statement in the code, as PostgreSQL's own parser reads it: bound to one account.
+
+On a cluster the rows of an account lie on one node. A statement goes there, and nowhere
+else, if each of the tables of accounts' data in it is compared with the account's id. That
+one of them is, and the others are joined to it, is not enough in every place.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from itertools import chain, combinations
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from pglast import ast as tree
+from pglast import parse_sql
+from pglast.enums import A_Expr_Kind, BoolExprType, JoinType
+from playhouse.postgres_ext import Psycopg3Database
+
+import server
+from server.storage.dialects import PostgresDialect
+from server.storage.distribution import REFERENCE_TABLES
+from server.storage.statements import Statement
+from server.storage.transaction import Transaction
+from server.subscribers.store_paging import Filter, Place, page, stretch
+
+from .helpers import OURS
+from .test_migrate import models
+
+ROOT = Path(server.__file__).parent
+DATABASE, DIALECT = Psycopg3Database("roster"), PostgresDialect()
+# What accounts have; the other tables are on every node.
+OWNED = {model._meta.table_name for model in models()} - set(REFERENCE_TABLES)
+
+# Statements that name no account, and why they need none.
+UNBOUND = {
+    "accounts.store._IDENTIFY": "whose key it is, is what is asked; on every node",
+    "accounts.store._ACCOUNT_OF_KEY": "for the operator, who has a key's id; on every node",
+    "accounts.store._LIST_ACCOUNTS": "for the operator, and the first start; on every node",
+    "accounts.store._IDS_BEYOND": "the upkeep goes through all accounts; on every node",
+    "accounts.store._INSERT_ACCOUNT": "an account is made; on every node",
+    "accounts.store._NEWEST": "once, at the start; on every node",
+    "custom_fields.store._NEWEST": "once, at the start, by every node for its own",
+    "subscribers.store_reading._NEWEST": "once, at the start, by every node for its own",
+    "storage.installation._FIND": "a fact of the installation; on every node",
+    "storage.installation._KEEP": "a fact of the installation; on every node",
+}
+# Functions that make statements by what is asked for; `made` calls all of them.
+MAKERS = {"subscribers.store_paging._page", "subscribers.store_paging._counting"}
+
+
+class Recorder:
+    """Takes statements as a transaction does, and finds nothing."""
+
+    def __init__(self) -> None:
+        self.statements: list[Statement] = []
+
+    def all(self, statement: Statement, **_: Any) -> list[Any]:
+        self.statements.append(statement)
+        return []
+
+    def one(self, statement: Statement, **_: Any) -> None:
+        self.statements.append(statement)
+
+
+def modules() -> Iterator[str]:
+    """Returns the name of every module that has statements."""
+    for file in sorted(ROOT.rglob("*.py")):
+        if "migrations" not in file.parts and "Statement(" in file.read_text():
+            yield ".".join(file.relative_to(ROOT).with_suffix("").parts)
+
+
+def written() -> dict[str, Statement]:
+    """Returns the statements that stand in a module under a name."""
+    return {
+        f"{name}.{own}": item
+        for name in modules()
+        for own, item in vars(import_module(f"server.{name}")).items()
+        if isinstance(item, Statement)
+    }
+
+
+def made() -> dict[str, Statement]:
+    """Returns those of pages of subscribers, for every set of filters and both orders."""
+    every = {"status": 2, "tag_key": "t", "email_key": "e", "first_id": OURS, "end_id": OURS}
+    names = (*every, "prefix")
+    found = {}
+    for chosen in chain.from_iterable(combinations(names, n) for n in range(len(names) + 1)):
+        values = {name: every[name] for name in chosen if name in every}
+        texts = {"prefix": "a", "folded_prefix": "a"} if "prefix" in chosen else {}
+        for descending in (False, True):
+            recorder = Recorder()
+            tx = cast(Transaction, recorder)
+            wanted = Filter(**cast(dict[str, Any], values | texts))
+            page(OURS, wanted, Place(2, descending=descending), tx)
+            stretch(OURS, wanted, Place(2, after=OURS, descending=descending), tx)
+            order = "descending" if descending else "ascending"
+            for number, statement in enumerate(recorder.statements):
+                found[f"{'+'.join(chosen) or 'everyone'}, {order}, {number}"] = statement
+    return found
+
+
+STATEMENTS = {**written(), **made()}
+
+
+def parsed(statement: Statement) -> tuple[Any, tuple[str, ...]]:
+    """Returns a statement as a tree, and the names of its parameters by number."""
+    prepared = statement.prepared(DIALECT, DATABASE)
+    first, *rest = prepared.sql.split("%s")
+    numbered = first + "".join(f"${number}{text}" for number, text in enumerate(rest, 1))
+    (raw,) = parse_sql(numbered)
+    assert len(rest) == len(prepared.names)
+    return raw.stmt, prepared.names
+
+
+def walk(node: Any) -> Iterator[Any]:
+    """Returns every node of a tree."""
+    if isinstance(node, tuple):
+        for item in node:
+            yield from walk(item)
+    elif isinstance(node, tree.Node):
+        yield node
+        for name in node:
+            yield from walk(getattr(node, name))
+
+
+def read_from(item: Any) -> tuple[list[Any], list[Any]]:
+    """Returns the tables of an item of FROM, and the conditions by which they are joined."""
+    if isinstance(item, tree.RangeVar):
+        return [item], []
+    if isinstance(item, tree.JoinExpr):
+        sides = [read_from(side) for side in (item.larg, item.rarg)]
+        own = [item.quals] if item.jointype == JoinType.JOIN_INNER else []
+        return [t for tables, _ in sides for t in tables], [
+            *own,
+            *(c for _, conditions in sides for c in conditions),
+        ]
+    return [], []
+
+
+def is_account(node: Any, names: tuple[str, ...]) -> bool:
+    """Whether it is the parameter that holds the account's id."""
+    if isinstance(node, tree.TypeCast):
+        node = node.arg
+    return isinstance(node, tree.ParamRef) and names[node.number - 1] == "account_id"
+
+
+def bound_by(condition: Any, names: tuple[str, ...]) -> set[str]:
+    """Returns the tables whose account_id has to be the account's for a condition to hold."""
+    if isinstance(condition, tree.BoolExpr) and condition.boolop != BoolExprType.NOT_EXPR:
+        each = [bound_by(argument, names) for argument in condition.args]
+        is_and = condition.boolop == BoolExprType.AND_EXPR
+        return set.union(*each) if is_and else set.intersection(*each)
+    is_comparison = (
+        isinstance(condition, tree.A_Expr)
+        and condition.kind == A_Expr_Kind.AEXPR_OP
+        and [word.sval for word in condition.name] == ["="]
+    )
+    if not is_comparison or not isinstance(condition.lexpr, tree.ColumnRef):
+        return set()
+    *table, column = [word.sval for word in condition.lexpr.fields]
+    if column != "account_id" or not is_account(condition.rexpr, names):
+        return set()
+    return {table[0] if table else ""}
+
+
+def owned(node: Any) -> bool:
+    """Whether a table is one of accounts' data."""
+    assert node.relname in OWNED | set(REFERENCE_TABLES), f"{node.relname} is no table"
+    return node.relname in OWNED
+
+
+def loose(node: Any, names: tuple[str, ...]) -> list[str]:
+    """Returns the tables that one level of a statement reads or changes for all accounts."""
+    if isinstance(node, tree.InsertStmt):
+        return loose_insert(node, names)
+    sources = {
+        tree.SelectStmt: ("fromClause",),
+        tree.DeleteStmt: ("relation", "usingClause"),
+        tree.UpdateStmt: ("relation", "fromClause"),
+    }.get(type(node), ())
+    items: list[Any] = []
+    for source in sources:
+        item = getattr(node, source)
+        items += item if isinstance(item, tuple) else [item] if item else []
+    if not items:
+        return []
+    read = [read_from(item) for item in items]
+    conditions = [node.whereClause, *(c for _, own in read for c in own)]
+    bound = set().union(*(bound_by(condition, names) for condition in conditions))
+    tables = [table for own, _ in read for table in own]
+    return [
+        table.relname
+        for table in tables
+        if owned(table)
+        and (table.alias.aliasname if table.alias else table.relname) not in bound
+        and not ("" in bound and len(tables) == 1)
+    ]
+
+
+def loose_insert(node: Any, names: tuple[str, ...]) -> list[str]:
+    """Returns the table that rows are inserted into if they may be of another account."""
+    columns = [column.name for column in node.cols]
+    if not owned(node.relation):
+        return []
+    at = columns.index("account_id")
+    query = node.selectStmt
+    rows = query.valuesLists or [[target.val for target in query.targetList]]
+    return [] if all(is_account(row[at], names) for row in rows) else [node.relation.relname]
+
+
+def tables_of(statement: Statement) -> set[str]:
+    """Returns every table that a statement names."""
+    stmt, _ = parsed(statement)
+    return {node.relname for node in walk(stmt) if isinstance(node, tree.RangeVar)}
+
+
+@pytest.mark.parametrize("name", sorted(set(STATEMENTS) - set(UNBOUND)))
+def test_every_table_of_an_accounts_data_is_bound_to_the_account(name: str) -> None:
+    stmt, names = parsed(STATEMENTS[name])
+
+    assert "account_id" in names
+    assert [table for node in walk(stmt) for table in loose(node, names)] == []
+
+
+def test_exceptions_name_no_account_and_are_all_there_are() -> None:
+    nameless = {name for name, it in STATEMENTS.items() if "account_id" not in parsed(it)[1]}
+
+    assert nameless == set(UNBOUND)
+
+
+@pytest.mark.parametrize("name", sorted(UNBOUND))
+def test_what_names_no_account_is_on_every_node_or_asks_each_node_by_itself(name: str) -> None:
+    tables = tables_of(STATEMENTS[name])
+
+    # From a table that is on every node into one that is not there is no way.
+    assert tables <= set(REFERENCE_TABLES) or tables <= OWNED
+
+
+def test_statements_are_made_nowhere_else() -> None:
+    makers = set()
+    for name in modules():
+        module = ast.parse((ROOT / f"{name.replace('.', '/')}.py").read_text())
+        functions = [n for n in ast.walk(module) if isinstance(n, ast.FunctionDef)]
+        makers |= {
+            f"{name}.{function.name}"
+            for function in functions
+            for node in ast.walk(function)
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Statement"
+        }
+
+    assert makers == MAKERS
+
+
+BOUND = "SELECT id FROM tag AS t WHERE t.account_id = %s"
+LOOSE: Mapping[str, tuple[str, list[str]]] = {
+    "bound": (BOUND, []),
+    "not at all": ("SELECT id FROM tag WHERE id = %s", ["tag"]),
+    "another column": ("SELECT id FROM tag WHERE name = %s", ["tag"]),
+    "on one side": (f"{BOUND} OR t.id = 'a'", ["tag"]),
+    "on both sides": (f"{BOUND} OR t.id = 'a' AND t.account_id = %s", []),
+    "not": ("SELECT id FROM tag AS t WHERE NOT t.account_id = %s", ["tag"]),
+    "inner query": (f"{BOUND} AND id IN (SELECT tag_id FROM subscriber_tag)", ["subscriber_tag"]),
+    "by another table": (
+        "SELECT t.id FROM tag AS t JOIN subscriber_tag AS l ON l.account_id = t.account_id"
+        " WHERE t.account_id = %s",
+        ["subscriber_tag"],
+    ),
+    "of an outer join": (
+        "SELECT l.tag_id FROM subscriber_tag AS l LEFT JOIN tag AS t ON t.account_id = %s"
+        " WHERE l.account_id = 'a'",
+        ["subscriber_tag", "tag"],
+    ),
+    "deleted": ("DELETE FROM tag WHERE account_id <> %s", ["tag"]),
+    "updated": ("UPDATE tag SET name = %s", ["tag"]),
+    "inserted": ("INSERT INTO tag (id, account_id) VALUES (%s, 'a')", ["tag"]),
+}
+
+
+@pytest.mark.parametrize("name", LOOSE)
+def test_parser_tells_what_is_bound_from_what_is_not(name: str) -> None:
+    sql, tables = LOOSE[name]
+    stmt = parse_sql(sql.replace("%s", "$1"))[0].stmt
+
+    assert [table for node in walk(stmt) for table in loose(node, ("account_id",))] == tables
