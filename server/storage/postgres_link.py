@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 import psycopg
@@ -136,10 +136,11 @@ def opened(url: str) -> Iterator[Psycopg3Database]:
     database = connect(url)
     try:
         database.connect()
+        yield database
     except (psycopg.Error, PeeweeException) as error:
         raise unusable(error) from error
-    with closing(database):
-        yield database
+    finally:
+        database.close()
 
 
 def warn_of_danger(database: Psycopg3Database) -> None:
