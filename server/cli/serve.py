@@ -162,7 +162,9 @@ async def _serve_http(
             str(grpc_address), options=(("grpc.max_metadata_size", MAX_METADATA_BYTES),)
         )
     await stack.enter_async_context(channel)
-    runner = web.ServerRunner(Gateway(channel, SERVICES).server(), shutdown_timeout=GRACE_SECONDS)
+    runner = web.ServerRunner(
+        Gateway(channel, SERVICES, asks_first=True).server(), shutdown_timeout=GRACE_SECONDS
+    )
     await runner.setup()
     stack.push_async_callback(runner.cleanup)
     site = web.TCPSite(
