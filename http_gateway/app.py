@@ -23,7 +23,7 @@ from roster.v1 import errors_pb2
 
 from . import errors, headers, timeouts
 from .answers import Answer
-from .channel.calls import Call
+from .channel.unary import Call
 from .edge import Server
 from .faults import Reason, RequestFault
 from .headers import Metadata
@@ -46,14 +46,24 @@ FAULT = "roster-fault-bin"
 
 
 class Gateway:
-    """Serves the bindings of some services over a channel."""
+    """Serves the bindings of some services over a channel.
 
-    def __init__(self, channel: Channel, services: Iterable[ServiceDescriptor]) -> None:
+    A gateway that `asks_first` tells a fault of a request only after the server has
+    refused the call for no other reason: it makes the call with an empty message and the
+    fault in its metadata. Only a server that looks for faults there may be asked; any
+    other would act on the empty message.
+    """
+
+    def __init__(
+        self, channel: Channel, services: Iterable[ServiceDescriptor], *, asks_first: bool
+    ) -> None:
         services = tuple(services)
+        self._asks_first = asks_first
         self._routes = Routes(services)
         self._channel = channel
         self._calls: dict[str, Any] = {}
         self._pages = pages_of(channel, services)
+        self._routes.leave(self._pages)
 
     def server(self) -> web.Server:
         """Returns what aiohttp's ServerRunner runs. Call it with the event loop running."""
@@ -80,15 +90,16 @@ class Gateway:
         if match is None:
             return await self._without_binding(method, path, request_id)
         binding, metadata = match.binding, headers.forwarded(request, request_id)
+        timeout = None
         try:
+            timeout = timeouts.given(request)
             message = await message_of(match, query, request)
             headers.check(metadata)
-            timeout = timeouts.given(request)
             if binding.kind != UNARY:
                 exchange = Exchange(request, request_id, binding, message)
                 return await exchange.answer(self._method(binding), metadata, timeout)
         except RequestFault as unreadable:
-            return await self._refuse(binding, unreadable, metadata, request_id)
+            return await self._refuse(binding, unreadable, metadata, timeout, request_id)
         call = self._call(binding, message, metadata, timeout)
         try:
             reply = await call
@@ -104,34 +115,39 @@ class Gateway:
         return Answer(binding.success_status, request_id, written, more=more)
 
     async def _refuse(
-        self, binding: Binding, unreadable: RequestFault, metadata: Metadata, request_id: str
+        self,
+        binding: Binding,
+        unreadable: RequestFault,
+        metadata: Metadata,
+        seconds: float | None,
+        request_id: str,
     ) -> Answer:
         """Answers a request that is no message: with its fault, if the caller may know of it."""
-        if errors.http_status(unreadable.error.reason) >= 500:
+        if not self._asks_first or errors.http_status(unreadable.error.reason) >= 500:
             raise unreadable
         metadata = (*metadata, (FAULT, unreadable.error.SerializeToString()))
         try:
             if binding.kind == UNARY:
-                await self._call(binding, binding.request_class(), metadata)
+                await self._call(binding, binding.request_class(), metadata, seconds)
             else:
-                await try_out(binding, self._method(binding), metadata, CALL_SECONDS)
+                await try_out(binding, self._method(binding), metadata, _at_most(seconds))
         except AioRpcError as error:
             return errors.failure(error, request_id, close=unreadable.close)
         raise unreadable
 
     def _call(
-        self, binding: Binding, message: Any, metadata: Metadata, timeout: float | None = None
+        self, binding: Binding, message: Any, metadata: Metadata, timeout: float | None
     ) -> Any:
         method = self._calls.get(binding.rpc) or self._method(binding)
-        seconds = CALL_SECONDS if timeout is None else min(timeout, CALL_SECONDS)
-        return method(message, metadata=metadata, timeout=seconds)
+        return method(message, metadata=metadata, timeout=_at_most(timeout))
 
     def _method(self, binding: Binding) -> Any:
         """Returns what makes calls of the binding's rpc."""
         if binding.rpc not in self._calls:
             self._calls[binding.rpc] = getattr(self._channel, binding.kind)(
                 binding.rpc,
-                request_serializer=binding.request_class.SerializeToString,
+                # Nothing is missing but in the empty message that a fault is told with.
+                request_serializer=binding.request_class.SerializePartialToString,
                 response_deserializer=binding.response_class.FromString,
             )
         return self._calls[binding.rpc]
@@ -148,6 +164,10 @@ class Gateway:
             return await page(request_id)
         message = f"This path takes {allow['Allow']}."
         return refusal("METHOD_NOT_ALLOWED", message, request_id, allow)
+
+
+def _at_most(seconds: float | None) -> float:
+    return CALL_SECONDS if seconds is None else min(seconds, CALL_SECONDS)
 
 
 def _target(request: web.BaseRequest) -> str:

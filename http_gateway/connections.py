@@ -12,6 +12,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import cast
 
 from aiohttp import StreamReader, web
 from aiohttp.web_protocol import RequestHandler
@@ -67,6 +68,8 @@ class Connection(RequestHandler):
 
     def _waits_for_head(self) -> bool:
         # aiohttp has a waiter as long as there is no whole head of a next request.
+        # It does not say whether a part of one came already, together with the request before;
+        # a connection of which no more comes than that counts as idle.
         return self._waiter is not None and not self._waiter.done() and not self._close
 
     def _follow_bodies(self, known: int) -> None:
@@ -114,7 +117,9 @@ class Refused(asyncio.Protocol):
     def __init__(self, others: set[Refused]) -> None:
         self._others = others
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # By its class a transport of uvloop is none of asyncio's, though it does the same.
+        transport = cast("asyncio.Transport", transport)
         if len(self._others) >= MAX_REFUSED:
             transport.abort()
             return

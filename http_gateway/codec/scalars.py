@@ -25,8 +25,12 @@ _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,400})(?:\.[0-9]{1,400})?(?:[eE][+-]?[
 # No integer of protobuf has more digits, and none is as large.
 _MOST_DIGITS = 20
 _BEYOND = 10**20
-# Half a step beyond the largest 32-bit number still rounds to it.
-_LARGEST_FLOAT = 3.4028235677973366e38
+# JSON's integers beyond 64 bits come as floats, and those just below the least come as this
+# one: it is refused, even where it was the least itself, written with a fraction of zero.
+# All others are beyond the bounds as floats too.
+_ROUNDED = -(2.0**63)
+# The least that 32 bits round to infinity: half a step beyond the largest number of theirs.
+_INFINITE_FLOAT = 3.4028235677973366e38
 _BOOLEAN_LIKE = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
 
@@ -73,7 +77,7 @@ def integer_reader(bits: int, *, signed: bool) -> Reader:
         if type(value) is str and _NUMBER.fullmatch(value):
             value = _exact(value)
         if type(value) is float and value.is_integer():
-            value = int(value)
+            value = int(value) if value != _ROUNDED else -_BEYOND
         if type(value) is not int:
             raise WrongValue("must be an integer")
         if not low <= value <= high:
@@ -109,7 +113,7 @@ def read_double(value: Any) -> float:
 def read_float(value: Any) -> float:
     """Takes what `read_double` takes, within the range of 32 bits."""
     number = read_double(value)
-    if math.isfinite(number) and abs(number) > _LARGEST_FLOAT:
+    if math.isfinite(number) and abs(number) >= _INFINITE_FLOAT:
         raise WrongValue("must be a number within the range of a float", "OUT_OF_RANGE")
     return number
 
@@ -118,8 +122,12 @@ def read_bytes(value: Any) -> bytes:
     if type(value) is not str:
         raise WrongValue("must be a string of base64")
     try:
-        plain = value.replace("-", "+").replace("_", "/").rstrip("=")
-        return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
+        plain = value.replace("-", "+").replace("_", "/")
+        if "=" not in plain:
+            plain += "=" * (-len(plain) % 4)
+        if plain.endswith("==="):
+            raise ValueError("Python lets it pass behind whole groups")
+        return base64.b64decode(plain, validate=True)
     except (binascii.Error, ValueError):
         raise WrongValue("must be a string of base64", "INVALID_FORMAT") from None
 
@@ -136,7 +144,7 @@ def write_float(value: float) -> float | str:
         return write_double(value)
     for digits in (6, 7, 8):
         short = float(f"{value:.{digits}g}")
-        if abs(short) <= _LARGEST_FLOAT and _as_float(short) == value:
+        if abs(short) < _INFINITE_FLOAT and _as_float(short) == value:
             return short
     return float(f"{value:.9g}")
 

@@ -23,8 +23,9 @@ MAX_DEPTH = 32
 # holds half as many. More would keep the event loop busy before the key was looked at.
 MAX_VALUES = 20_000
 
-# A text, which may hold brackets of its own, or a bracket.
-_BRACKET = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]')
+# A text, which may hold brackets of its own, or a bracket. A text is taken from escape to
+# escape and never given back: byte by byte, a megabyte of it would take a tenth of a second.
+_BRACKET = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]')
 
 
 def read(body: bytes, *, max_depth: int = MAX_DEPTH, max_values: int = MAX_VALUES) -> Any:
@@ -48,7 +49,7 @@ def read(body: bytes, *, max_depth: int = MAX_DEPTH, max_values: int = MAX_VALUE
     if b"\n" + b"  " * max_depth in text and _is_deeper(value, max_depth):
         raise _too_deep(max_depth)
     # A colon that was written as an escape is one more in the text than in the body.
-    escaped = b"\\" in body and b"\\u003" in body
+    escaped = b"\\" in body and (b"\\u003a" in body or b"\\u003A" in body)
     if escaped or text.count(b":") != body.count(b":"):
         _refuse_duplicates(body, max_depth)
     return value

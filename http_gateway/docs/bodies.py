@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from ..answers import JSON
+from ..streams import ndjson
 from . import layout
 from .fields import Field, Fields
-
-_JSON = "application/json"
-_NDJSON = "application/x-ndjson"
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,7 @@ class Body:
     @property
     def is_json(self) -> bool:
         """Whether the body is one JSON value."""
-        return self.media_type == _JSON
+        return self.media_type == JSON
 
     @property
     def text(self) -> str:
@@ -52,13 +51,13 @@ def bodies_of(holder: dict[str, Any], fields: Fields, *, is_sent: bool) -> tuple
 
 def _body(media_type: str, content: dict[str, Any], fields: Fields, *, is_sent: bool) -> Body:
     schema, example = content["schema"], content.get("example", "")
-    has_records = media_type == _NDJSON
+    has_records = media_type == ndjson.CONTENT_TYPE
     if has_records:
         example = [json.loads(line) for line in example.splitlines()]
     known = fields.of(schema["contentSchema"] if has_records else schema)
     return Body(
         media_type=media_type,
-        about="" if media_type == _JSON else schema.get("description", ""),
+        about="" if media_type == JSON else schema.get("description", ""),
         fields=known,
         example=_for_anyone(example, known) if is_sent else example,
         has_records=has_records,
@@ -80,3 +79,14 @@ def _for_anyone(example: Any, fields: tuple[Field, ...]) -> Any:
         for name, value in example.items()
         if name in known and not known[name].is_free
     }
+
+
+def last_alone(body: Body) -> Body:
+    """Returns the body of an update with an example that leaves an object almost as it is.
+
+    It names the last of the plain values alone: what an object is known by comes first.
+    """
+    if not isinstance(body.example, dict):
+        return body
+    plain = {name: v for name, v in body.example.items() if not isinstance(v, dict | list)}
+    return replace(body, example=dict(list(plain.items())[-1:]))

@@ -20,9 +20,10 @@ _NO_REFERENCES: frozenset[str] = frozenset()
 class Field:
     """A field of a body or an answer, or a parameter.
 
-    `values` are what it can be where that is a choice, and `choice` is what the
-    document says of them; `fields` are those within it. Descriptions are Markdown.
-    A free field is an object whose members the caller names; it has an `example`.
+    `bounds` are those that `about` does not tell in the same words. `values` are what it
+    can be where that is a choice, and `choice` is what the document says of them;
+    `fields` are those within it. Descriptions are Markdown. A free field is an object whose
+    members the caller names; it has an `example`.
     """
 
     name: str
@@ -92,12 +93,13 @@ class Fields:
         inner = self.of(schema, within)
         kind = self._kind(found)
         is_free = kind.startswith("object") and not inner
+        about = found.schema.get("description", "")
         return Field(
             name=name,
             kind=kind,
-            about=found.schema.get("description", ""),
+            about=about,
             required=required,
-            bounds=bounds_of(found.schema),
+            bounds=tuple(text for text in bounds_of(found.schema) if text not in about),
             values=tuple(values),
             choice=single.named if values else "",
             fields=inner,

@@ -1,8 +1,9 @@
 """Code as HTML, with the words of its language marked.
 
 The code is the page's own and holds few kinds of words: strings, names before a
-colon, numbers and some words of each language. All else stays plain. The base URL
-and what stands for the key are marked apart: the page puts its own in their places.
+colon, numbers and some words of each language. All else stays plain. The base URL,
+what stands for the key, and what differs from call to call are marked apart: the page
+puts its own in their places.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ KEYS = {
     "python": ('os.environ["ROSTER_API_KEY"]', '"'),
     "javascript": ("process.env.ROSTER_API_KEY", '"'),
 }
+
+# What stands before the name of a place, before its text and after it. No text has these.
+_PLACE, _TEXT, _END = "\ue000\ue001\ue002"
 
 _OWN_BASE = f'<span class="own-base">{BASE}</span>'
 _STRING = r'"(?:[^"\\\n]|\\.)*"'
@@ -44,7 +48,13 @@ def highlight(text: str, language: str) -> Markup:
         parts += [_escaped(text[end : match.start()]), _marked(match, language)]
         end = match.end()
     parts.append(_escaped(text[end:]))
-    return Markup("".join(parts))  # noqa: S704 - each part is escaped
+    html = re.sub(f"{_PLACE}(.*?){_TEXT}", r'<span data-own="\1">', "".join(parts))
+    return Markup(html.replace(_END, "</span>"))  # noqa: S704 - each part is escaped
+
+
+def own(name: str, text: str) -> str:
+    """Returns code as `highlight` takes it, as a place of this name."""
+    return f"{_PLACE}{name}{_TEXT}{text}{_END}"
 
 
 def own_base() -> Markup:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from .bodies import Body, bodies_of
+from ..openapi.operations import needs, words
+from .bodies import Body, bodies_of, last_alone
 from .fields import Field, Fields
 from .reader import Document
 from .refusals import codes_of
 from .samples import Call, Sample, samples_of
-
-_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 @dataclass(frozen=True)
@@ -103,6 +101,9 @@ def _operation(
     success = document.resolved(operation["responses"][status])
     parameters = tuple(_parameters(document, fields, operation))
     bodies = bodies_of(operation.get("requestBody", {}), fields, is_sent=True)
+    if "PUT" in methods:
+        bodies = tuple(map(last_alone, bodies))
+    scope = operation.get("x-scope", "")
     answers = bodies_of(success, fields, is_sent=False)
     call = Call(
         method=next(iter(methods)),
@@ -112,11 +113,12 @@ def _operation(
     )
     return Operation(
         ids=tuple(methods.values()),
-        title=_title(operation["operationId"]),
+        title=words(operation["operationId"]),
         methods=tuple(methods),
         path=path,
-        about=operation.get("description", ""),
-        scope=operation.get("x-scope", ""),
+        # The scope is a badge.
+        about=operation.get("description", "").replace(needs(scope), ""),
+        scope=scope,
         parameters=parameters,
         bodies=bodies,
         status=status,
@@ -134,12 +136,6 @@ def headers_of(document: Document) -> tuple[list[Field], list[Field]]:
     requests = [_field(fields, told["name"], told) for told in shared if told["in"] == "header"]
     headers = document.components["headers"].items()
     return requests, [_field(fields, name, told) for name, told in headers]
-
-
-def _title(operation_id: str) -> str:
-    """Returns the name of an operation as words: CreateApiKey is "Create API key"."""
-    words = " ".join(_CAMEL.split(operation_id)).capitalize()
-    return words.replace(" api ", " API ")
 
 
 def _parameters(

@@ -42,5 +42,6 @@ def codes_of(document: Document, operation: dict[str, Any]) -> Iterator[str]:
 
 
 def common_codes(document: Document) -> set[str]:
-    """Returns the codes of the errors that every operation can end with."""
-    return set.intersection(*(set(codes_of(document, each)) for each in document.operations()))
+    """Returns the codes of the errors that every operation can end with; none without any."""
+    codes = [set(codes_of(document, each)) for each in document.operations()]
+    return set.intersection(*codes) if codes else set()

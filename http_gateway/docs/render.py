@@ -16,6 +16,9 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from ..body import MAX_BODY_BYTES
+from ..codec.strict_json import MAX_DEPTH, MAX_VALUES
+from ..routing.query import MAX_PARAMETERS
 from .highlight import highlight, own_base
 from .operations import headers_of, resources_of
 from .prose import prose
@@ -41,7 +44,11 @@ _SCRIPT = (
     "navigation.js",
     "key.js",
     "samples.js",
+    "colouring.js",
+    "records.js",
     "answer.js",
+    "request.js",
+    "follow.js",
     "attempt.js",
 )
 _OVERVIEW = (
@@ -54,6 +61,13 @@ _OVERVIEW = (
     ("streams", "Streams"),
     ("headers", "Headers"),
 )
+# What a request may have at most, as the page tells it.
+_LIMITS = {
+    "size": f"{MAX_BODY_BYTES / (1 << 20):g} MiB",
+    "depth": MAX_DEPTH,
+    "count": f"{MAX_VALUES:,}",
+    "parameters": MAX_PARAMETERS,
+}
 
 
 @dataclass(frozen=True)
@@ -82,6 +96,7 @@ def render(content: dict[str, Any]) -> Rendered:
             all_refusals=all_refusals(),
             common=common_codes(document),
             error_example=_error_example(document),
+            limits=_LIMITS,
             style=style,
             head_script=head_script,
             script=script,
@@ -137,10 +152,10 @@ def _with_places(path: str) -> Markup:
 
 
 def _error_example(document: Document) -> str:
-    """Returns an error as the document shows it."""
+    """Returns an error as the document shows it; nothing if it shows none with details."""
     for response in document.components["responses"].values():
         for content in response["content"].values():
             for example in content["examples"].values():
                 if example["value"]["error"]["details"]:
                     return json.dumps(example["value"], indent=2)
-    raise LookupError("the document shows no error with details")
+    return ""

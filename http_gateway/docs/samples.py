@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from .bodies import Body
-from .highlight import BASE, KEYS, highlight
+from .highlight import BASE, KEYS, highlight, own
 from .layout import JAVASCRIPT, PYTHON, laid_out
 
 
@@ -23,7 +23,7 @@ class Call:
     @property
     def url(self) -> str:
         """The whole address."""
-        return f"{BASE}{self.path}"
+        return f"{BASE}{own('target', self.path)}"
 
 
 @dataclass(frozen=True)
@@ -47,30 +47,32 @@ def samples_of(call: Call) -> tuple[Sample, ...]:
 def _curl(call: Call) -> str:
     body = call.body
     implied = "GET" if body is None else "POST"
-    method = "" if call.method == implied else f"-X {call.method} "
-    words = [f'curl {method}"{call.url}"', f'-H "Authorization: Bearer {KEYS["curl"][0]}"']
+    method = "" if call.method == implied else f"-X {own('method', call.method)} "
+    key = f'-H "Authorization: Bearer {KEYS["curl"][0]}"'
+    words = [f'curl {method}"{call.url}"', key + own("headers", "")]
     if body is not None:
-        words.append(f'-H "Content-Type: {body.media_type}"')
+        words.append(f'-H "Content-Type: {own("type", body.media_type)}"')
         words.append(_curl_body(body))
     return " \\\n  ".join(words)
 
 
 def _curl_body(body: Body) -> str:
     if not body.is_json:
-        return f"--data-binary @- <<'END'\n{body.text}\nEND"
+        return f"--data-binary @- <<'END'\n{own('body', body.text)}\nEND"
     text = body.text.replace("'", "'\\''").replace("\n", "\n  ")
-    return f"-d '{text}'"
+    return f"-d '{own('body', text)}'"
 
 
 def _python(call: Call) -> str:
     body, answer = call.body, call.answer
-    headers = [f'"Authorization": "Bearer " + {KEYS["python"][0]},']
+    headers = [f'"Authorization": "Bearer " + {KEYS["python"][0]},' + own("headers", "")]
     more = []
     if body is not None and body.is_json:
-        more.append(f"json={laid_out(body.example, PYTHON, 1)},")
+        more.append(f"json={own('body', laid_out(body.example, PYTHON, 1))},")
     elif body is not None:
-        headers.append(f'"Content-Type": "{body.media_type}",')
-        more.append('data="".join(json.dumps(row) + "\\n" for row in rows),')
+        headers.append(f'"Content-Type": "{own("type", body.media_type)}",')
+        row = own("row", "json.dumps(row)")
+        more.append(f'data="".join({row} + "\\n" for row in rows),')
     if answer is not None and answer.has_records:
         more.append("stream=True,")
     is_text = any(each is not None and each.has_records for each in (body, answer))
@@ -82,7 +84,7 @@ def _python(call: Call) -> str:
             "import requests",
             "",
             *_rows(body),
-            f"response = requests.{call.method.lower()}(",
+            f"response = requests.{own('method', call.method.lower())}(",
             f'    "{call.url}",',
             "    headers={",
             *(f"        {header}" for header in headers),
@@ -97,7 +99,7 @@ def _python(call: Call) -> str:
 def _rows(body: Body | None) -> list[str]:
     if body is None or body.is_json:
         return []
-    return [f"rows = {laid_out(body.example, PYTHON)}"]
+    return [f"rows = {own('body', laid_out(body.example, PYTHON))}"]
 
 
 def _python_answer(answer: Body | None) -> list[str]:
@@ -110,13 +112,13 @@ def _python_answer(answer: Body | None) -> list[str]:
 
 def _javascript(call: Call) -> str:
     body = call.body
-    headers = [f'Authorization: "Bearer " + {KEYS["javascript"][0]},']
+    headers = [f'Authorization: "Bearer " + {KEYS["javascript"][0]},' + own("headers", "")]
     if body is not None:
-        headers.append(f'"Content-Type": "{body.media_type}",')
+        headers.append(f'"Content-Type": "{own("type", body.media_type)}",')
     return "\n".join(
         [
             f'const response = await fetch("{call.url}", {{',
-            *([] if call.method == "GET" else [f'  method: "{call.method}",']),
+            *([] if call.method == "GET" else [f'  method: "{own("method", call.method)}",']),
             "  headers: {",
             *(f"    {header}" for header in headers),
             "  },",
@@ -128,10 +130,10 @@ def _javascript(call: Call) -> str:
 
 
 def _javascript_body(body: Body) -> str:
-    text = laid_out(body.example, JAVASCRIPT, 1)
+    text = own("body", laid_out(body.example, JAVASCRIPT, 1))
     if body.is_json:
         return f"JSON.stringify({text})"
-    return f'{text}.map((row) => JSON.stringify(row)).join("\\n")'
+    return f'{text}.map((row) => {own("row", "JSON.stringify(row)")}).join("\\n")'
 
 
 def _javascript_answer(answer: Body | None) -> list[str]:

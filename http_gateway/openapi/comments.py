@@ -12,7 +12,12 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from google.protobuf.descriptor import EnumValueDescriptor
+from google.protobuf.descriptor import (
+    Descriptor,
+    EnumValueDescriptor,
+    FieldDescriptor,
+    MethodDescriptor,
+)
 from google.protobuf.descriptor_pb2 import FileDescriptorSet
 from roster.v1 import errors_pb2
 
@@ -29,16 +34,31 @@ _DECLARATIONS = {
 _KINDS = {"message_type": "message", "nested_type": "message", "enum_type": "enum"}
 _REASONS = [name for name in errors_pb2.Error.Reason.keys() if "_" in name]  # noqa: SIM118 - no dict
 _REASON = re.compile(rf"\b({'|'.join(_REASONS)})\b")
+# The name of a field that JSON writes in another way.
+_FIELD = re.compile(r"\b[a-z0-9]+(?:_[a-z0-9]+)+\b")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 
 
 def comment(declaration: Any) -> str:
-    """Returns the comment of a descriptor in paragraphs, with reasons as HTTP tells them."""
+    """Returns the comment of a descriptor in paragraphs, with names as HTTP has them.
+
+    These are reasons, and those fields that are the declaration's own: a word of the
+    service, which may be written in the same way, is none of them.
+    """
     if isinstance(declaration, EnumValueDescriptor):
-        name = f"{declaration.type.full_name}.{declaration.name}"
-    else:
-        name = declaration.full_name
-    return _comments().get(name, "")
+        return _comments().get(f"{declaration.type.full_name}.{declaration.name}", "")
+    names = {field.name: field.json_name for field in _fields(declaration)}
+    text = _comments().get(declaration.full_name, "")
+    return _FIELD.sub(lambda match: names.get(match[0], match[0]), text)
+
+
+def _fields(declaration: Any) -> list[FieldDescriptor]:
+    """Returns the fields of the messages that a declaration is of."""
+    if isinstance(declaration, MethodDescriptor):
+        return [*declaration.input_type.fields, *declaration.output_type.fields]
+    if isinstance(declaration, FieldDescriptor):
+        declaration = declaration.containing_type
+    return list(declaration.fields) if isinstance(declaration, Descriptor) else []
 
 
 def sentences(text: str) -> list[str]:

@@ -15,7 +15,7 @@ from ..answers import JSON
 from ..routing.bindings import Binding
 from ..routing.bodies import WHOLE
 from ..routing.stream_fields import ReplyRecords, RequestRecords
-from ..streams import csv_lines, events
+from ..streams import csv_lines, events, ndjson
 from . import examples, values
 from .comments import comment
 from .places import not_in_body
@@ -25,7 +25,6 @@ from .values import Schema
 Content = dict[str, Any]
 
 _ERROR = errors_pb2.ErrorResponse.DESCRIPTOR
-_NDJSON = "application/x-ndjson"
 _LINES = "JSON objects, one a line."
 _TOLD_LINES = f"{_LINES} Where the call fails once they have begun, the last one is the error."
 _TOLD_EVENTS = (
@@ -43,7 +42,9 @@ def request_body(binding: Binding, schemas: Schemas) -> Content | None:
         name = binding.requests.name
         schema = schemas.taken(record, frozenset() if name else excluded)
         content = {
-            _NDJSON: _text(_NDJSON, _LINES, schema, examples.ndjson(record)),
+            ndjson.CONTENT_TYPE: _text(
+                ndjson.CONTENT_TYPE, _LINES, schema, examples.ndjson(record)
+            ),
             **_table(request, binding.requests.lines),
         }
         return {"content": content}
@@ -78,7 +79,7 @@ def _stream(reply: Descriptor, fields: ReplyRecords, schemas: Schemas) -> Conten
     line = examples.ndjson(record)
     as_events = f"data: {line}\n{events.END.decode()}"
     return {
-        _NDJSON: _text(_NDJSON, _TOLD_LINES, schema, line),
+        ndjson.CONTENT_TYPE: _text(ndjson.CONTENT_TYPE, _TOLD_LINES, schema, line),
         **_table(reply, fields.lines),
         events.CONTENT_TYPE: _text(events.CONTENT_TYPE, _TOLD_EVENTS, schema, as_events),
     }

@@ -13,17 +13,19 @@ from typing import Any
 from google.protobuf.descriptor import ServiceDescriptor
 
 from ..routing.bindings import ANY_METHOD, Binding, bindings_of
+from ..routing.query import MAX_PARAMETERS
 from . import parameters
 from .comments import comment
 from .headers import HEADERS
 from .operations import Operations, tag_of
-from .places import path_of
+from .paths import Paths, takes_rest
 
 _DISTRIBUTION = "roster"
 _METHODS = frozenset({"delete", "get", "head", "options", "patch", "post", "put", "trace"})
-_DESCRIPTION = """\
+_DESCRIPTION = f"""\
 Bodies are JSON in UTF-8. In a body, null stands for an absent key, and a key may also be the name \
-that the field has in the protos. Unknown keys and query parameters are refused, and named.
+that the field has in the protos. Unknown keys and query parameters are refused, and named. \
+A query has at most {MAX_PARAMETERS} parameters, one that is repeated counted each time.
 
 Whatever has GET also takes HEAD; every path takes OPTIONS and says in `Allow` what else it takes. \
 A `traceparent` that comes with a request is passed on.
@@ -48,17 +50,14 @@ _SECURITY = {
 
 def document(services: Iterable[ServiceDescriptor]) -> dict[str, Any]:
     """Returns what some services offer over HTTP, ready to be written as JSON."""
-    operations = Operations()
-    paths: dict[str, dict[str, Any]] = {}
-    tags = []
-    for service in services:
-        bindings = list(bindings_of(service))
-        if bindings:
-            tags.append({"name": tag_of(service), "description": comment(service)})
-        for binding in bindings:
-            method = service.methods_by_name[binding.rpc.rpartition("/")[2]]
-            item = paths.setdefault(path_of(binding), {})
-            item |= {verb: operations.of(binding, method, verb) for verb in _verbs(binding)}
+    operations, paths, tags = Operations(), Paths(), dict[str, str]()
+    for service, binding in _bound(services):
+        method = service.methods_by_name[binding.rpc.rpartition("/")[2]]
+        path, verbs = paths.place(binding, _verbs(binding))
+        for verb in verbs:
+            operation = operations.of(binding, method, verb, path)
+            paths.items.setdefault(path.text, {})[verb] = operation
+            tags.setdefault(tag_of(service), comment(service))
     about = metadata(_DISTRIBUTION)
     return {
         "openapi": "3.1.0",
@@ -69,8 +68,8 @@ def document(services: Iterable[ServiceDescriptor]) -> dict[str, Any]:
             "version": about["Version"],
         },
         "servers": [{"url": "/"}],
-        "tags": tags,
-        "paths": paths,
+        "tags": [{"name": name, "description": text} for name, text in tags.items()],
+        "paths": paths.items,
         "components": {
             "schemas": operations.schemas.components,
             "responses": operations.refusals.components,
@@ -79,6 +78,12 @@ def document(services: Iterable[ServiceDescriptor]) -> dict[str, Any]:
             "securitySchemes": _SECURITY,
         },
     }
+
+
+def _bound(services: Iterable[ServiceDescriptor]) -> list[tuple[ServiceDescriptor, Binding]]:
+    """Returns every binding with its service; last those that leave to others what these take."""
+    bound = [(service, binding) for service in services for binding in bindings_of(service)]
+    return sorted(bound, key=lambda each: (takes_rest(each[1]), each[1].http_method == ANY_METHOD))
 
 
 def _verbs(binding: Binding) -> list[str]:

@@ -12,6 +12,7 @@ from ..answers import REQUEST_ID
 from ..routing.bindings import Binding
 from . import contents, parameters, places
 from .comments import comment, sentences
+from .paths import Path
 from .reasons import reasons_of, takes_idempotency_key
 from .refusals import Refusals
 from .schemas import Schemas
@@ -19,6 +20,7 @@ from .schemas import Schemas
 Operation = dict[str, Any]
 
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_API = re.compile(r"\b[Aa]pi\b")
 
 
 class Operations:
@@ -29,7 +31,7 @@ class Operations:
         self.refusals = Refusals(self.schemas)
         self._ids: set[str] = set()
 
-    def of(self, binding: Binding, method: MethodDescriptor, verb: str) -> Operation:
+    def of(self, binding: Binding, method: MethodDescriptor, verb: str, path: Path) -> Operation:
         """Returns the operation of a binding; `verb` is its HTTP method, in lower case."""
         body = contents.request_body(binding, self.schemas)
         text = comment(method)
@@ -39,7 +41,7 @@ class Operations:
             **({"summary": sentences(text)[0].rstrip(".")} if text else {}),
             "description": "\n\n".join(filter(None, [text, _who_may(method)])),
             **_security(method),
-            "parameters": _parameters(binding, method),
+            "parameters": _parameters(binding, method, path),
             **({"requestBody": body} if body else {}),
             "responses": {
                 str(binding.success_status): self._success(binding, method),
@@ -74,8 +76,12 @@ class Operations:
 
 def tag_of(service: ServiceDescriptor) -> str:
     """Returns the words that the operations of a service are found under, such as API keys."""
-    words = _CAMEL.split(service.name.removesuffix("Service"))
-    return f"{' '.join(words).capitalize()}s".replace("Api ", "API ")
+    return f"{words(service.name.removesuffix('Service'))}s"
+
+
+def words(name: str) -> str:
+    """Returns a name as words: CreateApiKey is "Create API key"."""
+    return _API.sub("API", " ".join(_CAMEL.split(name)).capitalize())
 
 
 def _who_may(method: MethodDescriptor) -> str:
@@ -83,7 +89,12 @@ def _who_may(method: MethodDescriptor) -> str:
     if not access.scope:
         return ""
     verified = " The account's email address has to be verified." if access.verified_email else ""
-    return f"Needs a key of scope {access.scope}.{verified}"
+    return f"{needs(access.scope)}{verified}"
+
+
+def needs(scope: str) -> str:
+    """Returns the sentence that says which key an operation needs."""
+    return f"Needs a key of scope {scope}."
 
 
 def _security(method: MethodDescriptor) -> dict[str, Any]:
@@ -93,9 +104,9 @@ def _security(method: MethodDescriptor) -> dict[str, Any]:
     return {"security": [{"bearer": []}, {"apiKey": []}], "x-scope": access.scope}
 
 
-def _parameters(binding: Binding, method: MethodDescriptor) -> list[dict[str, Any]]:
+def _parameters(binding: Binding, method: MethodDescriptor, path: Path) -> list[dict[str, Any]]:
     return [
-        *(parameters.in_path(fields) for fields in places.in_path(binding)),
+        *map(parameters.in_path, path.slots),
         *(parameters.in_query(fields) for fields in places.in_query(binding)),
         *parameters.shared(idempotency_key=takes_idempotency_key(method)),
     ]

@@ -8,9 +8,11 @@ from google.protobuf.descriptor import FieldDescriptor
 
 from ..answers import REQUEST_ID
 from ..routing.fields import Fields, json_path
+from ..routing.query import MAX_PARAMETERS
 from ..timeouts import HEADER as TIMEOUT
 from . import bounds, examples, values
 from .comments import comment
+from .paths import Slot
 from .values import Schema
 
 Parameter = dict[str, Any]
@@ -51,6 +53,11 @@ _TIMEOUT: Parameter = {
     "schema": {"type": "string", "pattern": "^[0-9]{1,8}[HMSmun]$"},
     "example": "20S",
 }
+_SEGMENT: Schema = {"type": "string", "minLength": 1}
+_ANY_TEXT = "Any text."
+_ANY_NUMBER = (
+    "It may be any number of segments, or none. The slashes between them are sent as they are."
+)
 # The parameters that operations share.
 COMPONENTS = {
     "IdempotencyKey": _IDEMPOTENCY_KEY,
@@ -67,10 +74,16 @@ def shared(*, idempotency_key: bool) -> list[Parameter]:
     ]
 
 
-def in_path(fields: Fields) -> Parameter:
-    """Returns the parameter for a field that the path holds."""
-    schema = {"minLength": 1, **_schema(fields[-1])}
-    return {"name": json_path(fields), "in": "path", "required": True, **_told(fields, schema)}
+def in_path(slot: Slot) -> Parameter:
+    """Returns the parameter for a field that the path holds, or for a part of one."""
+    parameter: Parameter = {"name": slot.name, "in": "path", "required": True}
+    text = _ANY_NUMBER if slot.takes_rest else ""
+    if slot.fields is None:
+        return {**parameter, "description": text or _ANY_TEXT, "schema": _SEGMENT}
+    if slot.whole:
+        said = [comment(slot.fields[-1]), f"`{json_path(slot.fields)}` is `{slot.whole}`.", text]
+        return {**parameter, "description": _paragraphs(said), "schema": _SEGMENT}
+    return {**parameter, **_told(slot.fields, {"minLength": 1, **_schema(slot.fields[-1])}, text)}
 
 
 def in_query(fields: Fields) -> Parameter:
@@ -79,6 +92,7 @@ def in_query(fields: Fields) -> Parameter:
     if field.is_repeated:
         items = {**values.in_url(field), **bounds.of_items(field)}
         schema = {"type": "array", "items": items, **bounds.of_field(field)}
+        schema["maxItems"] = min(MAX_PARAMETERS, schema.get("maxItems", MAX_PARAMETERS))
     required = {"required": True} if all(map(bounds.is_required, fields)) else {}
     return {"name": json_path(fields), "in": "query", **required, **_told(fields, schema)}
 
@@ -90,10 +104,14 @@ def _schema(field: FieldDescriptor) -> Schema:
     return {"anyOf": [schema, bounds.enum_numbers(field)]}
 
 
-def _told(fields: Fields, schema: Schema) -> Parameter:
-    text, shown = comment(fields[-1]), examples.declared(fields[-1])
+def _told(fields: Fields, schema: Schema, more: str = "") -> Parameter:
+    text, shown = _paragraphs([comment(fields[-1]), more]), examples.declared(fields[-1])
     return {
         **({"description": text} if text else {}),
         "schema": schema,
         **({} if shown is None else {"example": shown}),
     }
+
+
+def _paragraphs(texts: list[str]) -> str:
+    return "\n\n".join(filter(None, texts))

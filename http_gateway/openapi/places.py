@@ -1,8 +1,7 @@
-"""Where the fields of a request are: in the path, in the query, in the body."""
+"""Where the fields of a request are that the path does not hold: in the query, in the body."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from google.protobuf.descriptor import Descriptor
@@ -10,23 +9,7 @@ from google.protobuf.descriptor import Descriptor
 from ..codec.texts import text_reader
 from ..routing.bindings import Binding
 from ..routing.bodies import WHOLE
-from ..routing.fields import Fields, json_path, parts_of, path_field
-
-_VARIABLE = re.compile(r"\{([^=}]+)(?:=[^}]*)?\}")
-
-
-def path_of(binding: Binding) -> str:
-    """Returns the path of a binding with the names of its parameters in braces."""
-    request = binding.request_class.DESCRIPTOR
-    return _VARIABLE.sub(
-        lambda match: f"{{{json_path(path_field(request, match[1]))}}}", binding.template.text
-    )
-
-
-def in_path(binding: Binding) -> list[Fields]:
-    """Returns the fields that the path holds, each with the messages on the way to it."""
-    request = binding.request_class.DESCRIPTOR
-    return [path_field(request, variable.name) for variable in binding.template.variables]
+from ..routing.fields import Fields, parts_of
 
 
 def in_query(binding: Binding) -> list[Fields]:

@@ -12,13 +12,13 @@ from collections.abc import Callable
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 from roster.v1 import errors_pb2, http_pb2
 
-from ..codec.fields import row_faults
+from ..codec.fields import is_map, row_faults
 from ..errors import pascal
 from . import bounds, examples, values
 from .comments import comment
 from .values import Schema
 
-_IGNORED = "Ignored: only the service writes it."
+_IGNORED = "Ignored: written by the service alone."
 _ANY_ROW = "Anything else is a row that is not taken, and is reported like any other."
 _REASONS = errors_pb2.Error.Reason.DESCRIPTOR
 
@@ -73,7 +73,7 @@ class Schemas:
 
     def property(self, field: FieldDescriptor) -> Schema:
         """Returns what a body may say for a field."""
-        if _is_map(field):
+        if is_map(field):
             schema: Schema = {"type": "object", "additionalProperties": self._map_value(field)}
         elif field.is_repeated:
             items = {**self._one(field), **bounds.of_items(field)}
@@ -117,7 +117,7 @@ class Schemas:
 
     def member(self, field: FieldDescriptor) -> Schema:
         """Returns what an answer says for a field."""
-        if _is_map(field):
+        if is_map(field):
             assert field.message_type is not None
             value = self._told(field.message_type.fields_by_name["value"])
             schema: Schema = {"type": "object", "additionalProperties": value}
@@ -159,11 +159,6 @@ def _name(declaration: Descriptor | EnumDescriptor) -> str:
     package = declaration.file.package
     inner = declaration.full_name.removeprefix(f"{package}.") if package else declaration.full_name
     return inner.replace(".", "")
-
-
-def _is_map(field: FieldDescriptor) -> bool:
-    kind = field.message_type
-    return kind is not None and field.is_repeated and bool(kind.GetOptions().map_entry)
 
 
 def _described(declaration: Descriptor | FieldDescriptor) -> Schema:

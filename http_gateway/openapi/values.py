@@ -13,6 +13,7 @@ from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
 from roster.v1 import http_pb2
 
 from ..codec.enums import NULL_VALUE
+from ..codec.well_known import is_wrapper
 
 Schema = dict[str, Any]
 
@@ -27,7 +28,6 @@ _INTEGERS: dict[int, Schema] = {
     **dict.fromkeys((_F.TYPE_INT64, _F.TYPE_SINT64, _F.TYPE_SFIXED64), _BITS_64),
     **dict.fromkeys((_F.TYPE_UINT64, _F.TYPE_FIXED64), _UNSIGNED_64),
 }
-_WRAPPERS = "google/protobuf/wrappers.proto"
 _WIDE = (_F.CPPTYPE_INT64, _F.CPPTYPE_UINT64)
 _NUMBERS = {_F.TYPE_DOUBLE: "double", _F.TYPE_FLOAT: "float"}
 _DIGITS = "^-?[0-9]{1,20}$"
@@ -117,9 +117,7 @@ def _well_known(field: FieldDescriptor, scalar: Callable[[FieldDescriptor], Any]
 def _wrapped(field: FieldDescriptor) -> FieldDescriptor | None:
     """Returns the field that a wrapper of a scalar holds; None for any other type."""
     kind = field.message_type
-    if kind is None or kind.file.name != _WRAPPERS:
-        return None
-    return kind.fields_by_name["value"]
+    return kind.fields_by_name["value"] if kind is not None and is_wrapper(kind) else None
 
 
 def names(enum: EnumDescriptor) -> list[str]:

@@ -6,7 +6,6 @@ that cannot work stops the start with a message that names it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +16,7 @@ from google.protobuf.descriptor import Descriptor, MethodDescriptor, ServiceDesc
 from ..codec.transcode import MessageReader, MessageWriter, message_class
 from .bodies import WHOLE, body_reader, check_body, update_mask
 from .fields import Setter, path_field, refuse_rivals, setter
+from .methods import METHODS
 from .query import QueryReader
 from .responses import next_link, reply_writer, success_status
 from .stream_fields import ReplyRecords, RequestRecords, reply_records, request_records
@@ -25,8 +25,6 @@ from .update_masks import UpdateMask
 
 # The method of a binding that takes any.
 ANY_METHOD = "*"
-# Of CONNECT a request has no path.
-_METHOD = re.compile(r"\*|(?!CONNECT$)[A-Z][A-Z-]*")
 # What makes calls of an rpc, by whether its client and its server stream.
 UNARY = "unary_unary"
 _KINDS = {
@@ -112,8 +110,8 @@ def _pattern(rule: Any) -> tuple[str, str]:
 
 
 def _made(method: MethodDescriptor, rule: Any, http_method: str, template: Template) -> Binding:
-    if not _METHOD.fullmatch(http_method):
-        raise Unusable(f"{http_method!r} is no method that has a path")
+    if http_method != ANY_METHOD and http_method not in METHODS:
+        raise Unusable(f"{http_method!r} is no method that a request for a path can have")
     request, body = method.input_type, rule.body
     paths = {variable.name: path_field(request, variable.name) for variable in template.variables}
     check_body(http_method, body, request, frozenset(paths))

@@ -60,9 +60,11 @@ def update_mask(
 ) -> UpdateMask | None:
     """Returns what fills the field mask of an update from its body, or None.
 
-    Where the whole request is the body, its mask is made of the body and cannot be
-    given. Beside a body that is one field, the mask is a query parameter, and is made
-    of the body where there is none; its paths begin in that field.
+    Where the whole request is the body, its keys are the mask: a key of the mask itself is
+    unknown. That is the one thing in which bodies are not what google.api.http says, by
+    which `*` holds every field that the path does not. Beside a body that is one field,
+    the mask is a query parameter, and is made of the body where there is none; its
+    paths begin in that field.
     """
     name = mask_of(request)
     if name is None or not body or http_method not in _UPDATES or name in {body, *variables}:

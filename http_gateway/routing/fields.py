@@ -1,7 +1,7 @@
 """Fields by the paths that templates and query parameters name them with: `book.author.name`.
 
 A path leads through messages whose JSON is an object of their fields. It does not lead
-into those of google.protobuf, whose JSON is something else, nor into lists and maps.
+into those well-known ones whose JSON is something else, nor into lists and maps.
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ from roster.v1 import http_pb2
 
 from ..codec.scalars import WrongValue
 from ..codec.texts import text_reader
+from ..codec.well_known import is_well_known
 from .templates import Unusable
 
 Fields = tuple[FieldDescriptor, ...]
 # Sets a field, which is named for those that need it, to a text. Raises WrongValue.
 Setter = Callable[[Any, str, str], None]
-
-_WELL_KNOWN = "google/protobuf/"
 
 
 @cache
@@ -29,11 +28,6 @@ def by_name(message: Descriptor) -> dict[str, FieldDescriptor]:
     """Returns the fields of a message type under their JSON names and those of the proto."""
     names = {field.name: field for field in message.fields}
     return names | {field.json_name: field for field in message.fields}
-
-
-def is_well_known(message: Descriptor) -> bool:
-    """Whether a message type is one of google.protobuf, whose JSON is no object of its fields."""
-    return message.file.name.startswith(_WELL_KNOWN)
 
 
 def parts_of(field: FieldDescriptor) -> Descriptor | None:

@@ -22,7 +22,8 @@ from ..codec.texts import TextReader, text_reader
 from ..faults import Faults, invalid
 from .fields import Fields, by_name, is_plain, parts_of, put
 
-_MAX_PARAMETERS = 64
+# A parameter that is repeated counts each time.
+MAX_PARAMETERS = 64
 
 
 class _Parameter(NamedTuple):
@@ -101,10 +102,10 @@ class QueryReader:
 def _parameters(query: str, faults: Faults) -> list[tuple[str, str]]:
     try:
         return parse_qsl(
-            query, keep_blank_values=True, errors="strict", max_num_fields=_MAX_PARAMETERS
+            query, keep_blank_values=True, errors="strict", max_num_fields=MAX_PARAMETERS
         )
     except UnicodeDecodeError:
         faults.add("", "INVALID_FORMAT", "the query must be encoded in UTF-8")
     except ValueError:
-        faults.add("", "TOO_MANY", f"the query must have at most {_MAX_PARAMETERS} parameters")
+        faults.add("", "TOO_MANY", f"the query must have at most {MAX_PARAMETERS} parameters")
     return []

@@ -8,6 +8,7 @@ from aiohttp import web
 
 from .. import body
 from ..codec import strict_json
+from ..codec.required import note_missing
 from ..codec.scalars import WrongValue
 from ..faults import Faults, RequestFault, invalid
 from .bindings import Binding
@@ -40,7 +41,16 @@ async def message_of(match: Match, query: str, request: web.BaseRequest) -> Any:
         binding.query.read(query, message)
     if binding.mask is not None:
         binding.mask.fill(message, given)
+    if binding.requests is None:
+        _refuse_missing(message)
     return message
+
+
+def _refuse_missing(message: Any) -> None:
+    faults = Faults()
+    note_missing(message, faults)
+    if faults:
+        raise invalid(faults)
 
 
 def _one_field(binding: Binding, data: bytes) -> Any:

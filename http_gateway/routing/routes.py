@@ -82,6 +82,17 @@ class Routes:
         if other is not binding:
             raise ImpossibleBinding(f"{binding} takes the same paths as {other}")
 
+    def leave(self, paths: Iterable[str]) -> None:
+        """Raises ImpossibleBinding if a binding takes one of some paths, by whatever method.
+
+        Somebody else answers there, and would be hidden.
+        """
+        for path in paths:
+            for method in self.methods(path):
+                match = self.match(method, path)
+                if match is not None:
+                    raise ImpossibleBinding(f"{match.binding} takes {path}, a page of the gateway")
+
     def match(self, http_method: str, path: str) -> Match | None:
         """Returns the binding for a method and the path as it was sent, or None.
 

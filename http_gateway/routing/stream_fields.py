@@ -13,9 +13,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from buf.validate import validate_pb2
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
+from ..codec.fields import max_items
 from ..codec.transcode import MessageReader, MessageWriter, reader, row_faults, writer
 
 _CSV_LINE = "roster.v1.CsvLine"
@@ -69,7 +69,7 @@ def request_records(
     if field is None:
         return None
     element, lines = _element(field), _lines(request)
-    bounds = [_max_items(each) for each in (field, lines) if each is not None]
+    bounds = [max_items(each) for each in (field, lines) if each is not None]
     return RequestRecords(
         name=field.name,
         json_name=field.json_name,
@@ -110,7 +110,3 @@ def _lines(message: Descriptor) -> FieldDescriptor | None:
         if kind is not None and field.is_repeated and kind.full_name == _CSV_LINE:
             return field
     return None
-
-
-def _max_items(field: FieldDescriptor) -> int:
-    return int(field.GetOptions().Extensions[validate_pb2.field].repeated.max_items)

@@ -96,7 +96,8 @@ class Exchange:
         try:
             reply = await call
         except asyncio.CancelledError:
-            if self._messages.fault is None:
+            task = asyncio.current_task()
+            if self._messages.fault is None or (task is not None and task.cancelling()):
                 raise
             self._messages.fault.close = True
             raise self._messages.fault from None

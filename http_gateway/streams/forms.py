@@ -44,7 +44,7 @@ def _lines_of_cells(fields: ReplyRecords, reply: Any) -> bytes:
     return csv_lines.written(getattr(reply, fields.lines))
 
 
-NDJSON = Form("application/x-ndjson", _lines_of_json, ndjson.error)
+NDJSON = Form(ndjson.CONTENT_TYPE, _lines_of_json, ndjson.error)
 CSV = Form("text/csv; charset=utf-8", _lines_of_cells)
 EVENTS = Form(
     events.CONTENT_TYPE,

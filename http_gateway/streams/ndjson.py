@@ -8,12 +8,15 @@ from typing import Any
 import orjson
 
 from ..codec import strict_json
+from ..codec.required import note_missing
 from ..codec.transcode import MessageWriter, rows_reader
 from ..faults import Code, Faults, RequestFault, invalid
 from ..routing.stream_fields import RequestRecords
 from .records import Lines, Record
 
-CONTENT_TYPES = frozenset({"application/x-ndjson", "application/ndjson", "application/jsonl"})
+CONTENT_TYPE = "application/x-ndjson"
+# All that it is called.
+CONTENT_TYPES = frozenset({CONTENT_TYPE, "application/ndjson", "application/jsonl"})
 
 
 class Ndjson:
@@ -51,7 +54,9 @@ class Ndjson:
             self._rows((value,), "", self._unused, target)
             return
         faults = Faults()
-        self._fields.read(value, "", faults, message if target is None else target.add())
+        filled = message if target is None else target.add()
+        self._fields.read(value, "", faults, filled)
+        note_missing(filled, faults)
         if faults:
             if target is not None:
                 del target[-1]

@@ -67,6 +67,11 @@ class Replies:
             await self._end(call, error)
         except ConnectionError:
             self._answer.break_off()
+        except Exception:
+            if not self._answer.has_begun:
+                raise
+            log.exception("the gateway failed", extra={"requestId": self._request_id})
+            self._answer.break_off()
         return self._answer
 
     async def _records(self, call: Any) -> errors_pb2.Error | None:
@@ -111,7 +116,8 @@ class Replies:
         if error is not None:
             if form.error is None:
                 raise ConnectionAbortedError("a table has no place for an error")
-            self._answer.keep_alive = False
+            if self._is_unread():
+                self._answer.keep_alive = False
             await self._answer.write(form.error(errors.written(error, self._request_id)))
         elif form.end:
             await self._answer.write(form.end)

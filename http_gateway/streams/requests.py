@@ -48,9 +48,8 @@ def form_of(request: web.BaseRequest, fields: RequestRecords) -> Form:
     if kind == csv_lines.CONTENT_TYPE and fields.lines is not None:
         return CsvLines(fields.lines)
     also = " or text/csv" if fields.lines is not None else ""
-    raise fault(
-        "UNSUPPORTED_MEDIA_TYPE", f"A body must be application/x-ndjson{also} in UTF-8.", close=True
-    )
+    message = f"A body must be {ndjson.CONTENT_TYPE}{also} in UTF-8."
+    raise fault("UNSUPPORTED_MEDIA_TYPE", message, close=True)
 
 
 class Messages:

@@ -118,7 +118,7 @@ def list_accounts(tx: Transaction) -> list[AccountRow]:
     return [_account(row) for row in tx.all(_LIST_ACCOUNTS)]
 
 
-def ids_beyond(after: str, most: int, tx: Transaction) -> list[str]:
+def ids_of_any_account(after: str, most: int, tx: Transaction) -> list[str]:
     """Returns the ids of accounts in order, those beyond an id, at most so many.
 
     For the upkeep only.

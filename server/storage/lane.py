@@ -18,82 +18,19 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from queue import Empty, SimpleQueue
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
 from ..errors import Unavailable
+from .job import Job, Work
 
 log = logging.getLogger(__name__)
-
-Work = TypeVar("Work")
 
 # Jobs that may wait for a lane. Beyond that a caller is refused at once: a
 # queue that only grows answers nobody in time.
 MAX_WAITING = 2_000
 # Jobs in one batch, so that the first of them does not wait for all of a long queue.
 MAX_BATCH = 256
-
-
-class Job(Generic[Work]):
-    """One caller's work, and the future on which the caller waits."""
-
-    __slots__ = (
-        "_claimed",
-        "_claiming",
-        "_withdrawn",
-        "error",
-        "future",
-        "result",
-        "settled",
-        "work",
-    )
-
-    def __init__(
-        self, work: Work, future: asyncio.Future[Any], claiming: AbstractContextManager[Any]
-    ) -> None:
-        self.work = work
-        self.future = future
-        self._claiming = claiming
-        self.result: Any = None
-        self.error: Exception | None = None
-        self.settled = False
-        self._claimed = False
-        self._withdrawn = False
-
-    def claim(self) -> bool:
-        """Begins with the job. Returns False if it was withdrawn, and is to be left out."""
-        with self._claiming:
-            self._claimed = not self._withdrawn
-            return self._claimed
-
-    def withdraw(self) -> bool:
-        """Gives the job up. Returns False if it was claimed, and has or will have its effect."""
-        with self._claiming:
-            self._withdrawn = not self._claimed
-            return self._withdrawn
-
-    def refuse(self) -> None:
-        """Gives the job up and tells its caller so, unless it was begun; runs on the event loop."""
-        if self.withdraw():
-            self.error = Unavailable()
-            self.settle()
-
-    def outcome(self) -> Any:
-        """Returns the result or raises the error."""
-        if self.error is not None:
-            raise self.error
-        return self.result
-
-    def settle(self) -> None:
-        """Tells the caller the outcome; runs on the event loop."""
-        self.settled = True
-        if self.future.done():
-            return
-        if self.error is not None:
-            self.future.set_exception(self.error)
-        else:
-            self.future.set_result(self.result)
 
 
 class Lane(Generic[Work]):

@@ -26,7 +26,8 @@ from ..clock import Clock, system_clock
 from ..errors import Internal, Unavailable
 from ..ids import Ids
 from .database import Result, StorageError, Work
-from .lane import Job, Lane
+from .job import Job
+from .lane import Lane
 from .postgres_link import bring_up_to_date, connect, opened, unusable, warn_of_danger
 from .postgres_transaction import (
     OutcomeUnknown,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 import psycopg
@@ -65,8 +65,12 @@ class _Connections(Psycopg3Database):  # type: ignore[misc]
     def create_tables(self, models: Sequence[type[Model]], **options: Any) -> None:
         """Creates tables in the order given: what a table refers to has to be there before it."""
         for model in models:
-            model._meta.without_rowid = False  # SQLite alone has tables of that kind.
-            super().create_tables([model], **options)
+            # SQLite alone has tables without a row id.
+            on_sqlite, model._meta.without_rowid = model._meta.without_rowid, False
+            try:
+                super().create_tables([model], **options)
+            finally:
+                model._meta.without_rowid = on_sqlite
 
     def _connect(self) -> psycopg.Connection[Any]:
         connection = psycopg.connect(**_parameters(self._url), autocommit=True, prepare_threshold=0)
@@ -136,10 +140,11 @@ def opened(url: str) -> Iterator[Psycopg3Database]:
     database = connect(url)
     try:
         database.connect()
+        yield database
     except (psycopg.Error, PeeweeException) as error:
         raise unusable(error) from error
-    with closing(database):
-        yield database
+    finally:
+        database.close()
 
 
 def warn_of_danger(database: Psycopg3Database) -> None:

@@ -26,7 +26,8 @@ from ..clock import Clock, system_clock
 from ..errors import Internal, RosterError, Unavailable
 from ..ids import Ids
 from .database import Result, StorageError, Work
-from .lane import Job, Lane
+from .job import Job
+from .lane import Lane
 from .migrate import migrate
 from .sqlite_file import DIALECT, FileLock, connect, prepare, unusable
 from .transaction import Transaction

@@ -34,7 +34,7 @@ async def purge_answers(database: Database) -> int:
 
 def _look(after: str, tx: Transaction) -> tuple[list[str], list[str]]:
     """Returns accounts beyond an id, and which of them have answers whose time is over."""
-    found = accounts.ids_beyond(after, ACCOUNTS_AT_ONCE, tx)
+    found = accounts.ids_of_any_account(after, ACCOUNTS_AT_ONCE, tx)
     return found, [account_id for account_id in found if answers.has_old(account_id, tx)]
 
 

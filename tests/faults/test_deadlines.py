@@ -9,7 +9,7 @@ import pytest
 from ..behaviour.helpers import emails
 from ..conftest import Account
 from ..fronts import Answer, HttpFront
-from ..http_gateway.made import run
+from ..http_gateway.serving import run
 from .test_http import both_http
 from .test_streams import EXPORT, IMPORT, connection, row
 

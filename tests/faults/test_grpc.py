@@ -226,7 +226,7 @@ async def serving(folder: Path) -> AsyncIterator[tuple[dict[str, Front], str]]:
         "http-over-grpc": over_grpc,
     }
     for name, channel in channels.items():
-        runner = web.ServerRunner(Gateway(channel, SERVICES).server())
+        runner = web.ServerRunner(Gateway(channel, SERVICES, asks_first=True).server())
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         host, port = runner.addresses[0]

@@ -16,7 +16,8 @@ import pytest
 from ..behaviour.helpers import emails
 from ..conftest import Account, new_account
 from ..fronts import HttpFront
-from ..http_gateway.made import Client, Got, run
+from ..http_gateway.client import Client, Got
+from ..http_gateway.serving import run
 from ..processes import Service, start
 
 both_http = pytest.mark.parametrize("front_and_service", ["http", "http-over-grpc"], indirect=True)

@@ -101,6 +101,45 @@ def test_a_failure_with_a_reason_is_told_with_its_details() -> None:
     )
 
 
+def status_of(**fields: Any) -> bytes:
+    return status_pb2.Status(**fields).SerializeToString()
+
+
+GONE = {"code": StatusCode.NOT_FOUND.value[0], "message": "gone"}
+INFO = "type.googleapis.com/google.rpc.ErrorInfo"
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        b"\xff\xff\xff",
+        status_of(**{**GONE, "code": StatusCode.ABORTED.value[0]}),
+        status_of(**{**GONE, "code": 99}),
+        status_of(**{**GONE, "message": "here"}),
+        status_of(**GONE, details=[{"type_url": INFO, "value": b"\xff"}]),
+    ],
+    ids=["no status", "another code", "no code", "another message", "no detail"],
+)
+def test_details_that_cannot_be_read_are_as_good_as_none(told: bytes) -> None:
+    trailing = aio.Metadata(("grpc-status-details-bin", told))
+    failed = aio.AioRpcError(StatusCode.NOT_FOUND, aio.Metadata(), trailing, "gone")
+
+    error = errors.error_of(failed)
+
+    assert (Reason.Name(error.reason), error.message) == ("INTERNAL", errors.FAILED)
+
+
+def test_a_reason_that_says_nothing_is_as_good_as_none() -> None:
+    info = error_details_pb2.ErrorInfo(reason="REASON_UNSPECIFIED", domain="roster")
+    violation = error_details_pb2.BadRequest.FieldViolation(reason="CODE_UNSPECIFIED")
+    request = error_details_pb2.BadRequest(field_violations=[violation])
+
+    error = errors.error_of(failure(StatusCode.UNAVAILABLE, info, request))
+
+    assert Reason.Name(error.reason) == "UNAVAILABLE"
+    assert [Code.Name(detail.code) for detail in error.details] == ["INVALID_VALUE"]
+
+
 def test_an_answer_has_the_one_shape_of_errors() -> None:
     error = errors_pb2.Error(
         reason=Reason.Value("TAG_ALREADY_EXISTS"),
@@ -147,7 +186,9 @@ def test_a_failure_of_the_gateway_itself_is_told_in_the_log_only(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     channel = InProcessChannel(lambda _: None, ())
-    gateway = Gateway(channel, [tags_pb2.DESCRIPTOR.services_by_name["TagService"]])
+    gateway = Gateway(
+        channel, [tags_pb2.DESCRIPTOR.services_by_name["TagService"]], asks_first=True
+    )
 
     def broken(*_: Any, **__: Any) -> Any:
         raise LookupError("rose")

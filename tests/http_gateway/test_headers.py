@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
-import grpc
 import pytest
 from aiohttp.base_protocol import BaseProtocol
 from aiohttp.streams import StreamReader
 from aiohttp.test_utils import make_mocked_request
-from grpc import StatusCode, aio
+from grpc import StatusCode
 from multidict import CIMultiDict
 from roster.v1 import errors_pb2, tags_pb2_grpc
 from roster.v1 import tags_pb2 as pb
 
 from http_gateway.answers import Answer
 from http_gateway.app import FAULT, Gateway
-from http_gateway.channel.in_process import InProcessChannel
 from http_gateway.faults import Code, Reason
 from http_gateway.headers import returned
+
+from .serving import Register, channel_to
 
 OWN = {"X-Request-Id": "abc"}
 LIMIT = (("ratelimit", '"default";r=1;t=1'), ("ratelimit-policy", '"default";q=2;w=1'))
@@ -57,23 +57,8 @@ class Tags(tags_pb2_grpc.TagServiceServicer):
         return pb.CreateTagResponse()
 
 
-@asynccontextmanager
-async def channel_to(kind: str, tags: Tags) -> AsyncIterator[aio.Channel]:
-    def register(server: Any) -> None:
-        tags_pb2_grpc.add_TagServiceServicer_to_server(tags, server)
-
-    if kind == "in-process":
-        yield InProcessChannel(register, ())
-        return
-    server = grpc.aio.server()
-    register(server)
-    port = server.add_insecure_port("127.0.0.1:0")
-    await server.start()
-    try:
-        async with aio.insecure_channel(f"127.0.0.1:{port}") as channel:
-            yield channel
-    finally:
-        await server.stop(None)
+def served_by(tags: Tags) -> Register:
+    return partial(tags_pb2_grpc.add_TagServiceServicer_to_server, tags)
 
 
 each_channel = pytest.mark.parametrize("kind", ["real", "in-process"])
@@ -85,8 +70,10 @@ def ask(
     """Asks a gateway in front of the servicer, and returns its answer."""
 
     async def main() -> Answer:
-        async with channel_to(kind, tags) as channel:
-            gateway = Gateway(channel, [pb.DESCRIPTOR.services_by_name["TagService"]])
+        async with channel_to(kind, served_by(tags)) as channel:
+            gateway = Gateway(
+                channel, [pb.DESCRIPTOR.services_by_name["TagService"]], asks_first=True
+            )
             sent = CIMultiDict([("X-Request-Id", "abc"), *headers])
             request = make_mocked_request(method, path, headers=sent, payload=payload(body))
             return await gateway.handle(request)

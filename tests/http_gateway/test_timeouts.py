@@ -14,7 +14,9 @@ from multidict import CIMultiDict
 from http_gateway import app, timeouts
 from http_gateway.faults import Reason, RequestFault
 
-from .made import Client, Got, gateway_to, message, run, told
+from .client import Client, Got
+from .made import message, told
+from .serving import gateway_to, run
 
 each_channel = pytest.mark.parametrize("kind", ["real", "in-process"])
 DAY = 24 * 3600.0
@@ -166,6 +168,43 @@ def test_a_timeout_that_says_nothing_clear_is_refused(kind: str, method: str, pa
 
     (detail,) = json.loads(got.body)["error"]["details"]
     assert (got.status, detail["field"], detail["code"]) == (400, "Grpc-Timeout", "INVALID_FORMAT")
+
+
+@pytest.mark.parametrize(
+    ("path", "content_type", "body"),
+    [
+        ("/once", "application/json", b"{"),
+        ("/once", "text/plain", b"{}"),
+        ("/both", "text/plain", b"a"),
+        ("/collect/x", "text/csv", b'"a'),
+    ],
+)
+def test_a_request_at_fault_has_no_more_time_than_any_other(
+    path: str, content_type: str, body: bytes
+) -> None:
+    async def once(request: Any, context: Any) -> Any:
+        await asyncio.Event().wait()
+
+    async def both(requests: Any, context: Any) -> AsyncIterator[Any]:
+        await asyncio.Event().wait()
+        yield told()
+
+    async def collect(requests: Any, context: Any) -> Any:
+        async for _ in requests:
+            pass
+        await asyncio.Event().wait()
+
+    async def main() -> Got:
+        async with gateway_to("real", Once=once, Both=both, Collect=collect) as runner:
+            client = await Client.to(runner)
+            await client.begin("POST", path, Content_Type=content_type, Grpc_Timeout="300m")
+            await client.send(body)
+            await client.finish()
+            return await client.answer()
+
+    got = run(main())
+
+    assert (got.status, json.loads(got.body)["error"]["code"]) == (504, "DeadlineExceeded")
 
 
 def test_a_stream_over_a_real_channel_ends_when_its_time_is_over() -> None:

@@ -14,7 +14,8 @@ import pytest
 
 from server.errors import Unavailable
 from server.storage import lane as lanes
-from server.storage.lane import Job, Lane
+from server.storage.job import Job
+from server.storage.lane import Lane
 
 Work = Callable[[], Any]
 LONG = 10.0

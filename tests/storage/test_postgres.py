@@ -43,7 +43,7 @@ def url(postgres: Postgres) -> str:
 
 
 @pytest.fixture(autouse=True)
-def emptied(request: pytest.FixtureRequest, url: str) -> None:
+def emptied(url: str) -> None:
     """A test begins without tags."""
     with unit_of_work(url) as tx:
         run("DELETE FROM tag", tx)

@@ -11,16 +11,16 @@ IMAGE = FileDescriptorSet.FromString((ROOT / "generated" / "roster.binpb").read_
 PACKAGE = 2
 
 
-def lines_of_comments() -> list[str]:
+def lines_of_comments(*, packages: bool = False) -> list[str]:
     """Returns the lines of all comments on declarations, less the blanks around them.
 
-    That a package has a comment as well is known to some languages only.
+    That a package has a comment as well is known to some languages only; `packages` adds those.
     """
     return [
         line.strip()
         for file in IMAGE.file
         if file.package == "roster.v1"
         for place in file.source_code_info.location
-        if place.path[:1] != [PACKAGE]
+        if packages or place.path[:1] != [PACKAGE]
         for line in place.leading_comments.splitlines()
     ]

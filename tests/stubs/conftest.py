@@ -1,4 +1,4 @@
-"""The languages, each made ready once."""
+"""The languages, each made ready once, and the channels of the Python client."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import importlib
 
 import pytest
 
+from .callers import Caller, call, call_aio
 from .programs import FOLDER, Programs
 
 LANGUAGES = sorted(path.stem.removeprefix("in_") for path in FOLDER.glob("in_*.py"))
@@ -24,3 +25,10 @@ def programs(language: str, tmp_path_factory: pytest.TempPathFactory) -> Program
     module = importlib.import_module(f"{__package__}.in_{language}")
     ready: Programs = module.make(tmp_path_factory.mktemp(language))
     return ready
+
+
+@pytest.fixture(params=[call, call_aio], ids=["blocking", "asyncio"])
+def caller(request: pytest.FixtureRequest) -> Caller:
+    """A channel of each kind in turn."""
+    found: Caller = request.param
+    return found

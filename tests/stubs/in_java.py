@@ -1,13 +1,12 @@
 """Java: stubs made as the README says, from the descriptor image, and compiled.
 
-That takes some seconds, so the classes are kept beside the tools until the image, or
+That takes many seconds, so what was made is kept beside the tools until the image, or
 what the stubs are made with, is another.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
 import shlex
 import shutil
 from collections.abc import Iterable
@@ -25,9 +24,8 @@ QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 def make(folder: Path) -> Programs:
     """Compiles the stubs, if that was not done, and the programs."""
     java, javac = tools.program("java", "java"), tools.program("javac", "java")
-    installed = tools.file("java/pom.xml", "java").parent
-    stubs = compiled_stubs(javac, installed)
-    path = f"{folder}:{stubs}:{installed / 'lib' / '*'}"
+    made = stubs(javac)
+    path = f"{folder}:{made / 'classes'}:{made / 'lib' / '*'}"
     compile_java(javac, path, folder, SOURCES.glob("*.java"))
     start = [java, *QUICK, "-cp", path]
 
@@ -39,21 +37,27 @@ def make(folder: Path) -> Programs:
     return Programs([*start, "Walk"], [*start, "Corpus"], example)
 
 
-def compiled_stubs(javac: str, installed: Path) -> Path:
-    """Returns the folder of the stubs' classes."""
-    generate = readme_commands("install: java")
-    made_of = [IMAGE.read_bytes(), (installed / "pom.xml").read_bytes(), generate.encode()]
-    target = installed / f"stubs-{hashlib.sha256(b'|'.join(made_of)).hexdigest()[:12]}"
+def stubs(javac: str) -> Path:
+    """Returns a folder of what the README's commands make: `lib`, `sources`, and `classes`."""
+    repository = tools.file("java/repository", "java")
+    folder, commands = repository.parent, readme_commands("install: java")
+    made_of = [IMAGE.read_bytes(), (SOURCES / "pom.xml").read_bytes(), commands.encode()]
+    target = folder / f"stubs-{hashlib.sha256(b'|'.join(made_of)).hexdigest()[:12]}"
     if target.exists():
         return target
-    for old in installed.glob("stubs-*"):
+    for old in folder.glob("stubs-*"):
         shutil.rmtree(old)
-    sources, classes = installed / "stubs-sources", installed / "stubs-classes"
-    sources.mkdir()
-    path = f"{installed / 'bin'}:{os.environ['PATH']}"
-    shell(generate, ROOT, {"PATH": path, "OUT": str(sources)})
-    compile_java(javac, str(installed / "lib" / "*"), classes, sources.rglob("*.java"))
-    return classes.rename(target)
+    making = folder / "stubs-making"
+    environment = {
+        "LIB": str(making / "lib"),
+        "OUT": str(making / "sources"),
+        "PLATFORM": (folder / "platform").read_text().strip(),
+        "MAVEN_OPTS": f"-Dmaven.repo.local={repository}",
+    }
+    shell(commands, ROOT, environment)
+    sources = (making / "sources").rglob("*.java")
+    compile_java(javac, str(making / "lib" / "*"), making / "classes", sources)
+    return making.rename(target)
 
 
 def compile_java(javac: str, path: str, out: Path, files: Iterable[Path]) -> None:

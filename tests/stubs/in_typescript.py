@@ -27,5 +27,7 @@ def make(folder: Path) -> Programs:
 
     shutil.copytree(FOLDER / "typescript", folder, dirs_exist_ok=True)
     shell(readme_commands("install: typescript"), folder, environment)
+    # Whatever a program installs later leaves the package as it is.
+    shell("npm install", folder, environment)
     shell("node_modules/.bin/tsc", folder, environment)
     return Programs([node, str(folder / "walk.ts")], [node, str(folder / "corpus.ts")], example)

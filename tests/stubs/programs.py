@@ -11,7 +11,7 @@ beside this one, which makes them ready and says how they are started. There are
               decodes the message and prints a line of JSON: {"binary": what it encodes the
               message to again, in base64, "json": the message in ProtoJSON}.
     example   is the example of the README, word for word. It finds what `walk` finds, creates
-              CREATED and prints its id, as text.
+              a subscriber whose address no other language takes, and prints its id, as text.
 """
 
 from __future__ import annotations

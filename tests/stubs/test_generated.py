@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
-from google.protobuf.descriptor_pb2 import FileDescriptorSet
 
+from .comments import IMAGE, lines_of_comments
 from .programs import ROOT
 
 GENERATED = ROOT / "generated"
-IMAGE = FileDescriptorSet.FromString((GENERATED / "roster.binpb").read_bytes())
 
 
 @pytest.mark.parametrize(
@@ -23,13 +24,7 @@ IMAGE = FileDescriptorSet.FromString((GENERATED / "roster.binpb").read_bytes())
 def test_comments_of_the_protos_are_documentation(folder: str, ending: str) -> None:
     text = "".join(path.read_text() for path in (GENERATED / folder).glob(f"*.{ending}"))
 
-    lines = [
-        line
-        for file in IMAGE.file
-        if file.package == "roster.v1"
-        for place in file.source_code_info.location
-        for line in place.leading_comments.splitlines()
-    ]
+    lines = lines_of_comments(packages=True)
 
     assert len(lines) > 400
     assert [line for line in lines if line not in text] == []
@@ -40,6 +35,13 @@ def test_image_holds_all_that_stubs_are_made_of() -> None:
 
     assert {name for file in IMAGE.file for name in file.dependency} <= names
     assert "google/rpc/error_details.proto" in names
+
+
+def test_package_for_npm_has_the_version_of_the_service() -> None:
+    service = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    package = json.loads((GENERATED / "typescript" / "package.json").read_text())
+
+    assert package["version"] == service["version"]
 
 
 def generate_without_tools(folder: Path, tools: str) -> subprocess.CompletedProcess[str]:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import html
-from pathlib import Path
 
-from .. import tools
+from ..tools import program
 from .comments import lines_of_comments
-from .in_java import make
+from .in_java import stubs
 
 
-def test_comments_of_the_protos_are_the_documentation(tmp_path: Path) -> None:
-    make(tmp_path)
-    sources = tools.file("java/stubs-sources/roster/v1", "java")
+def test_comments_of_the_protos_are_the_documentation() -> None:
+    sources = (stubs(program("javac", "java")) / "sources/roster/v1").glob("*.java")
 
-    text = html.unescape("".join(path.read_text() for path in sources.glob("*.java")))
+    text = html.unescape("".join(path.read_text() for path in sources))
 
     assert [line for line in lines_of_comments() if line not in text] == []

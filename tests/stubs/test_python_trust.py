@@ -48,6 +48,17 @@ def test_plaintext_is_taken_elsewhere_from_those_who_say_what_they_do() -> None:
     client.channel("10.0.0.3:50051", "rk_key", tls=None, **risk).close()
 
 
+@pytest.mark.parametrize("open_channel", [client.channel, client.aio_channel])
+@pytest.mark.parametrize("key", ["", "rk_key\n", " rk_key", "rk key", "rk_k\u00e9y", "rk_\0key"])
+def test_what_no_key_can_be_is_refused_and_not_repeated(
+    key: str, open_channel: Callable[..., Any]
+) -> None:
+    with pytest.raises(ValueError, match="The key is empty, or has a blank") as refused:
+        open_channel("127.0.0.1:1", key, tls=None)
+
+    assert key == "" or key not in str(refused.value)
+
+
 def guarded(authority: Authority, *, ask: bool = False) -> grpc.ServerCredentials:
     """Returns what a server shows, which may `ask` for a certificate in turn."""
     certificate, key = authority.certify("server")

@@ -10,36 +10,6 @@ const TOLD_HEADERS = [
   "Retry-After",
   "Allow",
 ];
-// More than this of a stream is not asked for, and more of a body is not coloured.
-const SHOWN_RECORDS = 200;
-const COLOURED_CHARACTERS = 100_000;
-
-const WORDS_OF_JSON =
-  /(?<name>"(?:[^"\\]|\\.)*"(?=:))|(?<string>"(?:[^"\\]|\\.)*")|(?<word>\b(?:true|false|null)\b)|(?<number>-?\b\d+(?:\.\d+)?(?:[eE][+-]?\d+)?\b)/g;
-
-function element(name, attributes = {}, ...children) {
-  const made = document.createElement(name);
-  for (const [attribute, value] of Object.entries(attributes)) made.setAttribute(attribute, value);
-  made.append(...children);
-  return made;
-}
-
-// Text becomes nodes, never markup: an answer may hold anything.
-function coloured(text) {
-  const code = element("code");
-  if (text.length > COLOURED_CHARACTERS) {
-    code.append(text);
-    return code;
-  }
-  let end = 0;
-  for (const match of text.matchAll(WORDS_OF_JSON)) {
-    const [kind] = Object.entries(match.groups).find(([, found]) => found !== undefined);
-    code.append(text.slice(end, match.index), element("span", { class: `t-${kind}` }, match[0]));
-    end = match.index + match[0].length;
-  }
-  code.append(text.slice(end));
-  return code;
-}
 
 function laidOut(text, space) {
   try {
@@ -49,59 +19,53 @@ function laidOut(text, space) {
   }
 }
 
-// Returns the records of a stream that has not ended, so far as they are shown.
-async function firstRecords(response) {
-  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-  const lines = [""];
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return lines.join("\n");
-    const [rest, ...more] = value.split("\n");
-    lines[lines.length - 1] += rest;
-    lines.push(...more);
-    if (lines.length > SHOWN_RECORDS) {
-      await reader.cancel();
-      return [...lines.slice(0, SHOWN_RECORDS), "… and more, which the page did not ask for"].join("\n");
-    }
-  }
+// A block of an answer. It may scroll by itself, and a keyboard has to reach it.
+function block(name, lines, kind = "lines") {
+  const reached = { class: kind, tabindex: "0", role: "group", "aria-label": name };
+  return element("pre", reached, element("code", {}, ...coloured(lines.join("\n"))));
 }
 
-async function bodyOf(response) {
-  const type = response.headers.get("Content-Type") ?? "";
-  if (type.startsWith("application/json")) return coloured(laidOut(await response.text(), 2));
-  const text = await firstRecords(response);
-  return type.startsWith("application/x-ndjson") ? coloured(text) : element("code", {}, text);
-}
-
-async function showAnswer(place, response, milliseconds) {
-  const quality = response.ok ? "good" : "bad";
-  const status = `${response.status} ${response.statusText}`.trim();
+function headersAsShown(response) {
   const headers = element("dl");
   for (const name of TOLD_HEADERS) {
     const value = response.headers.get(name);
     if (value) headers.append(element("dt", {}, name), element("dd", {}, value));
   }
-  place.replaceChildren(
-    element(
-      "p",
-      { class: "told" },
-      element("span", { class: `status ${quality}` }, status),
-      element("span", {}, `${milliseconds} ms`),
-    ),
-    headers,
-  );
-  place.hidden = false;
-  const body = await bodyOf(response);
-  if (body.textContent) {
-    // It may scroll by itself, and a keyboard has to reach it.
-    const reached = { tabindex: "0", role: "group", "aria-label": "What was answered" };
-    place.append(element("pre", reached, body));
+  return headers;
+}
+
+function status(text, quality) {
+  return element("p", { class: "told" }, element("span", { class: `status ${quality}` }, text));
+}
+
+// Shows that a call is on its way, with what ends it. The button goes when the call has ended.
+function showPending(place, cancel) {
+  const button = element("button", { type: "button", class: "cancel" }, "Cancel");
+  button.addEventListener("click", cancel);
+  place.append(status("Sending…", "pending"), button);
+  announce("Sending…");
+  return button;
+}
+
+// Shows an answer and returns what there is to say of it. `isReading` tells that the call
+// changes nothing.
+async function showAnswer(place, response, milliseconds, isReading) {
+  const code = `${response.status} ${response.statusText}`.trim();
+  const told = status(code, response.ok ? "good" : "bad");
+  told.append(element("span", {}, `${milliseconds} ms`));
+  one(".told", place).replaceWith(told);
+  place.append(headersAsShown(response));
+  const type = response.headers.get("Content-Type") ?? "";
+  if (response.body && !type.startsWith("application/json")) {
+    const outcomes = await showRecords(place, response, isReading);
+    return outcomes ? `Answered ${code}: ${outcomes}` : `Answered ${code}`;
   }
-  announce(`Answered ${status}`);
+  const text = laidOut(await response.text(), 2);
+  if (text) place.append(block("What was answered", [text], ""));
+  return `Answered ${code}`;
 }
 
 function showFailure(place, text) {
-  place.replaceChildren(element("p", { class: "told" }, element("span", { class: "status bad" }, text)));
-  place.hidden = false;
+  place.append(status(text, "bad"));
   announce(text);
 }

@@ -1,29 +1,7 @@
 // "Try it": a form becomes a request to the server that the page came from.
 
-const valueOf = (form, name) => form.elements.namedItem(name)?.value ?? "";
-
-function targetOf(form) {
-  let path = form.dataset.path;
-  const query = new URLSearchParams();
-  for (const field of all("[data-place]", form)) {
-    if (field.dataset.place === "path") {
-      path = path.replace(`{${field.name}}`, encodeURIComponent(field.value));
-    } else if (field.dataset.place === "query" && field.value) {
-      query.append(field.name, field.value);
-    }
-  }
-  return query.size ? `${path}?${query}` : path;
-}
-
-function headersOf(form) {
-  const headers = new Headers();
-  for (const field of all('[data-place="header"]', form)) {
-    if (field.value) headers.set(field.name, field.value);
-  }
-  if (apiKey()) headers.set("Authorization", `Bearer ${apiKey()}`);
-  if (form.elements.namedItem("body")) headers.set("Content-Type", valueOf(form, "type"));
-  return headers;
-}
+// The calls that have not ended, by their forms: a form has one at a time.
+const calls = new WeakMap();
 
 // What deletes asks twice: the first press says so, the second one sends.
 function isConfirmed(form) {
@@ -41,48 +19,79 @@ function askAgain(button) {
   button.textContent = "Send";
 }
 
-function requestOf(form) {
-  return new Request(targetOf(form), {
-    method: valueOf(form, "method"),
-    headers: headersOf(form),
-    body: form.elements.namedItem("body")?.value,
-    cache: "no-store",
-    credentials: "omit",
-    referrerPolicy: "no-referrer",
-  });
+// Returns an empty place for an answer. A call of before that still writes has one of its
+// own, which nobody sees any more.
+function emptyPlace(form) {
+  const place = element("div");
+  const answer = one(".answer", form.parentElement);
+  answer.replaceChildren(place);
+  answer.hidden = false;
+  return place;
 }
 
-async function attempt(form) {
+function attempt(form) {
   if (!isConfirmed(form)) return;
-  const place = one(".answer", form.parentElement);
   askAgain(one(".send button", form));
-  let request;
-  try {
-    request = requestOf(form);
-  } catch (fault) {
-    showFailure(place, `This cannot be sent: ${fault.message}`);
+  calls.get(form)?.abort();
+  const place = emptyPlace(form);
+  if (/\W/.test(apiKey())) {
+    showFailure(place, "The key has characters that no key has.");
     return;
   }
-  place.setAttribute("aria-busy", "true");
-  const begun = performance.now();
   try {
-    const response = await fetch(request);
-    const milliseconds = Math.round(performance.now() - begun);
-    if (response.status === 201) rememberId(form, await response.clone().json());
-    await showAnswer(place, response, milliseconds);
-  } catch {
-    showFailure(place, "The server cannot be reached, or it broke off.");
+    send(form, requestOf(form), place);
+  } catch (fault) {
+    showFailure(place, `This cannot be sent: ${fault.message}`);
   }
-  place.removeAttribute("aria-busy");
 }
 
-// What was just made can be read, changed and deleted without copying its id.
+async function send(form, request, place) {
+  const call = new AbortController();
+  const isReading = request.method === "GET";
+  const isLast = () => calls.get(form) === call;
+  calls.set(form, call);
+  const cancel = showPending(place, () => call.abort());
+  place.setAttribute("aria-busy", "true");
+  const begun = performance.now();
+  let response;
+  try {
+    response = await fetch(request, { signal: call.signal });
+    const milliseconds = Math.round(performance.now() - begun);
+    if (response.status === 201) rememberId(form, await response.clone().json());
+    const told = await showAnswer(place, response, milliseconds, isReading);
+    if (isLast()) announce(told);
+  } catch {
+    if (!response) one(".told", place).remove();
+    if (isLast()) showFailure(place, failure(response, call.signal.aborted, isReading));
+  }
+  place.removeAttribute("aria-busy");
+  if (document.activeElement === cancel) one(".send button", form).focus();
+  cancel.remove();
+}
+
+function failure(response, isCancelled, isReading) {
+  const broken = response ? "The answer broke off." : "The server cannot be reached, or it broke off.";
+  const text = isCancelled ? "Cancelled." : broken;
+  return isReading ? text : `${text} What the server had done by then stays done.`;
+}
+
+// What was just made can be read, changed, deleted and referred to without copying its id.
 function rememberId(form, body) {
-  const made = Object.values(body).find((value) => value?.id);
+  const [kind, made] = Object.entries(body).find(([, value]) => value?.id) ?? [];
   if (!made) return;
   for (const field of all('[data-place="path"][name="id"]', form.closest(".resource"))) {
     field.value = made.id;
+    follow(field.form);
   }
+  for (const field of all(".try textarea")) referTo(field, `"${kind}Id": `, made.id);
+}
+
+// Another default shows in a field as long as nobody has written into it.
+function referTo(field, name, id) {
+  const [before, after] = field.defaultValue.split(name);
+  if (after === undefined) return;
+  field.defaultValue = before + name + after.replace(/"[^"]*"/, () => JSON.stringify(id));
+  follow(field.form);
 }
 
 function noteWhatIsWrong(body) {
@@ -104,16 +113,25 @@ document.addEventListener("submit", (event) => {
   if (event.target.closest(".try")) attempt(event.target);
 });
 
-document.addEventListener("input", (event) => {
-  if (event.target.name === "body") noteWhatIsWrong(event.target);
+document.addEventListener("keydown", (event) => {
+  const isSent = event.key === "Enter" && (event.ctrlKey || event.metaKey);
+  if (isSent && event.target.name === "body") event.target.form.requestSubmit();
 });
 
-document.addEventListener("change", (event) => {
-  if (event.target.name !== "type") return;
-  const body = event.target.form.elements.namedItem("body");
-  body.value = event.target.selectedOptions[0].dataset.example;
-  noteWhatIsWrong(body);
+document.addEventListener("input", (event) => {
+  const form = event.target.form;
+  if (!form?.closest(".try")) return;
+  if (event.target.name === "body") noteWhatIsWrong(event.target);
+  if (event.target.name === "type") exampleOfType(event.target);
+  follow(form);
 });
+
+// What somebody wrote stays; an example gives way to that of the other type.
+function exampleOfType(type) {
+  const body = type.form.elements.namedItem("body");
+  const examples = examplesOf(type.form);
+  if (examples.includes(body.value)) body.value = examples[type.selectedIndex];
+}
 
 document.addEventListener("click", (event) => {
   if (event.target.classList.contains("ask-key")) askForKey(event.target.form);

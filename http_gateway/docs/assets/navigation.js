@@ -59,19 +59,32 @@ function filter() {
 
 filterField.addEventListener("input", filter);
 
-// The reader is at the last section that begins not far below the bar.
-const BELOW_THE_BAR = 120;
+// The Enter key goes to the first that is left.
+filterField.addEventListener("keydown", (event) => {
+  const hit = links.find((link) => !link.parentElement.hidden);
+  if (event.key !== "Enter" || !hit) return;
+  hit.focus();
+  hit.click();
+});
+
 const sections = links.map((link) => document.getElementById(link.hash.slice(1)));
 let marked = null;
 
+// The reader is at the last section that begins in the upper third of the screen or above
+// it, unless a link has just led to another one that is there.
+function linkOfPlace() {
+  const line = innerHeight / 3;
+  const tops = sections.map((section) => section.getBoundingClientRect().top);
+  const wanted = links.findIndex((link) => link.hash === location.hash);
+  if (tops[wanted] >= 0 && tops[wanted] < line) return links[wanted];
+  return links[Math.max(0, tops.findLastIndex((top) => top < line))];
+}
+
 function markPlace() {
-  let place = 0;
-  sections.forEach((section, number) => {
-    if (section.getBoundingClientRect().top < BELOW_THE_BAR) place = number;
-  });
-  if (links[place] === marked) return;
+  const link = linkOfPlace();
+  if (link === marked) return;
   marked?.removeAttribute("aria-current");
-  marked = links[place];
+  marked = link;
   marked.setAttribute("aria-current", "location");
   keepInSight(marked);
 }
@@ -97,4 +110,5 @@ function askToMarkPlace() {
 
 addEventListener("scroll", askToMarkPlace, { passive: true });
 addEventListener("resize", askToMarkPlace, { passive: true });
+addEventListener("hashchange", askToMarkPlace);
 markPlace();

@@ -54,7 +54,8 @@ async def listen_http(
 ) -> Address:
     """Serves a gateway over a channel until the stack is closed. Raises PortInUse."""
     await stack.enter_async_context(channel)
-    runner = web.ServerRunner(Gateway(channel, SERVICES).server(), shutdown_timeout=GRACE_SECONDS)
+    gateway = Gateway(channel, SERVICES, asks_first=True)
+    runner = web.ServerRunner(gateway.server(), shutdown_timeout=GRACE_SECONDS)
     await runner.setup()
     stack.push_async_callback(runner.cleanup)
     tls = options.identity.context if options.identity else None

@@ -42,6 +42,7 @@ def announce(ready: Ready, workers: int) -> None:
         ("gRPC", ready.grpc),
         ("upstream", ready.upstream),
         ("database", ready.database),
+        ("reference", f"{ready.http}/docs" if ready.http else ""),
     )
     lines = [
         f"Roster {version('roster')} is serving{several}.",

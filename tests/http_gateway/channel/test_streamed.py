@@ -13,7 +13,8 @@ from grpc import StatusCode, aio
 
 from http_gateway.channel.in_process import InProcessChannel
 
-from ..made import METHODS, SERVICE, Handler, channel_to, message, run, told
+from ..made import METHODS, SERVICE, message, told
+from ..serving import Handler, channel_to, handled_by, run
 
 CHANNELS = ("real", "in-process")
 each_channel = pytest.mark.parametrize("kind", CHANNELS)
@@ -43,7 +44,7 @@ def call_of(kind: str, name: str, handler: Handler | None, body: Body) -> Any:
 
     async def main() -> Any:
         handlers = {} if handler is None else {name: handler}
-        async with channel_to(kind, **handlers) as channel:
+        async with channel_to(kind, handled_by(SERVICE, handlers)) as channel:
             method = getattr(channel, shape)(
                 f"/{SERVICE.full_name}/{name}",
                 request_serializer=lambda sent: sent.SerializeToString(),

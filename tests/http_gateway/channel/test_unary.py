@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import grpc
@@ -15,8 +16,9 @@ from grpc_status import rpc_status
 from roster.v1 import tags_pb2 as pb
 from roster.v1 import tags_pb2_grpc
 
-from http_gateway.channel.in_process import InProcessChannel
 from server.interceptors.translate import Translate
+
+from ..serving import Register, channel_to
 
 TRAILING = (("x-text", "1"), ("x-bytes-bin", b"\0\xff"))
 SENT = (("x-twice", "a"), ("x-twice", "b"), ("x-bytes-bin", b"\0\xff"))
@@ -84,26 +86,8 @@ class Tags(tags_pb2_grpc.TagServiceServicer):
             raise
 
 
-@asynccontextmanager
-async def channel_to(
-    kind: str, tags: Tags, interceptors: Sequence[Any] = ()
-) -> AsyncIterator[aio.Channel]:
-    def register(server: Any) -> None:
-        tags_pb2_grpc.add_TagServiceServicer_to_server(tags, server)
-
-    if kind == "in-process":
-        async with InProcessChannel(register, interceptors) as channel:
-            yield channel
-        return
-    server = aio.server(interceptors=interceptors)
-    register(server)
-    port = server.add_insecure_port("127.0.0.1:0")
-    await server.start()
-    try:
-        async with aio.insecure_channel(f"127.0.0.1:{port}") as channel:
-            yield channel
-    finally:
-        await server.stop(None)
+def served_by(tags: Tags) -> Register:
+    return partial(tags_pb2_grpc.add_TagServiceServicer_to_server, tags)
 
 
 Body = Callable[[Any, Tags], Awaitable[Any]]
@@ -114,7 +98,7 @@ def run(kind: str, body: Body, interceptors: Sequence[Any] = ()) -> Any:
 
     async def main() -> Any:
         tags = Tags()
-        async with channel_to(kind, tags, interceptors) as channel:
+        async with channel_to(kind, served_by(tags), interceptors) as channel:
             return await asyncio.wait_for(body(tags_pb2_grpc.TagServiceStub(channel), tags), 20)
 
     return asyncio.run(main())
@@ -178,7 +162,7 @@ def test_a_handler_that_fails_gives_the_same_code(kind: str, does: str, code: St
 @pytest.mark.parametrize("method", ["/roster.v1.TagService/Nothing", "/no.Service/GetTag"])
 def test_both_channels_tell_the_same_of_an_unknown_method(method: str) -> None:
     async def main(kind: str) -> Any:
-        async with channel_to(kind, Tags()) as channel:
+        async with channel_to(kind, served_by(Tags())) as channel:
             call = channel.unary_unary(
                 method, request_serializer=bytes, response_deserializer=bytes
             )
@@ -341,7 +325,7 @@ def test_calls_side_by_side_do_not_disturb_each_other(kind: str) -> None:
 @each_channel
 def test_a_channel_says_when_it_is_ready(kind: str) -> None:
     async def main() -> Any:
-        async with channel_to(kind, Tags()) as channel:
+        async with channel_to(kind, served_by(Tags())) as channel:
             await channel.channel_ready()
             return channel.get_state()
 

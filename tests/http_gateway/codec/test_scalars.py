@@ -13,7 +13,7 @@ from google.protobuf.internal import type_checkers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from http_gateway.codec import scalars
+from http_gateway.codec import scalars, strict_json
 from http_gateway.codec.scalars import READERS
 
 from .refused import code_of
@@ -117,6 +117,14 @@ def test_an_integer_of_any_size_is_out_of_range_and_nothing_worse(value: Any) ->
     assert code_of(READERS[F.TYPE_INT64], value) == "OUT_OF_RANGE"
 
 
+@pytest.mark.parametrize("kind", [F.TYPE_INT64, F.TYPE_UINT64])
+@pytest.mark.parametrize("number", [-(2**63) - 1, -(2**63) - 1024, 2**64, 2**64 + 1])
+def test_an_integer_one_beyond_64_bits_is_not_rounded_into_them(kind: int, number: int) -> None:
+    value = strict_json.read(f'{{"number": {number}}}'.encode())["number"]
+
+    assert code_of(READERS[kind], value) == "OUT_OF_RANGE"
+
+
 @pytest.mark.parametrize(
     ("value", "number"),
     [(1, 1.0), (1.5, 1.5), ("1.5", 1.5), ("-1e3", -1000.0), ("Infinity", math.inf)],
@@ -141,6 +149,17 @@ def test_what_is_no_double_is_refused(value: Any) -> None:
 @pytest.mark.parametrize("value", [3.5e38, -3.5e38, 1e300, "3.5e38"])
 def test_a_float_beyond_its_range_is_refused(value: Any) -> None:
     assert code_of(READERS[F.TYPE_FLOAT], value) in ("INVALID_TYPE", "OUT_OF_RANGE")
+
+
+def test_a_float_that_would_round_to_infinity_is_refused_and_the_one_below_is_not() -> None:
+    half_a_step_beyond = 3.4028235677973366e38
+    below = math.nextafter(half_a_step_beyond, 0)
+
+    assert struct.unpack("f", struct.pack("f", below)) == (3.4028234663852886e38,)
+    for number in (below, -below):
+        assert READERS[F.TYPE_FLOAT](number) == number
+    for number in (half_a_step_beyond, -half_a_step_beyond):
+        assert code_of(READERS[F.TYPE_FLOAT], number) == "OUT_OF_RANGE"
 
 
 @pytest.mark.parametrize(
@@ -181,6 +200,10 @@ def test_bytes_are_read_from_either_base64_with_or_without_padding(value: bytes)
     assert scalars.write_bytes(value) == base64.b64encode(value).decode()
 
 
-@pytest.mark.parametrize("value", ["a", "Y Q=", "YQ=a", "é", "YQ\n", 1, None, []], ids=ascii)
+@pytest.mark.parametrize(
+    "value",
+    ["a", "Y Q=", "YQ=", "YQ===", "AAAA====", "====", "YQ=a", "é", "YQ\n", 1, None, []],
+    ids=ascii,
+)
 def test_what_is_no_base64_is_refused(value: Any) -> None:
     assert code_of(scalars.read_bytes, value) in ("INVALID_FORMAT", "INVALID_TYPE")

@@ -202,9 +202,9 @@ def test_what_is_read_without_a_fault_json_format_reads_alike(value: dict[str, A
 
     faults = read(value, into)
 
-    # Of json_format itself, null for an array of NullValue is an error, not an absent key.
-    nulls = [value.get(key, 0) for key in ("nullMany", "null_many")]
-    if not faults and None not in nulls:
+    # json_format itself refuses null for an array of NullValue or Value, and within the former.
+    arrays = [value.get(key, ()) for key in ("nullMany", "null_many", "valueMany", "value_many")]
+    if not faults and not any(array is None or None in array for array in arrays):
         assert json_format.ParseDict(value, Made()) == into
     assert all(path for path, _ in faults)
 

@@ -79,8 +79,9 @@ class Reader:
         return form
 
     def send(self, form: Locator) -> str:
-        """Presses the button of a form and returns the status that is shown."""
+        """Presses the button of a form and returns the status that is shown in the end."""
         form.locator(".send button").click()
+        form.locator(".answer .cancel").wait_for(state="detached")
         return form.locator(".answer .status").inner_text()
 
 

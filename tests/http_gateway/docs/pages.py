@@ -13,7 +13,16 @@ def text_of(html: str) -> str:
 
 def section(html: str, name: str) -> str:
     """Returns the HTML of an operation."""
-    match = re.search(rf'<section class="operation" id="{name}".*?</section>', html, re.DOTALL)
+    return _section(html, "operation", name)
+
+
+def topic(html: str, name: str) -> str:
+    """Returns the HTML of a topic of the overview."""
+    return _section(html, "topic", name)
+
+
+def _section(html: str, kind: str, name: str) -> str:
+    match = re.search(rf'<section class="{kind}" id="{name}".*?</section>', html, re.DOTALL)
     assert match, name
     return match[0]
 

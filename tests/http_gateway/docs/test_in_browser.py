@@ -157,4 +157,5 @@ def test_everything_can_be_read_without_a_script(reader: Reader) -> None:
     expect(page.locator("#CreateSubscriber .sample").nth(2)).to_be_visible()
     expect(page.locator("#CreateSubscriber .fields").first).to_be_visible()
     expect(page.locator("#CreateSubscriber .try")).to_be_hidden()
+    expect(page.locator("#CreateSubscriber .samples > header")).to_be_hidden()
     expect(page.locator(".navigation")).to_be_visible()

@@ -10,15 +10,22 @@ from hashlib import sha256
 from typing import Any
 
 import pytest
+from google.api import http_pb2 as google_http
+from google.protobuf.descriptor import ServiceDescriptor
+from openapi_spec_validator import validate
 from roster.v1 import errors_pb2
 
+from http_gateway.body import MAX_BODY_BYTES
+from http_gateway.codec.strict_json import MAX_DEPTH, MAX_VALUES
 from http_gateway.docs.render import render
 from http_gateway.errors import http_status, pascal
 from http_gateway.openapi.document import document
+from http_gateway.routing.query import MAX_PARAMETERS
 from server.app import SERVICES
 
 from ...fronts import HttpFront
-from .pages import section, text_of
+from ..routing.protos import Rule, library, service_of
+from .pages import section, text_of, topic
 
 DOCUMENT = document(SERVICES)
 OPERATIONS = {
@@ -111,9 +118,23 @@ def test_bounds_and_choices_are_shown_in_words(made: str) -> None:
     create = text_of(section(made, "CreateSubscriber"))
     status = text_of(section(made, "ChangeSubscriberStatus"))
 
-    assert "at most 100 items · each 1 to 100 characters" in create
+    assert "at most 254 characters" in create
+    assert "1 to 320 characters" in create
+    assert "at most 100 items" in create
     assert "One of UNCONFIRMED, CONFIRMED, UNSUBSCRIBED, BOUNCED, COMPLAINED" in status
     assert "UNSUBSCRIBED: The person does not want the mail any more." in status
+
+
+def test_what_a_description_says_is_not_said_again(made: str) -> None:
+    create = text_of(section(made, "CreateSubscriber"))
+    update = text_of(section(made, "UpdateSubscriber"))
+
+    assert "scope write" in create
+    assert "Needs a key" not in create
+    assert "each 1 to 100 characters after trimming" in create
+    assert "· each 1 to 100 characters" not in create
+    assert update.count("at most 100 characters") == 2
+    assert update.count("Ignored: written by the service alone.") == 1
 
 
 def test_operation_that_has_two_methods_is_shown_once_and_found_by_both_names(made: str) -> None:
@@ -150,6 +171,42 @@ def test_policy_names_what_is_inlined_by_its_hash_and_allows_nothing_else() -> N
         "frame-ancestors 'none'"
     )
     assert not re.search(r"<[^>]+\s(style|on\w+)=", html)
+
+
+def test_page_tells_the_limits_that_there_are(made: str) -> None:
+    limits = text_of(topic(made, "limits"))
+
+    assert f"{MAX_BODY_BYTES // 1024**2} MiB" in limits
+    assert f"{MAX_DEPTH} deep" in limits
+    assert f"{MAX_VALUES:,} values" in limits
+    assert f"{MAX_PARAMETERS} parameters" in limits
+
+
+PURGE = google_http.CustomHttpPattern(kind="PURGE", path="/a")
+
+
+@pytest.mark.parametrize(
+    "services", [[], [service_of(Purge=Rule(custom=PURGE))]], ids=["none", "one of PURGE alone"]
+)
+def test_page_of_services_that_openapi_cannot_show_has_the_overview_alone(
+    services: list[ServiceDescriptor],
+) -> None:
+    content = document(services)
+    validate(content)
+
+    html = render(content).html.decode()
+
+    assert content["tags"] == []
+    assert 'class="operation"' not in html
+    assert topic(html, "introduction")
+    assert topic(html, "errors")
+
+
+def test_page_shows_any_service() -> None:
+    html = render(document([library()])).html.decode()
+
+    route = text_of(section(html, "UpdateBook"))
+    assert "/v1/shelves/{name1}/books/{name2}" in route
 
 
 def test_page_refers_to_nothing_outside(made: str) -> None:

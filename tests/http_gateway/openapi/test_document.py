@@ -165,6 +165,16 @@ def test_reasons_that_a_comment_names_are_declared_and_the_other_way_round(
     assert named - declared <= {"ValidationError"}
 
 
+def test_comments_name_fields_as_json_does_and_leave_other_words_as_they_are() -> None:
+    schemas = DOCUMENT["components"]["schemas"]
+
+    told = OPERATIONS["POST", "/api/subscribers/import"]["description"]
+    assert "onConflict SKIP" in told
+    assert "on_conflict" not in told
+    label = schemas["CreateCustomFieldRequest"]["properties"]["label"]["description"]
+    assert "first_name" in label
+
+
 def test_every_refusal_has_the_shape_of_errors_and_the_headers_that_go_with_it() -> None:
     responses = DOCUMENT["components"]["responses"]
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from buf.validate import validate_pb2
 from google.protobuf import duration_pb2, struct_pb2, wrappers_pb2  # noqa: F401
 from openapi_spec_validator import validate
 
 from http_gateway.openapi.document import document
+from http_gateway.routing.query import MAX_PARAMETERS
 
 from .made import Rule, service_of
 
@@ -59,6 +61,21 @@ def test_without_a_body_every_field_that_text_can_stand_for_is_a_parameter() -> 
     }
 
 
+def test_a_list_in_the_query_has_at_most_as_many_items_as_a_query_has_parameters() -> None:
+    bounds = {None: {}, 3: {}, 300: {}}
+    for most, options in bounds.items():
+        if most is not None:
+            options[validate_pb2.field] = validate_pb2.FieldRules(repeated={"max_items": most})
+    asked = {f"up_to_{most}": ("*string", options) for most, options in bounds.items()}
+    messages = {"Ask": asked, "Reply": {}}
+    found = document([service_of(messages, {"Do": ("Ask", "Reply", Rule(get="/a"))})])
+
+    told = {each["name"]: each for each in found["paths"]["/a"]["get"]["parameters"][:3]}
+    most = {name: each["schema"]["maxItems"] for name, each in told.items()}
+    assert most == {"upToNone": MAX_PARAMETERS, "upTo3": 3, "upTo300": MAX_PARAMETERS}
+    assert f"at most {MAX_PARAMETERS} parameters" in found["info"]["description"]
+
+
 def test_a_body_that_is_one_field_leaves_the_others_to_the_query() -> None:
     found = operation(Rule(put="/a/{id}", body="book"))
 
@@ -75,12 +92,12 @@ def test_a_body_that_is_the_request_lacks_what_the_path_holds() -> None:
     assert parameters(found["paths"]["/a/{id}"]["post"]) == {"id": "path"}
 
 
-def test_a_path_of_several_segments_is_one_parameter_by_its_json_name() -> None:
+def test_a_path_of_several_segments_is_told_by_its_parts_under_its_json_name() -> None:
     found = made(Rule(get="/{book.id=shelves/*/books/*}/pages/{page_size}"))
 
     ((path, item),) = found["paths"].items()
-    assert path == "/{book.id}/pages/{pageSize}"
-    assert parameters(item["get"])["book.id"] == "path"
+    assert path == "/shelves/{book.id1}/books/{book.id2}/pages/{pageSize}"
+    assert parameters(item["get"]).items() >= {("book.id1", "path"), ("book.id2", "path")}
 
 
 def test_an_answer_that_is_one_field_has_the_schema_of_that_field() -> None:

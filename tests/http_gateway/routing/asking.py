@@ -12,7 +12,8 @@ from google.protobuf.message_factory import GetMessageClass
 
 from http_gateway.app import FAULT
 
-from ..made import Client, gateway_to, run
+from ..client import Client
+from ..serving import gateway_to, run
 from .protos import library
 
 LIBRARY = library()

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-import pytest
+import asyncio
+from http import HTTPMethod
+from typing import Any
+from unittest import mock
 
+import pytest
+from aiohttp.base_protocol import BaseProtocol
+from aiohttp.http_exceptions import BadHttpMessage
+from aiohttp.http_parser import HttpRequestParser
+
+from http_gateway.app import Gateway
 from http_gateway.routing.bindings import ImpossibleBinding, bindings_of
+from http_gateway.routing.methods import METHODS
 from http_gateway.routing.routes import Routes
 
 from .protos import library, library_with
@@ -58,6 +68,7 @@ def test_a_rule_by_the_specification_is_a_binding(rule: str) -> None:
         ('custom { kind: "" path: "/a" }', "'' is no method"),
         ('custom { kind: "get" path: "/a" }', "'get' is no method"),
         ('custom { kind: "CONNECT" path: "/a" }', "'CONNECT' is no method"),
+        ('custom { kind: "APPROVE" path: "/a" }', "'APPROVE' is no method"),
         ('post: "/a" body: "nothing"', "no field 'nothing' that could be the body"),
         ('post: "/a" body: "place.shelf"', "no field 'place.shelf' that could be the body"),
         ('post: "/a/{text}" body: "text"', "the path holds the field 'text'"),
@@ -84,6 +95,41 @@ def test_additional_bindings_have_none_themselves() -> None:
 
     with pytest.raises(ImpossibleBinding, match=r"library\.Other\.Wrong has additional bindings"):
         Routes([library_with(rule)])
+
+
+def parsed(method: str) -> list[Any]:
+    """Returns what aiohttp reads of a request of a method."""
+    loop = mock.Mock(asyncio.AbstractEventLoop)
+    parser = HttpRequestParser(BaseProtocol(loop), loop, 1024)
+    messages, _, _ = parser.feed_data(f"{method} /a HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+    return [message.method for message, _ in messages]
+
+
+@pytest.mark.parametrize("method", sorted(METHODS))
+def test_methods_that_can_be_bound_are_those_of_requests(method: str) -> None:
+    assert parsed(method) == [method]
+
+
+def test_methods_of_the_standard_can_be_bound_but_connect() -> None:
+    assert {method.value for method in HTTPMethod} - {"CONNECT"} <= METHODS
+
+
+@pytest.mark.parametrize("method", ["APPROVE", "FOO", "GETS", "PLAY", "PRI"])
+def test_methods_that_cannot_be_bound_are_those_of_no_request(method: str) -> None:
+    assert method not in METHODS
+    with pytest.raises(BadHttpMessage):
+        parsed(method)
+
+
+@pytest.mark.parametrize("path", ["/docs", "/openapi.json", "/healthz", "/readyz"])
+@pytest.mark.parametrize(
+    "rule", ['get: "{path}"', 'post: "{path}" body: "*"', 'get: "/{{text}}"', 'get: "/**"']
+)
+def test_a_binding_that_would_hide_a_page_of_the_gateway_stops_the_start(
+    path: str, rule: str
+) -> None:
+    with pytest.raises(ImpossibleBinding, match=r"library\.Other\.Wrong .* takes /"):
+        Gateway(mock.Mock(), [library_with(rule.format(path=path))], asks_first=False)
 
 
 @pytest.mark.parametrize("path", ["/{place.shelf=v1/files/**}", "/v1/files/**"])

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from roster.v1 import http_pb2
 
-from ..made import Handler, gateway_to, message, run, told
+from ..made import message, told
+from ..serving import Handler, gateway_to, run
 
 CSV = "text/csv"
 each_channel = pytest.mark.parametrize("kind", ["real", "in-process"])

@@ -9,13 +9,16 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from grpc import StatusCode
 from roster.v1 import errors_pb2
 
+from http_gateway import errors
 from http_gateway.app import FAULT
 from http_gateway.streams import requests
 from http_gateway.streams.records import MAX_RECORD_BYTES
 
-from ..made import Client, Got, get, message, post, refuse, told
+from ..client import Client, Got, get, post
+from ..made import message, refuse, told
 from .handlers import CSV, Handlers, count, each_channel, echo, message_of_cells, with_gateway
 
 
@@ -100,16 +103,76 @@ def test_an_error_after_the_first_record_is_the_last_one(kind: str, reason: str,
     async def body(runner: web.ServerRunner) -> Any:
         client = await Client.to(runner)
         await client.begin("GET", "/give", X_Request_Id="abc")
-        return await client.answer(), await client.is_closed()
+        first = await client.answer()
+        await client.begin("GET", "/give")  # the connection goes on
+        return first, await client.answer()
 
-    got, is_closed = with_gateway(kind, body, Give=give)
+    got, second = with_gateway(kind, body, Give=give)
 
     assert (got.status, got.texts, got.is_whole) == (200, ["a", "b", code], True)
+    assert second.texts == got.texts
     assert got.records[-1].keys() == {"error"}
     assert got.records[-1]["error"].keys() == {"code", "message", "details", "requestId"}
     assert got.records[-1]["error"]["requestId"] == "abc"
     assert "rose" not in got.body.decode()
-    assert is_closed
+
+
+@each_channel
+def test_details_of_an_error_that_cannot_be_read_spoil_no_answer(kind: str) -> None:
+    unreadable = (("grpc-status-details-bin", b"\xff"),)
+
+    async def give(request: Any, context: Any) -> AsyncIterator[Any]:
+        if request.name:
+            yield told(request.name)
+        await context.abort(StatusCode.NOT_FOUND, "gone", trailing_metadata=unreadable)
+
+    async def body(runner: web.ServerRunner) -> list[Got]:
+        clients = [await Client.to(runner) for _ in range(2)]
+        for client, target in zip(clients, ("/give?name=a", "/give"), strict=True):
+            await client.begin("GET", target, X_Request_Id="abc")
+        return [await client.answer() for client in clients]
+
+    begun, other = with_gateway(kind, body, Give=give)
+
+    assert (begun.status, begun.texts, begun.is_whole) == (200, ["a", "Internal"], True)
+    assert (other.status, other.headers["x-request-id"]) == (500, "abc")
+
+
+@each_channel
+def test_an_answer_that_has_begun_breaks_off_where_the_gateway_fails(
+    kind: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: Any) -> Any:
+        raise LookupError("rose")
+
+    async def give(request: Any, context: Any) -> AsyncIterator[Any]:
+        yield told("a")
+        await refuse(context, "TAG_NOT_FOUND")
+
+    monkeypatch.setattr(errors, "error_of", broken)
+
+    got = with_gateway(kind, lambda to: get(to, "/give"), Give=give)
+
+    assert (got.status, got.texts, got.is_whole) == (200, ["a"], False)
+    assert "LookupError: rose" in caplog.text
+
+
+@each_channel
+def test_an_error_in_the_midst_of_a_body_ends_the_connection(kind: str) -> None:
+    async def both(requests: Any, context: Any) -> AsyncIterator[Any]:
+        async for request in requests:
+            yield told(request.items[0].name)
+            await refuse(context, "UNAVAILABLE")
+
+    async def body(runner: web.ServerRunner) -> Any:
+        client = await Client.to(runner)
+        await client.begin("POST", "/both")
+        await client.send(b'{"name":"a"}\n')  # and no end of it
+        return await client.answer(), await client.is_closed()
+
+    got, is_closed = with_gateway(kind, body, Both=both)
+
+    assert (got.texts, got.is_whole, is_closed) == (["a", "Unavailable"], True, True)
 
 
 @each_channel

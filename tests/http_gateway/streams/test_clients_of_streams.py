@@ -11,7 +11,8 @@ from aiohttp import web
 
 from http_gateway import answers
 
-from ..made import Client, told
+from ..client import Client
+from ..made import told
 from .handlers import Handlers, each_channel, with_gateway
 
 
@@ -37,6 +38,34 @@ def test_a_client_that_leaves_ends_the_call(kind: str, when: str) -> None:
 
     # To a handler behind a socket a call that was cancelled may look as if it had ended.
     assert "end" not in handlers.seen or kind == "real"
+
+
+def test_nobody_asks_for_a_client_that_left_what_the_server_says_to_its_body() -> None:
+    calls, stopping, stopped = [], asyncio.Event(), asyncio.Event()
+
+    async def collect(requests: Any, context: Any) -> Any:
+        calls.append(context)
+        try:
+            async for _ in requests:
+                pass
+        finally:
+            stopping.set()
+            try:
+                await asyncio.Event().wait()  # until it is cancelled once more
+            finally:
+                stopped.set()
+
+    async def body(runner: web.ServerRunner) -> None:
+        client = await Client.to(runner)
+        await client.begin("POST", "/collect/x", Content_Type="text/csv")
+        await client.send(b'"a"b\n')
+        await stopping.wait()
+        client.leave()
+        await stopped.wait()
+
+    with_gateway("in-process", body, Collect=collect)
+
+    assert len(calls) == 1
 
 
 @each_channel

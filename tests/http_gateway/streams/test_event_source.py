@@ -9,7 +9,8 @@ import pytest
 from playwright.async_api import async_playwright
 
 from ...tools import program
-from ..made import gateway_to, refuse, run, told
+from ..made import refuse, told
+from ..serving import gateway_to, run
 
 # Collects the records of a stream until an event says that it is over.
 COLLECT = """path => new Promise(resolve => {

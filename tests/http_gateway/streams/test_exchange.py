@@ -11,7 +11,8 @@ from aiohttp import web
 
 from http_gateway.routing.stream_fields import MAX_RECORDS
 
-from ..made import Client, Got, get, message, post, told
+from ..client import Client, Got, get, post
+from ..made import message, told
 from .handlers import CSV, Handlers, count, each_channel, echo, message_of_cells, with_gateway
 
 

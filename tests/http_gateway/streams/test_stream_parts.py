@@ -17,7 +17,8 @@ from http_gateway.streams.answer import StreamedAnswer
 from http_gateway.streams.records import MAX_RECORD_BYTES
 from http_gateway.streams.requests import LINES_AT_ONCE, MESSAGE_BYTES, Messages, form_of
 
-from ..made import SERVICE, message, run
+from ..made import SERVICE, message
+from ..serving import run
 
 
 class Transport:

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from ..made import Got, get, message, post
+from ..client import Got, get, post
+from ..made import message
 from .handlers import CSV, each_channel, with_gateway
 
 

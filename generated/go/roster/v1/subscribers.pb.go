@@ -979,8 +979,9 @@ type ListSubscribersRequest struct {
 	CreatedBefore *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=created_before,json=createdBefore,proto3" json:"created_before,omitempty"`
 	// "asc", which is the default, for the oldest first; "desc" for the newest first.
 	Order string `protobuf:"bytes,9,opt,name=order,proto3" json:"order,omitempty"`
-	// The next_page_token of the page before (AIP-158); the filters and the order
-	// have to be the same. Costs the same however far into the list it leads.
+	// The token that leads on from the page before (AIP-158), over HTTP in its Link
+	// header; the filters and the order have to be the same. Costs the same however
+	// far into the list it leads.
 	PageToken     string `protobuf:"bytes,10,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1626,7 +1627,7 @@ func (x *RemoveSubscriberTagsResponse) GetSubscriber() *Subscriber {
 // there are at hand, at most 1,000.
 type ImportSubscribersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What is done with a row whose address is taken. The first message decides.
+	// What is done with a row whose address is taken. On gRPC the first message decides.
 	OnConflict ImportSubscribersRequest_OnConflict `protobuf:"varint,1,opt,name=on_conflict,json=onConflict,proto3,enum=roster.v1.ImportSubscribersRequest_OnConflict" json:"on_conflict,omitempty"`
 	// Rows, bounded as in a bulk creation.
 	Rows []*BulkSubscriber `protobuf:"bytes,2,rep,name=rows,proto3" json:"rows,omitempty"`
@@ -1638,7 +1639,7 @@ type ImportSubscribersRequest struct {
 	// "Name <address>". An unknown column fails the import.
 	Lines []*CsvLine `protobuf:"bytes,3,rep,name=lines,proto3" json:"lines,omitempty"`
 	// Rows up to this line are passed over without a result: an import that broke off
-	// goes on after the last line it told of. The first message decides.
+	// goes on after the last line it told of. On gRPC the first message decides.
 	AfterLine     int32 `protobuf:"varint,4,opt,name=after_line,json=afterLine,proto3" json:"after_line,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -25,10 +25,13 @@ OPTIONS = (
     ("grpc.keepalive_time_ms", 60_000),
     ("grpc.keepalive_timeout_ms", 20_000),
     ("grpc.http2.max_pings_without_data", 0),
-    # A service that starts anew is back within a second or two; so is the channel.
+    # A service that starts anew is back within a second or two. The channel finds it soon after,
+    # since an attempt that is made before the channel has found it is wasted.
     ("grpc.initial_reconnect_backoff_ms", 200),
-    ("grpc.max_reconnect_backoff_ms", 5_000),
+    ("grpc.max_reconnect_backoff_ms", 500),
 )
+# What gRPC takes in metadata, less blanks, which no key has.
+KEY = re.compile(r"[!-~]+")
 LOOPBACK = re.compile(
     r"unix(-abstract)?:.+|((dns:(///)?|ipv4:|ipv6:)?(localhost|127(\.\d{1,3}){3}|\[::1\]):\d+)"
 )
@@ -65,8 +68,10 @@ def channel(
     Calls go round all addresses of the target.
 
     `tls` None means no encryption, and the key can be read by all on the way: that is taken on
-    this machine alone, unless dangerously_send_key_in_plaintext. Raises ValueError otherwise.
+    this machine alone, unless dangerously_send_key_in_plaintext. Raises ValueError otherwise,
+    and where the key is not one: it is printable ASCII without blanks.
     """
+    _check_key(key)
     options = _options(tls)
     if tls is None:
         _check_plaintext(target, allowed=dangerously_send_key_in_plaintext)
@@ -85,6 +90,7 @@ def aio_channel(
     dangerously_send_key_in_plaintext: bool = False,
 ) -> grpc.aio.Channel:
     """Returns what `channel` returns, for asyncio."""
+    _check_key(key)
     options, interceptors = _options(tls), aio_calls.callers(key, deadline)
     if tls is None:
         _check_plaintext(target, allowed=dangerously_send_key_in_plaintext)
@@ -100,6 +106,12 @@ def _options(tls: Tls | None) -> Sequence[tuple[str, int | str]]:
     # A proxy that the environment names would see whatever is not encrypted.
     proxy = [("grpc.enable_http_proxy", 0)] if tls is None else []
     return [*OPTIONS, *proxy, ("grpc.service_config", service_config())]
+
+
+def _check_key(key: str) -> None:
+    if not KEY.fullmatch(key):
+        # The key itself is not said: whoever logs the error would keep it.
+        raise ValueError("The key is empty, or has a blank or what is not printable ASCII in it.")
 
 
 def _check_plaintext(target: str, *, allowed: bool) -> None:

@@ -468,8 +468,9 @@ class ListSubscribersRequest(_message.Message):
     order: _builtins.str
     """"asc", which is the default, for the oldest first; "desc" for the newest first."""
     page_token: _builtins.str
-    """The next_page_token of the page before (AIP-158); the filters and the order
-    have to be the same. Costs the same however far into the list it leads.
+    """The token that leads on from the page before (AIP-158), over HTTP in its Link
+    header; the filters and the order have to be the same. Costs the same however
+    far into the list it leads.
     """
     @_builtins.property
     def created_after(self) -> _timestamp_pb2.Timestamp:
@@ -824,10 +825,10 @@ class ImportSubscribersRequest(_message.Message):
     LINES_FIELD_NUMBER: _builtins.int
     AFTER_LINE_FIELD_NUMBER: _builtins.int
     on_conflict: Global___ImportSubscribersRequest.OnConflict.ValueType
-    """What is done with a row whose address is taken. The first message decides."""
+    """What is done with a row whose address is taken. On gRPC the first message decides."""
     after_line: _builtins.int
     """Rows up to this line are passed over without a result: an import that broke off
-    goes on after the last line it told of. The first message decides.
+    goes on after the last line it told of. On gRPC the first message decides.
     """
     @_builtins.property
     def rows(self) -> _containers.RepeatedCompositeFieldContainer[Global___BulkSubscriber]:

@@ -561,8 +561,9 @@ export declare type ListSubscribersRequest = Message<"roster.v1.ListSubscribersR
   order: string;
 
   /**
-   * The next_page_token of the page before (AIP-158); the filters and the order
-   * have to be the same. Costs the same however far into the list it leads.
+   * The token that leads on from the page before (AIP-158), over HTTP in its Link
+   * header; the filters and the order have to be the same. Costs the same however
+   * far into the list it leads.
    *
    * @generated from field: string page_token = 10;
    */
@@ -859,7 +860,7 @@ export declare const RemoveSubscriberTagsResponseSchema: GenMessage<RemoveSubscr
  */
 export declare type ImportSubscribersRequest = Message<"roster.v1.ImportSubscribersRequest"> & {
   /**
-   * What is done with a row whose address is taken. The first message decides.
+   * What is done with a row whose address is taken. On gRPC the first message decides.
    *
    * @generated from field: roster.v1.ImportSubscribersRequest.OnConflict on_conflict = 1;
    */
@@ -886,7 +887,7 @@ export declare type ImportSubscribersRequest = Message<"roster.v1.ImportSubscrib
 
   /**
    * Rows up to this line are passed over without a result: an import that broke off
-   * goes on after the last line it told of. The first message decides.
+   * goes on after the last line it told of. On gRPC the first message decides.
    *
    * @generated from field: int32 after_line = 4;
    */
@@ -1322,7 +1323,8 @@ export declare const SubscriberService: GenService<{
    * stored for good, whatever becomes of the rest. Over HTTP the body is NDJSON
    * (application/x-ndjson), an object a line, or text/csv with a header; the answer
    * is NDJSON, an ImportResult a line, which has to be read while the rows are sent.
-   * An import that broke off is sent again with on_conflict SKIP.
+   * On gRPC a message holds many rows, and an answer many results. An import that
+   * broke off is sent again with on_conflict SKIP.
    *
    * @generated from rpc roster.v1.SubscriberService.ImportSubscribers
    */
@@ -1334,7 +1336,8 @@ export declare const SubscriberService: GenService<{
   /**
    * Returns all subscribers that match every filter that is given, in order of
    * creation, each as it is when its turn comes. Over HTTP the answer is NDJSON, a
-   * subscriber a line, or text/csv where format is CSV.
+   * subscriber a line, or text/csv where format is CSV; on gRPC a message holds
+   * many of them.
    *
    * @generated from rpc roster.v1.SubscriberService.ExportSubscribers
    */

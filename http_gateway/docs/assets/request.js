@@ -1,0 +1,45 @@
+// What a form says of a call: its method, target, headers and body.
+
+const valueOf = (form, name) => form.elements.namedItem(name)?.value ?? "";
+
+// No form is sent with an empty field in its path; in the examples it stands for its own.
+function targetOf(form) {
+  let path = form.dataset.path;
+  const query = new URLSearchParams();
+  for (const field of all("[data-place]", form)) {
+    if (field.dataset.place === "path") {
+      const value = field.value || field.dataset.example;
+      path = path.replace(`{${field.name}}`, () => encodeURIComponent(value));
+    } else if (field.dataset.place === "query" && field.value) {
+      query.append(field.name, field.value);
+    }
+  }
+  return query.size ? `${path}?${query}` : path;
+}
+
+// The headers that somebody filled in.
+function ownHeadersOf(form) {
+  const fields = all('[data-place="header"]', form).filter((field) => field.value);
+  return fields.map((field) => [field.name, field.value]);
+}
+
+function requestOf(form) {
+  const headers = new Headers(ownHeadersOf(form));
+  if (apiKey()) headers.set("Authorization", `Bearer ${apiKey()}`);
+  if (form.elements.namedItem("body")) headers.set("Content-Type", valueOf(form, "type"));
+  return new Request(targetOf(form), {
+    method: valueOf(form, "method"),
+    headers,
+    body: form.elements.namedItem("body")?.value,
+    cache: "no-store",
+    credentials: "omit",
+    referrerPolicy: "no-referrer",
+  });
+}
+
+// The examples that the body began as, one for each media type. A field of a form keeps no
+// carriage returns.
+function examplesOf(form) {
+  const options = [...(form.elements.namedItem("type").options ?? [])];
+  return options.map((option) => option.dataset.example.replaceAll("\r\n", "\n"));
+}

@@ -1,0 +1,54 @@
+"""Required fields of proto2, of which no message may be without one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from google.protobuf.message_factory import GetMessageClass
+
+from http_gateway.codec.required import note_missing
+from http_gateway.faults import Code, Faults
+
+from ..routing.protos import compiled
+
+FILE = compiled("""
+    syntax = "proto2";
+    package required;
+    message Whole { optional Part one_part = 1; repeated Part parts = 2;
+                    map<string, Part> by_name = 3; map<string, string> notes = 4;
+                    required int32 size = 5; extensions 100; }
+    message Part { required string first_name = 1; optional Part inner = 2; }
+    extend Whole { optional Part extra = 100; }
+""")
+
+
+def missing_in(**fields: Any) -> list[str]:
+    whole = GetMessageClass(FILE.message_types_by_name["Whole"])(**fields)
+    return missing(whole)
+
+
+def missing(message: Any) -> list[str]:
+    faults = Faults()
+    note_missing(message, faults)
+    assert {fault.code for fault in faults.found} <= {Code.Value("REQUIRED")}
+    return [fault.field for fault in faults.found]
+
+
+def test_what_lacks_nothing_has_no_fault() -> None:
+    assert missing_in(size=0, one_part={"first_name": ""}, notes={"a": "b"}) == []
+
+
+def test_every_required_field_that_is_missing_is_named_as_json_names_it() -> None:
+    parts = [{"first_name": "a"}, {"inner": {}}]
+
+    assert missing_in(one_part={}, parts=parts, by_name={"b": {}, "a": {}}) == [
+        *("size", "onePart.firstName", "parts[1].firstName", "parts[1].inner.firstName"),
+        *("byName.a.firstName", "byName.b.firstName"),
+    ]
+
+
+def test_an_extension_is_named_in_brackets() -> None:
+    whole = GetMessageClass(FILE.message_types_by_name["Whole"])(size=1)
+    whole.Extensions[FILE.extensions_by_name["extra"]].SetInParent()
+
+    assert missing(whole) == ["[required.extra].firstName"]

@@ -1,0 +1,86 @@
+"""A request without a field that proto2 requires: it is refused, and never sent as another."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from ..client import get, post
+from ..serving import gateway_to, run
+from .protos import compiled
+
+SERVICE = compiled("""
+    syntax = "proto2";
+    package required;
+    import "google/api/annotations.proto";
+    message Word { required string text = 1; optional string note = 2; }
+    service Words {
+      rpc One(Word) returns (Word) { option (google.api.http) = { get: "/one" }; }
+      rpc Each(stream Word) returns (stream Word) {
+        option (google.api.http) = { post: "/each" body: "*" };
+      }
+    }
+""").services_by_name["Words"]
+
+
+@pytest.mark.parametrize("kind", ["in-process", "real"])
+def test_a_request_without_a_required_field_is_refused(
+    kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def one(request: Any, context: Any) -> Any:
+        request.text += "!"
+        return request
+
+    async def each(requests: Any, context: Any) -> AsyncIterator[Any]:
+        async for request in requests:
+            yield request
+
+    async def asked() -> list[Any]:
+        async with gateway_to(kind, service=SERVICE, One=one, Each=each) as to:
+            lines = b'{"text":""}\n{"note":"n"}\n{"text":"b"}\n'
+            return [
+                await get(to, "/one?text="),
+                await get(to, "/one?note=n"),
+                await post(to, "/each", lines),
+            ]
+
+    whole, refused, streamed = run(asked())
+
+    assert (whole.status, json.loads(whole.body)) == (200, {"text": "!"})
+    (detail,) = json.loads(refused.body)["error"]["details"]
+    assert (refused.status, detail["field"], detail["code"]) == (400, "text", "REQUIRED")
+    first, fault = streamed.records
+    assert (first, fault["error"]["details"][0]["field"]) == ({"text": ""}, "[1].text")
+    assert [record for record in caplog.records if record.levelname == "ERROR"] == []
+
+
+@pytest.mark.parametrize("kind", ["in-process", "real"])
+@pytest.mark.parametrize("target", ["/one", "/one?text=a&oops=1", "/each"])
+def test_a_server_that_looks_for_no_faults_is_never_called_for_one(kind: str, target: str) -> None:
+    called = []
+
+    async def one(request: Any, context: Any) -> Any:
+        called.append(request)
+        return request
+
+    async def each(requests: Any, context: Any) -> AsyncIterator[Any]:
+        called.append(requests)
+        async for request in requests:
+            yield request
+
+    async def main() -> None:
+        gateway = gateway_to(kind, service=SERVICE, asks_first=False, One=one, Each=each)
+        async with gateway as runner:
+            if target == "/each":
+                got = await post(runner, target, b"{}", "text/plain")
+                assert got.status == 415
+            else:
+                got = await get(runner, target)
+                assert got.status == 400
+            assert "error" in json.loads(got.body)
+
+    run(main())
+    assert called == []

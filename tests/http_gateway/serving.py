@@ -1,0 +1,106 @@
+"""A gateway in front of handlers that a test hands over, which it reaches over either channel.
+
+What they do is all there is behind the gateway. It runs on the event loop that a
+service runs on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+from unittest.mock import patch
+
+import grpc
+import uvloop
+from aiohttp import web
+from google.protobuf import message_factory
+from google.protobuf.descriptor import ServiceDescriptor
+from grpc import aio
+
+from http_gateway import edge
+from http_gateway.app import Gateway
+from http_gateway.channel.in_process import InProcessChannel
+
+from .client import OPEN
+from .made import SERVICE
+
+Handler = Callable[[Any, Any], Any]
+# Adds handlers to a server, or to what stands in its place.
+Register = Callable[[Any], None]
+
+
+@asynccontextmanager
+async def channel_to(
+    kind: str, register: Register, interceptors: Sequence[Any] = ()
+) -> AsyncIterator[aio.Channel]:
+    """Yields a channel, "real" or "in-process", to what `register` adds to a server."""
+    if kind == "in-process":
+        async with InProcessChannel(register, interceptors) as channel:
+            yield channel
+        return
+    server = aio.server(interceptors=interceptors)
+    register(server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    try:
+        async with aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+            yield channel
+    finally:
+        await server.stop(None)
+
+
+def handled_by(service: ServiceDescriptor, handlers: Mapping[str, Handler]) -> Register:
+    """Returns what adds a service to a server, with these handlers by the names of its methods."""
+    made = {}
+    for name, handler in handlers.items():
+        method = service.methods_by_name[name]
+        shape = "_".join(
+            "stream" if streams else "unary"
+            for streams in (method.client_streaming, method.server_streaming)
+        )
+        made[name] = getattr(grpc, f"{shape}_rpc_method_handler")(
+            handler,
+            message_factory.GetMessageClass(method.input_type).FromString,
+            message_factory.GetMessageClass(method.output_type).SerializeToString,
+        )
+
+    def register(server: Any) -> None:
+        generic = grpc.method_handlers_generic_handler(service.full_name, made)
+        server.add_generic_rpc_handlers((generic,))
+        server.add_registered_method_handlers(service.full_name, made)
+
+    return register
+
+
+@asynccontextmanager
+async def gateway_to(
+    kind: str,
+    *,
+    grace: float = 0.5,
+    service: ServiceDescriptor = SERVICE,
+    asks_first: bool = True,
+    **handlers: Handler,
+) -> AsyncIterator[web.ServerRunner]:
+    """Yields a running gateway over a channel to a service, made.Service unless another is given.
+
+    `grace` is for its end.
+    """
+    async with channel_to(kind, handled_by(service, handlers)) as channel:
+        with patch.object(edge, "LINGERING_SECONDS", 0.1):
+            server = Gateway(channel, [service], asks_first=asks_first).server()
+        runner = web.ServerRunner(server, shutdown_timeout=grace)
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, "127.0.0.1", 0).start()
+            yield runner
+        finally:
+            while OPEN:
+                OPEN.pop().leave()
+            await runner.cleanup()
+
+
+def run(body: Any) -> Any:
+    """Runs a test's body, which has to end in time."""
+    return uvloop.run(asyncio.wait_for(body, 20))
