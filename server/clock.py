@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 Clock = Callable[[], int]
 
@@ -14,3 +15,9 @@ Clock = Callable[[], int]
 def system_clock() -> int:
     """Returns the machine's time."""
     return time.time_ns() // 1_000_000
+
+
+def written(milliseconds: int) -> str:
+    """Returns a moment as JSON has it, such as 2026-11-21T03:33:16.247Z."""
+    seconds, fraction = divmod(milliseconds, 1000)
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{fraction:03}Z"

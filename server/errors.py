@@ -155,6 +155,27 @@ class CustomFieldLimitReached(RosterError):
     message = "The account has as many custom fields as it may have."
 
 
+class WebhookNotFound(RosterError):
+    """The account has no such webhook."""
+
+    reason = "WEBHOOK_NOT_FOUND"
+    message = "There is no such webhook."
+
+
+class WebhookLimitReached(RosterError):
+    """The account has as many webhooks as it may have."""
+
+    reason = "WEBHOOK_LIMIT_REACHED"
+    message = "The account has as many webhooks as it may have."
+
+
+class WebhookDeliveryNotFound(RosterError):
+    """The account has no such delivery, or has it no more."""
+
+    reason = "WEBHOOK_DELIVERY_NOT_FOUND"
+    message = "There is no such webhook delivery."
+
+
 class ApiKeyNotFound(RosterError):
     """The account has no such key."""
 

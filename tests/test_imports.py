@@ -21,6 +21,7 @@ ROOMS = (
     {"suppressions"},
     {"subscribers"},
     {"merge_tags"},
+    {"webhooks"},
     {"upkeep"},
 )
 # The same, of the gateway.

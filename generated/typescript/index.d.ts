@@ -7,3 +7,4 @@ export * from "./roster/v1/merge_tags_pb.js";
 export * from "./roster/v1/subscribers_pb.js";
 export * from "./roster/v1/suppressions_pb.js";
 export * from "./roster/v1/tags_pb.js";
+export * from "./roster/v1/webhooks_pb.js";

@@ -8,6 +8,7 @@ import typer
 
 from ..accounts import store
 from ..accounts.rules import hash_secret, make_secret
+from ..clock import written
 from ..config import SETTINGS
 from ..emails import parse_email
 from .beside import unit_of_work
@@ -18,7 +19,6 @@ from .output import (
     account_json,
     complain,
     console,
-    moment,
     print_json,
     print_table,
 )
@@ -62,7 +62,7 @@ def list_(database_url: DatabaseUrl = _DEFAULT_URL, json: Json = False) -> None:
     print_table(
         ("id", "email", "verified", "created"),
         [
-            (row.id, row.email, "yes" if row.email_verified else "no", moment(row.created_at))
+            (row.id, row.email, "yes" if row.email_verified else "no", written(row.created_at))
             for row in rows
         ],
     )

@@ -9,6 +9,7 @@ import typer
 
 from ..accounts import store
 from ..accounts.rules import MAX_NAME_LENGTH, SCOPES, hash_secret, make_secret
+from ..clock import written
 from ..config import SETTINGS
 from ..errors import ApiKeyNotFound
 from ..paging import MAX_LIMIT, Page
@@ -20,7 +21,6 @@ from .output import (
     api_key_json,
     complain,
     console,
-    moment,
     print_json,
     print_table,
 )
@@ -78,8 +78,8 @@ def list_(account: _Account, database_url: DatabaseUrl = _DEFAULT_URL, json: Jso
                 row.id,
                 row.scope,
                 row.name,
-                moment(row.created_at),
-                moment(row.expires_at) if row.expires_at is not None else "",
+                written(row.created_at),
+                written(row.expires_at) if row.expires_at is not None else "",
             )
             for row in rows
         ],

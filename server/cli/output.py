@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from enum import IntEnum
 from typing import Annotated, Any, NoReturn
 
@@ -14,6 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..accounts.store import AccountRow, ApiKeyRow
+from ..clock import written
 from ..config import SETTINGS
 
 console = Console(highlight=False, markup=False)
@@ -75,7 +75,7 @@ def account_json(row: AccountRow) -> dict[str, Any]:
         "id": row.id,
         "email": row.email,
         "emailVerified": row.email_verified,
-        "createdAt": moment(row.created_at),
+        "createdAt": written(row.created_at),
     }
 
 
@@ -85,12 +85,6 @@ def api_key_json(row: ApiKeyRow) -> dict[str, Any]:
         "id": row.id,
         "name": row.name,
         "scope": row.scope,
-        "createdAt": moment(row.created_at),
+        "createdAt": written(row.created_at),
     }
-    return key if row.expires_at is None else {**key, "expiresAt": moment(row.expires_at)}
-
-
-def moment(milliseconds: int) -> str:
-    """Returns a moment as the API prints it."""
-    text = datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds")
-    return text.replace("+00:00", "Z")
+    return key if row.expires_at is None else {**key, "expiresAt": written(row.expires_at)}

@@ -19,6 +19,8 @@ from ..errors import Detail, invalid
 MAX_FIELDS = 100
 MAX_KEY_LENGTH = 64
 MAX_TEXT_LENGTH = 1_000
+# Up to here every whole number is a double.
+LARGEST_EXACT = 2**53
 # How a path names a key that is empty.
 EMPTY_KEY = '""'
 # A date, and maybe a time with seconds, fractions and an offset that need not be there.
@@ -74,6 +76,18 @@ def derive_key(label: str) -> str:
     if key in RESERVED_KEYS:
         raise invalid("label", "RESERVED", f"derives the key {key}, which is reserved")
     return key
+
+
+def as_json(value: Any) -> Any:
+    """Returns a value as JSON has it: a whole number without a fraction, where that is exact."""
+    if isinstance(value, float) and value.is_integer() and abs(value) <= LARGEST_EXACT:
+        return int(value)
+    return value
+
+
+def merge_tag(key: str) -> str:
+    """Returns what a template writes to get the value of the field with this key."""
+    return f"{{{{customFields.{key}}}}}"
 
 
 def check_values(values: Mapping[str, Any], types: Mapping[str, int]) -> list[Detail]:

@@ -13,7 +13,7 @@ from ..paging import page_of
 from ..storage.database import Database
 from ..storage.transaction import Transaction
 from . import store
-from .rules import DataType, derive_key
+from .rules import DataType, derive_key, merge_tag
 
 
 class CustomFieldService(CustomFieldServiceServicer):
@@ -76,7 +76,7 @@ def _custom_field(row: store.CustomFieldRow) -> pb.CustomField:
         key=row.key,
         label=row.label,
         data_type=pb.CustomField.DataType.ValueType(row.data_type),
-        merge_tag=f"{{{{customFields.{row.key}}}}}",
+        merge_tag=merge_tag(row.key),
         created_at=timestamp(row.created_at),
         updated_at=timestamp(row.updated_at),
         fallback=row.fallback or None,

@@ -7,12 +7,15 @@ from typing import Any, NamedTuple
 
 from peewee import fn
 
+from ..clock import written
 from ..errors import CustomFieldAlreadyExists, CustomFieldLimitReached, CustomFieldNotFound
+from ..events.rules import Change, Kind, created, deleted
+from ..events.store import record
 from ..paging import Page
 from ..storage.statements import Statement, param
 from ..storage.transaction import Transaction
 from .models import CustomField
-from .rules import MAX_FIELDS, DataType, label_key
+from .rules import MAX_FIELDS, DataType, label_key, merge_tag
 
 
 class CustomFieldRow(NamedTuple):
@@ -25,6 +28,19 @@ class CustomFieldRow(NamedTuple):
     fallback: str
     created_at: int
     updated_at: int
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns the custom field as the API returns it."""
+        field = {
+            "id": self.id,
+            "key": self.key,
+            "label": self.label,
+            "dataType": DataType(self.data_type).name,
+            "mergeTag": merge_tag(self.key),
+            "createdAt": written(self.created_at),
+            "updatedAt": written(self.updated_at),
+        }
+        return {**field, "fallback": self.fallback} if self.fallback else field
 
 
 _COLUMNS = tuple(getattr(CustomField, name) for name in CustomFieldRow._fields)
@@ -96,6 +112,7 @@ def create(
         raise CustomFieldAlreadyExists
     if count(account_id, tx) > MAX_FIELDS:
         raise CustomFieldLimitReached
+    record(account_id, [created(Kind.CUSTOM_FIELD_CREATED, row)], tx)
     return row
 
 
@@ -143,13 +160,15 @@ def update(
         fallback=row.fallback,
         updated_at=row.updated_at,
     )
+    record(account_id, [Change(Kind.CUSTOM_FIELD_UPDATED, before, row)], tx)
     return row
 
 
 def delete(account_id: str, field_id: str, tx: Transaction) -> None:
     """Deletes a custom field. Raises CustomFieldNotFound."""
-    if not tx.run(_DELETE, account_id=account_id, id=field_id):
-        raise CustomFieldNotFound
+    before = find(account_id, field_id, tx)
+    tx.run(_DELETE, account_id=account_id, id=field_id)
+    record(account_id, [deleted(Kind.CUSTOM_FIELD_DELETED, before)], tx)
 
 
 def types(account_id: str, tx: Transaction) -> dict[str, int]:

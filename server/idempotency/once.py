@@ -11,7 +11,7 @@ is stored nowhere else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -64,6 +64,9 @@ class OnceDatabase:
         finally:
             _current.reset(token)
             self._running.discard(key)
+
+    def listen(self, hear: Callable[[Collection[str]], None]) -> None:
+        self._database.listen(hear)
 
     async def open(self) -> None:
         await self._database.open()

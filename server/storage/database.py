@@ -7,7 +7,7 @@ request; never a query at a time from the event loop.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Protocol, TypeVar
 
 from .transaction import Transaction
@@ -30,6 +30,14 @@ class Database(Protocol):
 
         Whatever the work raises undoes all of it. Raises Unavailable, without
         effect, if the database cannot take it now.
+        """
+
+    def listen(self, hear: Callable[[Collection[str]], None]) -> None:
+        """Has accounts told of, on the event loop, once what makes news of them stands.
+
+        What other processes write is told of as well, as long as their news gets here:
+        whoever has to miss nothing also looks for himself now and then. To be called
+        before the database is opened.
         """
 
     async def close(self) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import orjson
-from peewee import SQL, Expression, Field, Node, fn
+from peewee import SQL, Expression, Field, Model, ModelSelect, Node, fn
 
 from .statements import Slot
 
@@ -31,6 +31,9 @@ class SqliteDialect:
 
     def object_of(self, key: Field, value: Field) -> Node:
         query: Node = fn.JSON_GROUP_OBJECT(key, fn.JSON(value))
+        return query
+
+    def locking(self, query: ModelSelect[Model], *, skips: bool = False) -> Node:
         return query
 
     def insert_all(self, account_id: Field, fields: Sequence[Field], name: str) -> Node:
@@ -63,6 +66,10 @@ class PostgresDialect:
     def object_of(self, key: Field, value: Field) -> Node:
         query: Node = fn.JSON_OBJECT_AGG(key, value.cast("json")).cast("text")
         return query
+
+    def locking(self, query: ModelSelect[Model], *, skips: bool = False) -> Node:
+        locked: Node = query.for_update(skip_locked=skips)
+        return locked
 
     def insert_all(self, account_id: Field, fields: Sequence[Field], name: str) -> Node:
         values = ", ".join(

@@ -28,6 +28,8 @@ from ..ids import Ids
 from .database import Result, StorageError, Work
 from .job import Job
 from .lane import Lane
+from .news import Hear, News
+from .postgres_hearing import hear_others
 from .postgres_link import bring_up_to_date, connect, opened, unusable, warn_of_danger
 from .postgres_transaction import (
     OutcomeUnknown,
@@ -59,6 +61,7 @@ class PostgresDatabase:
         self._writers = connections - self._readers
         self._clock = clock
         self._watch = CommitWatch()
+        self._news = News()
         # They rise in this process. Other processes make theirs beside it, so the order
         # of what is made at the same time in two of them is that of their clocks.
         self.ids = Ids(clock)
@@ -67,6 +70,8 @@ class PostgresDatabase:
         await asyncio.to_thread(self._migrate)
         async with AsyncExitStack() as stack:
             stack.callback(asyncio.create_task(self._watch.run()).cancel)
+            if self._news.wanted:
+                stack.callback(asyncio.create_task(hear_others(self._url, self._news)).cancel)
             self._writing = self._lane("writer", self._write_batch, self._writers, most=1)
             await self._writing.open()
             stack.push_async_callback(self._writing.close)
@@ -107,6 +112,9 @@ class PostgresDatabase:
 
     async def write(self, work: Work[Result]) -> Result:
         return await self._writing.run(work)  # type: ignore[no-any-return]
+
+    def listen(self, hear: Hear) -> None:
+        self._news.listen(hear)
 
     async def close(self) -> None:
         await self._closing.aclose()

@@ -73,7 +73,7 @@ class _Connections(Psycopg3Database):  # type: ignore[misc]
                 model._meta.without_rowid = on_sqlite
 
     def _connect(self) -> psycopg.Connection[Any]:
-        connection = psycopg.connect(**_parameters(self._url), autocommit=True, prepare_threshold=0)
+        connection = psycopg.connect(**parameters(self._url), autocommit=True, prepare_threshold=0)
         try:
             connection.prepared_max = PREPARED_STATEMENTS
             _check(connection)
@@ -83,7 +83,7 @@ class _Connections(Psycopg3Database):  # type: ignore[misc]
         return connection
 
 
-def _parameters(url: str) -> dict[str, Any]:
+def parameters(url: str) -> dict[str, Any]:
     """Returns what to connect with: what Roster asks for, and over that what the URL says."""
     given = conninfo_to_dict(url)
     options = (

@@ -26,6 +26,8 @@ from .statements import Statement
 from .transaction import Transaction
 
 DIALECT = PostgresDialect()
+# Where processes tell each other of which accounts there is news.
+CHANNEL = "roster"
 
 # Each statement sees what was committed before it: all that the holder of the lock
 # before this one has done.
@@ -55,28 +57,38 @@ class RolledBack(Exception):
 class Writing(Transaction):
     """A transaction that writes; it begins with its first statement."""
 
-    __slots__ = ("_locked",)
+    __slots__ = ("_begun", "_locked")
 
     def __init__(self, database: Database, clock: Clock, ids: Ids) -> None:
         super().__init__(database, DIALECT, clock, ids)
+        self._begun = False
         self._locked: set[str] = set()
 
     def commit(self) -> None:
         """Returns once all that was done is durable. Raises OutcomeUnknown or RolledBack."""
-        if self._locked:
-            _commit(self._database.connection())
+        if not self._begun:
+            return
+        connection = self._database.connection()
+        for account_id in self.news:
+            # They are sent with the commit, and not if there is none.
+            connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, account_id))
+        _commit(connection)
 
     def _execute(self, statement: Statement, values: Mapping[str, Any]) -> Any:
         account_id = values.get("account_id", _NOBODY)
-        if account_id not in self._locked:
-            self._lock(account_id)
+        if statement.beside:
+            self._begin()
+        elif account_id not in self._locked:
+            self._begin(f"SELECT pg_advisory_xact_lock({lock_of(account_id)})")
+            self._locked.add(account_id)
         return super()._execute(statement, values)
 
-    def _lock(self, account_id: str) -> None:
-        lock = f"SELECT pg_advisory_xact_lock({lock_of(account_id)})"
-        text = lock if self._locked else f"{_BEGIN}; {lock}"
-        self._database.connection().execute(text, prepare=False)
-        self._locked.add(account_id)
+    def _begin(self, first: str = "") -> None:
+        """Sends what comes first, and what begins the transaction before it."""
+        text = first if self._begun else f"{_BEGIN}; {first}"
+        if text:
+            self._database.connection().execute(text, prepare=False)
+        self._begun = True
 
 
 def begin_reading(database: Database) -> None:

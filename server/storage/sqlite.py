@@ -13,7 +13,7 @@ one snapshot, taken after the youngest of them was asked for.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from .database import Result, StorageError, Work
 from .job import Job
 from .lane import Lane
 from .migrate import migrate
+from .news import Hear, News
 from .sqlite_file import DIALECT, FileLock, connect, prepare, unusable
 from .transaction import Transaction
 
@@ -50,6 +51,9 @@ class SqliteDatabase:
         # Set once a commit could not be synced. What the disk holds then is not
         # known, and a second sync may say that all is well when it is not.
         self._failed = False
+        # Nobody else writes to what is remembered: the lock on the file says so.
+        self._remembered: set[Hashable] = set()
+        self._news = News()
         self.ids = Ids(clock)
 
     async def open(self) -> None:
@@ -94,6 +98,9 @@ class SqliteDatabase:
     async def write(self, work: Work[Result]) -> Result:
         return await self._writer.run(work)  # type: ignore[no-any-return]
 
+    def listen(self, hear: Hear) -> None:
+        self._news.listen(hear)
+
     async def close(self) -> None:
         await self._closing.aclose()
 
@@ -102,7 +109,7 @@ class SqliteDatabase:
             reader.execute_sql("BEGIN")
             for job in filter(Job.claim, jobs):
                 try:
-                    job.result = job.work(self._transaction(reader))
+                    job.result = job.work(Transaction(reader, DIALECT, self._clock, self.ids))
                 except Exception as error:  # noqa: BLE001 - each caller gets its own
                     job.error = _told(error)
             reader.execute_sql("COMMIT")
@@ -114,12 +121,15 @@ class SqliteDatabase:
             for job in jobs:
                 job.error = Unavailable()
             return
+        told: set[str] = set()
         try:
             writer.execute_sql("BEGIN IMMEDIATE")
             for job in filter(Job.claim, jobs):
-                self._write_one(writer, job)
+                told |= self._write_one(writer, job)
             self._commit(writer)
+            self._news.tell(told)
         except Exception as error:  # noqa: BLE001 - nobody was acknowledged
+            self._remembered.clear()
             # Of a commit that could not be synced nobody knows whether it stands.
             _fail_all(writer, jobs, error, Internal if self._failed else Unavailable)
 
@@ -134,21 +144,23 @@ class SqliteDatabase:
                 )
             raise
 
-    def _write_one(self, writer: APSWDatabase, job: Job[Work[Any]]) -> None:
+    def _write_one(self, writer: APSWDatabase, job: Job[Work[Any]]) -> set[str]:
+        """Does one caller's work, and returns the accounts of which there is news."""
         writer.execute_sql("SAVEPOINT request")
+        tx = Transaction(writer, DIALECT, self._clock, self.ids, self._remembered)
         try:
-            job.result = job.work(self._transaction(writer))
+            job.result = job.work(tx)
         except Exception as error:
             # A full disk or a failed read makes SQLite roll back the whole
             # transaction by itself; then nothing of the batch stands.
             if writer.connection().getautocommit():
                 raise
             writer.execute_sql("ROLLBACK TO request")
+            self._remembered.clear()
+            tx.news.clear()
             job.error = _told(error)
         writer.execute_sql("RELEASE request")
-
-    def _transaction(self, database: APSWDatabase) -> Transaction:
-        return Transaction(database, DIALECT, self._clock, self.ids)
+        return tx.news
 
 
 def _bring_up_to_date(writer: APSWDatabase) -> None:

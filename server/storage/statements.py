@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from peewee import Database, Expression, Field, Node, Value
+from peewee import Database, Expression, Field, Model, ModelSelect, Node, Value
 
 # Gives the items of a list the form in which a driver takes them.
 Bind = Callable[[Sequence[Any]], Any]
@@ -49,6 +49,13 @@ class Dialect(Protocol):
     def object_of(self, key: Field, value: Field) -> Node:
         """Makes one JSON object of a group: values in JSON, by key. Without any, {} or null."""
 
+    def locking(self, query: ModelSelect[Model], *, skips: bool = False) -> Node:
+        """Locks the rows that a query selects until the transaction ends.
+
+        Rows that another transaction has locked are waited for, or left out if it `skips`
+        them. Where there is one writer, no row is.
+        """
+
     def insert_all(self, account_id: Field, fields: Sequence[Field], name: str) -> Node:
         """Inserts rows of one account: the list given under this name, a value for every field.
 
@@ -77,11 +84,13 @@ class Statement:
     """A query that is built once for each dialect.
 
     `build` is given the dialect and returns a Peewee query whose values are all
-    `param(name)` or constants that never change.
+    `param(name)` or constants that never change. One that is `beside` may write while
+    another transaction writes to the account: what it relies on it locks by itself.
     """
 
-    def __init__(self, build: Callable[[Dialect], Node]) -> None:
+    def __init__(self, build: Callable[[Dialect], Node], *, beside: bool = False) -> None:
         self._build = build
+        self.beside = beside
         self._prepared: dict[type, Prepared] = {}
 
     def prepared(self, dialect: Dialect, database: Database) -> Prepared:

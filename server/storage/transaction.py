@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 from peewee import Database
@@ -17,16 +17,30 @@ class Transaction:
 
     `now` stands still for the whole transaction (milliseconds since 1970).
     `statements` counts what was run; a test holds pages and bulks to fixed numbers.
+    `news` are the accounts of which others are told once the transaction stands.
+
+    `remembered` is what stores may remember from one transaction to the next, so as not
+    to ask again: what can change only by another transaction of the same database object.
+    Where other processes write as well, nothing is remembered.
     """
 
-    __slots__ = ("_database", "_dialect", "_ids", "now", "statements")
+    __slots__ = ("_database", "_dialect", "_ids", "news", "now", "remembered", "statements")
 
-    def __init__(self, database: Database, dialect: Dialect, clock: Clock, ids: Ids) -> None:
+    def __init__(
+        self,
+        database: Database,
+        dialect: Dialect,
+        clock: Clock,
+        ids: Ids,
+        remembered: set[Hashable] | None = None,
+    ) -> None:
         self._database = database
         self._dialect = dialect
         self._ids = ids
         self.now = clock()
         self.statements = 0
+        self.news: set[str] = set()
+        self.remembered: set[Hashable] = set() if remembered is None else remembered
 
     def new_id(self) -> str:
         """Returns an id greater than any before."""

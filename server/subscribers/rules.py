@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 from ..emails import Email, parse_email, trim
 from ..errors import InvalidStatusTransition, invalid
+from ..events.rules import Kind
 from ..tags.rules import distinct, is_name
 
 MAX_NAME_LENGTH = 100
@@ -124,6 +125,15 @@ _MOVES = {
 }
 # Those who do not want mail, or cannot get it. Deleting them must not make them forgotten.
 OPTED_OUT = frozenset({Status.UNSUBSCRIBED, Status.BOUNCED, Status.COMPLAINED})
+
+
+# What it is called when a subscriber comes to a status; any other move is an update.
+MOVED = {
+    Status.CONFIRMED: Kind.SUBSCRIBER_CONFIRMED,
+    Status.UNSUBSCRIBED: Kind.SUBSCRIBER_UNSUBSCRIBED,
+    Status.BOUNCED: Kind.SUBSCRIBER_BOUNCED,
+    Status.COMPLAINED: Kind.SUBSCRIBER_COMPLAINED,
+}
 
 
 def check_move(before: Status, after: Status, *, by_admin: bool) -> None:

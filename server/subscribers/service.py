@@ -11,6 +11,7 @@ from roster.v1 import subscribers_pb2 as pb
 from roster.v1.subscribers_pb2_grpc import SubscriberServiceServicer
 
 from ..caller import account_id, current
+from ..clock import written
 from ..custom_fields.store import described
 from ..emails import parse_email
 from ..errors import SubscriberNotFound, invalid
@@ -28,7 +29,7 @@ from .intake import Intake
 from .listing import asked_for, exported, next_page_token
 from .store_paging import Place, page, stretch
 from .store_reading import SubscriberRow, find, find_by_email
-from .table import written_header, written_moment, written_tags, written_values
+from .table import written_header, written_tags, written_values
 
 Reply = TypeVar(
     "Reply",
@@ -246,7 +247,7 @@ def _cells(row: SubscriberRow, keys: Sequence[str]) -> list[str]:
         row.last_name,
         rules.Status(row.status).name,
         written_tags(row.tags),
-        written_moment(row.created_at),
+        written(row.created_at),
         *written_values(row.values, keys),
     ]
     return [neutralised(cell) for cell in cells]

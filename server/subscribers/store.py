@@ -14,6 +14,8 @@ from ..errors import (
     SubscriberSuppressed,
     ValidationError,
 )
+from ..events.rules import Change, Kind, created, deleted
+from ..events.store import is_heard, record
 from ..ids import moment_of
 from ..storage.statements import Statement, param
 from ..storage.transaction import Transaction
@@ -21,6 +23,7 @@ from ..suppressions.store import Suppressions
 from ..tags.rules import name_key
 from .models import Subscriber
 from .rules import (
+    MOVED,
     OPTED_OUT,
     Failure,
     NewSubscriber,
@@ -109,7 +112,10 @@ class SubscriberStore:
             raise SubscriberAlreadyExists
         count_in(account_id, [row.id], tx)
         put_values(account_id, [(row.id, new.values)], tx)
-        return row._replace(tags=attach(account_id, [(row.id, new.tags)], tx))
+        names = attach(account_id, [(row.id, new.tags)], tx)
+        row = row._replace(tags=tuple(names.values()))
+        record(account_id, [created(Kind.SUBSCRIBER_CREATED, row)], tx)
+        return row
 
     def create_many(
         self, account_id: str, rows: Mapping[int, NewSubscriber], tx: Transaction
@@ -117,7 +123,7 @@ class SubscriberStore:
         """Stores those rows that can be taken; no two of them have the same address.
 
         Eleven statements at most, however many rows there are, and a few more where they
-        begin another block of those who are counted together.
+        begin another block of those who are counted together, or are told of.
         """
         refused = self._judge(account_id, rows, tx)
         wanted = {index: new for index, new in rows.items() if index not in refused}
@@ -138,7 +144,8 @@ class SubscriberStore:
             stored = [(ids[index], new) for index, new in wanted.items() if index not in refused]
             count_in(account_id, [own_id for own_id, _ in stored], tx)
             put_values(account_id, [(own_id, new.values) for own_id, new in stored], tx)
-            attach(account_id, [(own_id, new.tags) for own_id, new in stored], tx)
+            names = attach(account_id, [(own_id, new.tags) for own_id, new in stored], tx)
+            _tell_of_new(account_id, stored, names, tx)
         return Taken({i: own_id for i, own_id in ids.items() if i not in refused}, refused)
 
     def _judge(
@@ -195,7 +202,10 @@ class SubscriberStore:
             row = row._replace(values={k: v for k, v in merged.items() if v is not None})
         if changes.tags is not None:
             detach_all(account_id, before.id, tx)
-            row = row._replace(tags=attach(account_id, [(before.id, changes.tags)], tx))
+            spelled = attach(account_id, [(before.id, changes.tags)], tx)
+            row = row._replace(tags=tuple(spelled.values()))
+        if row != before:
+            record(account_id, [Change(Kind.SUBSCRIBER_UPDATED, before, row)], tx)
         return row
 
     def _new_address(
@@ -221,6 +231,7 @@ class SubscriberStore:
         self._suppress_if_opted_out(account_id, row, tx)
         tx.run(_DELETE, account_id=account_id, id=subscriber_id)
         count_out(account_id, subscriber_id, tx)
+        record(account_id, [deleted(Kind.SUBSCRIBER_DELETED, row)], tx)
 
     def _refuse_suppressed(self, account_id: str, email: Email, tx: Transaction) -> None:
         if self._suppressions.among(account_id, [email.key], tx):
@@ -229,6 +240,21 @@ class SubscriberStore:
     def _suppress_if_opted_out(self, account_id: str, row: SubscriberRow, tx: Transaction) -> None:
         if row.status in OPTED_OUT:
             self._suppressions.add(account_id, row.email_key, row.status, tx)
+
+
+def _tell_of_new(
+    account_id: str,
+    stored: Sequence[tuple[str, NewSubscriber]],
+    names: Mapping[str, str],
+    tx: Transaction,
+) -> None:
+    if not is_heard(account_id, tx):
+        return
+    rows = [
+        _new_row(own_id, new)._replace(tags=tuple(names[key] for key in sorted(new.tags)))
+        for own_id, new in stored
+    ]
+    record(account_id, [created(Kind.SUBSCRIBER_CREATED, row) for row in rows], tx)
 
 
 def ids_by_address(account_id: str, email_keys: Iterable[str], tx: Transaction) -> dict[str, str]:
@@ -248,6 +274,8 @@ def change_status(
     row = before._replace(status=int(status))
     if row != before:
         tx.run(_UPDATE, account_id=account_id, **_named(row))
+        kind = MOVED.get(status, Kind.SUBSCRIBER_UPDATED)
+        record(account_id, [Change(kind, before, row)], tx)
     return row
 
 
@@ -265,7 +293,9 @@ def add_tags(
         return before
     check_number_of_tags(len(has) + len(missing))
     attach(account_id, [(subscriber_id, missing)], tx)
-    return find(account_id, subscriber_id, tx)
+    row = find(account_id, subscriber_id, tx)
+    record(account_id, [Change(Kind.SUBSCRIBER_UPDATED, before, row)], tx)
+    return row
 
 
 def remove_tags(
@@ -277,9 +307,11 @@ def remove_tags(
     """
     before = find(account_id, subscriber_id, tx)
     kept = tuple(name for name in before.tags if name_key(name) not in unwanted)
-    if kept != before.tags:
+    row = before._replace(tags=kept)
+    if row != before:
         detach(account_id, subscriber_id, unwanted, tx)
-    return before._replace(tags=kept)
+        record(account_id, [Change(Kind.SUBSCRIBER_UPDATED, before, row)], tx)
+    return row
 
 
 def _check(account_id: str, values: Mapping[str, Any], tx: Transaction) -> None:

@@ -50,22 +50,22 @@ _REMOVE_VALUES = Statement(
 
 def attach(
     account_id: str, wanted: Sequence[tuple[str, Mapping[str, str]]], tx: Transaction
-) -> tuple[str, ...]:
+) -> Mapping[str, str]:
     """Puts tags on subscribers, creating the tags that are missing. Four statements at most.
 
-    Takes pairs of a subscriber's id and the tags' names by key. Returns the names
-    of all of them, in the tags' own spelling and sorted.
+    Takes pairs of a subscriber's id and the tags' names by key. Returns the names of all
+    of them by key, in the tags' own spelling.
     """
     names: dict[str, str] = {}
     for _, own in wanted:
         for key, name in own.items():
             names.setdefault(key, name)
     if not names:
-        return ()
+        return {}
     found = tags.ensure(account_id, names, tx)
     links = [(subscriber_id, found[key].id) for subscriber_id, own in wanted for key in own]
     tx.run(_ATTACH_ALL, account_id=account_id, rows=links)
-    return tuple(found[key].name for key in sorted(found))
+    return {key: found[key].name for key in sorted(found)}
 
 
 def detach(account_id: str, subscriber_id: str, keys: Collection[str], tx: Transaction) -> None:

@@ -8,13 +8,15 @@ from typing import Any, NamedTuple
 import orjson
 from peewee import SQL, Expression, ModelSelect, fn
 
+from ..clock import written
+from ..custom_fields.rules import as_json
 from ..emails import Email
 from ..errors import SubscriberNotFound
 from ..storage.statements import Dialect, Statement, param
 from ..storage.transaction import Transaction
 from ..tags.models import Tag
 from .models import CustomValue, Subscriber, SubscriberBlock, SubscriberTag
-from .rules import NO_VALUES
+from .rules import NO_VALUES, Status
 
 
 class SubscriberRow(NamedTuple):
@@ -33,6 +35,22 @@ class SubscriberRow(NamedTuple):
     created_at: int
     values: Mapping[str, Any] = NO_VALUES
     tags: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns the subscriber as the API returns it."""
+        subscriber = {
+            "id": self.id,
+            "email": self.email,
+            "firstName": self.first_name,
+            "lastName": self.last_name,
+            "status": Status(self.status).name,
+            "tags": list(self.tags),
+            "createdAt": written(self.created_at),
+        }
+        if not self.values:
+            return subscriber
+        values = {key: as_json(value) for key, value in self.values.items()}
+        return {**subscriber, "customFields": values}
 
 
 COLUMNS = (

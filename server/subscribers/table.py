@@ -7,12 +7,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
 import orjson
 
-from ..custom_fields.rules import DataType, label_key
+from ..custom_fields.rules import DataType, as_json, label_key
 from ..custom_fields.store import Described
 from ..errors import Detail, ValidationError
 from .formulas import original
@@ -23,7 +22,6 @@ _PREFIX = "customFields."
 _WORDS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 _SEPARATORS = re.compile(r"[,;|]")
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,4})?", re.ASCII)
-_LARGEST_EXACT = 2**53
 
 
 @dataclass(slots=True)
@@ -212,12 +210,6 @@ def written_tags(names: Sequence[str]) -> str:
     return ",".join(names)
 
 
-def written_moment(milliseconds: int) -> str:
-    """Returns a moment as JSON has it too."""
-    seconds, fraction = divmod(milliseconds, 1000)
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{fraction:03}Z"
-
-
 def written_values(values: Mapping[str, Any], keys: Iterable[str]) -> list[str]:
     """Returns the values of custom fields as cells, one for each key; empty where there is none."""
     return [_written(values.get(key)) for key in keys]
@@ -226,7 +218,4 @@ def written_values(values: Mapping[str, Any], keys: Iterable[str]) -> list[str]:
 def _written(value: Any) -> str:
     if value is None:
         return ""
-    # As JSON has it: 42, though it was read as 42.0.
-    if isinstance(value, float) and value.is_integer() and abs(value) <= _LARGEST_EXACT:
-        value = int(value)
-    return value if isinstance(value, str) else json.dumps(value)
+    return value if isinstance(value, str) else json.dumps(as_json(value))

@@ -7,7 +7,10 @@ from typing import Any, NamedTuple
 
 from peewee import fn
 
+from ..clock import written
 from ..errors import TagAlreadyExists, TagNotFound
+from ..events.rules import Change, Kind, created, deleted
+from ..events.store import record
 from ..paging import Page
 from ..storage.statements import Statement, param
 from ..storage.transaction import Transaction
@@ -22,6 +25,15 @@ class TagRow(NamedTuple):
     name: str
     description: str
     created_at: int
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns the tag as the API returns it."""
+        return {
+            "id": self.id,
+            "name": self.name,
+            "description": self.description,
+            "createdAt": written(self.created_at),
+        }
 
 
 class TagRef(NamedTuple):
@@ -89,6 +101,7 @@ def create(account_id: str, name: str, description: str, tx: Transaction) -> Tag
     values = {"account_id": account_id, "name_key": name_key(name), **row._asdict()}
     if not tx.run(_INSERT, **values):
         raise TagAlreadyExists
+    record(account_id, [created(Kind.TAG_CREATED, row)], tx)
     return row
 
 
@@ -117,7 +130,10 @@ def update(account_id: str, tag_id: str, changes: Mapping[str, Any], tx: Transac
 
     Raises TagNotFound, or TagAlreadyExists if another tag has the name.
     """
-    row = find(account_id, tag_id, tx)._replace(**changes)
+    before = find(account_id, tag_id, tx)
+    row = before._replace(**changes)
+    if row == before:
+        return before
     key = name_key(row.name)
     taken = tx.one(_BY_KEY, account_id=account_id, name_key=key)
     if taken is not None and taken[0] != tag_id:
@@ -130,20 +146,22 @@ def update(account_id: str, tag_id: str, changes: Mapping[str, Any], tx: Transac
         name_key=key,
         description=row.description,
     )
+    record(account_id, [Change(Kind.TAG_UPDATED, before, row)], tx)
     return row
 
 
 def delete(account_id: str, tag_id: str, tx: Transaction) -> None:
     """Deletes a tag and takes it off every subscriber. Raises TagNotFound."""
-    if not tx.run(_DELETE, account_id=account_id, id=tag_id):
-        raise TagNotFound
+    before = find(account_id, tag_id, tx)
+    tx.run(_DELETE, account_id=account_id, id=tag_id)
+    record(account_id, [deleted(Kind.TAG_DELETED, before)], tx)
 
 
 def ensure(account_id: str, names: Mapping[str, str], tx: Transaction) -> dict[str, TagRef]:
     """Returns tags by name key, creating those that the account lacks.
 
     `names` maps each key to the spelling that a new tag gets. One statement
-    where all of them exist, three otherwise, however many there are.
+    where all of them exist, three otherwise, however many there are, and what events take.
     """
     if not names:
         return {}
@@ -151,8 +169,10 @@ def ensure(account_id: str, names: Mapping[str, str], tx: Transaction) -> dict[s
     missing = [key for key in names if key not in found]
     if not missing:
         return found
-    new = [(tx.new_id(), names[key], key, "", tx.now) for key in missing]
-    tx.run(_INSERT_ALL, account_id=account_id, rows=new)
+    new = {key: TagRow(tx.new_id(), names[key], "", tx.now) for key in missing}
+    rows = [(row.id, row.name, key, row.description, row.created_at) for key, row in new.items()]
+    tx.run(_INSERT_ALL, account_id=account_id, rows=rows)
+    record(account_id, [created(Kind.TAG_CREATED, row) for row in new.values()], tx)
     return _by_keys(account_id, names, tx)
 
 

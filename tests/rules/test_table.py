@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from server.clock import written
 from server.custom_fields.rules import DataType, label_key
 from server.custom_fields.store import Described
 from server.errors import ValidationError
@@ -16,7 +17,6 @@ from server.subscribers.table import (
     RowFault,
     TextRow,
     written_header,
-    written_moment,
     written_tags,
     written_values,
 )
@@ -331,13 +331,13 @@ def test_written_tags_are_read_as_the_same(names: list[str]) -> None:
     ],
 )
 def test_moment_is_written_with_three_fractional_digits(milliseconds: int, text: str) -> None:
-    assert written_moment(milliseconds) == text
+    assert written(milliseconds) == text
 
 
 # Until the year 2200.
 @given(st.integers(0, 7_258_118_400_000))
 def test_moment_is_written_to_the_millisecond(milliseconds: int) -> None:
-    assert written_moment(milliseconds)[-5:] == f".{milliseconds % 1000:03}Z"
+    assert written(milliseconds)[-5:] == f".{milliseconds % 1000:03}Z"
 
 
 @pytest.mark.parametrize(

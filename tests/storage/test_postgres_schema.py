@@ -87,6 +87,7 @@ def test_every_text_is_compared_byte_by_byte(database: Psycopg3Database) -> None
         "text",
         "bigint",
         "smallint",
+        "integer",
         "boolean",
         "bytea",
     }

@@ -23,15 +23,20 @@ class Authority:
         draft = self._draft(self._name, self._key).add_extension(constraints, critical=True)
         self.certificate = draft.sign(self._key, SHA256()).public_bytes(Encoding.PEM)
 
-    def certify(self, name: str) -> Pair:
-        """Returns a certificate for a program on 127.0.0.1, and its private key, in PEM."""
+    def certify(self, name: str, *, days: float = 1) -> Pair:
+        """Returns a certificate for a program on 127.0.0.1, and its private key, in PEM.
+
+        It is valid for so many days; where they are negative, it has expired.
+        """
         key = ec.generate_private_key(ec.SECP256R1())
         address = x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))])
-        draft = self._draft(named(name), key).add_extension(address, critical=False)
+        draft = self._draft(named(name), key, days).add_extension(address, critical=False)
         secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
         return draft.sign(self._key, SHA256()).public_bytes(Encoding.PEM), secret
 
-    def _draft(self, name: x509.Name, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
+    def _draft(
+        self, name: x509.Name, key: ec.EllipticCurvePrivateKey, days: float = 1
+    ) -> x509.CertificateBuilder:
         now = datetime.now(UTC)
         return (
             x509.CertificateBuilder()
@@ -40,7 +45,7 @@ class Authority:
             .public_key(key.public_key())
             .serial_number(x509.random_serial_number())
             .not_valid_before(now - timedelta(days=1))
-            .not_valid_after(now + timedelta(days=1))
+            .not_valid_after(now + timedelta(days=days))
         )
 
 

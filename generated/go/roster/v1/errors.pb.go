@@ -87,6 +87,12 @@ const (
 	Error_IDEMPOTENCY_KEY_IN_USE Error_Reason = 25
 	// The account has made more calls than its limit; Retry-After says when to go on.
 	Error_RATE_LIMITED Error_Reason = 26
+	// The account has no such webhook.
+	Error_WEBHOOK_NOT_FOUND Error_Reason = 27
+	// The account has as many webhooks as it may have.
+	Error_WEBHOOK_LIMIT_REACHED Error_Reason = 28
+	// The account has no such delivery, or has it no more.
+	Error_WEBHOOK_DELIVERY_NOT_FOUND Error_Reason = 29
 )
 
 // Enum value maps for Error_Reason.
@@ -119,6 +125,9 @@ var (
 		24: "IDEMPOTENCY_KEY_REUSED",
 		25: "IDEMPOTENCY_KEY_IN_USE",
 		26: "RATE_LIMITED",
+		27: "WEBHOOK_NOT_FOUND",
+		28: "WEBHOOK_LIMIT_REACHED",
+		29: "WEBHOOK_DELIVERY_NOT_FOUND",
 	}
 	Error_Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":          0,
@@ -148,6 +157,9 @@ var (
 		"IDEMPOTENCY_KEY_REUSED":      24,
 		"IDEMPOTENCY_KEY_IN_USE":      25,
 		"RATE_LIMITED":                26,
+		"WEBHOOK_NOT_FOUND":           27,
+		"WEBHOOK_LIMIT_REACHED":       28,
+		"WEBHOOK_DELIVERY_NOT_FOUND":  29,
 	}
 )
 
@@ -551,7 +563,7 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\x16roster/v1/errors.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a google/protobuf/descriptor.proto\x1a\x15google/rpc/code.proto\"H\n" +
 	"\fErrorMapping\x12$\n" +
 	"\x04grpc\x18\x01 \x01(\x0e2\x10.google.rpc.CodeR\x04grpc\x12\x12\n" +
-	"\x04http\x18\x02 \x01(\x05R\x04http\"\xdb\v\n" +
+	"\x04http\x18\x02 \x01(\x05R\x04http\"\xce\f\n" +
 	"\x05Error\x12-\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x17.roster.v1.Error.ReasonR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x121\n" +
@@ -579,7 +591,7 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\x0fDUPLICATE_FIELD\x10\f\x12\x10\n" +
 	"\fINVALID_JSON\x10\r\x12\f\n" +
 	"\bRESERVED\x10\x0e\x12\t\n" +
-	"\x05TAKEN\x10\x0f\"\xaf\a\n" +
+	"\x05TAKEN\x10\x0f\"\xa2\b\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\fUNAUTHORIZED\x10\x01\x1a\t\x8a\xb5\x18\x05\b\x10\x10\x91\x03\x12\x1f\n" +
@@ -609,7 +621,10 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\x16IDEMPOTENCY_KEY_REUSED\x10\x18\x1a\t\x8a\xb5\x18\x05\b\t\x10\xa6\x03\x12%\n" +
 	"\x16IDEMPOTENCY_KEY_IN_USE\x10\x19\x1a\t\x8a\xb5\x18\x05\b\n" +
 	"\x10\x99\x03\x12\x1b\n" +
-	"\fRATE_LIMITED\x10\x1a\x1a\t\x8a\xb5\x18\x05\b\b\x10\xad\x03\"?\n" +
+	"\fRATE_LIMITED\x10\x1a\x1a\t\x8a\xb5\x18\x05\b\b\x10\xad\x03\x12 \n" +
+	"\x11WEBHOOK_NOT_FOUND\x10\x1b\x1a\t\x8a\xb5\x18\x05\b\x05\x10\x94\x03\x12$\n" +
+	"\x15WEBHOOK_LIMIT_REACHED\x10\x1c\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\x12)\n" +
+	"\x1aWEBHOOK_DELIVERY_NOT_FOUND\x10\x1d\x1a\t\x8a\xb5\x18\x05\b\x05\x10\x94\x03\"?\n" +
 	"\rErrorResponse\x12.\n" +
 	"\x05error\x18\x01 \x01(\v2\x10.roster.v1.ErrorB\x06\xbaH\x03\xc8\x01\x01R\x05error:a\n" +
 	"\rerror_mapping\x12!.google.protobuf.EnumValueOptions\x18ц\x03 \x01(\v2\x17.roster.v1.ErrorMappingR\ferrorMappingB\x02P\x01b\x06proto3"

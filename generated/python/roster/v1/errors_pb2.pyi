@@ -123,6 +123,12 @@ class Error(_message.Message):
         """The request that first came with the idempotency key is still running."""
         RATE_LIMITED: Error._Reason.ValueType  # 26
         """The account has made more calls than its limit; Retry-After says when to go on."""
+        WEBHOOK_NOT_FOUND: Error._Reason.ValueType  # 27
+        """The account has no such webhook."""
+        WEBHOOK_LIMIT_REACHED: Error._Reason.ValueType  # 28
+        """The account has as many webhooks as it may have."""
+        WEBHOOK_DELIVERY_NOT_FOUND: Error._Reason.ValueType  # 29
+        """The account has no such delivery, or has it no more."""
 
     class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
         """Why a call was refused. On gRPC it is the reason of google.rpc.ErrorInfo,
@@ -187,6 +193,12 @@ class Error(_message.Message):
     """The request that first came with the idempotency key is still running."""
     RATE_LIMITED: Error.Reason.ValueType  # 26
     """The account has made more calls than its limit; Retry-After says when to go on."""
+    WEBHOOK_NOT_FOUND: Error.Reason.ValueType  # 27
+    """The account has no such webhook."""
+    WEBHOOK_LIMIT_REACHED: Error.Reason.ValueType  # 28
+    """The account has as many webhooks as it may have."""
+    WEBHOOK_DELIVERY_NOT_FOUND: Error.Reason.ValueType  # 29
+    """The account has no such delivery, or has it no more."""
 
     @_typing.final
     class Detail(_message.Message):

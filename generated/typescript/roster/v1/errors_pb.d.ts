@@ -441,6 +441,27 @@ export enum Error_Reason {
    * @generated from enum value: RATE_LIMITED = 26;
    */
   RATE_LIMITED = 26,
+
+  /**
+   * The account has no such webhook.
+   *
+   * @generated from enum value: WEBHOOK_NOT_FOUND = 27;
+   */
+  WEBHOOK_NOT_FOUND = 27,
+
+  /**
+   * The account has as many webhooks as it may have.
+   *
+   * @generated from enum value: WEBHOOK_LIMIT_REACHED = 28;
+   */
+  WEBHOOK_LIMIT_REACHED = 28,
+
+  /**
+   * The account has no such delivery, or has it no more.
+   *
+   * @generated from enum value: WEBHOOK_DELIVERY_NOT_FOUND = 29;
+   */
+  WEBHOOK_DELIVERY_NOT_FOUND = 29,
 }
 
 /**

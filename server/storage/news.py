@@ -1,0 +1,30 @@
+"""News of accounts: who wants to hear it, and the way from a writing thread to the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection
+
+Hear = Callable[[Collection[str]], None]
+
+
+class News:
+    """Tells listeners of accounts. They listen on the event loop, before anything is told."""
+
+    def __init__(self) -> None:
+        self._listeners: list[tuple[asyncio.AbstractEventLoop, Hear]] = []
+
+    def listen(self, hear: Hear) -> None:
+        """Has accounts told of from now on."""
+        self._listeners.append((asyncio.get_running_loop(), hear))
+
+    @property
+    def wanted(self) -> bool:
+        """Whether anybody listens."""
+        return bool(self._listeners)
+
+    def tell(self, account_ids: Collection[str]) -> None:
+        """Tells of accounts, from whichever thread."""
+        if account_ids:
+            for loop, hear in self._listeners:
+                loop.call_soon_threadsafe(hear, account_ids)

@@ -1,0 +1,78 @@
+"""The connections that deliveries use, each to an address that was checked just before.
+
+aiohttp looks no address up that stands in a URL itself, so the last gate is where the
+socket is made. And it reads whatever arrives, also while nobody has asked, and keeps every
+answer until somebody takes it: a receiver could fill the memory with answers to nothing on
+a connection that is kept for the next delivery, or keep the process busy with interim ones.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from functools import partial
+from ipaddress import ip_address
+from typing import Any
+
+from aiohttp import TCPConnector
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.http_parser import RawResponseMessage
+from aiohttp.streams import StreamReader
+
+from .reach import BlockedAddress, Reach
+from .resolver import LookUp, Resolver
+
+# A connection is kept so long for the next event to the same place. Many receivers let go
+# after five seconds, and an event sent just then would be lost on the way.
+IDLE_SECONDS = 4
+# Interim answers, such as 103 Early Hints, that may come before the answer itself.
+MAX_INTERIM = 8
+
+
+def make_connector(reach: Reach, look_up: LookUp, tls: ssl.SSLContext) -> TCPConnector:
+    """Returns a connector that reaches nothing but what may be reached.
+
+    It has no bound on connections at a time: with one, receivers that hang would make
+    others wait.
+    """
+    connector = TCPConnector(
+        ssl=tls,
+        resolver=Resolver(reach, look_up),
+        use_dns_cache=False,
+        socket_factory=partial(_make_socket, reach),
+        keepalive_timeout=IDLE_SECONDS,
+        limit=0,
+    )
+    # There is no setting for it.
+    connector._factory = partial(_OneAnswer, loop=connector._loop)  # type: ignore[assignment]
+    return connector
+
+
+class _OneAnswer(ResponseHandler):
+    """A connection that ends when its receiver answers more often than it is asked."""
+
+    _expected = 0
+
+    def set_response_params(self, **params: Any) -> None:
+        """Expects one answer to the request that is about to be sent."""
+        self._expected = MAX_INTERIM + 1
+        super().set_response_params(**params)
+
+    def feed_data(self, data: tuple[RawResponseMessage, StreamReader], size: int = 0) -> None:
+        """Takes an answer, or lets it go together with the connection."""
+        if not self._expected:
+            self.abort()
+            return
+        is_interim = 100 <= data[0].code <= 199
+        self._expected = self._expected - 1 if is_interim else 0
+        super().feed_data(data, size)
+
+
+def _make_socket(reach: Reach, place: tuple[Any, ...]) -> socket.socket:
+    """Returns a socket for an address. Raises BlockedAddress."""
+    family, kind, protocol, _, where = place
+    try:
+        reach.check(ip_address(where[0]))
+    except ValueError as error:
+        raise BlockedAddress(where[0]) from error
+    return socket.socket(family, kind, protocol)
