@@ -22,6 +22,8 @@ from roster.v1 import (
     suppressions_pb2_grpc,
     tags_pb2,
     tags_pb2_grpc,
+    webhooks_pb2,
+    webhooks_pb2_grpc,
 )
 
 from .accounts import store as accounts
@@ -48,6 +50,11 @@ from .suppressions.service import SuppressionService
 from .suppressions.store import Suppressions
 from .tags.service import TagService
 from .vault import Vault
+from .webhooks import store_reading as webhooks
+from .webhooks.client import Client
+from .webhooks.reach import Reach
+from .webhooks.service import WebhookService
+from .webhooks.signing import Secrets
 
 SERVICES: Sequence[ServiceDescriptor] = [
     service
@@ -58,6 +65,7 @@ SERVICES: Sequence[ServiceDescriptor] = [
         subscribers_pb2,
         suppressions_pb2,
         tags_pb2,
+        webhooks_pb2,
     )
     for service in file.DESCRIPTOR.services_by_name.values()
 ]
@@ -77,6 +85,7 @@ def newest_id(tx: Transaction) -> str | None:
         accounts.newest_key_of_any_account(tx),
         custom_fields.newest_id_of_any_account(tx),
         subscribers.newest_id_of_any_account(tx),
+        webhooks.newest_id_of_any_account(tx),
     )
     return max((found for found in newest if found is not None), default=None)
 
@@ -90,6 +99,8 @@ class App:
         clock: Clock,
         vault: Vault,
         *,
+        reach: Reach,
+        client: Client,
         rate_limit: Rate | None = None,
         log_calls: bool = True,
     ) -> None:
@@ -110,6 +121,7 @@ class App:
         self._subscribers = SubscriberService(once, suppressions)
         self._suppressions = SuppressionService(once, suppressions)
         self._tags = TagService(once)
+        self._webhooks = WebhookService(once, database, Secrets(vault), client, reach, clock)
         self._health = health.aio.HealthServicer()
 
     def register(self, server: Any) -> None:
@@ -120,6 +132,7 @@ class App:
         merge_tags_pb2_grpc.add_MergeTagServiceServicer_to_server(self._merge_tags, server)
         suppressions_pb2_grpc.add_SuppressionServiceServicer_to_server(self._suppressions, server)
         tags_pb2_grpc.add_TagServiceServicer_to_server(self._tags, server)
+        webhooks_pb2_grpc.add_WebhookServiceServicer_to_server(self._webhooks, server)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
 
     def grpc_server(self, *, shares_port: bool = False) -> grpc.aio.Server:
@@ -154,7 +167,8 @@ class App:
         self._call_log.flush()
 
     async def set_serving(self, *, serving: bool) -> None:
-        """Tells health checks whether to send calls here."""
+        """Tells health checks whether to send calls here. If not, what is followed ends."""
+        self._webhooks.serve(serving=serving)
         status = health_pb2.HealthCheckResponse
         for name in ("", *(service.full_name for service in SERVICES)):
             await self._health.set(name, status.SERVING if serving else status.NOT_SERVING)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -83,6 +84,17 @@ SETTINGS = {
             "",
             "CALLS/SECONDS, such as 100/1: an account has a bucket of so many calls, which fills"
             " evenly within so many seconds; no limit where it is empty.",
+        ),
+        Setting(
+            "webhook_allow_nets",
+            "",
+            "Networks with commas between them, such as 10.0.0.0/8, that webhooks may reach though"
+            " they are not public: whoever has a key can make this service connect to them.",
+        ),
+        Setting(
+            "webhook_allow_http",
+            "",
+            f"{YES} where webhooks may be sent without TLS, for everyone on the way to read.",
         ),
         Setting(
             "log_level", "info", "What is logged: debug, info (a line a call), warning, error."
@@ -197,6 +209,17 @@ def parse_database_pool(text: str) -> int:
 def parse_workers(text: str) -> int:
     """Returns how many processes are to serve. Raises SettingError."""
     return _number("workers", text, 1, MAX_WORKERS)
+
+
+def parse_networks(text: str) -> list[IPv4Network | IPv6Network]:
+    """Returns the networks that webhooks may reach. Raises SettingError."""
+    try:
+        return [ip_network(part.strip()) for part in text.split(",") if part.strip()]
+    except ValueError as error:
+        raise SettingError(
+            f"{SETTINGS['webhook_allow_nets'].environment} must be networks with commas between"
+            f" them, such as 10.0.0.0/8,fd00::/8: {error}."
+        ) from None
 
 
 def _number(name: str, text: str, least: int, most: int) -> int:

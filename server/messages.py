@@ -11,6 +11,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from grpc.aio import ServicerContext
 
 from .errors import Detail, ValidationError, invalid
+from .ids import first_id_at
 
 # What a handler is told of its call, whatever the messages of the rpc are.
 Context = ServicerContext[Any, Any]
@@ -32,6 +33,16 @@ def set_timestamp(target: Timestamp, milliseconds: int) -> None:
 def milliseconds(moment: Timestamp) -> int:
     """Returns the moment as a number, cut off at the millisecond."""
     return moment.seconds * 1000 + moment.nanos // 1_000_000
+
+
+def first_id_from(moment: Timestamp) -> str:
+    """Returns the least id of what is made at the moment or later, by whole milliseconds."""
+    return first_id_at(moment.seconds * 1000 - (-moment.nanos // 1_000_000))
+
+
+def first_id_after(moment: Timestamp) -> str:
+    """Returns the least id of what is made later than the moment, by whole milliseconds."""
+    return first_id_at(milliseconds(moment) + 1)
 
 
 def plain(struct: Struct) -> dict[str, Any]:

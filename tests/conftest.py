@@ -20,6 +20,7 @@ from .fronts import Answer, Front, GrpcFront, HttpFront
 from .postgres import Postgres
 from .postgres import running as postgres_running
 from .processes import Service, start
+from .webhooks.receiver import Receiver, listening
 
 FRONTS = ("grpc", "http", "http-over-grpc")
 
@@ -159,3 +160,10 @@ def http_account(service: Service, http: HttpFront) -> Account:
 def grpc_account(service: Service, grpc_front: GrpcFront) -> Account:
     """A fresh account through gRPC, for what only gRPC can say."""
     return new_account(service, grpc_front)
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    """A receiver of webhooks that the services can reach."""
+    with listening() as running:
+        yield running

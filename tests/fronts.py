@@ -29,6 +29,7 @@ from roster.v1 import (
     subscribers_pb2,
     suppressions_pb2,
     tags_pb2,
+    webhooks_pb2,
 )
 
 from . import documented
@@ -42,6 +43,7 @@ METHODS: dict[str, MethodDescriptor] = {
         subscribers_pb2,
         suppressions_pb2,
         tags_pb2,
+        webhooks_pb2,
     )
     for service in file.DESCRIPTOR.services_by_name.values()
     for name, method in service.methods_by_name.items()
@@ -85,10 +87,16 @@ class Front(Protocol):
 
 
 def binding(rpc: str) -> tuple[str, str, bool]:
-    """Returns the HTTP method and path template of an rpc, and whether it has a body."""
+    """Returns the HTTP method and path template of an rpc, and whether it has a body.
+
+    The template names fields as JSON does.
+    """
     rule = METHODS[rpc].GetOptions().Extensions[annotations_pb2.http]
     verb = rule.WhichOneof("pattern")
-    return verb.upper(), getattr(rule, verb), bool(rule.body)
+    path = getattr(rule, verb)
+    for field in METHODS[rpc].input_type.fields:
+        path = path.replace(f"{{{field.name}}}", f"{{{field.json_name}}}")
+    return verb.upper(), path, bool(rule.body)
 
 
 def path_variables(rpc: str) -> list[str]:

@@ -33,7 +33,11 @@ GATEWAY_ROOMS = (
     {"docs"},
 )
 # What makes and reads messages without being a service.
-SPEAKS_MESSAGES = {"server.subscribers.intake", "server.subscribers.listing"}
+SPEAKS_MESSAGES = {
+    "server.subscribers.intake",
+    "server.subscribers.listing",
+    "server.webhooks.service_deliveries",
+}
 PURE = {"anyascii"}
 
 

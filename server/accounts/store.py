@@ -195,6 +195,15 @@ def revoke_key(account_id: str, key_id: str, tx: Transaction) -> None:
         raise ApiKeyNotFound
 
 
+def has_key(account_id: str, key_id: str, tx: Transaction) -> bool:
+    """Whether a key may still be used: for callers who stay after it was looked at."""
+    row = tx.one(_FIND_KEY, account_id=account_id, id=key_id)
+    if row is None:
+        return False
+    expires_at = ApiKeyRow._make(row).expires_at
+    return expires_at is None or tx.now < expires_at
+
+
 def newest_key_of_any_account(tx: Transaction) -> str | None:
     """Returns the greatest id of all, or None. For the start of the service."""
     row = tx.one(_NEWEST)

@@ -7,7 +7,14 @@ import typer
 from ..config import IN_PROCESS, OVER_GRPC, SETTINGS, SettingError, check_choice
 from .output import DatabaseUrl
 from .serving import flags
-from .serving.options import core_options, grpc_options, http_options, start_log, worker_count
+from .serving.options import (
+    core_options,
+    grpc_options,
+    http_options,
+    reach_option,
+    start_log,
+    worker_count,
+)
 from .serving.workers import supervise
 
 
@@ -28,6 +35,8 @@ def serve(
     http_channel: flags.HttpChannel = SETTINGS["http_channel"].default,
     secret_key: flags.SecretKey = "",
     rate_limit: flags.RateLimit = "",
+    webhook_allow_nets: flags.WebhookAllowNets = "",
+    webhook_allow_http: flags.WebhookAllowHttp = "",
     log_level: flags.LogLevel = SETTINGS["log_level"].default,
     worker: flags.Worker = False,
 ) -> None:
@@ -42,6 +51,7 @@ def serve(
         bootstrap_api_key=bootstrap_api_key,
         secret_key=secret_key,
         rate_limit=rate_limit,
+        reach=reach_option(webhook_allow_nets, webhook_allow_http),
         log_level=log_level,
     )
     in_process = check_choice("http_channel", http_channel, (IN_PROCESS, OVER_GRPC)) == IN_PROCESS

@@ -7,7 +7,13 @@ import typer
 from ..config import SETTINGS
 from .output import DatabaseUrl
 from .serving import flags
-from .serving.options import core_options, grpc_options, start_log, worker_count
+from .serving.options import (
+    core_options,
+    grpc_options,
+    reach_option,
+    start_log,
+    worker_count,
+)
 from .serving.workers import supervise
 
 
@@ -24,6 +30,8 @@ def server(
     bootstrap_api_key: flags.BootstrapApiKey = "",
     secret_key: flags.SecretKey = "",
     rate_limit: flags.RateLimit = "",
+    webhook_allow_nets: flags.WebhookAllowNets = "",
+    webhook_allow_http: flags.WebhookAllowHttp = "",
     log_level: flags.LogLevel = SETTINGS["log_level"].default,
     worker: flags.Worker = False,
 ) -> None:
@@ -42,6 +50,7 @@ def server(
         bootstrap_api_key=bootstrap_api_key,
         secret_key=secret_key,
         rate_limit=rate_limit,
+        reach=reach_option(webhook_allow_nets, webhook_allow_http),
         log_level=log_level,
     )
     count = worker_count(workers, core)

@@ -60,6 +60,11 @@ def is_pattern(text: str) -> bool:
     return text in _WILDCARDS or text in set(Kind)
 
 
+def kinds_of(pattern: str) -> list[str]:
+    """Returns the kinds that a text names, as `is_pattern` has it; none where it is none."""
+    return [kind for kind in Kind if is_wanted(kind, [pattern])]
+
+
 def is_wanted(kind: str, patterns: Collection[str]) -> bool:
     """Whether an event of the kind is among those named; no pattern names all."""
     return not patterns or kind in patterns or f"{kind.partition('.')[0]}.*" in patterns

@@ -36,6 +36,11 @@ class Request:
     read: Callable[[bytes], Any]
     replayed: bool = False
 
+    @property
+    def place(self) -> tuple[str, str]:
+        """Where the answer is kept."""
+        return self.account_id, self.key
+
 
 _current: ContextVar[Request | None] = ContextVar("request", default=None)
 
@@ -43,27 +48,29 @@ _current: ContextVar[Request | None] = ContextVar("request", default=None)
 class OnceDatabase:
     """A database whose writes are done once for a request that came with a key.
 
-    Such a request makes one write, whose work returns the answer as a message.
+    Such a request makes one write, whose work returns the answer as a message. One that
+    acts outside of the database before it writes asks first whether it was `answered`, and
+    has its write `conclude` it.
     """
 
     def __init__(self, database: Database, vault: Vault) -> None:
         self._database = database
         self._vault = vault
+        self.alone = database.alone
         self._running: set[tuple[str, str]] = set()
 
     @contextmanager
     def request(self, request: Request) -> Iterator[None]:
         """Runs a block for a request. Raises IdempotencyKeyInUse if its key is in one already."""
-        key = (request.account_id, request.key)
-        if key in self._running:
+        if request.place in self._running:
             raise IdempotencyKeyInUse
-        self._running.add(key)
+        self._running.add(request.place)
         token = _current.set(request)
         try:
             yield
         finally:
             _current.reset(token)
-            self._running.discard(key)
+            self._running.discard(request.place)
 
     def listen(self, hear: Callable[[Collection[str]], None]) -> None:
         self._database.listen(hear)
@@ -83,21 +90,58 @@ class OnceDatabase:
             return await self._database.write(work)
         return await self._database.write(lambda tx: self._once(request, work, tx))
 
+    async def answered(self) -> Any | None:
+        """Returns the answer that is kept for the request, or None.
+
+        Raises IdempotencyKeyReused if the key came with another request.
+        """
+        request = _current.get()
+        if request is None:
+            return None
+        return await self._database.read(lambda tx: self._kept(request, tx))
+
+    async def conclude(self, work: Work[Result]) -> Result:
+        """Does the work, whatever is kept by now: what it tells of has happened.
+
+        Keeps its answer, if none is kept.
+        """
+        request = _current.get()
+        if request is None:
+            return await self._database.write(work)
+        return await self._database.write(lambda tx: self._concluded(request, work, tx))
+
     def _once(self, request: Request, work: Work[Any], tx: Transaction) -> Any:
         """Returns the answer that is kept, or does the work and keeps its answer.
 
         Raises IdempotencyKeyReused if the key came with another request.
         """
-        place = (request.account_id, request.key)
-        # Keyed: a request may be no more than an address, which could be guessed.
-        fingerprint = self._vault.digest(_PURPOSE, *place, request.fingerprint)
-        kept = store.find(*place, tx)
+        kept = self._kept(request, tx)
+        if kept is not None:
+            return kept
+        answer = work(tx)
+        self._keep(request, answer, tx)
+        return answer
+
+    def _concluded(self, request: Request, work: Work[Any], tx: Transaction) -> Any:
+        kept = store.find(*request.place, tx)
+        answer = work(tx)
         if kept is None:
-            answer = work(tx)
-            sealed = self._vault.seal(_PURPOSE, answer.SerializeToString(), *place)
-            store.keep(*place, store.Kept(fingerprint, sealed), tx)
-            return answer
-        if kept.fingerprint != fingerprint:
+            self._keep(request, answer, tx)
+        return answer
+
+    def _kept(self, request: Request, tx: Transaction) -> Any | None:
+        kept = store.find(*request.place, tx)
+        if kept is None:
+            return None
+        if kept.fingerprint != self._fingerprint(request):
             raise IdempotencyKeyReused
         request.replayed = True
-        return request.read(self._vault.open(_PURPOSE, kept.answer, *place))
+        return request.read(self._vault.open(_PURPOSE, kept.answer, *request.place))
+
+    def _keep(self, request: Request, answer: Any, tx: Transaction) -> None:
+        sealed = self._vault.seal(_PURPOSE, answer.SerializeToString(), *request.place)
+        store.keep(*request.place, store.Kept(self._fingerprint(request), sealed), tx)
+
+    def _fingerprint(self, request: Request) -> str:
+        # Keyed: a request may be no more than an address, which could be guessed.
+        return self._vault.digest(_PURPOSE, *request.place, request.fingerprint)

@@ -39,6 +39,7 @@ _CODES = {
     "min_items": "TOO_FEW",
     "max_items": "TOO_MANY",
     "gte": "OUT_OF_RANGE",
+    "gte_lte": "OUT_OF_RANGE",
     "gt_now": "OUT_OF_RANGE",
     "gt_now_lt": "OUT_OF_RANGE",
     "lt": "OUT_OF_RANGE",

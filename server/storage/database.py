@@ -17,7 +17,12 @@ Work = Callable[[Transaction], Result]
 
 
 class Database(Protocol):
-    """A place where units of work run, seen from asyncio."""
+    """A place where units of work run, seen from asyncio.
+
+    `alone` says whether no other process serves it.
+    """
+
+    alone: bool
 
     async def open(self) -> None:
         """Connects. Raises StorageError if the database cannot be served."""
@@ -36,8 +41,7 @@ class Database(Protocol):
         """Has accounts told of, on the event loop, once what makes news of them stands.
 
         What other processes write is told of as well, as long as their news gets here:
-        whoever has to miss nothing also looks for himself now and then. To be called
-        before the database is opened.
+        whoever has to miss nothing also looks for himself now and then.
         """
 
     async def close(self) -> None:

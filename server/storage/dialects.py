@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import orjson
-from peewee import SQL, Expression, Field, Model, ModelSelect, Node, fn
+from peewee import SQL, Expression, Field, ModelSelect, Node, fn
 
 from .statements import Slot
 
@@ -33,7 +33,7 @@ class SqliteDialect:
         query: Node = fn.JSON_GROUP_OBJECT(key, fn.JSON(value))
         return query
 
-    def locking(self, query: ModelSelect[Model], *, skips: bool = False) -> Node:
+    def locking(self, query: ModelSelect[Any], *, skips: bool = False) -> Node:
         return query
 
     def insert_all(self, account_id: Field, fields: Sequence[Field], name: str) -> Node:
@@ -67,7 +67,7 @@ class PostgresDialect:
         query: Node = fn.JSON_OBJECT_AGG(key, value.cast("json")).cast("text")
         return query
 
-    def locking(self, query: ModelSelect[Model], *, skips: bool = False) -> Node:
+    def locking(self, query: ModelSelect[Any], *, skips: bool = False) -> Node:
         locked: Node = query.for_update(skip_locked=skips)
         return locked
 

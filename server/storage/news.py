@@ -9,7 +9,7 @@ Hear = Callable[[Collection[str]], None]
 
 
 class News:
-    """Tells listeners of accounts. They listen on the event loop, before anything is told."""
+    """Tells listeners of accounts, each on the event loop on which it began to listen."""
 
     def __init__(self) -> None:
         self._listeners: list[tuple[asyncio.AbstractEventLoop, Hear]] = []
@@ -17,11 +17,6 @@ class News:
     def listen(self, hear: Hear) -> None:
         """Has accounts told of from now on."""
         self._listeners.append((asyncio.get_running_loop(), hear))
-
-    @property
-    def wanted(self) -> bool:
-        """Whether anybody listens."""
-        return bool(self._listeners)
 
     def tell(self, account_ids: Collection[str]) -> None:
         """Tells of accounts, from whichever thread."""

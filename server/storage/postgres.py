@@ -54,6 +54,8 @@ READS_AT_ONCE = 8
 class PostgresDatabase:
     """Serves a database by its URL. See `Database` for what the methods promise."""
 
+    alone = False
+
     def __init__(self, url: str, connections: int, *, clock: Clock = system_clock) -> None:
         self._url = url
         self._connections = connect(url)
@@ -62,6 +64,7 @@ class PostgresDatabase:
         self._clock = clock
         self._watch = CommitWatch()
         self._news = News()
+        self._hearing: asyncio.Task[None] | None = None
         # They rise in this process. Other processes make theirs beside it, so the order
         # of what is made at the same time in two of them is that of their clocks.
         self.ids = Ids(clock)
@@ -70,8 +73,7 @@ class PostgresDatabase:
         await asyncio.to_thread(self._migrate)
         async with AsyncExitStack() as stack:
             stack.callback(asyncio.create_task(self._watch.run()).cancel)
-            if self._news.wanted:
-                stack.callback(asyncio.create_task(hear_others(self._url, self._news)).cancel)
+            stack.callback(self._stop_hearing)
             self._writing = self._lane("writer", self._write_batch, self._writers, most=1)
             await self._writing.open()
             stack.push_async_callback(self._writing.close)
@@ -115,6 +117,12 @@ class PostgresDatabase:
 
     def listen(self, hear: Hear) -> None:
         self._news.listen(hear)
+        if self._hearing is None:
+            self._hearing = asyncio.create_task(hear_others(self._url, self._news))
+
+    def _stop_hearing(self) -> None:
+        if self._hearing is not None:
+            self._hearing.cancel()
 
     async def close(self) -> None:
         await self._closing.aclose()

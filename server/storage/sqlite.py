@@ -44,6 +44,8 @@ SHORT_QUEUE = 64
 class SqliteDatabase:
     """Serves one SQLite file. See `Database` for what the methods promise."""
 
+    alone = True
+
     def __init__(self, path: Path, *, clock: Clock = system_clock) -> None:
         self._path = path
         self._clock = clock

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from peewee import Database, Expression, Field, Model, ModelSelect, Node, Value
+from peewee import Database, Expression, Field, ModelSelect, Node, Value
 
 # Gives the items of a list the form in which a driver takes them.
 Bind = Callable[[Sequence[Any]], Any]
@@ -49,7 +49,7 @@ class Dialect(Protocol):
     def object_of(self, key: Field, value: Field) -> Node:
         """Makes one JSON object of a group: values in JSON, by key. Without any, {} or null."""
 
-    def locking(self, query: ModelSelect[Model], *, skips: bool = False) -> Node:
+    def locking(self, query: ModelSelect[Any], *, skips: bool = False) -> Node:
         """Locks the rows that a query selects until the transaction ends.
 
         Rows that another transaction has locked are waited for, or left out if it `skips`

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from roster.v1 import subscribers_pb2 as pb
 
 from ..emails import parse_email
-from ..ids import first_id_at
+from ..messages import first_id_after, first_id_from
 from ..paging import PageToken, page_of, parse_page_token
 from ..tags.rules import name_key
 from .rules import fold
@@ -76,15 +76,9 @@ def _address_beginning(text: str) -> str:
 
 
 def _first_id(request: ListRequest) -> str | None:
-    """Returns the least id of those created later than asked, by whole milliseconds."""
-    if not request.HasField("created_after"):
-        return None
-    moment = request.created_after
-    return first_id_at(moment.seconds * 1000 + moment.nanos // 1_000_000 + 1)
+    """Returns the least id of those created later than asked."""
+    return first_id_after(request.created_after) if request.HasField("created_after") else None
 
 
 def _end_id(request: ListRequest) -> str | None:
-    if not request.HasField("created_before"):
-        return None
-    moment = request.created_before
-    return first_id_at(moment.seconds * 1000 - (-moment.nanos // 1_000_000))
+    return first_id_from(request.created_before) if request.HasField("created_before") else None

@@ -9,6 +9,7 @@ whoever comes second finds nothing left.
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 
 from ..accounts import store as accounts
@@ -22,20 +23,32 @@ ACCOUNTS_AT_ONCE = 100
 
 async def purge_answers(database: Database) -> int:
     """Takes away all answers whose time is over, and returns how many there were."""
-    purged, after = 0, ""
+    purged = 0
+    async for account_id in accounts_with(answers.has_old, database):
+        purged += await _purge(database, account_id)
+    return purged
+
+
+async def accounts_with(
+    has_old: Callable[[str, Transaction], bool], database: Database
+) -> AsyncIterator[str]:
+    """Yields the accounts that have something old."""
+    after = ""
     while True:
-        found, old = await database.read(partial(_look, after))
+        found, old = await database.read(partial(_look, has_old, after))
         for account_id in old:
-            purged += await _purge(database, account_id)
+            yield account_id
         if len(found) < ACCOUNTS_AT_ONCE:
-            return purged
+            return
         after = found[-1]
 
 
-def _look(after: str, tx: Transaction) -> tuple[list[str], list[str]]:
-    """Returns accounts beyond an id, and which of them have answers whose time is over."""
+def _look(
+    has_old: Callable[[str, Transaction], bool], after: str, tx: Transaction
+) -> tuple[list[str], list[str]]:
+    """Returns accounts beyond an id, and which of them have something old."""
     found = accounts.ids_of_any_account(after, ACCOUNTS_AT_ONCE, tx)
-    return found, [account_id for account_id in found if answers.has_old(account_id, tx)]
+    return found, [account_id for account_id in found if has_old(account_id, tx)]
 
 
 async def _purge(database: Database, account_id: str) -> int:

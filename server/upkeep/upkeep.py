@@ -9,8 +9,9 @@ from functools import partial
 from ..storage.database import Database
 from .jobs import Job, running
 from .purge import purge_answers
+from .retention import purge_events
 
-# Seconds between two rounds. Answers are kept for a day; an hour longer does no harm.
+# Seconds between two rounds. What is kept for a day or longer may be so for an hour more.
 PURGE_INTERVAL = 3_600.0
 
 
@@ -20,6 +21,9 @@ async def upkeep(database: Database) -> AsyncIterator[None]:
 
     Any number of processes may do so at the same time.
     """
-    jobs = [Job("purge of kept answers", PURGE_INTERVAL, partial(purge_answers, database))]
+    jobs = [
+        Job("purge of kept answers", PURGE_INTERVAL, partial(purge_answers, database)),
+        Job("purge of old events", PURGE_INTERVAL, partial(purge_events, database)),
+    ]
     async with running(jobs):
         yield

@@ -3,7 +3,7 @@
 aiohttp looks no address up that stands in a URL itself, so the last gate is where the
 socket is made. And it reads whatever arrives, also while nobody has asked, and keeps every
 answer until somebody takes it: a receiver could fill the memory with answers to nothing on
-a connection that is kept for the next delivery, or keep the process busy with interim ones.
+a connection that is kept for the next delivery, or keep the process busy without an end.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from .resolver import LookUp, Resolver
 IDLE_SECONDS = 4
 # Interim answers, such as 103 Early Hints, that may come before the answer itself.
 MAX_INTERIM = 8
+# Bytes of an answer, its head and all that is between its parts: far more than is read.
+MAX_RECEIVED = 128 * 1024
 
 
 def make_connector(reach: Reach, look_up: LookUp, tls: ssl.SSLContext) -> TCPConnector:
@@ -49,23 +51,38 @@ def make_connector(reach: Reach, look_up: LookUp, tls: ssl.SSLContext) -> TCPCon
 
 
 class _OneAnswer(ResponseHandler):
-    """A connection that ends when its receiver answers more often than it is asked."""
+    """A connection that ends when its receiver says more than an answer to a request."""
 
-    _expected = 0
+    _answers = 0
+    _bytes = 0
 
     def set_response_params(self, **params: Any) -> None:
         """Expects one answer to the request that is about to be sent."""
-        self._expected = MAX_INTERIM + 1
+        self._answers = MAX_INTERIM + 1
+        self._bytes = MAX_RECEIVED
         super().set_response_params(**params)
+
+    def data_received(self, data: bytes) -> None:
+        """Reads on, unless enough has been said."""
+        if self._bytes <= 0:
+            self._hang_up()
+            return
+        self._bytes -= len(data)
+        super().data_received(data)
 
     def feed_data(self, data: tuple[RawResponseMessage, StreamReader], size: int = 0) -> None:
         """Takes an answer, or lets it go together with the connection."""
-        if not self._expected:
-            self.abort()
+        if self._answers <= 0:
+            self._hang_up()
             return
         is_interim = 100 <= data[0].code <= 199
-        self._expected = self._expected - 1 if is_interim else 0
+        self._answers = self._answers - 1 if is_interim else 0
         super().feed_data(data, size)
+
+    def _hang_up(self) -> None:
+        # Not by `abort`, after which nobody would tell whoever still reads the answer.
+        if self.transport is not None:
+            self.transport.abort()
 
 
 def _make_socket(reach: Reach, place: tuple[Any, ...]) -> socket.socket:

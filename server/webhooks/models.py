@@ -50,12 +50,13 @@ class DeliveryQueue(Model):
     """What the deliveries of an account wait for: the lock under which all of them change.
 
     Events up to `expanded` have their deliveries. Nothing is due before `due_at`; null is
-    never.
+    never. `attempts` counts those that have ended.
     """
 
     account_id = TextField(primary_key=True)
     expanded = BigIntegerField()
     due_at = BigIntegerField(null=True)
+    attempts = BigIntegerField()
 
     class Meta:
         table_name = "delivery_queue"
@@ -95,8 +96,8 @@ class Delivery(Model):
         without_rowid = True
 
 
-# The numbers of those that are being sent, as in `rules.DeliveryStatus`.
-SENDING = SQL("2")
+# The numbers of those that are being sent and that failed, as in `rules.DeliveryStatus`.
+SENDING, FAILED = SQL("2"), SQL("4")
 
 Delivery.add_index(
     Delivery.account_id,
@@ -115,17 +116,27 @@ Delivery.add_index(
     unique=True,
     where=Delivery.status == SENDING,
 )
+Delivery.add_index(
+    Delivery.account_id,
+    Delivery.webhook_id,
+    Delivery.id,
+    name="delivery_failed",
+    unique=True,
+    where=Delivery.status == FAILED,
+)
 
 
 class DeliveryAttempt(Model):
     """One attempt: when it began, how long it took, and what the endpoint said.
 
-    `answer` is the beginning of its body; what is no text in it is escaped.
+    `place` counts the attempts of an account as they end, so that whoever follows them
+    misses none. `answer` is the beginning of its body; what is no text in it is escaped.
     """
 
     account_id = TextField()
     delivery_id = TextField()
     number = IntegerField()
+    place = BigIntegerField()
     webhook_id = TextField()
     started_at = BigIntegerField()
     milliseconds = IntegerField()
@@ -136,7 +147,7 @@ class DeliveryAttempt(Model):
     class Meta:
         table_name = "delivery_attempt"
         primary_key = CompositeKey("account_id", "delivery_id", "number")
-        indexes = ((("account_id", "started_at", "delivery_id", "number"), True),)
+        indexes = ((("account_id", "place"), True),)
         without_rowid = True
 
 

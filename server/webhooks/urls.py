@@ -20,6 +20,8 @@ from .reach import BLOCKED, Address, Reach
 MAX_LENGTH = 2_048
 MAX_HOST_LENGTH = 253
 
+# ASCII that can be seen, without the backslash.
+_PLAIN = re.compile(r"[!-\[\]-~]*")
 # The authority has neither user nor percent-encoding, and a port in ASCII digits.
 _SHAPE = re.compile(
     r"https?://(?P<host>[^/?@:%\[\]]+|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[0-9]{1,5}))?(?:[/?].*)?",
@@ -61,6 +63,8 @@ def _check_length(url: str) -> None:
 
 
 def _check_characters(url: str) -> None:
+    if _PLAIN.fullmatch(url):
+        return
     # Controls, invisible and unassigned characters, and blanks of any kind.
     if any(character == "\\" or unicodedata.category(character)[0] in "CZ" for character in url):
         raise invalid(

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ..processes import start
-from . import against_aiohttp, against_apsw, codec, hop, workers
+from . import against_aiohttp, against_apsw, codec, hop, webhooks, workers
 from .measuring import Figure
 from .memory import export_memory_mib, seconds_to_ready
 
@@ -28,6 +28,8 @@ AT_LEAST = {
     "create": 0.25,
     "bulk_of_100": 0.40,
     "import": 0.50,
+    "create_with_a_webhook": 0.70,
+    "create_with_20_webhooks": 0.90,
     "gateway_over_grpc": 0.85,
     # Where each of the two has a core, beside the load and the database.
     "two_workers_get_by_id": 1.6,
@@ -39,6 +41,8 @@ AT_MOST = {
     "seconds_to_ready": 2.0,
     "export_memory_mib": 30.0,
     "in_process_call_us": 10.0,
+    "webhook_median_ms": 100.0,
+    "webhook_99th_ms": 1_000.0,
 }
 
 
@@ -48,10 +52,13 @@ def figures(measured: dict[str, float]) -> Iterator[Figure]:
         (Path(folder) / "ready").mkdir()
         ready, memory = seconds_to_ready(Path(folder) / "ready")
         measured |= {"idle_memory_mib": round(memory, 1), "seconds_to_ready": round(ready, 2)}
-        service = start(Path(folder))
+        service = start(Path(folder), **webhooks.SETTINGS)
         try:
             yield from against_aiohttp.figures(service)
             yield from against_apsw.figures(service)
+            yield from webhooks.figures(service)
+            median, last = webhooks.delays(service)
+            measured |= {"webhook_median_ms": round(median, 1), "webhook_99th_ms": round(last, 1)}
             measured["export_memory_mib"] = round(export_memory_mib(service), 1)
         finally:
             service.stop()

@@ -27,6 +27,8 @@ from server.interceptors import translate
 from server.storage.sqlite import SqliteDatabase
 from server.tags.service import TagService
 from server.vault import KEY_BYTES, Vault
+from server.webhooks.client import Client
+from server.webhooks.reach import Reach
 
 from ..conftest import FRONTS, Account
 from ..fronts import Answer, Front, GrpcFront, HttpFront
@@ -207,7 +209,15 @@ async def serving(folder: Path) -> AsyncIterator[tuple[dict[str, Front], str]]:
     """Runs the services in this process and yields every front of them, and a key."""
     database = SqliteDatabase(folder / "roster.db")
     await database.open()
-    app = App(database, system_clock, Vault(bytes(KEY_BYTES)), log_calls=False)
+    reach = Reach()
+    app = App(
+        database,
+        system_clock,
+        Vault(bytes(KEY_BYTES)),
+        reach=reach,
+        client=Client(reach),
+        log_calls=False,
+    )
     secret = make_secret()
 
     def create(tx: Any) -> None:

@@ -21,13 +21,16 @@ from pglast.enums import A_Expr_Kind, BoolExprType, JoinType
 from playhouse.postgres_ext import Psycopg3Database
 
 import server
+from server.paging import Page
 from server.storage.dialects import PostgresDialect
 from server.storage.distribution import REFERENCE_TABLES
 from server.storage.statements import Statement
 from server.storage.transaction import Transaction
 from server.subscribers.store_paging import Filter, Place, page, stretch
+from server.webhooks import store_deliveries as deliveries
+from server.webhooks.rules import DeliveryStatus
 
-from .helpers import OURS
+from .helpers import OURS, THEIRS
 from .test_migrate import models
 
 ROOT = Path(server.__file__).parent
@@ -48,8 +51,13 @@ UNBOUND = {
     "storage.installation._FIND": "a fact of the installation; on every node",
     "storage.installation._KEEP": "a fact of the installation; on every node",
 }
-# Functions that make statements by what is asked for; `made` calls all of them.
-MAKERS = {"subscribers.store_paging._page", "subscribers.store_paging._counting"}
+# Functions that make statements by what is asked for; those below call all of them.
+MAKERS = {
+    "subscribers.store_paging._page",
+    "subscribers.store_paging._counting",
+    "webhooks.store_deliveries._page",
+    "webhooks.store_deliveries._counting",
+}
 
 
 class Recorder:
@@ -103,7 +111,22 @@ def made() -> dict[str, Statement]:
     return found
 
 
-STATEMENTS = {**written(), **made()}
+def made_of_deliveries() -> dict[str, Statement]:
+    """Returns those of pages of deliveries, for every status and every set of other filters."""
+    every = {"kind": "tag.deleted", "event_id": OURS, "first_id": OURS, "end_id": OURS}
+    found = {}
+    for status in (None, *DeliveryStatus):
+        for chosen in chain.from_iterable(combinations(every, n) for n in range(len(every) + 1)):
+            recorder = Recorder()
+            wanted = deliveries.Filter(status, **{name: every[name] for name in chosen})
+            deliveries.page(OURS, THEIRS, wanted, Page(1, 2), cast(Transaction, recorder))
+            for number, statement in enumerate(recorder.statements):
+                name = f"deliveries {status} {'+'.join(chosen)}, {number}"
+                found[name] = statement
+    return found
+
+
+STATEMENTS = {**written(), **made(), **made_of_deliveries()}
 
 
 def parsed(statement: Statement) -> tuple[Any, tuple[str, ...]]:

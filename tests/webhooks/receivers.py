@@ -15,43 +15,79 @@ from server.webhooks.client import SECONDS, Client
 from server.webhooks.outcome import Outcome
 from server.webhooks.reach import Address, Reach
 
-# Tests take this machine's first address for a public one; its others stay private.
+# Here this machine's first address stands for a public one, and the next for a private one.
 PUBLIC = "127.0.0.1"
 PRIVATE = "127.0.0.2"
 REACH = Reach([ip_network(f"{PUBLIC}/32")], http=True)
-
-Behaviour = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+# For receivers that never come to an end.
+SOON = 0.3
 
 
 @dataclass
 class Receiver:
-    """A listening receiver, and what it has seen."""
+    """A receiver that listens, and what it has seen."""
 
-    port: int = 0
+    port: int
     connections: int = 0
     requests: list[bytes] = field(default_factory=list)
-    # What it could send before its client went away.
+    # How many bytes it could send before its client went away.
     sent: int = 0
-    hung_up: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def url(self) -> str:
+        return f"http://{PUBLIC}:{self.port}/hook"
+
+
+@dataclass
+class Visit:
+    """One connection to a receiver, from the receiver's side."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    receiver: Receiver
+
+    async def request(self) -> None:
+        """Reads a request to its end."""
+        head = await self.reader.readuntil(b"\r\n\r\n")
+        length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+        self.receiver.requests.append(head + await self.reader.readexactly(length))
+
+    async def send(self, data: bytes) -> None:
+        self.writer.write(data)
+        await self.writer.drain()
+        self.receiver.sent += len(data)
+
+    async def flood(self, data: bytes) -> None:
+        """Sends the same again and again until its client is gone."""
+        while True:
+            await self.send(data)
+            await asyncio.sleep(0)
+
+    async def wait(self) -> None:
+        """Says nothing until its client is gone."""
+        while await self.reader.read(1024):
+            pass
+
+
+Behaviour = Callable[[Visit], Awaitable[None]]
 
 
 @asynccontextmanager
 async def receiving(
-    behave: Behaviour,
-    *,
-    host: str = PUBLIC,
-    port: int = 0,
-    tls: ssl.SSLContext | None = None,
+    behave: Behaviour, *, host: str = PUBLIC, port: int = 0, tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[Receiver]:
-    """Runs a receiver, which behaves so once for each connection."""
-    receiver = Receiver()
+    """Runs a receiver, which behaves so on every connection."""
+    receiver = Receiver(port)
+    visits = set()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         receiver.connections += 1
-        told = Told(writer, receiver)
-        with suppress(OSError, asyncio.IncompleteReadError):
-            await behave(Heard(reader, receiver), told)
+        visits.add(asyncio.current_task())
+        with suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            await behave(Visit(reader, writer, receiver))
         writer.close()
+        with suppress(OSError, asyncio.CancelledError):
+            await writer.wait_closed()
 
     server = await asyncio.start_server(serve, host, port, ssl=tls)
     receiver.port = server.sockets[0].getsockname()[1]
@@ -59,3 +95,54 @@ async def receiving(
         yield receiver
     finally:
         server.close()
+        for task in visits:
+            task.cancel()
+        await asyncio.gather(*visits, return_exceptions=True)
+
+
+def answering(head: str, body: bytes = b"") -> Behaviour:
+    """Returns a receiver that answers one request a connection, and then hangs up."""
+
+    async def behave(visit: Visit) -> None:
+        await visit.request()
+        await visit.send(head.replace("\n", "\r\n").encode("latin-1") + b"\r\n\r\n" + body)
+
+    return behave
+
+
+async def ok(visit: Visit) -> None:
+    """Answers every request, and keeps the connection."""
+    while True:
+        await visit.request()
+        await visit.send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+
+
+async def silent(visit: Visit) -> None:
+    await visit.wait()
+
+
+def deliver(
+    behave: Behaviour,
+    *,
+    body: bytes = b"{}",
+    headers: Mapping[str, str] | None = None,
+    seconds: float = SECONDS,
+) -> tuple[Outcome, Receiver]:
+    """Delivers once to a receiver that behaves so."""
+
+    async def main() -> tuple[Outcome, Receiver]:
+        async with receiving(behave) as receiver, Client(REACH, seconds=seconds) as client:
+            return await client.post(receiver.url, body, headers or {}), receiver
+
+    return uvloop.run(main())
+
+
+def leading_to(*answers: Sequence[str]) -> Callable[[str], Awaitable[list[Address]]]:
+    """Returns a look-up that gives one answer after the other, and the last one for good."""
+    left = list(answers)
+
+    async def look_up(host: str) -> list[Address]:
+        answer = left.pop(0) if len(left) > 1 else left[0]
+        return [ip_address(text) for text in answer]
+
+    return look_up

@@ -11,6 +11,10 @@ from ...clock import system_clock
 from ...storage.database import Database
 from ...storage.transaction import Transaction
 from ...upkeep.upkeep import upkeep
+from ...webhooks.client import Client
+from ...webhooks.dispatcher import Dispatcher
+from ...webhooks.sending import Sender
+from ...webhooks.signing import Secrets
 from ..beside import to_serve
 from ..secret_key import open_vault
 from .options import CoreOptions
@@ -27,15 +31,21 @@ async def open_app(options: CoreOptions, stack: AsyncExitStack) -> tuple[App, Da
     await database.open()
     stack.push_async_callback(database.close)
     database.ids.start_past(await database.read(newest_id))
+    vault = await open_vault(options.secret_key, options.database, database)
+    client = await stack.enter_async_context(Client(options.reach))
     app = App(
         database,
         system_clock,
-        await open_vault(options.secret_key, options.database, database),
+        vault,
+        reach=options.reach,
+        client=client,
         rate_limit=options.rate_limit,
         log_calls=options.log_calls,
     )
     stack.callback(app.close)
     await stack.enter_async_context(upkeep(database))
+    dispatcher = Dispatcher(database, Sender(client, Secrets(vault), system_clock))
+    await stack.enter_async_context(dispatcher.running())
     await app.set_serving(serving=False)
     return app, database
 

@@ -21,6 +21,8 @@ SecretKey = Annotated[str, option("secret_key")]
 HttpChannel = Annotated[str, option("http_channel")]
 RateLimit = Annotated[str, option("rate_limit")]
 Workers = Annotated[str, option("workers")]
+WebhookAllowNets = Annotated[str, option("webhook_allow_nets")]
+WebhookAllowHttp = Annotated[str, option("webhook_allow_http")]
 LogLevel = Annotated[str, option("log_level")]
 DangerouslyInPlaintext = Annotated[str, option("dangerously_in_plaintext")]
 # That this process is one of several, which `workers.py` starts and looks after.

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from ...addresses import Address, Upstream, check_plaintext, parse_address
 from ...config import (
     PUBLIC,
+    YES,
     Place,
     PostgresUrl,
     Rate,
@@ -16,11 +17,13 @@ from ...config import (
     check_secret_key,
     parse_database_pool,
     parse_database_url,
+    parse_networks,
     parse_rate_limit,
     parse_workers,
 )
 from ...logs import LEVELS, configure
 from ...tls import Identity, read_authorities, read_identity
+from ...webhooks.reach import Reach
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,7 @@ class CoreOptions:
     bootstrap_key: str = field(repr=False)
     secret_key: str = field(repr=False)
     rate_limit: Rate | None
+    reach: Reach
     log_calls: bool
 
 
@@ -110,6 +114,7 @@ def core_options(
     bootstrap_api_key: str,
     secret_key: str,
     rate_limit: str,
+    reach: Reach,
     log_level: str,
 ) -> CoreOptions:
     """Checks what is said of the services. Raises SettingError."""
@@ -119,7 +124,16 @@ def core_options(
         bootstrap_key=check_bootstrap_key(bootstrap_api_key),
         secret_key=check_secret_key(secret_key),
         rate_limit=parse_rate_limit(rate_limit),
+        reach=reach,
         log_calls=log_level in ("debug", "info"),
+    )
+
+
+def reach_option(networks: str, http: str) -> Reach:
+    """Returns what webhooks may reach. Raises SettingError."""
+    return Reach(
+        parse_networks(networks),
+        http=check_choice("webhook_allow_http", http, ("", YES)) == YES,
     )
 
 

@@ -66,6 +66,7 @@ class DeliveryQueue(Model):
     account_id = TextField(primary_key=True)
     expanded = BigIntegerField()
     due_at = BigIntegerField(null=True)
+    attempts = BigIntegerField()
 
     class Meta:
         table_name = "delivery_queue"
@@ -98,7 +99,7 @@ class Delivery(Model):
         without_rowid = True
 
 
-SENDING = SQL("2")
+SENDING, FAILED = SQL("2"), SQL("4")
 
 Delivery.add_index(
     Delivery.account_id,
@@ -117,12 +118,21 @@ Delivery.add_index(
     unique=True,
     where=Delivery.status == SENDING,
 )
+Delivery.add_index(
+    Delivery.account_id,
+    Delivery.webhook_id,
+    Delivery.id,
+    name="delivery_failed",
+    unique=True,
+    where=Delivery.status == FAILED,
+)
 
 
 class DeliveryAttempt(Model):
     account_id = TextField()
     delivery_id = TextField()
     number = IntegerField()
+    place = BigIntegerField()
     webhook_id = TextField()
     started_at = BigIntegerField()
     milliseconds = IntegerField()
@@ -133,7 +143,7 @@ class DeliveryAttempt(Model):
     class Meta:
         table_name = "delivery_attempt"
         primary_key = CompositeKey("account_id", "delivery_id", "number")
-        indexes = ((("account_id", "started_at", "delivery_id", "number"), True),)
+        indexes = ((("account_id", "place"), True),)
         without_rowid = True
 
 

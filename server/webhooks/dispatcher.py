@@ -1,0 +1,166 @@
+"""Delivers events: finds accounts with work, takes on what is due, sends it, notes the outcome.
+
+News of an account comes with the commit that made it, and every second a search through
+all accounts makes up for news that got lost. Of each account one round at a time runs in
+this process: it takes on deliveries in one transaction, sends each in a task of its own,
+and notes outcomes together, in another. Then there is room again, and the next round
+begins. Several processes may do so on one database: a round passes over an account that
+another one is busy with.
+
+A delivery that was sent, and whose outcome could not be noted, is sent again when its
+lease ends: at least once, with the same id.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+
+from ..errors import Internal, Unavailable
+from ..storage.database import Database
+from .rules import DisabledReason
+from .sending import Sender
+from .store_claiming import Taken, being_sent, claim, let_go
+from .store_disabling import disable
+from .store_queue import accounts_with_queues, accounts_with_work
+from .store_settling import Ended, settle
+
+log = logging.getLogger(__name__)
+
+# Seconds between two searches for accounts with work.
+POLL_SECONDS = 1.0
+# Accounts that one search finds.
+FOUND_AT_ONCE = 100
+# Accounts that are looked after at the same time: callers have writes to make as well.
+MAX_ROUNDS = 4
+# Deliveries that a process sends at the same time, about; a round may add an account's.
+MAX_SENDING = 500
+# How long, in seconds, what is being sent may go on when the process is to end.
+GRACE_SECONDS = 5.0
+# Outcomes that are noted in one transaction.
+NOTED_AT_ONCE = 64
+# What the database raises when it cannot take a transaction now.
+_PASSING = (Unavailable, Internal)
+
+
+class Dispatcher:
+    """Delivers what is due in a database, in the tasks of one process.
+
+    `attempts` counts those that ended, by outcome.
+    """
+
+    def __init__(self, database: Database, sender: Sender) -> None:
+        self._database = database
+        self._sender = sender
+        # In the order in which they were heard of.
+        self._woken: dict[str, None] = {}
+        self._wake = asyncio.Event()
+        self._rounds: dict[str, asyncio.Task[None]] = {}
+        self._sending: dict[asyncio.Task[None], tuple[str, Taken]] = {}
+        self._ended: dict[str, list[Ended]] = {}
+        self.attempts: Counter[str] = Counter()
+        database.listen(self.hear)
+
+    def hear(self, account_ids: Collection[str]) -> None:
+        """Looks after accounts as soon as possible."""
+        self._woken.update(dict.fromkeys(account_ids))
+        self._wake.set()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Delivers for the length of a block, while the database is open."""
+        if self._database.alone:
+            await self._take_back()
+        tasks = [asyncio.create_task(self._search()), asyncio.create_task(self._begin_rounds())]
+        try:
+            yield
+        finally:
+            for task in (*tasks, *self._rounds.values()):
+                task.cancel()
+            await asyncio.gather(*tasks, *self._rounds.values(), return_exceptions=True)
+            await self._end_sending()
+
+    async def _take_back(self) -> None:
+        """Makes due what an earlier process had taken on: nobody sends it any more."""
+        for account_id in await self._database.read(accounts_with_queues):
+            ids = await self._database.read(partial(being_sent, account_id))
+            await self._database.write(partial(let_go, account_id, ids))
+
+    async def _search(self) -> None:
+        while True:
+            with suppress(*_PASSING):
+                self.hear(await self._database.read(partial(accounts_with_work, FOUND_AT_ONCE)))
+            await asyncio.sleep(POLL_SECONDS)
+
+    async def _begin_rounds(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            for account_id in list(self._woken):
+                if len(self._rounds) >= MAX_ROUNDS or len(self._sending) >= MAX_SENDING:
+                    break
+                if account_id not in self._rounds:
+                    del self._woken[account_id]
+                    self._rounds[account_id] = asyncio.create_task(self._round(account_id))
+
+    async def _round(self, account_id: str) -> None:
+        """Notes what has ended in an account, and sends what is due."""
+        try:
+            await self._note(account_id)
+            claimed = await self._database.write(partial(claim, account_id))
+            for taken in claimed.taken:
+                task = asyncio.create_task(self._send(account_id, taken))
+                self._sending[task] = account_id, taken
+                task.add_done_callback(self._sending.pop)
+            if claimed.more:
+                self.hear([account_id])
+        except _PASSING:
+            log.warning("deliveries wait, since the database cannot take them now")
+        except Exception:
+            log.exception("a round of deliveries failed; the next one may not")
+        finally:
+            del self._rounds[account_id]
+            if self._ended.get(account_id):
+                asyncio.get_running_loop().call_later(POLL_SECONDS, self.hear, [account_id])
+            self._wake.set()
+
+    async def _send(self, account_id: str, taken: Taken) -> None:
+        ended = await self._sender.send(account_id, taken)
+        self.attempts[ended.error or "succeeded"] += 1
+        self._ended.setdefault(account_id, []).append(ended)
+        self.hear([account_id])
+
+    async def _note(self, account_id: str) -> None:
+        """Notes the outcomes of an account that there are by now."""
+        while self._ended.get(account_id):
+            ended = self._ended[account_id][:NOTED_AT_ONCE]
+            settled = await self._database.write(partial(settle, account_id, ended))
+            del self._ended[account_id][: len(ended)]
+            if settled.heard < len(ended):
+                log.warning("%d late outcomes were not heard", len(ended) - settled.heard)
+            for webhook_id, reason in settled.hopeless.items():
+                await self._disable(account_id, webhook_id, reason)
+        self._ended.pop(account_id, None)
+
+    async def _disable(self, account_id: str, webhook_id: str, reason: DisabledReason) -> None:
+        log.warning("webhook %s is disabled: %s", webhook_id, reason.name)
+        await self._database.write(partial(disable, account_id, webhook_id, reason))
+
+    async def _end_sending(self) -> None:
+        """Waits a while for what is being sent, notes it, and leaves the rest to others."""
+        if self._sending:
+            await asyncio.wait(self._sending, timeout=GRACE_SECONDS)
+        left = list(self._sending.items())
+        for task, _ in left:
+            task.cancel()
+        await asyncio.gather(*(task for task, _ in left), return_exceptions=True)
+        with suppress(*_PASSING):
+            for account_id in list(self._ended):
+                await self._note(account_id)
+            for account_id in {account_id for _, (account_id, _) in left}:
+                ids = [taken.delivery.id for _, (own, taken) in left if own == account_id]
+                await self._database.write(partial(let_go, account_id, ids))

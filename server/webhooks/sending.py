@@ -1,0 +1,80 @@
+"""One attempt: a delivery that was taken on is signed and sent, and what came of it is told."""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Callable
+
+from ..clock import Clock
+from ..vault import NotSealedHere
+from .client import Client
+from .outcome import FAILED, Outcome
+from .signing import Secrets, signed
+from .store_claiming import Taken
+from .store_settling import Ended
+
+log = logging.getLogger(__name__)
+
+
+class Sender:
+    """Sends deliveries; `chance` gives numbers from 0 to 1."""
+
+    def __init__(
+        self,
+        client: Client,
+        secrets: Secrets,
+        clock: Clock,
+        *,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        self._client = client
+        self._secrets = secrets
+        self._clock = clock
+        self._chance = chance
+
+    async def send(self, account_id: str, taken: Taken) -> Ended:
+        """Sends a delivery once and returns how that ended, whatever the receiver does."""
+        delivery, started_at = taken.delivery, self._clock()
+        outcome = await self._post(account_id, taken, started_at)
+        log.info(
+            "delivery",
+            extra={
+                "account": account_id,
+                "webhook": delivery.webhook_id,
+                "delivery": delivery.id,
+                "event": delivery.event_id,
+                "attempt": delivery.attempts + 1,
+                "status": outcome.status,
+                "error": outcome.error,
+                "milliseconds": outcome.milliseconds,
+            },
+        )
+        return Ended(
+            delivery,
+            started_at,
+            outcome.milliseconds,
+            outcome.status,
+            outcome.error,
+            escaped(outcome.answer),
+            outcome.retry_after,
+            self._chance(),
+        )
+
+    async def _post(self, account_id: str, taken: Taken, now: int) -> Outcome:
+        webhook = taken.webhook
+        try:
+            secrets = [
+                self._secrets.open(account_id, webhook.id, sealed)
+                for sealed in webhook.secrets_at(now)
+            ]
+        except NotSealedHere:
+            log.critical("the secret of webhook %s cannot be opened", webhook.id)
+            return Outcome(None, FAILED, None, 0, b"")
+        headers = signed(taken.delivery.event_id, now, taken.envelope, secrets)
+        return await self._client.post(webhook.url, taken.envelope.encode(), headers)
+
+
+def escaped(answer: bytes) -> str:
+    """Returns the beginning of an answer as text; what is none in it is written as escapes."""
+    return answer.decode("utf-8", "backslashreplace").replace("\0", "\\x00")

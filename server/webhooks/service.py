@@ -1,0 +1,185 @@
+"""WebhookService."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from roster.v1 import webhooks_pb2 as pb
+from roster.v1.webhooks_pb2_grpc import WebhookServiceServicer
+
+from ..caller import account_id
+from ..clock import Clock
+from ..errors import WebhookNotFound, invalid
+from ..events import store_reading as events
+from ..events.rules import kinds_of
+from ..idempotency.once import OnceDatabase
+from ..ids import checked_id
+from ..messages import Context, changed_fields, first_id_after, first_id_from
+from ..paging import page_of
+from ..storage.database import Database
+from ..storage.transaction import Transaction
+from . import messages, store, store_reading, store_trials
+from .client import Client
+from .reach import Reach
+from .rules import check_event_types
+from .sending import Sender
+from .service_deliveries import DeliveryCalls
+from .signing import Secrets, make_secret
+from .urls import check_url
+
+Result = TypeVar("Result")
+
+
+class WebhookService(DeliveryCalls, WebhookServiceServicer):
+    """Keeps the webhooks of the caller's account, and tells of their events and deliveries.
+
+    `once` does the writes of callers; `database` those that stand whatever becomes of a call.
+    """
+
+    def __init__(
+        self,
+        once: OnceDatabase,
+        database: Database,
+        secrets: Secrets,
+        client: Client,
+        reach: Reach,
+        clock: Clock,
+    ) -> None:
+        super().__init__(once)
+        self._once = once
+        self._plain = database
+        self._secrets = secrets
+        self._reach = reach
+        self._sender = Sender(client, secrets, clock)
+
+    async def CreateWebhook(
+        self, request: pb.CreateWebhookRequest, context: Context
+    ) -> pb.CreateWebhookResponse:
+        account, secret = account_id(), make_secret()
+        new = store.NewWebhook(
+            url=check_url(request.url, self._reach),
+            description=request.description,
+            event_types=tuple(check_event_types(list(request.event_types))),
+            enabled=request.enabled if request.HasField("enabled") else True,
+        )
+
+        def create(tx: Transaction) -> pb.CreateWebhookResponse:
+            row = store.create(account, new, self._sealing(account, secret), tx)
+            return pb.CreateWebhookResponse(webhook=messages.webhook(row), secret=secret)
+
+        return await self._once.write(create)
+
+    async def GetWebhook(
+        self, request: pb.GetWebhookRequest, context: Context
+    ) -> pb.GetWebhookResponse:
+        account, webhook_id = account_id(), checked_id(request.id, WebhookNotFound)
+        row = await self._once.read(lambda tx: store_reading.find(account, webhook_id, tx))
+        return pb.GetWebhookResponse(webhook=messages.webhook(row))
+
+    async def ListWebhooks(
+        self, request: pb.ListWebhooksRequest, context: Context
+    ) -> pb.ListWebhooksResponse:
+        account, page = account_id(), page_of(request)
+        rows, total = await self._once.read(lambda tx: store_reading.page(account, page, tx))
+        webhooks = [messages.webhook(row) for row in rows]
+        return pb.ListWebhooksResponse(
+            webhooks=webhooks, total=total, page=page.number, limit=page.limit
+        )
+
+    async def UpdateWebhook(
+        self, request: pb.UpdateWebhookRequest, context: Context
+    ) -> pb.UpdateWebhookResponse:
+        account, changes = account_id(), self._changes(request)
+        webhook_id = checked_id(request.id, WebhookNotFound)
+        row = await self._once.write(lambda tx: store.update(account, webhook_id, changes, tx))
+        return pb.UpdateWebhookResponse(webhook=messages.webhook(row))
+
+    def _changes(self, request: pb.UpdateWebhookRequest) -> dict[str, Any]:
+        """Returns what a request changes. Raises ValidationError."""
+        allowed = ("url", "description", "event_types", "enabled")
+        changes = {name: getattr(request, name) for name in changed_fields(request, allowed)}
+        if "url" in changes:
+            changes["url"] = check_url(request.url, self._reach)
+        if "event_types" in changes:
+            changes["event_types"] = tuple(check_event_types(list(request.event_types)))
+        return changes
+
+    async def DeleteWebhook(
+        self, request: pb.DeleteWebhookRequest, context: Context
+    ) -> pb.DeleteWebhookResponse:
+        account, webhook_id = account_id(), checked_id(request.id, WebhookNotFound)
+        await self._once.write(lambda tx: store.delete(account, webhook_id, tx))
+        return pb.DeleteWebhookResponse()
+
+    async def RotateWebhookSecret(
+        self, request: pb.RotateWebhookSecretRequest, context: Context
+    ) -> pb.RotateWebhookSecretResponse:
+        account, secret = account_id(), make_secret()
+        webhook_id = checked_id(request.id, WebhookNotFound)
+
+        def rotate(tx: Transaction) -> pb.RotateWebhookSecretResponse:
+            row = store.rotate(account, webhook_id, self._sealing(account, secret), tx)
+            return pb.RotateWebhookSecretResponse(webhook=messages.webhook(row), secret=secret)
+
+        return await self._once.write(rotate)
+
+    def _sealing(self, account: str, secret: str) -> store.Seal:
+        return lambda webhook_id: self._secrets.seal(account, webhook_id, secret)
+
+    async def TestWebhook(
+        self, request: pb.TestWebhookRequest, context: Context
+    ) -> pb.TestWebhookResponse:
+        account, webhook_id = account_id(), checked_id(request.id, WebhookNotFound)
+        answered: pb.TestWebhookResponse | None = await self._once.answered()
+        if answered is not None:
+            return answered
+        taken = await self._plain.write(lambda tx: store_trials.begin(account, webhook_id, tx))
+        ended = await _to_its_end(self._sender.send(account, taken))
+
+        def conclude(tx: Transaction) -> pb.TestWebhookResponse:
+            delivery, attempt = store_trials.conclude(account, ended, tx)
+            return pb.TestWebhookResponse(
+                delivery=messages.delivery(delivery), attempt=messages.attempt(attempt)
+            )
+
+        return await self._once.conclude(conclude)
+
+    async def ListEvents(
+        self, request: pb.ListEventsRequest, context: Context
+    ) -> pb.ListEventsResponse:
+        account, page, wanted = account_id(), page_of(request), _filter(request)
+        descending = request.order == "desc"
+        rows, total = await self._once.read(
+            lambda tx: events.page(account, wanted, page, tx, descending=descending)
+        )
+        found = [messages.event(row.envelope) for row in rows]
+        return pb.ListEventsResponse(events=found, total=total, page=page.number, limit=page.limit)
+
+
+def _filter(request: pb.ListEventsRequest) -> events.Filter:
+    """Returns what a request asks for, in the words of the store. Raises ValidationError."""
+    kinds = kinds_of(request.type)
+    if request.type and not kinds:
+        raise invalid("type", "INVALID_VALUE", "is no type of event")
+    since, until = request.created_after, request.created_before
+    return events.Filter(
+        after=int(request.after_sequence),
+        kinds=kinds,
+        first_id=first_id_after(since) if request.HasField("created_after") else None,
+        end_id=first_id_from(until) if request.HasField("created_before") else None,
+    )
+
+
+async def _to_its_end(work: Awaitable[Result]) -> Result:
+    """Returns what comes of work, which goes on if whoever asked for it goes away.
+
+    The receiver has heard of it by then, and what it said is to be noted.
+    """
+    task = asyncio.ensure_future(work)
+    while not task.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.shield(task)
+    return task.result()

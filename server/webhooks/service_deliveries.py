@@ -1,0 +1,125 @@
+"""The part of WebhookService that tells of deliveries and has them made again."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from roster.v1 import webhooks_pb2 as pb
+
+from ..caller import account_id, current
+from ..errors import WebhookDeliveryNotFound, WebhookNotFound
+from ..ids import checked_id
+from ..messages import Context, first_id_after, first_id_from, timestamp
+from ..paging import page_of
+from ..storage.database import Database
+from ..storage.transaction import Transaction
+from . import store_deliveries as deliveries
+from . import store_replays as replays
+from .messages import attempt, delivery
+from .rules import check_event_types
+from .store_reading import find
+from .tails import Tails
+
+
+class DeliveryCalls:
+    """Tells of the deliveries to the webhooks of the caller's account."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._tails = Tails(database)
+
+    def serve(self, *, serving: bool) -> None:
+        """Lets callers follow attempts, or ends all who do, so that the service can stop."""
+        self._tails.serve(serving=serving)
+
+    async def ListWebhookDeliveries(
+        self, request: pb.ListWebhookDeliveriesRequest, context: Context
+    ) -> pb.ListWebhookDeliveriesResponse:
+        account, page = account_id(), page_of(request)
+        webhook_id = checked_id(request.webhook_id, WebhookNotFound)
+        wanted = _filter(request)
+
+        def get(tx: Transaction) -> tuple[list[deliveries.DeliveryRow], int]:
+            find(account, webhook_id, tx)
+            return deliveries.page(account, webhook_id, wanted, page, tx)
+
+        rows, total = await self._database.read(get)
+        return pb.ListWebhookDeliveriesResponse(
+            deliveries=[delivery(row) for row in rows],
+            total=total,
+            page=page.number,
+            limit=page.limit,
+        )
+
+    async def GetWebhookDelivery(
+        self, request: pb.GetWebhookDeliveryRequest, context: Context
+    ) -> pb.GetWebhookDeliveryResponse:
+        account, own_id = account_id(), checked_id(request.id, WebhookDeliveryNotFound)
+
+        def get(tx: Transaction) -> pb.GetWebhookDeliveryResponse:
+            return pb.GetWebhookDeliveryResponse(
+                delivery=delivery(deliveries.find(account, own_id, tx)),
+                attempts=[attempt(row) for row in deliveries.attempts_of(account, own_id, tx)],
+            )
+
+        return await self._database.read(get)
+
+    async def RetryWebhookDelivery(
+        self, request: pb.RetryWebhookDeliveryRequest, context: Context
+    ) -> pb.RetryWebhookDeliveryResponse:
+        account, own_id = account_id(), checked_id(request.id, WebhookDeliveryNotFound)
+        return await self._database.write(
+            lambda tx: pb.RetryWebhookDeliveryResponse(
+                delivery=delivery(deliveries.retry(account, own_id, tx))
+            )
+        )
+
+    async def ReplayWebhook(
+        self, request: pb.ReplayWebhookRequest, context: Context
+    ) -> pb.ReplayWebhookResponse:
+        account, asked = account_id(), _asked(request)
+        webhook_id = checked_id(request.id, WebhookNotFound)
+        return await self._database.write(
+            lambda tx: pb.ReplayWebhookResponse(
+                replay=_replay(replays.create(account, webhook_id, asked, tx))
+            )
+        )
+
+    async def TailWebhookDeliveries(
+        self, request: pb.TailWebhookDeliveriesRequest, context: Context
+    ) -> AsyncIterator[pb.TailWebhookDeliveriesResponse]:
+        webhook_id = request.webhook_id
+        if webhook_id:
+            checked_id(webhook_id, WebhookNotFound)
+        async for ended in self._tails.follow(current(), webhook_id):
+            yield pb.TailWebhookDeliveriesResponse(
+                delivery=delivery(ended.delivery), attempt=attempt(ended.attempt)
+            )
+
+
+def _filter(request: pb.ListWebhookDeliveriesRequest) -> deliveries.Filter:
+    """Returns what a request asks for, in the words of the store."""
+    since, until = request.created_after, request.created_before
+    return deliveries.Filter(
+        status=request.status or None,
+        kind=request.event_type or None,
+        event_id=request.event_id or None,
+        first_id=first_id_after(since) if request.HasField("created_after") else None,
+        end_id=first_id_from(until) if request.HasField("created_before") else None,
+    )
+
+
+def _asked(request: pb.ReplayWebhookRequest) -> replays.Asked:
+    """Returns what is to be replayed. Raises ValidationError."""
+    return replays.Asked(
+        first_id=first_id_from(request.since),
+        end_id=first_id_from(request.until) if request.HasField("until") else None,
+        event_types=check_event_types(list(request.event_types)),
+        only_failed=request.only_failed,
+    )
+
+
+def _replay(row: replays.ReplayRow) -> pb.WebhookReplay:
+    return pb.WebhookReplay(
+        id=row.id, webhook_id=row.webhook_id, created_at=timestamp(row.created_at)
+    )

@@ -1,0 +1,172 @@
+"""What became of deliveries: noted with the attempt, the next one, and how the endpoint does.
+
+Only whoever holds a delivery is heard: one that was taken on by somebody else since, or was
+asked for anew, has another fence.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ..storage.statements import Statement, param
+from ..storage.transaction import Transaction
+from .models import SENDING, Delivery, DeliveryAttempt, Webhook
+from .rules import GONE, DeliveryStatus, DisabledReason, Health, wait_after
+from .store_claiming import Due
+from .store_queue import lock_beside, put
+
+_SETTLE = Statement(
+    lambda _: Delivery.update(
+        {
+            Delivery.status: param("status"),
+            Delivery.attempts: param("attempts"),
+            Delivery.step: param("step"),
+            Delivery.due_at: param("due_at"),
+            Delivery.finished_at: param("finished_at"),
+        }
+    ).where(
+        (Delivery.account_id == param("account_id"))
+        & (Delivery.id == param("id"))
+        & (Delivery.fence == param("fence"))
+        & (Delivery.status == SENDING)
+    ),
+    beside=True,
+)
+_NOTE = Statement(
+    lambda dialect: dialect.insert_all(
+        DeliveryAttempt.account_id,
+        (
+            DeliveryAttempt.delivery_id,
+            DeliveryAttempt.number,
+            DeliveryAttempt.place,
+            DeliveryAttempt.webhook_id,
+            DeliveryAttempt.started_at,
+            DeliveryAttempt.milliseconds,
+            DeliveryAttempt.http_status,
+            DeliveryAttempt.error,
+            DeliveryAttempt.answer,
+        ),
+        "rows",
+    ),
+    beside=True,
+)
+_HEALTH = Statement(
+    lambda dialect: Webhook.select(
+        Webhook.id, Webhook.failures, Webhook.failing_since, Webhook.paused_until
+    ).where(
+        (Webhook.account_id == param("account_id")) & dialect.any_of(Webhook.id, "webhook_ids")
+    ),
+    beside=True,
+)
+_SET_HEALTH = Statement(
+    lambda _: Webhook.update(
+        {
+            Webhook.failures: param("failures"),
+            Webhook.failing_since: param("failing_since"),
+            Webhook.paused_until: param("paused_until"),
+        }
+    ).where((Webhook.account_id == param("account_id")) & (Webhook.id == param("webhook_id"))),
+    beside=True,
+)
+
+
+class Ended(NamedTuple):
+    """An attempt that has ended: `http_status` is None without an answer, `error` "" for a success.
+
+    `chance` from 0 to 1 says where within its bounds the next wait lies.
+    """
+
+    delivery: Due
+    started_at: int
+    milliseconds: int
+    http_status: int | None
+    error: str
+    answer: str
+    retry_after: float | None
+    chance: float
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether the endpoint has taken it."""
+        return not self.error
+
+
+class Settled(NamedTuple):
+    """How many attempts were heard, and the webhooks that are to be disabled."""
+
+    heard: int
+    hopeless: dict[str, DisabledReason]
+
+
+def settle(account_id: str, ended: Sequence[Ended], tx: Transaction) -> Settled:
+    """Notes attempts at deliveries of an account, and how their endpoints do."""
+    heard = note(account_id, ended, tx)
+    return Settled(len(heard), _judge(account_id, heard, tx))
+
+
+def note(account_id: str, ended: Sequence[Ended], tx: Transaction) -> list[Ended]:
+    """Notes attempts, has somebody look at what is left, and returns those that were heard."""
+    queue = lock_beside(account_id, tx)
+    heard = [attempt for attempt in ended if _settle(account_id, attempt, tx)]
+    rows = [
+        (
+            attempt.delivery.id,
+            attempt.delivery.attempts + 1,
+            place,
+            attempt.delivery.webhook_id,
+            attempt.started_at,
+            attempt.milliseconds,
+            attempt.http_status,
+            attempt.error,
+            attempt.answer,
+        )
+        for place, attempt in enumerate(heard, start=queue.attempts + 1)
+    ]
+    if rows:
+        tx.run(_NOTE, account_id=account_id, rows=rows)
+    attempts = queue.attempts + len(heard)
+    put(account_id, queue._replace(due_at=tx.now, attempts=attempts), tx)
+    return heard
+
+
+def _settle(account_id: str, attempt: Ended, tx: Transaction) -> bool:
+    """Notes what became of a delivery. Returns False if somebody else has it by now."""
+    delivery = attempt.delivery
+    wait = None
+    status = DeliveryStatus.SUCCEEDED
+    if not attempt.succeeded:
+        wait = wait_after(delivery.step, attempt.retry_after, attempt.chance)
+        status = DeliveryStatus.FAILED if wait is None else DeliveryStatus.PENDING
+    changed = tx.run(
+        _SETTLE,
+        account_id=account_id,
+        id=delivery.id,
+        fence=delivery.fence,
+        status=status,
+        attempts=delivery.attempts + 1,
+        step=delivery.step + 1,
+        due_at=None if wait is None else tx.now + wait,
+        finished_at=tx.now if wait is None else None,
+    )
+    return changed > 0
+
+
+def _judge(account_id: str, heard: Sequence[Ended], tx: Transaction) -> dict[str, DisabledReason]:
+    """Notes how endpoints do after attempts. Returns those that there is no hope for."""
+    attempts: dict[str, list[Ended]] = defaultdict(list)
+    for attempt in heard:
+        attempts[attempt.delivery.webhook_id].append(attempt)
+    hopeless = {}
+    for webhook_id, *known in tx.all(_HEALTH, account_id=account_id, webhook_ids=list(attempts)):
+        before = health = Health(*known)
+        for attempt in attempts[webhook_id]:
+            health = Health() if attempt.succeeded else health.failed(tx.now)
+            if attempt.http_status == GONE:
+                hopeless[webhook_id] = DisabledReason.GONE
+        if health != before:
+            tx.run(_SET_HEALTH, account_id=account_id, webhook_id=webhook_id, **health._asdict())
+        if health.is_hopeless(tx.now):
+            hopeless.setdefault(webhook_id, DisabledReason.FAILING)
+    return hopeless

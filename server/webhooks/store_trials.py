@@ -1,0 +1,79 @@
+"""The test of a webhook: an event of its own, and a delivery that is being sent from the start.
+
+How the endpoint does is not judged by it.
+"""
+
+from __future__ import annotations
+
+from ..events import store_reading as events
+from ..events.rules import Kind, created
+from ..events.store import record
+from ..storage.statements import Statement, param
+from ..storage.transaction import Transaction
+from . import store_deliveries as deliveries
+from . import store_queue
+from .models import Delivery
+from .rules import LEASE, SCHEDULE, DeliveryStatus
+from .store_claiming import Due, Taken
+from .store_deliveries import AttemptRow, DeliveryRow
+from .store_reading import find
+from .store_settling import Ended, note
+
+_VALUES = (
+    Delivery.id,
+    Delivery.webhook_id,
+    Delivery.sequence,
+    Delivery.event_id,
+    Delivery.kind,
+    Delivery.replay_id,
+    Delivery.status,
+    Delivery.attempts,
+    Delivery.step,
+    Delivery.fence,
+    Delivery.due_at,
+    Delivery.created_at,
+)
+_INSERT = Statement(
+    lambda _: Delivery.insert(
+        {
+            Delivery.account_id: param("account_id"),
+            **{column: param(column.name) for column in _VALUES},
+        }
+    )
+)
+
+
+def begin(account_id: str, webhook_id: str, tx: Transaction) -> Taken:
+    """Records the event of a test, and returns its delivery, which is taken on.
+
+    It is at the end of the schedule, so that the first attempt is the last one. Raises
+    WebhookNotFound.
+    """
+    webhook = find(account_id, webhook_id, tx)
+    record(account_id, [created(Kind.WEBHOOK_TEST, webhook)], tx)
+    event = events.last(account_id, tx)
+    delivery = Due(tx.new_id(), webhook_id, event.id, attempts=0, step=len(SCHEDULE), fence=1)
+    tx.run(
+        _INSERT,
+        account_id=account_id,
+        **delivery._asdict(),
+        sequence=event.sequence,
+        kind=Kind.WEBHOOK_TEST,
+        replay_id="",
+        status=DeliveryStatus.SENDING,
+        due_at=tx.now + LEASE,
+        created_at=tx.now,
+    )
+    store_queue.stir(account_id, tx)
+    return Taken(delivery, webhook, event.envelope)
+
+
+def conclude(account_id: str, ended: Ended, tx: Transaction) -> tuple[DeliveryRow, AttemptRow]:
+    """Notes what came of a test, and returns its delivery and its attempt.
+
+    Raises WebhookNotFound if the webhook was deleted meanwhile.
+    """
+    find(account_id, ended.delivery.webhook_id, tx)
+    note(account_id, [ended], tx)
+    attempts = deliveries.attempts_of(account_id, ended.delivery.id, tx)
+    return deliveries.find(account_id, ended.delivery.id, tx), attempts[0]

@@ -1,0 +1,76 @@
+"""Follows the attempts of accounts as they end, for callers who stay on the line.
+
+Whoever follows asks again every second, which costs next to nothing where nothing has
+ended. So it hears of what every process has done, on whichever database, and goes on by
+itself after a while in which the database could not be had.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from functools import partial
+
+from ..accounts.store import has_key
+from ..caller import Caller
+from ..errors import Unauthorized, Unavailable
+from ..storage.database import Database
+from ..storage.transaction import Transaction
+from .store_reading import find
+from .store_tail import Ended, Piece, ended_after, reached
+
+# Seconds between two looks where nothing has ended.
+POLL_SECONDS = 1.0
+
+
+class Tails:
+    """Those who follow, as long as the service serves them."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._ending = asyncio.Event()
+
+    def serve(self, *, serving: bool) -> None:
+        """Lets callers follow, or ends all who do."""
+        if serving:
+            self._ending.clear()
+        else:
+            self._ending.set()
+
+    async def follow(self, caller: Caller, webhook_id: str) -> AsyncIterator[Ended]:
+        """Yields the attempts that end from now on, at one webhook if one is named.
+
+        Raises WebhookNotFound, Unauthorized once the caller's key has ended, and
+        Unavailable when the service stops.
+        """
+        account = caller.account_id
+        place = await self._database.read(partial(_begin, account, webhook_id))
+        while True:
+            piece = Piece([], place)
+            with suppress(Unavailable):
+                piece = await self._database.read(partial(_look, caller, webhook_id, place))
+            for ended in piece.ended:
+                yield ended
+            place = piece.place
+            if not piece.ended:
+                await self._pause()
+
+    async def _pause(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(POLL_SECONDS):
+                await self._ending.wait()
+        if self._ending.is_set():
+            raise Unavailable
+
+
+def _begin(account_id: str, webhook_id: str, tx: Transaction) -> int:
+    if webhook_id:
+        find(account_id, webhook_id, tx)
+    return reached(account_id, tx)
+
+
+def _look(caller: Caller, webhook_id: str, place: int, tx: Transaction) -> Piece:
+    if not has_key(caller.account_id, caller.key_id, tx):
+        raise Unauthorized
+    return ended_after(caller.account_id, webhook_id, place, tx)

@@ -1,0 +1,112 @@
+"""What webhooks cost the changes that they tell of, and how soon after a change they arrive."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import aiohttp
+
+from server.accounts import store
+from server.accounts.rules import hash_secret, make_secret
+
+from ..processes import Service
+from .measuring import Figure, in_turns, load, request, row, send
+
+# What the service needs in order to reach a receiver on this machine.
+SETTINGS = {"ROSTER_WEBHOOK_ALLOW_NETS": "127.0.0.0/8", "ROSTER_WEBHOOK_ALLOW_HTTP": "yes"}
+MANY_WEBHOOKS = 20
+CREATES = 20_000
+EVENTS_A_SECOND = 200
+SECONDS = 10
+# How long after the last event it may take until all have arrived.
+PATIENCE = 30.0
+
+
+def figures(service: Service) -> Iterator[Figure]:
+    """Yields what creations are with one webhook, and with many, against those with none.
+
+    The webhooks are disabled: events are recorded, and the machine is left to the creations.
+    """
+    url = "http://127.0.0.1:9/"
+    none, one, many = (_account(service) for _ in range(3))
+    _add_webhook(service, one, url, enabled=False)
+    for _ in range(MANY_WEBHOOKS):
+        _add_webhook(service, many, url, enabled=False)
+
+    def creates(key: str) -> float:
+        requests = [request("POST", "/api/subscribers", key, row()) for _ in range(CREATES)]
+        return load(service.http, requests)
+
+    measured = in_turns(lambda: creates(one), lambda: creates(none))
+    yield Figure("create_with_a_webhook", *measured, unit="requests/s", other="none")
+    measured = in_turns(lambda: creates(many), lambda: creates(one))
+    yield Figure("create_with_20_webhooks", *measured, unit="requests/s", other="one")
+
+
+def delays(service: Service) -> tuple[float, float]:
+    """Returns the median and the 99th percentile of the milliseconds until events arrive.
+
+    They are counted from the answer to the change: it is committed then.
+    """
+    waits = sorted(asyncio.run(_delays(service)))
+    return waits[len(waits) // 2], waits[len(waits) * 99 // 100]
+
+
+async def _delays(service: Service) -> list[float]:
+    arrived: dict[str, float] = {}
+
+    async def receive(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).lower()
+                length = int(head.partition(b"content-length: ")[2].partition(b"\r\n")[0])
+                event = json.loads(await reader.readexactly(length))
+                arrived.setdefault(event["data"]["subscriber"]["email"], time.perf_counter())
+                writer.write(b"HTTP/1.1 204 No Content\r\n\r\n")
+        except asyncio.IncompleteReadError:
+            writer.close()
+
+    receiver = await asyncio.start_server(receive, "127.0.0.1", 0)
+    port = receiver.sockets[0].getsockname()[1]
+    key = _account(service)
+    _add_webhook(service, key, f"http://127.0.0.1:{port}/", "subscriber.*")
+    committed: dict[str, float] = {}
+    async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {key}"}) as session:
+
+        async def create(at: float) -> None:
+            await asyncio.sleep(at - time.perf_counter())
+            person = row()
+            address = f"http://{service.http}/api/subscribers"
+            async with session.post(address, json=person) as answer:
+                assert answer.status == 201
+            committed[person["email"]] = time.perf_counter()
+
+        begun = time.perf_counter()
+        moments = [begun + n / EVENTS_A_SECOND for n in range(EVENTS_A_SECOND * SECONDS)]
+        await asyncio.gather(*map(create, moments))
+        async with asyncio.timeout(PATIENCE):
+            while len(arrived) < len(committed):
+                await asyncio.sleep(0.1)
+    receiver.close()
+    return [1000 * max(arrived[email] - moment, 0) for email, moment in committed.items()]
+
+
+def _account(service: Service) -> str:
+    """Makes an account and returns a key of it."""
+    secret = make_secret()
+    with service.unit_of_work() as tx:
+        account = store.create_account("owner@example.com", tx, verified=True)
+        store.create_key(account.id, "bench", "admin", hash_secret(secret), tx)
+    return secret
+
+
+def _add_webhook(
+    service: Service, key: str, url: str, *event_types: str, enabled: bool = True
+) -> None:
+    body: dict[str, Any] = {"url": url, "eventTypes": list(event_types), "enabled": enabled}
+    answer = json.loads(send(service.http, "POST", "/api/webhooks", body, key))
+    assert "webhook" in answer, answer

@@ -1,0 +1,476 @@
+"""Receivers of webhooks that hang, drip, flood, lie or lead astray."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import logging
+import socket
+import ssl
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import uvloop
+
+from server.webhooks.client import MAX_KEPT, Client
+from server.webhooks.outcome import Outcome
+
+from ..stubs.authority import Authority
+from ..webhooks.receivers import (
+    PRIVATE,
+    PUBLIC,
+    REACH,
+    SOON,
+    Behaviour,
+    Receiver,
+    Visit,
+    answering,
+    deliver,
+    leading_to,
+    ok,
+    receiving,
+    silent,
+)
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+# Far more than a client takes in before it hangs up, and far less than 10 GB: what the
+# two ends of a connection hold ready, and what is read in one go.
+LITTLE = 16 << 20
+
+
+@pytest.fixture(autouse=True)
+def quiet(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """Whatever a receiver does is told in the outcome, and is no trouble for a log."""
+    yield
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
+
+
+async def drip_the_head(visit: Visit) -> None:
+    await visit.request()
+    await visit.send(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+    while True:
+        await visit.send(b"a")
+        await asyncio.sleep(0.01)
+
+
+async def drip_the_body(visit: Visit) -> None:
+    await visit.request()
+    await visit.send(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
+    while True:
+        await visit.send(b"a")
+        await asyncio.sleep(0.01)
+
+
+async def hold_the_end_back(visit: Visit) -> None:
+    await visit.request()
+    await visit.send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\no")
+    await visit.wait()
+
+
+@pytest.mark.parametrize(
+    ("behave", "status"),
+    [
+        (silent, None),
+        (drip_the_head, None),
+        (drip_the_body, 200),
+        (hold_the_end_back, 200),
+    ],
+)
+def test_receiver_that_takes_its_time_is_timed_out(behave: Behaviour, status: int | None) -> None:
+    outcome, receiver = deliver(behave, seconds=1)
+
+    assert outcome[:2] == (status, "timed out")
+    assert receiver.connections == 1
+
+
+def test_receiver_that_does_not_read_its_event_is_timed_out() -> None:
+    async def never_read(visit: Visit) -> None:
+        await asyncio.sleep(60)
+
+    outcome, _ = deliver(never_read, body=b"x" * (16 << 20), seconds=SOON)
+
+    assert outcome[:2] == (None, "timed out")
+
+
+def test_handshake_that_never_ends_is_timed_out() -> None:
+    assert over_tls(silent, None, seconds=SOON).error == "timed out"
+
+
+def test_look_up_that_never_ends_is_timed_out() -> None:
+    async def never(host: str) -> list[object]:
+        await asyncio.sleep(60)
+        return []
+
+    async def main() -> Outcome:
+        async with Client(REACH, seconds=SOON, look_up=never) as client:
+            return await client.post("http://hooks.example/", b"{}", {})
+
+    assert uvloop.run(main()).error == "timed out"
+
+
+def test_receivers_that_hang_do_not_make_others_wait() -> None:
+    async def main() -> str:
+        all_hang = asyncio.Event()
+
+        async def hang(visit: Visit) -> None:
+            if visit.receiver.connections == 150:
+                all_hang.set()
+            await visit.wait()
+
+        async with receiving(hang) as slow, receiving(ok) as receiver, Client(REACH) as client:
+            hanging = [asyncio.create_task(client.post(slow.url, b"{}", {})) for _ in range(150)]
+            await all_hang.wait()
+            error = (await client.post(receiver.url, b"{}", {})).error
+            for task in hanging:
+                task.cancel()
+            await asyncio.gather(*hanging, return_exceptions=True)
+            return error
+
+    assert uvloop.run(main()) == ""
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "HTTP/1.1 200 OK\nContent-Length: 10000000000",
+        "HTTP/1.1 200 OK\nConnection: close",
+        "HTTP/1.1 200 OK\nTransfer-Encoding: chunked",
+        "HTTP/1.1 200 OK\nTransfer-Encoding: chunked\nContent-Encoding: gzip",
+    ],
+)
+def test_answer_without_end_is_cut_off_and_judged_by_its_status(head: str) -> None:
+    async def endless(visit: Visit) -> None:
+        await visit.request()
+        await visit.send(head.replace("\n", "\r\n").encode() + b"\r\n\r\n")
+        await visit.flood(b"10000\r\n" + b"x" * 65536 + b"\r\n")
+
+    outcome, receiver = deliver(endless)
+
+    assert outcome[:2] == (200, "")
+    assert len(outcome.answer) == MAX_KEPT
+    assert receiver.sent < LITTLE
+
+
+def test_long_page_is_a_success_and_its_connection_is_not_used_again() -> None:
+    async def main() -> Receiver:
+        page = b"x" * (1 << 20)
+
+        async def behave(visit: Visit) -> None:
+            while True:
+                await visit.request()
+                await visit.send(
+                    b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(page) + page
+                )
+
+        async with receiving(behave) as receiver, Client(REACH) as client:
+            for _ in range(2):
+                assert (await client.post(receiver.url, b"{}", {})).error == ""
+            return receiver
+
+    assert uvloop.run(main()).connections == 2
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd"])
+def test_packed_answer_stays_packed(coding: str) -> None:
+    bomb = gzip.compress(bytes(10 << 20))
+
+    outcome, _ = deliver(
+        answering(f"HTTP/1.1 200 OK\nContent-Encoding: {coding}\nContent-Length: {len(bomb)}", bomb)
+    )
+
+    assert outcome[:2] == (200, "")
+    assert outcome.answer == bomb[:MAX_KEPT]
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("host", [PUBLIC, PRIVATE])
+def test_redirect_is_not_followed(status: int, host: str) -> None:
+    async def main() -> tuple[Outcome, Receiver]:
+        async with receiving(ok, host=host) as canary:
+            target = f"http://{host}:{canary.port}/"
+            head = f"HTTP/1.1 {status} Over there\nLocation: {target}\nContent-Length: 0"
+            async with receiving(answering(head)) as receiver, Client(REACH) as client:
+                return await client.post(receiver.url, b"{}", {}), canary
+
+    outcome, canary = uvloop.run(main())
+
+    assert outcome[:2] == (status, "redirected")
+    assert canary.connections == 0
+
+
+def test_gone_and_an_absurd_retry_after_are_told_as_they_are() -> None:
+    head = "HTTP/1.1 410 Gone\nRetry-After: 1000000000\nContent-Length: 0"
+
+    outcome, _ = deliver(answering(head))
+
+    assert outcome[:3] == (410, "answered 410", 1e9)
+
+
+async def reset_at_once(visit: Visit) -> None:
+    reset(visit)
+
+
+async def reset_after_the_request(visit: Visit) -> None:
+    await visit.request()
+    reset(visit)
+
+
+async def reset_in_the_head(visit: Visit) -> None:
+    await visit.request()
+    await visit.send(b"HTTP/1.1 200 OK\r\nX-")
+    await asyncio.sleep(0.05)
+    reset(visit)
+
+
+async def reset_in_the_body(visit: Visit) -> None:
+    await visit.request()
+    await visit.send(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nok")
+    await asyncio.sleep(0.05)
+    reset(visit)
+
+
+async def close_at_once(visit: Visit) -> None:
+    await visit.request()
+
+
+async def close_in_the_body(visit: Visit) -> None:
+    await visit.request()
+    await visit.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n")
+
+
+def reset(visit: Visit) -> None:
+    """Ends a connection so that the other side is told of a reset."""
+    raw = visit.writer.get_extra_info("socket")
+    raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    visit.writer.transport.abort()
+
+
+@pytest.mark.parametrize(
+    ("behave", "status"),
+    [
+        (reset_at_once, None),
+        (reset_after_the_request, None),
+        (reset_in_the_head, None),
+        (reset_in_the_body, 200),
+        (close_at_once, None),
+        (close_in_the_body, 200),
+    ],
+)
+def test_connection_that_breaks_off_is_lost_whatever_the_status_was(
+    behave: Behaviour, status: int | None
+) -> None:
+    outcome, _ = deliver(behave)
+
+    assert outcome[:2] == (status, "connection lost")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"SSH-2.0-OpenSSH_9.2\r\n",
+        b"220 mail.example ESMTP\r\n",
+        b"HTTP/1.1 abc OK\r\n\r\n",
+        b"HTTP/1.1 200000 OK\r\n\r\n",
+        b"HTTP/9.9 200 OK\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nNo colon\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nX: a\r\n" * 2 + b"\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nX: \x00\r\n\r\n",
+        b"\x00" * 100,
+        b"\x16\x03\x01\x00\x00",
+    ],
+)
+def test_answer_that_is_not_http_is_told_as_such(answer: bytes) -> None:
+    async def behave(visit: Visit) -> None:
+        await visit.request()
+        await visit.send(answer)
+        await visit.wait()
+
+    outcome, _ = deliver(behave)
+
+    assert outcome == (None, "not HTTP", None, outcome.milliseconds, b"")
+
+
+@pytest.mark.parametrize(
+    ("first", "flood"),
+    [
+        (b"HTTP/1.1 200 ", b"O" * 4096),
+        (b"HTTP/1.1 200 OK\r\nX: ", b"a" * 4096),
+        (b"HTTP/1.1 200 OK\r\n", b"a" * 4096),
+        (b"HTTP/1.1 200 OK\r\n", b"A: b\r\n" * 500),
+        (b"HTTP/1.1 200 OK\r\n", b"Set-Cookie: a=b\r\n" * 500),
+        (b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 200),
+        (b"", b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" * 200),
+    ],
+    ids=["reason", "value", "name", "headers", "cookies", "continue", "hints"],
+)
+def test_flood_before_the_answer_ends_the_connection(first: bytes, flood: bytes) -> None:
+    async def behave(visit: Visit) -> None:
+        await visit.request()
+        await visit.send(first)
+        await visit.flood(flood)
+
+    outcome, receiver = deliver(behave)
+
+    assert outcome.status is None
+    assert outcome.error in ("not HTTP", "connection lost")
+    assert receiver.sent < LITTLE
+
+
+@pytest.mark.parametrize(
+    ("first", "flood"),
+    [
+        (b"", b"1;" + b"a" * 65536),
+        (b"", b"0" * 65536),
+        (b"0\r\n", b"A: b\r\n" * 5000),
+        (b"0\r\nA: ", b"a" * 65536),
+    ],
+    ids=["extension", "zeros", "trailers", "trailer"],
+)
+def test_flood_between_the_parts_of_an_answer_ends_the_connection(
+    first: bytes, flood: bytes
+) -> None:
+    async def behave(visit: Visit) -> None:
+        await visit.request()
+        await visit.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + first)
+        await visit.flood(flood)
+
+    outcome, receiver = deliver(behave, seconds=1)
+
+    # The connection ends at once, but for a trailer that is too long aiohttp does not tell so.
+    assert outcome.error in ("not HTTP", "connection lost", "timed out")
+    assert receiver.sent < LITTLE
+
+
+@pytest.mark.parametrize("unasked", [OK * 200, OK, b"HTTP/1.1 100 Continue\r\n\r\n" * 200])
+def test_answers_that_nobody_asked_for_end_the_connection(unasked: bytes) -> None:
+    async def main() -> tuple[list[Outcome], Receiver]:
+        gone = asyncio.Event()
+
+        async def behave(visit: Visit) -> None:
+            await visit.request()
+            await visit.send(OK)
+            if visit.receiver.connections > 1:
+                return
+            await asyncio.sleep(0.05)
+            try:
+                await visit.flood(unasked)
+            finally:
+                gone.set()
+
+        async with receiving(behave) as receiver, Client(REACH) as client:
+            first = await client.post(receiver.url, b"{}", {})
+            await gone.wait()
+            return [first, await client.post(receiver.url, b"{}", {})], receiver
+
+    outcomes, receiver = uvloop.run(main())
+
+    assert [outcome[:2] for outcome in outcomes] == [(200, ""), (200, "")]
+    assert receiver.connections == 2
+    assert receiver.sent < LITTLE
+
+
+def test_upgrade_that_nobody_asked_for_is_no_success() -> None:
+    head = "HTTP/1.1 101 Switching Protocols\nUpgrade: x\nConnection: upgrade"
+
+    outcome, _ = deliver(answering(head, b"x" * 65536))
+
+    assert outcome[:2] == (101, "answered 101")
+
+
+# TLS: one authority is trusted, the way that an operator would have it trusted.
+
+
+@pytest.fixture(scope="module")
+def authority() -> Authority:
+    return Authority()
+
+
+@pytest.fixture(autouse=True)
+def trusted(
+    authority: Authority, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path_factory.mktemp("authority") / "ca.pem"
+    path.write_bytes(authority.certificate)
+    monkeypatch.setenv("SSL_CERT_FILE", str(path))
+
+
+def showing(pair: tuple[bytes, bytes], folder: Path) -> ssl.SSLContext:
+    """Returns the receiver's side of TLS with a certificate."""
+    for name, data in zip(("certificate", "key"), pair, strict=True):
+        (folder / name).write_bytes(data)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "certificate", folder / "key")
+    return context
+
+
+def over_tls(
+    behave: Behaviour, tls: ssl.SSLContext | None, *, host: str = PUBLIC, seconds: float = 15
+) -> Outcome:
+    async def main() -> Outcome:
+        look_up = leading_to([PUBLIC])
+        async with (
+            receiving(behave, tls=tls) as receiver,
+            Client(REACH, look_up=look_up, seconds=seconds) as client,
+        ):
+            return await client.post(f"https://{host}:{receiver.port}/", b"{}", {})
+
+    return uvloop.run(main())
+
+
+def test_receiver_that_a_trusted_authority_certified_gets_its_event(
+    authority: Authority, tmp_path: Path
+) -> None:
+    outcome = over_tls(ok, showing(authority.certify("receiver"), tmp_path))
+
+    assert outcome[:2] == (200, "")
+
+
+def test_receiver_with_a_certificate_for_another_host_is_not_talked_to(
+    authority: Authority, tmp_path: Path
+) -> None:
+    tls = showing(authority.certify("receiver"), tmp_path)
+
+    assert over_tls(ok, tls, host="hooks.example")[:2] == (None, "TLS failed")
+
+
+def test_receiver_of_an_unknown_authority_is_not_talked_to(tmp_path: Path) -> None:
+    tls = showing(Authority().certify("receiver"), tmp_path)
+
+    assert over_tls(ok, tls)[:2] == (None, "TLS failed")
+
+
+def test_receiver_whose_certificate_has_expired_is_not_talked_to(
+    authority: Authority, tmp_path: Path
+) -> None:
+    tls = showing(authority.certify("receiver", days=-0.5), tmp_path)
+
+    assert over_tls(ok, tls)[:2] == (None, "TLS failed")
+
+
+async def in_plaintext(visit: Visit) -> None:
+    await visit.send(OK)
+    await visit.wait()
+
+
+async def too_old(visit: Visit) -> None:
+    # An alert, fatal, about the version of the protocol.
+    await visit.send(b"\x15\x03\x01\x00\x02\x02\x46")
+    await visit.wait()
+
+
+@pytest.mark.parametrize(
+    ("behave", "error"),
+    [
+        (in_plaintext, "TLS failed"),
+        (too_old, "TLS failed"),
+        (reset_at_once, "connection lost"),
+    ],
+)
+def test_receiver_that_does_not_speak_tls_as_it_is_today_is_told_as_such(
+    behave: Behaviour, error: str
+) -> None:
+    assert over_tls(behave, None)[:2] == (None, error)

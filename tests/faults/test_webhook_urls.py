@@ -1,0 +1,199 @@
+"""Webhook URLs that want to lead inside: refused when created, or before anything is sent."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+
+import pytest
+import uvloop
+
+from server.errors import ValidationError
+from server.webhooks.client import Client
+from server.webhooks.outcome import Outcome
+from server.webhooks.reach import Reach
+from server.webhooks.urls import check_url
+
+from ..webhooks.receivers import (
+    PRIVATE,
+    PUBLIC,
+    REACH,
+    Receiver,
+    answering,
+    leading_to,
+    ok,
+    receiving,
+)
+
+# Whatever is not about addresses is allowed here, so that nothing else refuses these.
+OPEN = Reach(http=True)
+
+# All of them lead to this machine, for one reader of URLs or another.
+HOSTS = [
+    "127.0.0.1",
+    "127.1",
+    "127.0.1",
+    "127.0.0.1.",
+    "0177.0.0.1",
+    "0177.0.0.01",
+    "00000177.1",
+    "017700000001",
+    "0x7f.0.0.1",
+    "0x7f.1",
+    "0x7F000001",
+    "0x7f.0x0.0x0.0x1",
+    "2130706433",
+    "2130706433.",
+    "4294967296",
+    "0",
+    "0.0.0.0",
+    "127.0.0.1.0x",
+    "１２７.0.0.1",
+    "127。0。0。1",
+    "127．0．0．1",
+    "①②⑦.⓪.⓪.①",
+    "𝟏𝟐𝟕.𝟎.𝟎.𝟏",
+    "0ⅹ7f000001",
+    "%31%32%37.0.0.1",
+    "127%2e0%2e0%2e1",
+    "user@127.0.0.1",
+    "8.8.8.8@127.0.0.1",
+    "8.8.8.8%40127.0.0.1",
+    "8.8.8.8\\@127.0.0.1",
+    "8.8.8.8#@127.0.0.1",
+    "127.0.0.1\\@8.8.8.8",
+    "localhost",
+    "LOCALHOST",
+    "localhost.",
+    "ｌｏｃａｌｈｏｓｔ",
+    "ⓛⓞⓒⓐⓛⓗⓞⓢⓣ",
+    "a.localhost",
+    "[::1]",
+    "[0:0:0:0:0:0:0:1]",
+    "[::]",
+    "[::127.0.0.1]",
+    "[::ffff:127.0.0.1]",
+    "[::ffff:7f00:1]",
+    "[::ffff:0:127.0.0.1]",
+    "[64:ff9b::127.0.0.1]",
+    "[64:ff9b:1::127.0.0.1]",
+    "[2002:7f00:1::]",
+    "[2001:0:7f00:1::]",
+    "[2001:0:808:808::80ff:fffe]",
+    "[fe80::1%lo]",
+    "[fe80::1%25lo]",
+    "[::1%lo]",
+    "[127.0.0.1]",
+]
+METADATA = [
+    "169.254.169.254",
+    "169.254.170.2",
+    "100.100.100.200",
+    "192.0.0.192",
+    "168.63.129.16",
+    "2852039166",
+    "0xa9fea9fe",
+    "[fd00:ec2::254]",
+    "[fe80::a9fe:a9fe]",
+    "[::ffff:169.254.169.254]",
+    "[64:ff9b::a9fe:a9fe]",
+    "metadata",
+    "metadata.google.internal",
+]
+
+
+@pytest.mark.parametrize("host", [*HOSTS, *METADATA])
+def test_url_that_leads_inside_is_refused_at_creation_and_reaches_nobody(host: str) -> None:
+    async def main() -> None:
+        async with AsyncExitStack() as stack:
+            canary = await stack.enter_async_context(receiving(ok))
+            also = await stack.enter_async_context(receiving(ok, host="::1", port=canary.port))
+            client = await stack.enter_async_context(Client(OPEN))
+            url = f"http://{host}:{canary.port}/hook"
+            with pytest.raises(ValidationError) as raised:
+                check_url(url, OPEN)
+            assert [detail.field for detail in raised.value.details] == ["url"]
+            assert refused(await client.post(url, b"{}", {}))
+            assert (canary.connections, also.connections) == (0, 0)
+
+    uvloop.run(main())
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        ["127.0.0.1"],
+        ["0.0.0.0"],
+        ["::1"],
+        ["::"],
+        ["::127.0.0.1"],
+        ["::ffff:127.0.0.1"],
+        ["64:ff9b::7f00:1"],
+        ["2002:7f00:1::"],
+        ["fe80::1%lo"],
+        ["10.0.0.1"],
+        ["169.254.169.254"],
+        ["168.63.129.16"],
+        ["fd00:ec2::254"],
+        ["8.8.8.8", "127.0.0.1"],
+        ["127.0.0.1", "8.8.8.8"],
+        ["2606:4700::1", "127.0.0.1"],
+        ["8.8.8.8", "8.8.4.4", "1.1.1.1", "::1"],
+    ],
+    ids="+".join,
+)
+def test_name_that_leads_inside_or_both_ways_is_a_blocked_address(answer: list[str]) -> None:
+    async def main() -> tuple[Outcome, Receiver]:
+        async with (
+            receiving(ok) as canary,
+            Client(OPEN, look_up=leading_to(answer)) as client,
+        ):
+            url = check_url(f"http://hooks.example:{canary.port}/", OPEN)
+            return await client.post(url, b"{}", {}), canary
+
+    outcome, canary = uvloop.run(main())
+
+    assert refused(outcome)
+    assert canary.connections == 0
+
+
+def test_name_that_changes_between_look_ups_is_judged_by_the_one_that_is_connected_to() -> None:
+    async def main() -> tuple[list[Outcome], Receiver, Receiver]:
+        last = answering("HTTP/1.1 200 OK\nConnection: close\nContent-Length: 0")
+        async with AsyncExitStack() as stack:
+            receiver = await stack.enter_async_context(receiving(last))
+            canary = await stack.enter_async_context(
+                receiving(ok, host=PRIVATE, port=receiver.port)
+            )
+            look_up = leading_to([PUBLIC], [PRIVATE], [PUBLIC, PRIVATE], [PUBLIC])
+            client = await stack.enter_async_context(Client(REACH, look_up=look_up))
+            url = f"http://hooks.example:{receiver.port}/"
+            outcomes = [await client.post(url, b"{}", {}) for _ in range(4)]
+            return outcomes, receiver, canary
+
+    outcomes, receiver, canary = uvloop.run(main())
+
+    assert [outcome.error for outcome in outcomes] == ["", "blocked address", "blocked address", ""]
+    assert (receiver.connections, canary.connections) == (2, 0)
+
+
+def test_connection_that_is_kept_leads_where_it_led_when_it_was_checked() -> None:
+    async def main() -> tuple[list[Outcome], Receiver, Receiver]:
+        async with AsyncExitStack() as stack:
+            receiver = await stack.enter_async_context(receiving(ok))
+            canary = await stack.enter_async_context(
+                receiving(ok, host=PRIVATE, port=receiver.port)
+            )
+            look_up = leading_to([PUBLIC], [PRIVATE])
+            client = await stack.enter_async_context(Client(REACH, look_up=look_up))
+            url = f"http://hooks.example:{receiver.port}/"
+            outcomes = [await client.post(url, b"{}", {}) for _ in range(2)]
+            return outcomes, receiver, canary
+
+    outcomes, receiver, canary = uvloop.run(main())
+
+    assert [outcome.error for outcome in outcomes] == ["", ""]
+    assert (receiver.connections, canary.connections) == (1, 0)
+
+
+def refused(outcome: Outcome) -> bool:
+    return outcome[:3] == (None, "blocked address", None) and outcome.answer == b""

@@ -1,0 +1,208 @@
+"""Deliveries to receivers that behave."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from importlib.metadata import version
+from ipaddress import ip_network
+
+import pytest
+import uvloop
+
+from server.webhooks.client import MAX_KEPT, Client
+from server.webhooks.reach import Reach
+
+from .receivers import PUBLIC, REACH, Visit, answering, deliver, leading_to, ok, receiving
+
+
+def test_event_arrives_byte_for_byte_with_its_headers() -> None:
+    body = b'{"id": "evt_1",  "name": "\xc3\xbc"}'
+
+    outcome, receiver = deliver(ok, body=body, headers={"webhook-id": "evt_1"})
+
+    head, _, sent = receiver.requests[0].partition(b"\r\n\r\n")
+    first, *rest = head.decode().split("\r\n")
+    assert (outcome.status, outcome.error, outcome.answer) == (200, "", b"ok")
+    assert sent == body
+    assert first == "POST /hook HTTP/1.1"
+    assert dict(line.split(": ", 1) for line in rest) == {
+        "Host": f"{PUBLIC}:{receiver.port}",
+        "Accept": "*/*",
+        "Accept-Encoding": "identity",
+        "Content-Length": str(len(body)),
+        "Content-Type": "application/json",
+        "User-Agent": f"Roster-Webhooks/{version('roster')}",
+        "webhook-id": "evt_1",
+    }
+
+
+def test_event_of_several_mebibytes_arrives_whole() -> None:
+    body = b"x" * (3 << 20)
+
+    outcome, receiver = deliver(ok, body=body)
+
+    assert outcome.error == ""
+    assert receiver.requests[0].endswith(body)
+
+
+@pytest.mark.parametrize(
+    ("head", "status", "error", "after"),
+    [
+        ("HTTP/1.1 204 No Content", 204, "", None),
+        ("HTTP/1.0 202 Accepted", 202, "", None),
+        ("HTTP/1.1 410 Gone\nContent-Length: 0", 410, "answered 410", None),
+        ("HTTP/1.1 503 X\nContent-Length: 0\nRetry-After: 7", 503, "answered 503", 7),
+        ("HTTP/1.1 500 X\nContent-Length: 0\nRetry-After: x", 500, "answered 500", None),
+    ],
+)
+def test_status_and_retry_after_are_told(
+    head: str, status: int, error: str, after: float | None
+) -> None:
+    outcome, _ = deliver(answering(head))
+
+    assert outcome[:3] == (status, error, after)
+
+
+def test_interim_answers_are_passed_over() -> None:
+    hints = "HTTP/1.1 100 Continue\n\nHTTP/1.1 103 Early Hints\nLink: </a>\n\n"
+
+    outcome, _ = deliver(answering(f"{hints}HTTP/1.1 200 OK\nContent-Length: 0"))
+
+    assert outcome[:2] == (200, "")
+
+
+def test_beginning_of_the_answer_is_kept_as_it_was_sent() -> None:
+    body = bytes(range(256)) * 32
+
+    outcome, _ = deliver(answering(f"HTTP/1.1 500 X\nContent-Length: {len(body)}", body))
+
+    assert outcome.answer == body[:MAX_KEPT]
+
+
+def test_events_to_one_place_share_a_connection() -> None:
+    async def main() -> tuple[int, int]:
+        async with receiving(ok) as receiver, Client(REACH) as client:
+            for _ in range(5):
+                assert (await client.post(receiver.url, b"{}", {})).error == ""
+            return receiver.connections, len(receiver.requests)
+
+    assert uvloop.run(main()) == (1, 5)
+
+
+def test_cookies_are_not_kept() -> None:
+    async def setting_one(visit: Visit) -> None:
+        while True:
+            await visit.request()
+            await visit.send(b"HTTP/1.1 200 OK\r\nSet-Cookie: a=b\r\nContent-Length: 0\r\n\r\n")
+
+    async def main() -> list[bytes]:
+        look_up = leading_to([PUBLIC])
+        async with receiving(setting_one) as receiver, Client(REACH, look_up=look_up) as client:
+            for _ in range(2):
+                await client.post(f"http://example.com:{receiver.port}/", b"{}", {})
+            return receiver.requests
+
+    requests = uvloop.run(main())
+
+    assert len(requests) == 2
+    assert b"cookie" not in requests[1].lower()
+
+
+def test_name_is_looked_up_by_the_system() -> None:
+    async def main() -> str:
+        here = Reach([ip_network("127.0.0.0/8"), ip_network("::1/128")], http=True)
+        async with receiving(ok) as receiver, Client(here) as client:
+            return (await client.post(f"http://localhost:{receiver.port}/", b"{}", {})).error
+
+    assert uvloop.run(main()) == ""
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [(["127.0.0.3", PUBLIC], ""), (["127.0.0.3", "127.0.0.4"], "connection refused")],
+)
+def test_next_address_of_a_name_is_tried_where_one_refuses(answer: list[str], error: str) -> None:
+    async def main() -> str:
+        here = Reach([ip_network("127.0.0.0/8")], http=True)
+        async with receiving(ok) as receiver, Client(here, look_up=leading_to(answer)) as client:
+            return (await client.post(f"http://example.com:{receiver.port}/", b"{}", {})).error
+
+    assert uvloop.run(main()) == error
+
+
+def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> tuple[str, int]:
+        async with receiving(ok) as proxy, receiving(ok) as receiver:
+            for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+                monkeypatch.setenv(name, f"http://{PUBLIC}:{proxy.port}")
+            async with Client(REACH) as client:
+                return (await client.post(receiver.url, b"{}", {})).error, proxy.connections
+
+    assert uvloop.run(main()) == ("", 0)
+
+
+def test_nobody_there_is_a_connection_refused() -> None:
+    async def main() -> str:
+        with socket.socket() as unused:
+            unused.bind((PUBLIC, 0))
+            url = f"http://{PUBLIC}:{unused.getsockname()[1]}/"
+            async with Client(REACH) as client:
+                return (await client.post(url, b"{}", {})).error
+
+    assert uvloop.run(main()) == "connection refused"
+
+
+def test_name_that_is_none_is_told() -> None:
+    async def main() -> str:
+        async with Client(REACH) as client:
+            return (await client.post("http://no-such-host.invalid/", b"{}", {})).error
+
+    assert uvloop.run(main()) == "no such host"
+
+
+def test_cancelling_passes_through() -> None:
+    async def main() -> None:
+        reached = asyncio.Event()
+
+        async def never(visit: Visit) -> None:
+            await visit.request()
+            reached.set()
+            await visit.wait()
+
+        async with receiving(never) as receiver, Client(REACH) as client:
+            sending = asyncio.create_task(client.post(receiver.url, b"{}", {}))
+            await reached.wait()
+            sending.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await sending
+
+    uvloop.run(main())
+
+
+def test_url_that_was_allowed_once_is_refused_once_it_is_not() -> None:
+    async def main() -> str:
+        async with receiving(ok) as receiver, Client(Reach()) as client:
+            error = (await client.post(receiver.url, b"{}", {})).error
+            assert receiver.connections == 0
+            return error
+
+    assert uvloop.run(main()) == "blocked address"
+
+
+def test_log_of_a_blocked_address_has_neither_path_nor_query(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def main() -> None:
+        async with Client(Reach(), look_up=leading_to(["10.0.0.1"])) as client:
+            await client.post("https://example.com/secret?token=secret", b"{}", {})
+            await client.post("https://10.0.0.1/secret?token=secret", b"{}", {})
+
+    with caplog.at_level(logging.WARNING):
+        uvloop.run(main())
+
+    assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]
+    assert vars(caplog.records[0])["host"] == "example.com"
+    assert vars(caplog.records[0])["address"] == "10.0.0.1"
+    assert "secret" not in str([vars(record) for record in caplog.records])

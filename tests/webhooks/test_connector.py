@@ -1,0 +1,49 @@
+"""The last gate before a connection, with aiohttp's own client and nothing before it."""
+
+from __future__ import annotations
+
+import ssl
+
+import pytest
+import uvloop
+from aiohttp import ClientConnectorError, ClientSession
+
+from server.webhooks.connector import make_connector
+from server.webhooks.reach import BlockedAddress
+from server.webhooks.resolver import SystemLookUp
+
+from .receivers import PRIVATE, PUBLIC, REACH, answering, leading_to, ok, receiving
+
+
+@pytest.mark.parametrize("host", [PRIVATE, f"[::ffff:{PRIVATE}]", "[::1]", "0.0.0.0"])
+def test_address_in_a_url_is_judged_where_the_socket_is_made(host: str) -> None:
+    async def main() -> int:
+        tls = ssl.create_default_context()
+        async with (
+            receiving(ok, host=PRIVATE) as canary,
+            ClientSession(connector=make_connector(REACH, SystemLookUp(), tls)) as session,
+        ):
+            with pytest.raises(ClientConnectorError) as raised:
+                await session.post(f"http://{host}:{canary.port}/")
+            assert isinstance(raised.value.os_error, BlockedAddress)
+            return canary.connections
+
+    assert uvloop.run(main()) == 0
+
+
+def test_name_is_looked_up_for_each_new_connection() -> None:
+    async def main() -> None:
+        tls = ssl.create_default_context()
+        look_up = leading_to([PUBLIC], [PRIVATE])
+        async with (
+            receiving(answering("HTTP/1.1 200 OK\nConnection: close")) as receiver,
+            ClientSession(connector=make_connector(REACH, look_up, tls)) as session,
+        ):
+            url = f"http://example.com:{receiver.port}/"
+            async with session.post(url, data=b"{}") as response:
+                assert response.status == 200
+            with pytest.raises(ClientConnectorError) as raised:
+                await session.post(url)
+            assert isinstance(raised.value.os_error, BlockedAddress)
+
+    uvloop.run(main())

@@ -1,0 +1,420 @@
+"""The dispatcher: what is delivered, how often, when, and to whom; on both databases."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from peewee import SQL
+from standardwebhooks import Webhook
+
+from server.storage.statements import Statement
+from server.webhooks import dispatcher, store
+from server.webhooks.rules import (
+    FAILURES_BEFORE_A_PAUSE,
+    IN_FLIGHT_AN_ENDPOINT,
+    LEASE,
+    OVERLAP,
+    PATIENCE,
+    SCHEDULE,
+    SHORTEST_PAUSE,
+    DeliveryStatus,
+    DisabledReason,
+)
+from server.webhooks.signing import make_secret
+from server.webhooks.store_claiming import claim
+from server.webhooks.store_settling import Ended, settle
+
+from ..postgres import Postgres
+from .delivering import OURS, SECRETS, START, Place, Process, body_of, headers_of, process
+from .receivers import Visit, answering, ok, receiving, silent
+
+PENDING, SENDING, SUCCEEDED, FAILED = DeliveryStatus
+BROKEN = answering("HTTP/1.1 503 Broken\nContent-Length: 2\nConnection: close", b"no")
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has a process that ends not wait long for receivers that hang."""
+    monkeypatch.setattr(dispatcher, "GRACE_SECONDS", 0.05)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    """A new database of each kind in turn."""
+    if request.param == "sqlite":
+        return Place(tmp_path / "roster.db")
+    postgres: Postgres = request.getfixturevalue("postgres")
+    return Place(postgres.new_database())
+
+
+def test_event_is_delivered_as_it_was_recorded_and_signed_as_the_published_library_signs(
+    place: Place,
+) -> None:
+    async def run() -> None:
+        async with receiving(ok) as receiver, process(place) as here:
+            await here.add(receiver.url)
+            await here.happen("vip")
+            (delivery,) = await here.deliveries(SUCCEEDED)
+            (event,) = await here.rows("event", "sequence")
+            (request,) = receiver.requests
+            headers = headers_of(request)
+
+            assert body_of(request) == event["envelope"].encode()
+            assert headers["webhook-id"] == event["id"] == json.loads(body_of(request))["id"]
+            assert (delivery["attempts"], delivery["finished_at"]) == (1, here.clock.now)
+            signed = Webhook(here.secret).sign(
+                event["id"], moment(headers["webhook-timestamp"]), event["envelope"]
+            )
+            assert headers["webhook-signature"] == signed
+
+    asyncio.run(run())
+
+
+def test_failing_delivery_follows_the_schedule_for_75_hours_and_then_ends(place: Place) -> None:
+    async def run() -> None:
+        async with receiving(BROKEN) as receiver, process(place) as here:
+            await here.add(receiver.url)
+            await here.happen("vip")
+            for number, wait in enumerate(SCHEDULE, 1):
+                (delivery,) = await here.until_rows(
+                    "delivery",
+                    lambda found, number=number: found and found[0]["attempts"] == number,
+                )
+                assert delivery["status"] == PENDING
+                assert delivery["due_at"] - here.clock.now == wait * 1000
+                here.clock.now = delivery["due_at"]
+                here.dispatcher.hear([OURS])
+            (delivery,) = await here.deliveries(FAILED)
+
+            assert delivery["attempts"] == len(SCHEDULE) + 1 == len(receiver.requests)
+            assert {headers_of(request)["webhook-id"] for request in receiver.requests} == {
+                delivery["event_id"]
+            }
+            attempts = await here.rows("delivery_attempt", "number")
+            assert [row["http_status"] for row in attempts] == [503] * 10
+
+    asyncio.run(run())
+
+
+def moment(seconds: str) -> datetime:
+    return datetime.fromtimestamp(int(seconds), UTC)
+
+
+def test_endpoint_hears_of_the_types_that_it_asks_for_from_its_creation_on(place: Place) -> None:
+    async def run() -> None:
+        async with receiving(ok) as all_of_them, receiving(ok) as few, process(place) as here:
+            await here.add(all_of_them.url)
+            await here.happen("before")
+            await here.deliveries(SUCCEEDED)
+            await here.add(few.url, "subscriber.*", "tag.deleted")
+            await here.add(few.url, "tag.created")
+            await here.happen("after")
+            await here.deliveries(SUCCEEDED, SUCCEEDED, SUCCEEDED)
+
+            assert [name_of(request) for request in all_of_them.requests] == ["before", "after"]
+            assert [name_of(request) for request in few.requests] == ["after"]
+
+    asyncio.run(run())
+
+
+def test_endpoint_gets_at_most_four_at_a_time_and_an_account_thirty_two(place: Place) -> None:
+    async def run() -> None:
+        async with receiving(silent) as hanging, process(place) as here:
+            await here.add(hanging.url)
+            await here.happen(*map(str, range(10)))
+            await here.until(lambda: hanging.connections == 4)
+            for _ in range(9):
+                await here.add(hanging.url)
+            await here.happen(*map(str, range(10, 20)))
+            await here.until(lambda: hanging.connections == 32)
+            await asyncio.sleep(0.1)
+
+            assert hanging.connections == 32
+            found = await here.rows("delivery")
+            assert [row["status"] for row in found].count(SENDING) == 32
+
+    asyncio.run(run())
+
+
+def test_endpoint_that_hangs_holds_up_no_other(place: Place) -> None:
+    async def run() -> None:
+        async with receiving(silent) as hanging, receiving(ok) as sound, process(place) as here:
+            await here.add(hanging.url)
+            await here.add(sound.url)
+            await here.happen(*map(str, range(20)))
+            await here.until(lambda: len(sound.requests) == 20)
+
+            assert hanging.connections == 4
+
+    asyncio.run(run())
+
+
+def test_endpoint_that_fails_again_and_again_is_paused_and_then_proves_itself_one_by_one(
+    place: Place,
+) -> None:
+    async def run() -> None:
+        async with receiving(BROKEN) as receiver, process(place) as here:
+            webhook = await here.add(receiver.url)
+            await here.happen(*map(str, range(20)))
+            (row,) = await here.until_rows("webhook", lambda found: found[0]["failures"] >= 5)
+            await asyncio.sleep(0.1)
+            sent = len(receiver.requests)
+            assert sent <= FAILURES_BEFORE_A_PAUSE + IN_FLIGHT_AN_ENDPOINT
+            assert row["paused_until"] >= here.clock.now + SHORTEST_PAUSE
+            (row,) = await here.rows("webhook")
+            here.clock.now = row["paused_until"]
+            here.dispatcher.hear([OURS])
+            await here.until(lambda: len(receiver.requests) == sent + 1)
+            await asyncio.sleep(0.1)
+
+            assert len(receiver.requests) == sent + 1
+            (row,) = await here.rows("webhook")
+            assert (row["id"], row["failing_since"]) == (webhook.id, START)
+
+    asyncio.run(run())
+
+
+def test_endpoint_is_healthy_again_after_one_success(place: Place) -> None:
+    async def run() -> None:
+        behaviours = iter([BROKEN, BROKEN])
+
+        async def mended(visit: Visit) -> None:
+            await next(behaviours, ok)(visit)
+
+        async with receiving(mended) as receiver, process(place) as here:
+            await here.add(receiver.url)
+            await here.happen("a", "b")
+            found = await here.until_rows(
+                "delivery", lambda found: [row["attempts"] for row in found] == [1, 1]
+            )
+            here.clock.now = found[0]["due_at"]
+            here.dispatcher.hear([OURS])
+            await here.deliveries(SUCCEEDED, SUCCEEDED)
+            (row,) = await here.rows("webhook")
+
+            assert (row["failures"], row["failing_since"], row["paused_until"]) == (0, None, 0)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("asked", "waits"), [("1", 5), ("7", 7), ("1000000000", 10), ("nonsense", 5)]
+)
+def test_retry_after_is_honoured_from_the_length_of_the_step_to_twice_of_it(
+    place: Place, asked: str, waits: int
+) -> None:
+    busy = answering(
+        f"HTTP/1.1 429 Busy\nRetry-After: {asked}\nContent-Length: 0\nConnection: close"
+    )
+
+    async def run() -> None:
+        async with receiving(busy) as receiver, process(place) as here:
+            await here.add(receiver.url)
+            await here.happen("a")
+            (row,) = await here.until_rows("delivery", lambda found: found and found[0]["attempts"])
+
+            assert row["due_at"] == here.clock.now + waits * 1000
+
+    asyncio.run(run())
+
+
+def test_gone_disables_at_once_and_the_others_of_the_account_are_told(place: Place) -> None:
+    gone = answering("HTTP/1.1 410 Gone\nContent-Length: 0\nConnection: close")
+
+    async def run() -> None:
+        async with receiving(gone) as left, receiving(ok) as other, process(place) as here:
+            webhook = await here.add(left.url)
+            await here.add(other.url, "webhook.*")
+            await here.happen("a", "b")
+            await here.until(lambda: other.requests)
+            event = json.loads(body_of(other.requests[0]))
+
+            assert event["type"] == "webhook.disabled"
+            assert event["data"]["webhook"]["id"] == webhook.id
+            assert event["data"]["webhook"]["disabledReason"] == "GONE"
+            assert event["previous"]["enabled"] is True
+            first, _ = await here.rows("webhook")
+            assert (first["enabled"], first["disabled_reason"]) == (False, DisabledReason.GONE)
+            assert len(left.requests) <= 2
+
+    asyncio.run(run())
+
+
+def test_five_days_without_a_success_disable(place: Place) -> None:
+    async def run() -> None:
+        async with receiving(BROKEN) as receiver, process(place) as here:
+            await here.add(receiver.url)
+            await here.happen("a")
+            await here.until_rows("delivery", lambda found: found and found[0]["attempts"] == 1)
+            here.clock.advance(PATIENCE - 1)
+            await here.happen("b")
+            await here.until_rows("webhook", lambda found: found[0]["failures"] >= 2)
+            assert (await here.rows("webhook"))[0]["enabled"]
+            here.clock.advance(1)
+            await here.happen("c")
+            (row,) = await here.until_rows("webhook", lambda found: not found[0]["enabled"])
+
+            assert row["disabled_reason"] == DisabledReason.FAILING
+
+    asyncio.run(run())
+
+
+def test_disabled_endpoint_gets_nothing_until_it_is_enabled_and_then_what_is_pending(
+    place: Place,
+) -> None:
+    async def run() -> None:
+        async with receiving(BROKEN) as receiver, process(place) as here:
+            webhook = await here.add(receiver.url)
+            await here.happen("pending")
+            await here.until_rows("delivery", lambda found: found and found[0]["attempts"] == 1)
+            await update(here, webhook.id, enabled=False)
+            await here.happen("unheard")
+            here.clock.advance(SCHEDULE[0] * 1000)
+            here.dispatcher.hear([OURS])
+            await asyncio.sleep(0.1)
+            assert len(receiver.requests) == 1
+            await update(here, webhook.id, enabled=True)
+            await here.until(lambda: len(receiver.requests) == 2)
+
+            assert [name_of(request) for request in receiver.requests] == ["pending"] * 2
+
+    asyncio.run(run())
+
+
+def test_deleted_endpoint_gets_nothing_more(place: Place) -> None:
+    async def run() -> None:
+        async with receiving(BROKEN) as receiver, receiving(ok) as other, process(place) as here:
+            webhook = await here.add(receiver.url)
+            await here.add(other.url)
+            await here.happen("a")
+            await here.until_rows("delivery", lambda found: found and found[0]["attempts"] == 1)
+            await here.database.write(lambda tx: store.delete(OURS, webhook.id, tx))
+            here.clock.advance(SCHEDULE[0] * 1000)
+            await here.happen("b")
+            await here.until(lambda: len(other.requests) == 2)
+
+            assert len(receiver.requests) == 1
+
+    asyncio.run(run())
+
+
+def test_secret_that_was_replaced_signs_along_for_a_day(place: Place) -> None:
+    async def run() -> None:
+        async with receiving(ok) as receiver, process(place) as here:
+            webhook = await here.add(receiver.url)
+            old, new = here.secret, make_secret()
+            await here.database.write(
+                lambda tx: store.rotate(
+                    OURS, webhook.id, lambda own: SECRETS.seal(OURS, own, new), tx
+                )
+            )
+            await here.happen("a")
+            await here.deliveries(SUCCEEDED)
+            here.clock.advance(OVERLAP)
+            await here.happen("b")
+            await here.deliveries(SUCCEEDED, SUCCEEDED)
+            first, second = receiver.requests
+
+            assert signatures_of(first) == [signature(first, new), signature(first, old)]
+            assert signatures_of(second) == [signature(second, new)]
+
+    asyncio.run(run())
+
+
+def test_what_is_being_sent_when_the_process_ends_is_due_for_others_at_once(
+    place: Place,
+) -> None:
+    async def run() -> None:
+        async with receiving(silent) as hanging:
+            async with process(place) as here:
+                await here.add(hanging.url)
+                await here.happen("a")
+                await here.until(lambda: hanging.connections)
+            async with process(place, delivers=False) as later:
+                (row,) = await later.deliveries(PENDING)
+
+                assert (row["due_at"], row["attempts"]) == (later.clock.now, 0)
+
+    asyncio.run(run())
+
+
+def test_what_a_killed_process_was_sending_is_sent_again_with_the_same_id(place: Place) -> None:
+    async def run() -> None:
+        async with receiving(ok) as receiver, process(place, delivers=False) as here:
+            await here.add(receiver.url)
+            await here.happen("a")
+            # It takes the delivery on, and is never heard of again.
+            await here.database.write(lambda tx: claim(OURS, tx))
+            await here.deliveries(SENDING)
+            await here.database.close()
+            if not here.database.alone:
+                here.clock.advance(LEASE)
+            async with process(place) as later:
+                await later.deliveries(SUCCEEDED)
+
+            assert len(receiver.requests) == 1
+
+    asyncio.run(run())
+
+
+def test_outcome_of_whoever_slept_through_his_lease_is_not_heard(place: Place) -> None:
+    async def run() -> None:
+        async with receiving(ok) as receiver, process(place, delivers=False) as here:
+            await here.add(receiver.url)
+            await here.happen("a")
+            asleep = (await here.database.write(lambda tx: claim(OURS, tx))).taken[0]
+            here.clock.advance(90_000)
+            awake = (await here.database.write(lambda tx: claim(OURS, tx))).taken[0]
+            late = Ended(asleep.delivery, START, 1, 500, "answered 500", "", None, 0.5)
+            settled = await here.database.write(lambda tx: settle(OURS, [late], tx))
+            assert settled.heard == 0
+            (row,) = await here.deliveries(SENDING)
+            assert (row["attempts"], row["fence"]) == (0, awake.delivery.fence)
+            assert await here.rows("delivery_attempt", "number") == []
+            good = Ended(awake.delivery, START, 1, 200, "", "", None, 0.5)
+            await here.database.write(lambda tx: settle(OURS, [good], tx))
+
+            await here.deliveries(SUCCEEDED)
+
+    asyncio.run(run())
+
+
+def test_events_are_expanded_once_whoever_does_it(place: Place) -> None:
+    async def run() -> None:
+        async with process(place, delivers=False) as here:
+            await here.add("http://127.0.0.1:9/")
+            await here.happen("a")
+            await here.database.write(lambda tx: claim(OURS, tx))
+            # As if what was noted of it had been lost.
+            text = "UPDATE delivery_queue SET expanded = 0"
+            await here.database.write(lambda tx: tx.run(Statement(lambda _: SQL(text))))
+            await here.database.write(lambda tx: claim(OURS, tx))
+
+            assert len(await here.rows("delivery")) == 1
+
+    asyncio.run(run())
+
+
+async def update(here: Process, webhook_id: str, **changes: Any) -> None:
+    await here.database.write(lambda tx: store.update(OURS, webhook_id, changes, tx))
+
+
+def name_of(request: bytes) -> str:
+    """Returns the name of the tag that an event is about."""
+    return str(json.loads(body_of(request))["data"]["tag"]["name"])
+
+
+def signatures_of(request: bytes) -> list[str]:
+    return headers_of(request)["webhook-signature"].split(" ")
+
+
+def signature(request: bytes, secret: str) -> str:
+    """Returns what the published library signs a request with."""
+    headers = headers_of(request)
+    at = moment(headers["webhook-timestamp"])
+    return Webhook(secret).sign(headers["webhook-id"], at, body_of(request).decode())

@@ -1,0 +1,223 @@
+"""What a webhook's URL may be, and the form in which it is kept."""
+
+from __future__ import annotations
+
+from ipaddress import ip_network
+from urllib.parse import urlsplit
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from yarl import URL
+
+from server.errors import ValidationError
+from server.webhooks.reach import Reach
+from server.webhooks.urls import MAX_LENGTH, check_url
+
+HERE = Reach([ip_network("127.0.0.0/8"), ip_network("::1/128")])
+BASE = "https://example.com/"
+
+
+def fault(url: str, reach: Reach | None = None) -> tuple[str, str]:
+    """Returns the code and message with which a URL is refused."""
+    with pytest.raises(ValidationError) as raised:
+        check_url(url, reach or Reach())
+    (detail,) = raised.value.details
+    assert detail.field == "url"
+    return detail.code, detail.message
+
+
+@pytest.mark.parametrize(
+    ("given_url", "kept"),
+    [
+        ("https://example.com/hooks", "https://example.com/hooks"),
+        ("HTTPS://Example.COM:443/Hooks", "https://example.com/Hooks"),
+        ("https://example.com:8443/a/../b", "https://example.com:8443/b"),
+        ("https://example.com?a=b+c%20d", "https://example.com/?a=b+c%20d"),
+        ("https://bücher.example/ü", "https://xn--bcher-kva.example/%C3%BC"),
+        ("https://faß.example/", "https://xn--fa-hia.example/"),
+        ("https://xn--bcher-kva.example/", "https://xn--bcher-kva.example/"),
+        ("https://ex-am_ple.example/", "https://ex-am_ple.example/"),
+        ("https://8.8.8.8/", "https://8.8.8.8/"),
+        ("https://[2606:4700:4700:0::1111]:8443/", "https://[2606:4700:4700::1111]:8443/"),
+        ("https://example.com/a@b:c?d=http://user@host", None),
+    ],
+)
+def test_url_is_kept_in_its_normal_form(given_url: str, kept: str | None) -> None:
+    assert check_url(given_url, Reach()) == (kept or given_url)
+
+
+@pytest.mark.parametrize(
+    ("url", "code"),
+    [
+        ("", "REQUIRED"),
+        ("http://example.com/", "INVALID_VALUE"),
+        ("ftp://example.com/", "INVALID_VALUE"),
+        ("file:///etc/passwd", "INVALID_VALUE"),
+        ("//example.com/", "INVALID_VALUE"),
+        ("example.com", "INVALID_VALUE"),
+        ("https:example.com", "INVALID_FORMAT"),
+        ("https:/example.com", "INVALID_FORMAT"),
+        ("https:///example.com", "INVALID_FORMAT"),
+        ("https://", "INVALID_FORMAT"),
+        ("https://?a", "INVALID_FORMAT"),
+        ("https://:443/", "INVALID_FORMAT"),
+        ("https://@example.com/", "INVALID_VALUE"),
+        ("https://:@example.com/", "INVALID_VALUE"),
+        ("https://user@example.com/", "INVALID_VALUE"),
+        ("https://user:password@example.com/", "INVALID_VALUE"),
+        ("https://example.com#", "INVALID_VALUE"),
+        ("https://example.com/#top", "INVALID_VALUE"),
+        ("https://example.com:0/", "OUT_OF_RANGE"),
+        ("https://example.com:65536/", "OUT_OF_RANGE"),
+        ("https://example.com:/", "INVALID_FORMAT"),
+        ("https://example.com:123456/", "INVALID_FORMAT"),
+        ("https://example.com:+80/", "INVALID_FORMAT"),
+        ("https://example.com:８０/", "INVALID_FORMAT"),
+        ("https://exa mple.com/", "INVALID_CHARACTER"),
+        (" https://example.com/", "INVALID_CHARACTER"),
+        ("https://example.com/\r\nX-Evil: 1", "INVALID_CHARACTER"),
+        ("https://exam\tple.com/", "INVALID_CHARACTER"),
+        ("https://example.com\\@evil.example/", "INVALID_CHARACTER"),
+        ("https://example.com/\x00", "INVALID_CHARACTER"),
+        ("https://example.com/\u202e", "INVALID_CHARACTER"),
+        ("https://exam\u00adple.com/", "INVALID_CHARACTER"),
+        ("https://example.com/\ud800", "INVALID_CHARACTER"),
+        ("https://exam%70le.com/", "INVALID_FORMAT"),
+        ("https://example.com./", "INVALID_FORMAT"),
+        ("https://example..com/", "INVALID_FORMAT"),
+        ("https://.example.com/", "INVALID_FORMAT"),
+        ("https://-example.com/", "INVALID_FORMAT"),
+        ("https://exam;ple.com/", "INVALID_FORMAT"),
+        ("https://example.com,evil.example/", "INVALID_FORMAT"),
+        ("https://example\uff0fcom/", "INVALID_FORMAT"),
+        (f"https://{'a' * 64}.example/", "INVALID_FORMAT"),
+        (f"https://{'a.' * 127}example/", "INVALID_FORMAT"),
+        (f"https://{'ü' * 70}.example/", "INVALID_FORMAT"),
+        ("https://[::1", "INVALID_FORMAT"),
+        ("https://[::1]x/", "INVALID_FORMAT"),
+        ("https://[v1.x]/", "INVALID_FORMAT"),
+        ("https://[8.8.8.8]/", "INVALID_FORMAT"),
+        ("https://８.8.8.8/", "INVALID_FORMAT"),
+        ("https://8。8。8。8/", "INVALID_FORMAT"),
+        ("https://8.8.2056/", "INVALID_FORMAT"),
+        ("https://134744072/", "INVALID_FORMAT"),
+        ("https://0x8.8.8.8/", "INVALID_FORMAT"),
+        ("https://010.8.8.8/", "INVALID_FORMAT"),
+        ("https://example.0x8/", "INVALID_FORMAT"),
+        ("https://[2606:4700::1%25eth0]/", "INVALID_FORMAT"),
+    ],
+)
+def test_url_that_readers_may_disagree_about_is_refused(url: str, code: str) -> None:
+    assert fault(url)[0] == code
+
+
+@pytest.mark.parametrize("length", [MAX_LENGTH, MAX_LENGTH + 1])
+def test_url_has_a_bound_of_characters(length: int) -> None:
+    url = BASE + "a" * (length - len(BASE))
+
+    if length <= MAX_LENGTH:
+        assert check_url(url, Reach()) == url
+    else:
+        assert fault(url) == ("TOO_LONG", "must have at most 2048 characters")
+
+
+def test_bound_of_characters_holds_for_what_is_kept() -> None:
+    assert fault(BASE + "ü" * 400)[0] == "TOO_LONG"
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "localhost",
+        "LOCALHOST",
+        "a.localhost",
+        "printer.local",
+        "db.internal",
+        "metadata.google.internal",
+        "nas.home.arpa",
+        "localhost.localdomain",
+        "intranet",
+        "ℓocalhost",
+    ],
+)
+def test_name_of_this_machine_or_its_network_is_refused(host: str) -> None:
+    assert fault(f"https://{host}/") == ("INVALID_VALUE", "blocked address")
+
+
+@pytest.mark.parametrize("host", ["localhost", "receiver", "db.internal", "127.0.0.1", "[::1]"])
+def test_with_allowed_networks_such_a_name_is_judged_when_it_is_connected_to(host: str) -> None:
+    assert check_url(f"https://{host}/", HERE) == f"https://{host}/"
+
+
+def test_address_outside_of_the_allowed_networks_stays_refused() -> None:
+    assert fault("https://10.0.0.1/", HERE) == ("INVALID_VALUE", "blocked address")
+
+
+def test_http_is_taken_where_it_is_allowed() -> None:
+    reach = Reach(http=True)
+
+    assert check_url("http://example.com:80/", reach) == "http://example.com/"
+    assert check_url("https://example.com/", reach) == "https://example.com/"
+    assert fault("ws://example.com/", reach)[0] == "INVALID_VALUE"
+
+
+parts = st.sampled_from(
+    [
+        *"@:/?#[]%\\.;,+-_~ \t\n\0",
+        *[
+            "https://",
+            "http://",
+            "//",
+            "user:",
+            "127.0.0.1",
+            "127.1",
+            "0x7f",
+            "0177",
+            "2130706433",
+            "::1",
+            "::ffff:",
+            "%2e",
+            "%40",
+            "%00",
+            ":443",
+            ":0",
+            ":99999",
+            "localhost",
+            "example",
+            ".com",
+            "１２７",
+            "。",
+            "．①",
+            "／",
+            "＠",
+            "：",
+            "ｌｏｃａｌ",
+            "ß",
+            "xn--",
+            "ü",
+            "\u200d",
+        ],
+    ]
+)
+
+
+@settings(max_examples=500, deadline=None)
+@given(
+    st.lists(st.one_of(parts, st.text(max_size=4)), max_size=10).map(
+        lambda texts: "https://" + "".join(texts)
+    )
+)
+@example("https://example.com/%zz?%")
+def test_url_that_is_taken_is_plain_and_read_alike_by_every_reader(url: str) -> None:
+    try:
+        kept = check_url(url, Reach())
+    except ValidationError:
+        return
+
+    parsed, other = URL(kept), urlsplit(kept)
+    assert kept.isascii()
+    assert len(kept) <= MAX_LENGTH
+    assert check_url(kept, Reach()) == kept == str(parsed)
+    assert (parsed.raw_host, parsed.port) == (other.hostname, other.port or 443)
+    assert (other.username, other.password, other.fragment) == (None, None, "")
