@@ -2,9 +2,9 @@
 
 News of an account comes with the commit that made it, and every second a search through
 all accounts makes up for news that got lost. Of each account one round at a time runs in
-this process: it takes on deliveries in one transaction, sends each in a task of its own,
-and notes outcomes together, in another. Then there is room again, and the next round
-begins. Several processes may do so on one database: a round passes over an account that
+this process: in one transaction it notes what has ended and takes on what is due, which is
+then sent, each delivery in a task of its own. When one ends there is room again, and the
+next round begins. Several processes may do so on one database: a round passes over an account that
 another one is busy with.
 
 A delivery that was sent, and whose outcome could not be noted, is sent again when its
@@ -16,18 +16,19 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 
 from ..errors import Internal, Unavailable
 from ..storage.database import Database
+from ..storage.transaction import Transaction
 from .rules import DisabledReason
 from .sending import Sender
-from .store_claiming import Taken, being_sent, claim, let_go
+from .store_claiming import Claim, Taken, being_sent, claim, let_go
 from .store_disabling import disable
 from .store_queue import accounts_with_queues, accounts_with_work
-from .store_settling import Ended, settle
+from .store_settling import Ended, Settled, settle
 
 log = logging.getLogger(__name__)
 
@@ -41,8 +42,6 @@ MAX_ROUNDS = 4
 MAX_SENDING = 500
 # How long, in seconds, what is being sent may go on when the process is to end.
 GRACE_SECONDS = 5.0
-# Outcomes that are noted in one transaction.
-NOTED_AT_ONCE = 64
 # What the database raises when it cannot take a transaction now.
 _PASSING = (Unavailable, Internal)
 
@@ -105,46 +104,44 @@ class Dispatcher:
                     break
                 if account_id not in self._rounds:
                     del self._woken[account_id]
-                    self._rounds[account_id] = asyncio.create_task(self._round(account_id))
+                    task = asyncio.create_task(self._round(account_id))
+                    task.add_done_callback(partial(self._end_round, account_id))
+                    self._rounds[account_id] = task
 
     async def _round(self, account_id: str) -> None:
         """Notes what has ended in an account, and sends what is due."""
+        ended = self._ended.pop(account_id, [])
         try:
-            await self._note(account_id)
-            claimed = await self._database.write(partial(claim, account_id))
-            for taken in claimed.taken:
-                task = asyncio.create_task(self._send(account_id, taken))
-                self._sending[task] = account_id, taken
-                task.add_done_callback(self._sending.pop)
-            if claimed.more:
-                self.hear([account_id])
-        except _PASSING:
+            settled, claimed = await self._database.write(partial(turn, account_id, ended))
+        except Exception as error:
+            self._ended[account_id] = ended + self._ended.get(account_id, [])
+            asyncio.get_running_loop().call_later(POLL_SECONDS, self.hear, [account_id])
+            if not isinstance(error, _PASSING):
+                raise
             log.warning("deliveries wait, since the database cannot take them now")
-        except Exception:
-            log.exception("a round of deliveries failed; the next one may not")
-        finally:
-            del self._rounds[account_id]
-            if self._ended.get(account_id):
-                asyncio.get_running_loop().call_later(POLL_SECONDS, self.hear, [account_id])
-            self._wake.set()
+            return
+        if settled.heard < len(ended):
+            log.warning("%d late outcomes were not heard", len(ended) - settled.heard)
+        for taken in claimed.taken:
+            task = asyncio.create_task(self._send(account_id, taken))
+            self._sending[task] = account_id, taken
+            task.add_done_callback(self._sending.pop)
+        for webhook_id, reason in settled.hopeless.items():
+            await self._disable(account_id, webhook_id, reason)
+        if claimed.more:
+            self.hear([account_id])
+
+    def _end_round(self, account_id: str, task: asyncio.Task[None]) -> None:
+        del self._rounds[account_id]
+        self._wake.set()
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("a round of deliveries failed; the next one may not", exc_info=error)
 
     async def _send(self, account_id: str, taken: Taken) -> None:
         ended = await self._sender.send(account_id, taken)
         self.attempts[ended.error or "succeeded"] += 1
         self._ended.setdefault(account_id, []).append(ended)
         self.hear([account_id])
-
-    async def _note(self, account_id: str) -> None:
-        """Notes the outcomes of an account that there are by now."""
-        while self._ended.get(account_id):
-            ended = self._ended[account_id][:NOTED_AT_ONCE]
-            settled = await self._database.write(partial(settle, account_id, ended))
-            del self._ended[account_id][: len(ended)]
-            if settled.heard < len(ended):
-                log.warning("%d late outcomes were not heard", len(ended) - settled.heard)
-            for webhook_id, reason in settled.hopeless.items():
-                await self._disable(account_id, webhook_id, reason)
-        self._ended.pop(account_id, None)
 
     async def _disable(self, account_id: str, webhook_id: str, reason: DisabledReason) -> None:
         log.warning("webhook %s is disabled: %s", webhook_id, reason.name)
@@ -159,8 +156,19 @@ class Dispatcher:
             task.cancel()
         await asyncio.gather(*(task for task, _ in left), return_exceptions=True)
         with suppress(*_PASSING):
-            for account_id in list(self._ended):
-                await self._note(account_id)
+            for account_id, ended in self._ended.items():
+                await self._database.write(partial(settle, account_id, ended))
             for account_id in {account_id for _, (account_id, _) in left}:
                 ids = [taken.delivery.id for _, (own, taken) in left if own == account_id]
                 await self._database.write(partial(let_go, account_id, ids))
+
+
+def turn(account_id: str, ended: Sequence[Ended], tx: Transaction) -> tuple[Settled, Claim]:
+    """Notes what has ended, and takes on what is due.
+
+    Not while there are webhooks to be disabled: nothing is to be sent to them any more.
+    """
+    settled = settle(account_id, ended, tx) if ended else Settled(0, {})
+    if settled.hopeless:
+        return settled, Claim([], more=True)
+    return settled, claim(account_id, tx)

@@ -14,6 +14,7 @@ from ..paging import page_of
 from ..storage.database import Database
 from ..storage.transaction import Transaction
 from . import store_deliveries as deliveries
+from . import store_delivery_pages as pages
 from . import store_replays as replays
 from .messages import attempt, delivery
 from .rules import check_event_types
@@ -41,7 +42,7 @@ class DeliveryCalls:
 
         def get(tx: Transaction) -> tuple[list[deliveries.DeliveryRow], int]:
             find(account, webhook_id, tx)
-            return deliveries.page(account, webhook_id, wanted, page, tx)
+            return pages.page(account, webhook_id, wanted, page, tx)
 
         rows, total = await self._database.read(get)
         return pb.ListWebhookDeliveriesResponse(
@@ -97,10 +98,10 @@ class DeliveryCalls:
             )
 
 
-def _filter(request: pb.ListWebhookDeliveriesRequest) -> deliveries.Filter:
+def _filter(request: pb.ListWebhookDeliveriesRequest) -> pages.Filter:
     """Returns what a request asks for, in the words of the store."""
     since, until = request.created_after, request.created_before
-    return deliveries.Filter(
+    return pages.Filter(
         status=request.status or None,
         kind=request.event_type or None,
         event_id=request.event_id or None,

@@ -9,12 +9,14 @@ import socket
 import ssl
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
-import uvloop
 
+from server.webhooks import connector
 from server.webhooks.client import MAX_KEPT, Client
+from server.webhooks.connector import MAX_INTERIM
 from server.webhooks.outcome import Outcome
 
 from ..stubs.authority import Authority
@@ -31,6 +33,7 @@ from ..webhooks.receivers import (
     leading_to,
     ok,
     receiving,
+    run,
     silent,
 )
 
@@ -107,7 +110,7 @@ def test_look_up_that_never_ends_is_timed_out() -> None:
         async with Client(REACH, seconds=SOON, look_up=never) as client:
             return await client.post("http://hooks.example/", b"{}", {})
 
-    assert uvloop.run(main()).error == "timed out"
+    assert run(main()).error == "timed out"
 
 
 def test_receivers_that_hang_do_not_make_others_wait() -> None:
@@ -128,7 +131,7 @@ def test_receivers_that_hang_do_not_make_others_wait() -> None:
             await asyncio.gather(*hanging, return_exceptions=True)
             return error
 
-    assert uvloop.run(main()) == ""
+    assert run(main()) == ""
 
 
 @pytest.mark.parametrize(
@@ -169,7 +172,7 @@ def test_long_page_is_a_success_and_its_connection_is_not_used_again() -> None:
                 assert (await client.post(receiver.url, b"{}", {})).error == ""
             return receiver
 
-    assert uvloop.run(main()).connections == 2
+    assert run(main()).connections == 2
 
 
 @pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd"])
@@ -194,7 +197,7 @@ def test_redirect_is_not_followed(status: int, host: str) -> None:
             async with receiving(answering(head)) as receiver, Client(REACH) as client:
                 return await client.post(receiver.url, b"{}", {}), canary
 
-    outcome, canary = uvloop.run(main())
+    outcome, canary = run(main())
 
     assert outcome[:2] == (status, "redirected")
     assert canary.connections == 0
@@ -345,32 +348,52 @@ def test_flood_between_the_parts_of_an_answer_ends_the_connection(
     assert receiver.sent < LITTLE
 
 
-@pytest.mark.parametrize("unasked", [OK * 200, OK, b"HTTP/1.1 100 Continue\r\n\r\n" * 200])
-def test_answers_that_nobody_asked_for_end_the_connection(unasked: bytes) -> None:
+@pytest.mark.parametrize("count", [MAX_INTERIM, MAX_INTERIM + 1])
+def test_interim_answers_have_a_bound(count: int) -> None:
+    hints = "HTTP/1.1 103 Early Hints\n\n" * count
+
+    outcome, _ = deliver(answering(f"{hints}HTTP/1.1 200 OK\nContent-Length: 0"))
+
+    assert outcome.error == ("" if count == MAX_INTERIM else "connection lost")
+
+
+@pytest.mark.parametrize(
+    "unasked",
+    [
+        b"HTTP/1.1 500 Unasked\r\nContent-Length: 0\r\n\r\n",
+        b"HTTP/1.1 500 Unasked\r\nContent-Length: 1000000\r\n\r\n",
+        OK * 2000,
+        b"x",
+    ],
+    ids=["one", "long", "many", "other"],
+)
+def test_what_nobody_asked_for_ends_the_connection_and_answers_nothing(
+    unasked: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def main() -> tuple[list[Outcome], Receiver]:
-        gone = asyncio.Event()
+        hung_up = asyncio.Event()
 
         async def behave(visit: Visit) -> None:
             await visit.request()
             await visit.send(OK)
-            if visit.receiver.connections > 1:
-                return
-            await asyncio.sleep(0.05)
-            try:
-                await visit.flood(unasked)
-            finally:
-                gone.set()
+            if visit.receiver.connections == 1:
+                await asyncio.sleep(0.05)
+                with suppress(OSError):
+                    await visit.send(unasked)
+                    await visit.wait()
+                hung_up.set()
 
         async with receiving(behave) as receiver, Client(REACH) as client:
             first = await client.post(receiver.url, b"{}", {})
-            await gone.wait()
+            await hung_up.wait()
             return [first, await client.post(receiver.url, b"{}", {})], receiver
 
-    outcomes, receiver = uvloop.run(main())
+    # So long would it be kept otherwise.
+    monkeypatch.setattr(connector, "IDLE_SECONDS", 600)
+    outcomes, receiver = run(main())
 
     assert [outcome[:2] for outcome in outcomes] == [(200, ""), (200, "")]
     assert receiver.connections == 2
-    assert receiver.sent < LITTLE
 
 
 def test_upgrade_that_nobody_asked_for_is_no_success() -> None:
@@ -418,7 +441,7 @@ def over_tls(
         ):
             return await client.post(f"https://{host}:{receiver.port}/", b"{}", {})
 
-    return uvloop.run(main())
+    return run(main())
 
 
 def test_receiver_that_a_trusted_authority_certified_gets_its_event(

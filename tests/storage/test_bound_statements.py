@@ -27,7 +27,7 @@ from server.storage.distribution import REFERENCE_TABLES
 from server.storage.statements import Statement
 from server.storage.transaction import Transaction
 from server.subscribers.store_paging import Filter, Place, page, stretch
-from server.webhooks import store_deliveries as deliveries
+from server.webhooks import store_delivery_pages as deliveries
 from server.webhooks.rules import DeliveryStatus
 
 from .helpers import OURS, THEIRS
@@ -55,8 +55,8 @@ UNBOUND = {
 MAKERS = {
     "subscribers.store_paging._page",
     "subscribers.store_paging._counting",
-    "webhooks.store_deliveries._page",
-    "webhooks.store_deliveries._counting",
+    "webhooks.store_delivery_pages._page",
+    "webhooks.store_delivery_pages._counting",
 }
 
 

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from ipaddress import ip_address, ip_network
+from typing import TypeVar
 
 import uvloop
 
@@ -21,6 +22,8 @@ PRIVATE = "127.0.0.2"
 REACH = Reach([ip_network(f"{PUBLIC}/32")], http=True)
 # For receivers that never come to an end.
 SOON = 0.3
+# In seconds; a test that takes longer has failed.
+PATIENCE = 60
 
 
 @dataclass
@@ -69,6 +72,7 @@ class Visit:
             pass
 
 
+T = TypeVar("T")
 Behaviour = Callable[[Visit], Awaitable[None]]
 
 
@@ -98,6 +102,16 @@ async def receiving(
         for task in visits:
             task.cancel()
         await asyncio.gather(*visits, return_exceptions=True)
+
+
+def run(main: Awaitable[T]) -> T:
+    """Runs a test on the event loop that Roster runs on."""
+
+    async def patiently() -> T:
+        async with asyncio.timeout(PATIENCE):
+            return await main
+
+    return uvloop.run(patiently())
 
 
 def answering(head: str, body: bytes = b"") -> Behaviour:
@@ -134,7 +148,7 @@ def deliver(
         async with receiving(behave) as receiver, Client(REACH, seconds=seconds) as client:
             return await client.post(receiver.url, body, headers or {}), receiver
 
-    return uvloop.run(main())
+    return run(main())
 
 
 def leading_to(*answers: Sequence[str]) -> Callable[[str], Awaitable[list[Address]]]:

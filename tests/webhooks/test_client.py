@@ -9,12 +9,11 @@ from importlib.metadata import version
 from ipaddress import ip_network
 
 import pytest
-import uvloop
 
 from server.webhooks.client import MAX_KEPT, Client
 from server.webhooks.reach import Reach
 
-from .receivers import PUBLIC, REACH, Visit, answering, deliver, leading_to, ok, receiving
+from .receivers import PUBLIC, REACH, Visit, answering, deliver, leading_to, ok, receiving, run
 
 
 def test_event_arrives_byte_for_byte_with_its_headers() -> None:
@@ -88,7 +87,7 @@ def test_events_to_one_place_share_a_connection() -> None:
                 assert (await client.post(receiver.url, b"{}", {})).error == ""
             return receiver.connections, len(receiver.requests)
 
-    assert uvloop.run(main()) == (1, 5)
+    assert run(main()) == (1, 5)
 
 
 def test_cookies_are_not_kept() -> None:
@@ -104,7 +103,7 @@ def test_cookies_are_not_kept() -> None:
                 await client.post(f"http://example.com:{receiver.port}/", b"{}", {})
             return receiver.requests
 
-    requests = uvloop.run(main())
+    requests = run(main())
 
     assert len(requests) == 2
     assert b"cookie" not in requests[1].lower()
@@ -116,7 +115,7 @@ def test_name_is_looked_up_by_the_system() -> None:
         async with receiving(ok) as receiver, Client(here) as client:
             return (await client.post(f"http://localhost:{receiver.port}/", b"{}", {})).error
 
-    assert uvloop.run(main()) == ""
+    assert run(main()) == ""
 
 
 @pytest.mark.parametrize(
@@ -129,7 +128,7 @@ def test_next_address_of_a_name_is_tried_where_one_refuses(answer: list[str], er
         async with receiving(ok) as receiver, Client(here, look_up=leading_to(answer)) as client:
             return (await client.post(f"http://example.com:{receiver.port}/", b"{}", {})).error
 
-    assert uvloop.run(main()) == error
+    assert run(main()) == error
 
 
 def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,7 +139,7 @@ def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch
             async with Client(REACH) as client:
                 return (await client.post(receiver.url, b"{}", {})).error, proxy.connections
 
-    assert uvloop.run(main()) == ("", 0)
+    assert run(main()) == ("", 0)
 
 
 def test_nobody_there_is_a_connection_refused() -> None:
@@ -151,7 +150,7 @@ def test_nobody_there_is_a_connection_refused() -> None:
             async with Client(REACH) as client:
                 return (await client.post(url, b"{}", {})).error
 
-    assert uvloop.run(main()) == "connection refused"
+    assert run(main()) == "connection refused"
 
 
 def test_name_that_is_none_is_told() -> None:
@@ -159,7 +158,7 @@ def test_name_that_is_none_is_told() -> None:
         async with Client(REACH) as client:
             return (await client.post("http://no-such-host.invalid/", b"{}", {})).error
 
-    assert uvloop.run(main()) == "no such host"
+    assert run(main()) == "no such host"
 
 
 def test_cancelling_passes_through() -> None:
@@ -178,7 +177,7 @@ def test_cancelling_passes_through() -> None:
             with pytest.raises(asyncio.CancelledError):
                 await sending
 
-    uvloop.run(main())
+    run(main())
 
 
 def test_url_that_was_allowed_once_is_refused_once_it_is_not() -> None:
@@ -188,7 +187,7 @@ def test_url_that_was_allowed_once_is_refused_once_it_is_not() -> None:
             assert receiver.connections == 0
             return error
 
-    assert uvloop.run(main()) == "blocked address"
+    assert run(main()) == "blocked address"
 
 
 def test_log_of_a_blocked_address_has_neither_path_nor_query(
@@ -200,7 +199,7 @@ def test_log_of_a_blocked_address_has_neither_path_nor_query(
             await client.post("https://10.0.0.1/secret?token=secret", b"{}", {})
 
     with caplog.at_level(logging.WARNING):
-        uvloop.run(main())
+        run(main())
 
     assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]
     assert vars(caplog.records[0])["host"] == "example.com"

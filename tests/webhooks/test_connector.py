@@ -5,14 +5,13 @@ from __future__ import annotations
 import ssl
 
 import pytest
-import uvloop
 from aiohttp import ClientConnectorError, ClientSession
 
 from server.webhooks.connector import make_connector
 from server.webhooks.reach import BlockedAddress
 from server.webhooks.resolver import SystemLookUp
 
-from .receivers import PRIVATE, PUBLIC, REACH, answering, leading_to, ok, receiving
+from .receivers import PRIVATE, PUBLIC, REACH, answering, leading_to, ok, receiving, run
 
 
 @pytest.mark.parametrize("host", [PRIVATE, f"[::ffff:{PRIVATE}]", "[::1]", "0.0.0.0"])
@@ -28,7 +27,7 @@ def test_address_in_a_url_is_judged_where_the_socket_is_made(host: str) -> None:
             assert isinstance(raised.value.os_error, BlockedAddress)
             return canary.connections
 
-    assert uvloop.run(main()) == 0
+    assert run(main()) == 0
 
 
 def test_name_is_looked_up_for_each_new_connection() -> None:
@@ -46,4 +45,4 @@ def test_name_is_looked_up_for_each_new_connection() -> None:
                 await session.post(url)
             assert isinstance(raised.value.os_error, BlockedAddress)
 
-    uvloop.run(main())
+    run(main())

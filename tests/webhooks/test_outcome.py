@@ -63,7 +63,7 @@ def test_retry_after_is_seconds_or_a_date(text: str | None, seconds: float | Non
     assert retry_after(text, NOW) == seconds
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     st.one_of(
         st.text(max_size=40),

@@ -131,7 +131,7 @@ def test_public_address_is_allowed_also_right_beside_a_special_network(text: str
     assert Reach().allows(ip_address(text))
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(addresses)
 def test_what_the_standard_library_does_not_call_global_is_denied(address: Address) -> None:
     special = address.is_multicast or address.is_reserved or not address.is_global
@@ -146,7 +146,7 @@ def test_address_of_a_special_network_is_denied(address: Address) -> None:
         assert not Reach().allows(address)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.ip_addresses(v=4))
 def test_ipv4_address_inside_an_ipv6_one_is_denied_whichever_it_is(address: Address) -> None:
     inner = int(address)

@@ -8,13 +8,12 @@ from ipaddress import ip_address, ip_network
 from threading import Event
 
 import pytest
-import uvloop
 
 from server.webhooks import resolver
 from server.webhooks.reach import BlockedAddress, Reach
 from server.webhooks.resolver import Resolver, SystemLookUp
 
-from .receivers import leading_to
+from .receivers import leading_to, run
 
 
 def resolved(*answer: str) -> list[str]:
@@ -25,7 +24,7 @@ def resolved(*answer: str) -> list[str]:
         assert {place["port"] for place in found} == {443}
         return [place["host"] for place in found]
 
-    return uvloop.run(main())
+    return run(main())
 
 
 def test_name_leads_to_its_addresses_in_their_order() -> None:
@@ -61,12 +60,12 @@ def test_name_with_a_thousand_addresses_does_not_make_a_scan_of_them() -> None:
 
 
 def test_system_knows_this_machine() -> None:
-    assert ip_address("127.0.0.1") in uvloop.run(asked("localhost"))
+    assert ip_address("127.0.0.1") in run(asked("localhost"))
 
 
 def test_system_look_up_tells_of_a_name_that_is_none() -> None:
     with pytest.raises(socket.gaierror):
-        uvloop.run(asked("no-such-host.invalid"))
+        run(asked("no-such-host.invalid"))
 
 
 async def asked(host: str) -> list[object]:
@@ -96,7 +95,7 @@ def test_name_has_one_look_up_at_a_time_and_whoever_gives_up_leaves_it_to_the_ot
 
     monkeypatch.setattr(socket, "getaddrinfo", slow)
 
-    assert uvloop.run(main()) == [ip_address("127.0.0.1")]
+    assert run(main()) == [ip_address("127.0.0.1")]
     assert names == [b"slow.example"]
 
 
@@ -124,7 +123,7 @@ def test_name_servers_that_hang_hold_up_a_bounded_number_of_threads(
 
     monkeypatch.setattr(socket, "getaddrinfo", slow)
     monkeypatch.setattr(resolver, "THREADS", 3)
-    uvloop.run(main())
+    run(main())
 
     assert len(running) == 9
 
@@ -134,4 +133,4 @@ def test_allowed_network_opens_names_that_lead_there() -> None:
         reach = Reach([ip_network("10.0.0.0/8")])
         return len(await Resolver(reach, leading_to(["10.0.0.1", "8.8.8.8"])).resolve("example"))
 
-    assert uvloop.run(main()) == 2
+    assert run(main()) == 2

@@ -202,7 +202,7 @@ parts = st.sampled_from(
 )
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(
     st.lists(st.one_of(parts, st.text(max_size=4)), max_size=10).map(
         lambda texts: "https://" + "".join(texts)
