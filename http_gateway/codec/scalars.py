@@ -31,6 +31,8 @@ _BEYOND = 10**20
 _ROUNDED = -(2.0**63)
 # The least that 32 bits round to infinity: half a step beyond the largest number of theirs.
 _INFINITE_FLOAT = 3.4028235677973366e38
+# The largest number up to which a double holds every integer.
+_LARGEST_EXACT = 2.0**53
 _BOOLEAN_LIKE = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
 
@@ -134,8 +136,17 @@ def read_bytes(value: Any) -> bytes:
 
 def write_double(value: float) -> float | str:
     if math.isfinite(value):
-        return value
+        return plain_number(value)
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+def plain_number(number: float) -> int | float:
+    """Returns an integer where that says the same, else the number, which is finite."""
+    if not -_LARGEST_EXACT <= number <= _LARGEST_EXACT:
+        return number
+    # Minus zero is no integer: it would be read again as another message.
+    is_integer = number.is_integer() and (number or math.copysign(1.0, number) > 0)
+    return int(number) if is_integer else number
 
 
 def write_float(value: float) -> float | str:

@@ -18,10 +18,7 @@ from typing import Any
 from google.protobuf.struct_pb2 import NULL_VALUE, ListValue, Struct, Value
 
 from ..faults import Faults, join
-from .scalars import NoJsonForm
-
-# The largest number up to which a double holds every integer.
-_LARGEST_EXACT = 2.0**53
+from .scalars import NoJsonForm, plain_number
 
 
 def read_struct(value: Any, path: str, faults: Faults, target: Struct) -> None:
@@ -146,10 +143,6 @@ def _write_by_kind(value: Value) -> Any:
 
 def _write_number(number: float) -> int | float:
     """Returns an integer where that says the same, else the number. Raises NoJsonForm."""
-    if -_LARGEST_EXACT <= number <= _LARGEST_EXACT:
-        # Minus zero is no integer: it would be read again as another message.
-        is_integer = number.is_integer() and (number or math.copysign(1.0, number) > 0)
-        return int(number) if is_integer else number
     if not math.isfinite(number):
         raise NoJsonForm(f"a google.protobuf.Value of {number} has no JSON form")
-    return number
+    return plain_number(number)

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from peewee import SQL
 
+from ..ids import moment_of
 from ..storage.statements import Statement, param
 from ..storage.transaction import Transaction
 from .envelope import PREFIX, envelope
@@ -93,8 +94,9 @@ def _write(account_id: str, last: int, changes: Sequence[Change], tx: Transactio
     rows = []
     for sequence, own_id, change in zip(numbers, tx.new_ids(len(changes)), changes, strict=True):
         event_id = PREFIX + own_id
-        text = envelope(event_id, sequence, tx.now, change)
-        rows.append((sequence, event_id, change.kind, text, tx.now))
+        moment = moment_of(own_id)
+        text = envelope(event_id, sequence, moment, change)
+        rows.append((sequence, event_id, change.kind, text, moment))
     tx.run(_INSERT_ALL, account_id=account_id, rows=rows)
 
 

@@ -46,12 +46,16 @@ def make_connector(reach: Reach, look_up: LookUp, tls: ssl.SSLContext) -> TCPCon
         limit=0,
     )
     # There is no setting for it.
-    connector._factory = partial(_OneAnswer, loop=connector._loop)  # type: ignore[assignment]
+    connector._factory = partial(_Bounded, loop=connector._loop)  # type: ignore[assignment]
     return connector
 
 
-class _OneAnswer(ResponseHandler):
-    """A connection that ends when its receiver says more than an answer to a request."""
+class _Bounded(ResponseHandler):
+    """A connection that ends when its receiver says more than an answer to a request.
+
+    It ends at once, without TLS's farewell, for which a receiver could let it wait long
+    after the delivery.
+    """
 
     _answers = 0
     _bytes = 0
@@ -79,8 +83,12 @@ class _OneAnswer(ResponseHandler):
         self._answers = self._answers - 1 if is_interim else 0
         super().feed_data(data, size)
 
+    def close(self) -> None:
+        """Ends the connection."""
+        self.abort()
+
     def _hang_up(self) -> None:
-        # Not by `abort`, after which nobody would tell whoever still reads the answer.
+        # Not by `close`, after which nobody would tell whoever still reads the answer.
         if self.transport is not None:
             self.transport.abort()
 

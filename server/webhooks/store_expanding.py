@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from ..events.models import Event, EventStream
 from ..events.rules import Kind, is_wanted
+from ..ids import moment_of
 from ..storage.statements import Statement, param
 from ..storage.transaction import Transaction
 from .models import Delivery, Webhook
@@ -138,7 +139,7 @@ def add_deliveries(
             0,
             0,
             tx.now,
-            tx.now,
+            moment_of(own_id),
         )
         for own_id, (webhook_id, event) in zip(tx.new_ids(len(pairs)), pairs, strict=True)
     ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from ..events import store_reading as events
 from ..events.rules import Kind, created
 from ..events.store import record
+from ..ids import moment_of
 from ..storage.statements import Statement, param
 from ..storage.transaction import Transaction
 from . import store_deliveries as deliveries
@@ -62,7 +63,7 @@ def begin(account_id: str, webhook_id: str, tx: Transaction) -> Taken:
         replay_id="",
         status=DeliveryStatus.SENDING,
         due_at=tx.now + LEASE,
-        created_at=tx.now,
+        created_at=moment_of(delivery.id),
     )
     store_queue.stir(account_id, tx)
     return Taken(delivery, webhook, event.envelope)

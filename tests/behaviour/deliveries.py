@@ -17,6 +17,7 @@ from server.storage.statements import Statement
 
 from ..conftest import Account
 from ..fronts import GrpcFront, HttpFront, to_json
+from ..storage.helpers import select
 
 PATIENCE = 20.0
 FAILED = 4
@@ -69,6 +70,13 @@ def set_failed(account: Account, *found: Row) -> None:
             tx.run(Statement(lambda _, text=text: SQL(text)))  # type: ignore[misc]
 
 
+def replays_left(account: Account) -> int:
+    """Returns how many replays have not come to their end."""
+    text = f"SELECT COUNT(*) FROM webhook_replay WHERE account_id = '{account.id}'"
+    with account.service.unit_of_work() as tx:
+        return int(select(text, tx)[0][0])
+
+
 @contextmanager
 def tail(account: Account, *, accept: str = "", **asked: str) -> Iterator[Iterator[Row]]:
     """Follows attempts for the length of a block. What comes are the records as JSON."""
@@ -104,16 +112,12 @@ def tail_call(account: Account, **asked: str) -> Any:
 
 
 def _records(connection: http.client.HTTPConnection) -> Iterator[Row]:
+    """Yields the records of an answer, whose lines may be those of events."""
     response = connection.getresponse()
     assert response.status == 200
     while line := response.readline():
-        yield json.loads(line)
-
-
-def code_of(error: Any) -> grpc.StatusCode:
-    """Returns the status by which a call over gRPC has failed."""
-    code: grpc.StatusCode = error.code()
-    return code
+        if line.startswith((b"{", b"data: ")):
+            yield json.loads(line.removeprefix(b"data: "))
 
 
 def events_of(found: Sequence[Row]) -> list[str]:

@@ -474,6 +474,44 @@ def test_receiver_whose_certificate_has_expired_is_not_talked_to(
     assert over_tls(ok, tls)[:2] == (None, "TLS failed")
 
 
+def test_receiver_that_does_not_say_farewell_does_not_keep_the_connection(
+    authority: Authority, tmp_path: Path
+) -> None:
+    tls = showing(authority.certify("receiver"), tmp_path)
+
+    async def main() -> str:
+        gone = asyncio.Event()
+
+        async def behave(visit: Visit) -> None:
+            await shake_hands(visit, tls)
+            await visit.wait()
+            gone.set()
+
+        async with receiving(behave) as receiver, Client(REACH, seconds=SOON) as client:
+            outcome = await client.post(f"https://{PUBLIC}:{receiver.port}/", b"{}", {})
+            # The farewell would be waited for twice as long.
+            async with asyncio.timeout(15):
+                await gone.wait()
+            return outcome.error
+
+    assert run(main()) == "timed out"
+
+
+async def shake_hands(visit: Visit, tls: ssl.SSLContext) -> None:
+    """Begins TLS from the receiver's side, and leaves the rest to whoever has the connection."""
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    talk = tls.wrap_bio(incoming, outgoing, server_side=True)
+    while True:
+        try:
+            talk.do_handshake()
+        except ssl.SSLWantReadError:
+            await visit.send(outgoing.read())
+            incoming.write(await visit.reader.read(65536))
+        else:
+            await visit.send(outgoing.read())
+            return
+
+
 async def in_plaintext(visit: Visit) -> None:
     await visit.send(OK)
     await visit.wait()

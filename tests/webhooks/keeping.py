@@ -1,0 +1,47 @@
+"""A receiver in a process of its own, which writes down what it gets before it answers.
+
+    python -m tests.webhooks.keeping PORT FILE
+
+Each line of the file is an event's id and the SHA-256 of the body it came with. It ends
+when it is killed; whoever starts it again names the same port.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+
+class Keeper(BaseHTTPRequestHandler):
+    """Keeps each request in the file, and then takes it."""
+
+    protocol_version = "HTTP/1.1"
+    file: Path
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        with self.file.open("a") as file:
+            file.write(f"{self.headers['webhook-id']} {hashlib.sha256(body).hexdigest()}\n")
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *_: Any) -> None:
+        """Says nothing."""
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+
+    def handle_error(self, *_: Any) -> None:
+        """Says nothing of clients that were killed."""
+
+
+if __name__ == "__main__":
+    Keeper.file = Path(sys.argv[2])
+    server = Server(("127.0.0.1", int(sys.argv[1])), Keeper)
+    print(server.server_port, flush=True)
+    server.serve_forever()
