@@ -6,7 +6,7 @@ import typer
 
 from ..config import SettingError
 from ..storage.database import StorageError
-from . import accounts, copy, gateway, keys, migrate, serve, server, settings, worker
+from . import accounts, copy, gateway, keys, migrate, serve, server, settings, webhooks, worker
 from .output import ExitCode, complain
 from .serving.reserve import PortInUse
 from .transfer import exporting, importing
@@ -30,6 +30,7 @@ app.command(name="export")(exporting.export)
 app.command(name="settings")(settings.settings)
 app.add_typer(accounts.app, name="accounts", help="Create, list and verify accounts.")
 app.add_typer(keys.app, name="keys", help="Create, list and revoke API keys.")
+app.add_typer(webhooks.app, name="webhooks", help="List webhooks, and follow what is sent to them.")
 
 
 def main() -> None:

@@ -141,7 +141,7 @@ def create(account_id: str, webhook_id: str, asked: Asked, tx: Transaction) -> R
 def advance(account_id: str, tx: Transaction) -> bool:
     """Makes deliveries of the next piece of a replay; returns False if there is none to be made.
 
-    The queue is locked. Four statements at most.
+    The queue is locked. Five statements at most.
     """
     values = tx.one(_NEXT, account_id=account_id, now=tx.now, most_due=MOST_DUE)
     if values is None:

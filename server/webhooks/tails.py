@@ -1,8 +1,9 @@
 """Follows the attempts of accounts as they end, for callers who stay on the line.
 
-Whoever follows asks again every second, which costs next to nothing where nothing has
-ended. So it hears of what every process has done, on whichever database, and goes on by
-itself after a while in which the database could not be had.
+Whoever follows asks again and again: soon after something has ended, and every second
+where nothing does, which costs next to nothing. So it hears of what every process has
+done, on whichever database, and goes on by itself after a while in which the database
+could not be had.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from ..storage.transaction import Transaction
 from .store_reading import find
 from .store_tail import Ended, Piece, ended_after, reached
 
-# Seconds between two looks where nothing has ended.
-POLL_SECONDS = 1.0
+# Seconds between two looks: twice as long each time that nothing has ended, up to the last.
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
 
 
 class Tails:
@@ -46,6 +47,7 @@ class Tails:
         """
         account = caller.account_id
         place = await self._database.read(partial(_begin, account, webhook_id))
+        pause = SHORTEST_PAUSE
         while True:
             piece = Piece([], place)
             with suppress(Unavailable):
@@ -53,12 +55,12 @@ class Tails:
             for ended in piece.ended:
                 yield ended
             place = piece.place
-            if not piece.ended:
-                await self._pause()
+            pause = SHORTEST_PAUSE if piece.ended else min(2 * pause, LONGEST_PAUSE)
+            await self._pause(pause)
 
-    async def _pause(self) -> None:
+    async def _pause(self, seconds: float) -> None:
         with suppress(TimeoutError):
-            async with asyncio.timeout(POLL_SECONDS):
+            async with asyncio.timeout(seconds):
                 await self._ending.wait()
         if self._ending.is_set():
             raise Unavailable

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import grpc
 from peewee import SQL
 from roster.v1 import webhooks_pb2 as pb
 

@@ -136,7 +136,7 @@ def test_tail_of_a_missing_webhook_is_not_found(
         if isinstance(account.front, GrpcFront):
             with pytest.raises(grpc.RpcError) as failed:
                 next(tail_call(account, webhookId=own_id))
-            assert failed.value.code() == grpc.StatusCode.NOT_FOUND  # type: ignore[attr-defined]
+            assert failed.value.code() == grpc.StatusCode.NOT_FOUND
         else:
             assert isinstance(account.front, HttpFront)
             path = f"{TAIL}?webhookId={own_id.replace(' ', '%20')}"

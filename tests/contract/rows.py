@@ -3,7 +3,8 @@
 A row of a table is what it says, then one or more steps: a request, its status, and
 what its body has to be. Paths name what the account has: {subscriber} (with the
 tag vip, confirmed), {tag}, {field}, {key} and {suppressed}, an address. Bodies can
-name {subscriber}.
+name {subscriber}. Where a path names it, there is also {webhook}, which is disabled, and
+{delivery}, which was the test of it and failed.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple
 from ..behaviour.helpers import STATUSES, suppress
 from ..conftest import Account, new_account
 from ..fronts import HttpFront
+from ..parts import free_port
 from ..processes import Service
 
 
@@ -42,6 +44,10 @@ def integer(value: Any) -> bool:
     return type(value) is int
 
 
+def boolean(value: Any) -> bool:
+    return type(value) is bool
+
+
 def identifier(value: Any) -> bool:
     return string(value) and re.fullmatch("[0-9A-HJKMNP-TV-Z]{26}", value) is not None
 
@@ -49,6 +55,14 @@ def identifier(value: Any) -> bool:
 def timestamp(value: Any) -> bool:
     shape = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
     return string(value) and re.fullmatch(shape, value) is not None
+
+
+def event_identifier(value: Any) -> bool:
+    return string(value) and value.startswith("evt_") and identifier(value[4:])
+
+
+def secret(value: Any) -> bool:
+    return string(value) and re.fullmatch("whsec_[0-9A-Za-z+/]{43}=", value) is not None
 
 
 def merge_tag(value: Any) -> bool:
@@ -116,6 +130,39 @@ CUSTOM_FIELD_FIELDS: dict[str, Any] = {
     "createdAt": timestamp,
     "updatedAt": timestamp,
 }
+WEBHOOK_FIELDS: dict[str, Any] = {
+    "id": identifier,
+    "url": string,
+    "description": string,
+    "eventTypes": strings,
+    "enabled": boolean,
+    "createdAt": timestamp,
+    "updatedAt": timestamp,
+}
+DELIVERY_FIELDS: dict[str, Any] = {
+    "id": identifier,
+    "webhookId": identifier,
+    "eventId": event_identifier,
+    "eventType": "webhook.test",
+    "status": "FAILED",
+    "attempts": 1,
+    "createdAt": timestamp,
+    "finishedAt": timestamp,
+}
+ATTEMPT_FIELDS: dict[str, Any] = {
+    "number": 1,
+    "startedAt": timestamp,
+    "durationMs": integer,
+    "error": "connection refused",
+    "responseBody": "",
+}
+EVENT_FIELDS: dict[str, Any] = {
+    "id": event_identifier,
+    "type": "webhook.test",
+    "timestamp": timestamp,
+    "sequence": integer,
+    "data": {"webhook": WEBHOOK_FIELDS},
+}
 FAILURE_FIELDS: dict[str, Any] = {"index": 0, "email": "ada@example.com", "reason": string}
 SUBSCRIBER, TAG = {"subscriber": SUBSCRIBER_FIELDS}, {"tag": TAG_FIELDS}
 CUSTOM_FIELD = {
@@ -137,7 +184,7 @@ def error(code: str) -> dict[str, Any]:
 class World:
     """An account with one of everything, and keys of others."""
 
-    def __init__(self, service: Service, http: HttpFront) -> None:
+    def __init__(self, service: Service, http: HttpFront, *, with_webhook: bool) -> None:
         self.http = http
         own = new_account(service, http)
         self.keys: dict[str, str | None] = {
@@ -147,7 +194,7 @@ class World:
             "none": None,
             "wrong": f"{own.key[:-6]}000000",
         }
-        self.ids = self.make(own)
+        self.ids = self.make(own) | (self.make_webhook(own) if with_webhook else {})
 
     def make(self, own: Account) -> dict[str, str]:
         made = own.ok("CreateSubscriber", email="ada@example.com", isConfirmed=True, tags=["vip"])
@@ -161,6 +208,12 @@ class World:
             "key": key["id"],
             "suppressed": suppress(own, "gone@example.com"),
         }
+
+    def make_webhook(self, own: Account) -> dict[str, str]:
+        url = f"http://127.0.0.1:{free_port()}/"
+        webhook = own.ok("CreateWebhook", url=url, enabled=False)["webhook"]
+        delivery = own.ok("TestWebhook", id=webhook["id"])["delivery"]
+        return {"webhook": webhook["id"], "delivery": delivery["id"]}
 
     def take(self, step: Step) -> tuple[int, str | None, Any]:
         """Makes the request of a step, and returns status, content type and body."""
@@ -177,7 +230,8 @@ class World:
 
 def check(service: Service, http: HttpFront, steps: list[Step]) -> None:
     """Takes the steps of a row, one after the other, in a world of its own."""
-    world = World(service, http)
+    named = any(name in step.path for step in steps for name in ("webhook", "events"))
+    world = World(service, http, with_webhook=named)
 
     for step in steps:
         status, content_type, body = world.take(step)

@@ -14,7 +14,13 @@ from google.api import annotations_pb2
 from google.protobuf import descriptor_pool
 from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor, MethodDescriptor
 from google.rpc import code_pb2
-from roster.v1 import custom_fields_pb2, errors_pb2, http_pb2, subscribers_pb2
+from roster.v1 import (
+    custom_fields_pb2,
+    errors_pb2,
+    http_pb2,
+    subscribers_pb2,
+    webhooks_pb2,
+)
 
 import http_gateway.app
 import http_gateway.faults
@@ -24,6 +30,8 @@ from server.custom_fields import rules as custom_fields
 from server.interceptors import translate, validate
 from server.subscribers import rules as subscribers
 from server.tags import rules as tags
+from server.webhooks import rules as webhooks
+from server.webhooks import urls
 
 from ..fronts import METHODS, UNARY
 
@@ -57,6 +65,10 @@ def bounds(path: str) -> Any:
         ("CreateCustomFieldRequest.fallback", 1000),
         ("UpdateCustomFieldRequest.fallback", 1000),
         ("CreateApiKeyRequest.name", 100),
+        ("CreateWebhookRequest.url", urls.MAX_LENGTH),
+        ("UpdateWebhookRequest.url", urls.MAX_LENGTH),
+        ("CreateWebhookRequest.description", 500),
+        ("UpdateWebhookRequest.description", 500),
     ],
 )
 def test_text_is_as_long_in_the_protos_as_in_the_rules(path: str, bound: int) -> None:
@@ -105,15 +117,17 @@ def test_scopes_are_the_same_in_the_protos_and_in_the_rules() -> None:
         (subscribers.Status, subscribers_pb2.Subscriber.Status.DESCRIPTOR),
         (subscribers.Failure, subscribers_pb2.BulkFailure.Reason.DESCRIPTOR),
         (custom_fields.DataType, custom_fields_pb2.CustomField.DataType.DESCRIPTOR),
+        (webhooks.DeliveryStatus, webhooks_pb2.WebhookDelivery.Status.DESCRIPTOR),
+        (webhooks.DisabledReason, webhooks_pb2.Webhook.DisabledReason.DESCRIPTOR),
     ],
-    ids=["Status", "Failure", "DataType"],
+    ids=["Status", "Failure", "DataType", "DeliveryStatus", "DisabledReason"],
 )
 def test_numbers_of_the_rules_are_those_of_the_protos(
     ours: type[IntEnum], theirs: EnumDescriptor
 ) -> None:
     numbers = {value.name: value.number for value in theirs.values if value.number}
 
-    assert {member.name: member.value for member in ours} == numbers
+    assert {member.name: member.value for member in ours if member.value} == numbers
 
 
 @pytest.mark.parametrize("file", PROTOS, ids=[file.stem for file in PROTOS])
@@ -139,7 +153,7 @@ def test_every_rpc_declares_how_http_reaches_it(method: MethodDescriptor) -> Non
     others = [f.name for f in method.input_type.fields if f"{{{f.name}}}" not in path]
     assert path.startswith("/api/")
     assert bool(rule.body) == (verb in ("post", "put", "patch") and bool(others))
-    assert success in {"get": (200,), "delete": (204,)}.get(verb, (200, 201))
+    assert success in {"get": (200,), "delete": (204,)}.get(verb, (200, 201, 202))
     also = [(each.WhichOneof("pattern"), each.patch) for each in rule.additional_bindings]
     assert also == ([("patch", path)] if method.name.startswith("Update") else [])
 

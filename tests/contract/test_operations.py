@@ -12,17 +12,22 @@ import pytest
 from ..fronts import HttpFront
 from ..processes import Service
 from .rows import (
+    ATTEMPT_FIELDS,
     CUSTOM_FIELD,
+    DELIVERY_FIELDS,
+    EVENT_FIELDS,
     PAGE,
     SUBSCRIBER,
     SUBSCRIBER_FIELDS,
     TAG,
+    WEBHOOK_FIELDS,
     Part,
     Step,
     check,
     error,
     identifier,
     one_of,
+    secret,
     string,
     timestamp,
 )
@@ -46,6 +51,21 @@ KEY_FIELDS: dict[str, Any] = {
     "createdAt": timestamp,
 }
 SECRET = {"apiKey": KEY_FIELDS, "secret": string}
+HOOKS, HOOK, EVENTS = "/api/webhooks", "/api/webhooks/{webhook}", "/api/events"
+DELIVERY = "/api/webhook-deliveries/{delivery}"
+NEW_HOOK = {"url": "https://example.com/hook", "enabled": False}
+WEBHOOK = {"webhook": WEBHOOK_FIELDS}
+# Its schedule begins anew, and it waits since its webhook is disabled.
+RETRIED = {
+    **{name: value for name, value in DELIVERY_FIELDS.items() if name != "finishedAt"},
+    "status": "PENDING",
+    "nextAttemptAt": timestamp,
+}
+REPLAY_FIELDS: dict[str, Any] = {
+    "id": identifier,
+    "webhookId": identifier,
+    "createdAt": timestamp,
+}
 WITH_VALUES = {"subscriber": {**SUBSCRIBER_FIELDS, **VALUES}}
 
 # What it is: method, path, body, status of a success, body of a success.
@@ -90,6 +110,49 @@ OPERATIONS: dict[str, tuple[str, str, Any, int, Any]] = {
     "list keys": ("GET", KEYS, None, 200, {"apiKeys": [KEY_FIELDS] * 2, **PAGE}),
     "rotate a key": ("POST", f"{KEY}/rotate", {}, 200, SECRET),
     "revoke a key": ("DELETE", KEY, None, 204, None),
+    "create a webhook": ("POST", HOOKS, NEW_HOOK, 201, {**WEBHOOK, "secret": secret}),
+    "list webhooks": ("GET", HOOKS, None, 200, {"webhooks": [WEBHOOK_FIELDS], **PAGE}),
+    "get a webhook": ("GET", HOOK, None, 200, WEBHOOK),
+    "update a webhook": ("PUT", HOOK, {"eventTypes": ["tag.*"]}, 200, WEBHOOK),
+    "update a webhook by PATCH": ("PATCH", HOOK, {"description": "x"}, 200, WEBHOOK),
+    "delete a webhook": ("DELETE", HOOK, None, 204, None),
+    "rotate a secret": (
+        "POST",
+        f"{HOOK}/rotate-secret",
+        None,
+        200,
+        {**WEBHOOK, "secret": secret},
+    ),
+    "test a webhook": (
+        "POST",
+        f"{HOOK}/test",
+        None,
+        200,
+        {"delivery": DELIVERY_FIELDS, "attempt": ATTEMPT_FIELDS},
+    ),
+    "replay to a webhook": (
+        "POST",
+        f"{HOOK}/replay",
+        {"since": "2020-01-01T00:00:00Z"},
+        202,
+        {"replay": REPLAY_FIELDS},
+    ),
+    "list deliveries": (
+        "GET",
+        f"{HOOK}/deliveries",
+        None,
+        200,
+        {"deliveries": [DELIVERY_FIELDS], **PAGE},
+    ),
+    "get a delivery": (
+        "GET",
+        DELIVERY,
+        None,
+        200,
+        {"delivery": DELIVERY_FIELDS, "attempts": [ATTEMPT_FIELDS]},
+    ),
+    "retry a delivery": ("POST", f"{DELIVERY}/retry", None, 202, {"delivery": RETRIED}),
+    "list events": ("GET", EVENTS, None, 200, {"events": [EVENT_FIELDS], **PAGE}),
 }
 
 # Rows of a bulk that fail: the reason, the address, the rest of the row.
@@ -193,6 +256,42 @@ ROWS: dict[str, list[Step]] = {
         Step("GET", "/api/suppressions/ada%40example.com", 200, Part()),
         Step("GET", ALL_SUPPRESSED, 200, Part(total=2)),
     ],
+    "a url that is not public is 400": [
+        refused("POST", HOOKS, 400, "ValidationError", {"url": "https://10.0.0.1/"}),
+        refused("PUT", HOOK, 400, "ValidationError", {"url": "https://[fe80::1]/"}),
+    ],
+    "a webhook is made of a url": [
+        refused("POST", HOOKS, 400, "ValidationError", {}),
+        refused("POST", HOOKS, 400, "ValidationError", {**NEW_HOOK, "secret": "whsec_x"}),
+        refused("POST", HOOKS, 400, "ValidationError", {**NEW_HOOK, "eventTypes": ["tags"]}),
+    ],
+    "a deleted webhook takes its deliveries along": [
+        Step("DELETE", HOOK, 204),
+        refused("GET", HOOK, 404, "WebhookNotFound"),
+        refused("GET", f"{HOOK}/deliveries", 404, "WebhookNotFound"),
+        refused("GET", DELIVERY, 404, "WebhookDeliveryNotFound"),
+        refused("POST", f"{DELIVERY}/retry", 404, "WebhookDeliveryNotFound"),
+        Step("GET", EVENTS, 200, {"events": [EVENT_FIELDS], **PAGE}),
+    ],
+    **{
+        f"events are listed by {query}": [
+            Step("GET", f"{EVENTS}?{query}", 200, {"events": [Part()] * count, **PAGE})
+        ]
+        for query, count in {
+            "type=webhook.*": 1,
+            "type=webhook.test&order=desc": 1,
+            "type=tag.*": 0,
+            "afterSequence=1": 0,
+            "createdAfter=2020-01-01T00:00:00Z": 1,
+            "createdBefore=2020-01-01T00:00:00Z": 0,
+        }.items()
+    },
+    **{
+        f"events are not listed by {query}": [
+            refused("GET", f"{EVENTS}?{query}", 400, "ValidationError")
+        ]
+        for query in ("type=x", "order=up", "afterSequence=-1", "afterSequence=x", "q=x")
+    },
     "unknown keys of a template are listed": [
         Step(
             "POST",

@@ -48,6 +48,9 @@ UNBOUND = {
     "accounts.store._NEWEST": "once, at the start; on every node",
     "custom_fields.store._NEWEST": "once, at the start, by every node for its own",
     "subscribers.store_reading._NEWEST": "once, at the start, by every node for its own",
+    "webhooks.store_reading._NEWEST": "once, at the start, by every node for its own",
+    "webhooks.store_queue._EVERY": "once, at the start, by every node for its own",
+    "webhooks.store_queue._WITH_WORK": "to deliver for all accounts, by every node for its own",
     "storage.installation._FIND": "a fact of the installation; on every node",
     "storage.installation._KEEP": "a fact of the installation; on every node",
 }

@@ -25,6 +25,7 @@ WORDS = {
     "highest": "\U0001f469\u200d\U0001f4bb e\u0301 \u202etext\u202c \u2028 \x00\x7f \"\\/<>&'\t\n",
     "lowest": "",
 }
+DOUBLES = {"every field": 7.0, "highest": 1.7976931348623157e308, "lowest": -5e-324}
 NUMBERS = {"every field": 7, "highest": 2**31 - 1, "lowest": -(2**31)}
 MOMENTS = {
     "every field": Timestamp(seconds=1_790_000_000, nanos=247_000_000),
@@ -131,6 +132,7 @@ def enum_value(field: FieldDescriptor, case: str) -> int:
 
 SCALARS: dict[int, Callable[[FieldDescriptor, str], Any]] = {
     FieldDescriptor.TYPE_STRING: lambda _, case: WORDS[case],
+    FieldDescriptor.TYPE_DOUBLE: lambda _, case: DOUBLES[case],
     FieldDescriptor.TYPE_INT32: lambda _, case: NUMBERS[case],
     FieldDescriptor.TYPE_BOOL: lambda _, case: case != "lowest",
     FieldDescriptor.TYPE_ENUM: enum_value,

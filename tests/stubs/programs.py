@@ -35,6 +35,7 @@ STEPS = [
     "read_error_details",  # a tag with a blank name: VALIDATION_ERROR in roster, `name` REQUIRED
     "stream_export",  # all of them, in order of creation
     "honour_deadline",  # an import that sends nothing, with a deadline: DEADLINE_EXCEEDED
+    "hear_of_events",  # a disabled webhook, then the tag "heard": the one event of tags says so
 ]
 CREATED = "ada@example.com"
 BULK = [f"person{number}@example.com" for number in range(24)]

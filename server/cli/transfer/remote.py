@@ -111,15 +111,24 @@ class Remote:
 
     async def first(self, **query: str) -> First:
         """Returns what a list begins with that has these filters and this order."""
-        async with self.answer("GET", "/api/subscribers", {"limit": "1", **query}) as answer:
-            body = b"".join([block async for block in blocks(answer)])
+        page = await self.get("/api/subscribers", limit="1", **query)
         try:
-            page = orjson.loads(body)
             return First(int(page["total"]), page["subscribers"][0]["id"] if page["total"] else "")
         except (ValueError, LookupError, TypeError):
-            raise TransferError(
-                f"What answers at {self.url} is not Roster.", ExitCode.REFUSED
-            ) from None
+            raise self.stranger() from None
+
+    async def get(self, path: str, **query: str) -> Any:
+        """Returns the JSON that is at a path."""
+        async with self.answer("GET", path, query) as answer:
+            body = b"".join([block async for block in blocks(answer)])
+        try:
+            return orjson.loads(body)
+        except ValueError:
+            raise self.stranger() from None
+
+    def stranger(self) -> TransferError:
+        """Returns what an answer is called that no service of ours would give."""
+        return TransferError(f"What answers at {self.url} is not Roster.", ExitCode.REFUSED)
 
     @asynccontextmanager
     async def answer(

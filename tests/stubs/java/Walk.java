@@ -32,6 +32,7 @@ public final class Walk {
   private final SubscriberServiceGrpc.SubscriberServiceBlockingStub subscribers;
   private final SubscriberServiceGrpc.SubscriberServiceStub streaming;
   private final TagServiceGrpc.TagServiceBlockingStub tags;
+  private final WebhookServiceGrpc.WebhookServiceBlockingStub webhooks;
   private final Channel withoutKey;
   private Subscriber ada;
 
@@ -42,6 +43,7 @@ public final class Walk {
     subscribers = SubscriberServiceGrpc.newBlockingStub(channel).withInterceptors(withKey);
     streaming = SubscriberServiceGrpc.newStub(channel).withInterceptors(withKey);
     tags = TagServiceGrpc.newBlockingStub(channel).withInterceptors(withKey);
+    webhooks = WebhookServiceGrpc.newBlockingStub(channel).withInterceptors(withKey);
     withoutKey = channel;
   }
 
@@ -65,6 +67,7 @@ public final class Walk {
     take("read_error_details", this::readErrorDetails);
     take("stream_export", this::streamExport);
     take("honour_deadline", this::honourDeadline);
+    take("hear_of_events", this::hearOfEvents);
   }
 
   private void authenticate() throws Exception {
@@ -191,6 +194,29 @@ public final class Walk {
 
     var failure = ended.get(20, TimeUnit.SECONDS);
     check(Status.fromThrowable(failure).getCode() == Status.Code.DEADLINE_EXCEEDED, failure);
+  }
+
+  private void hearOfEvents() {
+    var request =
+        CreateWebhookRequest.newBuilder()
+            .setUrl("https://example.com/hooks")
+            .addEventTypes("tag.*")
+            .setEnabled(false)
+            .build();
+
+    var made = webhooks.createWebhook(request);
+
+    check(made.getSecret().startsWith("whsec_"), "the secret");
+    check(!made.getWebhook().getEnabled(), made.getWebhook());
+    check(!made.getWebhook().hasFailingSince(), made.getWebhook());
+    tags.createTag(CreateTagRequest.newBuilder().setName("heard").build());
+    var events = webhooks.listEvents(ListEventsRequest.newBuilder().setType("tag.*").build());
+    check(events.getEventsCount() == 1, events);
+    var event = events.getEvents(0);
+    check(event.getType().equals("tag.created") && event.getSequence() == 1, event);
+    var tag = event.getData().getFieldsOrThrow("tag").getStructValue();
+    check(tag.getFieldsOrThrow("name").getStringValue().equals("heard"), tag);
+    check(!event.hasPrevious(), event);
   }
 
   private static List<String> everyone() {

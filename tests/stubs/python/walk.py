@@ -26,6 +26,8 @@ from roster.v1.subscribers_pb2 import (
 from roster.v1.subscribers_pb2_grpc import SubscriberServiceStub
 from roster.v1.tags_pb2 import CreateTagRequest, ListTagsRequest
 from roster.v1.tags_pb2_grpc import TagServiceStub
+from roster.v1.webhooks_pb2 import CreateWebhookRequest, ListEventsRequest
+from roster.v1.webhooks_pb2_grpc import WebhookServiceStub
 
 CREATED = "ada@example.com"
 BULK = [f"person{number}@example.com" for number in range(24)]
@@ -43,6 +45,7 @@ def main() -> None:
         read_error_details(tags)
         stream_export(subscribers)
         honour_deadline(subscribers)
+        hear_of_events(WebhookServiceStub(channel), tags)
 
 
 def authenticate(tags: TagServiceStub) -> None:
@@ -144,6 +147,24 @@ def honour_deadline(subscribers: SubscriberServiceStub) -> None:
 def nothing_until(ended: Event) -> Iterator[ImportSubscribersRequest]:
     ended.wait()
     yield from ()
+
+
+def hear_of_events(webhooks: WebhookServiceStub, tags: TagServiceStub) -> None:
+    request = CreateWebhookRequest(
+        url="https://example.com/hooks", event_types=["tag.*"], enabled=False
+    )
+
+    made = webhooks.CreateWebhook(request)
+
+    assert made.secret.startswith("whsec_")
+    assert not made.webhook.enabled
+    assert not made.webhook.HasField("failing_since")
+    tags.CreateTag(CreateTagRequest(name="heard"))
+    (event,) = webhooks.ListEvents(ListEventsRequest(type="tag.*")).events
+    assert (event.type, event.sequence) == ("tag.created", 1)
+    assert event.data["tag"]["name"] == "heard"
+    assert not event.HasField("previous")
+    say("hear_of_events")
 
 
 def refusal(call: Callable[[], object]) -> grpc.RpcError:

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { DescMessage, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
+import type { DescMessage, JsonObject, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import {
@@ -111,6 +111,26 @@ export const steps: Record<string, (session: Session) => Promise<void>> = {
     const refused = await failure(answers[Symbol.asyncIterator]().next());
 
     assert.equal(refused.code, Code.DeadlineExceeded);
+  },
+
+  async hear_of_events({ webhooks, tags, headers }) {
+    const { webhook, secret } = await webhooks.createWebhook(
+      { url: "https://example.com/hooks", eventTypes: ["tag.*"], enabled: false },
+      { headers },
+    );
+
+    assert(secret.startsWith("whsec_"));
+    assert.equal(webhook?.enabled, false);
+    assert.equal(webhook.failingSince, undefined);
+    await tags.createTag({ name: "heard" }, { headers });
+    const { events } = await webhooks.listEvents({ type: "tag.*" }, { headers });
+    assert.deepEqual(
+      events.map(({ type, sequence }) => [type, sequence]),
+      [["tag.created", 1]],
+    );
+    const tag = events[0]?.data?.tag as JsonObject;
+    assert.equal(tag.name, "heard");
+    assert.equal(events[0]?.previous, undefined);
   },
 };
 

@@ -2,7 +2,12 @@
 
 import { type Client, createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
-import { CustomFieldService, SubscriberService, TagService } from "@roster/client";
+import {
+  CustomFieldService,
+  SubscriberService,
+  TagService,
+  WebhookService,
+} from "@roster/client";
 import { steps } from "./steps.ts";
 
 /** What the steps share. */
@@ -10,6 +15,7 @@ export interface Session {
   subscribers: Client<typeof SubscriberService>;
   tags: Client<typeof TagService>;
   fields: Client<typeof CustomFieldService>;
+  webhooks: Client<typeof WebhookService>;
   /** What a call sends to be taken for the account's own. */
   headers: { authorization: string };
 }
@@ -19,6 +25,7 @@ const session: Session = {
   subscribers: createClient(SubscriberService, transport),
   tags: createClient(TagService, transport),
   fields: createClient(CustomFieldService, transport),
+  webhooks: createClient(WebhookService, transport),
   headers: { authorization: `Bearer ${process.env.ROSTER_KEY}` },
 };
 for (const [step, take] of Object.entries(steps)) {

@@ -72,7 +72,8 @@ type WebhookServiceClient interface {
 	// became of it. There is one attempt. Fails with WEBHOOK_NOT_FOUND.
 	TestWebhook(ctx context.Context, in *TestWebhookRequest, opts ...grpc.CallOption) (*TestWebhookResponse, error)
 	// Has events delivered to a webhook once more, in the background and beside what
-	// happens meanwhile. They keep their ids. Fails with WEBHOOK_NOT_FOUND.
+	// happens meanwhile. They keep their ids. To a webhook that is disabled they wait. Fails
+	// with WEBHOOK_NOT_FOUND.
 	ReplayWebhook(ctx context.Context, in *ReplayWebhookRequest, opts ...grpc.CallOption) (*ReplayWebhookResponse, error)
 	// Returns one page of the deliveries to a webhook that match every filter that is given,
 	// newest first. Fails with WEBHOOK_NOT_FOUND.
@@ -81,10 +82,13 @@ type WebhookServiceClient interface {
 	// WEBHOOK_DELIVERY_NOT_FOUND.
 	GetWebhookDelivery(ctx context.Context, in *GetWebhookDeliveryRequest, opts ...grpc.CallOption) (*GetWebhookDeliveryResponse, error)
 	// Has a delivery tried again at once, whatever became of it; its schedule of retries
-	// begins anew. Fails with WEBHOOK_DELIVERY_NOT_FOUND.
+	// begins anew. It waits where the webhook is disabled, or is left alone for a while after
+	// failures. One that is being sent stays so. Fails with WEBHOOK_DELIVERY_NOT_FOUND.
 	RetryWebhookDelivery(ctx context.Context, in *RetryWebhookDeliveryRequest, opts ...grpc.CallOption) (*RetryWebhookDeliveryResponse, error)
-	// Tells of attempts as they end, from now on and until the caller goes away. Over HTTP
-	// it is NDJSON or, for browsers, Server-Sent Events. Fails with WEBHOOK_NOT_FOUND.
+	// Tells of attempts as they end, from now on and until the caller goes away, the key ends
+	// or the service stops. Over HTTP it is NDJSON or, for browsers and for whoever stays long,
+	// Server-Sent Events, which show a sign of life where nothing happens. Fails with
+	// WEBHOOK_NOT_FOUND.
 	TailWebhookDeliveries(ctx context.Context, in *TailWebhookDeliveriesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[TailWebhookDeliveriesResponse], error)
 	// Returns one page of the account's events that match every filter that is given, in
 	// their sequence. Events are kept for 30 days.
@@ -274,7 +278,8 @@ type WebhookServiceServer interface {
 	// became of it. There is one attempt. Fails with WEBHOOK_NOT_FOUND.
 	TestWebhook(context.Context, *TestWebhookRequest) (*TestWebhookResponse, error)
 	// Has events delivered to a webhook once more, in the background and beside what
-	// happens meanwhile. They keep their ids. Fails with WEBHOOK_NOT_FOUND.
+	// happens meanwhile. They keep their ids. To a webhook that is disabled they wait. Fails
+	// with WEBHOOK_NOT_FOUND.
 	ReplayWebhook(context.Context, *ReplayWebhookRequest) (*ReplayWebhookResponse, error)
 	// Returns one page of the deliveries to a webhook that match every filter that is given,
 	// newest first. Fails with WEBHOOK_NOT_FOUND.
@@ -283,10 +288,13 @@ type WebhookServiceServer interface {
 	// WEBHOOK_DELIVERY_NOT_FOUND.
 	GetWebhookDelivery(context.Context, *GetWebhookDeliveryRequest) (*GetWebhookDeliveryResponse, error)
 	// Has a delivery tried again at once, whatever became of it; its schedule of retries
-	// begins anew. Fails with WEBHOOK_DELIVERY_NOT_FOUND.
+	// begins anew. It waits where the webhook is disabled, or is left alone for a while after
+	// failures. One that is being sent stays so. Fails with WEBHOOK_DELIVERY_NOT_FOUND.
 	RetryWebhookDelivery(context.Context, *RetryWebhookDeliveryRequest) (*RetryWebhookDeliveryResponse, error)
-	// Tells of attempts as they end, from now on and until the caller goes away. Over HTTP
-	// it is NDJSON or, for browsers, Server-Sent Events. Fails with WEBHOOK_NOT_FOUND.
+	// Tells of attempts as they end, from now on and until the caller goes away, the key ends
+	// or the service stops. Over HTTP it is NDJSON or, for browsers and for whoever stays long,
+	// Server-Sent Events, which show a sign of life where nothing happens. Fails with
+	// WEBHOOK_NOT_FOUND.
 	TailWebhookDeliveries(*TailWebhookDeliveriesRequest, grpc.ServerStreamingServer[TailWebhookDeliveriesResponse]) error
 	// Returns one page of the account's events that match every filter that is given, in
 	// their sequence. Events are kept for 30 days.

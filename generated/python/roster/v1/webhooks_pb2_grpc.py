@@ -181,7 +181,8 @@ class WebhookServiceServicer:
 
     def ReplayWebhook(self, request, context):
         """Has events delivered to a webhook once more, in the background and beside what
-        happens meanwhile. They keep their ids. Fails with WEBHOOK_NOT_FOUND.
+        happens meanwhile. They keep their ids. To a webhook that is disabled they wait. Fails
+        with WEBHOOK_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -205,15 +206,18 @@ class WebhookServiceServicer:
 
     def RetryWebhookDelivery(self, request, context):
         """Has a delivery tried again at once, whatever became of it; its schedule of retries
-        begins anew. Fails with WEBHOOK_DELIVERY_NOT_FOUND.
+        begins anew. It waits where the webhook is disabled, or is left alone for a while after
+        failures. One that is being sent stays so. Fails with WEBHOOK_DELIVERY_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def TailWebhookDeliveries(self, request, context):
-        """Tells of attempts as they end, from now on and until the caller goes away. Over HTTP
-        it is NDJSON or, for browsers, Server-Sent Events. Fails with WEBHOOK_NOT_FOUND.
+        """Tells of attempts as they end, from now on and until the caller goes away, the key ends
+        or the service stops. Over HTTP it is NDJSON or, for browsers and for whoever stays long,
+        Server-Sent Events, which show a sign of life where nothing happens. Fails with
+        WEBHOOK_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

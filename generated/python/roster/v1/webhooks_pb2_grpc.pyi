@@ -70,7 +70,8 @@ class WebhookServiceStub:
     """
     ReplayWebhook: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.ReplayWebhookRequest, _webhooks_pb2.ReplayWebhookResponse]
     """Has events delivered to a webhook once more, in the background and beside what
-    happens meanwhile. They keep their ids. Fails with WEBHOOK_NOT_FOUND.
+    happens meanwhile. They keep their ids. To a webhook that is disabled they wait. Fails
+    with WEBHOOK_NOT_FOUND.
     """
     ListWebhookDeliveries: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.ListWebhookDeliveriesRequest, _webhooks_pb2.ListWebhookDeliveriesResponse]
     """Returns one page of the deliveries to a webhook that match every filter that is given,
@@ -82,11 +83,14 @@ class WebhookServiceStub:
     """
     RetryWebhookDelivery: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.RetryWebhookDeliveryRequest, _webhooks_pb2.RetryWebhookDeliveryResponse]
     """Has a delivery tried again at once, whatever became of it; its schedule of retries
-    begins anew. Fails with WEBHOOK_DELIVERY_NOT_FOUND.
+    begins anew. It waits where the webhook is disabled, or is left alone for a while after
+    failures. One that is being sent stays so. Fails with WEBHOOK_DELIVERY_NOT_FOUND.
     """
     TailWebhookDeliveries: _grpc.UnaryStreamMultiCallable[_webhooks_pb2.TailWebhookDeliveriesRequest, _webhooks_pb2.TailWebhookDeliveriesResponse]
-    """Tells of attempts as they end, from now on and until the caller goes away. Over HTTP
-    it is NDJSON or, for browsers, Server-Sent Events. Fails with WEBHOOK_NOT_FOUND.
+    """Tells of attempts as they end, from now on and until the caller goes away, the key ends
+    or the service stops. Over HTTP it is NDJSON or, for browsers and for whoever stays long,
+    Server-Sent Events, which show a sign of life where nothing happens. Fails with
+    WEBHOOK_NOT_FOUND.
     """
     ListEvents: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.ListEventsRequest, _webhooks_pb2.ListEventsResponse]
     """Returns one page of the account's events that match every filter that is given, in
@@ -135,7 +139,8 @@ class WebhookServiceAsyncStub(WebhookServiceStub):
     """
     ReplayWebhook: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.ReplayWebhookRequest, _webhooks_pb2.ReplayWebhookResponse]  # type: ignore[assignment]
     """Has events delivered to a webhook once more, in the background and beside what
-    happens meanwhile. They keep their ids. Fails with WEBHOOK_NOT_FOUND.
+    happens meanwhile. They keep their ids. To a webhook that is disabled they wait. Fails
+    with WEBHOOK_NOT_FOUND.
     """
     ListWebhookDeliveries: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.ListWebhookDeliveriesRequest, _webhooks_pb2.ListWebhookDeliveriesResponse]  # type: ignore[assignment]
     """Returns one page of the deliveries to a webhook that match every filter that is given,
@@ -147,11 +152,14 @@ class WebhookServiceAsyncStub(WebhookServiceStub):
     """
     RetryWebhookDelivery: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.RetryWebhookDeliveryRequest, _webhooks_pb2.RetryWebhookDeliveryResponse]  # type: ignore[assignment]
     """Has a delivery tried again at once, whatever became of it; its schedule of retries
-    begins anew. Fails with WEBHOOK_DELIVERY_NOT_FOUND.
+    begins anew. It waits where the webhook is disabled, or is left alone for a while after
+    failures. One that is being sent stays so. Fails with WEBHOOK_DELIVERY_NOT_FOUND.
     """
     TailWebhookDeliveries: _aio.UnaryStreamMultiCallable[_webhooks_pb2.TailWebhookDeliveriesRequest, _webhooks_pb2.TailWebhookDeliveriesResponse]  # type: ignore[assignment]
-    """Tells of attempts as they end, from now on and until the caller goes away. Over HTTP
-    it is NDJSON or, for browsers, Server-Sent Events. Fails with WEBHOOK_NOT_FOUND.
+    """Tells of attempts as they end, from now on and until the caller goes away, the key ends
+    or the service stops. Over HTTP it is NDJSON or, for browsers and for whoever stays long,
+    Server-Sent Events, which show a sign of life where nothing happens. Fails with
+    WEBHOOK_NOT_FOUND.
     """
     ListEvents: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.ListEventsRequest, _webhooks_pb2.ListEventsResponse]  # type: ignore[assignment]
     """Returns one page of the account's events that match every filter that is given, in
@@ -245,7 +253,8 @@ class WebhookServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_webhooks_pb2.ReplayWebhookResponse, _abc.Awaitable[_webhooks_pb2.ReplayWebhookResponse]]:
         """Has events delivered to a webhook once more, in the background and beside what
-        happens meanwhile. They keep their ids. Fails with WEBHOOK_NOT_FOUND.
+        happens meanwhile. They keep their ids. To a webhook that is disabled they wait. Fails
+        with WEBHOOK_NOT_FOUND.
         """
 
     @_abc_1.abstractmethod
@@ -275,7 +284,8 @@ class WebhookServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_webhooks_pb2.RetryWebhookDeliveryResponse, _abc.Awaitable[_webhooks_pb2.RetryWebhookDeliveryResponse]]:
         """Has a delivery tried again at once, whatever became of it; its schedule of retries
-        begins anew. Fails with WEBHOOK_DELIVERY_NOT_FOUND.
+        begins anew. It waits where the webhook is disabled, or is left alone for a while after
+        failures. One that is being sent stays so. Fails with WEBHOOK_DELIVERY_NOT_FOUND.
         """
 
     @_abc_1.abstractmethod
@@ -284,8 +294,10 @@ class WebhookServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _webhooks_pb2.TailWebhookDeliveriesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_webhooks_pb2.TailWebhookDeliveriesResponse], _abc.AsyncIterator[_webhooks_pb2.TailWebhookDeliveriesResponse]]:
-        """Tells of attempts as they end, from now on and until the caller goes away. Over HTTP
-        it is NDJSON or, for browsers, Server-Sent Events. Fails with WEBHOOK_NOT_FOUND.
+        """Tells of attempts as they end, from now on and until the caller goes away, the key ends
+        or the service stops. Over HTTP it is NDJSON or, for browsers and for whoever stays long,
+        Server-Sent Events, which show a sign of life where nothing happens. Fails with
+        WEBHOOK_NOT_FOUND.
         """
 
     @_abc_1.abstractmethod

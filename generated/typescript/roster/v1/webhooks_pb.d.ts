@@ -1294,7 +1294,8 @@ export declare const WebhookService: GenService<{
   },
   /**
    * Has events delivered to a webhook once more, in the background and beside what
-   * happens meanwhile. They keep their ids. Fails with WEBHOOK_NOT_FOUND.
+   * happens meanwhile. They keep their ids. To a webhook that is disabled they wait. Fails
+   * with WEBHOOK_NOT_FOUND.
    *
    * @generated from rpc roster.v1.WebhookService.ReplayWebhook
    */
@@ -1327,7 +1328,8 @@ export declare const WebhookService: GenService<{
   },
   /**
    * Has a delivery tried again at once, whatever became of it; its schedule of retries
-   * begins anew. Fails with WEBHOOK_DELIVERY_NOT_FOUND.
+   * begins anew. It waits where the webhook is disabled, or is left alone for a while after
+   * failures. One that is being sent stays so. Fails with WEBHOOK_DELIVERY_NOT_FOUND.
    *
    * @generated from rpc roster.v1.WebhookService.RetryWebhookDelivery
    */
@@ -1337,8 +1339,10 @@ export declare const WebhookService: GenService<{
     output: typeof RetryWebhookDeliveryResponseSchema;
   },
   /**
-   * Tells of attempts as they end, from now on and until the caller goes away. Over HTTP
-   * it is NDJSON or, for browsers, Server-Sent Events. Fails with WEBHOOK_NOT_FOUND.
+   * Tells of attempts as they end, from now on and until the caller goes away, the key ends
+   * or the service stops. Over HTTP it is NDJSON or, for browsers and for whoever stays long,
+   * Server-Sent Events, which show a sign of life where nothing happens. Fails with
+   * WEBHOOK_NOT_FOUND.
    *
    * @generated from rpc roster.v1.WebhookService.TailWebhookDeliveries
    */

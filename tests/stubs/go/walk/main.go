@@ -19,6 +19,7 @@ type walker struct {
 	subscribers rosterv1.SubscriberServiceClient
 	tags        rosterv1.TagServiceClient
 	fields      rosterv1.CustomFieldServiceClient
+	webhooks    rosterv1.WebhookServiceClient
 	created     *rosterv1.Subscriber
 }
 
@@ -36,6 +37,7 @@ func main() {
 		subscribers: rosterv1.NewSubscriberServiceClient(connection),
 		tags:        rosterv1.NewTagServiceClient(connection),
 		fields:      rosterv1.NewCustomFieldServiceClient(connection),
+		webhooks:    rosterv1.NewWebhookServiceClient(connection),
 	}
 	for _, step := range []struct {
 		name string
@@ -49,6 +51,7 @@ func main() {
 		{"read_error_details", walk.readErrorDetails},
 		{"stream_export", walk.streamExport},
 		{"honour_deadline", walk.honourDeadline},
+		{"hear_of_events", walk.hearOfEvents},
 	} {
 		step.take()
 		line, err := json.Marshal(map[string]string{"step": step.name})

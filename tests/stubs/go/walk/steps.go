@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 	rosterv1 "roster.internal/go/roster/v1"
 )
@@ -133,6 +135,30 @@ func (walk *walker) honourDeadline() {
 	_, err = stream.Recv() // nothing is sent, so there is nothing to be told of
 
 	expect(status.Code(err), codes.DeadlineExceeded)
+}
+
+func (walk *walker) hearOfEvents() {
+	made, err := walk.webhooks.CreateWebhook(walk.context, &rosterv1.CreateWebhookRequest{
+		Url:        "https://example.com/hooks",
+		EventTypes: []string{"tag.*"},
+		Enabled:    proto.Bool(false),
+	})
+	check(err)
+	expect(strings.HasPrefix(made.Secret, "whsec_"), true)
+	expect(made.Webhook.Enabled, false)
+	expect(made.Webhook.FailingSince, nil)
+
+	_, err = walk.tags.CreateTag(walk.context, &rosterv1.CreateTagRequest{Name: "heard"})
+	check(err)
+	answer, err := walk.webhooks.ListEvents(walk.context, &rosterv1.ListEventsRequest{Type: "tag.*"})
+	check(err)
+	expect(len(answer.Events), 1)
+	event := answer.Events[0]
+	expect(event.Type, "tag.created")
+	expect(event.Sequence, 1)
+	tag := event.Data.Fields["tag"].GetStructValue()
+	expect(tag.Fields["name"].GetStringValue(), "heard")
+	expect(event.Previous, nil)
 }
 
 // addressAt returns the address of a subscriber by its place in the order of creation.

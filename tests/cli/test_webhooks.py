@@ -1,0 +1,158 @@
+"""roster webhooks: what it prints of webhooks and of what is sent to them, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from server.accounts.rules import make_secret
+from server.cli.webhooks import state_of
+
+from ..behaviour.deliveries import deliveries, tags, webhook
+from ..behaviour.helpers import MISSING_ID
+from ..conftest import Account
+from ..parts import free_port
+from ..webhooks.receiver import Receiver, Reply
+from .transfers import command, transfer
+
+
+@contextmanager
+def tailing(
+    account: Account, made: dict[str, Any], *arguments: str, key: str = ""
+) -> Iterator[tuple[subprocess.Popen[str], Iterator[str]]]:
+    """Runs `roster webhooks tail` and yields its lines once it prints any.
+
+    Until then a webhook is tested again and again; those lines are left out.
+    """
+    words, settings = command(account.with_key(key or account.key), "webhooks", "tail", *arguments)
+    process = subprocess.Popen(
+        words, env=settings, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    told = threading.Event()
+
+    def test() -> None:
+        while not told.wait(0.05):
+            account.ok("TestWebhook", id=made["id"])
+
+    testing = threading.Thread(target=test)
+    testing.start()
+    try:
+        try:
+            assert "webhook.test" in process.stdout.readline()
+        finally:
+            told.set()
+            testing.join()
+        yield process, (line for line in process.stdout if "webhook.test" not in line)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_tail_prints_a_line_for_each_attempt(http_account: Account, receiver: Receiver) -> None:
+    made = webhook(http_account, receiver.url)
+
+    with tailing(http_account, made) as (_, lines):
+        tags(http_account, "a")
+        good = next(lines)
+        receiver.replies = [Reply(503)]
+        tags(http_account, "b")
+        bad = next(lines)
+
+    moment, status, kind, url, took, unit = good.split()
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", moment)
+    assert (status, kind, url, unit) == ("200", "tag.created", receiver.url, "ms")
+    assert took.isdigit()
+    again = deliveries(http_account, made)[0]["nextAttemptAt"]
+    assert bad.split(" ms  ")[1] == f"answered 503  again at {again}\n"
+
+
+def test_tail_prints_records_for_scripts(http_account: Account, receiver: Receiver) -> None:
+    made = webhook(http_account, receiver.url)
+    webhook(http_account, f"{receiver.url}/other")
+
+    with tailing(http_account, made, "--json", "--webhook", made["id"]) as (_, lines):
+        tags(http_account, "a")
+        record = json.loads(next(lines))
+
+    (delivery,) = deliveries(http_account, made, eventType="tag.created")
+    shown = http_account.ok("GetWebhookDelivery", id=delivery["id"])
+    assert record == {"delivery": delivery, "attempt": shown["attempts"][0]}
+
+
+def test_tail_ends_when_it_is_interrupted(http_account: Account, receiver: Receiver) -> None:
+    made = webhook(http_account, receiver.url)
+
+    with tailing(http_account, made) as (process, _):
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=20)
+
+    assert (process.returncode, said) == (130, "")
+
+
+def test_tail_tells_that_its_key_has_ended(http_account: Account, receiver: Receiver) -> None:
+    made = webhook(http_account, receiver.url)
+    key = http_account.new_key("read")
+
+    with tailing(http_account, made, key=key) as (process, _):
+        keys = http_account.ok("ListApiKeys")["apiKeys"]
+        http_account.ok("RevokeApiKey", id=next(k["id"] for k in keys if k["scope"] == "read"))
+        _, said = process.communicate(timeout=20)
+
+    assert process.returncode == 7
+    assert said == "roster: The service broke off: A valid API key is required.\n"
+
+
+def test_commands_say_in_a_sentence_what_is_wrong(http_account: Account) -> None:
+    stranger = Account("", make_secret(), http_account.front, http_account.service)
+    nobody = f"http://127.0.0.1:{free_port()}"
+    endings = [
+        (transfer(http_account, "webhooks", "tail", "--webhook", MISSING_ID), 7),
+        (transfer(stranger, "webhooks", "tail"), 7),
+        (transfer(stranger, "webhooks", "list"), 7),
+        (transfer(http_account, "webhooks", "tail", url=nobody), 6),
+        (transfer(http_account, "webhooks", "list", url=nobody), 6),
+        (transfer(http_account, "webhooks", "list", url="nonsense"), 2),
+    ]
+
+    for done, code in endings:
+        assert (done.returncode, done.stdout) == (code, "")
+        assert done.stderr.startswith("roster: ")
+        assert done.stderr.count("\n") == 1
+    assert "There is no such webhook." in endings[0][0].stderr
+
+
+def test_list_prints_webhooks_and_how_they_do(http_account: Account) -> None:
+    first = webhook(http_account, "https://example.com/a", eventTypes=["tag.*", "subscriber.*"])
+    second = webhook(http_account, "https://example.com/b", enabled=False)
+
+    done, plain = (transfer(http_account, "webhooks", "list", *more) for more in ((), ("--json",)))
+
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = [line.split() for line in done.stdout.splitlines()[1:]]
+    assert lines == [
+        [first["id"], "enabled", "https://example.com/a", "tag.*", "subscriber.*"],
+        [second["id"], "disabled", "https://example.com/b", "all"],
+    ]
+    assert json.loads(plain.stdout) == {"webhooks": [first, second]}
+
+
+@pytest.mark.parametrize(
+    ("shown", "state"),
+    [
+        ({"enabled": True}, "enabled"),
+        ({"enabled": True, "failingSince": "2026-11-21T03:33:16.247Z"}, "failing"),
+        ({"enabled": False}, "disabled"),
+        ({"enabled": False, "disabledReason": "GONE"}, "disabled: gone"),
+    ],
+)
+def test_state_of_a_webhook_is_told_in_a_word(shown: dict[str, Any], state: str) -> None:
+    assert state_of(shown) == state

@@ -1,0 +1,190 @@
+"""Events in the database: a sequence without a gap, and pages of it found without counting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from server.cli.beside import unit_of_work
+from server.events.envelope import PREFIX
+from server.events.models import Event
+from server.events.rules import Kind, created
+from server.events.store import count_webhooks, is_heard, record
+from server.events.store_reading import EventRow, Filter, last, page
+from server.paging import Page
+from server.storage.statements import Statement, param
+from server.storage.transaction import Transaction
+from server.tags.store import TagRow
+
+from .helpers import OURS, THEIRS, cost, select
+from .test_plans import Watched, searches
+
+KINDS = (Kind.TAG_CREATED, Kind.TAG_DELETED, Kind.SUBSCRIBER_CREATED)
+_FORGET = Statement(
+    lambda _: Event.delete().where(
+        (Event.account_id == param("account_id")) & (Event.sequence <= param("last"))
+    )
+)
+
+
+def happen(account: str, count: int, tx: Transaction) -> None:
+    """Records so many events at once, of some kinds in turn."""
+    changes = [
+        created(KINDS[number % len(KINDS)], TagRow(str(number), "vip", "", tx.now))
+        for number in range(count)
+    ]
+    record(account, changes, tx)
+
+
+def forget(account: str, until: int, tx: Transaction) -> None:
+    """Takes the first events away."""
+    tx.run(_FORGET, account_id=account, last=until)
+
+
+def sequences(rows: Sequence[EventRow]) -> list[int]:
+    return [row.sequence for row in rows]
+
+
+def test_sequence_goes_on_from_one_transaction_to_the_next(tx: Transaction) -> None:
+    count_webhooks(OURS, 1, tx)
+    count_webhooks(THEIRS, 1, tx)
+
+    for count in (1, 3, 0, 2):
+        happen(OURS, count, tx)
+    happen(THEIRS, 2, tx)
+
+    rows, total = page(OURS, Filter(), Page(1, 100), tx, descending=False)
+    assert (sequences(rows), total) == ([1, 2, 3, 4, 5, 6], 6)
+    assert [orjson.loads(row.envelope)["sequence"] for row in rows] == sequences(rows)
+    assert [orjson.loads(row.envelope)["id"] for row in rows] == [row.id for row in rows]
+    assert sequences(page(THEIRS, Filter(), Page(1, 100), tx, descending=False)[0]) == [1, 2]
+
+
+def test_nothing_is_recorded_where_nobody_listens(tx: Transaction) -> None:
+    happen(OURS, 2, tx)
+    assert not is_heard(OURS, tx)
+    assert count_webhooks(OURS, 2, tx) == 0
+    happen(OURS, 2, tx)
+    assert is_heard(OURS, tx)
+
+    assert count_webhooks(OURS, 0, tx) == 2
+    happen(OURS, 2, tx)
+
+    assert page(OURS, Filter(), Page(1, 100), tx, descending=False)[1] == 2
+    assert not is_heard(OURS, tx)
+
+
+def test_events_cost_two_statements_more_however_many_they_are(tx: Transaction) -> None:
+    count_webhooks(OURS, 1, tx)
+
+    for count in (1, 100):
+        assert cost(tx, lambda count=count: happen(OURS, count, tx)) == 2  # type: ignore[misc]
+
+
+def test_last_event_is_that_which_was_recorded_last(tx: Transaction) -> None:
+    with pytest.raises(LookupError):
+        last(OURS, tx)
+    for account in (OURS, THEIRS):
+        count_webhooks(account, 1, tx)
+    happen(OURS, 3, tx)
+    happen(THEIRS, 5, tx)
+
+    assert last(OURS, tx).sequence == 3
+
+
+@pytest.mark.parametrize("forgotten", [0, 4, 12])
+def test_pages_are_those_of_a_list_that_is_filtered_by_hand(
+    tx: Transaction, forgotten: int
+) -> None:
+    for account in (OURS, THEIRS):
+        count_webhooks(account, 1, tx)
+        happen(account, 12, tx)
+    ids = [
+        own_id.removeprefix(PREFIX)
+        for (own_id,) in select(
+            f"SELECT id FROM event WHERE account_id = '{OURS}' ORDER BY sequence",
+            tx,
+        )
+    ]
+    kinds = [KINDS[number % len(KINDS)] for number in range(12)]
+    forget(OURS, forgotten, tx)
+
+    every = product(
+        (0, 3, 12, 99),
+        ((), [Kind.TAG_CREATED], [Kind.TAG_CREATED, Kind.TAG_DELETED], [Kind.WEBHOOK_TEST]),
+        (None, ids[0], ids[5], f"{ids[-1]}0"),
+        (None, ids[0], ids[7], f"{ids[-1]}0"),
+        (False, True),
+    )
+    for after, wanted, first_id, end_id, descending in every:
+        expected = [
+            number
+            for number in range(max(after, forgotten) + 1, 13)
+            if (not wanted or kinds[number - 1] in wanted)
+            and (first_id is None or ids[number - 1] >= first_id)
+            and (end_id is None or ids[number - 1] < end_id)
+        ]
+        expected = expected[::-1] if descending else expected
+        asked = Filter(after, wanted, first_id, end_id)
+        for number in (1, 2, 3):
+            rows, total = page(OURS, asked, Page(number, 4), tx, descending=descending)
+            there = expected[4 * (number - 1) : 4 * number]
+            assert (sequences(rows), total) == (there, len(expected)), (asked, descending)
+
+
+ROWS = 2_000
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Transaction]:
+    """A transaction on a file with many events of two accounts; nothing is written to it."""
+    path: Path = tmp_path_factory.mktemp("events")
+    with unit_of_work(f"sqlite:///{path}/roster.db") as transaction:
+        for account in (OURS, THEIRS):
+            count_webhooks(account, 1, transaction)
+            happen(account, ROWS, transaction)
+        yield transaction
+
+
+FILTERS: dict[str, dict[str, Any]] = {
+    "everything": {},
+    "what comes later": {"after": ROWS // 2},
+    "kinds": {"kinds": [Kind.TAG_DELETED]},
+    "moments": {"first_id": "0", "end_id": "Z"},
+    "kinds and moments": {"kinds": [Kind.TAG_DELETED], "first_id": "0", "end_id": "Z"},
+}
+
+
+@pytest.mark.parametrize("descending", [False, True], ids=["asc", "desc"])
+@pytest.mark.parametrize("name", FILTERS)
+def test_page_is_searched_in_the_account_and_not_sorted(
+    many: Transaction, name: str, descending: bool
+) -> None:
+    watched = Watched(many)
+
+    rows, _ = page(OURS, Filter(**FILTERS[name]), Page(2, 10), watched, descending=descending)
+
+    assert len(rows) == 10
+    assert len(watched.seen) <= 6
+    for step in watched.seen:
+        assert searches(step)
+        assert not [line for line in step.plan if "TEMP B-TREE" in line], step
+
+
+@pytest.mark.parametrize("descending", [False, True], ids=["asc", "desc"])
+def test_page_costs_the_same_wherever_it_is(many: Transaction, descending: bool) -> None:
+    def steps(number: int) -> int:
+        watched = Watched(many)
+        page(OURS, Filter(), Page(number, 10), watched, descending=descending)
+        return sum(step.machine_steps for step in watched.seen)
+
+    costs = [steps(number) for number in (1, 50, 150, ROWS // 10)]
+
+    assert max(costs) < min(costs) * 1.2, costs
+    # To count all of them takes a step each.
+    assert max(costs) < ROWS

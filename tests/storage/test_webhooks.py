@@ -1,0 +1,200 @@
+"""Webhooks in the database: health, secrets, and what a change holds for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from peewee import SQL
+
+from server.errors import WebhookLimitReached, WebhookNotFound
+from server.events import store_reading as events
+from server.events.rules import Kind
+from server.paging import Page
+from server.storage.statements import Statement
+from server.storage.transaction import Transaction
+from server.tags import store as tags
+from server.webhooks import store
+from server.webhooks.rules import MAX_WEBHOOKS, OVERLAP, SCHEDULE, DeliveryStatus, DisabledReason
+from server.webhooks.store_disabling import disable
+from server.webhooks.store_queue import Queue, lock
+from server.webhooks.store_reading import WebhookRow, find, page
+from server.webhooks.store_settling import Ended
+from server.webhooks.store_trials import begin, conclude
+
+from .helpers import OURS, THEIRS, select
+
+
+@dataclass
+class Numbered:
+    """Seals secrets as numbers that rise."""
+
+    count: int = 0
+
+    def __call__(self, _: str) -> bytes:
+        self.count += 1
+        return b"secret %d" % self.count
+
+
+@pytest.fixture
+def seal() -> Numbered:
+    return Numbered()
+
+
+def create(tx: Transaction, account: str = OURS, **given: Any) -> WebhookRow:
+    new = {"url": "https://example.com/", "description": "", "event_types": (), "enabled": True}
+    return store.create(account, store.NewWebhook(**{**new, **given}), Numbered(), tx)
+
+
+def ail(row: WebhookRow, tx: Transaction) -> WebhookRow:
+    """Makes an endpoint one that fails, and returns it."""
+    health = "failures = 7, failing_since = 5, paused_until = 9"
+    tx.run(Statement(lambda _: SQL(f"UPDATE webhook SET {health} WHERE id = '{row.id}'")))
+    return find(OURS, row.id, tx)
+
+
+def deliveries(tx: Transaction) -> list[tuple[str, str]]:
+    """Returns webhook and kind of every delivery, oldest first."""
+    return [
+        (own, kind) for own, kind in select("SELECT webhook_id, kind FROM delivery ORDER BY id", tx)
+    ]
+
+
+def test_row_is_read_as_it_was_written(tx: Transaction) -> None:
+    made = create(tx, event_types=("tag.*", "subscriber.created"), enabled=False, description="é")
+
+    assert find(OURS, made.id, tx) == made
+    assert page(OURS, Page(1, 20), tx) == ([made], 1)
+    with pytest.raises(WebhookNotFound):
+        find(THEIRS, made.id, tx)
+
+
+def test_account_has_only_so_many(tx: Transaction) -> None:
+    for _ in range(MAX_WEBHOOKS):
+        create(tx)
+    create(tx, THEIRS)
+
+    with pytest.raises(WebhookLimitReached):
+        create(tx)
+
+
+def test_first_webhook_passes_over_what_nobody_was_to_hear(tx: Transaction) -> None:
+    made = create(tx)
+    tags.create(OURS, "heard", "", tx)
+    store.delete(OURS, made.id, tx)
+
+    create(tx)
+
+    assert lock(OURS, tx).expanded == 1
+    tags.create(OURS, "new", "", tx)
+    # A second one leaves what the first is still to hear of.
+    create(tx)
+    assert lock(OURS, tx).expanded == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"enabled": True}, {"enabled": True, "url": "https://example.org/"}],
+    ids=["enabled", "enabled elsewhere"],
+)
+def test_webhook_that_is_enabled_again_is_as_good_as_new(
+    tx: Transaction, change: dict[str, Any]
+) -> None:
+    row = ail(create(tx), tx)
+    disable(OURS, row.id, DisabledReason.FAILING, tx)
+    assert find(OURS, row.id, tx).disabled_reason == DisabledReason.FAILING
+
+    changed = store.update(OURS, row.id, change, tx)
+
+    assert changed == find(OURS, row.id, tx)
+    assert changed.health == (0, None, 0)
+    assert (changed.enabled, changed.disabled_reason) == (True, DisabledReason.NONE)
+    assert lock(OURS, tx).due_at == tx.now
+    assert tx.news == {OURS}
+
+
+def test_new_place_is_tried_at_once(tx: Transaction) -> None:
+    row = ail(create(tx), tx)
+
+    moved = store.update(OURS, row.id, {"url": "https://example.org/"}, tx)
+
+    assert moved.health == (0, None, 0)
+    assert lock(OURS, tx).due_at == tx.now
+
+
+@pytest.mark.parametrize(
+    "change", [{"enabled": False}, {"description": "x"}, {"event_types": ("tag.*",)}], ids=str
+)
+def test_other_changes_leave_the_health_of_an_endpoint(
+    tx: Transaction, change: dict[str, Any]
+) -> None:
+    row = ail(create(tx), tx)
+
+    changed = store.update(OURS, row.id, change, tx)
+
+    assert changed == row._replace(**change, updated_at=tx.now)
+    assert lock(OURS, tx) == Queue(expanded=0, due_at=None, attempts=0)
+
+
+def test_change_holds_for_what_comes_after_it(tx: Transaction) -> None:
+    row = create(tx)
+    tags.create(OURS, "before", "", tx)
+
+    store.update(OURS, row.id, {"event_types": ("subscriber.*",)}, tx)
+
+    assert deliveries(tx) == [(row.id, Kind.TAG_CREATED)]
+    assert lock(OURS, tx) == Queue(expanded=1, due_at=tx.now, attempts=0)
+
+
+def test_two_secrets_sign_for_a_while_and_never_three(tx: Transaction, seal: Numbered) -> None:
+    row = create(tx)
+    assert row.secrets_at(tx.now) == [b"secret 1"]
+
+    for name in (b"second", b"third"):
+        row = store.rotate(OURS, row.id, lambda _, name=name: name, tx)  # type: ignore[misc]
+
+    assert row == find(OURS, row.id, tx)
+    assert row.secrets_at(tx.now + OVERLAP - 1) == [b"third", b"second"]
+    assert row.secrets_at(tx.now + OVERLAP) == [b"third"]
+
+
+def test_disabling_tells_once_what_was_before(tx: Transaction) -> None:
+    row, other = create(tx), create(tx)
+
+    for _ in range(2):
+        disable(OURS, row.id, DisabledReason.GONE, tx)
+    store.delete(OURS, other.id, tx)
+    disable(OURS, other.id, DisabledReason.GONE, tx)
+
+    after = find(OURS, row.id, tx)
+    assert after == row._replace(
+        enabled=False, disabled_reason=DisabledReason.GONE, updated_at=tx.now
+    )
+    (event,), total = events.page(OURS, events.Filter(), Page(1, 20), tx, descending=False)
+    assert total == 1
+    assert '"disabledReason":"GONE"' in event.envelope
+    assert '"previous":{"enabled":true' in event.envelope
+
+
+def test_test_is_on_its_way_at_the_end_of_its_schedule(tx: Transaction) -> None:
+    row = ail(create(tx, enabled=False), tx)
+
+    taken = begin(OURS, row.id, tx)
+
+    assert (taken.webhook, taken.delivery.attempts) == (row, 0)
+    assert (taken.delivery.step, taken.delivery.fence) == (len(SCHEDULE), 1)
+    ended = Ended(taken.delivery, tx.now, 5, 410, "answered 410", "gone", None, 0.5)
+    delivery, attempt = conclude(OURS, ended, tx)
+    assert (delivery.status, delivery.attempts) == (DeliveryStatus.FAILED, 1)
+    assert (attempt.number, attempt.http_status, attempt.answer) == (1, 410, "gone")
+    assert find(OURS, row.id, tx) == row
+
+
+def test_test_of_a_webhook_that_is_gone_by_then_is_not_found(tx: Transaction) -> None:
+    row = create(tx)
+    taken = begin(OURS, row.id, tx)
+    store.delete(OURS, row.id, tx)
+
+    with pytest.raises(WebhookNotFound):
+        conclude(OURS, Ended(taken.delivery, tx.now, 5, 200, "", "", None, 0.5), tx)

@@ -1,0 +1,172 @@
+"""Deliveries in the database: what a retry makes of one, and how the few of many are found."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from server.cli.beside import unit_of_work
+from server.errors import WebhookDeliveryNotFound
+from server.paging import Page
+from server.storage.transaction import Transaction
+from server.webhooks import store_deliveries, store_delivery_pages, store_retention
+from server.webhooks.rules import LEASE, SCHEDULE, DeliveryStatus
+from server.webhooks.store_claiming import claim
+from server.webhooks.store_delivery_pages import Filter
+from server.webhooks.store_retention import EVENTS_KEPT
+from server.webhooks.store_settling import Ended, settle
+
+from ..postgres import Postgres
+from ..storage.helpers import OURS as ACCOUNT
+from ..storage.helpers import THEIRS
+from ..storage.test_plans import Watched
+from .delivering import OURS, Place, Process, process
+
+URL = "http://127.0.0.1:1/"
+ROWS, RARE = 3_000, 500
+Story = Callable[[Process], Awaitable[None]]
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    """A new database of each kind in turn."""
+    if request.param == "sqlite":
+        return Place(tmp_path / "roster.db")
+    postgres: Postgres = request.getfixturevalue("postgres")
+    return Place(postgres.new_database())
+
+
+def play(place: Place, story: Story) -> None:
+    """Runs a story in a process that delivers nothing by itself."""
+
+    async def whole() -> None:
+        async with process(place, delivers=False) as here:
+            await story(here)
+
+    asyncio.run(whole())
+
+
+async def taken_on(here: Process) -> str:
+    """Returns the id of a delivery that somebody has taken on."""
+    await here.add(URL)
+    await here.happen("a")
+    await here.database.write(lambda tx: claim(OURS, 1, tx))
+    (row,) = await here.rows("delivery")
+    return str(row["id"])
+
+
+async def retried(here: Process, delivery_id: str) -> dict[str, Any]:
+    """Has a delivery tried again, and returns its row."""
+    await here.database.write(partial(store_deliveries.retry, OURS, delivery_id))
+    (row,) = await here.rows("delivery")
+    return row
+
+
+def test_delivery_that_is_tried_again_has_its_whole_schedule_before_it(place: Place) -> None:
+    async def story(here: Process) -> None:
+        await here.add(URL)
+        await here.happen("a")
+        for _ in range(len(SCHEDULE) + 1):
+            claimed = await here.database.write(lambda tx: claim(OURS, 1, tx))
+            (taken,) = claimed.taken
+            ended = Ended(taken.delivery, here.clock.now, 1, 503, "answered 503", "", None, 0.5)
+            await here.database.write(partial(settle, OURS, [ended]))
+            here.clock.advance(SCHEDULE[-1] * 2_000)
+        (failed,) = await here.rows("delivery")
+        assert (failed["status"], failed["step"]) == (DeliveryStatus.FAILED, len(SCHEDULE) + 1)
+
+        row = await retried(here, failed["id"])
+
+        now = here.clock.now
+        assert (row["status"], row["step"], row["due_at"]) == (DeliveryStatus.PENDING, 0, now)
+        assert (row["attempts"], row["finished_at"]) == (len(SCHEDULE) + 1, None)
+        (queue,) = await here.rows("delivery_queue", "account_id")
+        assert queue["due_at"] == now
+
+    play(place, story)
+
+
+def test_delivery_that_is_being_sent_keeps_its_lease_and_its_fence(place: Place) -> None:
+    async def story(here: Process) -> None:
+        delivery_id = await taken_on(here)
+        (before,) = await here.rows("delivery")
+        here.clock.advance(1)
+
+        assert await retried(here, delivery_id) == before
+        assert (before["status"], before["due_at"]) == (
+            DeliveryStatus.SENDING,
+            here.clock.now - 1 + LEASE,
+        )
+
+    play(place, story)
+
+
+def test_delivery_whose_event_is_gone_cannot_be_tried_again(place: Place) -> None:
+    async def story(here: Process) -> None:
+        delivery_id = await taken_on(here)
+        here.clock.advance(EVENTS_KEPT)
+        await here.database.write(partial(store_retention.purge, OURS))
+
+        with pytest.raises(WebhookDeliveryNotFound):
+            await retried(here, delivery_id)
+
+    play(place, story)
+
+
+def fill(tx: Transaction) -> None:
+    """Stores many deliveries, of which few have not succeeded, of two webhooks and accounts."""
+    few = f"CASE WHEN x % {RARE} > 3 THEN 3 WHEN x % {RARE} = 3 THEN 3 ELSE x % {RARE} + 1 END"
+    due = f"CASE WHEN x % {RARE} < 2 THEN x END"
+    for account in (ACCOUNT, THEIRS):
+        for webhook in ("A", "B"):
+            tx._database.execute_sql(
+                "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < ?)"
+                " INSERT INTO delivery SELECT ?, ? || printf('%025d', x), ?, x,"
+                f" printf('evt_%026d', x), 'tag.created', '', {few}, 1, 1, 1, {due}, 1, NULL"
+                " FROM n",
+                (ROWS, account, webhook, webhook),
+            )
+        tx._database.execute_sql(
+            "INSERT INTO event SELECT account_id, sequence, event_id, kind, '{}', 1 FROM delivery"
+            " WHERE account_id = ? AND webhook_id = 'A'",
+            (account,),
+        )
+        tx._database.execute_sql(
+            f"UPDATE delivery SET status = 4 WHERE account_id = ? AND sequence % {RARE} = 3",
+            (account,),
+        )
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        Filter(),
+        Filter(status=DeliveryStatus.PENDING),
+        Filter(status=DeliveryStatus.SENDING),
+        Filter(status=DeliveryStatus.FAILED),
+        Filter(status=DeliveryStatus.FAILED, kind="tag.created"),
+        Filter(event_id=f"evt_{7:026}"),
+        Filter(event_id=f"evt_{7:026}", status=DeliveryStatus.SUCCEEDED),
+        Filter(first_id=f"A{ROWS - 5:025}"),
+    ],
+)
+def test_sqlite_finds_the_few_of_many_without_looking_at_the_others(
+    tmp_path: Path, wanted: Filter
+) -> None:
+    with unit_of_work(f"sqlite:///{tmp_path}/roster.db") as tx:
+        fill(tx)
+        watched = Watched(tx)
+        rows, total = store_delivery_pages.page(ACCOUNT, "A", wanted, Page(1, 5), watched)
+
+    assert 0 < len(rows) == min(total, 5)
+    assert {row.webhook_id for row in rows} == {"A"}
+    assert [row.id for row in rows] == sorted((row.id for row in rows), reverse=True)
+    page, count = watched.seen
+    assert page.machine_steps < ROWS
+    # All deliveries of a webhook are counted in an index; a few are found first.
+    assert count.machine_steps < ROWS or wanted == Filter()

@@ -1,0 +1,224 @@
+"""Replays step by step, on both databases: what becomes a delivery, and how much at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from server.errors import WebhookNotFound
+from server.ids import first_id_at
+from server.storage.transaction import Transaction
+from server.webhooks import store, store_expanding, store_queue, store_replays
+from server.webhooks.rules import DeliveryStatus
+from server.webhooks.store_replays import Asked, advance, create
+
+from ..postgres import Postgres
+from .delivering import OURS, Place, Process, process
+
+EVERYTHING = Asked(first_id_at(0), None, [], only_failed=False)
+URL = "http://127.0.0.1:1/"
+Story = Callable[[Process], Awaitable[None]]
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    """A new database of each kind in turn."""
+    if request.param == "sqlite":
+        return Place(tmp_path / "roster.db")
+    postgres: Postgres = request.getfixturevalue("postgres")
+    return Place(postgres.new_database())
+
+
+def play(place: Place, story: Story) -> None:
+    """Runs a story in a process that delivers nothing by itself."""
+
+    async def whole() -> None:
+        async with process(place, delivers=False) as here:
+            await story(here)
+
+    asyncio.run(whole())
+
+
+def step(tx: Transaction) -> bool:
+    """Advances a replay, as whoever delivers does."""
+    assert store_queue.lock_if_free(OURS, tx) is not None
+    before = tx.statements
+    more = advance(OURS, tx)
+    assert tx.statements - before <= 5
+    return more
+
+
+def expand(tx: Transaction) -> None:
+    """Makes deliveries of what has happened."""
+    queue = store_queue.lock_beside(OURS, tx)
+    store_queue.put(OURS, store_expanding.expand(OURS, queue, tx), tx)
+
+
+async def begin(here: Process, webhook_id: str, asked: Asked = EVERYTHING) -> str:
+    """Begins a replay and returns its id."""
+    row = await here.database.write(lambda tx: create(OURS, webhook_id, asked, tx))
+    return row.id
+
+
+async def steps(here: Process) -> int:
+    """Advances replays as far as they go, and returns how many steps it took."""
+    count = 0
+    while await here.database.write(step):
+        count += 1
+    return count
+
+
+async def sequences(here: Process, replay_id: str) -> list[int]:
+    """Returns the places of the events that are delivered in a replay."""
+    rows = await here.rows("delivery", "sequence")
+    return [row["sequence"] for row in rows if row["replay_id"] == replay_id]
+
+
+async def settle(here: Process, sequence: int, status: DeliveryStatus) -> None:
+    """Makes something of the deliveries of an event, as if it had been sent."""
+    ended = status not in (DeliveryStatus.PENDING, DeliveryStatus.SENDING)
+
+    def work(tx: Transaction) -> None:
+        due = "NULL" if ended else str(tx.now)
+        tx._database.execute_sql(
+            f"UPDATE delivery SET status = {int(status)}, due_at = {due}"
+            f" WHERE sequence = {sequence}"
+        )
+
+    await here.database.write(work)
+
+
+def test_replay_goes_on_where_the_step_before_ended(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_replays, "REPLAYED_AT_ONCE", 3)
+
+    async def story(here: Process) -> None:
+        webhook = await here.add(URL)
+        await here.happen(*"abcdefg")
+        replay_id = await begin(here, webhook.id)
+        await here.happen("later")
+
+        assert await here.database.write(step)
+        assert await sequences(here, replay_id) == [1, 2, 3]
+        assert await steps(here) == 2
+        assert await sequences(here, replay_id) == [1, 2, 3, 4, 5, 6, 7]
+        assert await here.rows("webhook_replay") == []
+
+    play(place, story)
+
+
+def test_step_that_is_done_twice_adds_nothing(place: Place) -> None:
+    async def story(here: Process) -> None:
+        webhook = await here.add(URL)
+        await here.happen("a", "b")
+        replay_id = await begin(here, webhook.id)
+        (row,) = await here.rows("webhook_replay")
+        await steps(here)
+
+        def again(tx: Transaction) -> None:
+            events = store_expanding.events_between(OURS, 0, row["until_sequence"], 10, tx)
+            pairs = [(webhook.id, event) for event in events]
+            store_expanding.add_deliveries(OURS, pairs, replay_id, tx)
+
+        await here.database.write(again)
+        assert await sequences(here, replay_id) == [1, 2]
+
+    play(place, story)
+
+
+def test_replay_waits_as_long_as_much_is_due_at_its_webhook_and_holds_up_no_other(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_replays, "REPLAYED_AT_ONCE", 2)
+    monkeypatch.setattr(store_replays, "MOST_DUE", 2)
+
+    async def story(here: Process) -> None:
+        first, second = await here.add(URL), await here.add(URL)
+        await here.happen(*"abcdef")
+        slow, quick = await begin(here, first.id), await begin(here, second.id)
+
+        await steps(here)
+
+        # Two are not more than two, so each gets another piece.
+        assert await sequences(here, slow) == await sequences(here, quick) == [1, 2, 3, 4]
+        for sequence in (1, 2, 3, 4):
+            await settle(here, sequence, DeliveryStatus.SUCCEEDED)
+        await steps(here)
+        assert await sequences(here, slow) == await sequences(here, quick) == [1, 2, 3, 4, 5, 6]
+
+    play(place, story)
+
+
+@pytest.mark.parametrize(
+    ("others", "wanted"),
+    [
+        ([DeliveryStatus.FAILED], True),
+        ([DeliveryStatus.FAILED, DeliveryStatus.FAILED], True),
+        ([DeliveryStatus.FAILED, DeliveryStatus.SUCCEEDED], False),
+        ([DeliveryStatus.FAILED, DeliveryStatus.PENDING], False),
+        ([DeliveryStatus.FAILED, DeliveryStatus.SENDING], False),
+        ([DeliveryStatus.SUCCEEDED], False),
+        ([], False),
+    ],
+)
+def test_replay_of_what_failed_is_of_events_whose_every_delivery_failed(
+    place: Place, others: list[DeliveryStatus], wanted: bool
+) -> None:
+    async def story(here: Process) -> None:
+        webhook, other = await here.add(URL), await here.add(URL)
+        await here.happen("a", "b")
+
+        def add(tx: Transaction) -> None:
+            (event, _) = store_expanding.events_between(OURS, 0, 2, 2, tx)
+            store_expanding.add_deliveries(OURS, [(other.id, event)], "", tx)
+            for number, status in enumerate(others):
+                store_expanding.add_deliveries(OURS, [(webhook.id, event)], str(number), tx)
+                tx._database.execute_sql(
+                    f"UPDATE delivery SET status = {int(status)} WHERE replay_id = '{number}'"
+                )
+
+        await here.database.write(add)
+        replay_id = await begin(here, webhook.id, EVERYTHING._replace(only_failed=True))
+        await steps(here)
+
+        assert await sequences(here, replay_id) == ([1] if wanted else [])
+
+    play(place, story)
+
+
+def test_replay_ends_with_its_webhook_and_cannot_begin_after_it(place: Place) -> None:
+    async def story(here: Process) -> None:
+        webhook = await here.add(URL)
+        await here.happen("a")
+        await begin(here, webhook.id)
+        await here.database.write(partial(store.delete, OURS, webhook.id))
+
+        assert await steps(here) == 0
+        assert await here.rows("delivery") == []
+        with pytest.raises(WebhookNotFound):
+            await begin(here, webhook.id)
+
+    play(place, story)
+
+
+def test_replay_wakes_whoever_delivers(place: Place) -> None:
+    async def story(here: Process) -> None:
+        webhook = await here.add(URL)
+        await here.happen("a")
+        await here.database.write(expand)
+        seen: list[str] = []
+        here.database.listen(seen.extend)
+
+        await begin(here, webhook.id)
+        await here.until(lambda: seen)
+
+        assert set(seen) == {OURS}
+        (queue,) = await here.rows("delivery_queue", "account_id")
+        assert queue["due_at"] == here.clock.now
+
+    play(place, story)
