@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ..openapi.operations import needs, words
+from ..openapi.webhooks import PARAMETERS as WEBHOOK_HEADERS
 from .bodies import Body, bodies_of, last_alone
 from .fields import Field, Fields
 from .reader import Document
@@ -132,8 +133,12 @@ def _operation(
 def headers_of(document: Document) -> tuple[list[Field], list[Field]]:
     """Returns the headers that requests can have, and those that answers can have."""
     fields = Fields(document)
-    shared = document.components["parameters"].values()
-    requests = [_field(fields, told["name"], told) for told in shared if told["in"] == "header"]
+    shared = document.components["parameters"].items()
+    requests = [
+        _field(fields, told["name"], told)
+        for name, told in shared
+        if told["in"] == "header" and name not in WEBHOOK_HEADERS
+    ]
     headers = document.components["headers"].items()
     return requests, [_field(fields, name, told) for name, told in headers]
 

@@ -1,12 +1,12 @@
 """`/openapi.json`: what HTTP can be asked for, in OpenAPI 3.1, made from the descriptors.
 
-Everything in it is declared in the protos: bindings, bounds, success statuses, reasons
-for refusal, examples, and the comments. A new rpc needs no line here.
+Everything that can be asked for is declared in the protos: bindings, bounds, success
+statuses, reasons for refusal, examples, and the comments. A new rpc needs no line here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib.metadata import metadata
 from typing import Any
 
@@ -19,6 +19,7 @@ from .comments import comment
 from .headers import HEADERS
 from .operations import Operations, tag_of
 from .paths import Paths, takes_rest
+from .webhooks import PARAMETERS, sends_webhooks, webhooks
 
 _DISTRIBUTION = "roster"
 _METHODS = frozenset({"delete", "get", "head", "options", "patch", "post", "put", "trace"})
@@ -48,7 +49,7 @@ _SECURITY = {
 }
 
 
-def document(services: Iterable[ServiceDescriptor]) -> dict[str, Any]:
+def document(services: Sequence[ServiceDescriptor]) -> dict[str, Any]:
     """Returns what some services offer over HTTP, ready to be written as JSON."""
     operations, paths, tags = Operations(), Paths(), dict[str, str]()
     for service, binding in _bound(services):
@@ -58,6 +59,7 @@ def document(services: Iterable[ServiceDescriptor]) -> dict[str, Any]:
             operation = operations.of(binding, method, verb, path)
             paths.items.setdefault(path.text, {})[verb] = operation
             tags.setdefault(tag_of(service), comment(service))
+    sent = webhooks(operations.schemas) if sends_webhooks(services) else {}
     about = metadata(_DISTRIBUTION)
     return {
         "openapi": "3.1.0",
@@ -70,10 +72,11 @@ def document(services: Iterable[ServiceDescriptor]) -> dict[str, Any]:
         "servers": [{"url": "/"}],
         "tags": [{"name": name, "description": text} for name, text in tags.items()],
         "paths": paths.items,
+        **({"webhooks": sent} if sent else {}),
         "components": {
             "schemas": operations.schemas.components,
             "responses": operations.refusals.components,
-            "parameters": parameters.COMPONENTS,
+            "parameters": {**parameters.COMPONENTS, **(PARAMETERS if sent else {})},
             "headers": HEADERS,
             "securitySchemes": _SECURITY,
         },

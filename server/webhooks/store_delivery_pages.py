@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, NamedTuple
 
-from peewee import SQL, Expression, ModelSelect, fn
+from peewee import SQL, ModelSelect, fn
 
 from ..events.models import Event
 from ..paging import Page
@@ -45,40 +45,56 @@ def page(
 
 @cache
 def _page(status: int | None, filters: tuple[str, ...]) -> Statement:
-    """Returns the statement for a page that these filters make."""
-    return Statement(
-        lambda dialect: (
-            _matching(Delivery.select(*COLUMNS), status, filters, dialect)
-            .order_by(Delivery.id.desc())
-            .limit(param("limit"))
-            .offset(param("offset"))
-        )
-    )
+    """Returns the statement for a page that these filters make.
+
+    Where an index tells all that is asked for, the ids of the page are found by it, and
+    then the rows: SQLite would rather pass over the deliveries to other webhooks.
+    """
+
+    def build(dialect: Dialect) -> ModelSelect[Any]:
+        query = Delivery.select(*COLUMNS).order_by(Delivery.id.desc())
+        if not _is_told_by_index(status, filters):
+            return _cut(_matching(query, status, filters, dialect))
+        one = Delivery.alias()
+        ids = _cut(_ids(one, status, filters).order_by(one.id.desc()))
+        return query.where(_OWN & dialect.within(Delivery.id, ids))
+
+    return Statement(build)
 
 
 @cache
 def _counting(status: int | None, filters: tuple[str, ...]) -> Statement:
     """Returns the statement that counts what these filters match."""
-    return Statement(
-        lambda dialect: _matching(Delivery.select(fn.COUNT(Delivery.id)), status, filters, dialect)
-    )
+
+    def build(dialect: Dialect) -> ModelSelect[Any]:
+        if not _is_told_by_index(status, filters):
+            count = Delivery.select(fn.COUNT(Delivery.id))
+            return _matching(count, status, filters, dialect)
+        one = Delivery.alias()
+        return _ids(one, status, filters).select(fn.COUNT(one.id))
+
+    return Statement(build)
+
+
+def _cut(query: ModelSelect[Any]) -> ModelSelect[Any]:
+    return query.limit(param("limit")).offset(param("offset"))
+
+
+def _is_told_by_index(status: int | None, filters: tuple[str, ...]) -> bool:
+    """Whether an index holds all that is asked for."""
+    exact = (None, DeliveryStatus.SENDING, DeliveryStatus.FAILED)
+    return status in exact and {"kind", "event_id"}.isdisjoint(filters)
 
 
 def _matching(
     query: ModelSelect[Any], status: int | None, filters: tuple[str, ...], dialect: Dialect
 ) -> ModelSelect[Any]:
-    """Adds what a delivery has to be.
-
-    Where an index knows the few of a status or of an event, they are found first: SQLite
-    would rather read all deliveries in order.
-    """
-    few = _few(status, filters)
-    if few is None:
-        query = _bounded(query, filters, Delivery)
+    """Adds what a delivery has to be. The few of a status or of an event are found first."""
+    one = Delivery.alias()
+    if _few(one, status, filters) is None:
+        query = _bounded(query, Delivery, filters)
     else:
-        one, condition = few
-        ids = _bounded(one.select(one.id).where(condition), filters, one)
-        query = query.where(_OWN & dialect.within(Delivery.id, ids))
+        query = query.where(_OWN & dialect.within(Delivery.id, _ids(one, status, filters)))
     if status is not None:
         query = query.where(Delivery.status == SQL(str(int(status))))
     if "kind" in filters:
@@ -86,7 +102,14 @@ def _matching(
     return query
 
 
-def _bounded(query: ModelSelect[Any], filters: tuple[str, ...], one: Any) -> ModelSelect[Any]:
+def _ids(one: Any, status: int | None, filters: tuple[str, ...]) -> ModelSelect[Any]:
+    """Selects by an index the ids of those that may match, under another name of the table."""
+    query = _bounded(one.select(one.id), one, filters)
+    few = _few(one, status, filters)
+    return query if few is None else query.where(few)
+
+
+def _bounded(query: ModelSelect[Any], one: Any, filters: tuple[str, ...]) -> ModelSelect[Any]:
     """Adds whose delivery it has to be, and between which ids."""
     query = query.where(
         (one.account_id == param("account_id")) & (one.webhook_id == param("webhook_id"))
@@ -96,16 +119,15 @@ def _bounded(query: ModelSelect[Any], filters: tuple[str, ...], one: Any) -> Mod
     return query.where(one.id < param("end_id")) if "end_id" in filters else query
 
 
-def _few(status: int | None, filters: tuple[str, ...]) -> tuple[Any, Expression] | None:
+def _few(one: Any, status: int | None, filters: tuple[str, ...]) -> Any:
     """Returns a condition by which an index finds what may match, or None if none does."""
-    one = Delivery.alias()
     if "event_id" in filters:
         event = Event.select(Event.sequence).where(
             (Event.account_id == param("account_id")) & (Event.id == param("event_id"))
         )
-        return one, one.sequence == event
+        return one.sequence == event
     if status == DeliveryStatus.PENDING:
-        return one, one.due_at.is_null(False)
+        return one.due_at.is_null(False)
     if status in (DeliveryStatus.SENDING, DeliveryStatus.FAILED):
-        return one, one.status == (SENDING if status == DeliveryStatus.SENDING else FAILED)
+        return one.status == (SENDING if status == DeliveryStatus.SENDING else FAILED)
     return None

@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +26,13 @@ EVENTS = "text/event-stream"
 
 @contextmanager
 def following(
-    account: Account, by: Account, url: str, **asked: str
-) -> Iterator[tuple[Row, Iterator[Row]]]:
-    """Follows attempts, also at a webhook of its own, once the first was told of.
+    account: Account, made: Row, *, by: Account | None = None, **asked: str
+) -> Iterator[Iterator[Row]]:
+    """Follows attempts by a key, and gives what is told once anything was.
 
-    That a tail has begun shows by what it tells: so there are tests of the webhook until
-    it does, and they are left out of what comes.
+    That a tail has begun shows by what it tells: so a webhook is tested again and again
+    until it does, and these tests are left out of what comes.
     """
-    made = webhook(account, url, eventTypes=["webhook.disabled"])
     told = threading.Event()
 
     def test() -> None:
@@ -41,31 +41,34 @@ def following(
 
     testing = threading.Thread(target=test)
     testing.start()
-    with tail(by, **asked) as records:
+    with tail(by or account, **asked) as records:
         try:
             next(records)
         finally:
             told.set()
             testing.join()
-        yield made, (each for each in records if not is_test(each))
+        yield (each for each in records if not is_test(each))
 
 
 def is_test(record: Row) -> bool:
     """Whether a record of a tail tells of the test of a webhook."""
-    return "delivery" in record and record["delivery"]["eventType"] == "webhook.test"
+    return bool(record.get("delivery", {}).get("eventType") == "webhook.test")
 
 
 def test_tail_tells_of_attempts_as_they_end(account: Account, receiver: Receiver) -> None:
     first, second = webhook(account, receiver.url), webhook(account, f"{receiver.url}/other")
+    tested = webhook(account, receiver.url, eventTypes=["webhook.disabled"])
 
-    with following(account, account, f"{receiver.url}/test") as (_, records):
+    with following(account, tested) as records:
         tags(account, "vip")
         told = [next(records), next(records)]
         ended = [*settled(account, first, "SUCCEEDED"), *settled(account, second, "SUCCEEDED")]
         account.ok("RetryWebhookDelivery", id=ended[0]["id"])
         again = next(records)
 
-    assert sorted((each["delivery"] for each in told), key=lambda own: own["id"]) == ended
+    assert sorted((each["delivery"] for each in told), key=itemgetter("id")) == sorted(
+        ended, key=itemgetter("id")
+    )
     for each in (*told, again):
         shown = account.ok("GetWebhookDelivery", id=each["delivery"]["id"])
         assert set(each) == {"delivery", "attempt"}
@@ -76,13 +79,14 @@ def test_tail_tells_of_attempts_as_they_end(account: Account, receiver: Receiver
 def test_tail_tells_of_failures_with_the_delivery_as_it_is_then(
     account: Account, receiver: Receiver
 ) -> None:
-    with following(account, account, f"{receiver.url}/test") as (_, records):
-        made = webhook(account, receiver.url)
+    made = webhook(account, receiver.url)
+
+    with following(account, made) as records:
         receiver.replies = [Reply(503, b"no")]
         tags(account, "vip")
         told = next(records)
 
-    assert [told["delivery"]] == deliveries(account, made)
+    assert [told["delivery"]] == deliveries(account, made, eventType="tag.created")
     assert (told["delivery"]["status"], told["delivery"]["attempts"]) == ("PENDING", 1)
     assert (told["attempt"]["httpStatus"], told["attempt"]["error"]) == (503, "answered 503")
 
@@ -90,25 +94,15 @@ def test_tail_tells_of_failures_with_the_delivery_as_it_is_then(
 def test_tail_of_one_webhook_tells_of_no_other(account: Account, receiver: Receiver) -> None:
     made = webhook(account, receiver.url, eventTypes=["tag.deleted"])
     other = webhook(account, f"{receiver.url}/other")
-    told = threading.Event()
 
-    def test() -> None:
-        while not told.is_set():
-            account.ok("TestWebhook", id=made["id"])
-
-    testing = threading.Thread(target=test)
-    testing.start()
-    with tail(account, webhookId=made["id"]) as records:
-        next(records)
-        told.set()
-        testing.join()
+    with following(account, made, webhookId=made["id"]) as records:
         tag = account.ok("CreateTag", name="vip")["tag"]
         settled(account, other, "SUCCEEDED")
         account.ok("DeleteTag", id=tag["id"])
-        after = next(each for each in records if not is_test(each))
+        told = next(records)
 
-    assert after["delivery"]["webhookId"] == made["id"]
-    assert after["delivery"]["eventType"] == "tag.deleted"
+    assert told["delivery"]["webhookId"] == made["id"]
+    assert told["delivery"]["eventType"] == "tag.deleted"
 
 
 def test_tail_tells_nothing_of_another_account(
@@ -117,7 +111,7 @@ def test_tail_tells_nothing_of_another_account(
     theirs = webhook(other_account, f"{receiver.url}/theirs")
     ours = webhook(account, receiver.url)
 
-    with following(account, account, f"{receiver.url}/test") as (_, records):
+    with following(account, ours) as records:
         tags(other_account, "vip")
         settled(other_account, theirs, "SUCCEEDED")
         tags(account, "vip")
@@ -146,9 +140,9 @@ def test_tail_of_a_missing_webhook_is_not_found(
 
 @over_http
 def test_tail_comes_as_events_for_browsers(account: Account, receiver: Receiver) -> None:
-    webhook(account, receiver.url)
+    made = webhook(account, receiver.url)
 
-    with following(account, account, f"{receiver.url}/test", accept=EVENTS) as (_, records):
+    with following(account, made, accept=EVENTS) as records:
         tags(account, "vip")
         told = next(records)
 
@@ -157,9 +151,9 @@ def test_tail_comes_as_events_for_browsers(account: Account, receiver: Receiver)
 
 @over_http
 def test_tail_ends_with_its_key(account: Account, receiver: Receiver) -> None:
-    reader = account.with_key(account.new_key("read"))
+    made, reader = webhook(account, receiver.url), account.with_key(account.new_key("read"))
 
-    with following(account, reader, f"{receiver.url}/test") as (_, records):
+    with following(account, made, by=reader) as records:
         key = next(key for key in account.ok("ListApiKeys")["apiKeys"] if key["scope"] == "read")
         account.ok("RevokeApiKey", id=key["id"])
         last = list(records)[-1]
@@ -172,8 +166,9 @@ def test_tail_ends_when_the_service_stops_and_does_not_keep_it(
 ) -> None:
     service = start(tmp_path)
     account = new_account(service, HttpFront("http", service.http))
+    made = webhook(account, receiver.url)
 
-    with following(account, account, f"{receiver.url}/test") as (_, records):
+    with following(account, made) as records:
         assert service.stop() == 0
         last = list(records)[-1]
 

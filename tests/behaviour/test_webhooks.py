@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import re
+import threading
 from typing import Any
 
+import grpc
 import pytest
+from roster.v1 import webhooks_pb2 as pb
 from standardwebhooks import WebhookVerificationError
 
 from ..conftest import Account
-from ..fronts import HttpFront
-from ..parts import free_port
+from ..fronts import GrpcFront, HttpFront
+from ..parts import free_port, wait_until
 from ..webhooks.receiver import Receiver, Reply
 from .helpers import MISSING_ID, at_once, over_http, send, statuses, told
 
@@ -415,6 +419,53 @@ def test_test_that_is_still_running_is_not_begun_again(
     again()
 
     assert statuses(answers) == [200, 409]
+    assert len(receiver.received) == 1
+
+
+def noted(account: Account, made: dict[str, Any]) -> str:
+    """Waits until the one delivery to a webhook has ended, and returns its status."""
+
+    def delivery() -> dict[str, Any]:
+        found = account.ok("ListWebhookDeliveries", webhookId=made["id"])["deliveries"]
+        return found[0] if found else {}
+
+    wait_until(lambda: "finishedAt" in delivery(), "the test is not noted")
+    return str(delivery()["status"])
+
+
+def test_test_goes_on_when_its_deadline_passes(grpc_account: Account, receiver: Receiver) -> None:
+    made, gone = create(grpc_account, receiver.url), threading.Event()
+    receiver.replies = [Reply(before=gone.wait)]
+    assert isinstance(grpc_account.front, GrpcFront)
+    call = grpc_account.front.stub("TestWebhook")
+    request = pb.TestWebhookRequest(id=made["id"])
+
+    with pytest.raises(grpc.RpcError) as refused:
+        call(request, metadata=[("authorization", f"Bearer {grpc_account.key}")], timeout=0.3)
+    gone.set()
+
+    assert refused.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+    assert noted(grpc_account, made) == "SUCCEEDED"
+    assert len(receiver.received) == 1
+
+
+@over_http
+def test_test_goes_on_when_its_caller_goes_away(account: Account, receiver: Receiver) -> None:
+    made, gone = create(account, receiver.url), threading.Event()
+    receiver.replies = [Reply(before=gone.wait)]
+    assert isinstance(account.front, HttpFront)
+    connection = http.client.HTTPConnection(account.front.address)
+    headers = {"Authorization": f"Bearer {account.key}", "Idempotency-Key": "a"}
+    path = f"/api/webhooks/{made['id']}/test"
+
+    connection.request("POST", path, headers=headers)
+    receiver.until(1)
+    connection.close()
+    gone.set()
+
+    assert noted(account, made) == "SUCCEEDED"
+    again = send(account, "POST", path, headers={"Idempotency-Key": "a"})
+    assert (again.status, again.body["delivery"]["status"]) == (200, "SUCCEEDED")
     assert len(receiver.received) == 1
 
 

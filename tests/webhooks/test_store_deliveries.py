@@ -55,7 +55,7 @@ async def taken_on(here: Process) -> str:
     """Returns the id of a delivery that somebody has taken on."""
     await here.add(URL)
     await here.happen("a")
-    await here.database.write(lambda tx: claim(OURS, 1, tx))
+    await here.database.write(lambda tx: claim(OURS, tx))
     (row,) = await here.rows("delivery")
     return str(row["id"])
 
@@ -72,7 +72,7 @@ def test_delivery_that_is_tried_again_has_its_whole_schedule_before_it(place: Pl
         await here.add(URL)
         await here.happen("a")
         for _ in range(len(SCHEDULE) + 1):
-            claimed = await here.database.write(lambda tx: claim(OURS, 1, tx))
+            claimed = await here.database.write(lambda tx: claim(OURS, tx))
             (taken,) = claimed.taken
             ended = Ended(taken.delivery, here.clock.now, 1, 503, "answered 503", "", None, 0.5)
             await here.database.write(partial(settle, OURS, [ended]))
@@ -119,25 +119,21 @@ def test_delivery_whose_event_is_gone_cannot_be_tried_again(place: Place) -> Non
 
 
 def fill(tx: Transaction) -> None:
-    """Stores many deliveries, of which few have not succeeded, of two webhooks and accounts."""
-    few = f"CASE WHEN x % {RARE} > 3 THEN 3 WHEN x % {RARE} = 3 THEN 3 ELSE x % {RARE} + 1 END"
-    due = f"CASE WHEN x % {RARE} < 2 THEN x END"
+    """Stores many deliveries, of two webhooks and accounts; few of them have not succeeded."""
+    status = f"CASE x % {RARE} WHEN 0 THEN 1 WHEN 1 THEN 2 WHEN 2 THEN 4 ELSE 3 END"
+    due_at = f"CASE WHEN x % {RARE} < 2 THEN x END"
     for account in (ACCOUNT, THEIRS):
         for webhook in ("A", "B"):
             tx._database.execute_sql(
                 "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < ?)"
                 " INSERT INTO delivery SELECT ?, ? || printf('%025d', x), ?, x,"
-                f" printf('evt_%026d', x), 'tag.created', '', {few}, 1, 1, 1, {due}, 1, NULL"
-                " FROM n",
+                " printf('evt_%026d', x), 'tag.created', '',"
+                f" {status}, 1, 1, 1, {due_at}, 1, NULL FROM n",
                 (ROWS, account, webhook, webhook),
             )
         tx._database.execute_sql(
             "INSERT INTO event SELECT account_id, sequence, event_id, kind, '{}', 1 FROM delivery"
             " WHERE account_id = ? AND webhook_id = 'A'",
-            (account,),
-        )
-        tx._database.execute_sql(
-            f"UPDATE delivery SET status = 4 WHERE account_id = ? AND sequence % {RARE} = 3",
             (account,),
         )
 

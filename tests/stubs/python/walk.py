@@ -162,7 +162,7 @@ def hear_of_events(webhooks: WebhookServiceStub, tags: TagServiceStub) -> None:
     tags.CreateTag(CreateTagRequest(name="heard"))
     (event,) = webhooks.ListEvents(ListEventsRequest(type="tag.*")).events
     assert (event.type, event.sequence) == ("tag.created", 1)
-    assert event.data["tag"]["name"] == "heard"
+    assert event.data.fields["tag"].struct_value["name"] == "heard"
     assert not event.HasField("previous")
     say("hear_of_events")
 

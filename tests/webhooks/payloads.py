@@ -1,0 +1,161 @@
+"""Writes `http_gateway/openapi/events.json`: an event of every kind, and what delivery keeps to.
+
+    python -m tests.webhooks.payloads
+
+The events are those of a short story that real stores have been through, with a clock and ids
+that are the same in every run. A test holds the file to what this makes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, TypeVar
+
+import orjson
+from ulid import ULID
+
+from server.custom_fields import store as custom_fields
+from server.custom_fields.rules import DataType
+from server.emails import Email
+from server.events import store_reading as events
+from server.events.rules import Kind
+from server.ids import first_id_at
+from server.paging import Page
+from server.storage.sqlite import SqliteDatabase
+from server.storage.transaction import Transaction
+from server.subscribers.rules import NewSubscriber, Status
+from server.subscribers.store import Changes, SubscriberStore, change_status
+from server.suppressions.store import Suppressions
+from server.tags import store as tags
+from server.vault import Vault
+from server.webhooks import rules, store_disabling, store_trials
+from server.webhooks.client import MAX_READ, SECONDS
+from server.webhooks.store import NewWebhook, create
+from server.webhooks.store_retention import ATTEMPTS_KEPT, EVENTS_KEPT
+
+from .delivering import TestClock
+
+FILE = Path(__file__).parents[2] / "http_gateway/openapi/events.json"
+OURS = "0" * 26
+# 2026-11-21T03:33:16.247Z, which the examples of the protos tell of.
+BEGINNING = 1_795_231_996_247
+SUBSCRIBERS = SubscriberStore(Suppressions(Vault(bytes(32))))
+ALL = Page(number=1, limit=100)
+ENDPOINTS = ("https://example.com/hooks/roster", "https://crm.example.com/roster")
+# From each of the others the way to the next leads over the first.
+STATUSES = (
+    Status.CONFIRMED,
+    Status.UNSUBSCRIBED,
+    Status.CONFIRMED,
+    Status.BOUNCED,
+    Status.CONFIRMED,
+    Status.COMPLAINED,
+)
+
+T = TypeVar("T")
+
+
+def made() -> bytes:
+    """Returns what the file has to hold."""
+    told = asyncio.run(_happened())
+    first = {event["type"]: event for event in reversed(told)}
+    content = {"delivery": DELIVERY, "kinds": {str(kind): first[kind] for kind in Kind}}
+    return orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
+# In seconds, bytes and numbers of things.
+DELIVERY = {
+    "schedule": rules.SCHEDULE,
+    "jitter": rules.JITTER,
+    "answerWithin": SECONDS,
+    "mostRead": MAX_READ,
+    "failuresBeforeAPause": rules.FAILURES_BEFORE_A_PAUSE,
+    "shortestPause": rules.SHORTEST_PAUSE // 1000,
+    "longestPause": rules.LONGEST_PAUSE // 1000,
+    "disabledAfter": rules.PATIENCE // 1000,
+    "oldSecretSignsFor": rules.OVERLAP // 1000,
+    "inFlight": rules.IN_FLIGHT_AN_ENDPOINT,
+    "eventsKept": EVENTS_KEPT // 1000,
+    "attemptsKept": ATTEMPTS_KEPT // 1000,
+}
+
+
+class Story:
+    """Changes of one account, each in a transaction of its own, some minutes apart."""
+
+    def __init__(self, database: SqliteDatabase, clock: TestClock) -> None:
+        self._database = database
+        self._clock = clock
+        self._chance = random.Random(0)
+
+    async def step(self, work: Callable[[Transaction], T]) -> T:
+        """Goes on to the next moment and makes a change."""
+        self._clock.advance(self._chance.randrange(1_000, 300_000))
+        moment = int(ULID.from_str(first_id_at(self._clock.now)))
+        # Ids go on from the last one, so they are the same in every run.
+        self._database.ids.start_past(str(ULID.from_int(moment + self._chance.getrandbits(79))))
+        return await self._database.write(work)
+
+
+async def _happened() -> list[dict[str, Any]]:
+    """Returns the events of the story."""
+    clock = TestClock(BEGINNING)
+    with TemporaryDirectory() as folder:
+        database = SqliteDatabase(Path(folder) / "story.db", clock=clock)
+        await database.open()
+        try:
+            await _tell(Story(database, clock))
+            found, _ = await database.read(
+                lambda tx: events.page(OURS, events.Filter(), ALL, tx, descending=False)
+            )
+        finally:
+            await database.close()
+    return [orjson.loads(event.envelope) for event in found]
+
+
+async def _tell(story: Story) -> None:
+    ours, other = [
+        await story.step(lambda tx, url=url: _webhook(url, tx))  # type: ignore[misc]
+        for url in ENDPOINTS
+    ]
+    await story.step(lambda tx: store_trials.begin(OURS, ours, tx))
+    tag = await story.step(lambda tx: tags.create(OURS, "VIP", "", tx))
+    changed = {"name": "vip", "description": "Buys every month."}
+    await story.step(lambda tx: tags.update(OURS, tag.id, changed, tx))
+    field = await story.step(
+        lambda tx: custom_fields.create(
+            OURS, "favourite_colour", "Favourite color", DataType.TEXT, "", tx
+        )
+    )
+    labelled = {"label": "Favourite colour"}
+    await story.step(lambda tx: custom_fields.update(OURS, field.id, labelled, tx))
+    ada = await story.step(lambda tx: SUBSCRIBERS.create(OURS, _ada(), tx).id)
+    changes = Changes(last_name="Lovelace", values={"favourite_colour": "green"})
+    await story.step(lambda tx: SUBSCRIBERS.update(OURS, ada, changes, tx))
+    for status in STATUSES:
+        await story.step(
+            lambda tx, to=status: change_status(OURS, ada, to, tx, by_admin=False)  # type: ignore[misc]
+        )
+    await story.step(lambda tx: SUBSCRIBERS.delete(OURS, ada, tx))
+    await story.step(lambda tx: custom_fields.delete(OURS, field.id, tx))
+    await story.step(lambda tx: tags.delete(OURS, tag.id, tx))
+    gone = rules.DisabledReason.GONE
+    await story.step(lambda tx: store_disabling.disable(OURS, other, gone, tx))
+
+
+def _webhook(url: str, tx: Transaction) -> str:
+    new = NewWebhook(url, "", (), enabled=True)
+    return create(OURS, new, lambda _: b"sealed", tx).id
+
+
+def _ada() -> NewSubscriber:
+    email = Email("Ada@example.com", "ada@example.com")
+    return NewSubscriber(email, "Ada", "", Status.UNCONFIRMED, {"vip": "vip"}, {})
+
+
+if __name__ == "__main__":
+    FILE.write_bytes(made())
