@@ -112,11 +112,12 @@ Turn = Callable[[Client, int], Sent]
 
 
 class Load:
-    """Clients of one account, all at once."""
+    """Clients of one account, all at once; each rests for `rest` seconds between two turns."""
 
-    def __init__(self, addresses: list[str], key: str) -> None:
+    def __init__(self, addresses: list[str], key: str, *, rest: float = 0) -> None:
         self._addresses = addresses
         self._key = key
+        self._rest = rest
         self._ended = threading.Event()
         self.sent: list[Sent] = []
 
@@ -135,7 +136,7 @@ class Load:
     def _run(self, number: int, turn: Turn) -> None:
         client, count = Client(number, self._addresses, self._key, self._ended), 0
         with suppress(Over):
-            while not self._ended.is_set():
+            while not self._ended.wait(self._rest):
                 self.sent.append(turn(client, count))
                 count += 1
         client.close()
