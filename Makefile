@@ -23,8 +23,10 @@ $(READY): requirements.lock pyproject.toml
 run: $(READY) ## Serve on this machine; print the addresses, a first API key and curl lines.
 	@exec $(BIN)/roster serve
 
+# In several processes (tests/sharing.py); `.venv/bin/pytest FILE` runs a few in one. Some
+# environments forbid to keep bytecode: then every process that tests start compiles anew.
 test: $(READY) ## Run the tests.
-	@$(BIN)/python -m pytest
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto
 
 bench: $(READY) ## Measure, print ratios, and write them to bench.json.
 	@$(BIN)/python -m tests.bench

@@ -1,12 +1,14 @@
 """Running services, and accounts on them.
 
-Two services run for the whole session: one on SQLite, whose gateway has the
-in-process channel, and one on PostgreSQL, whose gateway has a real one. Every test
-gets a fresh account, so tests neither see nor disturb each other.
+Two services run for the whole session, and each process that runs tests has its own
+two: one on SQLite, whose gateway has the in-process channel, and one on PostgreSQL,
+whose gateway has a real one. Every test gets a fresh account, so tests neither see nor
+disturb each other.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -20,9 +22,19 @@ from .fronts import Answer, Front, GrpcFront, HttpFront
 from .postgres import Postgres
 from .postgres import running as postgres_running
 from .processes import Service, start
+from .sharing import Shares
 from .webhooks.receiver import Receiver, listening
 
 FRONTS = ("grpc", "http", "http-over-grpc")
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One process more than there are cores: a test also waits for the service that it asks."""
+    return (os.cpu_count() or 1) + 1
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Shares:
+    return Shares(config, log)
 
 
 @pytest.fixture(scope="session")

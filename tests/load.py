@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import select
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -57,13 +58,16 @@ class Client:
 
         Raises Over if there is none until the end.
         """
+        began = time.monotonic()
+        if self._connection is not None and is_ended(self._connection):
+            self.close()
         while self._connection is None:
             if self._ended.is_set():
                 raise Over
+            began = time.monotonic()
             self._connection = self._connected()
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         sent |= {"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"}
-        began = time.monotonic()
         try:
             text = None if body is None else json.dumps(body)
             self._connection.request(method, path, text, sent)
@@ -93,16 +97,27 @@ class Client:
         return None
 
 
+def is_ended(connection: http.client.HTTPConnection) -> bool:
+    """Whether the other side has ended a connection on which no answer is due.
+
+    Every client that keeps connections looks before it sends: what it sent would be lost
+    with a process that is long gone.
+    """
+    readable, _, _ = select.select([connection.sock], [], [], 0)
+    return bool(readable)
+
+
 # What a client does in one turn, whose number it is given.
 Turn = Callable[[Client, int], Sent]
 
 
 class Load:
-    """Clients of one account, all at once."""
+    """Clients of one account, all at once; each rests for `rest` seconds between two turns."""
 
-    def __init__(self, addresses: list[str], key: str) -> None:
+    def __init__(self, addresses: list[str], key: str, *, rest: float = 0) -> None:
         self._addresses = addresses
         self._key = key
+        self._rest = rest
         self._ended = threading.Event()
         self.sent: list[Sent] = []
 
@@ -121,7 +136,7 @@ class Load:
     def _run(self, number: int, turn: Turn) -> None:
         client, count = Client(number, self._addresses, self._key, self._ended), 0
         with suppress(Over):
-            while not self._ended.is_set():
+            while not self._ended.wait(self._rest):
                 self.sent.append(turn(client, count))
                 count += 1
         client.close()

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from server.cli.beside import unit_of_work
 from server.config import PostgresUrl, parse_database_url
+from server.storage import sqlite_file
 from server.storage.postgres_link import connect, transaction
 from server.storage.transaction import Transaction
 
@@ -39,12 +39,12 @@ class Service:
     def unit_of_work(self) -> Iterator[Transaction]:
         """Runs a block as one transaction beside the service, as the command line does.
 
-        A connection to a server is kept for the next one: to make one takes longer than
-        most tests.
+        The service has brought the schema up to date. A connection to a server is kept for
+        the next one: to make one takes longer than most tests.
         """
         place = parse_database_url(self.database_url)
         if not isinstance(place, PostgresUrl):
-            with unit_of_work(self.database_url) as tx:
+            with sqlite_file.transaction(place) as tx:
                 yield tx
             return
         if self.link is None:

@@ -126,8 +126,9 @@ def test_what_serves_alone_hands_a_channel_to_the_gateway() -> None:
     }
 
 
-def test_command_line_does_without_grpc_until_it_serves() -> None:
-    program = "import sys, server.cli; print(*sys.modules.keys() & {'grpc', 'google.protobuf'})"
+def test_command_line_does_without_grpc_and_http_until_it_needs_them() -> None:
+    late = {"grpc", "google.protobuf", "aiohttp"}
+    program = f"import sys, server.cli; print(*sys.modules.keys() & {late})"
 
     done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
 

@@ -10,7 +10,7 @@ from . import accounts, copy, gateway, keys, migrate, serve, server, settings, w
 from .output import ExitCode, complain
 from .serving.reserve import PortInUse
 from .transfer import exporting, importing
-from .transfer.remote import TransferError, end
+from .transfer.failing import TransferError, end
 
 app = typer.Typer(
     name="roster",

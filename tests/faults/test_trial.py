@@ -38,6 +38,9 @@ SECONDS = float(os.environ.get("ROSTER_TRIAL_SECONDS", "6"))
 # For how long a key that was revoked may be taken.
 KEY_SECONDS = 5.0
 SERVERS, GATEWAYS = 3, 2
+# Between two requests of a client: most of its time it waits for an answer, and the machine
+# has some left for what else is tested.
+REST = 0.01
 
 
 class Kill(NamedTuple):
@@ -152,8 +155,8 @@ def test_killing_servers_and_gateways_loses_nothing_and_fails_only_what_is_in_fl
         def read(client: Client, turn: int) -> Sent:
             return client.ask("GET", path)
 
-        load = Load(parts.gateways, secrets[0])
-        doomed = Load(parts.gateways, secrets[1])
+        load = Load(parts.gateways, secrets[0], rest=REST)
+        doomed = Load(parts.gateways, secrets[1], rest=REST)
         with (
             doomed.running(read, read),
             load.running(create, create, create, create_with_key, create_with_key, read, read),

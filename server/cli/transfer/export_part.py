@@ -19,8 +19,8 @@ from typing import Any, BinaryIO
 import orjson
 
 from ..output import ExitCode
+from .failing import TransferError, say
 from .files import Form, write_whole
-from .remote import TransferError, say
 
 
 @dataclass

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from ..output import ExitCode
 from .export_part import Found
-from .remote import TransferError
+from .failing import TransferError
 
 
 class Target(Protocol):

@@ -10,6 +10,9 @@ from typing import Any
 
 import orjson
 
+# The name that stands for standard input or output.
+STANDARD = "-"
+
 
 class Form(StrEnum):
     """The forms in which rows are read and written."""

@@ -15,9 +15,9 @@ from typing import Any
 
 import orjson
 
+from .failing import say
 from .files import write_whole
 from .import_tally import Tally
-from .remote import say
 
 SECONDS_BETWEEN = 1.0
 

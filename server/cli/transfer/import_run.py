@@ -16,12 +16,13 @@ from pathlib import Path
 import orjson
 
 from ..output import ExitCode
+from .failing import TransferError, say
 from .files import Form
 from .import_place import Kept, Place
 from .import_source import Source
 from .import_tally import FAILED, Failures, Judge, OnConflict, Tally
 from .progress import Bar
-from .remote import Remote, TransferError, blocks, fingerprint, say, told_error
+from .remote import Remote, blocks, fingerprint, told_error
 
 _CONTENT_TYPES = {Form.CSV: "text/csv", Form.NDJSON: "application/x-ndjson"}
 

@@ -13,10 +13,10 @@ from os import fstat
 from typing import BinaryIO, NoReturn
 
 from ..output import ExitCode
-from .files import Form
-from .remote import PIECE, TransferError
+from .failing import TransferError
+from .files import STANDARD, Form
+from .remote import PIECE
 
-STANDARD_INPUT = "-"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -29,12 +29,12 @@ class Source:
 
     def __init__(self, name: str) -> None:
         """Raises TransferError if there is no such file."""
-        self.name = "standard input" if name == STANDARD_INPUT else name
+        self.name = "standard input" if name == STANDARD else name
         self._raw = self._open(name)
         found = fstat(self._raw.fileno())
         self._is_file = stat.S_ISREG(found.st_mode)
         self._size = found.st_size
-        self.can_resume = self._is_file and name != STANDARD_INPUT
+        self.can_resume = self._is_file and name != STANDARD
         # What a file is known by again; a change gives it another size or time.
         self.identity = (found.st_size, found.st_mtime_ns)
         self._unpacked: BinaryIO | BufferedIOBase = self._raw
@@ -47,7 +47,7 @@ class Source:
         self.fault: TransferError | None = None
 
     def _open(self, name: str) -> BinaryIO:
-        if name == STANDARD_INPUT:
+        if name == STANDARD:
             return sys.stdin.buffer
         try:
             return open(name, "rb")

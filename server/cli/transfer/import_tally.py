@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from ..output import ExitCode
-from .remote import TransferError
+from .failing import TransferError
 
 CREATED, UPDATED, SKIPPED, FAILED = "CREATED", "UPDATED", "SKIPPED", "FAILED"
 ALREADY_EXISTS = "ALREADY_EXISTS"

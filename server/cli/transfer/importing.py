@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 import uvloop
 
 from ..output import ExitCode, Json, console, print_json
-from .files import Form, form_by_ending
-from .import_run import Options, Run
-from .import_source import STANDARD_INPUT, Source
+from .failing import TransferError
+from .files import STANDARD, Form, form_by_ending
+from .flags import LOCAL, Key, Url
 from .import_tally import OnConflict
-from .remote import LOCAL, Key, Remote, TransferError, Url
+
+if TYPE_CHECKING:
+    from .import_run import Run
 
 
 def import_(
@@ -53,10 +55,15 @@ def import_(
     2 if an argument is wrong, 6 if the service cannot be reached, 7 if
     it refuses, 8 if the import broke off and 130 if it was interrupted.
     """
-    if failures is None and file != STANDARD_INPUT:
+    if failures is None and file != STANDARD:
         failures = Path(f"{file}.failures.csv")
     if failures is not None and failures.resolve() == Path(file).resolve():
         raise TransferError(f"{file} cannot be both read and written.", ExitCode.USAGE)
+    # Imported here, since other commands do not need what speaks HTTP.
+    from .import_run import Options, Run
+    from .import_source import Source
+    from .remote import Remote
+
     options = Options(on_conflict, form or form_by_ending(file), failures, resume=not no_resume)
     remote = Remote(url, api_key)
     with closing(Source(file)) as source:

@@ -1,4 +1,4 @@
-"""A running service, as commands reach it over HTTP, and how they end when it fails them."""
+"""A running service, as commands reach it over HTTP."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ import hashlib
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import aiohttp
 import orjson
-import typer
-from rich.markup import escape
 
-from ..output import ExitCode, errors
+from ..output import ExitCode
+from .failing import TransferError
 
 # How long the service may take to accept a connection, and how long it may then be
 # silent. It is silent while it passes over lines that an earlier run has told of.
@@ -24,41 +23,6 @@ SILENCE_SECONDS = 300.0
 PIECE = 1 << 17
 # Errors that may be gone when the same is asked again.
 _PASSING = {"Internal", "Unavailable", "DeadlineExceeded", "RateLimited", "RequestTimeout"}
-
-Url = Annotated[str, typer.Option(metavar="URL", help="Where the service is.")]
-Key = Annotated[
-    str,
-    typer.Option(
-        "--api-key",
-        metavar="KEY",
-        envvar="ROSTER_API_KEY",
-        help="The API key. Others on this machine may see a flag, but not the environment.",
-    ),
-]
-LOCAL = "http://127.0.0.1:8080"
-
-
-class TransferError(Exception):
-    """What was asked cannot be done, or not to the end; the text says why in a sentence."""
-
-    def __init__(self, sentence: str, ending: ExitCode) -> None:
-        super().__init__(sentence)
-        self.ending = ending
-
-    def with_hint(self, hint: str) -> TransferError:
-        """Returns the error with a sentence more, on how to go on."""
-        return TransferError(f"{self} {hint}".rstrip(), self.ending)
-
-
-def say(sentence: str) -> None:
-    """Says on standard error what a person should know; standard output may hold data."""
-    errors.print(f"[bold]roster:[/] {escape(sentence)}", soft_wrap=True)
-
-
-def end(error: TransferError) -> None:
-    """Says on standard error what is wrong, and ends the program."""
-    errors.print(f"[bold red]roster:[/] {escape(str(error))}", soft_wrap=True)
-    raise SystemExit(error.ending)
 
 
 def fingerprint(key: str) -> str:

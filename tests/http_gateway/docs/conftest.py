@@ -9,10 +9,13 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
+from http_gateway.docs.render import render
+
 from ... import tools
 from ...conftest import new_account
 from ...fronts import HttpFront
 from ...processes import Service
+from .pages import DOCUMENT
 
 # The browser neither calls home nor asks for a GPU or for more rights than a container has.
 CHROMIUM = (
@@ -33,6 +36,12 @@ def html(service: Service) -> str:
     """The page."""
     _, _, text = HttpFront("http", service.http).exchange("GET", "/docs")
     return text.decode()
+
+
+@pytest.fixture(scope="session")
+def made() -> str:
+    """The page of the document, made here."""
+    return render(DOCUMENT).html.decode()
 
 
 # Not for the whole session: while the browser is there, a loop runs in this thread, and

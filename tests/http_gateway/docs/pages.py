@@ -1,9 +1,14 @@
-"""The page as text, in parts: what stands in a section, and what can be pasted from it."""
+"""What the page is made of, and the page as text, in parts: sections, and what can be pasted."""
 
 from __future__ import annotations
 
 import re
 from html import unescape
+
+from http_gateway.openapi.document import document
+from server.app import SERVICES
+
+DOCUMENT = document(SERVICES)
 
 
 def text_of(html: str) -> str:

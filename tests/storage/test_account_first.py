@@ -1,0 +1,47 @@
+"""Every function of the stores that reaches the database says whose data it is about."""
+
+from __future__ import annotations
+
+import inspect
+from types import ModuleType
+
+import pytest
+
+from server.subscribers.store import SubscriberStore
+from server.suppressions.store import Suppressions
+
+from .helpers import stores
+
+
+def public_functions(store: ModuleType) -> dict[str, list[str]]:
+    """Returns the names of the parameters of what a store offers, less `self`."""
+    found = dict(inspect.getmembers(store, inspect.isfunction))
+    for kind, cls in inspect.getmembers(store, inspect.isclass):
+        if cls in (SubscriberStore, Suppressions):
+            methods = inspect.getmembers(cls, inspect.isfunction)
+            found |= {f"{kind}.{name}": method for name, method in methods}
+    return {
+        name: [p for p in inspect.signature(function).parameters if p != "self"]
+        for name, function in found.items()
+        if function.__module__ == store.__name__ and not name.rpartition(".")[2].startswith("_")
+    }
+
+
+# Those that look past one account say so in their names.
+OF_ALL = {"create_account", "list_accounts"}
+
+
+@pytest.mark.parametrize("store", stores(), ids=lambda store: store.__name__)
+def test_every_store_function_that_reaches_the_database_takes_the_account_first(
+    store: ModuleType,
+) -> None:
+    functions = {name: names for name, names in public_functions(store).items() if "tx" in names}
+
+    others = {name for name in functions if name in OF_ALL or "_any_" in name}
+    assert {names[0] for name, names in functions.items() if name not in others} <= {"account_id"}
+
+
+def test_what_stores_offer_is_seen() -> None:
+    seen = {name for store in stores() for name in public_functions(store)}
+
+    assert {"SubscriberStore.create", "Suppressions.lift", "page", "find", "keep"} <= seen

@@ -1,0 +1,200 @@
+"""No account sees or touches what is another's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from server.accounts import store as accounts
+from server.custom_fields import store as custom_fields
+from server.errors import (
+    ApiKeyNotFound,
+    CustomFieldNotFound,
+    RosterError,
+    SubscriberNotFound,
+    SuppressionNotFound,
+    TagNotFound,
+)
+from server.paging import Page
+from server.storage.transaction import Transaction
+from server.subscribers import store_reading
+from server.subscribers.rules import Status
+from server.subscribers.store import Changes, add_tags, change_status, remove_tags
+from server.tags import store as tags
+
+from .helpers import OURS, SUBSCRIBERS, SUPPRESSIONS, THEIRS, email, field, listed, new
+
+FIRST_PAGE = Page(1, 100)
+
+
+def contents(account: str, tx: Transaction) -> list[tuple[list[Any], int]]:
+    """Returns everything that an account has, and how much of each."""
+    subscribers = listed(account, tx)
+    return [
+        (subscribers.rows, subscribers.total),
+        tags.page(account, FIRST_PAGE, tx),
+        custom_fields.page(account, FIRST_PAGE, tx),
+        accounts.page_of_keys(account, FIRST_PAGE, tx),
+        SUPPRESSIONS.page(account, FIRST_PAGE, tx),
+    ]
+
+
+def fill(account: str, tx: Transaction) -> dict[str, str]:
+    """Gives an account one of each, and returns the ids by kind."""
+    field_id = field(account, tx, "city", "City")
+    subscriber = SUBSCRIBERS.create(account, new("ada", "vip", values={"city": "Paris"}), tx)
+    SUPPRESSIONS.add(account, email("gone").key, Status.BOUNCED, tx)
+    return {
+        "subscriber": subscriber.id,
+        "tag": tags.ensure(account, {"vip": "vip"}, tx)["vip"].id,
+        "field": field_id,
+        "key": accounts.create_key(account, "key", "read", f"hash of {account}", tx).id,
+    }
+
+
+Use = Callable[[str, dict[str, str], Transaction], object]
+
+
+@pytest.mark.parametrize(
+    ("use", "missing"),
+    [
+        pytest.param(
+            lambda a, i, tx: store_reading.find(a, i["subscriber"], tx),
+            SubscriberNotFound,
+            id="find subscriber",
+        ),
+        pytest.param(
+            lambda a, i, tx: store_reading.find_by_email(a, email("ada"), tx),
+            SubscriberNotFound,
+            id="find subscriber by email",
+        ),
+        pytest.param(
+            lambda a, i, tx: SUBSCRIBERS.update(
+                a,
+                i["subscriber"],
+                Changes(email("eve"), "E", "E", {"a": "a"}, {"city": "Rome"}),
+                tx,
+            ),
+            SubscriberNotFound,
+            id="update subscriber",
+        ),
+        pytest.param(
+            lambda a, i, tx: change_status(a, i["subscriber"], Status.BOUNCED, tx, by_admin=True),
+            SubscriberNotFound,
+            id="change status",
+        ),
+        pytest.param(
+            lambda a, i, tx: add_tags(a, i["subscriber"], {"new": "new"}, tx),
+            SubscriberNotFound,
+            id="add tags",
+        ),
+        pytest.param(
+            lambda a, i, tx: remove_tags(a, i["subscriber"], {"vip"}, tx),
+            SubscriberNotFound,
+            id="remove tags",
+        ),
+        pytest.param(
+            lambda a, i, tx: SUBSCRIBERS.delete(a, i["subscriber"], tx),
+            SubscriberNotFound,
+            id="delete subscriber",
+        ),
+        pytest.param(
+            lambda a, i, tx: SUPPRESSIONS.find(a, email("gone").key, tx),
+            SuppressionNotFound,
+            id="find suppression",
+        ),
+        pytest.param(
+            lambda a, i, tx: SUPPRESSIONS.lift(a, email("gone").key, tx),
+            SuppressionNotFound,
+            id="lift suppression",
+        ),
+        pytest.param(lambda a, i, tx: tags.find(a, i["tag"], tx), TagNotFound, id="find tag"),
+        pytest.param(
+            lambda a, i, tx: tags.update(a, i["tag"], {"name": "x"}, tx),
+            TagNotFound,
+            id="update tag",
+        ),
+        pytest.param(lambda a, i, tx: tags.delete(a, i["tag"], tx), TagNotFound, id="delete tag"),
+        pytest.param(
+            lambda a, i, tx: custom_fields.find(a, i["field"], tx),
+            CustomFieldNotFound,
+            id="find field",
+        ),
+        pytest.param(
+            lambda a, i, tx: custom_fields.update(a, i["field"], {"label": "x"}, tx),
+            CustomFieldNotFound,
+            id="update field",
+        ),
+        pytest.param(
+            lambda a, i, tx: custom_fields.delete(a, i["field"], tx),
+            CustomFieldNotFound,
+            id="delete field",
+        ),
+        pytest.param(
+            lambda a, i, tx: accounts.rotate_key(a, i["key"], "new hash", tx),
+            ApiKeyNotFound,
+            id="rotate key",
+        ),
+        pytest.param(
+            lambda a, i, tx: accounts.revoke_key(a, i["key"], tx), ApiKeyNotFound, id="revoke key"
+        ),
+    ],
+)
+def test_what_is_another_accounts_is_missing_and_stays_as_it_is(
+    tx: Transaction, use: Use, missing: type[RosterError]
+) -> None:
+    ids = fill(THEIRS, tx)
+    before = contents(THEIRS, tx)
+
+    with pytest.raises(missing):
+        use(OURS, ids, tx)
+
+    assert contents(THEIRS, tx) == before
+    use(THEIRS, ids, tx)
+
+
+def test_lists_and_counts_hold_nothing_of_another_account(tx: Transaction) -> None:
+    fill(THEIRS, tx)
+
+    assert contents(OURS, tx) == [([], 0)] * 5
+    assert [store.count(OURS, tx) for store in (tags, custom_fields)] == [0] * 2
+    assert [total for _, total in contents(THEIRS, tx)] == [1] * 5
+
+
+def test_two_accounts_may_have_the_same_of_everything(tx: Transaction) -> None:
+    for account in (OURS, THEIRS):
+        fill(account, tx)
+
+    ours, theirs = contents(OURS, tx), contents(THEIRS, tx)
+    assert [total for _, total in ours] == [total for _, total in theirs] == [1] * 5
+
+
+def test_bulk_with_its_tags_and_values_stays_in_the_account(tx: Transaction) -> None:
+    fill(THEIRS, tx)
+    field(OURS, tx)
+    before = contents(THEIRS, tx)
+
+    rows = {0: new("ada", "vip", values={"city": "Rome"}), 1: new("gone")}
+    assert SUBSCRIBERS.create_many(OURS, rows, tx).refused == {}
+
+    assert contents(THEIRS, tx) == before
+    assert tags.count(OURS, tx) == 1
+
+
+@pytest.mark.parametrize("kind", ["subscriber", "tag", "field"])
+def test_deletion_in_one_account_leaves_what_hangs_on_subscribers_of_the_other(
+    tx: Transaction, kind: str
+) -> None:
+    ids = {account: fill(account, tx) for account in (OURS, THEIRS)}
+    deletes: dict[str, Callable[[str, str, Transaction], None]] = {
+        "subscriber": SUBSCRIBERS.delete,
+        "tag": tags.delete,
+        "field": custom_fields.delete,
+    }
+
+    deletes[kind](OURS, ids[OURS][kind], tx)
+
+    row = store_reading.find(THEIRS, ids[THEIRS]["subscriber"], tx)
+    assert (row.tags, row.values) == (("vip",), {"city": "Paris"})

@@ -1,0 +1,151 @@
+"""What the store of subscribers keeps: who is taken, who is refused, and what an update moves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from server.accounts import store as accounts
+from server.errors import SubscriberAlreadyExists
+from server.ids import Ids, first_id_at, moment_of
+from server.paging import Page
+from server.storage.transaction import Transaction
+from server.subscribers import store_reading
+from server.subscribers.rules import Failure, Status
+from server.subscribers.store import Changes, add_tags, change_status, remove_tags
+from server.subscribers.store_paging import Place
+from server.tags import store as tags
+
+from .helpers import OURS, SUBSCRIBERS, email, listed, new
+
+
+def test_bulk_stores_what_is_free_and_tells_ids_and_refusals(tx: Transaction) -> None:
+    SUBSCRIBERS.create(OURS, new("ada"), tx)
+
+    rows = {3: new("bob", "a"), 5: new("ADA", "b"), 8: new("eve", "A", "c")}
+    taken = SUBSCRIBERS.create_many(OURS, rows, tx)
+
+    assert {i: refused.failure for i, refused in taken.refused.items()} == {
+        5: Failure.ALREADY_EXISTS
+    }
+    found = listed(OURS, tx)
+    assert [(row.email, row.tags) for row in found.rows] == [
+        ("ada@example.com", ()),
+        ("bob@example.com", ("a",)),
+        ("eve@example.com", ("a", "c")),
+    ]
+    assert taken.ids == {3: found.rows[1].id, 8: found.rows[2].id}
+    assert found.total == 3
+    assert [row.name for row in tags.page(OURS, Page(1, 100), tx)[0]] == ["a", "c"]
+
+
+def test_taken_address_is_refused_and_leaves_no_tag(tx: Transaction) -> None:
+    SUBSCRIBERS.create(OURS, new("ada"), tx)
+
+    with pytest.raises(SubscriberAlreadyExists):
+        SUBSCRIBERS.create(OURS, new("Ada", "left over"), tx)
+    assert tags.count(OURS, tx) == 0
+
+
+def test_another_address_starts_again_unconfirmed_and_another_spelling_does_not(
+    tx: Transaction,
+) -> None:
+    row = SUBSCRIBERS.create(OURS, new("ada"), tx)
+
+    spelled = SUBSCRIBERS.update(OURS, row.id, Changes(email("ADA")), tx)
+    moved = SUBSCRIBERS.update(OURS, row.id, Changes(email("eve")), tx)
+
+    assert (spelled.email, spelled.status) == ("ADA@example.com", Status.CONFIRMED)
+    assert (moved.email, moved.status) == ("eve@example.com", Status.UNCONFIRMED)
+    assert store_reading.find(OURS, row.id, tx) == moved
+
+
+def test_update_to_a_taken_address_is_refused(tx: Transaction) -> None:
+    row = SUBSCRIBERS.create(OURS, new("ada"), tx)
+    SUBSCRIBERS.create(OURS, new("eve"), tx)
+
+    with pytest.raises(SubscriberAlreadyExists):
+        SUBSCRIBERS.update(OURS, row.id, Changes(email("EVE")), tx)
+    assert store_reading.find(OURS, row.id, tx) == row
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        pytest.param(Changes(), ("Ada", "Love", ("a", "b")), id="nothing"),
+        pytest.param(Changes(first_name=""), ("", "Love", ("a", "b")), id="clear"),
+        pytest.param(Changes(tags={}), ("Ada", "Love", ()), id="no tags"),
+        pytest.param(Changes(tags={"c": "c"}), ("Ada", "Love", ("c",)), id="replace"),
+    ],
+)
+def test_update_changes_only_what_is_given(
+    tx: Transaction, changes: Changes, expected: tuple[Any, ...]
+) -> None:
+    row = SUBSCRIBERS.create(OURS, new("ada", "b", "a"), tx)
+
+    changed = SUBSCRIBERS.update(OURS, row.id, changes, tx)
+
+    assert (changed.first_name, changed.last_name, changed.tags) == expected
+    assert store_reading.find(OURS, row.id, tx) == changed
+
+
+def test_status_moves_and_nothing_else_with_it(tx: Transaction) -> None:
+    row = SUBSCRIBERS.create(OURS, new("ada", "vip"), tx)
+
+    moved = change_status(OURS, row.id, Status.BOUNCED, tx, by_admin=False)
+
+    assert moved == row._replace(status=Status.BOUNCED)
+    assert store_reading.find(OURS, row.id, tx) == moved
+
+
+def test_tags_are_added_and_removed_one_by_one(tx: Transaction) -> None:
+    row = SUBSCRIBERS.create(OURS, new("ada", "Vip", "a"), tx)
+
+    added = add_tags(OURS, row.id, {"vip": "VIP", "b": "B"}, tx)
+    assert added.tags == ("a", "B", "Vip")
+    assert store_reading.find(OURS, row.id, tx) == added
+
+    removed = remove_tags(OURS, row.id, {"vip", "nothing"}, tx)
+    assert removed.tags == ("a", "B")
+    assert store_reading.find(OURS, row.id, tx) == removed
+
+
+def test_pages_are_in_order_of_creation_and_end_with_an_empty_one(tx: Transaction) -> None:
+    made = [SUBSCRIBERS.create(OURS, new(name, "t", "u"), tx).id for name in "cab"]
+
+    pages = [listed(OURS, tx, place=Place(2, offset)) for offset in (0, 2, 4)]
+
+    assert [[row.id for row in found.rows] for found in pages] == [made[:2], made[2:], []]
+    assert [found.total for found in pages] == [3, 3, 3]
+    assert [found.more for found in pages] == [True, False, False]
+
+
+def test_page_far_past_the_end_is_empty(tx: Transaction) -> None:
+    SUBSCRIBERS.create(OURS, new(), tx)
+
+    assert listed(OURS, tx, place=Place(100, 100 * 2**31)) == ([], 1, False)
+
+
+@pytest.mark.parametrize("clock", [1_000_000, 9_000_000], ids=["behind the ids", "ahead of them"])
+def test_subscriber_is_created_at_the_moment_of_its_id(tx: Transaction, clock: int) -> None:
+    ids = Ids(lambda: clock)
+    ids.start_past(first_id_at(5_000_000))
+    tx._ids, tx.now = ids, clock
+
+    one = SUBSCRIBERS.create(OURS, new("one"), tx)
+    SUBSCRIBERS.create_many(OURS, {0: new("two"), 1: new("three")}, tx)
+
+    rows = listed(OURS, tx).rows
+    assert [row.created_at for row in rows] == [moment_of(row.id) for row in rows]
+    assert {row.created_at for row in rows} == {max(clock, 5_000_000)}
+    assert rows[0] == one
+
+
+def test_newest_id_is_the_greatest_of_all_accounts(tx: Transaction) -> None:
+    assert store_reading.newest_id_of_any_account(tx) is None
+    owners = [accounts.create_account("a@x.de", tx, verified=True).id for _ in range(2)]
+
+    made = [SUBSCRIBERS.create(owner, new(), tx).id for owner in (owners[1], owners[0])]
+
+    assert store_reading.newest_id_of_any_account(tx) == made[-1]
