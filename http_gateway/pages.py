@@ -14,9 +14,10 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from .answers import Answer
 from .openapi.document import document
+from .openapi.webhooks import are_sent_by
 
 if TYPE_CHECKING:
-    from .docs.render import Rendered
+    from .docs.rendered import Rendered
 
 HTML = "text/html; charset=utf-8"
 
@@ -35,10 +36,16 @@ def pages_of(channel: Channel, services: Sequence[ServiceDescriptor]) -> Mapping
     def described() -> bytes:
         return orjson.dumps(document(services))
 
+    # Imported when a page is first asked for: a service that nobody reads about pays nothing.
     @cache
     def reference() -> Rendered:
-        # Imported when the page is first asked for: a service that nobody reads about pays nothing.
         from .docs.render import render
+
+        return render(document(services))
+
+    @cache
+    def about_webhooks() -> Rendered:
+        from .docs.webhooks import render
 
         return render(document(services))
 
@@ -61,12 +68,22 @@ def pages_of(channel: Channel, services: Sequence[ServiceDescriptor]) -> Mapping
         return Answer(200, request_id, described())
 
     async def docs(request_id: str) -> Answer:
-        """The same for people. It is made in a thread: meanwhile calls are answered."""
-        page = await asyncio.to_thread(reference)
-        more = {"Content-Security-Policy": page.policy, "Referrer-Policy": "no-referrer"}
-        return Answer(200, request_id, page.html, content_type=HTML, more=more)
+        """The same for people."""
+        return await _page(reference, request_id)
 
-    return {"/healthz": healthz, "/readyz": readyz, "/openapi.json": openapi, "/docs": docs}
+    async def docs_of_webhooks(request_id: str) -> Answer:
+        """How to take what the services send to webhooks."""
+        return await _page(about_webhooks, request_id)
+
+    pages = {"/healthz": healthz, "/readyz": readyz, "/openapi.json": openapi, "/docs": docs}
+    return {**pages, "/docs/webhooks": docs_of_webhooks} if are_sent_by(services) else pages
+
+
+async def _page(made: Callable[[], Rendered], request_id: str) -> Answer:
+    """Answers with a page. It is made in a thread: meanwhile calls are answered."""
+    page = await asyncio.to_thread(made)
+    more = {"Content-Security-Policy": page.policy, "Referrer-Policy": "no-referrer"}
+    return Answer(200, request_id, page.html, content_type=HTML, more=more)
 
 
 def _state(status: int, word: str, request_id: str) -> Answer:

@@ -32,10 +32,16 @@ _NAMES = {
     "javascript": rf"{_NAME}|(?<=\s)\w+(?=:\s)",
     "headers": r"(?m:^[\w-]+)(?=: )",
 }
+_COMMENTS = {"python": "#.*", "javascript": "//.*", "go": "//.*"}
 _WORDS = {
     "curl": r"(?<![\w-])curl\b|(?<=\s)-{1,2}[A-Za-z][\w-]*",
-    "python": r"\b(?:import|for|in|True|False|None)\b",
-    "javascript": r"\b(?:const|await|for|of|new|true|false|null)\b",
+    "python": (
+        r"\b(?:import|from|def|class|while|for|if|not|in|try|except|return|True|False|None)\b"
+    ),
+    "javascript": (
+        r"\b(?:import|from|function|async|const|await|for|of|if|try|catch|new|true|false|null)\b"
+    ),
+    "go": r"\b(?:package|import|type|struct|var|func|make|chan|go|for|range|if|return|nil|true)\b",
     "json": r"\b(?:true|false|null)\b",
     "headers": r"(?!)",
 }
@@ -68,6 +74,7 @@ def _pattern(language: str) -> re.Pattern[str]:
         "key": re.escape(KEYS[language][0]) if language in KEYS else r"(?!)",
         "name": _NAMES.get(language, _NAME),
         "string": _STRING,
+        "comment": _COMMENTS.get(language, r"(?!)"),
         "word": _WORDS[language],
         "number": r"-?\b\d+(?:\.\d+)?\b",
     }

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ..openapi.operations import needs, words
-from ..openapi.webhooks import PARAMETERS as WEBHOOK_HEADERS
+from ..openapi.webhooks import COMPONENTS as WEBHOOK_HEADERS
 from .bodies import Body, bodies_of, last_alone
 from .fields import Field, Fields
 from .reader import Document
@@ -100,7 +100,7 @@ def _operation(
 ) -> Operation:
     status = next(status for status in operation["responses"] if status < "300")
     success = document.resolved(operation["responses"][status])
-    parameters = tuple(_parameters(document, fields, operation))
+    parameters = tuple(parameters_of(document, fields, operation))
     bodies = bodies_of(operation.get("requestBody", {}), fields, is_sent=True)
     if "PUT" in methods:
         bodies = tuple(map(last_alone, bodies))
@@ -143,9 +143,10 @@ def headers_of(document: Document) -> tuple[list[Field], list[Field]]:
     return requests, [_field(fields, name, told) for name, told in headers]
 
 
-def _parameters(
+def parameters_of(
     document: Document, fields: Fields, operation: dict[str, Any]
 ) -> Iterator[Parameter]:
+    """Yields what an operation is told outside its body."""
     for reference in operation.get("parameters", ()):
         told = document.resolved(reference)
         field = _field(fields, told["name"], told)

@@ -14,12 +14,11 @@ from google.protobuf.descriptor import ServiceDescriptor
 
 from ..routing.bindings import ANY_METHOD, Binding, bindings_of
 from ..routing.query import MAX_PARAMETERS
-from . import parameters
+from . import parameters, webhooks
 from .comments import comment
 from .headers import HEADERS
 from .operations import Operations, tag_of
 from .paths import Paths, takes_rest
-from .webhooks import PARAMETERS, sends_webhooks, webhooks
 
 _DISTRIBUTION = "roster"
 _METHODS = frozenset({"delete", "get", "head", "options", "patch", "post", "put", "trace"})
@@ -59,7 +58,7 @@ def document(services: Sequence[ServiceDescriptor]) -> dict[str, Any]:
             operation = operations.of(binding, method, verb, path)
             paths.items.setdefault(path.text, {})[verb] = operation
             tags.setdefault(tag_of(service), comment(service))
-    sent = webhooks(operations.schemas) if sends_webhooks(services) else {}
+    sent = webhooks.section(operations.schemas) if webhooks.are_sent_by(services) else {}
     about = metadata(_DISTRIBUTION)
     return {
         "openapi": "3.1.0",
@@ -76,7 +75,7 @@ def document(services: Sequence[ServiceDescriptor]) -> dict[str, Any]:
         "components": {
             "schemas": operations.schemas.components,
             "responses": operations.refusals.components,
-            "parameters": {**parameters.COMPONENTS, **(PARAMETERS if sent else {})},
+            "parameters": {**parameters.COMPONENTS, **(webhooks.parameters() if sent else {})},
             "headers": HEADERS,
             "securitySchemes": _SECURITY,
         },

@@ -14,20 +14,29 @@ import orjson
 
 
 class Told(NamedTuple):
-    """What is told of events: an example by kind, and what delivery keeps to.
+    """What is told of events: an example by kind, and what delivery keeps to, in seconds.
 
-    Times of `delivery` are in seconds.
+    One of the events is the body of a request: `headers` are those that it has, signed
+    with `secret`.
     """
 
     kinds: dict[str, dict[str, Any]]
     delivery: dict[str, Any]
+    headers: dict[str, str]
+    secret: str
+
+    @property
+    def signed(self) -> dict[str, Any]:
+        """The event that the headers are of."""
+        event_id = self.headers["webhook-id"]
+        return next(event for event in self.kinds.values() if event["id"] == event_id)
 
 
 @cache
 def told() -> Told:
     """Returns what the file says."""
     content = orjson.loads((files(__package__) / "events.json").read_bytes())
-    return Told(content["kinds"], content["delivery"])
+    return Told(**content)
 
 
 # When an event of each kind happens.

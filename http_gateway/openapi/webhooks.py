@@ -24,6 +24,20 @@ _RESOURCES = {
     "customField": custom_fields_pb2.CustomField.DESCRIPTOR,
     "webhook": webhooks_pb2.Webhook.DESCRIPTOR,
 }
+# The headers that every delivery has: the names of their components, and what is said of them.
+_HEADERS = {
+    "WebhookId": ("webhook-id", "The id of the event, the same in every delivery of it."),
+    "WebhookTimestamp": (
+        "webhook-timestamp",
+        "When this attempt was sent, in seconds since 1970.",
+    ),
+    "WebhookSignature": (
+        "webhook-signature",
+        "`v1,` and, in base64, the HMAC-SHA256 of the id, the timestamp and the body, with dots"
+        " between them. After a rotation of the secret there are two, with a blank between them.",
+    ),
+}
+COMPONENTS = tuple(_HEADERS)
 _RESPONSES = {
     "2XX": {"description": "The event was taken, if the answer is there in time."},
     "410": {"description": "Nobody listens here any more: the webhook is disabled."},
@@ -31,44 +45,27 @@ _RESPONSES = {
 }
 
 
-def _header(name: str, text: str, example: str) -> dict[str, Any]:
-    return {
-        "name": name,
-        "in": "header",
-        "required": True,
-        "description": text,
-        "schema": {"type": "string"},
-        "example": example,
-    }
-
-
-# The headers that every delivery has, by the names of their components.
-PARAMETERS = {
-    "WebhookId": _header(
-        "webhook-id",
-        "The id of the event, the same in every delivery of it.",
-        "evt_01M7Y2MPAQ036JVMBN3RCKGA5K",
-    ),
-    "WebhookTimestamp": _header(
-        "webhook-timestamp",
-        "When this attempt was sent, in seconds since 1970.",
-        "1795231996",
-    ),
-    "WebhookSignature": _header(
-        "webhook-signature",
-        "`v1,` and, in base64, the HMAC-SHA256 of the id, the timestamp and the body, with dots"
-        " between them. After a rotation of the secret there are two, with a blank between them.",
-        "v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=",
-    ),
-}
-
-
-def sends_webhooks(services: Iterable[ServiceDescriptor]) -> bool:
+def are_sent_by(services: Iterable[ServiceDescriptor]) -> bool:
     """Whether somebody who offers these services tells webhooks of events."""
     return _SERVICE in services
 
 
-def webhooks(schemas: Schemas) -> dict[str, Any]:
+def parameters() -> dict[str, Any]:
+    """Returns the headers that every delivery has, by the names of their components."""
+    return {
+        component: {
+            "name": name,
+            "in": "header",
+            "required": True,
+            "description": text,
+            "schema": {"type": "string"},
+            "example": told().headers[name],
+        }
+        for component, (name, text) in _HEADERS.items()
+    }
+
+
+def section(schemas: Schemas) -> dict[str, Any]:
     """Returns the section. The schemas that it needs become components."""
     kinds = told().kinds
     return {kind: {"post": _operation(kind, kinds[kind], schemas)} for kind in kinds}
@@ -82,7 +79,7 @@ def _operation(kind: str, event: dict[str, Any], schemas: Schemas) -> dict[str, 
         "summary": sentences(WHEN[kind])[0].rstrip("."),
         "description": WHEN[kind],
         "security": [],
-        "parameters": [{"$ref": f"#/components/parameters/{name}"} for name in PARAMETERS],
+        "parameters": [{"$ref": f"#/components/parameters/{name}"} for name in COMPONENTS],
         "requestBody": {"required": True, "content": {JSON: content}},
         "responses": _RESPONSES,
     }

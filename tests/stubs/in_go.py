@@ -10,10 +10,10 @@ from ..tools import file, program
 from .programs import FOLDER, Programs, readme_commands, shell
 
 
-def make(folder: Path) -> Programs:
-    """Builds the programs into a folder. The module is the one of the checkout."""
+def go_environment() -> dict[str, str]:
+    """Returns what Go builds with: what is in .tools, and nothing else."""
     go = program("go", "go")
-    environment = {
+    return {
         "PATH": f"{Path(go).parent}:{os.environ['PATH']}",
         "GOMODCACHE": str(file("go/modules", "go")),
         "GOCACHE": str(TOOLS / "go/build"),
@@ -22,6 +22,11 @@ def make(folder: Path) -> Programs:
         "GOSUMDB": "off",
         "GOTOOLCHAIN": "local",
     }
+
+
+def make(folder: Path) -> Programs:
+    """Builds the programs into a folder. The module is the one of the checkout."""
+    environment = go_environment()
 
     def example(code: str) -> list[str]:
         """Makes a module of the code, as the README tells people to, and builds it."""

@@ -22,8 +22,9 @@ from server.custom_fields import store as custom_fields
 from server.custom_fields.rules import DataType
 from server.emails import Email
 from server.events import store_reading as events
+from server.events.envelope import PREFIX
 from server.events.rules import Kind
-from server.ids import first_id_at
+from server.ids import first_id_at, moment_of
 from server.paging import Page
 from server.storage.sqlite import SqliteDatabase
 from server.storage.transaction import Transaction
@@ -34,6 +35,7 @@ from server.tags import store as tags
 from server.vault import Vault
 from server.webhooks import rules, store_disabling, store_trials
 from server.webhooks.client import MAX_READ, SECONDS
+from server.webhooks.signing import signed
 from server.webhooks.store import NewWebhook, create
 from server.webhooks.store_retention import ATTEMPTS_KEPT, EVENTS_KEPT
 
@@ -45,6 +47,8 @@ OURS = "0" * 26
 BEGINNING = 1_795_231_996_247
 SUBSCRIBERS = SubscriberStore(Suppressions(Vault(bytes(32))))
 ALL = Page(number=1, limit=100)
+# The one that the examples of the protos show.
+SECRET = f"whsec_{'A' * 43}="
 ENDPOINTS = ("https://example.com/hooks/roster", "https://crm.example.com/roster")
 # From each of the others the way to the next leads over the first.
 STATUSES = (
@@ -63,7 +67,12 @@ def made() -> bytes:
     """Returns what the file has to hold."""
     told = asyncio.run(_happened())
     first = {event["type"]: event for event in reversed(told)}
-    content = {"delivery": DELIVERY, "kinds": {str(kind): first[kind] for kind in Kind}}
+    content = {
+        "delivery": DELIVERY,
+        "secret": SECRET,
+        "headers": _headers(first[Kind.TAG_CREATED]),
+        "kinds": {str(kind): first[kind] for kind in Kind},
+    }
     return orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
@@ -99,6 +108,12 @@ class Story:
         # Ids go on from the last one, so they are the same in every run.
         self._database.ids.start_past(str(ULID.from_int(moment + self._chance.getrandbits(79))))
         return await self._database.write(work)
+
+
+def _headers(event: dict[str, Any]) -> dict[str, str]:
+    """Returns the headers that an event is sent with at once."""
+    text = orjson.dumps(event).decode()
+    return signed(event["id"], moment_of(event["id"].removeprefix(PREFIX)), text, [SECRET])
 
 
 async def _happened() -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The flags that tell both transfers of the service."""
+"""The flags that tell a command of the service."""
 
 from __future__ import annotations
 

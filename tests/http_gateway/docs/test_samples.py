@@ -30,14 +30,15 @@ OPERATIONS = {
 EMAIL = "ada@example.com"
 # The address whose owner had opted out.
 GONE = "gone@example.com"
-# The id that every example has, and what it stands for, by the beginning of the path.
-EXAMPLE_ID = "01M7Y2MPAQ036JVMBN3RCKGA5K"
+# The ids that examples have, and what they stand for, by the beginning of the path.
+EXAMPLE_ID = re.compile("01M7Y2MPAQ036JVMBN3RCKGA5[JK]")
 MAKERS = {
     "subscribers": ("CreateSubscriber", {"email": EMAIL}),
     "merge-tags": ("CreateSubscriber", {"email": EMAIL}),
     "tags": ("CreateTag", {"name": "another"}),
     "custom-fields": ("CreateCustomField", {"label": "Another"}),
     "keys": ("CreateApiKey", {"name": "another", "scope": "read"}),
+    "webhooks": ("CreateWebhook", {"url": "http://127.0.0.1:9/", "enabled": False}),
 }
 
 
@@ -46,12 +47,20 @@ def account(service: Service) -> Account:
     return new_account(service, HttpFront("http", service.http))
 
 
+def made_for(account: Account, room: str) -> str:
+    """Makes what the paths of a room are about, and returns its id."""
+    if room == "webhook-deliveries":
+        tested = account.ok("TestWebhook", id=made_for(account, "webhooks"))
+        return str(tested["delivery"]["id"])
+    rpc, request = MAKERS[room]
+    made = next(v for v in account.ok(rpc, **request).values() if isinstance(v, dict))
+    return str(made["id"])
+
+
 def prepared(account: Account, path: str, text: str) -> str:
     """Makes what an example is about, and returns the example with its id."""
-    if EXAMPLE_ID in text:
-        rpc, request = MAKERS[path.split("/")[2]]
-        made = next(v for v in account.ok(rpc, **request).values() if isinstance(v, dict))
-        text = text.replace(EXAMPLE_ID, made["id"])
+    if EXAMPLE_ID.search(text):
+        text = EXAMPLE_ID.sub(made_for(account, path.split("/")[2]), text)
     if quote(GONE, safe="") in text:
         made = account.ok("CreateSubscriber", email=GONE)["subscriber"]
         account.ok("ChangeSubscriberStatus", id=made["id"], status="BOUNCED")
@@ -73,7 +82,8 @@ def success_of(operation: dict[str, Any]) -> str:
     return next(status for status in operation["responses"] if status < "300")
 
 
-@pytest.mark.parametrize("name", OPERATIONS)
+# What is followed does not end by itself.
+@pytest.mark.parametrize("name", [name for name in OPERATIONS if not name.startswith("Tail")])
 def test_curl_example_succeeds_when_it_is_pasted(name: str, html: str, account: Account) -> None:
     path, operation = OPERATIONS[name]
     curl = tools.program("curl", "curl")

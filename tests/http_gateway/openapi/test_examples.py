@@ -87,16 +87,20 @@ def test_every_example_of_a_property_fits_its_schema(name: str) -> None:
 # An address that was suppressed, and those whose examples others take for granted.
 GONE = "gone@example.com"
 FIRST = ["CreateCustomField", "CreateSubscriber", "CreateTag", "CreateApiKey"]
+# One that nobody serves, and that has nothing sent to it but a test.
+SILENT = {"url": "http://127.0.0.1:9/", "enabled": False}
+# Its answer does not end, and the webhook of its example is nobody's.
+ENDLESS = ["TailWebhookDeliveries"]
 
 
 def test_service_takes_every_example(http_account: Account) -> None:
     ids = made(http_account)
 
     for name, (method, path, operation) in OPERATIONS.items():
-        if name in FIRST:
+        if name in (*FIRST, *ENDLESS):
             continue
 
-        assert send(http_account, method, path, operation, ids) in {200, 201, 204}, name
+        assert send(http_account, method, path, operation, ids) in {200, 201, 202, 204}, name
 
         if method == "DELETE":
             ids = made(http_account)
@@ -110,7 +114,10 @@ def made(account: Account) -> dict[str, str]:
     if account.call("GetSuppression", email=GONE).status == 404:
         suppress(account, GONE)
     subscriber = account.ok("GetSubscriber", id="ada@example.com")["subscriber"]["id"]
+    webhook = account.ok("CreateWebhook", **SILENT)["webhook"]["id"]
     return {
+        "webhooks": webhook,
+        "webhook-deliveries": account.ok("TestWebhook", id=webhook)["delivery"]["id"],
         "custom-fields": account.ok("ListCustomFields")["customFields"][0]["id"],
         "subscribers": subscriber,
         "merge-tags": subscriber,
@@ -132,7 +139,7 @@ def send(
         text = example if isinstance(example, str) else json.dumps(example)
         body = text.replace("01M7Y2MPAQ036JVMBN3RCKGA5K", id_).encode()
         headers = {"Content-Type": media_type}
-    target = f"{path.format(id=id_, email=quote(GONE))}?{urlencode(query)}"
+    target = f"{path.format(id=id_, webhookId=id_, email=quote(GONE))}?{urlencode(query)}"
     assert isinstance(account.front, HttpFront)
     status, _, _ = account.front.exchange(method, target, account.key, body=body, headers=headers)
     return status

@@ -1,0 +1,118 @@
+"""The page about webhooks: what arrives, how to take it, and an event of every kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+import orjson
+
+from ..openapi.events import told
+from .fields import Fields
+from .highlight import highlight
+from .layout import JSON, laid_out
+from .operations import Parameter, parameters_of
+from .reader import Document
+from .rendered import Rendered, rendered
+from .samples import Sample
+
+_SCRIPTS = ("store.js", "theme.js", "navigation.js", "samples.js")
+_OVERVIEW = (
+    ("introduction", "Introduction"),
+    ("request", "What arrives"),
+    ("receiving", "Taking an event"),
+    ("duplicates", "Duplicates and order"),
+    ("retries", "Retries"),
+    ("endings", "When an endpoint fails"),
+    ("catching-up", "Catching up"),
+    ("secrets", "Secrets"),
+    ("addresses", "Addresses"),
+)
+_RECEIVERS = (
+    ("python", "Python", "receiver.py"),
+    ("javascript", "JavaScript", "receiver.mjs"),
+    ("go", "Go", "receiver.go"),
+)
+_UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of event: its name, when it happens, and one of them."""
+
+    name: str
+    about: str
+    example: dict[str, Any]
+
+    @property
+    def text(self) -> str:
+        """The example, laid out for people."""
+        return laid_out(self.example, JSON)
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """The names of what was something else before."""
+        return tuple(self.example.get("previous", ()))
+
+
+@dataclass(frozen=True)
+class Group:
+    """The kinds of what happens to one thing, and what a link to them names."""
+
+    name: str
+    anchor: str
+    kinds: tuple[Kind, ...]
+
+
+def render(content: dict[str, Any]) -> Rendered:
+    """Makes the page of an OpenAPI document that has webhooks."""
+    document = Document(content)
+    operation = next(iter(content["webhooks"].values()))["post"]
+    headers = list(parameters_of(document, Fields(document), operation))
+    return rendered(
+        "webhooks.html.jinja",
+        _SCRIPTS,
+        info=content["info"],
+        overview=_OVERVIEW,
+        groups=list(_groups(content["webhooks"])),
+        headers=[header.field for header in headers],
+        request=_request(headers),
+        secret=told().secret,
+        receivers=list(_receivers()),
+        delivery=told().delivery,
+        duration=duration,
+    )
+
+
+def duration(seconds: int) -> str:
+    """Returns a length of time in words, in the greatest unit of which it is several."""
+    length, unit = next(each for each in _UNITS if seconds >= 2 * each[0])
+    return f"{seconds // length} {unit}s"
+
+
+def _groups(webhooks: dict[str, Any]) -> Iterator[Group]:
+    found: dict[str, list[Kind]] = {}
+    for name, item in webhooks.items():
+        operation = item["post"]
+        (body,) = operation["requestBody"]["content"].values()
+        kind = Kind(name, operation["description"], body["example"])
+        found.setdefault(name.partition(".")[0], []).append(kind)
+    for thing, kinds in found.items():
+        words = thing.replace("_", " ").capitalize()
+        yield Group(f"{words}s", f"{thing}s", tuple(kinds))
+
+
+def _receivers() -> Iterator[Sample]:
+    folder = files(__package__) / "receivers"
+    for language, name, file in _RECEIVERS:
+        text = (folder / file).read_text().rstrip().replace("\t", "  ")
+        yield Sample(language, name, highlight(text, language))
+
+
+def _request(headers: list[Parameter]) -> str:
+    """Returns a request as it is sent, to the byte, so that readers can verify it."""
+    lines = [f"{header.field.name}: {header.example}" for header in headers]
+    body = orjson.dumps(told().signed).decode()
+    return "\n".join(["Content-Type: application/json", *lines, "", body])
