@@ -19,10 +19,7 @@ from ..config import (
 )
 from ..storage.database import StorageError
 from ..upkeep.upkeep import upkeep
-from ..webhooks.client import Client
-from ..webhooks.dispatcher import Dispatcher
 from ..webhooks.reach import Reach
-from ..webhooks.sending import Sender
 from ..webhooks.signing import Secrets
 from .beside import to_serve
 from .output import DatabaseUrl, console, option
@@ -56,6 +53,11 @@ def worker(
 
 
 async def _work(place: PostgresUrl, connections: int, key: str, reach: Reach) -> None:
+    # Imported here, since other commands do not need what speaks HTTP.
+    from ..webhooks.client import Client
+    from ..webhooks.dispatcher import Dispatcher
+    from ..webhooks.sending import Sender
+
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)

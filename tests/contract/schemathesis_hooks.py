@@ -44,13 +44,15 @@ def fit(case: Case) -> None:
     """Takes off what only the account's data, or the moment, make right or wrong.
 
     Those are the keys of custom fields, the place that a page token leads to, whether a
-    moment is in the future, which words a label may not be, and whether an idempotency key
-    came with another request before.
+    moment is in the future, which words a label may not be, whether an idempotency key
+    came with another request before, where webhooks may be sent to, and what types of
+    events there are.
     """
     if "Idempotency-Key" in (case.headers or {}):
         case.headers["Idempotency-Key"] = str(uuid4())
     if isinstance(case.query, dict):
         case.query.pop("pageToken", None)
+        case.query.pop("type", None)
     body = case.body
     if not isinstance(body, dict):
         return
@@ -59,3 +61,7 @@ def fit(case: Case) -> None:
         body["expiresAt"] = "2099-01-01T00:00:00Z"
     if isinstance(body.get("label"), str):
         body["label"] = f"Field {body['label'].strip()}"[:80]
+    if isinstance(body.get("url"), str):
+        body["url"] = "http://127.0.0.1:9/"
+    if body.get("eventTypes"):
+        body["eventTypes"] = ["tag.*"]

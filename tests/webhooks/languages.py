@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from ..parts import free_port
 from ..stubs.in_go import go_environment
 from ..stubs.programs import shell
 from ..tools import file, program
@@ -89,7 +90,7 @@ class Running:
 @contextmanager
 def running(language: Language, secret: str, folder: Path) -> Iterator[Running]:
     """Runs the receiver of a language for the length of a block."""
-    port = _free_port()
+    port = free_port()
     said = folder / "said.txt"
     with said.open("w") as out:
         process = subprocess.Popen(
@@ -104,11 +105,6 @@ def running(language: Language, secret: str, folder: Path) -> Iterator[Running]:
     finally:
         process.kill()
         process.wait()
-
-
-def _free_port() -> int:
-    with socket.create_server((PUBLIC, 0)) as server:
-        return int(server.getsockname()[1])
 
 
 def _listens(port: int) -> bool:

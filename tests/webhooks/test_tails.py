@@ -14,7 +14,7 @@ from server.webhooks import store_tail, tails
 from server.webhooks.tails import Tails
 
 from ..postgres import Postgres
-from .delivering import OURS, START, Place, Process, TestClock, process
+from .delivering import OURS, PATIENCE, START, Place, Process, TestClock, process
 from .receivers import Visit, receiving
 
 CALLER = Caller(OURS, "1" * 26, "read", email_verified=True)
@@ -123,4 +123,4 @@ def test_tail_ends_when_the_service_does_or_the_key(tmp_path: Path) -> None:
             with pytest.raises(Unauthorized):
                 await anext(following.follow(stranger, ""))
 
-    asyncio.run(story())
+    asyncio.run(asyncio.wait_for(story(), PATIENCE))

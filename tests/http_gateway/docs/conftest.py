@@ -109,10 +109,20 @@ def user(browser: Browser, service: Service) -> Iterator[Reader]:
         yield reader
 
 
-def sit_down(browser: Browser, service: Service, **screen: Any) -> Iterator[Reader]:
-    """Yields a reader at a screen of their own, before the page is opened."""
+@pytest.fixture
+def webhooks_reader(
+    request: pytest.FixtureRequest, browser: Browser, service: Service
+) -> Iterator[Reader]:
+    """The same before the page about webhooks."""
+    yield from sit_down(browser, service, path="/docs/webhooks", **getattr(request, "param", {}))
+
+
+def sit_down(
+    browser: Browser, service: Service, *, path: str = "/docs", **screen: Any
+) -> Iterator[Reader]:
+    """Yields a reader at a screen of their own, before a page is opened."""
     context = browser.new_context(**screen)
     context.set_default_timeout(PATIENCE)
     account = new_account(service, HttpFront("http", service.http))
-    yield Reader(context.new_page(), account.key, f"http://{service.http}/docs")
+    yield Reader(context.new_page(), account.key, f"http://{service.http}{path}")
     context.close()

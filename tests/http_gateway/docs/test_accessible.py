@@ -1,4 +1,4 @@
-"""Everybody can use the page: axe-core finds nothing that WCAG 2.2 forbids, up to level AA."""
+"""Everybody can use the pages: axe-core finds nothing that WCAG 2.2 forbids, up to level AA."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from .conftest import Reader
 # Operations are all made alike, and looking at every one takes long.
 PAGE = (".bar", ".key", ".navigation", "#introduction", "#errors", "#headers")
 OPERATIONS = ("#CreateSubscriber", "#UpdateTag", "#ListTags", "#DeleteTag", "#ImportSubscribers")
+# Events, too, are all made alike.
+WEBHOOKS = (".bar", ".navigation", ".topic", "[id='subscriber.updated']")
 RUN = """
 async ([parts, ...tags]) => {
   const found = await axe.run({ include: parts }, { runOnly: tags, resultTypes: ["violations"] });
@@ -33,3 +35,17 @@ def test_page_has_no_fault_that_keeps_people_out(reader: Reader) -> None:
     reader.page.evaluate(axe.read_text())
 
     assert reader.page.evaluate(RUN, [[[part] for part in (*PAGE, *OPERATIONS)], *LEVELS]) == []
+
+
+@pytest.mark.parametrize(
+    "webhooks_reader",
+    [{"color_scheme": "light"}, {"color_scheme": "dark"}],
+    indirect=True,
+    ids=str,
+)
+def test_page_about_webhooks_has_none_either(webhooks_reader: Reader) -> None:
+    axe = tools.file("axe/axe.js", "axe")
+    webhooks_reader.open()
+    webhooks_reader.page.evaluate(axe.read_text())
+
+    assert webhooks_reader.page.evaluate(RUN, [[[part] for part in WEBHOOKS], *LEVELS]) == []

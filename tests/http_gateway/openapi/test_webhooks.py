@@ -1,0 +1,77 @@
+"""The webhooks of a document: an entry a kind, with a real event that fits its schema."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from http_gateway.openapi.document import document
+from http_gateway.openapi.events import WHEN
+from server.app import SERVICES
+from server.events.rules import Kind
+
+from ..routing.protos import library
+
+DOCUMENT = document(SERVICES)
+
+
+def faults(kind: str, event: dict[str, Any]) -> list[str]:
+    """Returns what is wrong with an event of a kind by the document."""
+    (content,) = DOCUMENT["webhooks"][kind]["post"]["requestBody"]["content"].values()
+    whole = {**content["schema"], "components": DOCUMENT["components"]}
+    checker = Draft202012Validator.FORMAT_CHECKER
+    validator = Draft202012Validator(whole, format_checker=checker)
+    return [error.message for error in validator.iter_errors(event)]
+
+
+def example(kind: str) -> dict[str, Any]:
+    """Returns the event that the document shows."""
+    (content,) = DOCUMENT["webhooks"][kind]["post"]["requestBody"]["content"].values()
+    return copy.deepcopy(content["example"])  # type: ignore[no-any-return]
+
+
+def test_document_has_every_kind_and_says_when_it_happens() -> None:
+    assert list(DOCUMENT["webhooks"]) == list(Kind)
+    assert list(WHEN) == list(Kind)
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_event_fits_the_schema_of_its_kind_and_of_no_other(kind: Kind) -> None:
+    event = example(kind)
+
+    assert faults(kind, event) == []
+    others = [other for other in Kind if other is not kind]
+    assert all(faults(other, event) for other in others)
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_schema_wants_the_whole_of_what_it_happened_to(kind: Kind) -> None:
+    event = example(kind)
+    (resource,) = event["data"].values()
+    del resource["id"]
+
+    assert faults(kind, event)
+
+
+def test_every_header_of_a_delivery_is_described() -> None:
+    operation = DOCUMENT["webhooks"][Kind.TAG_CREATED]["post"]
+    names = [each["$ref"].rpartition("/")[2] for each in operation["parameters"]]
+    headers = [DOCUMENT["components"]["parameters"][name] for name in names]
+
+    assert [header["name"] for header in headers] == [
+        "webhook-id",
+        "webhook-timestamp",
+        "webhook-signature",
+    ]
+    assert operation["security"] == []
+    assert list(operation["responses"]) == ["2XX", "410", "default"]
+
+
+def test_document_of_services_that_send_nothing_has_no_webhooks() -> None:
+    other = document([library()])
+
+    assert "webhooks" not in other
+    assert "WebhookId" not in other["components"]["parameters"]
