@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from contextlib import AsyncExitStack
 from typing import Annotated
 
 import uvloop
@@ -11,46 +12,68 @@ import uvloop
 from ..config import (
     SETTINGS,
     PostgresUrl,
-    check_choice,
     parse_database_pool,
     parse_database_url,
 )
-from ..logs import LEVELS, configure
 from ..storage.database import StorageError
 from ..upkeep.upkeep import upkeep
 from .beside import to_serve
 from .output import DatabaseUrl, console, option
+from .serving import flags
+from .serving.watch_options import WatchOptions, start_log, watch_options
+
+# Beside a server and a gateway on the same machine.
+WORKER_FIGURES = "127.0.0.1:9466"
 
 
 def worker(
     database_url: DatabaseUrl = SETTINGS["database_url"].default,
     database_pool: Annotated[str, option("database_pool")] = "2",
-    log_level: Annotated[str, option("log_level")] = SETTINGS["log_level"].default,
+    log_level: flags.LogLevel = SETTINGS["log_level"].default,
+    log_format: flags.LogFormat = SETTINGS["log_format"].default,
+    metrics_address: flags.MetricsAddress = WORKER_FIGURES,
+    metrics_tls_certificate: flags.MetricsTlsCertificate = "",
+    metrics_tls_key: flags.MetricsTlsKey = "",
+    dangerously_in_plaintext: flags.DangerouslyInPlaintext = "",
 ) -> None:
     """Do the background work of a PostgreSQL database, until SIGTERM or Ctrl-C.
 
     `serve` does the same by itself; workers take it off busy services, and go on without
     any. Several may run.
     """
-    configure(check_choice("log_level", log_level, LEVELS))
+    start_log(log_level, log_format)
     place = parse_database_url(database_url)
     if not isinstance(place, PostgresUrl):
         raise StorageError(
             f"{place} is a SQLite file, which one process has at a time: its service, which"
             " does this work by itself. Workers are for PostgreSQL."
         )
-    uvloop.run(_work(place, parse_database_pool(database_pool)))
+    watch = watch_options(
+        address=metrics_address,
+        certificate=metrics_tls_certificate,
+        key=metrics_tls_key,
+        risk=dangerously_in_plaintext,
+        log_level=log_level,
+        log_format=log_format,
+    )
+    uvloop.run(_work(place, parse_database_pool(database_pool), watch))
 
 
-async def _work(place: PostgresUrl, connections: int) -> None:
+async def _work(place: PostgresUrl, connections: int, options: WatchOptions) -> None:
+    # Imported here, since commands that do not serve need no web server.
+    from ..watching.sources import of_database
+    from .serving.watched import watched
+
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
-    database = to_serve(place, connections)
-    await database.open()
-    try:
-        async with upkeep(database):
-            console.print(f"A worker is looking after {place}.", soft_wrap=True)
-            await stopping.wait()
-    finally:
-        await database.close()
+    async with AsyncExitStack() as stack:
+        watch, figures = await watched(options, stack)
+        database = to_serve(place, connections)
+        await database.open()
+        stack.push_async_callback(database.close)
+        watch.exposition.add(of_database(database))
+        await stack.enter_async_context(upkeep(database))
+        where = f" Its figures are at {figures}." if figures else ""
+        console.print(f"A worker is looking after {place}.{where}", soft_wrap=True)
+        await stopping.wait()

@@ -207,7 +207,7 @@ async def serving(folder: Path) -> AsyncIterator[tuple[dict[str, Front], str]]:
     """Runs the services in this process and yields every front of them, and a key."""
     database = SqliteDatabase(folder / "roster.db")
     await database.open()
-    app = App(database, system_clock, Vault(bytes(KEY_BYTES)), log_calls=False)
+    app = App(database, system_clock, Vault(bytes(KEY_BYTES)))
     secret = make_secret()
 
     def create(tx: Any) -> None:

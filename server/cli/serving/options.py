@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from ...addresses import Address, Upstream, check_plaintext, parse_address
 from ...config import (
     PUBLIC,
+    Network,
     Place,
     PostgresUrl,
     Rate,
     SettingError,
     check_bootstrap_key,
-    check_choice,
     check_secret_key,
+    parse_backup_folder,
     parse_database_pool,
     parse_database_url,
     parse_rate_limit,
+    parse_trusted_proxies,
     parse_workers,
 )
-from ...logs import LEVELS, configure
 from ...tls import Identity, read_authorities, read_identity
+from ...upkeep.backups import Schedule
 
 
 @dataclass(frozen=True)
@@ -61,8 +64,14 @@ class CoreOptions:
     connections: int
     bootstrap_key: str = field(repr=False)
     secret_key: str = field(repr=False)
+    backups: Schedule | None
     rate_limit: Rate | None
-    log_calls: bool
+    proxies: tuple[Network, ...]
+
+    @property
+    def folder(self) -> Path | None:
+        """Where the database grows; None where that is another machine's affair."""
+        return self.database.parent if isinstance(self.database, Path) else None
 
 
 def http_options(address: str, certificate: str, key: str, risk: str) -> HttpOptions:
@@ -109,18 +118,26 @@ def core_options(
     database_pool: str,
     bootstrap_api_key: str,
     secret_key: str,
+    backup_folder: str,
     rate_limit: str,
-    log_level: str,
+    trusted_proxies: str,
 ) -> CoreOptions:
     """Checks what is said of the services. Raises SettingError."""
+    place = parse_database_url(database_url)
     return CoreOptions(
-        database=parse_database_url(database_url),
+        database=place,
         connections=parse_database_pool(database_pool),
         bootstrap_key=check_bootstrap_key(bootstrap_api_key),
         secret_key=check_secret_key(secret_key),
+        backups=_schedule(backup_folder, place),
         rate_limit=parse_rate_limit(rate_limit),
-        log_calls=log_level in ("debug", "info"),
+        proxies=parse_trusted_proxies(trusted_proxies),
     )
+
+
+def _schedule(folder: str, place: Place) -> Schedule | None:
+    parsed = parse_backup_folder(folder, place)
+    return Schedule(place, parsed) if parsed is not None and isinstance(place, Path) else None
 
 
 def worker_count(text: str, core: CoreOptions | None) -> int:
@@ -132,8 +149,3 @@ def worker_count(text: str, core: CoreOptions | None) -> int:
             " whose one writer makes its speed. Several processes take a PostgreSQL database."
         )
     return count
-
-
-def start_log(level: str) -> None:
-    """Begins to log what is of this level. Raises SettingError."""
-    configure(check_choice("log_level", level, LEVELS))
