@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench bench-scale lint format types generate check-generated check-breaking lock clean
+.PHONY: help run test bench bench-scale faults lint format types generate check-generated check-breaking lock clean
 
 help: ## Say what can be made.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -34,6 +34,9 @@ bench: $(READY) ## Measure, print ratios, and write them to bench.json.
 bench-scale: $(READY) ## Measure tables of up to a million rows on both databases; draw the curve.
 	@$(BIN)/python -m tests.bench.scale
 
+faults: $(READY) ## Try what is promised under faults, a short while (ROSTER_FAULTS=full: a day); write faults.json.
+	@$(BIN)/python -m tests.faults.promises $(PROMISES)
+
 lint: $(READY) ## Look for faults in Python and in the protos (repair: make format).
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -49,10 +52,12 @@ format: $(READY) ## Mend what lint can mend by itself.
 types: $(READY) ## Check the types.
 	@$(BIN)/mypy
 
-generate: $(READY) ## Write generated/ from protos/.
+generate: $(READY) ## Write generated/ from protos/, and the dashboard from the metrics.
 	@rm -rf generated/python
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python protos/generate.py generated
 	@$(BIN)/python protos/generate_clients.py generated
+	@$(BIN)/python -m server.deploy.dashboard > $(VENV)/dashboard.json
+	@mv $(VENV)/dashboard.json server/deploy/dashboard.json
 
 check-generated: $(READY) ## See that generated/ is what protos/ say (repair: make generate).
 	@rm -rf $(VENV)/generated

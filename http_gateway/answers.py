@@ -54,6 +54,11 @@ class Answer:
         self.headers = {REQUEST_ID: request_id, **(more or {})}
         self.keep_alive = not close
 
+    @property
+    def sent(self) -> int:
+        """How many bytes the body has."""
+        return len(self.body) if self.body else 0
+
     async def prepare(self, request: web.BaseRequest) -> None:
         """Writes all of it. Raises ConnectionResetError if the client has gone."""
         transport = request.transport

@@ -21,13 +21,14 @@ from google.protobuf.descriptor import ServiceDescriptor
 from grpc.aio import AioRpcError, Channel
 from roster.v1 import errors_pb2
 
-from . import errors, headers, timeouts
+from . import errors, headers, timeouts, traces
 from .answers import Answer
 from .channel.unary import Call
 from .edge import Server
 from .faults import Reason, RequestFault
 from .headers import Metadata
 from .links import next_page
+from .load import Load
 from .lost import outcome_of
 from .pages import pages_of
 from .refusals import refusal
@@ -37,12 +38,15 @@ from .routing.requests import message_of
 from .routing.routes import Routes
 from .streams.answer import StreamedAnswer
 from .streams.exchange import Exchange, try_out
+from .watching import Nobody, Watched, Watcher
 
 log = logging.getLogger(__name__)
 
 # A call always has a deadline, in seconds.
 CALL_SECONDS = 30.0
 FAULT = "roster-fault-bin"
+# The status of a request whose client left before there was an answer, as others call it too.
+CLIENT_LEFT = 499
 
 
 class Gateway:
@@ -51,45 +55,70 @@ class Gateway:
     A gateway that `asks_first` tells a fault of a request only after the server has
     refused the call for no other reason: it makes the call with an empty message and the
     fault in its metadata. Only a server that looks for faults there may be asked; any
-    other would act on the empty message.
+    other would act on the empty message. A `watcher` is told of every request.
     """
 
     def __init__(
-        self, channel: Channel, services: Iterable[ServiceDescriptor], *, asks_first: bool
+        self,
+        channel: Channel,
+        services: Iterable[ServiceDescriptor],
+        *,
+        asks_first: bool,
+        watcher: Watcher | None = None,
     ) -> None:
         services = tuple(services)
+        self._watcher = watcher or Nobody()
         self._asks_first = asks_first
         self._routes = Routes(services)
         self._channel = channel
         self._calls: dict[str, Any] = {}
-        self._pages = pages_of(channel, services)
+        self.load = Load()
+        self._pages = pages_of(channel, services, self.load)
         self._routes.leave(self._pages)
+        self.load.spared = self._pages.keys()
 
-    def server(self) -> web.Server:
+    def server(self) -> Server:
         """Returns what aiohttp's ServerRunner runs. Call it with the event loop running."""
-        return Server(self.handle)
+        return Server(self.handle, self.load)
+
+    def part(self) -> None:
+        """Says from now on that it is not ready, and ends each connection with its next answer."""
+        self.load.ends = True
 
     async def handle(self, request: web.BaseRequest) -> Answer | StreamedAnswer:
         """Answers one request."""
         request_id = request_id_of(request)
+        trace = traces.trace_of(request.headers) if traces.PARENT in request.headers else ()
+        watched = self._watcher.begins(request.method, request_id, trace)
+        answer: Answer | StreamedAnswer | None = None
         try:
-            return await self._answer(request, request_id)
+            answer = await self._answer(request, request_id, watched)
         except RequestFault as refused:
-            return errors.response(refused.error, request_id, close=refused.close)
+            answer = errors.response(refused.error, request_id, close=refused.close)
         except AioRpcError as failed:
-            return errors.failure(failed, request_id)
+            answer = errors.failure(failed, request_id)
         except Exception:  # the log gets the story, the caller one calm sentence
             log.exception("the gateway failed", extra={"requestId": request_id})
             error = errors_pb2.Error(reason=Reason.Value("INTERNAL"), message=errors.FAILED)
-            return errors.response(error, request_id, close=True)
+            answer = errors.response(error, request_id, close=True)
+        finally:
+            status, sent = (answer.status, answer.sent) if answer else (CLIENT_LEFT, 0)
+            watched.ends(status, request.content.total_bytes, sent)
+        return answer
 
-    async def _answer(self, request: web.BaseRequest, request_id: str) -> Answer | StreamedAnswer:
+    async def _answer(
+        self, request: web.BaseRequest, request_id: str, watched: Watched
+    ) -> Answer | StreamedAnswer:
         path, _, query = _target(request).partition("?")
         method = "GET" if request.method == "HEAD" else request.method
         match = self._routes.match(request.method, path)
         if match is None:
-            return await self._without_binding(method, path, request_id)
-        binding, metadata = match.binding, headers.forwarded(request, request_id)
+            return await self._without_binding(method, path, request_id, watched)
+        binding = match.binding
+        watched.is_for(binding.rpc, binding.template.text)
+        if self.load.is_full:
+            return self.load.refusal(request_id)
+        metadata = headers.forwarded(request, request_id, watched.trace)
         timeout = None
         try:
             timeout = timeouts.given(request)
@@ -101,10 +130,13 @@ class Gateway:
         except RequestFault as unreadable:
             return await self._refuse(binding, unreadable, metadata, timeout, request_id)
         call = self._call(binding, message, metadata, timeout)
+        self.load.calls += 1
         try:
             reply = await call
         except AioRpcError as failed:
             raise outcome_of(failed, binding.rpc, metadata) from failed
+        finally:
+            self.load.calls -= 1
         trailing = call.trailing if isinstance(call, Call) else await call.trailing_metadata()
         more = headers.returned(trailing)
         if binding.success_status == 204:
@@ -152,8 +184,12 @@ class Gateway:
             )
         return self._calls[binding.rpc]
 
-    async def _without_binding(self, method: str, path: str, request_id: str) -> Answer:
+    async def _without_binding(
+        self, method: str, path: str, request_id: str, watched: Watched
+    ) -> Answer:
         page = self._pages.get(path)
+        if page is not None:
+            watched.is_for_page(path)
         allowed = self._routes.methods(path) or (["GET", "HEAD", "OPTIONS"] if page else [])
         if not allowed:
             return refusal("ROUTE_NOT_FOUND", "There is no such path.", request_id)

@@ -19,8 +19,7 @@ from aiohttp.web_protocol import RequestHandler
 
 from . import errors
 from .answers import Answer
-from .refusals import refusal
-from .request_ids import new_request_id
+from .refusals import dismissal
 
 log = logging.getLogger(__name__)
 
@@ -63,7 +62,11 @@ class Connection(RequestHandler):
         if len(self._messages) > known:
             self._follow_bodies(known)
             self._expect_no_head()
-        elif self._head_is_due is None and self._waits_for_head():
+        else:
+            self._expect_rest_of_head()
+
+    def _expect_rest_of_head(self) -> None:
+        if self._head_is_due is None and self._waits_for_head():
             self._head_is_due = self._loop.call_later(HEAD_SECONDS, self._give_up_head)
 
     def _waits_for_head(self) -> bool:
@@ -103,9 +106,8 @@ class Connection(RequestHandler):
         """Answers what aiohttp's parser refuses. A client's fault is no traceback in the log."""
         if status >= 500:
             log.error("an answer could not be made", exc_info=exc)
-            return refusal("INTERNAL", errors.FAILED, new_request_id(), close=True)
-        text = "This is not well-formed HTTP."
-        return refusal("VALIDATION_ERROR", text, new_request_id(), close=True)
+            return dismissal("INTERNAL", errors.FAILED)
+        return dismissal("VALIDATION_ERROR", "This is not well-formed HTTP.")
 
 
 class Refused(asyncio.Protocol):
@@ -132,7 +134,7 @@ class Refused(asyncio.Protocol):
 
 def turn_away(transport: asyncio.Transport, reason: str, message: str) -> None:
     """Answers whatever a client was about to ask, and closes the connection."""
-    answer = refusal(reason, message, new_request_id(), close=True)
+    answer = dismissal(reason, message)
     transport.write(answer.written("Connection: close\r\n", with_body=True))
     if not transport.can_write_eof():
         # TLS has no half that could be ended.

@@ -8,14 +8,18 @@ ones included; whoever comes then is told to try again.
 from __future__ import annotations
 
 import asyncio
+import os
 import resource
+import socket
 import ssl
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, cast
 
 from aiohttp import web
 
-from .connections import HEAD_SECONDS, LINGERING_SECONDS, Connection, Refused
+from .connections import HEAD_SECONDS, LINGERING_SECONDS, Refused
+from .load import Load
+from .shedding import Request, SheddingConnection
 
 # How long a connection may be idle; aiohttp's default is an hour.
 KEEPALIVE_SECONDS = 30.0
@@ -25,17 +29,27 @@ MAX_HEADERS = 128
 # How many connections may wait until they are accepted. Where aiohttp's default of 128 is
 # full, a client tries again only after a second.
 BACKLOG = 1_024
+# How long it takes, in seconds, until those at the door are let in, and until they have asked.
+CLOSING_SECONDS = 0.05
 # The most connections at once, and how many descriptors are left for everything else.
 MAX_CONNECTIONS = 10_000
 OTHER_DESCRIPTORS = 256
 
 
 class Server(web.Server):
-    """aiohttp's low-level server, with these limits."""
+    """aiohttp's low-level server, with these limits.
 
-    def __init__(self, handler: Callable[[web.BaseRequest], Awaitable[Any]]) -> None:
+    A client that goes away cancels its request. What was not begun for it then is not done;
+    a write that was begun is finished.
+    """
+
+    def __init__(
+        self, handler: Callable[[web.BaseRequest], Awaitable[Any]], load: Load | None = None
+    ) -> None:
         super().__init__(
             handler,
+            request_factory=self._request,
+            handler_cancellation=True,
             access_log=None,
             auto_decompress=False,
             keepalive_timeout=KEEPALIVE_SECONDS,
@@ -44,13 +58,22 @@ class Server(web.Server):
             max_field_size=MAX_LINE_BYTES,
             max_headers=MAX_HEADERS,
         )
-        self._room = room()
+        # How many connections there may be, and how many there was no room for.
+        self.room = room()
+        self.refused = 0
         self._refused: set[Refused] = set()
+        self.load = load or Load()
 
     def __call__(self) -> asyncio.Protocol:  # type: ignore[override]  # some are refused
-        if len(self._connections) >= self._room:
+        if len(self._connections) >= self.room:
+            self.refused += 1
             return Refused(self._refused)
-        return Connection(self, loop=self._loop, **self._kwargs)
+        return SheddingConnection(self, self.load, loop=self._loop, **self._kwargs)
+
+    def _request(
+        self, message: Any, payload: Any, protocol: Any, writer: Any, task: Any
+    ) -> web.BaseRequest:
+        return Request(message, payload, protocol, writer, task, self._loop)
 
 
 class Site(web.BaseSite):
@@ -91,6 +114,19 @@ class Site(web.BaseSite):
             backlog=BACKLOG,
             reuse_port=self._shares_port,
         )
+
+    async def stop(self) -> None:
+        """Lets nobody in any more, but whoever is at the door already."""
+        if self._server is not None:
+            # Closed at once, the port would reset connections that wait until they are accepted.
+            # This way there are none: who comes now tries again, and finds it closed.
+            for door in cast("asyncio.Server", self._server).sockets:
+                with socket.socket(fileno=os.dup(door.fileno())) as listening:
+                    listening.listen(0)
+            await asyncio.sleep(CLOSING_SECONDS)
+        await super().stop()
+        # Whoever came last is heard: aiohttp would close what has not yet begun to ask.
+        await asyncio.sleep(CLOSING_SECONDS)
 
 
 def room() -> int:

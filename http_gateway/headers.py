@@ -10,8 +10,8 @@ from collections.abc import Iterable
 
 from aiohttp import web
 
-from . import traces
 from .faults import invalid_body
+from .watching import Trace
 
 Metadata = tuple[tuple[str, str | bytes], ...]
 
@@ -25,24 +25,41 @@ _RETURNED = {
     "retry-after": "Retry-After",
     "idempotency-replayed": "Idempotency-Replayed",
 }
+FORWARDED_FOR = "x-forwarded-for"
+# How much is passed on of the hops that a request says it has made: a dozen of them.
+MAX_WAY = 512
 _UNPRINTABLE = "unprintable"
 
 
-def forwarded(request: web.BaseRequest, request_id: str) -> Metadata:
-    """Returns what of the headers reaches the server.
+def forwarded(request: web.BaseRequest, request_id: str, trace: Trace) -> Metadata:
+    """Returns what of the headers reaches the server, with the trace that the request belongs to.
 
     Metadata takes printable ASCII only; a value of anything else could be no
     valid key either, and is passed on as a word that is none.
     """
     headers = request.headers
     metadata: list[tuple[str, str | bytes]] = [("x-request-id", request_id)]
+    if way := _way(request):
+        metadata.append((FORWARDED_FOR, way))
     for name in _FORWARDED:
         if name in headers:
             for value in headers.getall(name):
                 metadata.append((name, value if _is_printable(value) else _UNPRINTABLE))
-    if traces.PARENT in headers:
-        metadata += traces.trace_of(headers)
+    metadata += trace
     return tuple(metadata)
+
+
+def _way(request: web.BaseRequest) -> str:
+    """Returns the hops that the request has made by its own word, and whom it came from last.
+
+    It is for the server to judge how much of that it believes; what was written last counts
+    most. Empty where nobody knows whom it came from.
+    """
+    seen = request.remote
+    if not seen or FORWARDED_FOR not in request.headers:
+        return seen or ""
+    said = ",".join(request.headers.getall(FORWARDED_FOR))[-MAX_WAY:]
+    return f"{said},{seen}" if _is_printable(said) else seen
 
 
 def check(metadata: Metadata) -> None:

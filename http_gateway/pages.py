@@ -13,6 +13,7 @@ from grpc.aio import AioRpcError, Channel
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from .answers import Answer
+from .load import Load
 from .openapi.document import document
 from .openapi.webhooks import are_sent_by
 
@@ -28,7 +29,9 @@ Page = Callable[[str], Awaitable[Answer]]
 READY_SECONDS = 2.0
 
 
-def pages_of(channel: Channel, services: Sequence[ServiceDescriptor]) -> Mapping[str, Page]:
+def pages_of(
+    channel: Channel, services: Sequence[ServiceDescriptor], load: Load
+) -> Mapping[str, Page]:
     """Returns the pages of a gateway in front of some services over a channel, by path."""
     health: Any = health_pb2_grpc.HealthStub(channel)
 
@@ -54,7 +57,9 @@ def pages_of(channel: Channel, services: Sequence[ServiceDescriptor]) -> Mapping
         return _state(200, "ok", request_id)
 
     async def readyz(request_id: str) -> Answer:
-        """Whether the server behind the gateway takes calls."""
+        """Whether the server behind the gateway takes calls, and the gateway goes on to."""
+        if load.ends:
+            return _state(503, "stopping", request_id)
         try:
             reply = await health.Check(health_pb2.HealthCheckRequest(), timeout=READY_SECONDS)
         except AioRpcError:

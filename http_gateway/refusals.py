@@ -1,8 +1,4 @@
-"""What the gateway refuses by itself, without a call: in the one shape, and with a line in the log.
-
-The line has the status and the request id, by which a client's report is found. It has
-nothing that the client sent: even a path may hold somebody's address.
-"""
+"""What the gateway refuses by itself, without a call, in the one shape that errors have."""
 
 from __future__ import annotations
 
@@ -13,6 +9,7 @@ from roster.v1 import errors_pb2
 from . import errors
 from .answers import Answer
 from .faults import Reason
+from .request_ids import new_request_id
 
 log = logging.getLogger(__name__)
 
@@ -25,8 +22,18 @@ def refusal(
     *,
     close: bool = False,
 ) -> Answer:
-    """Returns the answer, and notes it. `reason` names a value of Error.Reason."""
+    """Returns the answer. `reason` names a value of Error.Reason."""
     error = errors_pb2.Error(reason=Reason.Value(reason), message=message)
-    answer = errors.response(error, request_id, more, close=close)
+    return errors.response(error, request_id, more, close=close)
+
+
+def dismissal(reason: str, message: str) -> Answer:
+    """Returns the answer to what is no request yet, after which the connection is closed.
+
+    It has a line in the log of its own, with the status and an id by which a client's report
+    is found, and nothing that the client sent.
+    """
+    request_id = new_request_id()
+    answer = refusal(reason, message, request_id, close=True)
     log.info("refused without a call", extra={"status": answer.status, "requestId": request_id})
     return answer

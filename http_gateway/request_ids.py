@@ -19,7 +19,11 @@ _requests = count(1)
 
 def request_id_of(request: web.BaseRequest) -> str:
     """Returns the request id that came, if it may be echoed, or a new one."""
-    given = request.headers.get(REQUEST_ID)
+    return accepted_or_new(request.headers.get(REQUEST_ID))
+
+
+def accepted_or_new(given: str | None) -> str:
+    """Returns the request id that was given, if it may be echoed, or a new one."""
     return given if given and _ACCEPTED.fullmatch(given) else new_request_id()
 
 

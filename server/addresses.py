@@ -73,17 +73,19 @@ def parse_upstream(text: str) -> Upstream:
     return Upstream(text if scheme else f"dns:///{text}", addresses)
 
 
-def check_plaintext(name: str, addresses: Iterable[Address], risk: str, remedy: str) -> None:
+def check_plaintext(
+    name: str, addresses: Iterable[Address], risk: str, remedy: str, what: str = "API keys"
+) -> None:
     """Raises SettingError unless what is sent to addresses without TLS stays on this machine.
 
-    `risk` is the setting by which an operator takes the risk, and `remedy` the one that
-    would encrypt.
+    `risk` is the setting by which an operator takes the risk, `remedy` the one that would
+    encrypt, and `what` could be read on the way.
     """
     check_choice(_PLAINTEXT, risk, ("", YES))
     far = [str(address) for address in addresses if not address.is_loopback]
     if far and not risk:
         raise SettingError(
             f"{SETTINGS[name].environment} leads beyond this machine ({far[0]}), where everyone on"
-            f" the way could read API keys. Set {SETTINGS[remedy].environment} for TLS, or"
+            f" the way could read {what}. Set {SETTINGS[remedy].environment} for TLS, or"
             f" {SETTINGS[_PLAINTEXT].environment}={YES}."
         )

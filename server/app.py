@@ -29,18 +29,20 @@ from roster.v1 import (
 from .accounts import store as accounts
 from .accounts.service import ApiKeyService
 from .clock import Clock
-from .config import Rate
+from .config import Network, Rate
 from .custom_fields import store as custom_fields
 from .custom_fields.service import CustomFieldService
 from .idempotency.once import OnceDatabase
+from .interceptors.admission import Admission
 from .interceptors.around import Around
 from .interceptors.authenticate import Authenticate
-from .interceptors.call_log import CallLog
 from .interceptors.idempotency import Idempotency
 from .interceptors.observe import Observe
 from .interceptors.rate_limit import RateLimit
+from .interceptors.trace import Trace
 from .interceptors.translate import Translate
 from .interceptors.validate import Validate
+from .interceptors.wrong_keys import WrongKeys
 from .merge_tags.service import MergeTagService
 from .storage.database import Database
 from .storage.transaction import Transaction
@@ -50,6 +52,7 @@ from .suppressions.service import SuppressionService
 from .suppressions.store import Suppressions
 from .tags.service import TagService
 from .vault import Vault
+from .watching.watch import Watch, unwatched
 from .webhooks import store_reading as webhooks
 from .webhooks.client import Client
 from .webhooks.reach import Reach
@@ -78,6 +81,9 @@ MAX_METADATA_BYTES = 16 * 1024
 # gateway does, every ten seconds.
 PING_MILLISECONDS = 5_000
 
+# How many calls a connection may have open. Its client keeps further ones back, at no cost here.
+MAX_CALLS_OF_A_CONNECTION = 1_000
+
 
 def newest_id(tx: Transaction) -> str | None:
     """Returns the greatest id that the order of a list depends on, from which new ids go on."""
@@ -102,13 +108,19 @@ class App:
         reach: Reach,
         client: Client,
         rate_limit: Rate | None = None,
-        log_calls: bool = True,
+        proxies: Sequence[Network] = (),
+        watch: Watch | None = None,
     ) -> None:
-        self._call_log = CallLog(enabled=log_calls)
-        authenticate, once = Authenticate(database, clock), OnceDatabase(database, vault)
+        watch = watch or unwatched()
+        watch.exposition.add(watch.calls.tell_rpcs)
+        authenticate = Authenticate(database, clock, WrongKeys(proxies))
+        once = OnceDatabase(database, vault)
+        self._admission = Admission()
         self.interceptors: Sequence[Around] = (
-            Observe(self._call_log),
+            Observe(watch.calls),
+            *([Trace(watch.tracing)] if watch.tracing else []),
             Translate(),
+            self._admission,
             authenticate,
             *([RateLimit(rate_limit)] if rate_limit else []),
             Validate(),
@@ -149,6 +161,7 @@ class App:
                 ("grpc.max_metadata_size", MAX_METADATA_BYTES),
                 ("grpc.absolute_max_metadata_size", MAX_METADATA_BYTES),
                 ("grpc.http2.min_ping_interval_without_data_ms", PING_MILLISECONDS),
+                ("grpc.max_concurrent_streams", MAX_CALLS_OF_A_CONNECTION),
             ),
         )
         self.register(server)
@@ -162,9 +175,9 @@ class App:
         )
         return server
 
-    def close(self) -> None:
-        """Writes what the log of calls still holds."""
-        self._call_log.flush()
+    def end_streams(self) -> None:
+        """Has all streams end, which may take long by themselves."""
+        self._admission.end_streams()
 
     async def set_serving(self, *, serving: bool) -> None:
         """Tells health checks whether to send calls here. If not, what is followed ends."""

@@ -13,6 +13,8 @@ from .vault import make_key, parse_key
 
 IN_PROCESS = "in-process"
 OVER_GRPC = "grpc"
+OTLP = "otlp"
+OFF = "off"
 # The authorities that gRPC knows by itself, in place of a file of them.
 PUBLIC = "public"
 YES = "yes"
@@ -50,6 +52,12 @@ SETTINGS = {
         ),
         Setting("grpc_address", "127.0.0.1:50051", "Where gRPC is served; port 0 is a free one."),
         Setting(
+            "metrics_address",
+            "127.0.0.1:9464",
+            f"Where figures for Prometheus are served; port 0 is a free one, and {OFF} is nowhere."
+            " Of `gateway` it is 127.0.0.1:9465, of `worker` 127.0.0.1:9466.",
+        ),
+        Setting(
             "workers",
             "1",
             "How many processes share the ports, from 1 to 64; with SQLite there is one.",
@@ -75,6 +83,12 @@ SETTINGS = {
             "32 bytes in base64, for what is hashed or sealed; empty: a file beside SQLite's.",
         ),
         Setting(
+            "backup_folder",
+            "",
+            "A folder for this database alone, into which a service on SQLite makes a backup every"
+            " hour, and keeps one of each of 24 hours and 7 days; none are made where it is empty.",
+        ),
+        Setting(
             "http_channel",
             IN_PROCESS,
             f"How HTTP reaches the services: {IN_PROCESS}, or {OVER_GRPC} through the gRPC port.",
@@ -97,7 +111,24 @@ SETTINGS = {
             f"{YES} where webhooks may be sent without TLS, for everyone on the way to read.",
         ),
         Setting(
+            "trusted_proxies",
+            "",
+            "Addresses or networks, such as 10.0.0.0/8, whose X-Forwarded-For is believed: where"
+            " a call with a wrong key came from is then whoever called them.",
+        ),
+        Setting(
             "log_level", "info", "What is logged: debug, info (a line a call), warning, error."
+        ),
+        Setting(
+            "log_format",
+            "auto",
+            "json, text for people, or auto: text where standard error is a terminal, else JSON.",
+        ),
+        Setting(
+            "tracing",
+            "",
+            f"{OTLP} where spans are sent by OpenTelemetry, whose own environment variables say"
+            " where; none are made where it is empty.",
         ),
         Setting(
             "upstream",
@@ -120,6 +151,12 @@ SETTINGS = {
             "A PEM file with the authorities that must have certified whoever calls over gRPC;"
             " anybody may call where it is empty.",
         ),
+        Setting(
+            "metrics_tls_certificate",
+            "",
+            "The same for the figures: a PEM file with the certificate.",
+        ),
+        Setting("metrics_tls_key", "", "A PEM file with the private key of that certificate."),
         Setting(
             "upstream_tls_ca",
             "",
@@ -166,6 +203,20 @@ def parse_rate_limit(text: str) -> Rate | None:
     return Rate(int(match[1]), int(match[2]))
 
 
+Network = IPv4Network | IPv6Network
+
+
+def parse_trusted_proxies(text: str) -> tuple[Network, ...]:
+    """Returns networks that are separated by commas. Raises SettingError."""
+    try:
+        return tuple(ip_network(part.strip()) for part in text.split(",") if part.strip())
+    except ValueError as error:
+        raise SettingError(
+            f"{SETTINGS['trusted_proxies'].environment} must be addresses or networks, such as"
+            f" 10.0.0.0/8, separated by commas: {error}."
+        ) from None
+
+
 class PostgresUrl(NamedTuple):
     """A PostgreSQL database; as text it is without its password."""
 
@@ -195,6 +246,22 @@ def parse_database_url(text: str) -> Place:
             f" postgresql://USER:PASSWORD@HOST/NAME and is {_without_password(text)!r}."
         )
     return Path(path)
+
+
+def parse_backup_folder(text: str, place: Place) -> Path | None:
+    """Returns where backups of the database go, and None for an empty text. Raises SettingError."""
+    if not text:
+        return None
+    name = SETTINGS["backup_folder"].environment
+    if isinstance(place, PostgresUrl):
+        raise SettingError(
+            f"{name} is for SQLite. {place} is backed up with PostgreSQL's own programs: pg_dump,"
+            " or pg_basebackup."
+        )
+    folder = Path(text)
+    if not folder.is_dir():
+        raise SettingError(f"{name} must be a folder that is there and is {text!r}.")
+    return folder
 
 
 def _without_password(text: str) -> str:

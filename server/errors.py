@@ -31,7 +31,7 @@ class RosterError(Exception):
     message: str
     details: Sequence[Detail] = ()
     # In how many seconds the same call may be made again, where that is known.
-    retry_after: int | None = None
+    retry_after: float | None = None
 
     def __init__(self) -> None:
         super().__init__(self.message)
@@ -195,6 +195,18 @@ class RateLimited(RosterError):
         super().__init__()
 
 
+class TooManyWrongKeys(RosterError):
+    """Too many calls with wrong keys came from where this one comes from."""
+
+    reason = "RATE_LIMITED"
+
+    def __init__(self, retry_after: int) -> None:
+        wait = "1 second" if retry_after == 1 else f"{retry_after} seconds"
+        self.message = f"Too many calls without a valid key came from here. Try again in {wait}."
+        self.retry_after = retry_after
+        super().__init__()
+
+
 class IdempotencyKeyReused(RosterError):
     """The idempotency key came with another request before."""
 
@@ -214,6 +226,16 @@ class Unavailable(RosterError):
 
     reason = "UNAVAILABLE"
     message = "The service cannot take this call now. Nothing was changed; try again."
+
+
+class Overloaded(Unavailable):
+    """The service has more to do than it could answer in time; nothing was changed."""
+
+    message = "The service has too much to do. Nothing was changed; try again later."
+
+    def __init__(self, retry_after: float = 1.0) -> None:
+        self.retry_after = retry_after
+        super().__init__()
 
 
 class DeadlineExceeded(RosterError):

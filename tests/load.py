@@ -73,6 +73,8 @@ class Client:
             self._connection.request(method, path, text, sent)
             answer = self._connection.getresponse()
             status, told = answer.status, json.loads(answer.read() or "null")
+            if answer.will_close:
+                self.close()
         except BROKEN:
             status, told = 0, None
             self.close()

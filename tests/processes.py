@@ -61,6 +61,10 @@ class Service:
         """Ends the process by a signal and returns its exit code."""
         if self.process.poll() is None:
             self.process.send_signal(number)
+        return self.ended()
+
+    def ended(self) -> int:
+        """Waits until the process ends and returns its exit code."""
         if self.link is not None:
             self.link.close()
         code = self.process.wait(timeout=40)
@@ -70,9 +74,9 @@ class Service:
 
 
 def environment(**settings: str) -> dict[str, str]:
-    """Returns an environment without settings of Roster's but these."""
+    """Returns an environment without settings of Roster's but these; figures are on a free port."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("ROSTER_")}
-    return {**clean, **settings}
+    return {**clean, "ROSTER_METRICS_ADDRESS": "127.0.0.1:0", **settings}
 
 
 def start(folder: Path, *, under: Sequence[str] = (), **settings: str) -> Service:

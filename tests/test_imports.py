@@ -22,7 +22,7 @@ ROOMS = (
     {"subscribers"},
     {"merge_tags"},
     {"webhooks"},
-    {"upkeep"},
+    {"upkeep", "health"},
 )
 # The same, of the gateway.
 GATEWAY_ROOMS = (
@@ -220,7 +220,7 @@ def test_command_line_alone_imports_the_command_line_and_the_app() -> None:
 
 
 def test_every_room_has_a_place_in_the_order() -> None:
-    others = {"", "cli", "interceptors", "storage"}
+    others = {"", "cli", "deploy", "interceptors", "storage", "watching"}
 
     assert {folder(name) for name in FILES if inside(name, ["server"])} - others <= set().union(
         *ROOMS

@@ -15,7 +15,7 @@ from .values import Schema
 _REASON = errors_pb2.Error.Reason
 _ERROR = errors_pb2.Error.DESCRIPTOR
 # The header that goes with a status besides those of every answer.
-_HEADERS = {401: "WWW-Authenticate", 429: "Retry-After"}
+_HEADERS = {401: "WWW-Authenticate", 429: "Retry-After", 503: "Retry-After"}
 _REQUEST_ID = "5a1c9d3e7b20f4680000000001c3"
 _DETAILS: dict[str, list[dict[str, str]]] = {
     "VALIDATION_ERROR": [{"field": "email", "code": "REQUIRED", "message": "is required"}]

@@ -24,7 +24,7 @@ class StreamedAnswer:
         self._head = {REQUEST_ID: request_id}
         self._is_chunked = request.version >= (1, 1)
         self.status = status
-        # How many bytes were written.
+        # How many bytes of the body were written.
         self.sent = 0
         self.is_head = request.method == "HEAD"
         self.content_type = ""
@@ -50,6 +50,7 @@ class StreamedAnswer:
     async def write(self, data: bytes) -> None:
         """Writes a part, which may not be empty, and waits while the client has much to read."""
         if not self.is_head:
+            self.sent += len(data)
             await self._send(b"%x\r\n%b\r\n" % (len(data), data) if self._is_chunked else data)
 
     async def end(self) -> None:
@@ -74,6 +75,5 @@ class StreamedAnswer:
         if transport is None or transport.is_closing():
             raise ConnectionResetError("the client has gone")
         transport.write(data)
-        self.sent += len(data)
         if transport.get_write_buffer_size() > UNREAD_BYTES:
             await wait_for_reader(self._request, transport)

@@ -5,8 +5,22 @@ from __future__ import annotations
 import typer
 
 from ..config import SettingError
+from ..errors import RosterError
 from ..storage.database import StorageError
-from . import accounts, copy, gateway, keys, migrate, serve, server, settings, webhooks, worker
+from . import (
+    accounts,
+    backup,
+    copy,
+    gateway,
+    keys,
+    migrate,
+    restore,
+    serve,
+    server,
+    settings,
+    webhooks,
+    worker,
+)
 from .output import ExitCode, complain
 from .serving.reserve import PortInUse
 from .transfer import exporting, importing
@@ -25,6 +39,8 @@ app.command(name="gateway")(gateway.gateway)
 app.command(name="worker")(worker.worker)
 app.command(name="migrate")(migrate.migrate)
 app.command(name="copy")(copy.copy)
+app.command(name="backup")(backup.backup)
+app.command(name="restore")(restore.restore)
 app.command(name="import")(importing.import_)
 app.command(name="export")(exporting.export)
 app.command(name="settings")(settings.settings)
@@ -43,5 +59,8 @@ def main() -> None:
         complain(str(error), ExitCode.PORT_IN_USE)
     except StorageError as error:
         complain(str(error), ExitCode.DATABASE)
+    except RosterError:
+        # What a service writes before it serves was refused; its disk is full, for instance.
+        complain("The database did not take it; the log tells why.", ExitCode.DATABASE)
     except TransferError as error:
         end(error)

@@ -10,8 +10,12 @@ from ..addresses import check_plaintext, parse_upstream
 from ..config import SETTINGS
 from .output import option
 from .serving import flags
-from .serving.options import http_options, start_log, upstream_options, worker_count
+from .serving.options import http_options, upstream_options, worker_count
+from .serving.watch_options import start_log, watch_options
 from .serving.workers import supervise
+
+# Beside a server on the same machine.
+GATEWAY_FIGURES = "127.0.0.1:9465"
 
 
 def gateway(
@@ -26,21 +30,35 @@ def gateway(
     dangerously_in_plaintext: flags.DangerouslyInPlaintext = "",
     workers: flags.Workers = SETTINGS["workers"].default,
     log_level: flags.LogLevel = SETTINGS["log_level"].default,
+    log_format: flags.LogFormat = SETTINGS["log_format"].default,
+    metrics_address: flags.MetricsAddress = GATEWAY_FIGURES,
+    metrics_tls_certificate: flags.MetricsTlsCertificate = "",
+    metrics_tls_key: flags.MetricsTlsKey = "",
+    tracing: flags.Tracing = "",
     worker: flags.Worker = False,
 ) -> None:
     """Serve JSON over HTTP in front of servers elsewhere."""
-    start_log(log_level)
+    start_log(log_level, log_format)
     risk = dangerously_in_plaintext
     http = http_options(http_address, http_tls_certificate, http_tls_key, risk)
     servers = parse_upstream(upstream)
     if not upstream_tls_ca:
         check_plaintext("upstream", servers.addresses, risk, "upstream_tls_ca")
     told = upstream_options(servers, upstream_tls_ca, upstream_tls_certificate, upstream_tls_key)
+    watch = watch_options(
+        address=metrics_address,
+        certificate=metrics_tls_certificate,
+        key=metrics_tls_key,
+        risk=risk,
+        log_level=log_level,
+        log_format=log_format,
+        tracing=tracing,
+    )
     count = worker_count(workers, None)
     if count > 1 and not worker:
         addresses = {"http_address": http.address}
-        raise typer.Exit(supervise("gateway", count, context.params, addresses))
+        raise typer.Exit(supervise("gateway", count, context.params, addresses, watch))
     from .serving.process import run
     from .serving.services import HttpAlone
 
-    run(HttpAlone(http, told, shares_ports=worker), worker=worker)
+    run(HttpAlone(http, told, watch, shares_ports=worker), worker=worker)

@@ -36,7 +36,7 @@ async def open_vault(setting: str, place: Place, database: Database) -> Vault:
             f"{place} is an unfinished copy of {original}. `roster copy` goes on with it."
         )
     known = await database.read(key_fingerprint)
-    file = place.with_name(f"{place.name}.key") if isinstance(place, Path) else None
+    file = key_file(place) if isinstance(place, Path) else None
     text = setting or (_read(file) if file else None)
     if text is None and known is None:
         text = _first(file)
@@ -57,6 +57,27 @@ async def open_vault(setting: str, place: Place, database: Database) -> Vault:
         given = _SETTING if setting else str(file)
         raise StorageError(f"{place} was written with another secret key than that in {given}.")
     return vault
+
+
+def is_at_hand(setting: str, place: Path, known: str) -> bool:
+    """Whether there is a key for what is to be the database of a file; of which it is `known`.
+
+    Raises StorageError if there is one and it is another.
+    """
+    file = key_file(place)
+    text = setting or _read(file)
+    if text is None:
+        return False
+    key = parse_key(text)
+    if key is None or Vault(key).fingerprint() != known:
+        given = _SETTING if setting else str(file)
+        raise StorageError(f"The backup was written with another secret key than that in {given}.")
+    return True
+
+
+def key_file(place: Path) -> Path:
+    """Returns where the key of a SQLite file is kept, unless it is set."""
+    return place.with_name(f"{place.name}.key")
 
 
 def _first(file: Path | None) -> str:

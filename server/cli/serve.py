@@ -12,9 +12,9 @@ from .serving.options import (
     grpc_options,
     http_options,
     reach_option,
-    start_log,
     worker_count,
 )
+from .serving.watch_options import start_log, watch_options
 from .serving.workers import supervise
 
 
@@ -34,14 +34,21 @@ def serve(
     bootstrap_api_key: flags.BootstrapApiKey = "",
     http_channel: flags.HttpChannel = SETTINGS["http_channel"].default,
     secret_key: flags.SecretKey = "",
+    backup_folder: flags.BackupFolder = "",
     rate_limit: flags.RateLimit = "",
     webhook_allow_nets: flags.WebhookAllowNets = "",
     webhook_allow_http: flags.WebhookAllowHttp = "",
+    trusted_proxies: flags.TrustedProxies = "",
     log_level: flags.LogLevel = SETTINGS["log_level"].default,
+    log_format: flags.LogFormat = SETTINGS["log_format"].default,
+    metrics_address: flags.MetricsAddress = SETTINGS["metrics_address"].default,
+    metrics_tls_certificate: flags.MetricsTlsCertificate = "",
+    metrics_tls_key: flags.MetricsTlsKey = "",
+    tracing: flags.Tracing = "",
     worker: flags.Worker = False,
 ) -> None:
     """Serve gRPC and JSON over HTTP."""
-    start_log(log_level)
+    start_log(log_level, log_format)
     risk = dangerously_in_plaintext
     http = http_options(http_address, http_tls_certificate, http_tls_key, risk)
     grpc = grpc_options(grpc_address, grpc_tls_certificate, grpc_tls_key, grpc_tls_client_ca, risk)
@@ -50,9 +57,10 @@ def serve(
         database_pool=database_pool,
         bootstrap_api_key=bootstrap_api_key,
         secret_key=secret_key,
+        backup_folder=backup_folder,
         rate_limit=rate_limit,
+        trusted_proxies=trusted_proxies,
         reach=reach_option(webhook_allow_nets, webhook_allow_http),
-        log_level=log_level,
     )
     in_process = check_choice("http_channel", http_channel, (IN_PROCESS, OVER_GRPC)) == IN_PROCESS
     if grpc.identity is not None and not in_process:
@@ -60,12 +68,24 @@ def serve(
             f"ROSTER_HTTP_CHANNEL={OVER_GRPC} is for a gRPC port in plaintext; `roster gateway`"
             " goes to one with TLS."
         )
+    watch = watch_options(
+        address=metrics_address,
+        certificate=metrics_tls_certificate,
+        key=metrics_tls_key,
+        risk=risk,
+        log_level=log_level,
+        log_format=log_format,
+        tracing=tracing,
+    )
     count = worker_count(workers, core)
     if count > 1 and not worker:
         addresses = {"http_address": http.address, "grpc_address": grpc.address}
-        raise typer.Exit(supervise("serve", count, context.params, addresses))
+        raise typer.Exit(supervise("serve", count, context.params, addresses, watch))
     # Imported here, since neither other commands nor what looks after workers need gRPC.
     from .serving.process import run
     from .serving.services import Together
 
-    run(Together(http, grpc, core, in_process=in_process, shares_ports=worker), worker=worker)
+    run(
+        Together(http, grpc, core, watch, in_process=in_process, shares_ports=worker),
+        worker=worker,
+    )

@@ -7,13 +7,8 @@ import typer
 from ..config import SETTINGS
 from .output import DatabaseUrl
 from .serving import flags
-from .serving.options import (
-    core_options,
-    grpc_options,
-    reach_option,
-    start_log,
-    worker_count,
-)
+from .serving.options import core_options, grpc_options, reach_option, worker_count
+from .serving.watch_options import start_log, watch_options
 from .serving.workers import supervise
 
 
@@ -29,14 +24,21 @@ def server(
     database_pool: flags.DatabasePool = SETTINGS["database_pool"].default,
     bootstrap_api_key: flags.BootstrapApiKey = "",
     secret_key: flags.SecretKey = "",
+    backup_folder: flags.BackupFolder = "",
     rate_limit: flags.RateLimit = "",
     webhook_allow_nets: flags.WebhookAllowNets = "",
     webhook_allow_http: flags.WebhookAllowHttp = "",
+    trusted_proxies: flags.TrustedProxies = "",
     log_level: flags.LogLevel = SETTINGS["log_level"].default,
+    log_format: flags.LogFormat = SETTINGS["log_format"].default,
+    metrics_address: flags.MetricsAddress = SETTINGS["metrics_address"].default,
+    metrics_tls_certificate: flags.MetricsTlsCertificate = "",
+    metrics_tls_key: flags.MetricsTlsKey = "",
+    tracing: flags.Tracing = "",
     worker: flags.Worker = False,
 ) -> None:
     """Serve gRPC alone."""
-    start_log(log_level)
+    start_log(log_level, log_format)
     grpc = grpc_options(
         grpc_address,
         grpc_tls_certificate,
@@ -49,15 +51,25 @@ def server(
         database_pool=database_pool,
         bootstrap_api_key=bootstrap_api_key,
         secret_key=secret_key,
+        backup_folder=backup_folder,
         rate_limit=rate_limit,
+        trusted_proxies=trusted_proxies,
         reach=reach_option(webhook_allow_nets, webhook_allow_http),
+    )
+    watch = watch_options(
+        address=metrics_address,
+        certificate=metrics_tls_certificate,
+        key=metrics_tls_key,
+        risk=dangerously_in_plaintext,
         log_level=log_level,
+        log_format=log_format,
+        tracing=tracing,
     )
     count = worker_count(workers, core)
     if count > 1 and not worker:
         addresses = {"grpc_address": grpc.address}
-        raise typer.Exit(supervise("server", count, context.params, addresses))
+        raise typer.Exit(supervise("server", count, context.params, addresses, watch))
     from .serving.process import run
     from .serving.services import GrpcAlone
 
-    run(GrpcAlone(grpc, core, shares_ports=worker), worker=worker)
+    run(GrpcAlone(grpc, core, watch, shares_ports=worker), worker=worker)

@@ -23,6 +23,7 @@ from ..errors import Unauthorized
 from ..messages import Context
 from ..storage.database import Database
 from .around import Around, Method, Proceed, ProceedStream
+from .wrong_keys import WrongKeys
 
 # How long, in milliseconds, an answer of the database about a key is believed.
 CACHE_MILLISECONDS = 5_000
@@ -31,11 +32,12 @@ CACHE_SIZE = 10_000
 
 
 class Authenticate(Around):
-    """Enters the caller, or raises Unauthorized."""
+    """Enters the caller, or raises Unauthorized, or TooManyWrongKeys where that came too often."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: Database, clock: Clock, wrong_keys: WrongKeys) -> None:
         super().__init__()
         self._database = database
+        self._wrong_keys = wrong_keys
         self._clock = clock
         self._forgotten = 0
         self._known: dict[str, tuple[store.Identity, Caller, int]] = {}
@@ -50,24 +52,32 @@ class Authenticate(Around):
     async def around(
         self, method: Method, proceed: Proceed, request: Any, context: Context
     ) -> Message:
-        caller.enter(await self._caller(presented(context)))
+        caller.enter(await self._caller(context))
         return await proceed(request, context)
 
     async def around_stream(
         self, method: Method, proceed: ProceedStream, request: Any, context: Context
     ) -> AsyncGenerator[Message, None]:
-        caller.enter(await self._caller(presented(context)))
+        caller.enter(await self._caller(context))
         async with aclosing(proceed(request, context)) as replies:
             async for reply in replies:
                 yield reply
 
-    async def _caller(self, secret: str) -> Caller:
+    async def _caller(self, context: Context) -> Caller:
+        try:
+            return await self._identify(presented(context), context)
+        except Unauthorized:
+            raise self._wrong_keys.refusal(context) from None
+
+    async def _identify(self, secret: str, context: Context) -> Caller:
         now, secret_hash = self._clock(), hash_secret(secret)
         identity, known, until = self._known.get(secret_hash, (None, None, 0))
         # A clock that was set back must not stretch what is believed.
         if identity is None or known is None or not now < until <= now + CACHE_MILLISECONDS:
             if not is_well_formed(secret):
                 raise Unauthorized
+            if identity is None:
+                self._wrong_keys.check(context)
             identity, known = await self._look_up(secret_hash, now)
         if identity.expires_at is not None and identity.expires_at <= now:
             raise Unauthorized

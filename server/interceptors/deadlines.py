@@ -21,13 +21,14 @@ class Deadlines:
         self._expired: set[asyncio.Task[object]] = set()
         self._sweeping = False
 
-    def start(self, task: asyncio.Task[object], seconds: float) -> None:
-        """Gives a task so many seconds from now."""
+    def start(self, task: asyncio.Task[object], seconds: float) -> float:
+        """Gives a task so many seconds from now, and returns when they are over."""
         loop = task.get_loop()
-        self._ends[task] = loop.time() + seconds
+        self._ends[task] = end = loop.time() + seconds
         if not self._sweeping:
             self._sweeping = True
             loop.call_later(SWEEP_SECONDS, self._sweep, loop)
+        return end
 
     def end(self, task: asyncio.Task[object]) -> None:
         """Takes the task off; call it whichever way the task goes on.

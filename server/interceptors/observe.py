@@ -1,4 +1,4 @@
-"""One log line a call, at the edge, and the request id that it is found by."""
+"""What is noted of every call, and the request id that it is found by."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import re
 import secrets
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Any
 
@@ -15,70 +15,111 @@ from grpc import StatusCode
 
 from .. import caller
 from ..messages import Context
+from ..watching.call import Call, current, enter
+from ..watching.calls import Calls
 from .around import Around, Method, Proceed, ProceedStream
-from .call_log import CallLog
 
 REQUEST_ID = "x-request-id"
 _ACCEPTED = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 class Observe(Around):
-    """The outermost interceptor. Takes or makes the request id and logs the outcome.
+    """The outermost interceptor. Takes or makes the request id, counts the call and logs it.
 
-    The line names the rpc, the account, the status and the time taken; never a
-    key, a secret or anything of a subscriber.
+    The line names the rpc, the account, the status, the time taken and the sizes of both
+    sides; never a key, a secret or anything of a subscriber. A call that came over HTTP into
+    this process is noted in the record of its request, and whoever began that writes the line.
     """
 
-    def __init__(self, call_log: CallLog) -> None:
+    def __init__(self, calls: Calls) -> None:
         super().__init__()
-        self._log = call_log
+        self._calls = calls
+
+    def _wrap(self, method: Method, handler: Any) -> Any:
+        handler = handler._replace(
+            request_deserializer=_received(handler.request_deserializer),
+            response_serializer=_sent(handler.response_serializer),
+        )
+        return super()._wrap(method, handler)
 
     async def around(
         self, method: Method, proceed: Proceed, request: Any, context: Context
     ) -> Message:
-        request_id, started, outcome = _begin(context), time.perf_counter(), "OK"
+        call, started, outcome = self._begin(context), time.perf_counter(), "OK"
         try:
             return await proceed(request, context)
         except asyncio.CancelledError:
             outcome = "CANCELLED"
             raise
         finally:
-            self._note(method, context, request_id, started, outcome)
+            self._end(method, context, call, started, outcome)
 
     async def around_stream(
         self, method: Method, proceed: ProceedStream, request: Any, context: Context
     ) -> AsyncGenerator[Message, None]:
-        request_id, started, outcome = _begin(context), time.perf_counter(), "OK"
+        call, started, outcome = self._begin(context), time.perf_counter(), "OK"
         try:
             async with aclosing(proceed(request, context)) as replies:
                 async for reply in replies:
+                    # A client that leaves between two replies is noted before this ends.
+                    call.account = call.account or caller.account_id_or_none()
                     yield reply
         except (asyncio.CancelledError, GeneratorExit):
             outcome = "CANCELLED"
             raise
         finally:
-            self._note(method, context, request_id, started, outcome)
+            self._end(method, context, call, started, outcome)
 
-    def _note(
-        self, method: Method, context: Context, request_id: str, started: float, outcome: str
+    def _begin(self, context: Context) -> Call:
+        """Takes or makes the request id, and tells both the rest of the call and the client."""
+        request_id = accepted(context) or secrets.token_hex(16)
+        caller.enter_request(request_id)
+        context.set_trailing_metadata(((REQUEST_ID, request_id),))
+        self._calls.rpcs_running += 1
+        call = current() or _new_call()
+        call.request_id = request_id
+        return call
+
+    def _end(
+        self, method: Method, context: Context, call: Call, started: float, outcome: str
     ) -> None:
-        if self._log.enabled:
-            code = context.code()
-            self._log.write(
-                rpc=method.name,
-                code=code.name if isinstance(code, StatusCode) else outcome,
-                seconds=time.perf_counter() - started,
-                account=caller.account_id_or_none(),
-                request_id=request_id,
-            )
+        code = context.code()
+        call.code = code.name if isinstance(code, StatusCode) else outcome
+        call.account = caller.account_id_or_none()
+        self._calls.count_rpc(method.name, call.code, time.perf_counter() - started)
+        if not call.method:
+            call.route = method.name
+            self._calls.end(call)
 
 
-def _begin(context: Context) -> str:
-    """Takes or makes the request id, and tells both the rest of the call and the client."""
-    request_id = accepted(context) or secrets.token_hex(16)
-    caller.enter_request(request_id)
-    context.set_trailing_metadata(((REQUEST_ID, request_id),))
-    return request_id
+def _new_call() -> Call:
+    call = Call()
+    enter(call)
+    return call
+
+
+def _received(deserialize: Callable[[bytes], Any]) -> Callable[[bytes], Any]:
+    """Notes the size of what a socket brings, which may be the first that is heard of a call."""
+
+    def read(data: bytes) -> Any:
+        call = current() or _new_call()
+        call.received += len(data)
+        return deserialize(data)
+
+    return read
+
+
+def _sent(serialize: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
+    """Notes the size of what goes to a socket; of an answer, after `around` is done with it."""
+
+    def write(message: Any) -> bytes:
+        data = serialize(message)
+        call = current()
+        if call is not None:
+            call.sent += len(data)
+        return data
+
+    return write
 
 
 def accepted(context: Context) -> str | None:

@@ -69,20 +69,37 @@ class Buckets:
     def __len__(self) -> int:
         return len(self._full_at | self._full_at_before)
 
+    @property
+    def used(self) -> int:
+        """How many buckets were used in this window."""
+        return len(self._full_at)
+
     def take(self, account_id: str) -> Turn:
         """Takes a token of an account's, if there is one."""
-        now = self._clock() * self._calls
-        if now >= self._window_ends:
-            self._full_at_before, self._full_at = self._full_at, {}
-            self._window_ends = now + self._whole
-        full_at = self._full_at.get(account_id) or self._full_at_before.get(account_id, 0)
-        taken = max(full_at - now, 0) + self._token
+        now = self._now()
+        taken = self._taken(account_id, now) + self._token
         if taken > self._whole:
             return Turn(allowed=False, remaining=0, seconds=self._seconds(taken - self._whole))
         self._full_at[account_id] = now + taken
         remaining = (self._whole - taken) // self._token
         another = taken + (remaining + 1) * self._token - self._whole
         return Turn(allowed=True, remaining=remaining, seconds=self._seconds(another))
+
+    def wait(self, account_id: str) -> int:
+        """Returns in how many seconds, rounded up, there is a token, and 0 if there is one."""
+        short = self._taken(account_id, self._now()) + self._token - self._whole
+        return self._seconds(max(short, 0))
+
+    def _now(self) -> int:
+        now = self._clock() * self._calls
+        if now >= self._window_ends:
+            self._full_at_before, self._full_at = self._full_at, {}
+            self._window_ends = now + self._whole
+        return now
+
+    def _taken(self, account_id: str, now: int) -> int:
+        full_at = self._full_at.get(account_id) or self._full_at_before.get(account_id, 0)
+        return max(full_at - now, 0)
 
     def _seconds(self, moments: int) -> int:
         return -(-moments // self._second)

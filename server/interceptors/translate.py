@@ -11,6 +11,7 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from functools import cache, partial
+from math import ceil
 from typing import Any
 
 import grpc
@@ -23,7 +24,7 @@ from grpc.aio import AbortError
 from grpc_status import rpc_status
 from roster.v1 import errors_pb2
 
-from .. import caller
+from .. import caller, deadline
 from ..errors import DeadlineExceeded, Internal, RosterError
 from ..messages import Context
 from .around import PACKAGE, Around, Method, Proceed, ProceedStream, add_trailing_metadata
@@ -62,7 +63,8 @@ class Translate(Around):
     ) -> Message:
         remaining = context.time_remaining()
         limit = DEADLINE_SECONDS if remaining is None else min(remaining, DEADLINE_SECONDS)
-        task = self._start(limit)
+        task, end = self._start(limit)
+        deadline.enter(end)
         try:
             if limit <= 0:
                 raise DeadlineExceeded
@@ -83,6 +85,7 @@ class Translate(Around):
         cancelled by it: meanwhile the task may be at something else.
         """
         task: asyncio.Task[Any] | None = None
+        deadline.enter(None)
         try:
             task = self._start_stream(context)
             async with aclosing(proceed(request, context)) as replies:
@@ -102,17 +105,16 @@ class Translate(Around):
         remaining = context.time_remaining()
         if remaining is not None and remaining <= 0:
             raise DeadlineExceeded
-        return None if remaining is None else self._start(remaining)
+        return None if remaining is None else self._start(remaining)[0]
 
     def _end_stream(self, task: asyncio.Task[Any] | None) -> None:
         if task is not None:
             self._deadlines.end(task)
 
-    def _start(self, seconds: float) -> asyncio.Task[Any]:
+    def _start(self, seconds: float) -> tuple[asyncio.Task[Any], float]:
         task = asyncio.current_task()
         assert task is not None
-        self._deadlines.start(task, seconds)
-        return task
+        return task, self._deadlines.start(task, seconds)
 
     def _told(
         self, method: Method, task: asyncio.Task[Any] | None, error: BaseException
@@ -151,9 +153,10 @@ async def abort(context: Context, error: RosterError) -> None:
     if error.retry_after is not None:
         add_trailing_metadata(
             context,
-            ("retry-after", str(error.retry_after)),
+            # HTTP knows whole seconds.
+            ("retry-after", str(max(1, ceil(error.retry_after)))),
             # By this, gRPC's own retries wait as long (gRFC A6).
-            ("grpc-retry-pushback-ms", str(error.retry_after * 1000)),
+            ("grpc-retry-pushback-ms", str(ceil(error.retry_after * 1000))),
         )
     await context.abort(status.code, status.details)
 
@@ -178,7 +181,8 @@ def status_of(error: RosterError, request_id: str) -> status_pb2.Status:
             )
         )
     if error.retry_after is not None:
-        delay = Duration(seconds=error.retry_after)
+        delay = Duration()
+        delay.FromMilliseconds(ceil(error.retry_after * 1000))
         details.append(error_details_pb2.RetryInfo(retry_delay=delay))
     details.append(error_details_pb2.RequestInfo(request_id=request_id))
     packed = []

@@ -53,11 +53,16 @@ class Job(Generic[Work]):
             self._withdrawn = not self._claimed
             return self._withdrawn
 
-    def refuse(self) -> None:
-        """Gives the job up and tells its caller so, unless it was begun; runs on the event loop."""
-        if self.withdraw():
-            self.error = Unavailable()
-            self.settle()
+    def refuse(self) -> bool:
+        """Gives the job up and tells its caller so, unless it was begun; runs on the event loop.
+
+        Returns whether it was given up.
+        """
+        if not self.withdraw():
+            return False
+        self.error = Unavailable()
+        self.settle()
+        return True
 
     def outcome(self) -> Any:
         """Returns the result or raises the error."""

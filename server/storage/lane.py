@@ -10,25 +10,35 @@ takes longer than the hop, a lane has several threads, which take from one queue
 or whose deadline passes, before it is claimed is withdrawn and has no effect.
 Once a write is claimed its caller waits for the outcome, so an answer always
 tells what happened; a read has no effect to wait for.
+
+A call that could not be answered in time is refused when it comes, and not when its
+time is over: by the length of the queue and the pace at which it moved of late.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import threading
 from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 from typing import Any, Generic
 
-from ..errors import Unavailable
+from .. import deadline
+from ..errors import Overloaded, Unavailable
+from .figures import LaneFigures
 from .job import Job, Work
+from .pace import Pace
 
 log = logging.getLogger(__name__)
 
 # Jobs that may wait for a lane. Beyond that a caller is refused at once: a
 # queue that only grows answers nobody in time.
 MAX_WAITING = 2_000
+# How long a call that has a deadline may have to wait, in seconds, however late that is:
+# whoever is refused at once can turn elsewhere, or come back when there is less to do.
+MAX_WAIT_SECONDS = 2.0
 # Jobs in one batch, so that the first of them does not wait for all of a long queue.
 MAX_BATCH = 256
 
@@ -54,6 +64,7 @@ class Lane(Generic[Work]):
         most: int = MAX_BATCH,
         patience: float | None = None,
     ) -> None:
+        self.name, self.figures = name, LaneFigures(threads)
         self._abandons, self._most, self._patience = abandons, most, patience
         self._loop = asyncio.get_running_loop()
         self._start, self._run_batch, self._stop = start, run_batch, stop
@@ -61,6 +72,7 @@ class Lane(Generic[Work]):
         self._gathered: list[Job[Work]] = []
         self._claiming = threading.Lock()
         self._closing = False
+        self._pace = Pace(threads)
         self._threads = [
             (threading.Thread(target=self._run, args=(started,), name=name, daemon=True), started)
             for started in [self._loop.create_future() for _ in range(threads)]
@@ -84,22 +96,34 @@ class Lane(Generic[Work]):
     async def run(self, work: Work) -> Any:
         """Runs the work in some batch and returns its result, or raises what it raised.
 
-        Raises Unavailable, without effect, if too many jobs wait, the lane is closing, or
-        its patience ends.
+        Raises Unavailable, without effect, if the lane is closing or its patience ends, and
+        Overloaded if too many jobs wait, or so many that the call would be answered too late.
         """
-        if self._closing or self.waiting >= MAX_WAITING:
+        if self._closing:
             raise Unavailable
+        waiting = self.waiting
+        if waiting:
+            self._admit(waiting)
+        self._pace.joined(waiting)
         job = Job(work, self._loop.create_future(), self._claiming)
         if not self._gathered:
             self._loop.call_soon(self._hand_over)
         self._gathered.append(job)
         if self._patience is None:
             return await self._outcome(job)
-        timer = self._loop.call_later(self._patience, job.refuse)
+        timer = self._loop.call_later(self._patience, self._lose_patience, job)
         try:
             return await self._outcome(job)
         finally:
             timer.cancel()
+
+    def _admit(self, waiting: int) -> None:
+        """Raises Overloaded if behind so many jobs there is no use in waiting."""
+        wait, left = self._pace.wait(waiting), deadline.seconds_left()
+        useful = math.inf if left is None else min(left, MAX_WAIT_SECONDS)
+        if waiting >= MAX_WAITING or wait > useful:
+            self.figures.refused += 1
+            raise Overloaded(wait)
 
     async def _outcome(self, job: Job[Work]) -> Any:
         while True:
@@ -111,6 +135,10 @@ class Lane(Generic[Work]):
                 if job.withdraw() or self._abandons:
                     raise
                 job.future = self._loop.create_future()
+
+    def _lose_patience(self, job: Job[Work]) -> None:
+        if job.refuse():
+            self.figures.refused += 1
 
     def _hand_over(self) -> None:
         # All that one turn of the event loop asked for goes over together. Handed
@@ -140,11 +168,14 @@ class Lane(Generic[Work]):
         while not closing:
             batch, closing = self._take()
             if batch:
+                taken = self._pace.taken()
                 self._run_guarded(batch)
+                self._pace.done(len(batch), taken)
                 self._loop.call_soon_threadsafe(_settle_all, batch)
         self._stop()
 
     def _run_guarded(self, batch: list[Job[Work]]) -> None:
+        began = self.figures.begin(len(batch))
         try:
             self._run_batch(batch)
         except Exception as error:
@@ -152,6 +183,8 @@ class Lane(Generic[Work]):
             log.exception("a batch of %d failed", len(batch))
             for job in batch:
                 job.error = error
+        finally:
+            self.figures.end(began)
 
     def _take(self) -> tuple[list[Job[Work]], bool]:
         """Waits for a job, then returns all that wait, and whether the thread is to end."""

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -127,6 +128,13 @@ class PostgresDatabase:
     async def close(self) -> None:
         await self._closing.aclose()
 
+    @property
+    def lanes(self) -> Sequence[Lane[Work[Any]]]:
+        return self._writing, self._reading
+
+    def bytes_on_disk(self) -> Mapping[str, int]:
+        return {}
+
     def _connect(self) -> None:
         """Gives the thread its connection. Raises StorageError if there is none to be had."""
         try:
@@ -156,8 +164,10 @@ class PostgresDatabase:
         tx = Writing(self._connections, self._clock, self.ids)
         try:
             result = work(tx)
+            began = time.perf_counter()
             with self._watch.over(self._connections.connection()):
                 tx.commit()
+            self._writing.figures.committed(time.perf_counter() - began)
         except BaseException as error:
             undo(self._connections, error)
             raise

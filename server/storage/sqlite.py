@@ -13,7 +13,8 @@ one snapshot, taken after the youngest of them was asked for.
 from __future__ import annotations
 
 import logging
-from collections.abc import Hashable, Sequence
+import time
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ from .job import Job
 from .lane import Lane
 from .migrate import migrate
 from .news import Hear, News
-from .sqlite_file import DIALECT, FileLock, connect, prepare, unusable
+from .sqlite_file import DIALECT, FileLock, connect, prepare, size_of, unusable
 from .transaction import Transaction
 
 log = logging.getLogger(__name__)
@@ -106,6 +107,13 @@ class SqliteDatabase:
     async def close(self) -> None:
         await self._closing.aclose()
 
+    @property
+    def lanes(self) -> Sequence[Lane[Work[Any]]]:
+        return self._writer, *self._readers
+
+    def bytes_on_disk(self) -> Mapping[str, int]:
+        return {"database": size_of(self._path), "wal": size_of(Path(f"{self._path}-wal"))}
+
     def _read_batch(self, reader: APSWDatabase, jobs: Sequence[Job[Work[Any]]]) -> None:
         try:
             reader.execute_sql("BEGIN")
@@ -136,6 +144,7 @@ class SqliteDatabase:
             _fail_all(writer, jobs, error, Internal if self._failed else Unavailable)
 
     def _commit(self, writer: APSWDatabase) -> None:
+        began = time.perf_counter()
         try:
             writer.execute_sql("COMMIT")
         except OperationalError as error:
@@ -145,6 +154,7 @@ class SqliteDatabase:
                     "a commit could not be synced; nothing more is written until a restart"
                 )
             raise
+        self._writer.figures.committed(time.perf_counter() - began)
 
     def _write_one(self, writer: APSWDatabase, job: Job[Work[Any]]) -> set[str]:
         """Does one caller's work, and returns the accounts of which there is news."""

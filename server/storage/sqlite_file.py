@@ -113,6 +113,14 @@ def unusable(path: str, error: Exception) -> StorageError:
     return StorageError(f"{path} cannot be opened: {error}")
 
 
+def size_of(path: Path) -> int:
+    """Returns how many bytes a file has; none where there is no such file."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
 class FileLock:
     """Shows that a process owns a database file. The lock ends with the process."""
 

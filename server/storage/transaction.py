@@ -62,6 +62,10 @@ class Transaction:
         """Runs a statement and returns how many rows it changed."""
         return self._database.rows_affected(self._execute(statement, values))  # type: ignore[no-any-return]
 
+    def beat(self) -> None:
+        """Asks the database for nothing but a sign of life."""
+        self._database.execute_sql("SELECT 1")
+
     def _execute(self, statement: Statement, values: Mapping[str, Any]) -> Any:
         self.statements += 1
         prepared = statement.prepared(self._dialect, self._database)

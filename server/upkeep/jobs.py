@@ -42,8 +42,16 @@ async def running(jobs: Iterable[Job]) -> AsyncIterator[None]:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
+def heed_cancellation() -> None:
+    """Ends the job here if it was cancelled during a write, which had to be waited for."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
+
+
 async def _repeat(job: Job) -> None:
     while True:
+        heed_cancellation()
         await asyncio.sleep(job.interval * random.uniform(1 - JITTER, 1 + JITTER))  # noqa: S311
         begun = time.monotonic()
         try:

@@ -16,6 +16,7 @@ from ..accounts import store as accounts
 from ..idempotency import store as answers
 from ..storage.database import Database
 from ..storage.transaction import Transaction
+from .jobs import heed_cancellation
 
 # Accounts that are looked at in one transaction.
 ACCOUNTS_AT_ONCE = 100
@@ -56,4 +57,5 @@ async def _purge(database: Database, account_id: str) -> int:
     while last == answers.PURGED_AT_ONCE:
         last = await database.write(partial(answers.purge, account_id))
         purged += last
+        heed_cancellation()
     return purged

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 
 from ..storage.database import Database
+from .backups import LOOK_INTERVAL, Schedule
 from .jobs import Job, running
 from .purge import purge_answers
 from .retention import purge_events
@@ -16,14 +17,16 @@ PURGE_INTERVAL = 3_600.0
 
 
 @asynccontextmanager
-async def upkeep(database: Database) -> AsyncIterator[None]:
+async def upkeep(database: Database, backups: Schedule | None = None) -> AsyncIterator[None]:
     """Looks after a database that is open, for the length of a block.
 
-    Any number of processes may do so at the same time.
+    Any number of processes may do so at the same time; one alone makes backups.
     """
     jobs = [
         Job("purge of kept answers", PURGE_INTERVAL, partial(purge_answers, database)),
         Job("purge of old events", PURGE_INTERVAL, partial(purge_events, database)),
     ]
+    if backups is not None:
+        jobs.append(Job("backup", LOOK_INTERVAL, backups.round))
     async with running(jobs):
         yield

@@ -16,8 +16,11 @@ from .helpers import MISSING_ID, emails, suppress, told
 LISTS = sorted(rpc for rpc in UNARY if rpc.startswith("List") and not path_variables(rpc))
 CREATES = sorted(rpc for rpc in UNARY if rpc.startswith(("Create", "BulkCreate")))
 # The field by which each other rpc is told which one is meant, and what nothing has there.
-NAMES = {"RenderMergeTags": "subscriberId"} | {
-    rpc: name for rpc in UNARY for name in path_variables(rpc)
+NAMES = {
+    rpc: field.json_name
+    for rpc, method in UNARY.items()
+    for field in method.input_type.fields
+    if field.name in ("id", *path_variables(rpc)) or field.name.endswith("_id")
 }
 # What is meant, where that is something else than what the service creates.
 MEANT = {

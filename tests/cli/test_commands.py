@@ -17,11 +17,13 @@ from typing import Any
 import apsw
 import pytest
 
+from server import cli
 from server.accounts import store
 from server.accounts.rules import is_well_formed, make_secret
 from server.cli.beside import unit_of_work
 from server.cli.output import ExitCode
 from server.config import SETTINGS
+from server.errors import Unavailable
 
 from ..fronts import HttpFront
 from ..processes import Service, environment, start
@@ -283,6 +285,21 @@ def test_address_in_use_is_named_and_leaves_no_account_whose_key_nobody_saw(
     assert name in line
     with unit_of_work(url) as tx:
         assert store.list_accounts(tx) == []
+
+
+def test_start_whose_first_write_is_refused_is_told_in_a_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse() -> None:
+        raise Unavailable
+
+    monkeypatch.setattr(cli, "app", refuse)
+
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+
+    assert ended.value.code == ExitCode.DATABASE
+    assert capsys.readouterr().err == "roster: The database did not take it; the log tells why.\n"
 
 
 def test_bootstrap_key_is_the_first_key_of_a_verified_account(tmp_path: Path) -> None:

@@ -210,14 +210,8 @@ async def serving(folder: Path) -> AsyncIterator[tuple[dict[str, Front], str]]:
     database = SqliteDatabase(folder / "roster.db")
     await database.open()
     reach = Reach()
-    app = App(
-        database,
-        system_clock,
-        Vault(bytes(KEY_BYTES)),
-        reach=reach,
-        client=Client(reach),
-        log_calls=False,
-    )
+    vault = Vault(bytes(KEY_BYTES))
+    app = App(database, system_clock, vault, reach=reach, client=Client(reach))
     secret = make_secret()
 
     def create(tx: Any) -> None:

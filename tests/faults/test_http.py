@@ -14,6 +14,7 @@ import pytest
 from ..conftest import Account
 from ..fronts import HttpFront
 from ..processes import Service
+from ..watching.helpers import lines_of
 
 both_http = pytest.mark.parametrize("front_and_service", ["http", "http-over-grpc"], indirect=True)
 MISSING_ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
@@ -271,9 +272,10 @@ def test_what_no_call_is_made_of_is_a_line_in_the_log_without_what_was_sent(
     _, headers, _ = account.front.exchange(method, path, account.key)
 
     line = logged(account.service, headers["x-request-id"])
-    assert (line["level"], line["message"]) == ("info", "refused without a call")
-    assert line["status"] == status
-    assert line.keys() == {"time", "level", "logger", "message", "status", "requestId"}
+    assert (line["level"], line["message"]) == ("info", "call")
+    assert (line["method"], line["status"]) == (method, status)
+    told = {"time", "level", "message", "method", "status", "ms", "received", "sent", "requestId"}
+    assert line.keys() == told
 
 
 @both_http
@@ -285,9 +287,8 @@ def test_http_that_is_not_well_formed_is_a_line_in_the_log(http_service: Service
 
 def logged(service: Service, request_id: str) -> dict[str, Any]:
     """Returns the one line of the log with this request id."""
-    lines = [json.loads(text) for text in service.log.read_text().splitlines()]
-    (line,) = [line for line in lines if line.get("requestId") == request_id]
-    return dict(line)
+    (line,) = lines_of(service.log, request_id)
+    return line
 
 
 # What some reader or other takes for the end of a line.

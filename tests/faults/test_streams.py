@@ -262,7 +262,7 @@ def test_a_service_that_is_stopped_ends_an_import_and_keeps_what_it_told_of(
     (result, last), end = run(main())
 
     assert (result["outcome"], last["error"]["code"], end) == ("CREATED", "Unavailable", b"")
-    assert service.stop() == 0
+    assert service.ended() == 0
     assert "Traceback" not in service.log.read_text()
     service = start(tmp_path)
     again = Account(account.id, account.key, HttpFront("http", service.http), service)

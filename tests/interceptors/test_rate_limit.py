@@ -21,11 +21,11 @@ from server import caller
 from server.config import Rate
 from server.errors import TagNotFound
 from server.interceptors.around import Around, Method, Proceed
-from server.interceptors.call_log import CallLog
 from server.interceptors.observe import REQUEST_ID, Observe
 from server.interceptors.rate_limit import NANOSECONDS, Buckets, RateLimit
 from server.interceptors.translate import Translate
 from server.messages import Context
+from server.watching.watch import unwatched
 
 RATES = [Rate(1, 1), Rate(3, 7), Rate(100, 1), Rate(5000, 60), Rate(7, 86_400)]
 each_rate = pytest.mark.parametrize("rate", RATES, ids=lambda rate: f"{rate.calls}/{rate.seconds}")
@@ -173,7 +173,7 @@ class Tags(tags_pb2_grpc.TagServiceServicer):
 @asynccontextmanager
 async def stub_of(kind: str, tags: Tags, rate: Rate) -> AsyncIterator[Any]:
     """A stub for tags behind a rate limit whose clock stands still."""
-    chain = [Observe(CallLog(enabled=False)), Translate(), Enter(), RateLimit(rate, Clock())]
+    chain = [Observe(unwatched().calls), Translate(), Enter(), RateLimit(rate, Clock())]
 
     def register(server: Any) -> None:
         tags_pb2_grpc.add_TagServiceServicer_to_server(tags, server)

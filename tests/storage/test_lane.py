@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
@@ -12,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from server.errors import Unavailable
+from server import deadline
+from server.errors import Overloaded, Unavailable
 from server.storage import lane as lanes
 from server.storage.job import Job
 from server.storage.lane import Lane
@@ -230,7 +232,7 @@ def test_caller_is_refused_at_once_while_the_queue_is_full(monkeypatch: pytest.M
             gate = Gate()
             first = await gate.hold(lane)
             waiting = await queue(lane, lambda: 1, lambda: 2)
-            with pytest.raises(Unavailable):
+            with pytest.raises(Overloaded):
                 await lane.run(lambda: 3)
             gate.open()
             assert await asyncio.gather(first, *waiting) == ["through", 1, 2]
@@ -361,3 +363,55 @@ def test_job_that_is_not_begun_in_time_is_refused_without_effect() -> None:
 
     asyncio.run(story())
     assert done == []
+
+
+def due(lane: Lane[Work], seconds: float, work: Work) -> asyncio.Task[Any]:
+    """Runs work for a call that has to be answered within so many seconds."""
+
+    async def call() -> Any:
+        deadline.enter(asyncio.get_running_loop().time() + seconds)
+        return await lane.run(work)
+
+    return asyncio.create_task(call())
+
+
+async def slow(lane: Lane[Work], gate: Gate) -> list[asyncio.Task[Any]]:
+    """Occupies a lane, whose jobs took a tenth of a second each of late, and queues five."""
+    for _ in range(1_000):
+        lane._pace.done(1, time.monotonic() - 0.1)
+    return [await gate.hold(lane), *await queue(lane, *[lambda: "queued"] * 5)]
+
+
+def test_call_that_would_be_answered_too_late_is_refused_at_once() -> None:
+    async def story() -> None:
+        async with Recorder().lane() as lane:
+            gate = Gate()
+            waiting = await slow(lane, gate)
+            with pytest.raises(Overloaded) as refused:
+                await due(lane, 0.3, lambda: "late")
+            assert refused.value.retry_after == pytest.approx(0.5, rel=0.2)
+            in_time = due(lane, 30, lambda: "in time")
+            await turns()
+            gate.open()
+            assert await in_time == "in time"
+            await asyncio.gather(*waiting)
+
+    asyncio.run(story())
+
+
+def test_call_with_much_time_waits_no_longer_than_any_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lanes, "MAX_WAIT_SECONDS", 0.3)
+
+    async def story() -> None:
+        async with Recorder().lane() as lane:
+            gate = Gate()
+            waiting = await slow(lane, gate)
+            with pytest.raises(Overloaded):
+                await due(lane, 30, lambda: "late")
+            patient = asyncio.create_task(lane.run(lambda: "patient"))
+            await turns()
+            gate.open()
+            assert await patient == "patient"
+            await asyncio.gather(*waiting)
+
+    asyncio.run(story())

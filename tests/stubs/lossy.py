@@ -6,7 +6,7 @@ import socket
 import socketserver
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from enum import Enum
 from typing import Any
 
@@ -22,16 +22,27 @@ class Loss(Enum):
 
 
 class Proxy(socketserver.ThreadingTCPServer):
-    """Hands connections on to a service. Those of `losses` come first, in their order."""
+    """Hands connections on to a service. Those of `losses` come first, in their order.
+
+    The service is named by host and port, or by the path of its socket.
+    """
 
     daemon_threads = False
 
-    def __init__(self, service: str, *losses: Loss) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        host, _, port = service.rpartition(":")
-        self.service = (host, int(port))
+    def __init__(self, service: str, *losses: Any, handler: type[Handler] | None = None) -> None:
+        super().__init__(("127.0.0.1", 0), handler or Handler)
+        self._service = service
         self.losses = list(losses)
         self.open: list[socket.socket] = []
+
+    def connected(self) -> socket.socket:
+        """Returns a connection to the service."""
+        if self._service.startswith("/"):
+            service = socket.socket(socket.AF_UNIX)
+            service.connect(self._service)
+            return service
+        host, _, port = self._service.rpartition(":")
+        return socket.create_connection((host, int(port)))
 
     def get_request(self) -> tuple[socket.socket, Any]:
         connection, peer = super().get_request()
@@ -50,7 +61,7 @@ class Handler(socketserver.BaseRequestHandler):
         loss = self.server.losses.pop(0) if self.server.losses else None
         if loss is Loss.CONNECTION:
             return
-        with socket.create_connection(self.server.service) as service:
+        with self.server.connected() as service:
             asking = threading.Thread(target=hand_on, args=(self.request, service))
             asking.start()
             if loss is Loss.ANSWER:
@@ -85,10 +96,15 @@ def end(side: socket.socket) -> None:
         side.shutdown(socket.SHUT_RDWR)
 
 
-@contextmanager
-def losing(service: str, *losses: Loss) -> Iterator[Proxy]:
+def losing(service: str, *losses: Loss) -> AbstractContextManager[Proxy]:
     """Runs a proxy before a service while the block runs."""
-    with Proxy(service, *losses) as proxy:
+    return running(Proxy(service, *losses))
+
+
+@contextmanager
+def running(proxy: Proxy) -> Iterator[Proxy]:
+    """Runs a proxy while the block runs."""
+    with proxy:
         thread = threading.Thread(target=proxy.serve_forever, args=(0.01,))
         thread.start()
         try:

@@ -138,3 +138,27 @@ def test_jobs_do_not_wait_for_each_other_and_all_end_with_the_block(
         assert ended == ["quick", "stuck"]
 
     play(story, monkeypatch)
+
+
+def test_job_that_is_cancelled_during_a_write_ends_once_that_is_done(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def writes() -> int:
+        begun.set()
+        try:
+            await ended.wait()
+        except asyncio.CancelledError:
+            # As a lane does with what was begun.
+            ended.set()
+        return 1
+
+    async def story(clock: Clock) -> None:
+        async with running([Job(JOB, 100, writes)]):
+            await asyncio.tasks.sleep(0)
+            clock.begin(1)
+            await begun.wait()
+
+    assert len(play(story, monkeypatch).waits) == 1
+    assert ended.is_set()

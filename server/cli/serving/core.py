@@ -8,21 +8,26 @@ from ...accounts import store
 from ...accounts.rules import hash_secret, make_secret
 from ...app import App, newest_id
 from ...clock import system_clock
+from ...config import Place, PostgresUrl
 from ...storage.database import Database
 from ...storage.transaction import Transaction
 from ...upkeep.upkeep import upkeep
+from ...watching.sources import of_database
+from ...watching.tracing import Tracing
+from ...watching.transactions import TracedDatabase
+from ...watching.watch import Watch
 from ...webhooks.client import Client
-from ...webhooks.dispatcher import Dispatcher
-from ...webhooks.sending import Sender
-from ...webhooks.signing import Secrets
 from ..beside import to_serve
 from ..secret_key import open_vault
+from .delivering import deliver
 from .options import CoreOptions
 
 FIRST_ACCOUNT = "owner@roster.local"
 
 
-async def open_app(options: CoreOptions, stack: AsyncExitStack) -> tuple[App, Database]:
+async def open_app(
+    options: CoreOptions, watch: Watch, stack: AsyncExitStack
+) -> tuple[App, Database]:
     """Opens the database until the stack is closed, and makes its services, which serve not yet.
 
     Raises StorageError.
@@ -31,23 +36,31 @@ async def open_app(options: CoreOptions, stack: AsyncExitStack) -> tuple[App, Da
     await database.open()
     stack.push_async_callback(database.close)
     database.ids.start_past(await database.read(newest_id))
+    watch.exposition.add(of_database(database))
     vault = await open_vault(options.secret_key, options.database, database)
     client = await stack.enter_async_context(Client(options.reach))
     app = App(
-        database,
+        _traced(database, options.database, watch.tracing),
         system_clock,
         vault,
         reach=options.reach,
         client=client,
         rate_limit=options.rate_limit,
-        log_calls=options.log_calls,
+        proxies=options.proxies,
+        watch=watch,
     )
-    stack.callback(app.close)
-    await stack.enter_async_context(upkeep(database))
-    dispatcher = Dispatcher(database, Sender(client, Secrets(vault), system_clock))
-    await stack.enter_async_context(dispatcher.running())
+    await stack.enter_async_context(upkeep(database, options.backups))
+    await deliver(database, client, vault, watch.exposition, stack)
     await app.set_serving(serving=False)
     return app, database
+
+
+def _traced(database: Database, place: Place, tracing: Tracing | None) -> Database:
+    """Returns the database, with spans for the transactions that calls make if there are any."""
+    if tracing is None:
+        return database
+    system = "postgresql" if isinstance(place, PostgresUrl) else "sqlite"
+    return TracedDatabase(database, system, tracing)
 
 
 async def first_key(options: CoreOptions, database: Database) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from ...addresses import Address, Upstream, check_plaintext, parse_address
 from ...config import (
     PUBLIC,
     YES,
+    Network,
     Place,
     PostgresUrl,
     Rate,
@@ -15,14 +17,16 @@ from ...config import (
     check_bootstrap_key,
     check_choice,
     check_secret_key,
+    parse_backup_folder,
     parse_database_pool,
     parse_database_url,
     parse_networks,
     parse_rate_limit,
+    parse_trusted_proxies,
     parse_workers,
 )
-from ...logs import LEVELS, configure
 from ...tls import Identity, read_authorities, read_identity
+from ...upkeep.backups import Schedule
 from ...webhooks.reach import Reach
 
 
@@ -64,9 +68,15 @@ class CoreOptions:
     connections: int
     bootstrap_key: str = field(repr=False)
     secret_key: str = field(repr=False)
+    backups: Schedule | None
     rate_limit: Rate | None
     reach: Reach
-    log_calls: bool
+    proxies: tuple[Network, ...]
+
+    @property
+    def folder(self) -> Path | None:
+        """Where the database grows; None where that is another machine's affair."""
+        return self.database.parent if isinstance(self.database, Path) else None
 
 
 def http_options(address: str, certificate: str, key: str, risk: str) -> HttpOptions:
@@ -113,19 +123,22 @@ def core_options(
     database_pool: str,
     bootstrap_api_key: str,
     secret_key: str,
+    backup_folder: str,
     rate_limit: str,
     reach: Reach,
-    log_level: str,
+    trusted_proxies: str,
 ) -> CoreOptions:
     """Checks what is said of the services. Raises SettingError."""
+    place = parse_database_url(database_url)
     return CoreOptions(
-        database=parse_database_url(database_url),
+        database=place,
         connections=parse_database_pool(database_pool),
         bootstrap_key=check_bootstrap_key(bootstrap_api_key),
         secret_key=check_secret_key(secret_key),
+        backups=_schedule(backup_folder, place),
         rate_limit=parse_rate_limit(rate_limit),
         reach=reach,
-        log_calls=log_level in ("debug", "info"),
+        proxies=parse_trusted_proxies(trusted_proxies),
     )
 
 
@@ -137,6 +150,11 @@ def reach_option(networks: str, http: str) -> Reach:
     )
 
 
+def _schedule(folder: str, place: Place) -> Schedule | None:
+    parsed = parse_backup_folder(folder, place)
+    return Schedule(place, parsed) if parsed is not None and isinstance(place, Path) else None
+
+
 def worker_count(text: str, core: CoreOptions | None) -> int:
     """Returns how many processes are to serve. Raises SettingError where only one can."""
     count = parse_workers(text)
@@ -146,8 +164,3 @@ def worker_count(text: str, core: CoreOptions | None) -> int:
             " whose one writer makes its speed. Several processes take a PostgreSQL database."
         )
     return count
-
-
-def start_log(level: str) -> None:
-    """Begins to log what is of this level. Raises SettingError."""
-    configure(check_choice("log_level", level, LEVELS))

@@ -12,6 +12,8 @@ from http_gateway.edge import Site
 
 from ...addresses import Address
 from ...app import SERVICES, App
+from ...watching.sources import of_http
+from ...watching.watch import Watch
 from .options import GrpcOptions, HttpOptions
 from .reserve import port_in_use
 
@@ -48,14 +50,18 @@ def _add_port(server: grpc.aio.Server, options: GrpcOptions) -> int:
 async def listen_http(
     channel: grpc.aio.Channel,
     options: HttpOptions,
+    watch: Watch,
     stack: AsyncExitStack,
     *,
     shares_port: bool = False,
-) -> Address:
+) -> tuple[Address, Gateway]:
     """Serves a gateway over a channel until the stack is closed. Raises PortInUse."""
     await stack.enter_async_context(channel)
-    gateway = Gateway(channel, SERVICES, asks_first=True)
-    runner = web.ServerRunner(gateway.server(), shutdown_timeout=GRACE_SECONDS)
+    gateway = Gateway(channel, SERVICES, asks_first=True, watcher=watch.requests)
+    server = gateway.server()
+    watch.exposition.add(watch.calls.tell_requests)
+    watch.exposition.add(of_http(server))
+    runner = web.ServerRunner(server, shutdown_timeout=GRACE_SECONDS)
     await runner.setup()
     stack.push_async_callback(runner.cleanup)
     tls = options.identity.context if options.identity else None
@@ -64,4 +70,4 @@ async def listen_http(
         await site.start()
     except OSError as error:
         raise port_in_use("http_address", options.address) from error
-    return options.address._replace(port=runner.addresses[0][1])
+    return options.address._replace(port=runner.addresses[0][1]), gateway

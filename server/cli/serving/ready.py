@@ -23,6 +23,7 @@ class Ready:
     upstream: str = ""
     database: str = ""
     first_key: str = ""
+    metrics: str = ""
 
     def report(self) -> str:
         """Returns it as a line for the process that looks after this one."""
@@ -42,6 +43,7 @@ def announce(ready: Ready, workers: int) -> None:
         ("gRPC", ready.grpc),
         ("upstream", ready.upstream),
         ("database", ready.database),
+        ("metrics", ready.metrics),
         ("reference", f"{ready.http}/docs" if ready.http else ""),
     )
     lines = [

@@ -16,13 +16,15 @@ import signal
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Mapping
-from contextlib import ExitStack, suppress
+from contextlib import AsyncExitStack, ExitStack, suppress
+from dataclasses import replace
 from typing import Any
 
 from ...addresses import Address
 from ...config import SETTINGS
 from .ready import Ready, announce, read_report
 from .reserve import reserved
+from .watch_options import WatchOptions
 
 log = logging.getLogger(__name__)
 
@@ -32,17 +34,28 @@ FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 10.0
 # How long processes may take to end; what runs in them has less.
 STOP_SECONDS = 30.0
+# Of one of several processes, the one that looks after them alone asks for its figures.
+_OWN_FIGURES = {
+    "metrics_address": "127.0.0.1:0",
+    "metrics_tls_certificate": "",
+    "metrics_tls_key": "",
+}
 
 
 def supervise(
-    command: str, count: int, told: Mapping[str, Any], addresses: Mapping[str, Address]
+    command: str,
+    count: int,
+    told: Mapping[str, Any],
+    addresses: Mapping[str, Address],
+    watch: WatchOptions,
 ) -> int:
     """Runs a command in so many processes until it is asked to stop, and returns the exit code.
 
-    `told` are its settings by name, and `addresses` those of them that are shared. Raises
-    PortInUse.
+    `told` are its settings by name, and `addresses` those of them that are shared; `watch` says
+    where the figures of all are told. Raises PortInUse.
     """
     settings = {name: str(value) for name, value in told.items() if name in SETTINGS}
+    settings |= _OWN_FIGURES if watch.address else {}
     with ExitStack() as stack:
         for name, address in addresses.items():
             settings[name] = str(stack.enter_context(reserved(name, address)))
@@ -51,13 +64,16 @@ def supervise(
         # What this process has imported is what they import, wherever it came from.
         path = os.pathsep.join(place for place in sys.path if place)
         environment = {**os.environ, **named, "PYTHONPATH": path}
-        return asyncio.run(_Crew(command, environment).serve(count))
+        return asyncio.run(_Crew(command, environment, watch).serve(count))
 
 
 class _Crew:
     """The processes."""
 
-    def __init__(self, command: str, environment: Mapping[str, str]) -> None:
+    def __init__(self, command: str, environment: Mapping[str, str], watch: WatchOptions) -> None:
+        self._watch = watch
+        # Where each tells its figures, by its number.
+        self._figures: dict[int, str] = {}
         self._words = (sys.executable, "-P", "-m", "server", command, "--worker")
         self._environment = environment
         self._running: set[Process] = set()
@@ -66,20 +82,35 @@ class _Crew:
     async def serve(self, count: int) -> int:
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, self._stop)
-        first, ready = await self._start()
-        if ready is None or self._stopping.is_set():
-            return await self._failed(first)
-        others = await asyncio.gather(*(self._start() for _ in range(count - 1)))
-        for process, also_ready in others:
-            if also_ready is None:
-                return await self._failed(process)
-        announce(ready, count)
-        processes = [first, *(process for process, _ in others)]
-        codes = await asyncio.gather(*(self._keep(process) for process in processes))
-        return int(any(codes))
+        async with AsyncExitStack() as stack:
+            metrics = await self._tell_figures(stack)
+            first, ready = await self._start(0)
+            if ready is None or self._stopping.is_set():
+                return await self._failed(first)
+            others = await asyncio.gather(*(self._start(number) for number in range(1, count)))
+            for process, also_ready in others:
+                if also_ready is None:
+                    return await self._failed(process)
+            announce(replace(ready, metrics=metrics), count)
+            processes = [first, *(process for process, _ in others)]
+            codes = await asyncio.gather(*map(self._keep, range(count), processes))
+            return int(any(codes))
 
-    async def _start(self) -> tuple[Process, Ready | None]:
-        """Starts a process; returns it and what it reports once it serves, or None if it ended."""
+    async def _tell_figures(self, stack: AsyncExitStack) -> str:
+        """Serves the figures of all until the stack is closed; returns where, "" for nowhere."""
+        if self._watch.address is None:
+            return ""
+        # Imported here, since no other command needs a web server.
+        from ...watching.crew import gather
+        from .watched import serve_figures
+
+        return await serve_figures(self._watch, lambda: gather(self._figures), stack)
+
+    async def _start(self, number: int) -> tuple[Process, Ready | None]:
+        """Starts a process; returns it and what it reports once it serves, or None if it ended.
+
+        It tells its figures under the number.
+        """
         # A session of its own: Ctrl-C in a terminal then reaches this process alone.
         process = await asyncio.create_subprocess_exec(
             *self._words,
@@ -93,7 +124,10 @@ class _Crew:
             self._send(signal.SIGTERM)
         assert process.stdout is not None
         line = await process.stdout.readline()
-        return process, read_report(line) if line else None
+        ready = read_report(line) if line else None
+        if ready is not None and ready.metrics:
+            self._figures[number] = ready.metrics
+        return process, ready
 
     async def _failed(self, process: Process) -> int:
         """Ends all since one did not start, and has said why, or was not to. Returns its code."""
@@ -105,7 +139,7 @@ class _Crew:
             await self._ended(other)
         return code if code >= 0 else 1
 
-    async def _keep(self, process: Process) -> int:
+    async def _keep(self, number: int, process: Process) -> int:
         """Replaces a process whenever it ends; returns the exit code of the last one."""
         loop, pause = asyncio.get_running_loop(), 0.0
         began = loop.time()
@@ -121,7 +155,7 @@ class _Crew:
                 return 0
             pause = min(max(FIRST_PAUSE_SECONDS, 2 * pause), LONGEST_PAUSE_SECONDS)
             began = loop.time()
-            process, _ = await self._start()
+            process, _ = await self._start(number)
 
     async def _ended(self, process: Process) -> int:
         code = await process.wait()

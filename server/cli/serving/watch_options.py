@@ -1,0 +1,55 @@
+"""What was said of how a process is watched, checked."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+
+from ...addresses import Address, check_plaintext, parse_address
+from ...config import OFF, OTLP, check_choice
+from ...logs import FORMATS, LEVELS, configure, is_text
+from ...tls import Identity, read_identity
+
+_RISK = "what it tells of itself"
+
+
+@dataclass(frozen=True)
+class WatchOptions:
+    """Where figures are told, nowhere without an address; what is logged, and whether as text."""
+
+    address: Address | None
+    identity: Identity | None
+    log_calls: bool
+    as_text: bool
+    traces: bool
+
+
+def start_log(level: str, form: str) -> None:
+    """Begins to log what is of this level, in this form. Raises SettingError."""
+    check_choice("log_level", level, LEVELS)
+    check_choice("log_format", form, FORMATS)
+    configure(level, as_text=is_text(form, sys.stderr))
+
+
+def watch_options(
+    *,
+    address: str,
+    certificate: str,
+    key: str,
+    risk: str,
+    log_level: str,
+    log_format: str,
+    tracing: str = "",
+) -> WatchOptions:
+    """Checks how a process is to be watched. Raises SettingError."""
+    place = parse_address("metrics_address", address) if address != OFF else None
+    identity = read_identity("metrics_tls", certificate, key)
+    if place is not None and identity is None:
+        check_plaintext("metrics_address", [place], risk, "metrics_tls_certificate", _RISK)
+    return WatchOptions(
+        address=place,
+        identity=identity,
+        log_calls=log_level in ("debug", "info"),
+        as_text=is_text(log_format, sys.stderr),
+        traces=check_choice("tracing", tracing, ("", OTLP)) == OTLP,
+    )

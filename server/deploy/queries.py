@@ -1,0 +1,57 @@
+"""PromQL over the declared metrics: a query names a Metric, so none can name what is not there."""
+
+from __future__ import annotations
+
+from ..watching.metrics import Kind, Metric
+
+# The processes that the dashboard's reader has chosen, and the span that a rate is taken over.
+CHOSEN = 'instance=~"$instance"'
+SPAN = "$__rate_interval"
+
+
+def now(metric: Metric, match: str = "") -> str:
+    """Returns the values of a gauge."""
+    assert metric.kind is Kind.GAUGE, metric
+    return f"{metric.name}{_selected(metric, match)}"
+
+
+def total(metric: Metric, *by: str, match: str = "") -> str:
+    """Returns a gauge, added up over all processes."""
+    return f"sum{_by(metric, by)}({now(metric, match)})"
+
+
+def rate(metric: Metric, *by: str, match: str = "") -> str:
+    """Returns how much a counter grows in a second, over all processes."""
+    assert metric.kind is Kind.COUNTER, metric
+    return f"sum{_by(metric, by)}(rate({metric.name}{_selected(metric, match)}[{SPAN}]))"
+
+
+def quantile(share: float, metric: Metric, *by: str) -> str:
+    """Returns what so great a share of the values of a histogram do not exceed."""
+    assert metric.kind is Kind.HISTOGRAM, metric
+    buckets = f"rate({metric.name}_bucket{_selected(metric, '')}[{SPAN}])"
+    return f"histogram_quantile({share}, sum{_by(metric, (*by, 'le'))}({buckets}))"
+
+
+def mean(metric: Metric, *by: str) -> str:
+    """Returns the mean of the values of a histogram."""
+    assert metric.kind is Kind.HISTOGRAM, metric
+    sums, counts = (
+        f"sum{_by(metric, by)}(rate({metric.name}_{part}{_selected(metric, '')}[{SPAN}]))"
+        for part in ("sum", "count")
+    )
+    return f"{sums} / {counts}"
+
+
+def _selected(metric: Metric, match: str) -> str:
+    if not match:
+        return f"{{{CHOSEN}}}"
+    label = match.partition("=")[0].rstrip("!")
+    assert label in metric.labels, f"{metric.name} has no label {label}"
+    return f"{{{CHOSEN},{match}}}"
+
+
+def _by(metric: Metric, labels: tuple[str, ...]) -> str:
+    known = {*metric.labels, "instance", "le"}
+    assert set(labels) <= known, f"{metric.name} lacks one of {labels}"
+    return f" by ({', '.join(labels)}) " if labels else ""

@@ -1,0 +1,1 @@
+"""Backups of a SQLite file: making one beside a service, putting one back, keeping some."""

