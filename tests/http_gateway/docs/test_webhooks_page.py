@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from base64 import b64encode
@@ -18,15 +17,12 @@ from http_gateway.docs.render import render as render_reference
 from http_gateway.docs.webhooks import duration, render
 from http_gateway.openapi.document import document
 from http_gateway.openapi.events import told
-from http_gateway.pages import pages_of
 from server.app import SERVICES
 from server.config import SETTINGS
 from server.events.rules import Kind
 from server.webhooks import rules
 
 from ...fronts import HttpFront
-from ..routing.protos import library
-from ..serving import channel_to
 from .pages import section, text_of, topic
 
 DOCUMENT = document(SERVICES)
@@ -52,18 +48,6 @@ def test_page_is_served_as_it_is_made_with_what_keeps_it_safe(http: HttpFront, m
     assert headers["content-type"] == "text/html; charset=utf-8"
     assert headers["content-security-policy"] == render(DOCUMENT).policy
     assert headers["referrer-policy"] == "no-referrer"
-
-
-def test_gateway_before_services_that_send_nothing_has_no_such_page() -> None:
-    async def look() -> list[bool]:
-        async with channel_to("in-process", lambda _: None) as channel:
-            return [
-                "/docs/webhooks" in pages_of(channel, services)
-                for services in (SERVICES, [library()])
-            ]
-
-    assert asyncio.run(look()) == [True, False]
-    assert "/docs/webhooks" not in render_reference(document([library()])).html.decode()
 
 
 def test_policy_names_what_is_inlined_by_its_hash(made: str) -> None:
