@@ -14,6 +14,7 @@ from ..conftest import Account, new_account
 from ..fronts import METHODS, UNARY, GrpcFront, HttpFront
 from ..parts import wait_until
 from ..processes import start
+from ..webhooks.receiver import listening
 from .helpers import lines_of
 
 _ADDRESS = re.compile(r"[^\s\"@]+@[^\s\"@]+")
@@ -95,7 +96,12 @@ def test_what_was_refused_has_a_line_as_well(
 def test_no_line_of_a_run_of_all_operations_has_a_key_a_secret_or_an_address(
     tmp_path: Path,
 ) -> None:
-    service = start(tmp_path, ROSTER_LOG_LEVEL="debug")
+    service = start(
+        tmp_path,
+        ROSTER_LOG_LEVEL="debug",
+        ROSTER_WEBHOOK_ALLOW_NETS="127.0.0.0/8",
+        ROSTER_WEBHOOK_ALLOW_HTTP="yes",
+    )
     grpc = GrpcFront(service.grpc)
     secrets = {service.first_key}
     for front in (HttpFront("http", service.http), grpc):
@@ -108,7 +114,8 @@ def test_no_line_of_a_run_of_all_operations_has_a_key_a_secret_or_an_address(
     called = {json.loads(line).get("rpc", "").rpartition(".")[2] for line in text.splitlines()}
 
     assert UNARY.keys() - called == set()
-    assert METHODS.keys() - UNARY.keys() <= called | {"ExportSubscribers", "ImportSubscribers"}
+    streams = {"ExportSubscribers", "ImportSubscribers", "TailWebhookDeliveries"}
+    assert METHODS.keys() - UNARY.keys() <= called | streams
     assert not [secret for secret in secrets if secret in text]
     assert not _KEY.search(text)
     assert not _ADDRESS.search(text)
@@ -152,4 +159,27 @@ def everything(account: Account) -> set[str]:
         rows = b'{"email": "mary@example.com"}\n{"email": 1}\n'
         account.front.exchange("POST", "/api/subscribers/import", account.key, body=rows)
         account.front.exchange("GET", "/api/subscribers/export?q=mary@", account.key)
-    return {made["secret"], rotated["secret"]}
+    return {made["secret"], rotated["secret"], *hear_of_events(account)}
+
+
+def hear_of_events(account: Account) -> set[str]:
+    """Calls every operation of webhooks, and returns what is secret: what a URL holds as well."""
+    with listening() as receiver:
+        url = f"{receiver.url}?token=of-the-receiver"
+        made = account.ok("CreateWebhook", url=url, eventTypes=["subscriber.*"])
+        own = made["webhook"]["id"]
+        rotated = account.ok("RotateWebhookSecret", id=own)
+        account.ok("GetWebhook", id=own)
+        account.ok("ListWebhooks")
+        account.ok("UpdateWebhook", id=own, description="of mary@example.com")
+        account.ok("TestWebhook", id=own)
+        subscriber(account, "mary@example.com", lastName="Lovelace")
+        receiver.until(2)
+        found = account.ok("ListWebhookDeliveries", webhookId=own)["deliveries"][0]
+        account.ok("GetWebhookDelivery", id=found["id"])
+        account.ok("RetryWebhookDelivery", id=found["id"])
+        account.ok("ReplayWebhook", id=own, since="2026-01-01T00:00:00Z")
+        account.ok("ListEvents")
+        account.ok("DeleteWebhook", id=own)
+    account.fails("ValidationError", "CreateWebhook", url="https://mary@example.com/")
+    return {made["secret"], rotated["secret"], "of-the-receiver"}

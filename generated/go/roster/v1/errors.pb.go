@@ -85,7 +85,8 @@ const (
 	Error_IDEMPOTENCY_KEY_REUSED Error_Reason = 24
 	// The request that first came with the idempotency key is still running.
 	Error_IDEMPOTENCY_KEY_IN_USE Error_Reason = 25
-	// The account has made more calls than its limit; Retry-After says when to go on.
+	// The account has made more calls than its limit, or too many calls with a wrong key came
+	// from one address; Retry-After says when to go on.
 	Error_RATE_LIMITED Error_Reason = 26
 	// The account has no such webhook.
 	Error_WEBHOOK_NOT_FOUND Error_Reason = 27

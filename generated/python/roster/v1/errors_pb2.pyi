@@ -122,7 +122,9 @@ class Error(_message.Message):
         IDEMPOTENCY_KEY_IN_USE: Error._Reason.ValueType  # 25
         """The request that first came with the idempotency key is still running."""
         RATE_LIMITED: Error._Reason.ValueType  # 26
-        """The account has made more calls than its limit; Retry-After says when to go on."""
+        """The account has made more calls than its limit, or too many calls with a wrong key came
+        from one address; Retry-After says when to go on.
+        """
         WEBHOOK_NOT_FOUND: Error._Reason.ValueType  # 27
         """The account has no such webhook."""
         WEBHOOK_LIMIT_REACHED: Error._Reason.ValueType  # 28
@@ -192,7 +194,9 @@ class Error(_message.Message):
     IDEMPOTENCY_KEY_IN_USE: Error.Reason.ValueType  # 25
     """The request that first came with the idempotency key is still running."""
     RATE_LIMITED: Error.Reason.ValueType  # 26
-    """The account has made more calls than its limit; Retry-After says when to go on."""
+    """The account has made more calls than its limit, or too many calls with a wrong key came
+    from one address; Retry-After says when to go on.
+    """
     WEBHOOK_NOT_FOUND: Error.Reason.ValueType  # 27
     """The account has no such webhook."""
     WEBHOOK_LIMIT_REACHED: Error.Reason.ValueType  # 28

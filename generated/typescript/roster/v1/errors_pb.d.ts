@@ -436,7 +436,8 @@ export enum Error_Reason {
   IDEMPOTENCY_KEY_IN_USE = 25,
 
   /**
-   * The account has made more calls than its limit; Retry-After says when to go on.
+   * The account has made more calls than its limit, or too many calls with a wrong key came
+   * from one address; Retry-After says when to go on.
    *
    * @generated from enum value: RATE_LIMITED = 26;
    */
