@@ -27,7 +27,7 @@ from .rules import DisabledReason
 from .sending import Sender
 from .store_claiming import Claim, Taken, being_sent, claim, let_go
 from .store_disabling import disable
-from .store_queue import accounts_with_queues, accounts_with_work
+from .store_queue import ids_of_any_account_with_queue, ids_of_any_account_with_work
 from .store_settling import Ended, Settled, settle
 
 log = logging.getLogger(__name__)
@@ -85,14 +85,15 @@ class Dispatcher:
 
     async def _take_back(self) -> None:
         """Makes due what an earlier process had taken on: nobody sends it any more."""
-        for account_id in await self._database.read(accounts_with_queues):
+        for account_id in await self._database.read(ids_of_any_account_with_queue):
             ids = await self._database.read(partial(being_sent, account_id))
             await self._database.write(partial(let_go, account_id, ids))
 
     async def _search(self) -> None:
+        find = partial(ids_of_any_account_with_work, FOUND_AT_ONCE)
         while True:
             with suppress(*_PASSING):
-                self.hear(await self._database.read(partial(accounts_with_work, FOUND_AT_ONCE)))
+                self.hear(await self._database.read(find))
             await asyncio.sleep(POLL_SECONDS)
 
     async def _begin_rounds(self) -> None:

@@ -115,11 +115,11 @@ def stir(account_id: str, tx: Transaction) -> None:
     tx.news.add(account_id)
 
 
-def accounts_with_queues(tx: Transaction) -> list[str]:
+def ids_of_any_account_with_queue(tx: Transaction) -> list[str]:
     """Returns all accounts that have, or once had, a webhook. For the start of the service."""
     return [account_id for (account_id,) in tx.all(_EVERY)]
 
 
-def accounts_with_work(most: int, tx: Transaction) -> list[str]:
+def ids_of_any_account_with_work(most: int, tx: Transaction) -> list[str]:
     """Returns accounts that have something to deliver now, those waiting longest first."""
     return [account_id for (account_id,) in tx.all(_WITH_WORK, now=tx.now, limit=most)]
