@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from ..accounts.store import AccountRow, ApiKeyRow
 from ..clock import written
@@ -18,6 +19,8 @@ from ..config import SETTINGS
 
 console = Console(highlight=False, markup=False)
 errors = Console(stderr=True, highlight=False)
+# Wider than any table.
+_BOUNDLESS = 1_000_000
 
 
 class ExitCode(IntEnum):
@@ -65,8 +68,10 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     for column in columns:
         table.add_column(column, no_wrap=True, overflow="ignore")
     for row in rows:
-        table.add_row(*(escape(cell) for cell in row))
-    console.print(table, soft_wrap=True, crop=False)
+        table.add_row(*map(Text, row))
+    boundless = console.options.update(max_width=_BOUNDLESS)
+    table.width = console.measure(table, options=boundless).maximum
+    console.print(table, soft_wrap=True)
 
 
 def account_json(row: AccountRow) -> dict[str, Any]:

@@ -27,6 +27,7 @@ import http_gateway.faults
 from server import emails, errors
 from server.accounts import rules as accounts
 from server.custom_fields import rules as custom_fields
+from server.events.rules import Kind
 from server.interceptors import translate, validate
 from server.subscribers import rules as subscribers
 from server.tags import rules as tags
@@ -94,6 +95,16 @@ def test_tags_on_a_subscriber_are_bounded_in_the_protos_as_in_the_rules(
     assert repeated.items.string.min_len == 1
     assert repeated.items.string.max_len == tags.MAX_NAME_LENGTH
     assert repeated.items.string.not_contains == "\0"
+
+
+@pytest.mark.parametrize(
+    "request_", ["CreateWebhookRequest", "UpdateWebhookRequest", "ReplayWebhookRequest"]
+)
+def test_protos_let_through_every_type_of_event_and_no_nul(request_: str) -> None:
+    types = bounds(f"{request_}.event_types").repeated.items.string
+
+    assert types.max_len >= max(map(len, Kind))
+    assert types.not_contains == "\0"
 
 
 @pytest.mark.parametrize("request_", ["CreateSubscriberRequest", "UpdateSubscriberRequest"])

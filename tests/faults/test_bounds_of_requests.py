@@ -8,7 +8,7 @@ import pytest
 
 from ..behaviour.helpers import MISSING_ID, emails, failures, over_http, send, tag_names
 from ..conftest import Account
-from ..fronts import UNARY, HttpFront, binding
+from ..fronts import UNARY, HttpFront, binding, path_variables
 
 LISTS = sorted(rpc for rpc in UNARY if rpc.startswith("List"))
 BAD_TAGS: dict[str, tuple[list[str], tuple[str, str]]] = {
@@ -132,14 +132,23 @@ NO_NUMBERS = {
 }
 
 
+def whose(account: Account, rpc: str) -> dict[str, str]:
+    """Returns what a list is of, where it is of one thing: a webhook, which is created."""
+    if not path_variables(rpc):
+        return {}
+    made = account.ok("CreateWebhook", url="http://127.0.0.1:9/", enabled=False)["webhook"]
+    return dict.fromkeys(path_variables(rpc), made["id"])
+
+
 @over_http
 @pytest.mark.parametrize("name", ["limit", "page"])
 @pytest.mark.parametrize("rpc", LISTS)
 def test_limit_and_page_take_nothing_but_an_integer_from_0(
     account: Account, rpc: str, name: str
 ) -> None:
+    path = binding(rpc)[1].format(**whose(account, rpc))
     for what, text in NO_NUMBERS.items():
-        refused = send(account, "GET", f"{binding(rpc)[1]}?{name}={text}")
+        refused = send(account, "GET", f"{path}?{name}={text}")
 
         assert (refused.status, refused.code) == (400, "ValidationError"), what
         # A query that is not UTF-8 is refused as a whole.
@@ -151,32 +160,38 @@ def test_limit_and_page_take_nothing_but_an_integer_from_0(
 @pytest.mark.parametrize("rpc", LISTS)
 @pytest.mark.parametrize("name", ["limit", "page"])
 def test_limit_and_page_are_given_once(account: Account, rpc: str, name: str) -> None:
-    refused = send(account, "GET", f"{binding(rpc)[1]}?{name}=1&{name}=1")
+    path = binding(rpc)[1].format(**whose(account, rpc))
+
+    refused = send(account, "GET", f"{path}?{name}=1&{name}=1")
 
     assert (refused.status, refused.faults) == (400, [(name, "DUPLICATE_FIELD")])
 
 
 @pytest.mark.parametrize("rpc", LISTS)
 def test_negative_limit_or_page_is_refused(account: Account, rpc: str) -> None:
+    of = whose(account, rpc)
     for name in ("limit", "page"):
         for number in (-1, -(2**31)):
-            refused = account.fails("ValidationError", rpc, **{name: number})
+            refused = account.fails("ValidationError", rpc, **{name: number}, **of)
             assert refused.faults == [(name, "OUT_OF_RANGE")]
 
 
 @pytest.mark.parametrize("rpc", LISTS)
 def test_limit_and_page_of_0_are_the_default(account: Account, rpc: str) -> None:
-    body = account.ok(rpc, limit=0, page=0)
+    of = whose(account, rpc)
 
-    assert body == account.ok(rpc)
+    body = account.ok(rpc, limit=0, page=0, **of)
+
+    assert body == account.ok(rpc, **of)
     assert (body["limit"], body["page"]) == (20, 1)
 
 
 @pytest.mark.parametrize("rpc", LISTS)
 def test_greatest_page_and_limit_overflow_nothing(account: Account, rpc: str) -> None:
+    of = whose(account, rpc)
     account.ok("CreateSubscriber", email="ada@example.com", tags=["vip"])
 
-    body = account.ok(rpc, limit=2**31 - 1, page=2**31 - 1)
+    body = account.ok(rpc, limit=2**31 - 1, page=2**31 - 1, **of)
 
     items = next(value for value in body.values() if isinstance(value, list))
     assert (items, body["limit"], body["page"]) == ([], 100, 2**31 - 1)
@@ -199,8 +214,13 @@ NO_IDS = {
     "wildcard": "%",
     "SQL": "' OR 1=1 --",
 }
+# What an id is of, where the service is named after something else.
+WHAT_ELSE = {
+    "GetWebhookDelivery": "WebhookDelivery",
+    "RetryWebhookDelivery": "WebhookDelivery",
+}
 BY_ID = {
-    rpc: method.containing_service.name.removesuffix("Service")
+    rpc: WHAT_ELSE.get(rpc, method.containing_service.name.removesuffix("Service"))
     for rpc, method in UNARY.items()
     if "id" in method.input_type.fields_by_name
 }
@@ -209,6 +229,7 @@ BESIDE_ID: dict[str, dict[str, Any]] = {
     "ChangeSubscriberStatus": {"status": "CONFIRMED"},
     "AddSubscriberTags": {"tags": ["vip"]},
     "RemoveSubscriberTags": {"tags": ["vip"]},
+    "ReplayWebhook": {"since": "2020-01-01T00:00:00Z"},
 }
 
 

@@ -71,6 +71,7 @@ def test_deletions_and_imports_alone_are_not_repeated() -> None:
         "DeleteSubscriber",
         "DeleteSuppression",
         "DeleteTag",
+        "DeleteWebhook",
         "ImportSubscribers",
         "RevokeApiKey",
     }

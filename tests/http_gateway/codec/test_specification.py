@@ -202,15 +202,17 @@ def test_what_is_read_without_a_fault_json_format_reads_alike(value: dict[str, A
 
     faults = read(value, into)
 
+    assert all(path for path, _ in faults)
+    if faults:
+        return
     # json_format itself refuses null for an array of NullValue or Value, and within the former;
     # and it breaks on null within a map of NullValue.
     arrays = [value.get(key, ()) for key in ("nullMany", "null_many", "valueMany", "value_many")]
     maps = [value.get(key) or {} for key in ("stringNullMap", "string_null_map")]
     refused = any(array is None or None in array for array in arrays)
-    broken = not faults and any(None in each.values() for each in maps)
-    if not (faults or refused or broken):
+    broken = any(None in each.values() for each in maps)
+    if not (refused or broken):
         assert json_format.ParseDict(value, Made()) == into
-    assert all(path for path, _ in faults)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,22 @@
+"""What commands print for people: tables."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from server.cli import output
+
+
+@pytest.mark.parametrize("width", [20, 80, 200])
+def test_table_is_printed_whole_whatever_the_width_of_the_terminal(
+    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [["0" * 26, "[x] :smile:", "a" * 90], ["1" * 26, "漢", "https://example.com/b"]]
+    monkeypatch.setattr(output.console, "width", width)
+
+    output.print_table(("id", "name", "url"), rows)
+
+    lines = capsys.readouterr().out.splitlines()
+    assert [re.split(" {2,}", line.strip()) for line in lines] == [["id", "name", "url"], *rows]
