@@ -35,7 +35,7 @@ bench-scale: $(READY) ## Measure tables of up to a million rows on both database
 	@$(BIN)/python -m tests.bench.scale
 
 faults: $(READY) ## Try what is promised under faults, a short while (ROSTER_FAULTS=full: a day); write faults.json.
-	@$(BIN)/python -m tests.faults.promises $(PROMISES)
+	@GRPC_ENABLE_FORK_SUPPORT=0 $(BIN)/python -m tests.faults.promises $(PROMISES)
 
 lint: $(READY) ## Look for faults in Python and in the protos (repair: make format).
 	@$(BIN)/ruff check .

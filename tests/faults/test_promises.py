@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,12 @@ def test_figures_are_printed_and_kept_beside_those_of_before(
 
     assert told(folder) == {"P1 one": (3, 0), "P2 other": (70, 0)}
     assert capsys.readouterr().out.count("at most 0") == 3
+
+
+def test_promise_of_no_rounds_is_left_out(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(monkeypatch, [replace(promise("P1 one", 1), short=0), promise("P2 other", 0)])
+
+    assert told(folder) == {"P2 other": (3, 0)}
 
 
 def test_broken_promise_is_named_and_the_others_are_tried(

@@ -23,9 +23,8 @@ from .table import PROMISES, Promise
 KEPT = Path("faults.json")
 
 
-def tried(promise: Promise, console: Console) -> list[str]:
+def tried(promise: Promise, rounds: int, console: Console) -> list[str]:
     """Tries a promise, prints and keeps its figures, and returns those that break it."""
-    rounds = promise.full if os.environ.get("ROSTER_FAULTS") == "full" else promise.short
     began = time.monotonic()
     try:
         figures = promise.run(rounds)
@@ -50,11 +49,14 @@ def drawn(promise: Promise, figures: Figures) -> Table:
 
 
 def main() -> None:
-    # Nothing that is started here is a copy of this process.
-    os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
     console, names = Console(highlight=False), tuple(sys.argv[1:])
-    chosen = [each for each in PROMISES if not names or each.name.startswith(names)]
-    broken = [line for promise in chosen for line in tried(promise, console)]
+    full = os.environ.get("ROSTER_FAULTS") == "full"
+    chosen = [
+        (each, each.rounds(full=full))
+        for each in PROMISES
+        if each.rounds(full=full) and (not names or each.name.startswith(names))
+    ]
+    broken = [line for promise, rounds in chosen for line in tried(promise, rounds, console)]
     if broken:
         raise SystemExit("Broken: " + ", ".join(broken))
     console.print(f"{len(chosen)} promises kept." if chosen else "There is no such promise.")
