@@ -5,6 +5,8 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import time
+from itertools import count
 
 import psycopg
 import pytest
@@ -13,18 +15,28 @@ from server.accounts import store as accounts
 from server.cli.beside import unit_of_work
 from server.cli.output import ExitCode
 from server.idempotency.store import KEPT_MILLISECONDS, Kept, keep
+from server.tags import store as tags
+from server.vault import Vault, parse_key
+from server.webhooks import store as webhooks
+from server.webhooks.signing import Secrets, make_secret
+from server.webhooks.store import NewWebhook
 
 from ..postgres import Postgres
 from ..processes import environment
+from ..webhooks.receiver import Receiver
 from .test_commands import complaint, roster
 
-# Runs the command line with rounds that follow each other at once.
+# Runs the command line with rounds of upkeep that follow each other at once, and with one
+# search for deliveries, at the start: of what comes later it has to be told.
 HURRIES = """
 from server.upkeep import upkeep
+from server.webhooks import dispatcher
 upkeep.PURGE_INTERVAL = 0.02
+dispatcher.POLL_SECONDS = 3600
 from server.cli import main
 main()
 """
+PATIENCE = 20.0
 
 
 @pytest.fixture
@@ -38,35 +50,87 @@ def url(postgres: Postgres) -> str:
     return url
 
 
-def start(url: str) -> subprocess.Popen[str]:
+def start(url: str, postgres: Postgres) -> subprocess.Popen[str]:
     """Starts a worker, and returns once it works."""
+    settings = {
+        "ROSTER_DATABASE_URL": url,
+        "ROSTER_SECRET_KEY": postgres.secret_key,
+        "ROSTER_WEBHOOK_ALLOW_NETS": "127.0.0.0/8",
+        "ROSTER_WEBHOOK_ALLOW_HTTP": "yes",
+    }
     process = subprocess.Popen(
-        [sys.executable, "-c", HURRIES, "worker", "--database-url", url],
-        env=environment(),
+        [sys.executable, "-c", HURRIES, "worker"],
+        env=environment(**settings),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
     assert process.stdout is not None
-    assert "looking after" in process.stdout.readline()
+    if "looking after" not in process.stdout.readline():
+        process.kill()
+        raise AssertionError(process.communicate()[1])
     return process
 
 
-def test_workers_take_away_what_is_old_and_end_with_0(url: str) -> None:
-    workers = [start(url), start(url)]
+def ended(*workers: subprocess.Popen[str]) -> list[tuple[int, str]]:
+    """Has workers end, and returns how each did, and its log."""
+    for worker in workers:
+        worker.send_signal(signal.SIGTERM)
+    logs = [worker.communicate(timeout=PATIENCE)[1] for worker in workers]
+    return [(worker.returncode, log) for worker, log in zip(workers, logs, strict=True)]
+
+
+def listen(url: str, key: str, receiver: Receiver) -> tuple[str, str]:
+    """Adds a webhook to the account of a database. Returns its account and its secret."""
+    secret, secrets = make_secret(), Secrets(Vault(parse_key(key) or b""))
+    with unit_of_work(url) as tx:
+        (own,) = [row.id for row in accounts.list_accounts(tx)]
+        new = NewWebhook(receiver.url, "", ("tag.*",), enabled=True)
+        webhooks.create(own, new, lambda webhook: secrets.seal(own, webhook, secret), tx)
+    return own, secret
+
+
+def test_workers_take_away_what_is_old_and_end_with_0(url: str, postgres: Postgres) -> None:
+    workers = [start(url, postgres) for _ in range(2)]
     try:
         with psycopg.connect(url, autocommit=True) as connection:
             while connection.execute("SELECT * FROM kept_answer").fetchall():
                 assert all(worker.poll() is None for worker in workers)
     finally:
-        for worker in workers:
-            worker.send_signal(signal.SIGTERM)
-        outputs = [worker.communicate(timeout=20) for worker in workers]
+        codes, logs = zip(*ended(*workers), strict=True)
 
-    assert [worker.returncode for worker in workers] == [0, 0]
-    logs = "".join(log for _, log in outputs)
-    assert logs.count("purge of kept answers") == logs.count('"rows":1') == 1
-    assert "Traceback" not in logs
+    assert codes == (0, 0)
+    log = "".join(logs)
+    assert log.count("purge of kept answers") == log.count('"rows":1') == 1
+    assert "Traceback" not in log
+
+
+def test_worker_delivers_what_it_finds_and_what_it_is_told_of(
+    url: str, postgres: Postgres, receiver: Receiver
+) -> None:
+    own, secret = listen(url, postgres.secret_key, receiver)
+
+    def happen(name: str) -> None:
+        with unit_of_work(url) as tx:
+            tags.create(own, name, "", tx)
+
+    happen("found")
+    worker = start(url, postgres)
+    try:
+        receiver.until(1)
+        end, numbers = time.monotonic() + PATIENCE, count()
+        # The first ones may come before it listens.
+        while len(receiver.received) == 1:
+            assert time.monotonic() < end, "the worker was told of nothing"
+            happen(f"told {next(numbers)}")
+            time.sleep(0.05)
+    finally:
+        ((code, log),) = ended(worker)
+
+    first, second, *_ = [request.verified(secret) for request in receiver.received]
+    assert (first["type"], first["data"]["tag"]["name"]) == ("tag.created", "found")
+    assert second["data"]["tag"]["name"].startswith("told")
+    assert (code, "Traceback" in log) == (0, False)
 
 
 def test_file_is_refused_since_its_service_does_the_work(tmp_path: object) -> None:

@@ -51,6 +51,7 @@ UNBOUND = {
     "webhooks.store_reading._NEWEST": "once, at the start, by every node for its own",
     "webhooks.store_queue._EVERY": "once, at the start, by every node for its own",
     "webhooks.store_queue._WITH_WORK": "to deliver for all accounts, by every node for its own",
+    "webhooks.store_backlog._BACKLOG": "how much waits, of all accounts; by every node for its own",
     "storage.installation._FIND": "a fact of the installation; on every node",
     "storage.installation._KEEP": "a fact of the installation; on every node",
 }

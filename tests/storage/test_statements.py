@@ -218,8 +218,9 @@ def test_page_of_other_resources_costs_two_statements(tx: Transaction, store: An
     assert cost(tx, lambda: store.page(OURS, Page(1, 100), tx)) == 2
 
 
-# Those that go through all accounts: at the start, and to find something to deliver.
-OF_ALL = {"_NEWEST", "_EVERY", "_WITH_WORK"}
+# Those that go through all accounts: at the start, to find something to deliver, and to say
+# how much of it waits.
+OF_ALL = {"_NEWEST", "_EVERY", "_WITH_WORK", "_BACKLOG"}
 # Keys are looked up by their hash, whosever they are.
 STATEMENTS = {
     f"{store.__name__.removeprefix('server.')}.{name}": statement

@@ -21,6 +21,7 @@ from ...fronts import (
 )
 from ...load import Client, Load, Sent, Turn
 from ...parts import LONG
+from .in_process import UNHEARD
 from .recorder import Operation, Outcome, Recorder, nth
 
 HTTP_CLIENTS, GRPC_CLIENTS = 4, 2
@@ -109,6 +110,14 @@ class Clients:
         """Lets go of the connection that calls over gRPC share."""
         if self._front is not None:
             self._front.channel.close()
+
+
+def hear_of_all(target: Target) -> None:
+    """Has every change of the account recorded as an event, from now on; none is delivered."""
+    client = Client(0, [target.http], target.key, threading.Event())
+    sent = client.ask("POST", "/api/webhooks", UNHEARD)
+    client.close()
+    assert sent.status == 201, sent
 
 
 def resolve(target: Target, recorder: Recorder, again: Iterable[Operation] = ()) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from contextlib import closing
 from dataclasses import dataclass
@@ -30,6 +31,10 @@ OF_SUBSCRIBERS = {
 _IDS = (
     "SELECT email, id FROM subscriber WHERE account_id = '{account}' UNION ALL"
     " SELECT name, id FROM api_key WHERE account_id = '{account}'"
+)
+_WEBHOOKS = "SELECT COUNT(*) FROM webhook WHERE account_id = '{account}'"
+_CREATED = (
+    "SELECT envelope FROM event WHERE account_id = '{account}' AND kind = 'subscriber.created'"
 )
 _KEPT = "SELECT key FROM kept_answer WHERE account_id = '{account}'"
 _TOTALS = (
@@ -80,12 +85,21 @@ def read(database_url: str, account: str) -> Contents:
 
 def _unequal(account: str, tx: Transaction) -> int:
     first, *others = (Counter(_rows(sql, account, tx)) for sql in OF_SUBSCRIBERS.values())
+    ((webhooks,),) = _rows(_WEBHOOKS, account, tx)
+    if int(webhooks):
+        others.append(Counter(_told(account, tx)))
     count = sum((first - other).total() + (other - first).total() for other in others)
     for level in (BLOCK, CHAPTER):
         sql = _TOTALS.replace("{levels}", f"{level}, {OPEN_BLOCK}")
         ((total,),) = _rows(sql, account, tx)
         count += abs(int(total) - first.total())
     return count
+
+
+def _told(account: str, tx: Transaction) -> list[tuple[str, ...]]:
+    """Returns the addresses of the events that tell of a new subscriber."""
+    rows = _rows(_CREATED, account, tx)
+    return [(json.loads(envelope)["data"]["subscriber"]["email"],) for (envelope,) in rows]
 
 
 def _rows(sql: str, account: str, tx: Transaction) -> list[tuple[str, ...]]:

@@ -17,10 +17,14 @@ from server.cli.serving.core import bootstrap
 from server.clock import system_clock
 from server.storage.sqlite import SqliteDatabase
 from server.vault import KEY_BYTES, Vault
+from server.webhooks.client import Client
+from server.webhooks.reach import Reach
 
 from ...fronts import METHODS, Answer, answer_of_error, to_json, to_message
 from .recorder import Operation
 
+# It has every change recorded as an event, and none delivered.
+UNHEARD = {"url": "https://example.com/", "enabled": False}
 # The same for every service, so that one goes on where another ended.
 _KEY = make_secret()
 
@@ -56,9 +60,14 @@ async def serving(path: Path) -> AsyncIterator[Service]:
     await database.open()
     try:
         database.ids.start_past(await database.read(newest_id))
-        app = App(database, system_clock, Vault(bytes(KEY_BYTES)))
-        await database.write(lambda tx: bootstrap(_KEY, tx))
-        yield Service(InProcessChannel(app.register, app.interceptors))
+        reach = Reach()
+        vault = Vault(bytes(KEY_BYTES))
+        app = App(database, system_clock, vault, reach=reach, client=Client(reach))
+        is_new = await database.write(lambda tx: bootstrap(_KEY, tx))
+        service = Service(InProcessChannel(app.register, app.interceptors))
+        if is_new:
+            await service.call("CreateWebhook", UNHEARD)
+        yield service
     finally:
         await database.close()
 

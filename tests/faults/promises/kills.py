@@ -18,7 +18,7 @@ from server.accounts.rules import make_secret
 
 from ...processes import Service, start
 from .checker import NONE, Figures, broken, check
-from .clients import Clients, Target, resolve
+from .clients import Clients, Target, hear_of_all, resolve
 from .contents import account_in, read
 from .recorder import Outcome, Recorder
 
@@ -38,6 +38,8 @@ def run(rounds: int) -> Figures:
             service = start(Path(folder), ROSTER_BOOTSTRAP_API_KEY=key, ROSTER_LOG_LEVEL="error")
             try:
                 target = target_of(service, key)
+                if number == 0:
+                    hear_of_all(target)
                 figures = checked(service.database_url, target, recorder, chance)
                 ids = read(service.database_url, target.account).ids
                 falling += sum(ids[name] <= newest for name in ids.keys() - known)

@@ -16,7 +16,7 @@ from server.accounts.rules import make_secret
 from ...postgres import Postgres, running
 from ...processes import Service, start
 from .checker import NONE, Figures, broken
-from .clients import Clients
+from .clients import Clients, hear_of_all
 from .kills import checked, target_of
 from .recorder import Recorder
 
@@ -37,6 +37,7 @@ def run(rounds: int) -> Figures:
         service = served(postgres, postgres.new_database(), Path(folder), key)
         target = target_of(service, key)
         try:
+            hear_of_all(target)
             for number in range(rounds):
                 what = TURNS[number % len(TURNS)]
                 clients = Clients(target, recorder, f"r{number}")

@@ -8,21 +8,15 @@ each of them leaves behind can be told.
 
 from __future__ import annotations
 
-import json
-import statistics
-import subprocess
-import sys
 import tempfile
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...conftest import Account, new_account
+from ...conftest import new_account
 from ...fronts import HttpFront
-from ...processes import Service, start
+from ...processes import start
 from ...webhooks.receiver import listening
 from .checker import Figures
-from .overload import mib
 
 # How long the peak is looked for, in seconds, and which part of the time goes to warming up.
 PEAK_SECONDS, WARM = 4, 0.5

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from . import (
     broken_lines,
+    deliveries,
     io_errors,
     kills,
     made_up,
@@ -59,6 +60,8 @@ PROMISES = (
         "lines to PostgreSQL", broken_lines.to_database, 20, PLACES, broken_lines.AT_MOST, SOME
     ),
     Promise("lines to a server", broken_lines.to_server, 20, PLACES, broken_lines.AT_MOST, SOME),
+    Promise("P3 deliveries", deliveries.run, 20, 200, deliveries.AT_MOST, SOME),
+    Promise("P3 on PostgreSQL", deliveries.on_postgres, 8, 200, deliveries.AT_MOST, SOME),
     Promise("P4 stopping", stopping.run, 8, 50, stopping.AT_MOST, SOME),
     # Rounds are seconds here. It is tried where nothing else runs, so not in a short run.
     Promise("P5 overload", overload.run, 0, 60, overload.AT_MOST, overload.AT_LEAST),
