@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench bench-scale faults lint format types generate check-generated check-breaking lock clean
+.PHONY: help run test bench bench-scale faults audit lint format types generate check-generated check-breaking lock clean
 
 help: ## Say what can be made.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -36,6 +36,9 @@ bench-scale: $(READY) ## Measure tables of up to a million rows on both database
 
 faults: $(READY) ## Try what is promised under faults, a short while (ROSTER_FAULTS=full: a day); write faults.json.
 	@GRPC_ENABLE_FORK_SUPPORT=0 $(BIN)/python -m tests.faults.promises $(PROMISES)
+
+audit: $(READY) ## See that nothing in requirements.lock is known to be vulnerable (.ci/tools/pip-audit first).
+	@$(BIN)/python -m tests.audit
 
 lint: $(READY) ## Look for faults in Python and in the protos (repair: make format).
 	@$(BIN)/ruff check .

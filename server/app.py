@@ -53,6 +53,7 @@ from .suppressions.store import Suppressions
 from .tags.service import TagService
 from .vault import Vault
 from .watching.watch import Watch, unwatched
+from .webhooks import store_newest as deliveries
 from .webhooks import store_reading as webhooks
 from .webhooks.client import Client
 from .webhooks.reach import Reach
@@ -92,6 +93,7 @@ def newest_id(tx: Transaction) -> str | None:
         custom_fields.newest_id_of_any_account(tx),
         subscribers.newest_id_of_any_account(tx),
         webhooks.newest_id_of_any_account(tx),
+        deliveries.newest_id_of_any_account(tx),
     )
     return max((found for found in newest if found is not None), default=None)
 

@@ -169,6 +169,13 @@ class WebhookLimitReached(RosterError):
     message = "The account has as many webhooks as it may have."
 
 
+class ReplayLimitReached(RosterError):
+    """As many replays of the webhook are under way as may be."""
+
+    reason = "WEBHOOK_LIMIT_REACHED"
+    message = "As many replays of this webhook are under way as may be. Wait until one has ended."
+
+
 class WebhookDeliveryNotFound(RosterError):
     """The account has no such delivery, or has it no more."""
 
@@ -203,6 +210,17 @@ class TooManyWrongKeys(RosterError):
     def __init__(self, retry_after: int) -> None:
         wait = "1 second" if retry_after == 1 else f"{retry_after} seconds"
         self.message = f"Too many calls without a valid key came from here. Try again in {wait}."
+        self.retry_after = retry_after
+        super().__init__()
+
+
+class TooManyTests(RosterError):
+    """As many tests of the webhook as there may be are on their way; nothing was sent."""
+
+    reason = "RATE_LIMITED"
+    message = "Too many tests of this webhook are on their way. Try again when they have ended."
+
+    def __init__(self, retry_after: int) -> None:
         self.retry_after = retry_after
         super().__init__()
 

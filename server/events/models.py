@@ -34,5 +34,8 @@ class Event(Model):
     class Meta:
         table_name = "event"
         primary_key = CompositeKey("account_id", "sequence")
-        indexes = ((("account_id", "id"), True),)
+        indexes = (
+            (("account_id", "id"), True),
+            (("account_id", "kind", "sequence"), True),
+        )
         without_rowid = True

@@ -14,6 +14,7 @@ from peewee import ModelSelect, fn
 from ..paging import Page
 from ..storage.statements import Dialect, Statement, param
 from ..storage.transaction import Transaction
+from .envelope import PREFIX
 from .models import Event
 from .store_spans import Span, span
 
@@ -51,6 +52,25 @@ def _pieces(*order: object) -> ModelSelect[Event]:
     return query.order_by(*order).limit(param("limit"))
 
 
+def _pieces_of_kind(dialect: Dialect, *, descending: bool) -> ModelSelect[Event]:
+    """Selects a page whose places an index has in order: no envelope beside it is read."""
+    one = Event.alias()
+    places = (
+        one.select(one.sequence)
+        .where(
+            (one.account_id == param("account_id"))
+            & (one.kind == param("kind"))
+            & (one.sequence > param("after"))
+            & (one.sequence <= param("until"))
+        )
+        .order_by(one.sequence.desc() if descending else one.sequence)
+        .limit(param("limit"))
+        .offset(param("offset"))
+    )
+    query = Event.select(*_COLUMNS).where(_IN_ACCOUNT & dialect.within(Event.sequence, places))
+    return query.order_by(*(_BACKWARDS if descending else _FORWARDS))
+
+
 def _pieces_of_kinds(dialect: Dialect, *order: object) -> ModelSelect[Event]:
     query = _pieces(*order).where(dialect.any_of(Event.kind, "kinds"))
     return query.offset(param("offset"))
@@ -64,13 +84,22 @@ _LAST = Statement(
 )
 _PAGE = Statement(lambda _: _pieces(*_FORWARDS))
 _PAGE_BACKWARDS = Statement(lambda _: _pieces(*_BACKWARDS))
+_PAGE_OF_KIND = Statement(lambda dialect: _pieces_of_kind(dialect, descending=False))
+_PAGE_OF_KIND_BACKWARDS = Statement(lambda dialect: _pieces_of_kind(dialect, descending=True))
 _PAGE_OF_KINDS = Statement(lambda dialect: _pieces_of_kinds(dialect, *_FORWARDS))
 _PAGE_OF_KINDS_BACKWARDS = Statement(lambda dialect: _pieces_of_kinds(dialect, *_BACKWARDS))
+_NEWEST = Statement(lambda _: Event.select(fn.MAX(Event.id)).where(_IN_ACCOUNT))
 _COUNT_OF_KINDS = Statement(
     lambda dialect: Event.select(fn.COUNT(Event.sequence)).where(
         _BETWEEN & dialect.any_of(Event.kind, "kinds")
     )
 )
+
+
+def newest_id(account_id: str, tx: Transaction) -> str | None:
+    """Returns the greatest of the ids of an account's events, without what they begin with."""
+    row = tx.one(_NEWEST, account_id=account_id)
+    return row[0].removeprefix(PREFIX) if row and row[0] else None
 
 
 def last(account_id: str, tx: Transaction) -> EventRow:
@@ -105,10 +134,15 @@ def _page_of_kinds(
     *,
     descending: bool,
 ) -> tuple[list[EventRow], int]:
-    statement = _PAGE_OF_KINDS_BACKWARDS if descending else _PAGE_OF_KINDS
-    values = {"account_id": account_id, "kinds": kinds, **between._asdict()}
-    rows = tx.all(statement, limit=page.limit, offset=page.offset, **values)
-    total = tx.one(_COUNT_OF_KINDS, **values)
+    values = {"account_id": account_id, **between._asdict()}
+    piece = {"limit": page.limit, "offset": page.offset, **values}
+    if len(kinds) == 1:
+        statement = _PAGE_OF_KIND_BACKWARDS if descending else _PAGE_OF_KIND
+        rows = tx.all(statement, kind=kinds[0], **piece)
+    else:
+        statement = _PAGE_OF_KINDS_BACKWARDS if descending else _PAGE_OF_KINDS
+        rows = tx.all(statement, kinds=kinds, **piece)
+    total = tx.one(_COUNT_OF_KINDS, kinds=kinds, **values)
     return [EventRow._make(row) for row in rows], int(total[0]) if total else 0
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -30,7 +30,7 @@ from .database import Result, StorageError, Work
 from .job import Job
 from .lane import Lane
 from .news import Hear, News
-from .postgres_hearing import hear_others
+from .postgres_hearing import Others
 from .postgres_link import bring_up_to_date, connect, opened, unusable, warn_of_danger
 from .postgres_transaction import (
     OutcomeUnknown,
@@ -65,6 +65,7 @@ class PostgresDatabase:
         self._clock = clock
         self._watch = CommitWatch()
         self._news = News()
+        self._others = Others(url, self._news)
         self._hearing: asyncio.Task[None] | None = None
         # They rise in this process. Other processes make theirs beside it, so the order
         # of what is made at the same time in two of them is that of their clocks.
@@ -119,7 +120,7 @@ class PostgresDatabase:
     def listen(self, hear: Hear) -> None:
         self._news.listen(hear)
         if self._hearing is None:
-            self._hearing = asyncio.create_task(hear_others(self._url, self._news))
+            self._hearing = asyncio.create_task(self._others.run())
 
     def _stop_hearing(self) -> None:
         if self._hearing is not None:
@@ -168,10 +169,17 @@ class PostgresDatabase:
             with self._watch.over(self._connections.connection()):
                 tx.commit()
             self._writing.figures.committed(time.perf_counter() - began)
+            self._tell(tx.news)
         except BaseException as error:
             undo(self._connections, error)
             raise
         return result
+
+    def _tell(self, account_ids: Collection[str]) -> None:
+        """Tells of what now stands: listeners here at once, and others before long."""
+        self._news.tell(account_ids)
+        if account_ids and self._hearing is not None:
+            self._others.tell(account_ids)
 
     def _read_batch(self, jobs: Sequence[Job[Work[Any]]]) -> None:
         claimed = list(filter(Job.claim, jobs))

@@ -1,4 +1,4 @@
-"""A transaction on PostgreSQL: how it begins, whose lock it holds, and what its commit tells.
+"""A transaction on PostgreSQL: how it begins, whose lock it holds, and what its commit says.
 
 An account has one writer at a time, as a SQLite file has one in all. What writes takes
 a lock of each account that it names, before the first statement that names it, and
@@ -26,8 +26,6 @@ from .statements import Statement
 from .transaction import Transaction
 
 DIALECT = PostgresDialect()
-# Where processes tell each other of which accounts there is news.
-CHANNEL = "roster"
 
 # Each statement sees what was committed before it: all that the holder of the lock
 # before this one has done.
@@ -68,11 +66,7 @@ class Writing(Transaction):
         """Returns once all that was done is durable. Raises OutcomeUnknown or RolledBack."""
         if not self._begun:
             return
-        connection = self._database.connection()
-        for account_id in self.news:
-            # They are sent with the commit, and not if there is none.
-            connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, account_id))
-        _commit(connection)
+        _commit(self._database.connection())
 
     def _execute(self, statement: Statement, values: Mapping[str, Any]) -> Any:
         account_id = values.get("account_id", _NOBODY)

@@ -10,6 +10,7 @@ from functools import partial
 
 from ..storage.database import Database
 from ..webhooks import store_retention
+from .jobs import heed_cancellation
 from .purge import accounts_with
 
 
@@ -19,4 +20,5 @@ async def purge_events(database: Database) -> int:
     async for account_id in accounts_with(store_retention.has_old, database):
         while last := await database.write(partial(store_retention.purge, account_id)):
             purged += last
+            heed_cancellation()
     return purged

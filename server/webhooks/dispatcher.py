@@ -17,15 +17,15 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Collection, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from functools import partial
 
 from ..errors import Internal, Unavailable
 from ..storage.database import Database
 from ..storage.transaction import Transaction
-from .rules import DisabledReason
+from .rules import IN_FLIGHT_AN_ACCOUNT, DisabledReason
 from .sending import Sender
-from .store_claiming import Claim, Taken, being_sent, claim, let_go
+from .store_claiming import Claim, Held, Taken, being_sent, claim, let_go
 from .store_disabling import disable
 from .store_queue import ids_of_any_account_with_queue, ids_of_any_account_with_work
 from .store_settling import Ended, Settled, settle
@@ -39,7 +39,9 @@ FOUND_AT_ONCE = 100
 # Accounts that are looked after at the same time: callers have writes to make as well.
 MAX_ROUNDS = 4
 # Deliveries that a process sends at the same time, about; a round may add an account's.
-MAX_SENDING = 500
+# When half of them are taken, an account gets no more than its share.
+MAX_SENDING = 1_000
+SHARE = 4
 # How long, in seconds, what is being sent may go on when the process is to end.
 GRACE_SECONDS = 5.0
 # What the database raises when it cannot take a transaction now.
@@ -61,6 +63,8 @@ class Dispatcher:
         self._rounds: dict[str, asyncio.Task[None]] = {}
         self._sending: dict[asyncio.Task[None], tuple[str, Taken]] = {}
         self._ended: dict[str, list[Ended]] = {}
+        # How many of them each account has.
+        self._busy: Counter[str] = Counter()
         self.attempts: Counter[str] = Counter()
         database.listen(self.hear)
 
@@ -86,14 +90,19 @@ class Dispatcher:
     async def _take_back(self) -> None:
         """Makes due what an earlier process had taken on: nobody sends it any more."""
         for account_id in await self._database.read(ids_of_any_account_with_queue):
-            ids = await self._database.read(partial(being_sent, account_id))
-            await self._database.write(partial(let_go, account_id, ids))
+            held = await self._database.read(partial(being_sent, account_id))
+            if held:
+                await self._database.write(partial(let_go, account_id, held))
 
     async def _search(self) -> None:
         find = partial(ids_of_any_account_with_work, FOUND_AT_ONCE)
         while True:
-            with suppress(*_PASSING):
+            try:
                 self.hear(await self._database.read(find))
+            except _PASSING:
+                log.warning("deliveries are not looked for, since the database cannot be had now")
+            except Exception:
+                log.exception("the search for deliveries failed; the next one may not")
             await asyncio.sleep(POLL_SECONDS)
 
     async def _begin_rounds(self) -> None:
@@ -101,7 +110,7 @@ class Dispatcher:
             await self._wake.wait()
             self._wake.clear()
             for account_id in list(self._woken):
-                if len(self._rounds) >= MAX_ROUNDS or len(self._sending) >= MAX_SENDING:
+                if len(self._rounds) >= MAX_ROUNDS:
                     break
                 if account_id not in self._rounds:
                     del self._woken[account_id]
@@ -112,9 +121,10 @@ class Dispatcher:
     async def _round(self, account_id: str) -> None:
         """Notes what has ended in an account, and sends what is due."""
         ended = self._ended.pop(account_id, [])
+        work = partial(turn, account_id, ended, self._room(account_id))
         try:
-            settled, claimed = await self._database.write(partial(turn, account_id, ended))
-        except Exception as error:
+            settled, claimed = await self._database.write(work)
+        except BaseException as error:
             self._ended[account_id] = ended + self._ended.get(account_id, [])
             asyncio.get_running_loop().call_later(POLL_SECONDS, self.hear, [account_id])
             if not isinstance(error, _PASSING):
@@ -126,7 +136,8 @@ class Dispatcher:
         for taken in claimed.taken:
             task = asyncio.create_task(self._send(account_id, taken))
             self._sending[task] = account_id, taken
-            task.add_done_callback(self._sending.pop)
+            self._busy[account_id] += 1
+            task.add_done_callback(self._end_sending_one)
         for webhook_id, reason in settled.hopeless.items():
             await self._disable(account_id, webhook_id, reason)
         if claimed.more:
@@ -138,9 +149,22 @@ class Dispatcher:
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("a round of deliveries failed; the next one may not", exc_info=error)
 
+    def _room(self, account_id: str) -> int:
+        """Returns how many more deliveries of an account this process may send now."""
+        free = MAX_SENDING - len(self._sending)
+        if free >= MAX_SENDING // 2:
+            return IN_FLIGHT_AN_ACCOUNT
+        return max(min(free, SHARE - self._busy[account_id]), 0)
+
+    def _end_sending_one(self, task: asyncio.Task[None]) -> None:
+        account_id, _ = self._sending.pop(task)
+        self._busy[account_id] -= 1
+        if not self._busy[account_id]:
+            del self._busy[account_id]
+
     async def _send(self, account_id: str, taken: Taken) -> None:
         ended = await self._sender.send(account_id, taken)
-        self.attempts[ended.error or "succeeded"] += 1
+        self.attempts[kind_of(ended)] += 1
         self._ended.setdefault(account_id, []).append(ended)
         self.hear([account_id])
 
@@ -156,20 +180,38 @@ class Dispatcher:
         for task, _ in left:
             task.cancel()
         await asyncio.gather(*(task for task, _ in left), return_exceptions=True)
-        with suppress(*_PASSING):
-            for account_id, ended in self._ended.items():
-                await self._database.write(partial(settle, account_id, ended))
-            for account_id in {account_id for _, (account_id, _) in left}:
-                ids = [taken.delivery.id for _, (own, taken) in left if own == account_id]
-                await self._database.write(partial(let_go, account_id, ids))
+        held: dict[str, list[Held]] = {account_id: [] for account_id in self._ended}
+        for _, (account_id, taken) in left:
+            mine = Held(taken.delivery.id, taken.delivery.fence)
+            held.setdefault(account_id, []).append(mine)
+        for account_id, deliveries in held.items():
+            try:
+                await self._leave(account_id, deliveries)
+            except Exception:
+                log.exception("deliveries of an account wait for the end of their leases")
+
+    async def _leave(self, account_id: str, held: Sequence[Held]) -> None:
+        ended = self._ended.pop(account_id, [])
+        if ended:
+            await self._database.write(partial(settle, account_id, ended))
+        await self._database.write(partial(let_go, account_id, held))
 
 
-def turn(account_id: str, ended: Sequence[Ended], tx: Transaction) -> tuple[Settled, Claim]:
-    """Notes what has ended, and takes on what is due.
+def turn(
+    account_id: str, ended: Sequence[Ended], room: int, tx: Transaction
+) -> tuple[Settled, Claim]:
+    """Notes what has ended, and takes on what is due, as far as there is room.
 
     Not while there are webhooks to be disabled: nothing is to be sent to them any more.
     """
     settled = settle(account_id, ended, tx) if ended else Settled(0, {})
     if settled.hopeless:
         return settled, Claim([], more=True)
-    return settled, claim(account_id, tx)
+    return settled, claim(account_id, tx, room)
+
+
+def kind_of(ended: Ended) -> str:
+    """Returns what an attempt counts as: statuses by their hundreds, since there are many."""
+    if ended.http_status is not None and ended.error.startswith("answered"):
+        return f"answered {ended.http_status // 100}xx"
+    return ended.error or "succeeded"

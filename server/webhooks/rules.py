@@ -71,7 +71,12 @@ class Health(NamedTuple):
         return 1 if self.failures >= FAILURES_BEFORE_A_PAUSE else IN_FLIGHT_AN_ENDPOINT
 
     def failed(self, now: int) -> Health:
-        """Returns how it does after one more failure."""
+        """Returns how it does after one more failure.
+
+        Those that were on their way when a pause began say nothing new.
+        """
+        if now < self.paused_until:
+            return self
         failures = self.failures + 1
         since = now if self.failing_since is None else self.failing_since
         over = failures - FAILURES_BEFORE_A_PAUSE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import random
+import unicodedata
 from collections.abc import Callable
 
 from ..clock import Clock
@@ -59,6 +60,7 @@ class Sender:
             escaped(outcome.answer),
             outcome.retry_after,
             self._chance(),
+            None if taken.is_test else taken.webhook.url,
         )
 
     async def _post(self, account_id: str, taken: Taken, now: int) -> Outcome:
@@ -76,5 +78,17 @@ class Sender:
 
 
 def escaped(answer: bytes) -> str:
-    """Returns the beginning of an answer as text; what is none in it is written as escapes."""
-    return answer.decode("utf-8", "backslashreplace").replace("\0", "\\x00")
+    """Returns the beginning of an answer as text; what is none in it is written as escapes.
+
+    So is what a terminal would obey, and what turns the direction of writing.
+    """
+    text = answer.decode("utf-8", "backslashreplace")
+    return "".join(letter if _is_plain(letter) else _escape(letter) for letter in text)
+
+
+def _is_plain(letter: str) -> bool:
+    return letter in "\n\t\r" or unicodedata.category(letter) not in ("Cc", "Cf")
+
+
+def _escape(letter: str) -> str:
+    return letter.encode("unicode_escape").decode()

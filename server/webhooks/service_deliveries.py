@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator
 from roster.v1 import webhooks_pb2 as pb
 
 from ..caller import account_id, current
-from ..errors import WebhookDeliveryNotFound, WebhookNotFound
+from ..errors import WebhookDeliveryNotFound, WebhookNotFound, invalid
+from ..events.rules import kinds_of
 from ..ids import checked_id
 from ..messages import Context, first_id_after, first_id_from, timestamp
 from ..paging import page_of
@@ -99,11 +100,14 @@ class DeliveryCalls:
 
 
 def _filter(request: pb.ListWebhookDeliveriesRequest) -> pages.Filter:
-    """Returns what a request asks for, in the words of the store."""
+    """Returns what a request asks for, in the words of the store. Raises ValidationError."""
+    kinds = kinds_of(request.event_type)
+    if request.event_type and not kinds:
+        raise invalid("eventType", "INVALID_VALUE", "is no type of event")
     since, until = request.created_after, request.created_before
     return pages.Filter(
         status=request.status or None,
-        kind=request.event_type or None,
+        kinds=kinds or None,
         event_id=request.event_id or None,
         first_id=first_id_after(since) if request.HasField("created_after") else None,
         end_id=first_id_from(until) if request.HasField("created_before") else None,
@@ -112,9 +116,12 @@ def _filter(request: pb.ListWebhookDeliveriesRequest) -> pages.Filter:
 
 def _asked(request: pb.ReplayWebhookRequest) -> replays.Asked:
     """Returns what is to be replayed. Raises ValidationError."""
+    since, until = request.since, request.until
+    if request.HasField("until") and until.ToNanoseconds() <= since.ToNanoseconds():
+        raise invalid("until", "OUT_OF_RANGE", "must be later than since")
     return replays.Asked(
-        first_id=first_id_from(request.since),
-        end_id=first_id_from(request.until) if request.HasField("until") else None,
+        first_id=first_id_from(since),
+        end_id=first_id_from(until) if request.HasField("until") else None,
         event_types=check_event_types(list(request.event_types)),
         only_failed=request.only_failed,
     )

@@ -16,7 +16,7 @@ from ..storage.transaction import Transaction
 from . import store_queue
 from .models import Webhook
 from .rules import HEALTHY, MAX_WEBHOOKS, OVERLAP, DisabledReason
-from .store_expanding import expand
+from .store_hearing import hear_out
 from .store_reading import COLUMNS, ONE, WebhookRow, count, find, stored
 
 # Seals a secret for the webhook with an id.
@@ -96,13 +96,15 @@ def update(
     """Changes a webhook and returns it; a change that changes nothing leaves `updated_at`.
 
     One that is enabled again, or is to be found elsewhere, is as good as new: what waits
-    for it is sent. Raises WebhookNotFound.
+    for it is sent. New types, and whether it is enabled, hold for what happens from now on;
+    for events before, as well, where very many of them wait. Raises WebhookNotFound.
     """
     before = _find_to_change(account_id, webhook_id, tx)
     row = before._replace(**changes)
     if row == before:
         return before
-    _expand_all(account_id, tx)
+    if (row.enabled, row.event_types) != (before.enabled, before.event_types):
+        hear_out(account_id, before, tx)
     if (row.enabled, row.url) != (before.enabled, before.url) and row.enabled:
         row = row._replace(disabled_reason=DisabledReason.NONE, **HEALTHY._asdict())
         store_queue.stir(account_id, tx)
@@ -142,14 +144,3 @@ def _find_to_change(account_id: str, webhook_id: str, tx: Transaction) -> Webhoo
     find(account_id, webhook_id, tx)
     store_queue.lock(account_id, tx)
     return find(account_id, webhook_id, tx)
-
-
-def _expand_all(account_id: str, tx: Transaction) -> None:
-    """Makes deliveries of all that has happened, so that a change holds for what comes after."""
-    before = queue = store_queue.lock(account_id, tx)
-    further = expand(account_id, queue, tx)
-    while further != queue:
-        queue, further = further, expand(account_id, further, tx)
-    if queue != before:
-        store_queue.put(account_id, queue, tx)
-        store_queue.stir(account_id, tx)

@@ -8,11 +8,19 @@ from peewee import fn
 
 from ..storage.statements import Statement, param
 from ..storage.transaction import Transaction
-from .models import Delivery
+from .models import Delivery, Webhook
 
+_OF_WEBHOOK = (Delivery.account_id == Webhook.account_id) & (Delivery.webhook_id == Webhook.id)
+# What waits for a webhook that is disabled, or was deleted, is not even looked at.
 _BACKLOG = Statement(
-    lambda _: Delivery.select(fn.COUNT(Delivery.id), fn.MIN(Delivery.due_at)).where(
-        Delivery.due_at.is_null(False) & (Delivery.due_at <= param("now"))
+    lambda _: (
+        Webhook.select(fn.COUNT(Delivery.id), fn.MIN(Delivery.due_at))
+        .join(Delivery, on=_OF_WEBHOOK)
+        .where(
+            (Webhook.enabled == param("enabled"))
+            & Delivery.due_at.is_null(False)
+            & (Delivery.due_at <= param("now"))
+        )
     )
 )
 
@@ -28,8 +36,11 @@ EMPTY = Backlog(0, 0)
 
 
 def backlog_of_any_account(tx: Transaction) -> Backlog:
-    """Returns what waits, of all accounts. What has failed counts when it is due again."""
-    row = tx.one(_BACKLOG, now=tx.now)
+    """Returns what waits for webhooks that are enabled, of all accounts.
+
+    What has failed counts when it is due again.
+    """
+    row = tx.one(_BACKLOG, now=tx.now, enabled=True)
     if row is None or row[1] is None:
         return EMPTY
     return Backlog(int(row[0]), tx.now - int(row[1]))

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from peewee import SQL, fn
 
 from ..events.models import Event
+from ..events.rules import Kind
 from ..storage.statements import Statement, param
 from ..storage.transaction import Transaction
 from .models import SENDING, Delivery, Webhook
@@ -22,6 +23,9 @@ from .store_expanding import expand
 from .store_queue import lock_beside, lock_if_free, put
 from .store_reading import COLUMNS, WebhookRow, row_of
 from .store_replays import advance
+
+# How soon, in milliseconds, it is looked again for what a process had no room for.
+LOOK_AGAIN = 1_000
 
 _OWN = Delivery.account_id == param("account_id")
 _ENDPOINTS = Statement(
@@ -36,7 +40,13 @@ _ENDPOINTS = Statement(
 _ON_THEIR_WAY = Statement(
     lambda _: (
         Delivery.select(Delivery.webhook_id, fn.COUNT(Delivery.id))
-        .where(_OWN & (Delivery.status == SENDING) & (Delivery.due_at > param("now")))
+        .where(
+            _OWN
+            & (Delivery.status == SENDING)
+            & (Delivery.due_at > param("now"))
+            # A test is no burden that others are to bear.
+            & (Delivery.kind != param("but"))
+        )
         .group_by(Delivery.webhook_id)
     ),
     beside=True,
@@ -50,6 +60,7 @@ _DUE = Statement(
             Delivery.attempts,
             Delivery.step,
             Delivery.fence,
+            Delivery.kind,
         )
         .where(
             _OWN
@@ -73,13 +84,21 @@ _TAKE_ON = Statement(
     beside=True,
 )
 _LET_GO = Statement(
-    lambda dialect: Delivery.update(
+    lambda _: Delivery.update(
         {Delivery.status: param("status"), Delivery.due_at: param("due_at")}
-    ).where(_OWN & (Delivery.status == SENDING) & dialect.any_of(Delivery.id, "ids")),
+    ).where(
+        _OWN
+        & (Delivery.id == param("id"))
+        & (Delivery.fence == param("fence"))
+        & (Delivery.status == SENDING)
+    ),
     beside=True,
 )
 _BEING_SENT = Statement(
-    lambda _: Delivery.select(Delivery.id).where(_OWN & (Delivery.status == SENDING)), beside=True
+    lambda _: Delivery.select(Delivery.id, Delivery.fence).where(
+        _OWN & (Delivery.status == SENDING)
+    ),
+    beside=True,
 )
 _ENVELOPES = Statement(
     lambda dialect: Event.select(Event.id, Event.envelope).where(
@@ -108,11 +127,27 @@ class Due(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """A delivery that was taken on, with all that it takes to send it."""
+    """A delivery that was taken on, with all that it takes to send it.
+
+    What becomes of the test of a webhook says nothing of how the endpoint does.
+    """
 
     delivery: Due
     webhook: WebhookRow
     envelope: str
+    is_test: bool = False
+
+
+class Held(NamedTuple):
+    """A delivery that somebody has taken on, and the fence by which it is his."""
+
+    id: str
+    fence: int
+
+
+class _Found(NamedTuple):
+    delivery: Due
+    is_test: bool
 
 
 class Claim(NamedTuple):
@@ -125,8 +160,8 @@ class Claim(NamedTuple):
 NOTHING = Claim([], more=False)
 
 
-def claim(account_id: str, tx: Transaction) -> Claim:
-    """Takes on deliveries of an account, as many as there is room for.
+def claim(account_id: str, tx: Transaction, room: int = IN_FLIGHT_AN_ACCOUNT) -> Claim:
+    """Takes on deliveries of an account, as many as there is room for, here and in all.
 
     Makes deliveries of what has happened meanwhile first. Nothing if another process is
     about it.
@@ -137,16 +172,26 @@ def claim(account_id: str, tx: Transaction) -> Claim:
     queue = expand(account_id, before, tx)
     more = advance(account_id, tx)
     endpoints = _endpoints(account_id, tx)
-    flying = dict(tx.all(_ON_THEIR_WAY, account_id=account_id, now=tx.now))
-    left = IN_FLIGHT_AN_ACCOUNT - sum(flying.values())
-    taken: list[Due] = []
+    flying = dict(tx.all(_ON_THEIR_WAY, account_id=account_id, now=tx.now, but=Kind.WEBHOOK_TEST))
+    left = min(room, IN_FLIGHT_AN_ACCOUNT - sum(flying.values()))
+    # Whoever ends a delivery that is on its way has somebody look again; or its time ends.
+    # Where it is this process that has no room, that may be over sooner.
+    again = tx.now + (LEASE if room >= IN_FLIGHT_AN_ACCOUNT else LOOK_AGAIN)
+    taken: list[_Found] = []
     due_at: list[int] = []
-    for endpoint in _longest_waiting_first(endpoints):
+    # Those that have the fewest on their way come first: an endpoint that takes its time
+    # must not have every place that becomes free, however long its queue has waited.
+    for endpoint in sorted(
+        endpoints, key=lambda each: (flying.get(each.webhook.id, 0), each.due_at or 0)
+    ):
         webhook = endpoint.webhook
         free = min(webhook.health.room - flying.get(webhook.id, 0), left - len(taken))
-        own, later = _take_of(account_id, endpoint, free, tx)
-        taken += own
-        due_at += later
+        if endpoint.due_at is None:
+            continue
+        start = max(endpoint.due_at, webhook.paused_until)
+        due_at.append(start if start > tx.now else again)
+        if start <= tx.now and free > 0:
+            taken += _due(account_id, webhook.id, free, tx)
     queue = queue._replace(due_at=min(due_at, default=None))
     if queue != before:
         put(account_id, queue, tx)
@@ -154,65 +199,64 @@ def claim(account_id: str, tx: Transaction) -> Claim:
     return Claim(_taken(account_id, taken, webhooks, tx), more or queue.expanded != before.expanded)
 
 
-def _take_of(
-    account_id: str, endpoint: Endpoint, free: int, tx: Transaction
-) -> tuple[list[Due], list[int]]:
-    """Returns what is to be sent to an endpoint now, and when to look again, if at all."""
-    if endpoint.due_at is None:
-        return [], []
-    start = max(endpoint.due_at, endpoint.webhook.paused_until)
-    if start > tx.now:
-        return [], [start]
-    # Whoever ends one that is on its way has somebody look again; or its time ends.
-    again = [tx.now + LEASE]
-    if free <= 0:
-        return [], again
-    rows = tx.all(
-        _DUE, account_id=account_id, webhook_id=endpoint.webhook.id, now=tx.now, limit=free
-    )
-    return [Due._make(row)._replace(fence=row[-1] + 1) for row in rows], again
+def _due(account_id: str, webhook_id: str, most: int, tx: Transaction) -> list[_Found]:
+    """Returns the deliveries to an endpoint that have been due for longest."""
+    rows = tx.all(_DUE, account_id=account_id, webhook_id=webhook_id, now=tx.now, limit=most)
+    return [_Found(Due._make(row[:-1]), row[-1] == Kind.WEBHOOK_TEST) for row in rows]
 
 
 def _taken(
-    account_id: str, due: Sequence[Due], webhooks: Mapping[str, WebhookRow], tx: Transaction
+    account_id: str, found: Sequence[_Found], webhooks: Mapping[str, WebhookRow], tx: Transaction
 ) -> list[Taken]:
-    if not due:
+    if not found:
         return []
     tx.run(
         _TAKE_ON,
         account_id=account_id,
-        ids=[delivery.id for delivery in due],
+        ids=[delivery.id for delivery, _ in found],
         status=DeliveryStatus.SENDING,
         due_at=tx.now + LEASE,
     )
-    ids = [delivery.event_id for delivery in due]
+    ids = [delivery.event_id for delivery, _ in found]
     envelopes = dict(tx.all(_ENVELOPES, account_id=account_id, ids=ids))
     return [
-        Taken(delivery, webhooks[delivery.webhook_id], envelopes[delivery.event_id])
-        for delivery in due
+        Taken(
+            delivery._replace(fence=delivery.fence + 1),
+            webhooks[delivery.webhook_id],
+            envelopes[delivery.event_id],
+            is_test,
+        )
+        for delivery, is_test in found
         # An event goes with its deliveries; between the two there is nothing to send.
         if delivery.event_id in envelopes
     ]
 
 
-def let_go(account_id: str, ids: Sequence[str], tx: Transaction) -> None:
-    """Makes deliveries that were taken on, and are not going to be sent, due for others."""
-    if ids:
-        queue = lock_beside(account_id, tx)
-        pending = DeliveryStatus.PENDING
-        tx.run(_LET_GO, account_id=account_id, ids=list(ids), status=pending, due_at=tx.now)
-        put(account_id, queue._replace(due_at=tx.now), tx)
+def let_go(account_id: str, held: Sequence[Held], tx: Transaction) -> None:
+    """Makes deliveries that are not going to be sent by whoever has them due for others.
+
+    Those that somebody else has by now are left to him.
+    """
+    if not held:
+        return
+    queue = lock_beside(account_id, tx)
+    for own_id, fence in held:
+        tx.run(
+            _LET_GO,
+            account_id=account_id,
+            id=own_id,
+            fence=fence,
+            status=DeliveryStatus.PENDING,
+            due_at=tx.now,
+        )
+    put(account_id, queue._replace(due_at=tx.now), tx)
 
 
-def being_sent(account_id: str, tx: Transaction) -> list[str]:
+def being_sent(account_id: str, tx: Transaction) -> list[Held]:
     """Returns the deliveries of an account that somebody has taken on."""
-    return [delivery_id for (delivery_id,) in tx.all(_BEING_SENT, account_id=account_id)]
+    return [Held._make(row) for row in tx.all(_BEING_SENT, account_id=account_id)]
 
 
 def _endpoints(account_id: str, tx: Transaction) -> list[Endpoint]:
     rows: list[tuple[Any, ...]] = tx.all(_ENDPOINTS, account_id=account_id, enabled=True)
     return [Endpoint(row_of(row[:-1]), row[-1]) for row in rows]
-
-
-def _longest_waiting_first(endpoints: Sequence[Endpoint]) -> list[Endpoint]:
-    return sorted(endpoints, key=lambda endpoint: endpoint.due_at or 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -25,7 +26,7 @@ class Filter(NamedTuple):
     """
 
     status: int | None = None
-    kind: str | None = None
+    kinds: Sequence[str] | None = None
     event_id: str | None = None
     first_id: str | None = None
     end_id: str | None = None
@@ -83,7 +84,7 @@ def _cut(query: ModelSelect[Any]) -> ModelSelect[Any]:
 def _is_told_by_index(status: int | None, filters: tuple[str, ...]) -> bool:
     """Whether an index holds all that is asked for."""
     exact = (None, DeliveryStatus.SENDING, DeliveryStatus.FAILED)
-    return status in exact and {"kind", "event_id"}.isdisjoint(filters)
+    return status in exact and {"kinds", "event_id"}.isdisjoint(filters)
 
 
 def _matching(
@@ -97,8 +98,8 @@ def _matching(
         query = query.where(_OWN & dialect.within(Delivery.id, _ids(one, status, filters)))
     if status is not None:
         query = query.where(Delivery.status == SQL(str(int(status))))
-    if "kind" in filters:
-        query = query.where(Delivery.kind == param("kind"))
+    if "kinds" in filters:
+        query = query.where(dialect.any_of(Delivery.kind, "kinds"))
     return query
 
 

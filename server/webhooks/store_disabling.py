@@ -25,12 +25,18 @@ _DISABLE = Statement(
 
 
 def disable(account_id: str, webhook_id: str, reason: DisabledReason, tx: Transaction) -> None:
-    """Disables a webhook, unless it is disabled or gone. What is pending waits."""
+    """Disables a webhook that fails. What is pending waits.
+
+    Nothing is done if it is disabled or deleted, and if somebody has changed where it is, or
+    enabled it again, since it failed: then it begins anew.
+    """
     store_queue.lock(account_id, tx)
     found = tx.one(_FIND, account_id=account_id, id=webhook_id)
-    if found is None or not row_of(found).enabled:
+    if found is None:
         return
     before = row_of(found)
+    if not before.enabled or not before.failures:
+        return
     after = before._replace(enabled=False, disabled_reason=int(reason), updated_at=tx.now)
     tx.run(
         _DISABLE,

@@ -19,8 +19,24 @@ from .rules import DeliveryStatus
 from .store_queue import Queue
 from .store_reading import types_read
 
-# Events in one transaction.
-EXPANDED_AT_ONCE = 500
+# Deliveries that are made in one transaction, about: other writers wait meanwhile.
+EXPANDED_AT_ONCE = 1_000
+
+# What a delivery begins with.
+NEW_DELIVERY = (
+    Delivery.id,
+    Delivery.webhook_id,
+    Delivery.sequence,
+    Delivery.event_id,
+    Delivery.kind,
+    Delivery.replay_id,
+    Delivery.status,
+    Delivery.attempts,
+    Delivery.step,
+    Delivery.fence,
+    Delivery.due_at,
+    Delivery.created_at,
+)
 
 _REACHED = Statement(
     lambda _: EventStream.select(EventStream.sequence).where(
@@ -50,20 +66,7 @@ _LISTENERS = Statement(
 _ADD = Statement(
     lambda dialect: dialect.insert_all(
         Delivery.account_id,
-        (
-            Delivery.id,
-            Delivery.webhook_id,
-            Delivery.sequence,
-            Delivery.event_id,
-            Delivery.kind,
-            Delivery.replay_id,
-            Delivery.status,
-            Delivery.attempts,
-            Delivery.step,
-            Delivery.fence,
-            Delivery.due_at,
-            Delivery.created_at,
-        ),
+        NEW_DELIVERY,
         "rows",
     ),
     beside=True,
@@ -95,13 +98,14 @@ def expand(account_id: str, queue: Queue, tx: Transaction) -> Queue:
     reached = tx.one(_REACHED, account_id=account_id)
     if reached is None or reached[0] <= queue.expanded:
         return queue
-    events = events_between(account_id, queue.expanded, reached[0], EXPANDED_AT_ONCE, tx)
     listeners = [
         _Listener(webhook_id, types_read(event_types), after)
         for webhook_id, event_types, after in tx.all(
             _LISTENERS, account_id=account_id, enabled=True
         )
     ]
+    most = max(EXPANDED_AT_ONCE // max(len(listeners), 1), 1)
+    events = events_between(account_id, queue.expanded, reached[0], most, tx)
     # The test of a webhook has a delivery of its own, which is sent at once.
     wanted = [
         (listener.webhook_id, event)
@@ -111,7 +115,7 @@ def expand(account_id: str, queue: Queue, tx: Transaction) -> Queue:
         if listener.hears(event)
     ]
     add_deliveries(account_id, wanted, "", tx)
-    is_all = len(events) < EXPANDED_AT_ONCE
+    is_all = len(events) < most
     return queue._replace(expanded=reached[0] if is_all else events[-1].sequence)
 
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import orjson
 from peewee import SQL, fn
 
+from ..errors import ReplayLimitReached
 from ..events.rules import Kind, is_wanted
 from ..events.store_spans import span
 from ..storage.statements import Statement, param
@@ -26,6 +27,8 @@ from .store_reading import find
 REPLAYED_AT_ONCE = 500
 # A webhook at which more deliveries than this are due gets no others by a replay.
 MOST_DUE = 100
+# Replays of a webhook that may be under way; each looks at all events of its stretch.
+MOST_REPLAYS = 10
 
 
 class Asked(NamedTuple):
@@ -70,6 +73,11 @@ _INSERT = Statement(
             Replay.created_at: param("created_at"),
             **{column: param(column.name) for column in _COLUMNS},
         }
+    )
+)
+_COUNT = Statement(
+    lambda _: Replay.select(fn.COUNT(Replay.id)).where(
+        _OWN & (Replay.webhook_id == param("webhook_id"))
     )
 )
 # How many are due is not counted: whether there is one more than there may be, is looked up.
@@ -121,9 +129,15 @@ _END = Statement(lambda _: Replay.delete().where(_ONE), beside=True)
 
 
 def create(account_id: str, webhook_id: str, asked: Asked, tx: Transaction) -> ReplayRow:
-    """Stores a replay, which begins as soon as the transaction stands. Raises WebhookNotFound."""
+    """Stores a replay, which begins as soon as the transaction stands.
+
+    Raises WebhookNotFound, or ReplayLimitReached if as many are under way as may be.
+    """
     webhook = find(account_id, webhook_id, tx)
     stir(account_id, tx)
+    count = tx.one(_COUNT, account_id=account_id, webhook_id=webhook_id)
+    if count is not None and count[0] >= MOST_REPLAYS:
+        raise ReplayLimitReached
     row = ReplayRow(tx.new_id(), webhook_id, tx.now)
     events = span(account_id, asked.first_id, asked.end_id, tx)
     tx.run(

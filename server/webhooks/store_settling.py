@@ -54,7 +54,7 @@ _NOTE = Statement(
 )
 _HEALTH = Statement(
     lambda dialect: Webhook.select(
-        Webhook.id, Webhook.failures, Webhook.failing_since, Webhook.paused_until
+        Webhook.id, Webhook.url, Webhook.failures, Webhook.failing_since, Webhook.paused_until
     ).where(
         (Webhook.account_id == param("account_id")) & dialect.any_of(Webhook.id, "webhook_ids")
     ),
@@ -75,7 +75,8 @@ _SET_HEALTH = Statement(
 class Ended(NamedTuple):
     """An attempt that has ended: `http_status` is None without an answer, `error` "" for a success.
 
-    `chance` from 0 to 1 says where within its bounds the next wait lies.
+    `chance` from 0 to 1 says where within its bounds the next wait lies. `judges` is the URL
+    of whose endpoint it says how that does; None for the test of a webhook.
     """
 
     delivery: Due
@@ -86,6 +87,7 @@ class Ended(NamedTuple):
     answer: str
     retry_after: float | None
     chance: float
+    judges: str | None = None
 
     @property
     def succeeded(self) -> bool:
@@ -154,14 +156,20 @@ def _settle(account_id: str, attempt: Ended, tx: Transaction) -> bool:
 
 
 def _judge(account_id: str, heard: Sequence[Ended], tx: Transaction) -> dict[str, DisabledReason]:
-    """Notes how endpoints do after attempts. Returns those that there is no hope for."""
+    """Notes how endpoints do after attempts. Returns those that there is no hope for.
+
+    Of an endpoint that has moved meanwhile, what its old place said says nothing.
+    """
     attempts: dict[str, list[Ended]] = defaultdict(list)
     for attempt in heard:
         attempts[attempt.delivery.webhook_id].append(attempt)
     hopeless = {}
-    for webhook_id, *known in tx.all(_HEALTH, account_id=account_id, webhook_ids=list(attempts)):
+    rows = tx.all(_HEALTH, account_id=account_id, webhook_ids=list(attempts))
+    for webhook_id, url, *known in rows:
         before = health = Health(*known)
         for attempt in attempts[webhook_id]:
+            if attempt.judges != url:
+                continue
             health = Health() if attempt.succeeded else health.failed(tx.now)
             if attempt.http_status == GONE:
                 hopeless[webhook_id] = DisabledReason.GONE

@@ -5,6 +5,9 @@ How the endpoint does is not judged by it.
 
 from __future__ import annotations
 
+from peewee import fn
+
+from ..errors import TooManyTests
 from ..events import store_reading as events
 from ..events.rules import Kind, created
 from ..events.store import record
@@ -13,33 +16,32 @@ from ..storage.statements import Statement, param
 from ..storage.transaction import Transaction
 from . import store_deliveries as deliveries
 from . import store_queue
-from .models import Delivery
-from .rules import LEASE, SCHEDULE, DeliveryStatus
+from .models import SENDING, Delivery
+from .rules import IN_FLIGHT_AN_ENDPOINT, LEASE, SCHEDULE, DeliveryStatus
 from .store_claiming import Due, Taken
 from .store_deliveries import AttemptRow, DeliveryRow
+from .store_expanding import NEW_DELIVERY
 from .store_reading import find
 from .store_settling import Ended, note
 
-_VALUES = (
-    Delivery.id,
-    Delivery.webhook_id,
-    Delivery.sequence,
-    Delivery.event_id,
-    Delivery.kind,
-    Delivery.replay_id,
-    Delivery.status,
-    Delivery.attempts,
-    Delivery.step,
-    Delivery.fence,
-    Delivery.due_at,
-    Delivery.created_at,
-)
+# Seconds in which a test that is on its way has ended, more or less.
+SOON = 15
+
 _INSERT = Statement(
     lambda _: Delivery.insert(
         {
             Delivery.account_id: param("account_id"),
-            **{column: param(column.name) for column in _VALUES},
+            **{column: param(column.name) for column in NEW_DELIVERY},
         }
+    )
+)
+_ON_THEIR_WAY = Statement(
+    lambda _: Delivery.select(fn.COUNT(Delivery.id)).where(
+        (Delivery.account_id == param("account_id"))
+        & (Delivery.webhook_id == param("webhook_id"))
+        & (Delivery.kind == param("kind"))
+        & (Delivery.status == SENDING)
+        & (Delivery.due_at > param("now"))
     )
 )
 
@@ -48,9 +50,12 @@ def begin(account_id: str, webhook_id: str, tx: Transaction) -> Taken:
     """Records the event of a test, and returns its delivery, which is taken on.
 
     It is at the end of the schedule, so that the first attempt is the last one. Raises
-    WebhookNotFound.
+    WebhookNotFound, or TooManyTests if as many are on their way as an endpoint may have.
     """
+    find(account_id, webhook_id, tx)
+    store_queue.stir(account_id, tx)
     webhook = find(account_id, webhook_id, tx)
+    _check_room(account_id, webhook_id, tx)
     record(account_id, [created(Kind.WEBHOOK_TEST, webhook)], tx)
     event = events.last(account_id, tx)
     delivery = Due(tx.new_id(), webhook_id, event.id, attempts=0, step=len(SCHEDULE), fence=1)
@@ -65,8 +70,14 @@ def begin(account_id: str, webhook_id: str, tx: Transaction) -> Taken:
         due_at=tx.now + LEASE,
         created_at=moment_of(delivery.id),
     )
-    store_queue.stir(account_id, tx)
     return Taken(delivery, webhook, event.envelope)
+
+
+def _check_room(account_id: str, webhook_id: str, tx: Transaction) -> None:
+    kind = Kind.WEBHOOK_TEST
+    row = tx.one(_ON_THEIR_WAY, account_id=account_id, webhook_id=webhook_id, kind=kind, now=tx.now)
+    if row is not None and row[0] >= IN_FLIGHT_AN_ENDPOINT:
+        raise TooManyTests(SOON)
 
 
 def conclude(account_id: str, ended: Ended, tx: Transaction) -> tuple[DeliveryRow, AttemptRow]:

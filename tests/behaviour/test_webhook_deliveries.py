@@ -92,7 +92,9 @@ def test_filters_of_deliveries_hold_together(account: Account, receiver: Receive
         ({"status": "SENDING"}, []),
         ({"eventType": "tag.deleted"}, [deleted]),
         ({"eventType": "tag.deleted", "status": "SUCCEEDED"}, []),
-        ({"eventType": "tag.*"}, []),
+        ({"eventType": "tag.*"}, [deleted, created]),
+        ({"eventType": "tag.*", "status": "SUCCEEDED"}, [created]),
+        ({"eventType": "subscriber.*"}, []),
         ({"eventId": created["eventId"]}, [created]),
         ({"eventId": created["eventId"], "status": "SUCCEEDED"}, [created]),
         ({"eventId": created["eventId"], "eventType": "tag.deleted"}, []),
@@ -103,6 +105,17 @@ def test_filters_of_deliveries_hold_together(account: Account, receiver: Receive
         ({"createdAfter": "2020-01-01T00:00:00Z", "status": "PENDING"}, [deleted]),
     ]
     assert [(given, deliveries(account, made, **given)) for given, _ in asked] == asked
+
+
+@pytest.mark.parametrize("unknown", ["tag.vanished", "tag", "tags.*", "*", "TAG.CREATED"])
+def test_list_of_deliveries_refuses_a_type_that_is_none(account: Account, unknown: str) -> None:
+    made = webhook(account, "https://example.com/")
+
+    refused = account.fails(
+        "ValidationError", "ListWebhookDeliveries", webhookId=made["id"], eventType=unknown
+    )
+
+    assert (refused.status, refused.faults) == (400, [("eventType", "INVALID_VALUE")])
 
 
 @pytest.mark.parametrize("given", [{"status": "SENT"}, {"limit": -1}, {"eventType": "a" * 51}])

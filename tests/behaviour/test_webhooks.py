@@ -14,7 +14,7 @@ from roster.v1 import webhooks_pb2 as pb
 from standardwebhooks import WebhookVerificationError
 
 from ..conftest import Account
-from ..fronts import GrpcFront, HttpFront
+from ..fronts import Answer, GrpcFront, HttpFront
 from ..parts import free_port, wait_until
 from ..webhooks.receiver import Receiver, Reply
 from .helpers import MISSING_ID, at_once, over_http, send, statuses, told
@@ -279,6 +279,21 @@ def test_test_of_a_webhook_that_nobody_serves_says_so(account: Account) -> None:
     assert attempt["error"] == "connection refused"
     assert attempt["responseBody"] == ""
     assert "httpStatus" not in attempt
+
+
+def test_webhook_has_four_tests_on_their_way_at_most(account: Account, receiver: Receiver) -> None:
+    made, free = create(account, receiver.url), threading.Event()
+    receiver.replies = [Reply(before=free.wait)] * 4
+
+    def test() -> Answer:
+        answer = account.call("TestWebhook", id=made["id"])
+        free.set()
+        return answer
+
+    answers = at_once(*[test] * 5)
+
+    assert statuses(answers) == [200, 200, 200, 200, 429]
+    assert len(receiver.received) == account.ok("ListEvents")["total"] == 4
 
 
 def test_test_is_heard_by_no_other_webhook(account: Account, receiver: Receiver) -> None:

@@ -130,6 +130,15 @@ def test_commands_say_in_a_sentence_what_is_wrong(http_account: Account) -> None
     assert "There is no such webhook." in endings[0][0].stderr
 
 
+def test_list_is_printed_whole_where_there_is_no_terminal(http_account: Account) -> None:
+    url = f"https://example.com/{'a' * 200}"
+    made = webhook(http_account, url)
+
+    done = transfer(http_account, "webhooks", "list")
+
+    assert done.stdout.splitlines()[1].split() == [made["id"], "enabled", url, "all"]
+
+
 def test_list_prints_webhooks_and_how_they_do(http_account: Account) -> None:
     first = webhook(http_account, "https://example.com/a", eventTypes=["tag.*", "subscriber.*"])
     second = webhook(http_account, "https://example.com/b", enabled=False)

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
-from itertools import count
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import invariant, rule
 from hypothesis.stateful import run_state_machine_as_test as run_machine
 from playhouse.apsw_ext import APSWDatabase
 from playhouse.postgres_ext import Psycopg3Database
-from ulid import ULID
 
 from server.cli.beside import bring_up_to_date
-from server.clock import system_clock
-from server.errors import RosterError
-from server.ids import Ids
 from server.paging import Page
 from server.storage import sqlite_file
-from server.storage.postgres_transaction import Writing, undo
 from server.storage.transaction import Transaction
 from server.subscribers.rules import NewSubscriber, Status, fold
 from server.subscribers.store import Changes, add_tags, change_status, remove_tags
@@ -31,9 +25,9 @@ from server.subscribers.store_reading import SubscriberRow
 from server.tags import store as tags
 from server.tags.rules import distinct, name_key
 
-from .helpers import OURS, SUBSCRIBERS, SUPPRESSIONS, email, field, listed
+from .both_webhooks import NUMBERS, BothWithWebhooks
+from .helpers import OURS, SUBSCRIBERS, SUPPRESSIONS, email, listed
 
-NOW = 1_767_323_045_006
 NAMES = st.sampled_from(["ada", "ADA", "bob", "eve", "É", "zoë"])
 TAGS = st.lists(st.sampled_from(["vip", "VIP", "new", "ñ", "-"]), max_size=3)
 WORDS = st.sampled_from(["Ada", "ada love", "Bob", "", "É"])
@@ -43,59 +37,15 @@ VALUES = st.dictionaries(
     max_size=2,
 )
 STATUSES = st.sampled_from(list(Status))
-NUMBERS = st.integers(0, 5)
 
 
-class SameIds(Ids):
-    """Ids that are the same on both databases."""
+class BothStores(BothWithWebhooks):
+    """An account whose subscribers, tags and suppressions a model knows."""
 
     def __init__(self) -> None:
-        super().__init__(system_clock)
-        self._numbers = count(NOW << 80)
-
-    def take(self, number: int) -> list[str]:
-        return [str(ULID.from_int(next(self._numbers))) for _ in range(number)]
-
-
-Work = Callable[[Transaction], Any]
-
-
-class BothStores(RuleBasedStateMachine):
-    """Does the same on both, a savepoint each, and compares what comes of it."""
-
-    sqlite: APSWDatabase
-    postgres: Psycopg3Database
-
-    @initialize()
-    def begin(self) -> None:
-        self.sqlite.execute_sql("BEGIN IMMEDIATE")
-        self.both: list[Transaction] = [
-            Transaction(self.sqlite, sqlite_file.DIALECT, system_clock, SameIds()),
-            Writing(self.postgres, system_clock, SameIds()),
-        ]
-        for tx in self.both:
-            tx.now = NOW
-            field(OURS, tx, "city")
+        super().__init__()
         # The ids of those that there are to be, by their addresses.
         self.model: dict[str, str] = {}
-
-    def teardown(self) -> None:
-        self.sqlite.rollback()
-        undo(self.postgres)
-
-    def same(self, work: Work) -> Any:
-        """Does the work on both and returns what both gave: a result, or the error."""
-        one, other = (self._one(tx, work) for tx in self.both)
-        assert one == other
-        return one
-
-    def _one(self, tx: Transaction, work: Work) -> Any:
-        tx._database.execute_sql("SAVEPOINT step")
-        try:
-            return work(tx)
-        except RosterError as error:
-            tx._database.execute_sql("ROLLBACK TO SAVEPOINT step")
-            return type(error).__name__, list(error.details)
 
     def subscriber(self, number: int) -> str:
         """Returns the id of one that there is, or of nobody."""
@@ -105,6 +55,7 @@ class BothStores(RuleBasedStateMachine):
     def learn(self, outcome: Any) -> None:
         """Notes where a subscriber is now."""
         if isinstance(outcome, SubscriberRow):
+            self.is_news = self.model.get(outcome.email_key) != outcome.id
             self.model = {key: own for key, own in self.model.items() if own != outcome.id}
             self.model[outcome.email_key] = outcome.id
 
@@ -119,6 +70,7 @@ class BothStores(RuleBasedStateMachine):
     def create_many(self, names: list[str], own: list[str], values: dict[str, Any]) -> None:
         rows = {at: made(name, own, Status.CONFIRMED, values) for at, name in enumerate(names)}
         taken = self.same(lambda tx: SUBSCRIBERS.create_many(OURS, rows, tx))
+        self.is_news = bool(taken.ids)
         for at, own_id in taken.ids.items():
             assert rows[at].email.key not in self.model
             self.model[rows[at].email.key] = own_id
@@ -146,6 +98,7 @@ class BothStores(RuleBasedStateMachine):
     def delete(self, number: int) -> None:
         own_id = self.subscriber(number)
         self.same(lambda tx: SUBSCRIBERS.delete(OURS, own_id, tx))
+        self.is_news = own_id in self.model.values()
         self.model = {key: own for key, own in self.model.items() if own != own_id}
 
     @rule(name=st.sampled_from(["vip", "ñ"]), other=st.sampled_from(["VIP", "new", "Ñ"]))
@@ -198,7 +151,7 @@ def test_both_databases_do_the_same(stores: tuple[APSWDatabase, Psycopg3Database
     run_machine(
         BothStores,
         settings=settings(
-            max_examples=20,
+            max_examples=30,
             stateful_step_count=25,
             deadline=None,
             derandomize=True,

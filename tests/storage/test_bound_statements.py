@@ -117,7 +117,7 @@ def made() -> dict[str, Statement]:
 
 def made_of_deliveries() -> dict[str, Statement]:
     """Returns those of pages of deliveries, for every status and every set of other filters."""
-    every = {"kind": "tag.deleted", "event_id": OURS, "first_id": OURS, "end_id": OURS}
+    every = {"kinds": ["tag.deleted"], "event_id": OURS, "first_id": OURS, "end_id": OURS}
     found = {}
     for status in (None, *DeliveryStatus):
         for chosen in chain.from_iterable(combinations(every, n) for n in range(len(every) + 1)):

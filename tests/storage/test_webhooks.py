@@ -8,16 +8,25 @@ from typing import Any
 import pytest
 from peewee import SQL
 
-from server.errors import WebhookLimitReached, WebhookNotFound
+from server.errors import TooManyTests, WebhookLimitReached, WebhookNotFound
 from server.events import store_reading as events
 from server.events.rules import Kind
 from server.paging import Page
 from server.storage.statements import Statement
 from server.storage.transaction import Transaction
 from server.tags import store as tags
-from server.webhooks import store
-from server.webhooks.rules import MAX_WEBHOOKS, OVERLAP, SCHEDULE, DeliveryStatus, DisabledReason
+from server.webhooks import store, store_hearing
+from server.webhooks.rules import (
+    IN_FLIGHT_AN_ENDPOINT,
+    LEASE,
+    MAX_WEBHOOKS,
+    OVERLAP,
+    SCHEDULE,
+    DeliveryStatus,
+    DisabledReason,
+)
 from server.webhooks.store_disabling import disable
+from server.webhooks.store_expanding import expand
 from server.webhooks.store_queue import Queue, lock
 from server.webhooks.store_reading import WebhookRow, find, page
 from server.webhooks.store_settling import Ended
@@ -137,14 +146,82 @@ def test_other_changes_leave_the_health_of_an_endpoint(
     assert lock(OURS, tx) == Queue(expanded=0, due_at=None, attempts=0)
 
 
-def test_change_holds_for_what_comes_after_it(tx: Transaction) -> None:
-    row = create(tx)
+@pytest.mark.parametrize(
+    "change", [{"event_types": ("subscriber.*",)}, {"enabled": False}], ids=str
+)
+def test_change_holds_for_what_comes_after_it(tx: Transaction, change: dict[str, Any]) -> None:
+    row, other = create(tx, event_types=("tag.*",)), create(tx)
     tags.create(OURS, "before", "", tx)
 
-    store.update(OURS, row.id, {"event_types": ("subscriber.*",)}, tx)
+    store.update(OURS, row.id, change, tx)
+    tags.create(OURS, "after", "", tx)
 
     assert deliveries(tx) == [(row.id, Kind.TAG_CREATED)]
-    assert lock(OURS, tx) == Queue(expanded=1, due_at=tx.now, attempts=0)
+    assert lock(OURS, tx) == Queue(expanded=0, due_at=tx.now, attempts=0)
+    expand(OURS, lock(OURS, tx), tx)
+    assert deliveries(tx) == [(own, Kind.TAG_CREATED) for own in (row.id, other.id, other.id)]
+
+
+def test_what_a_webhook_hears_of_does_not_follow_its_place_and_description(
+    tx: Transaction,
+) -> None:
+    row = create(tx)
+    tags.create(OURS, "vip", "", tx)
+
+    store.update(OURS, row.id, {"description": "x", "url": "https://example.org/"}, tx)
+
+    assert deliveries(tx) == []
+    expand(OURS, lock(OURS, tx), tx)
+    assert deliveries(tx) == [(row.id, Kind.TAG_CREATED)]
+
+
+def test_each_of_several_changes_holds_for_what_comes_after_it(tx: Transaction) -> None:
+    row = create(tx, event_types=("subscriber.*",))
+    for name, types in (("unheard", ("tag.*",)), ("first", ()), ("second", ("tag.created",))):
+        tags.create(OURS, name, "", tx)
+        store.update(OURS, row.id, {"event_types": types}, tx)
+
+    expand(OURS, lock(OURS, tx), tx)
+
+    assert deliveries(tx) == [(row.id, Kind.TAG_CREATED)] * 2
+
+
+def test_webhook_that_is_enabled_again_passes_over_what_happened_meanwhile(
+    tx: Transaction,
+) -> None:
+    row = create(tx, enabled=False)
+    tags.create(OURS, "meanwhile", "", tx)
+
+    store.update(OURS, row.id, {"enabled": True}, tx)
+
+    assert expand(OURS, lock(OURS, tx), tx).expanded == 1
+    assert deliveries(tx) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "then"),
+    [
+        ({"enabled": False}, []),
+        ({"event_types": ("subscriber.*",)}, []),
+        ({"event_types": ("tag.created",)}, [Kind.TAG_CREATED]),
+    ],
+    ids=str,
+)
+def test_change_with_very_many_events_waiting_costs_as_much_as_with_many(
+    tx: Transaction, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any], then: list[str]
+) -> None:
+    monkeypatch.setattr(store_hearing, "HEARD_AT_ONCE", 2)
+    row = create(tx)
+    for name in ("first", "second", "third"):
+        tags.create(OURS, name, "", tx)
+
+    store.update(OURS, row.id, change, tx)
+
+    now = [(row.id, Kind.TAG_CREATED)] * 2
+    assert deliveries(tx) == now
+    # The rest is heard by what the webhook says now.
+    expand(OURS, lock(OURS, tx), tx)
+    assert deliveries(tx) == [*now, *((row.id, kind) for kind in then)]
 
 
 def test_two_secrets_sign_for_a_while_and_never_three(tx: Transaction, seal: Numbered) -> None:
@@ -160,7 +237,7 @@ def test_two_secrets_sign_for_a_while_and_never_three(tx: Transaction, seal: Num
 
 
 def test_disabling_tells_once_what_was_before(tx: Transaction) -> None:
-    row, other = create(tx), create(tx)
+    row, other = ail(create(tx), tx), create(tx)
 
     for _ in range(2):
         disable(OURS, row.id, DisabledReason.GONE, tx)
@@ -198,3 +275,24 @@ def test_test_of_a_webhook_that_is_gone_by_then_is_not_found(tx: Transaction) ->
 
     with pytest.raises(WebhookNotFound):
         conclude(OURS, Ended(taken.delivery, tx.now, 5, 200, "", "", None, 0.5), tx)
+
+
+def test_endpoint_has_few_tests_on_their_way_at_the_same_time(tx: Transaction) -> None:
+    row, other = create(tx), create(tx)
+    taken = [begin(OURS, row.id, tx) for _ in range(IN_FLIGHT_AN_ENDPOINT)]
+
+    with pytest.raises(TooManyTests):
+        begin(OURS, row.id, tx)
+
+    begin(OURS, other.id, tx)
+    conclude(OURS, Ended(taken[0].delivery, tx.now, 5, 200, "", "", None, 0.5), tx)
+    begin(OURS, row.id, tx)
+
+
+def test_tests_of_which_nothing_was_heard_leave_room_for_others(tx: Transaction) -> None:
+    row = create(tx)
+    for _ in range(IN_FLIGHT_AN_ENDPOINT):
+        begin(OURS, row.id, tx)
+    tx.run(Statement(lambda _: SQL(f"UPDATE delivery SET due_at = due_at - {LEASE}")))
+
+    begin(OURS, row.id, tx)

@@ -37,7 +37,9 @@ from server.webhooks import rules, store_disabling, store_trials
 from server.webhooks.client import MAX_READ, SECONDS
 from server.webhooks.signing import signed
 from server.webhooks.store import NewWebhook, create
+from server.webhooks.store_claiming import claim
 from server.webhooks.store_retention import ATTEMPTS_KEPT, EVENTS_KEPT
+from server.webhooks.store_settling import Ended, settle
 
 from .delivering import TestClock
 
@@ -158,8 +160,16 @@ async def _tell(story: Story) -> None:
     await story.step(lambda tx: SUBSCRIBERS.delete(OURS, ada, tx))
     await story.step(lambda tx: custom_fields.delete(OURS, field.id, tx))
     await story.step(lambda tx: tags.delete(OURS, tag.id, tx))
+    await story.step(lambda tx: _answer_gone(other, tx))
     gone = rules.DisabledReason.GONE
     await story.step(lambda tx: store_disabling.disable(OURS, other, gone, tx))
+
+
+def _answer_gone(webhook_id: str, tx: Transaction) -> None:
+    """Has an endpoint answer 410 to what it is sent."""
+    taken = next(each for each in claim(OURS, tx).taken if each.webhook.id == webhook_id)
+    url = taken.webhook.url
+    settle(OURS, [Ended(taken.delivery, tx.now, 84, 410, "answered 410", "", None, 0.5, url)], tx)
 
 
 def _webhook(url: str, tx: Transaction) -> str:

@@ -13,9 +13,11 @@ from peewee import SQL
 from standardwebhooks import Webhook
 
 from server.storage.statements import Statement
+from server.storage.transaction import Transaction
 from server.webhooks import dispatcher, store
 from server.webhooks.rules import (
     FAILURES_BEFORE_A_PAUSE,
+    IN_FLIGHT_AN_ACCOUNT,
     IN_FLIGHT_AN_ENDPOINT,
     LEASE,
     OVERLAP,
@@ -24,9 +26,12 @@ from server.webhooks.rules import (
     SHORTEST_PAUSE,
     DeliveryStatus,
     DisabledReason,
+    Health,
 )
 from server.webhooks.signing import make_secret
-from server.webhooks.store_claiming import claim
+from server.webhooks.store_claiming import Held, claim, let_go
+from server.webhooks.store_disabling import disable
+from server.webhooks.store_queue import ids_of_any_account_with_work
 from server.webhooks.store_settling import Ended, settle
 
 from ..postgres import Postgres
@@ -370,13 +375,13 @@ def test_outcome_of_whoever_slept_through_his_lease_is_not_heard(place: Place) -
             asleep = (await here.database.write(lambda tx: claim(OURS, tx))).taken[0]
             here.clock.advance(90_000)
             awake = (await here.database.write(lambda tx: claim(OURS, tx))).taken[0]
-            late = Ended(asleep.delivery, START, 1, 500, "answered 500", "", None, 0.5)
+            late = Ended(asleep.delivery, START, 1, 500, "answered 500", "", None, 0.5, None)
             settled = await here.database.write(lambda tx: settle(OURS, [late], tx))
             assert settled.heard == 0
             (row,) = await here.deliveries(SENDING)
             assert (row["attempts"], row["fence"]) == (0, awake.delivery.fence)
             assert await here.rows("delivery_attempt", "number") == []
-            good = Ended(awake.delivery, START, 1, 200, "", "", None, 0.5)
+            good = Ended(awake.delivery, START, 1, 200, "", "", None, 0.5, None)
             await here.database.write(lambda tx: settle(OURS, [good], tx))
 
             await here.deliveries(SUCCEEDED)
@@ -398,6 +403,98 @@ def test_events_are_expanded_once_whoever_does_it(place: Place) -> None:
             assert len(await here.rows("delivery")) == 1
 
     asyncio.run(run())
+
+
+def test_endpoints_that_take_their_time_leave_the_next_free_place_to_others(place: Place) -> None:
+    async def run() -> None:
+        async with receiving(silent) as slow, process(place, delivers=False) as here:
+            for _ in range(8):
+                await here.add(slow.url)
+            await here.happen(*map(str, range(10)))
+            first = (await here.database.write(lambda tx: claim(OURS, tx))).taken
+            assert len(first) == IN_FLIGHT_AN_ACCOUNT
+            here.clock.advance(1)
+            late = await here.add("http://127.0.0.1:9/")
+            await here.happen("for the ninth")
+            done = Ended(first[0].delivery, START, 1, 200, "", "", None, 0.5, slow.url)
+            await here.database.write(lambda tx: settle(OURS, [done], tx))
+            second = (await here.database.write(lambda tx: claim(OURS, tx))).taken
+
+            assert [each.webhook.id for each in second] == [late.id]
+
+    asyncio.run(run())
+
+
+def test_who_lets_go_leaves_alone_what_somebody_else_has_by_now(place: Place) -> None:
+    async def run() -> None:
+        async with process(place, delivers=False) as here:
+            await here.add("http://127.0.0.1:9/")
+            await here.happen("a")
+            asleep = (await here.database.write(lambda tx: claim(OURS, tx))).taken[0].delivery
+            here.clock.advance(LEASE)
+            awake = (await here.database.write(lambda tx: claim(OURS, tx))).taken[0].delivery
+            mine = Held(asleep.id, asleep.fence)
+            await here.database.write(lambda tx: let_go(OURS, [mine], tx))
+            good = Ended(awake, START, 1, 200, "", "", None, 0.5, "http://127.0.0.1:9/")
+            settled = await here.database.write(lambda tx: settle(OURS, [good], tx))
+
+            assert settled.heard == 1
+
+    asyncio.run(run())
+
+
+def test_what_the_old_place_says_does_not_disable_an_endpoint_that_has_moved(place: Place) -> None:
+    async def run() -> None:
+        async with process(place, delivers=False) as here:
+            webhook = await here.add("http://127.0.0.1:9/old")
+            await here.happen("a")
+            taken = (await here.database.write(lambda tx: claim(OURS, tx))).taken[0]
+            await update(here, webhook.id, url="http://127.0.0.1:9/new")
+            gone = Ended(
+                taken.delivery, START, 1, 410, "answered 410", "", None, 0.5, taken.webhook.url
+            )
+            settled = await here.database.write(lambda tx: settle(OURS, [gone], tx))
+            await here.database.write(lambda tx: disable(OURS, webhook.id, DisabledReason.GONE, tx))
+            (row,) = await here.rows("webhook")
+
+            assert (settled.hopeless, bool(row["enabled"]), row["failures"]) == ({}, True, 0)
+
+    asyncio.run(run())
+
+
+def test_search_for_work_goes_on_after_whatever_failure(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dispatcher, "POLL_SECONDS", 0.02)
+    failures = iter(["a failure that nobody thought of"])
+
+    def fails_once(most: int, tx: Transaction) -> list[str]:
+        if next(failures, None):
+            raise ZeroDivisionError
+        return ids_of_any_account_with_work(most, tx)
+
+    monkeypatch.setattr(dispatcher, "ids_of_any_account_with_work", fails_once)
+
+    async def run() -> None:
+        async with receiving(BROKEN) as receiver, process(place) as here:
+            await here.add(receiver.url)
+            await here.happen("a")
+            (row,) = await here.until_rows(
+                "delivery", lambda found: found and found[0]["attempts"] == 1
+            )
+            here.clock.now = row["due_at"]
+            await here.until(lambda: len(receiver.requests) == 2)
+
+    asyncio.run(run())
+
+
+def test_failures_that_were_on_their_way_when_a_pause_began_do_not_lengthen_it() -> None:
+    health = Health(failures=FAILURES_BEFORE_A_PAUSE - 1, failing_since=START)
+    paused = health.failed(START)
+
+    assert paused.paused_until == START + SHORTEST_PAUSE
+    assert paused.failed(START + 1) == paused
+    assert paused.failed(START + SHORTEST_PAUSE).paused_until == START + 3 * SHORTEST_PAUSE
 
 
 async def update(here: Process, webhook_id: str, **changes: Any) -> None:

@@ -67,10 +67,14 @@ async def left(here: Process) -> dict[str, list[int]]:
 
 async def delivered(here: Process, *names: str) -> None:
     """Has events happen, and waits until all there are have been delivered."""
+    before = len({row["sequence"] for row in await here.rows("delivery")})
     await here.happen(*names)
     await here.until_rows(
         "delivery",
-        lambda found: len(found) >= len(names) and {row["status"] for row in found} == {3},
+        lambda found: (
+            len({row["sequence"] for row in found}) == before + len(names)
+            and {row["status"] for row in found} == {3}
+        ),
     )
 
 

@@ -145,7 +145,7 @@ def fill(tx: Transaction) -> None:
         Filter(status=DeliveryStatus.PENDING),
         Filter(status=DeliveryStatus.SENDING),
         Filter(status=DeliveryStatus.FAILED),
-        Filter(status=DeliveryStatus.FAILED, kind="tag.created"),
+        Filter(status=DeliveryStatus.FAILED, kinds=["tag.created"]),
         Filter(event_id=f"evt_{7:026}"),
         Filter(event_id=f"evt_{7:026}", status=DeliveryStatus.SUCCEEDED),
         Filter(first_id=f"A{ROWS - 5:025}"),

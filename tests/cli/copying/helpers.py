@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,21 @@ from server.accounts import store as accounts
 from server.cli.beside import unit_of_work
 from server.config import PostgresUrl, parse_database_url
 from server.idempotency.store import Kept, keep
+from server.ids import first_id_at
 from server.storage.copying.copy import Copied, Copy, Told
 from server.storage.copying.opening import both_sides
 from server.storage.database import StorageError
 from server.storage.installation import keep_key_fingerprint
 from server.storage.transaction import Transaction
 from server.subscribers.rules import Status
+from server.tags import store as tags
+from server.webhooks import store as webhooks
+from server.webhooks import store_replays
+from server.webhooks.signing import Secrets, make_secret
+from server.webhooks.store import NewWebhook
+from server.webhooks.store_claiming import claim
+from server.webhooks.store_replays import Asked
+from server.webhooks.store_settling import Ended, settle
 
 from ...postgres import Postgres
 from ...storage.helpers import (
@@ -35,6 +45,7 @@ from ..test_commands import roster
 PEOPLE = 300
 # Rows at a time, so that a few hundred make many batches.
 BATCH = 64
+SECRET, OLD_SECRET = make_secret(), make_secret()
 TEXTS = (
     "a\tb",
     "line\nbreak\r",
@@ -66,8 +77,11 @@ class Places:
         return other
 
 
-def fill(tx: Transaction, people: int = PEOPLE) -> str:
-    """Stores something of everything, and returns the id of an account."""
+def fill(tx: Transaction, people: int = PEOPLE, hook: str = "https://example.com/hook") -> str:
+    """Stores something of everything, and returns the id of an account.
+
+    What is left of its deliveries goes to `hook`.
+    """
     keep_key_fingerprint(VAULT.fingerprint(), tx)
     own = accounts.create_account("ada@example.com", tx, verified=True).id
     other = accounts.create_account("bob@example.com", tx, verified=False).id
@@ -85,7 +99,36 @@ def fill(tx: Transaction, people: int = PEOPLE) -> str:
     SUBSCRIBERS.create(other, new("Ada", status=Status.COMPLAINED), tx)
     SUPPRESSIONS.add(own, "gone@example.com", 4, tx)
     keep(own, "key", Kept("fingerprint", bytes(range(256))), tx)
+    fill_deliveries(own, hook, tx)
     return own
+
+
+def fill_deliveries(own: str, hook: str, tx: Transaction) -> None:
+    """Stores a webhook and an event of each kind: sent, failed, being sent, and not looked at.
+
+    All but the last are to be delivered once more.
+    """
+    new = NewWebhook(hook, "", ("tag.*",), enabled=True)
+    webhook = webhooks.create(own, new, partial(sealed, own, OLD_SECRET), tx)
+    webhooks.rotate(own, webhook.id, partial(sealed, own, SECRET), tx)
+    for name in ("sent", "failed"):
+        tags.create(own, name, "", tx)
+    sent, failed = (taken.delivery for taken in claim(own, tx).taken)
+    ended = [
+        Ended(sent, tx.now, 5, 200, "", "ok", None, 0.5, hook),
+        Ended(failed, tx.now, 5, 503, "answered 503", "\\x00", None, 0.5, hook),
+    ]
+    settle(own, ended, tx)
+    tags.create(own, "being sent", "", tx)
+    claim(own, tx)
+    everything = Asked(first_id_at(0), None, [], only_failed=False)
+    store_replays.create(own, webhook.id, everything, tx)
+    tags.create(own, "not looked at", "", tx)
+
+
+def sealed(account_id: str, secret: str, webhook_id: str) -> bytes:
+    """Returns a secret as the databases keep it."""
+    return Secrets(VAULT).seal(account_id, webhook_id, secret)
 
 
 def copy(source: str, target: str, tell: Told = lambda rows, total: None) -> list[Copied]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -11,19 +13,26 @@ import pytest
 from server.accounts import store as accounts
 from server.cli.beside import unit_of_work
 from server.cli.output import ExitCode
+from server.clock import system_clock
 from server.storage.sqlite_file import FileLock
+from server.webhooks.rules import LEASE, DeliveryStatus
 
 from ...processes import start
 from ...storage.helpers import (
     SUBSCRIBERS,
     new,
 )
+from ...webhooks.delivering import Place, TestClock, process
+from ...webhooks.receiver import Receiver
 from ..test_commands import complaint
 from .helpers import (
+    OLD_SECRET,
+    SECRET,
     Places,
     change,
     command,
     copy,
+    fill,
     refusal,
     whole,
 )
@@ -43,6 +52,31 @@ def test_everything_is_there_and_back_again(places: Places, source: str) -> None
     assert {each.table: each.source.rows for each in there} == {
         name: len(rows) for name, rows in original.items()
     }
+
+
+def test_copy_delivers_what_the_source_had_not(places: Places, receiver: Receiver) -> None:
+    source, target = places.new("sqlite"), places.new("postgres")
+    change(source, lambda tx: fill(tx, 0, receiver.url))
+    copy(source, target)
+
+    async def run() -> None:
+        # What is being sent is given up for lost by then.
+        clock = TestClock(system_clock() + LEASE)
+        async with process(Place(target, clock)) as here:
+            await here.until_rows(
+                "delivery",
+                lambda found: [row["status"] for row in found] == [DeliveryStatus.SUCCEEDED] * 7,
+            )
+
+    asyncio.run(run())
+
+    names = Counter(
+        request.verified(secret)["data"]["tag"]["name"]
+        for request in receiver.received
+        for secret in (SECRET, OLD_SECRET)
+    )
+    # Each by itself, if it was not sent, and in the replay; with both secrets.
+    assert names == {"sent": 2, "failed": 4, "being sent": 4, "not looked at": 2}
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])

@@ -4,10 +4,10 @@ Run as a program of its own, so that it does not share an interpreter with what 
 
     python -m tests.faults.promises.mixed HTTP GRPC KEY SECONDS RATE LEAVING
 
-All clients together begin at most RATE calls a second, or as many as they can where it is 0.
-Of each hundred calls LEAVING are left by their client about when they are answered. What a
-client has made it deletes again, so that what is stored stays as much as it was. Standard
-output gets one JSON object.
+Where HTTP is empty, gRPC alone is called. All clients together begin at most RATE calls a
+second, or as many as they can where it is 0. Of each hundred calls LEAVING are left by their
+client about when they are answered. What a client has made it deletes again, so that what is
+stored stays as much as it was, nearly. Standard output gets one JSON object.
 """
 
 from __future__ import annotations
@@ -48,16 +48,17 @@ class Front(Protocol):
 class OverHttp:
     """JSON over HTTP, over connections that are kept until a client leaves."""
 
-    def __init__(self, session: aiohttp.ClientSession) -> None:
-        self._session = session
+    def __init__(self, session: aiohttp.ClientSession, address: str) -> None:
+        self._session, self._base = session, f"http://{address}"
 
     async def call(self, rpc: str, request: dict[str, Any]) -> Any:
         method, path, has_body = binding(rpc)
         rest = dict(request)
         for name in path_variables(rpc):
             path = path.replace(f"{{{name}}}", quote(rest.pop(name), safe=""))
-        url = path if has_body or not rest else f"{path}?{urlencode(rest)}"
-        async with self._session.request(method, url, json=rest if has_body else None) as answer:
+        body = rest if has_body else None
+        url = self._base + (path if has_body or not rest else f"{path}?{urlencode(rest)}")
+        async with self._session.request(method, url, json=body) as answer:
             text = await answer.read()
         if answer.status >= 400 and answer.status != 404:
             raise Refused(f"{rpc} over HTTP: {answer.status}")
@@ -147,15 +148,16 @@ async def drive(http: str, address: str, key: str, seconds: float, mix: Mix) -> 
     """Lets the clients call for so long, and returns what came of it."""
     headers, began = {"Authorization": f"Bearer {key}"}, time.perf_counter()
     async with (
-        aiohttp.ClientSession(f"http://{http}", headers=headers) as session,
+        aiohttp.ClientSession(headers=headers) as session,
         grpc.aio.insecure_channel(address) as channel,
     ):
-        fronts: list[Front] = [OverHttp(session), OverGrpc(channel, key)]
-        runs = [mix.client(number, fronts[number % 2]) for number in range(CLIENTS)]
+        fronts: list[Front] = [OverGrpc(channel, key), *([OverHttp(session, http)] if http else [])]
+        runs = [mix.client(number, fronts[number % len(fronts)]) for number in range(CLIENTS)]
         asyncio.get_running_loop().call_later(seconds, setattr, mix, "ended", True)
         await asyncio.gather(*runs)
     took = time.perf_counter() - began
-    return {"calls a second": mix.counts["done"] / took, **mix.counts}
+    counts = {name: mix.counts[name] for name in ("done", "left", "silent", "wrong")}
+    return {"done a second": mix.counts["done"] / took, **counts}
 
 
 if __name__ == "__main__":

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hmac
 import json
 import re
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -21,6 +22,7 @@ from server.app import SERVICES
 from server.config import SETTINGS
 from server.events.rules import Kind
 from server.webhooks import rules
+from server.webhooks.client import MAX_READ
 
 from ...fronts import HttpFront
 from .pages import section, text_of, topic
@@ -108,6 +110,20 @@ def test_request_that_is_shown_can_be_verified(made: str) -> None:
     assert json.loads(body)["id"] == headers["webhook-id"]
 
 
+def test_signature_can_be_made_by_hand_as_the_page_says(made: str) -> None:
+    request, secret = panels(topic(made, "request"))
+    head, _, body = request.partition("\n\n")
+    headers = dict(line.split(": ", 1) for line in head.splitlines())
+    key = b64decode(secret.removeprefix("whsec_"))
+    content = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.{body}"
+    signature = b64encode(hmac.digest(key, content.encode(), "sha256")).decode()
+
+    assert headers["webhook-signature"] == f"v1,{signature}"
+    said = text_of(topic(made, "receiving"))
+    assert "HMAC-SHA256 of id.timestamp.body" in said
+    assert "the bytes that the text after whsec_ is the base64 of" in said
+
+
 @pytest.mark.parametrize(
     ("number", "file"), list(enumerate(["receiver.py", "receiver.mjs", "receiver.go"]))
 )
@@ -125,6 +141,9 @@ def test_page_tells_the_numbers_that_delivery_keeps_to(made: str) -> None:
     assert f"after {rules.FAILURES_BEFORE_A_PAUSE} failures in a row" in endings
     assert f"has failed for {rules.PATIENCE // 3_600_000} hours" in endings
     assert f"answers {rules.GONE}" in endings
+    receiving = text_of(topic(made, "receiving"))
+    assert f"at most {MAX_READ // 1024} KiB are read" in receiving
+    assert f"At most {rules.IN_FLIGHT_AN_ENDPOINT} requests" in receiving
 
 
 def test_every_setting_that_is_named_is_one(made: str) -> None:

@@ -90,7 +90,7 @@ const (
 	Error_RATE_LIMITED Error_Reason = 26
 	// The account has no such webhook.
 	Error_WEBHOOK_NOT_FOUND Error_Reason = 27
-	// The account has as many webhooks as it may have.
+	// The account has as many webhooks as it may have, or the webhook as many replays.
 	Error_WEBHOOK_LIMIT_REACHED Error_Reason = 28
 	// The account has no such delivery, or has it no more.
 	Error_WEBHOOK_DELIVERY_NOT_FOUND Error_Reason = 29

@@ -1355,7 +1355,8 @@ type ReplayWebhookRequest struct {
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Events that happened at this moment or later.
 	Since *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=since,proto3" json:"since,omitempty"`
-	// Events that happened before this moment; absent, all up to now.
+	// Events that happened before this moment, which is later than since; absent, all up to
+	// now.
 	Until *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=until,proto3" json:"until,omitempty"`
 	// The types of events, as a webhook names them; none for those that the webhook hears of.
 	EventTypes []string `protobuf:"bytes,4,rep,name=event_types,json=eventTypes,proto3" json:"event_types,omitempty"`
@@ -1552,7 +1553,8 @@ type ListWebhookDeliveriesRequest struct {
 	Page int32 `protobuf:"varint,3,opt,name=page,proto3" json:"page,omitempty"`
 	// Only deliveries of which this has become.
 	Status WebhookDelivery_Status `protobuf:"varint,4,opt,name=status,proto3,enum=roster.v1.WebhookDelivery_Status" json:"status,omitempty"`
-	// Only deliveries of events of this type, such as tag.deleted.
+	// Only deliveries of events of this type, or of all types of one thing, such as
+	// subscriber.*.
 	EventType string `protobuf:"bytes,5,opt,name=event_type,json=eventType,proto3" json:"event_type,omitempty"`
 	// Only deliveries of this event.
 	EventId string `protobuf:"bytes,6,opt,name=event_id,json=eventId,proto3" json:"event_id,omitempty"`
@@ -2366,7 +2368,7 @@ const file_roster_v1_webhooks_proto_rawDesc = "" +
 	"\x06events\x18\x01 \x03(\v2\x10.roster.v1.EventR\x06events\x12\x1b\n" +
 	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05total\x12\x19\n" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
-	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit2\xcc\x0e\n" +
+	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit2\xcd\x0e\n" +
 	"\x0eWebhookService\x12\x81\x01\n" +
 	"\rCreateWebhook\x12\x1f.roster.v1.CreateWebhookRequest\x1a .roster.v1.CreateWebhookResponse\"-\x88\xb5\x18\xc9\x01\x92\xb5\x18\a\n" +
 	"\x05write\x9a\xb5\x18\x01\x1c\x82\xd3\xe4\x93\x02\x12:\x01*\"\r/api/webhooks\x12t\n" +
@@ -2382,9 +2384,9 @@ const file_roster_v1_webhooks_proto_rawDesc = "" +
 	"\x13RotateWebhookSecret\x12%.roster.v1.RotateWebhookSecretRequest\x1a&.roster.v1.RotateWebhookSecretResponse\"8\x92\xb5\x18\a\n" +
 	"\x05write\x9a\xb5\x18\x01\x1b\x82\xd3\xe4\x93\x02\"\" /api/webhooks/{id}/rotate-secret\x12}\n" +
 	"\vTestWebhook\x12\x1d.roster.v1.TestWebhookRequest\x1a\x1e.roster.v1.TestWebhookResponse\"/\x92\xb5\x18\a\n" +
-	"\x05write\x9a\xb5\x18\x01\x1b\x82\xd3\xe4\x93\x02\x19\"\x17/api/webhooks/{id}/test\x12\x8d\x01\n" +
-	"\rReplayWebhook\x12\x1f.roster.v1.ReplayWebhookRequest\x1a .roster.v1.ReplayWebhookResponse\"9\x88\xb5\x18\xca\x01\x92\xb5\x18\a\n" +
-	"\x05write\x9a\xb5\x18\x01\x1b\x82\xd3\xe4\x93\x02\x1e:\x01*\"\x19/api/webhooks/{id}/replay\x12\xa8\x01\n" +
+	"\x05write\x9a\xb5\x18\x01\x1b\x82\xd3\xe4\x93\x02\x19\"\x17/api/webhooks/{id}/test\x12\x8e\x01\n" +
+	"\rReplayWebhook\x12\x1f.roster.v1.ReplayWebhookRequest\x1a .roster.v1.ReplayWebhookResponse\":\x88\xb5\x18\xca\x01\x92\xb5\x18\a\n" +
+	"\x05write\x9a\xb5\x18\x02\x1b\x1c\x82\xd3\xe4\x93\x02\x1e:\x01*\"\x19/api/webhooks/{id}/replay\x12\xa8\x01\n" +
 	"\x15ListWebhookDeliveries\x12'.roster.v1.ListWebhookDeliveriesRequest\x1a(.roster.v1.ListWebhookDeliveriesResponse\"<\x92\xb5\x18\x06\n" +
 	"\x04read\x9a\xb5\x18\x01\x1b\x82\xd3\xe4\x93\x02'\x12%/api/webhooks/{webhook_id}/deliveries\x12\x96\x01\n" +
 	"\x12GetWebhookDelivery\x12$.roster.v1.GetWebhookDeliveryRequest\x1a%.roster.v1.GetWebhookDeliveryResponse\"3\x92\xb5\x18\x06\n" +

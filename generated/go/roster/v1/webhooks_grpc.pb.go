@@ -60,20 +60,26 @@ type WebhookServiceClient interface {
 	ListWebhooks(ctx context.Context, in *ListWebhooksRequest, opts ...grpc.CallOption) (*ListWebhooksResponse, error)
 	// Changes the fields of a webhook that the request names. One that is enabled again
 	// begins with what is still pending; what happened while it was disabled reaches it by
-	// a replay. Fails with WEBHOOK_NOT_FOUND.
+	// a replay. New types of events, and whether it is enabled, hold for events from now on.
+	// Where thousands of earlier events have no deliveries yet, they hold for these as well,
+	// and a replay delivers what is missing. Fails with WEBHOOK_NOT_FOUND.
 	UpdateWebhook(ctx context.Context, in *UpdateWebhookRequest, opts ...grpc.CallOption) (*UpdateWebhookResponse, error)
 	// Deletes a webhook with its deliveries; what is pending is not sent any more. Fails
 	// with WEBHOOK_NOT_FOUND.
 	DeleteWebhook(ctx context.Context, in *DeleteWebhookRequest, opts ...grpc.CallOption) (*DeleteWebhookResponse, error)
 	// Gives a webhook a new secret. The one before signs along for 24 hours, so that
-	// receivers can change over in between. Fails with WEBHOOK_NOT_FOUND.
+	// receivers can change over in between. A second rotation within that time drops the
+	// first secret at once: an Idempotency-Key keeps a request that is repeated from that.
+	// Fails with WEBHOOK_NOT_FOUND.
 	RotateWebhookSecret(ctx context.Context, in *RotateWebhookSecretRequest, opts ...grpc.CallOption) (*RotateWebhookSecretResponse, error)
 	// Sends an event of type webhook.test to a webhook, enabled or not, and returns what
-	// became of it. There is one attempt. Fails with WEBHOOK_NOT_FOUND.
+	// became of it. There is one attempt. Fails with WEBHOOK_NOT_FOUND, or with RATE_LIMITED
+	// while four tests of the webhook are on their way.
 	TestWebhook(ctx context.Context, in *TestWebhookRequest, opts ...grpc.CallOption) (*TestWebhookResponse, error)
 	// Has events delivered to a webhook once more, in the background and beside what
-	// happens meanwhile. They keep their ids. To a webhook that is disabled they wait. Fails
-	// with WEBHOOK_NOT_FOUND.
+	// happens meanwhile. They keep their ids. To a webhook that is disabled they wait. Up to
+	// 10 replays of a webhook may be under way. Fails with WEBHOOK_NOT_FOUND or
+	// WEBHOOK_LIMIT_REACHED.
 	ReplayWebhook(ctx context.Context, in *ReplayWebhookRequest, opts ...grpc.CallOption) (*ReplayWebhookResponse, error)
 	// Returns one page of the deliveries to a webhook that match every filter that is given,
 	// newest first. Fails with WEBHOOK_NOT_FOUND.
@@ -266,20 +272,26 @@ type WebhookServiceServer interface {
 	ListWebhooks(context.Context, *ListWebhooksRequest) (*ListWebhooksResponse, error)
 	// Changes the fields of a webhook that the request names. One that is enabled again
 	// begins with what is still pending; what happened while it was disabled reaches it by
-	// a replay. Fails with WEBHOOK_NOT_FOUND.
+	// a replay. New types of events, and whether it is enabled, hold for events from now on.
+	// Where thousands of earlier events have no deliveries yet, they hold for these as well,
+	// and a replay delivers what is missing. Fails with WEBHOOK_NOT_FOUND.
 	UpdateWebhook(context.Context, *UpdateWebhookRequest) (*UpdateWebhookResponse, error)
 	// Deletes a webhook with its deliveries; what is pending is not sent any more. Fails
 	// with WEBHOOK_NOT_FOUND.
 	DeleteWebhook(context.Context, *DeleteWebhookRequest) (*DeleteWebhookResponse, error)
 	// Gives a webhook a new secret. The one before signs along for 24 hours, so that
-	// receivers can change over in between. Fails with WEBHOOK_NOT_FOUND.
+	// receivers can change over in between. A second rotation within that time drops the
+	// first secret at once: an Idempotency-Key keeps a request that is repeated from that.
+	// Fails with WEBHOOK_NOT_FOUND.
 	RotateWebhookSecret(context.Context, *RotateWebhookSecretRequest) (*RotateWebhookSecretResponse, error)
 	// Sends an event of type webhook.test to a webhook, enabled or not, and returns what
-	// became of it. There is one attempt. Fails with WEBHOOK_NOT_FOUND.
+	// became of it. There is one attempt. Fails with WEBHOOK_NOT_FOUND, or with RATE_LIMITED
+	// while four tests of the webhook are on their way.
 	TestWebhook(context.Context, *TestWebhookRequest) (*TestWebhookResponse, error)
 	// Has events delivered to a webhook once more, in the background and beside what
-	// happens meanwhile. They keep their ids. To a webhook that is disabled they wait. Fails
-	// with WEBHOOK_NOT_FOUND.
+	// happens meanwhile. They keep their ids. To a webhook that is disabled they wait. Up to
+	// 10 replays of a webhook may be under way. Fails with WEBHOOK_NOT_FOUND or
+	// WEBHOOK_LIMIT_REACHED.
 	ReplayWebhook(context.Context, *ReplayWebhookRequest) (*ReplayWebhookResponse, error)
 	// Returns one page of the deliveries to a webhook that match every filter that is given,
 	// newest first. Fails with WEBHOOK_NOT_FOUND.

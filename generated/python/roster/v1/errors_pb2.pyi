@@ -128,7 +128,7 @@ class Error(_message.Message):
         WEBHOOK_NOT_FOUND: Error._Reason.ValueType  # 27
         """The account has no such webhook."""
         WEBHOOK_LIMIT_REACHED: Error._Reason.ValueType  # 28
-        """The account has as many webhooks as it may have."""
+        """The account has as many webhooks as it may have, or the webhook as many replays."""
         WEBHOOK_DELIVERY_NOT_FOUND: Error._Reason.ValueType  # 29
         """The account has no such delivery, or has it no more."""
 
@@ -200,7 +200,7 @@ class Error(_message.Message):
     WEBHOOK_NOT_FOUND: Error.Reason.ValueType  # 27
     """The account has no such webhook."""
     WEBHOOK_LIMIT_REACHED: Error.Reason.ValueType  # 28
-    """The account has as many webhooks as it may have."""
+    """The account has as many webhooks as it may have, or the webhook as many replays."""
     WEBHOOK_DELIVERY_NOT_FOUND: Error.Reason.ValueType  # 29
     """The account has no such delivery, or has it no more."""
 

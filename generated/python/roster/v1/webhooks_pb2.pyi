@@ -730,7 +730,9 @@ class ReplayWebhookRequest(_message.Message):
 
     @_builtins.property
     def until(self) -> _timestamp_pb2.Timestamp:
-        """Events that happened before this moment; absent, all up to now."""
+        """Events that happened before this moment, which is later than since; absent, all up to
+        now.
+        """
 
     @_builtins.property
     def event_types(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -832,7 +834,9 @@ class ListWebhookDeliveriesRequest(_message.Message):
     status: Global___WebhookDelivery.Status.ValueType
     """Only deliveries of which this has become."""
     event_type: _builtins.str
-    """Only deliveries of events of this type, such as tag.deleted."""
+    """Only deliveries of events of this type, or of all types of one thing, such as
+    subscriber.*.
+    """
     event_id: _builtins.str
     """Only deliveries of this event."""
     @_builtins.property

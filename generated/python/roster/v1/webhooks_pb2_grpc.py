@@ -149,7 +149,9 @@ class WebhookServiceServicer:
     def UpdateWebhook(self, request, context):
         """Changes the fields of a webhook that the request names. One that is enabled again
         begins with what is still pending; what happened while it was disabled reaches it by
-        a replay. Fails with WEBHOOK_NOT_FOUND.
+        a replay. New types of events, and whether it is enabled, hold for events from now on.
+        Where thousands of earlier events have no deliveries yet, they hold for these as well,
+        and a replay delivers what is missing. Fails with WEBHOOK_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -165,7 +167,9 @@ class WebhookServiceServicer:
 
     def RotateWebhookSecret(self, request, context):
         """Gives a webhook a new secret. The one before signs along for 24 hours, so that
-        receivers can change over in between. Fails with WEBHOOK_NOT_FOUND.
+        receivers can change over in between. A second rotation within that time drops the
+        first secret at once: an Idempotency-Key keeps a request that is repeated from that.
+        Fails with WEBHOOK_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -173,7 +177,8 @@ class WebhookServiceServicer:
 
     def TestWebhook(self, request, context):
         """Sends an event of type webhook.test to a webhook, enabled or not, and returns what
-        became of it. There is one attempt. Fails with WEBHOOK_NOT_FOUND.
+        became of it. There is one attempt. Fails with WEBHOOK_NOT_FOUND, or with RATE_LIMITED
+        while four tests of the webhook are on their way.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -181,8 +186,9 @@ class WebhookServiceServicer:
 
     def ReplayWebhook(self, request, context):
         """Has events delivered to a webhook once more, in the background and beside what
-        happens meanwhile. They keep their ids. To a webhook that is disabled they wait. Fails
-        with WEBHOOK_NOT_FOUND.
+        happens meanwhile. They keep their ids. To a webhook that is disabled they wait. Up to
+        10 replays of a webhook may be under way. Fails with WEBHOOK_NOT_FOUND or
+        WEBHOOK_LIMIT_REACHED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -54,7 +54,9 @@ class WebhookServiceStub:
     UpdateWebhook: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.UpdateWebhookRequest, _webhooks_pb2.UpdateWebhookResponse]
     """Changes the fields of a webhook that the request names. One that is enabled again
     begins with what is still pending; what happened while it was disabled reaches it by
-    a replay. Fails with WEBHOOK_NOT_FOUND.
+    a replay. New types of events, and whether it is enabled, hold for events from now on.
+    Where thousands of earlier events have no deliveries yet, they hold for these as well,
+    and a replay delivers what is missing. Fails with WEBHOOK_NOT_FOUND.
     """
     DeleteWebhook: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.DeleteWebhookRequest, _webhooks_pb2.DeleteWebhookResponse]
     """Deletes a webhook with its deliveries; what is pending is not sent any more. Fails
@@ -62,16 +64,20 @@ class WebhookServiceStub:
     """
     RotateWebhookSecret: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.RotateWebhookSecretRequest, _webhooks_pb2.RotateWebhookSecretResponse]
     """Gives a webhook a new secret. The one before signs along for 24 hours, so that
-    receivers can change over in between. Fails with WEBHOOK_NOT_FOUND.
+    receivers can change over in between. A second rotation within that time drops the
+    first secret at once: an Idempotency-Key keeps a request that is repeated from that.
+    Fails with WEBHOOK_NOT_FOUND.
     """
     TestWebhook: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.TestWebhookRequest, _webhooks_pb2.TestWebhookResponse]
     """Sends an event of type webhook.test to a webhook, enabled or not, and returns what
-    became of it. There is one attempt. Fails with WEBHOOK_NOT_FOUND.
+    became of it. There is one attempt. Fails with WEBHOOK_NOT_FOUND, or with RATE_LIMITED
+    while four tests of the webhook are on their way.
     """
     ReplayWebhook: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.ReplayWebhookRequest, _webhooks_pb2.ReplayWebhookResponse]
     """Has events delivered to a webhook once more, in the background and beside what
-    happens meanwhile. They keep their ids. To a webhook that is disabled they wait. Fails
-    with WEBHOOK_NOT_FOUND.
+    happens meanwhile. They keep their ids. To a webhook that is disabled they wait. Up to
+    10 replays of a webhook may be under way. Fails with WEBHOOK_NOT_FOUND or
+    WEBHOOK_LIMIT_REACHED.
     """
     ListWebhookDeliveries: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.ListWebhookDeliveriesRequest, _webhooks_pb2.ListWebhookDeliveriesResponse]
     """Returns one page of the deliveries to a webhook that match every filter that is given,
@@ -123,7 +129,9 @@ class WebhookServiceAsyncStub(WebhookServiceStub):
     UpdateWebhook: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.UpdateWebhookRequest, _webhooks_pb2.UpdateWebhookResponse]  # type: ignore[assignment]
     """Changes the fields of a webhook that the request names. One that is enabled again
     begins with what is still pending; what happened while it was disabled reaches it by
-    a replay. Fails with WEBHOOK_NOT_FOUND.
+    a replay. New types of events, and whether it is enabled, hold for events from now on.
+    Where thousands of earlier events have no deliveries yet, they hold for these as well,
+    and a replay delivers what is missing. Fails with WEBHOOK_NOT_FOUND.
     """
     DeleteWebhook: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.DeleteWebhookRequest, _webhooks_pb2.DeleteWebhookResponse]  # type: ignore[assignment]
     """Deletes a webhook with its deliveries; what is pending is not sent any more. Fails
@@ -131,16 +139,20 @@ class WebhookServiceAsyncStub(WebhookServiceStub):
     """
     RotateWebhookSecret: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.RotateWebhookSecretRequest, _webhooks_pb2.RotateWebhookSecretResponse]  # type: ignore[assignment]
     """Gives a webhook a new secret. The one before signs along for 24 hours, so that
-    receivers can change over in between. Fails with WEBHOOK_NOT_FOUND.
+    receivers can change over in between. A second rotation within that time drops the
+    first secret at once: an Idempotency-Key keeps a request that is repeated from that.
+    Fails with WEBHOOK_NOT_FOUND.
     """
     TestWebhook: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.TestWebhookRequest, _webhooks_pb2.TestWebhookResponse]  # type: ignore[assignment]
     """Sends an event of type webhook.test to a webhook, enabled or not, and returns what
-    became of it. There is one attempt. Fails with WEBHOOK_NOT_FOUND.
+    became of it. There is one attempt. Fails with WEBHOOK_NOT_FOUND, or with RATE_LIMITED
+    while four tests of the webhook are on their way.
     """
     ReplayWebhook: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.ReplayWebhookRequest, _webhooks_pb2.ReplayWebhookResponse]  # type: ignore[assignment]
     """Has events delivered to a webhook once more, in the background and beside what
-    happens meanwhile. They keep their ids. To a webhook that is disabled they wait. Fails
-    with WEBHOOK_NOT_FOUND.
+    happens meanwhile. They keep their ids. To a webhook that is disabled they wait. Up to
+    10 replays of a webhook may be under way. Fails with WEBHOOK_NOT_FOUND or
+    WEBHOOK_LIMIT_REACHED.
     """
     ListWebhookDeliveries: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.ListWebhookDeliveriesRequest, _webhooks_pb2.ListWebhookDeliveriesResponse]  # type: ignore[assignment]
     """Returns one page of the deliveries to a webhook that match every filter that is given,
@@ -213,7 +225,9 @@ class WebhookServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_webhooks_pb2.UpdateWebhookResponse, _abc.Awaitable[_webhooks_pb2.UpdateWebhookResponse]]:
         """Changes the fields of a webhook that the request names. One that is enabled again
         begins with what is still pending; what happened while it was disabled reaches it by
-        a replay. Fails with WEBHOOK_NOT_FOUND.
+        a replay. New types of events, and whether it is enabled, hold for events from now on.
+        Where thousands of earlier events have no deliveries yet, they hold for these as well,
+        and a replay delivers what is missing. Fails with WEBHOOK_NOT_FOUND.
         """
 
     @_abc_1.abstractmethod
@@ -233,7 +247,9 @@ class WebhookServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_webhooks_pb2.RotateWebhookSecretResponse, _abc.Awaitable[_webhooks_pb2.RotateWebhookSecretResponse]]:
         """Gives a webhook a new secret. The one before signs along for 24 hours, so that
-        receivers can change over in between. Fails with WEBHOOK_NOT_FOUND.
+        receivers can change over in between. A second rotation within that time drops the
+        first secret at once: an Idempotency-Key keeps a request that is repeated from that.
+        Fails with WEBHOOK_NOT_FOUND.
         """
 
     @_abc_1.abstractmethod
@@ -243,7 +259,8 @@ class WebhookServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_webhooks_pb2.TestWebhookResponse, _abc.Awaitable[_webhooks_pb2.TestWebhookResponse]]:
         """Sends an event of type webhook.test to a webhook, enabled or not, and returns what
-        became of it. There is one attempt. Fails with WEBHOOK_NOT_FOUND.
+        became of it. There is one attempt. Fails with WEBHOOK_NOT_FOUND, or with RATE_LIMITED
+        while four tests of the webhook are on their way.
         """
 
     @_abc_1.abstractmethod
@@ -253,8 +270,9 @@ class WebhookServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_webhooks_pb2.ReplayWebhookResponse, _abc.Awaitable[_webhooks_pb2.ReplayWebhookResponse]]:
         """Has events delivered to a webhook once more, in the background and beside what
-        happens meanwhile. They keep their ids. To a webhook that is disabled they wait. Fails
-        with WEBHOOK_NOT_FOUND.
+        happens meanwhile. They keep their ids. To a webhook that is disabled they wait. Up to
+        10 replays of a webhook may be under way. Fails with WEBHOOK_NOT_FOUND or
+        WEBHOOK_LIMIT_REACHED.
         """
 
     @_abc_1.abstractmethod

@@ -451,7 +451,7 @@ export enum Error_Reason {
   WEBHOOK_NOT_FOUND = 27,
 
   /**
-   * The account has as many webhooks as it may have.
+   * The account has as many webhooks as it may have, or the webhook as many replays.
    *
    * @generated from enum value: WEBHOOK_LIMIT_REACHED = 28;
    */

@@ -771,7 +771,8 @@ export declare type ReplayWebhookRequest = Message<"roster.v1.ReplayWebhookReque
   since?: Timestamp | undefined;
 
   /**
-   * Events that happened before this moment; absent, all up to now.
+   * Events that happened before this moment, which is later than since; absent, all up to
+   * now.
    *
    * @generated from field: google.protobuf.Timestamp until = 3;
    */
@@ -888,7 +889,8 @@ export declare type ListWebhookDeliveriesRequest = Message<"roster.v1.ListWebhoo
   status: WebhookDelivery_Status;
 
   /**
-   * Only deliveries of events of this type, such as tag.deleted.
+   * Only deliveries of events of this type, or of all types of one thing, such as
+   * subscriber.*.
    *
    * @generated from field: string event_type = 5;
    */
@@ -1250,7 +1252,9 @@ export declare const WebhookService: GenService<{
   /**
    * Changes the fields of a webhook that the request names. One that is enabled again
    * begins with what is still pending; what happened while it was disabled reaches it by
-   * a replay. Fails with WEBHOOK_NOT_FOUND.
+   * a replay. New types of events, and whether it is enabled, hold for events from now on.
+   * Where thousands of earlier events have no deliveries yet, they hold for these as well,
+   * and a replay delivers what is missing. Fails with WEBHOOK_NOT_FOUND.
    *
    * @generated from rpc roster.v1.WebhookService.UpdateWebhook
    */
@@ -1272,7 +1276,9 @@ export declare const WebhookService: GenService<{
   },
   /**
    * Gives a webhook a new secret. The one before signs along for 24 hours, so that
-   * receivers can change over in between. Fails with WEBHOOK_NOT_FOUND.
+   * receivers can change over in between. A second rotation within that time drops the
+   * first secret at once: an Idempotency-Key keeps a request that is repeated from that.
+   * Fails with WEBHOOK_NOT_FOUND.
    *
    * @generated from rpc roster.v1.WebhookService.RotateWebhookSecret
    */
@@ -1283,7 +1289,8 @@ export declare const WebhookService: GenService<{
   },
   /**
    * Sends an event of type webhook.test to a webhook, enabled or not, and returns what
-   * became of it. There is one attempt. Fails with WEBHOOK_NOT_FOUND.
+   * became of it. There is one attempt. Fails with WEBHOOK_NOT_FOUND, or with RATE_LIMITED
+   * while four tests of the webhook are on their way.
    *
    * @generated from rpc roster.v1.WebhookService.TestWebhook
    */
@@ -1294,8 +1301,9 @@ export declare const WebhookService: GenService<{
   },
   /**
    * Has events delivered to a webhook once more, in the background and beside what
-   * happens meanwhile. They keep their ids. To a webhook that is disabled they wait. Fails
-   * with WEBHOOK_NOT_FOUND.
+   * happens meanwhile. They keep their ids. To a webhook that is disabled they wait. Up to
+   * 10 replays of a webhook may be under way. Fails with WEBHOOK_NOT_FOUND or
+   * WEBHOOK_LIMIT_REACHED.
    *
    * @generated from rpc roster.v1.WebhookService.ReplayWebhook
    */

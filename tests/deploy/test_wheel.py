@@ -1,0 +1,125 @@
+"""What is installed elsewhere: a wheel has all that it takes, and nobody writes into it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ..fronts import HttpFront
+from ..parts import free_port, running
+from ..processes import Service, environment, start
+from ..stubs.authority import Authority
+
+ROOT = Path(__file__).parents[2]
+# To root every file is writable, by a capability that this gives up before it goes on.
+AS_EVERYONE = """
+import ctypes, os, sys
+if sys.platform == "linux":
+    ctypes.CDLL(None).prctl(24, 1, 0, 0, 0)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+HEALTHY = (sys.executable, "-m", "server.deploy.healthy")
+
+
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with what a wheel of this checkout holds, which nobody may write to."""
+    folder = tmp_path_factory.mktemp("unpacked")
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = folder.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder)
+    wheel.unlink()
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    yield folder
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o755)
+
+
+@pytest.fixture(scope="module")
+def installed(unpacked: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service that runs from there, and not from the checkout."""
+    service = start(
+        tmp_path_factory.mktemp("data"),
+        under=(sys.executable, "-c", AS_EVERYONE),
+        PYTHONPATH=str(unpacked),
+        PYTHONSAFEPATH="yes",
+    )
+    yield service
+    assert service.stop() == 0
+
+
+def test_service_is_that_of_the_wheel(unpacked: Path) -> None:
+    given = environment(PYTHONPATH=str(unpacked), PYTHONSAFEPATH="yes")
+    program = (sys.executable, "-c", "import server, http_gateway; print(server.__file__)")
+
+    done = subprocess.run(program, env=given, stdout=subprocess.PIPE, text=True)
+
+    assert done.stdout.strip() == f"{unpacked}/server/__init__.py"
+
+
+def test_wheel_has_everything_of_the_packages(unpacked: Path) -> None:
+    folders = {ROOT: ("server", "http_gateway"), ROOT / "generated/python": ("roster", "buf")}
+    names = {
+        path.relative_to(root)
+        for root, packages in folders.items()
+        for package in packages
+        for path in (root / package).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+
+    assert len(names) > 200
+    assert not [name for name in names if not (unpacked / name).exists()]
+
+
+def test_service_runs_from_a_folder_that_it_cannot_write_to(
+    unpacked: Path, installed: Service
+) -> None:
+    front = HttpFront("http", installed.http)
+    pages = ("/readyz", "/openapi.json", "/docs", "/docs/webhooks")
+
+    assert {front.exchange("GET", page)[0] for page in pages} == {200}
+    assert not list(unpacked.rglob("__pycache__"))
+
+
+def test_all_that_a_service_writes_is_beside_its_database_and_for_its_owner_alone(
+    installed: Service,
+) -> None:
+    written = {path.name: path for path in installed.database.parent.iterdir()}
+    # That is of the tests.
+    del written[installed.log.name]
+
+    endings = ("", "-shm", "-wal", ".key", ".lock")
+    assert written.keys() == {f"roster.db{ending}" for ending in endings}
+    assert {path.stat().st_mode & 0o077 for path in written.values()} == {0}
+
+
+def healthy(address: str, **settings: str) -> bool:
+    """What the health check of a container says of an address."""
+    given = environment(ROSTER_HTTP_ADDRESS=address, **settings)
+    return subprocess.run(HEALTHY, env=given, cwd=ROOT).returncode == 0
+
+
+def test_health_check_of_a_container_finds_a_service_and_misses_none(installed: Service) -> None:
+    assert healthy(installed.http)
+    # As in a container, where it listens everywhere.
+    assert healthy(f"0.0.0.0:{installed.http.rpartition(':')[2]}")
+    assert not healthy(f"127.0.0.1:{free_port()}")
+
+
+def test_health_check_of_a_container_goes_by_tls_where_that_is_served(tmp_path: Path) -> None:
+    settings = {"ROSTER_DATABASE_URL": f"sqlite:///{tmp_path / 'roster.db'}"}
+    for kind, text in zip(("CERTIFICATE", "KEY"), Authority().certify("server"), strict=True):
+        (tmp_path / kind).write_bytes(text)
+        settings[f"ROSTER_HTTP_TLS_{kind}"] = str(tmp_path / kind)
+
+    with running("serve", tmp_path, **settings) as part:
+        assert healthy(part.http, **settings)
+        assert not healthy(part.http)

@@ -1,0 +1,122 @@
+"""Webhooks that come and go beside other changes: events, deliveries and replays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.stateful import initialize, invariant, rule
+
+from server.events import store_reading as events
+from server.ids import first_id_at
+from server.paging import Page
+from server.storage.transaction import Transaction
+from server.webhooks import store, store_replays
+from server.webhooks.dispatcher import turn
+from server.webhooks.rules import IN_FLIGHT_AN_ACCOUNT, SCHEDULE
+from server.webhooks.store import NewWebhook
+from server.webhooks.store_claiming import Taken
+from server.webhooks.store_disabling import disable
+from server.webhooks.store_reading import page
+from server.webhooks.store_replays import Asked
+from server.webhooks.store_settling import Ended
+
+from .both import Both
+from .helpers import OURS, select
+
+URL = "https://example.com/"
+ALL = Page(1, 10_000)
+NUMBERS = st.integers(0, 5)
+TYPES = st.sampled_from([(), ("tag.*",), ("subscriber.created", "webhook.*")])
+ANSWERS = st.sampled_from([200, 410, 503])
+WAITS = st.sampled_from([0, 1, *SCHEDULE])
+KEYS = {
+    "webhook": "id",
+    "webhook_replay": "id",
+    "delivery": "id",
+    "delivery_attempt": "place",
+    "delivery_queue": "account_id",
+}
+
+
+class BothWithWebhooks(Both):
+    """An account with webhooks, whose deliveries somebody looks after now and then."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.on_their_way: list[Taken] = []
+        # How many events there were after the last step, and whether this one makes any.
+        self.events, self.is_news = 0, False
+
+    @initialize(heard=st.sampled_from([True, True, True, False]))
+    def begin(self, heard: bool) -> None:
+        self.open()
+        if heard:
+            self.add_webhook(())
+
+    def webhooks(self) -> list[str]:
+        """Returns the ids of those that there are."""
+        rows, _ = self.same(lambda tx: page(OURS, ALL, tx))
+        return [row.id for row in rows]
+
+    def webhook(self, number: int) -> str:
+        """Returns the id of one that there is, or of nobody."""
+        ids = self.webhooks()
+        return ids[number % len(ids)] if ids else "0" * 26
+
+    @rule(types=TYPES)
+    def add_webhook(self, types: tuple[str, ...]) -> None:
+        new = NewWebhook(URL, "", types, enabled=True)
+        self.same(lambda tx: store.create(OURS, new, str.encode, tx))
+
+    @rule(number=NUMBERS, enabled=st.booleans(), types=TYPES)
+    def change_webhook(self, number: int, enabled: bool, types: tuple[str, ...]) -> None:
+        own_id, changes = self.webhook(number), {"enabled": enabled, "event_types": types}
+        self.same(lambda tx: store.update(OURS, own_id, changes, tx))
+
+    @rule(number=NUMBERS)
+    def delete_webhook(self, number: int) -> None:
+        own_id = self.webhook(number)
+        self.same(lambda tx: store.delete(OURS, own_id, tx))
+
+    @rule(number=NUMBERS, types=TYPES, only_failed=st.booleans())
+    def replay(self, number: int, types: tuple[str, ...], only_failed: bool) -> None:
+        own_id = self.webhook(number)
+        asked = Asked(first_id_at(0), None, list(types), only_failed)
+        self.same(lambda tx: store_replays.create(OURS, own_id, asked, tx))
+
+    @rule(answer=ANSWERS, wait=WAITS)
+    def deliver(self, answer: int, wait: int) -> None:
+        """Notes what came of all that was taken on, and takes on what is due by then."""
+        for tx in self.both:
+            tx.now += wait * 1000
+        ended = [answered(taken, answer) for taken in self.on_their_way]
+        settled, claimed = self.same(lambda tx: turn(OURS, ended, IN_FLIGHT_AN_ACCOUNT, tx))
+        self.on_their_way = claimed.taken
+        for own_id, reason in settled.hopeless.items():
+            self.same(lambda tx, own=own_id, why=reason: disable(OURS, own, why, tx))  # type: ignore[misc]
+        self.same(deliveries)
+
+    @invariant()
+    def both_have_recorded_the_same_without_a_gap(self) -> None:
+        rows, _ = self.same(
+            lambda tx: events.page(OURS, events.Filter(), ALL, tx, descending=False)
+        )
+        assert [row.sequence for row in rows] == list(range(1, len(rows) + 1))
+        if self.is_news or len(rows) != self.events:
+            assert (len(rows) > self.events) == bool(self.webhooks()), "what is heard is recorded"
+        self.events, self.is_news = len(rows), False
+
+
+def answered(taken: Taken, status: int) -> Ended:
+    """Returns the end of an attempt that took no time."""
+    error = "" if status == 200 else f"answered {status}"
+    return Ended(taken.delivery, 0, 0, status, error, "", None, 0.5, URL)
+
+
+def deliveries(tx: Transaction) -> dict[str, list[tuple[Any, ...]]]:
+    """Returns all that is known of webhooks and what is sent to them."""
+    return {
+        table: select(f"SELECT * FROM {table} WHERE account_id = '{OURS}' ORDER BY {key}", tx)
+        for table, key in KEYS.items()
+    }
