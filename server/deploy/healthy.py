@@ -18,13 +18,14 @@ from ..addresses import Address, parse_address
 from ..config import SETTINGS
 
 SECONDS = 2.0
-_EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - compared with, not listened on
+# Where this machine finds itself if a port is listened on everywhere, names being known or not.
+_SELF = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared with, not listened on
 
 
 def is_alive(address: Address, *, tls: bool) -> bool:
     """Asks for /healthz. Whose certificate it is matters to nobody here, and is not looked at."""
-    host = "localhost" if address.host in _EVERYWHERE else address.host
-    with closing(_connection(Address(host, address.port), tls=tls)) as connection:
+    address = Address(_SELF.get(address.host, address.host), address.port)
+    with closing(_connection(address, tls=tls)) as connection:
         try:
             connection.request("GET", "/healthz")
             return connection.getresponse().status == http.client.OK

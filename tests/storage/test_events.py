@@ -177,6 +177,20 @@ def test_page_is_searched_in_the_account_and_not_sorted(
 
 
 @pytest.mark.parametrize("descending", [False, True], ids=["asc", "desc"])
+def test_events_of_other_kinds_are_not_looked_at(many: Transaction, descending: bool) -> None:
+    watched = Watched(many)
+
+    page(OURS, Filter(kinds=[Kind.TAG_DELETED]), Page(2, 10), watched, descending=descending)
+
+    of_page, of_count = watched.seen[-2:]
+    by_kind = "COVERING INDEX event_account_id_kind_sequence (account_id=? AND kind=?"
+    for step in (of_page, of_count):
+        assert [line for line in step.plan if by_kind in line], step
+    # To look at every event takes at least a step each.
+    assert of_page.machine_steps < ROWS // 4
+
+
+@pytest.mark.parametrize("descending", [False, True], ids=["asc", "desc"])
 def test_page_costs_the_same_wherever_it_is(many: Transaction, descending: bool) -> None:
     def steps(number: int) -> int:
         watched = Watched(many)

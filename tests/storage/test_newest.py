@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from server.app import newest_id
+from server.cli.beside import unit_of_work
+from server.events.rules import Kind, created
+from server.events.store import record
+from server.ids import Ids
 from server.storage.transaction import Transaction
 from server.subscribers.store_reading import newest_id_of_any_account
+from server.tags.store import TagRow
+from server.webhooks import store as webhooks
+from server.webhooks import store_newest
+from server.webhooks.store import NewWebhook
+from server.webhooks.store_claiming import claim
 
 from .helpers import OURS, SUBSCRIBERS, THEIRS, field, new
+from .test_plans import Watched, searches
 
 
 def bulk(account: str, first: int, count: int, tx: Transaction) -> list[str]:
@@ -48,3 +60,46 @@ def test_there_is_none_where_all_are_gone(tx: Transaction) -> None:
         SUBSCRIBERS.delete(OURS, own_id, tx)
 
     assert newest_id_of_any_account(tx) is None
+
+
+def hear(account: str, tx: Transaction) -> None:
+    """Gives the account a webhook, and has something happen."""
+    webhooks.create(account, NewWebhook("http://127.0.0.1:1/", "", (), True), lambda _: b"", tx)
+    happen(account, tx)
+
+
+def happen(account: str, tx: Transaction) -> None:
+    """Records an event."""
+    record(account, [created(Kind.TAG_CREATED, TagRow("1", "vip", "", tx.now))], tx)
+
+
+@pytest.mark.parametrize("last", [OURS, THEIRS])
+def test_ids_go_on_after_events_and_deliveries_of_all_accounts(tx: Transaction, last: str) -> None:
+    for account in (OURS, THEIRS):
+        hear(account, tx)
+    before = tx.new_id()
+    happen(last, tx)
+    event = newest_id(tx)
+    assert event is not None
+    assert before < event < tx.new_id()
+
+    claim(last, tx)
+
+    delivery = newest_id(tx)
+    assert delivery is not None
+    assert event < delivery < tx.new_id()
+    # What is made once the clock was set back comes after it all the same.
+    ids = Ids(lambda: 0)
+    ids.start_past(delivery)
+    assert ids.next() > delivery
+
+
+def test_newest_event_and_delivery_of_an_account_are_found_at_once(tmp_path: Path) -> None:
+    with unit_of_work(f"sqlite:///{tmp_path}/roster.db") as transaction:
+        hear(OURS, transaction)
+        watched = Watched(transaction)
+        store_newest.newest_id_of_any_account(watched)
+
+    _, *of_account = watched.seen
+    assert len(of_account) == 2
+    assert all(searches(step) == ["account_id=?"] for step in of_account)

@@ -8,7 +8,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
+import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
@@ -183,6 +185,67 @@ def test_what_others_write_is_news_as_well(server: str, postgres: Postgres) -> N
             assert await heard.found[0] == ["a"]
 
     play(server, postgres, story)
+
+
+def test_what_gathers_is_told_to_others_once(server: str, postgres: Postgres) -> None:
+    async def story(database: Database, heard: Heard) -> None:
+        async with another(server, postgres) as other:
+            for _ in range(9):
+                other._others.tell([OURS, THEIRS])  # type: ignore[attr-defined]
+            await until(lambda: {*heard.accounts} == {OURS, THEIRS})
+            await other.write(partial(news, OURS, "a"))
+            await until(lambda: len(heard.accounts) >= 3)
+            assert sorted(heard.accounts[:2]) == [OURS, THEIRS]
+            assert heard.accounts[2:] == [OURS]
+
+    play(server, postgres, story)
+
+
+def test_commit_tells_nothing_that_other_commits_would_wait_for(
+    server: str, postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    real = psycopg.Connection.execute
+
+    def noted(connection: Any, query: str, *arguments: Any, **options: Any) -> Any:
+        asked.append(query)
+        return real(connection, query, *arguments, **options)
+
+    async def story(database: Database, heard: Heard) -> None:
+        await database.write(partial(news, OURS, "a"))
+        monkeypatch.setattr(psycopg.Connection, "execute", noted)
+        await database.write(partial(news, OURS, "b"))
+        monkeypatch.undo()
+
+    play(server, postgres, story)
+    assert "COMMIT" in asked
+    assert "notify" not in " ".join(asked).lower()
+
+
+def test_failure_that_nobody_thought_of_is_logged_and_telling_goes_on(
+    server: str,
+    postgres: Postgres,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    real, failures = postgres_hearing.Others._gathered, [RuntimeError("unthought of")] * 2
+
+    def fails_twice(others: postgres_hearing.Others) -> list[str]:
+        if failures:
+            raise failures.pop()
+        return real(others)
+
+    async def story(database: Database, heard: Heard) -> None:
+        async with another(server, postgres) as other:
+            monkeypatch.setattr(postgres_hearing, "PAUSE_SECONDS", 0.01)
+            monkeypatch.setattr(postgres_hearing.Others, "_gathered", fails_twice)
+            await until(lambda: not failures)
+            await until(lambda: len(listeners(server, postgres)) == 2)
+            await other.write(partial(news, OURS, "a"))
+            await heard.until(OURS)
+
+    play(server, postgres, story)
+    assert "RuntimeError: unthought of" in caplog.text
 
 
 def test_hearing_goes_on_after_its_connection_was_cut(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
@@ -192,5 +193,36 @@ def test_two_at_once_take_everything_away_once_beside_writers(place: Place) -> N
         assert sum(both) == 8 * 3
         await here.deliveries(*[3] * 5)
         assert (await left(here))["event"] == [9, 10, 11, 12, 13]
+
+    play(place, story)
+
+
+def test_purge_that_is_cancelled_ends_with_the_step_it_is_at(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_retention, "EVENTS_AT_ONCE", 1)
+    begun, cancelled = threading.Event(), threading.Event()
+    real = store_retention.purge
+
+    def slow(account_id: str, tx: Transaction) -> int:
+        begun.set()
+        assert cancelled.wait(10)
+        return real(account_id, tx)
+
+    async def story(here: Process, receiver: Receiver) -> None:
+        await here.add(receiver.url)
+        await delivered(here, *"abc")
+        here.clock.advance(EVENTS_KEPT + 1)
+        monkeypatch.setattr(store_retention, "purge", slow)
+
+        purge = asyncio.create_task(purge_events(here.database))
+        await asyncio.to_thread(begun.wait, 10)
+        purge.cancel()
+        await asyncio.sleep(0)
+        cancelled.set()
+
+        with pytest.raises(asyncio.CancelledError):
+            await purge
+        assert (await left(here))["event"] == [2, 3]
 
     play(place, story)

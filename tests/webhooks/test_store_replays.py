@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from server.errors import WebhookNotFound
+from server.errors import ReplayLimitReached, WebhookNotFound
 from server.ids import first_id_at
 from server.storage.transaction import Transaction
 from server.webhooks import store, store_expanding, store_queue, store_replays
@@ -202,6 +202,24 @@ def test_replay_ends_with_its_webhook_and_cannot_begin_after_it(place: Place) ->
         assert await here.rows("delivery") == []
         with pytest.raises(WebhookNotFound):
             await begin(here, webhook.id)
+
+    play(place, story)
+
+
+def test_webhook_has_few_replays_under_way(place: Place) -> None:
+    async def story(here: Process) -> None:
+        webhook, other = await here.add(URL), await here.add(URL)
+        await here.happen("a")
+        for _ in range(store_replays.MOST_REPLAYS):
+            await begin(here, webhook.id)
+
+        with pytest.raises(ReplayLimitReached):
+            await begin(here, webhook.id)
+
+        assert len(await here.rows("webhook_replay")) == store_replays.MOST_REPLAYS == 10
+        await begin(here, other.id)
+        await steps(here)
+        await begin(here, webhook.id)
 
     play(place, story)
 

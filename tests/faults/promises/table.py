@@ -18,6 +18,7 @@ from . import (
     overload,
     power_cuts,
     restarts,
+    soak,
     stopping,
     strangers,
 )
@@ -66,5 +67,7 @@ PROMISES = (
     # Rounds are seconds here. It is tried where nothing else runs, so not in a short run.
     Promise("P5 overload", overload.run, 0, 60, overload.AT_MOST, overload.AT_LEAST),
     Promise("P6 strangers", strangers.run, 20, 500, strangers.AT_MOST),
+    # Rounds are seconds.
+    Promise("soak", soak.run, 60, 1200, soak.AT_MOST, soak.AT_LEAST),
     Promise("P7 made up", made_up.run, 5, 2000, made_up.AT_MOST),
 )
