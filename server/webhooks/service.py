@@ -28,6 +28,7 @@ from .rules import check_event_types
 from .sending import Sender
 from .service_deliveries import DeliveryCalls
 from .signing import Secrets, make_secret
+from .store_claiming import Taken
 from .urls import check_url
 
 Result = TypeVar("Result")
@@ -137,7 +138,10 @@ class WebhookService(DeliveryCalls, WebhookServiceServicer):
         if answered is not None:
             return answered
         taken = await self._plain.write(lambda tx: store_trials.begin(account, webhook_id, tx))
-        ended = await _to_its_end(self._sender.send(account, taken))
+        return await _to_its_end(self._try(account, taken))
+
+    async def _try(self, account: str, taken: Taken) -> pb.TestWebhookResponse:
+        ended = await self._sender.send(account, taken)
 
         def conclude(tx: Transaction) -> pb.TestWebhookResponse:
             delivery, attempt = store_trials.conclude(account, ended, tx)
@@ -145,7 +149,8 @@ class WebhookService(DeliveryCalls, WebhookServiceServicer):
                 delivery=messages.delivery(delivery), attempt=messages.attempt(attempt)
             )
 
-        return await self._once.conclude(conclude)
+        told: pb.TestWebhookResponse = await self._once.conclude(conclude)
+        return told
 
     async def ListEvents(
         self, request: pb.ListEventsRequest, context: Context

@@ -29,12 +29,16 @@ LOOK_AGAIN = 1_000
 
 _OWN = Delivery.account_id == param("account_id")
 _ENDPOINTS = Statement(
-    lambda _: Webhook.select(
-        *COLUMNS,
-        Delivery.select(fn.MIN(Delivery.due_at)).where(
-            _OWN & (Delivery.webhook_id == Webhook.id) & Delivery.due_at.is_null(False)
-        ),
-    ).where((Webhook.account_id == param("account_id")) & (Webhook.enabled == param("enabled"))),
+    lambda _: (
+        Webhook.select(
+            *COLUMNS,
+            Delivery.select(fn.MIN(Delivery.due_at)).where(
+                _OWN & (Delivery.webhook_id == Webhook.id) & Delivery.due_at.is_null(False)
+            ),
+        )
+        .where((Webhook.account_id == param("account_id")) & (Webhook.enabled == param("enabled")))
+        .order_by(Webhook.account_id, Webhook.id)
+    ),
     beside=True,
 )
 _ON_THEIR_WAY = Statement(

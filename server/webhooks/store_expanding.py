@@ -58,8 +58,10 @@ _EVENTS = Statement(
     beside=True,
 )
 _LISTENERS = Statement(
-    lambda _: Webhook.select(Webhook.id, Webhook.event_types, Webhook.after_sequence).where(
-        (Webhook.account_id == param("account_id")) & (Webhook.enabled == param("enabled"))
+    lambda _: (
+        Webhook.select(Webhook.id, Webhook.event_types, Webhook.after_sequence)
+        .where((Webhook.account_id == param("account_id")) & (Webhook.enabled == param("enabled")))
+        .order_by(Webhook.account_id, Webhook.id)
     ),
     beside=True,
 )

@@ -71,6 +71,7 @@ def fit(case: Case) -> None:
     if isinstance(case.query, dict):
         case.query.pop("pageToken", None)
         case.query.pop("type", None)
+        case.query.pop("eventType", None)
     body = case.body
     if not isinstance(body, dict):
         return
@@ -79,6 +80,7 @@ def fit(case: Case) -> None:
         body["expiresAt"] = "2099-01-01T00:00:00Z"
     if isinstance(body.get("label"), str):
         body["label"] = f"Field {body['label'].strip()}"[:80]
+    body.pop("until", None)  # it has to be later than since
     if isinstance(body.get("url"), str):
         body["url"] = "http://127.0.0.1:9/"
     if body.get("eventTypes"):

@@ -58,7 +58,7 @@ def installed(unpacked: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 def test_service_is_that_of_the_wheel(unpacked: Path) -> None:
     given = environment(PYTHONPATH=str(unpacked), PYTHONSAFEPATH="yes")
-    program = (sys.executable, "-c", "import server, http_gateway; print(server.__file__)")
+    program = (sys.executable, "-B", "-c", "import server, http_gateway; print(server.__file__)")
 
     done = subprocess.run(program, env=given, stdout=subprocess.PIPE, text=True)
 

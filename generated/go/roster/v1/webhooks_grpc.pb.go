@@ -73,8 +73,8 @@ type WebhookServiceClient interface {
 	// Fails with WEBHOOK_NOT_FOUND.
 	RotateWebhookSecret(ctx context.Context, in *RotateWebhookSecretRequest, opts ...grpc.CallOption) (*RotateWebhookSecretResponse, error)
 	// Sends an event of type webhook.test to a webhook, enabled or not, and returns what
-	// became of it. There is one attempt. Fails with WEBHOOK_NOT_FOUND, or with RATE_LIMITED
-	// while four tests of the webhook are on their way.
+	// became of it. There is one attempt. Fails with WEBHOOK_NOT_FOUND; while four tests of
+	// the webhook are on their way, one more is refused as too many calls are.
 	TestWebhook(ctx context.Context, in *TestWebhookRequest, opts ...grpc.CallOption) (*TestWebhookResponse, error)
 	// Has events delivered to a webhook once more, in the background and beside what
 	// happens meanwhile. They keep their ids. To a webhook that is disabled they wait. Up to
@@ -285,8 +285,8 @@ type WebhookServiceServer interface {
 	// Fails with WEBHOOK_NOT_FOUND.
 	RotateWebhookSecret(context.Context, *RotateWebhookSecretRequest) (*RotateWebhookSecretResponse, error)
 	// Sends an event of type webhook.test to a webhook, enabled or not, and returns what
-	// became of it. There is one attempt. Fails with WEBHOOK_NOT_FOUND, or with RATE_LIMITED
-	// while four tests of the webhook are on their way.
+	// became of it. There is one attempt. Fails with WEBHOOK_NOT_FOUND; while four tests of
+	// the webhook are on their way, one more is refused as too many calls are.
 	TestWebhook(context.Context, *TestWebhookRequest) (*TestWebhookResponse, error)
 	// Has events delivered to a webhook once more, in the background and beside what
 	// happens meanwhile. They keep their ids. To a webhook that is disabled they wait. Up to

@@ -177,8 +177,8 @@ class WebhookServiceServicer:
 
     def TestWebhook(self, request, context):
         """Sends an event of type webhook.test to a webhook, enabled or not, and returns what
-        became of it. There is one attempt. Fails with WEBHOOK_NOT_FOUND, or with RATE_LIMITED
-        while four tests of the webhook are on their way.
+        became of it. There is one attempt. Fails with WEBHOOK_NOT_FOUND; while four tests of
+        the webhook are on their way, one more is refused as too many calls are.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

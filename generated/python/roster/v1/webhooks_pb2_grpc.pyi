@@ -70,8 +70,8 @@ class WebhookServiceStub:
     """
     TestWebhook: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.TestWebhookRequest, _webhooks_pb2.TestWebhookResponse]
     """Sends an event of type webhook.test to a webhook, enabled or not, and returns what
-    became of it. There is one attempt. Fails with WEBHOOK_NOT_FOUND, or with RATE_LIMITED
-    while four tests of the webhook are on their way.
+    became of it. There is one attempt. Fails with WEBHOOK_NOT_FOUND; while four tests of
+    the webhook are on their way, one more is refused as too many calls are.
     """
     ReplayWebhook: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.ReplayWebhookRequest, _webhooks_pb2.ReplayWebhookResponse]
     """Has events delivered to a webhook once more, in the background and beside what
@@ -145,8 +145,8 @@ class WebhookServiceAsyncStub(WebhookServiceStub):
     """
     TestWebhook: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.TestWebhookRequest, _webhooks_pb2.TestWebhookResponse]  # type: ignore[assignment]
     """Sends an event of type webhook.test to a webhook, enabled or not, and returns what
-    became of it. There is one attempt. Fails with WEBHOOK_NOT_FOUND, or with RATE_LIMITED
-    while four tests of the webhook are on their way.
+    became of it. There is one attempt. Fails with WEBHOOK_NOT_FOUND; while four tests of
+    the webhook are on their way, one more is refused as too many calls are.
     """
     ReplayWebhook: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.ReplayWebhookRequest, _webhooks_pb2.ReplayWebhookResponse]  # type: ignore[assignment]
     """Has events delivered to a webhook once more, in the background and beside what
@@ -259,8 +259,8 @@ class WebhookServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_webhooks_pb2.TestWebhookResponse, _abc.Awaitable[_webhooks_pb2.TestWebhookResponse]]:
         """Sends an event of type webhook.test to a webhook, enabled or not, and returns what
-        became of it. There is one attempt. Fails with WEBHOOK_NOT_FOUND, or with RATE_LIMITED
-        while four tests of the webhook are on their way.
+        became of it. There is one attempt. Fails with WEBHOOK_NOT_FOUND; while four tests of
+        the webhook are on their way, one more is refused as too many calls are.
         """
 
     @_abc_1.abstractmethod

@@ -1289,8 +1289,8 @@ export declare const WebhookService: GenService<{
   },
   /**
    * Sends an event of type webhook.test to a webhook, enabled or not, and returns what
-   * became of it. There is one attempt. Fails with WEBHOOK_NOT_FOUND, or with RATE_LIMITED
-   * while four tests of the webhook are on their way.
+   * became of it. There is one attempt. Fails with WEBHOOK_NOT_FOUND; while four tests of
+   * the webhook are on their way, one more is refused as too many calls are.
    *
    * @generated from rpc roster.v1.WebhookService.TestWebhook
    */
