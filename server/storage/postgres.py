@@ -75,7 +75,7 @@ class PostgresDatabase:
         await asyncio.to_thread(self._migrate)
         async with AsyncExitStack() as stack:
             stack.callback(asyncio.create_task(self._watch.run()).cancel)
-            stack.callback(self._stop_hearing)
+            stack.push_async_callback(self._stop_hearing)
             self._writing = self._lane("writer", self._write_batch, self._writers, most=1)
             await self._writing.open()
             stack.push_async_callback(self._writing.close)
@@ -122,9 +122,11 @@ class PostgresDatabase:
         if self._hearing is None:
             self._hearing = asyncio.create_task(self._others.run())
 
-    def _stop_hearing(self) -> None:
+    async def _stop_hearing(self) -> None:
+        """Waits for it: cancelled once more by whoever ends the loop, the driver complains."""
         if self._hearing is not None:
             self._hearing.cancel()
+            await asyncio.gather(self._hearing, return_exceptions=True)
 
     async def close(self) -> None:
         await self._closing.aclose()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -52,10 +53,11 @@ def test_nothing_that_was_sent_fails_when_a_busy_service_is_stopped(tmp_path: Pa
 
         with Load([service.http], account.key).running(*[create] * CLIENTS, look, look) as load:
             load.wait_for_more(100)
+            asked = time.monotonic()
             assert service.stop() == 0
 
-        # Not even those that were sent after it was asked to stop.
-        assert load.failed() == []
+        # Those that are sent later find it there as well, if they come soon enough.
+        assert [sent for sent in load.failed() if sent.began < asked] == []
         assert set(load.taken()) == emails(service, account)
         assert "Traceback" not in service.log.read_text()
 
