@@ -1,11 +1,11 @@
 """Delivers events: finds accounts with work, takes on what is due, sends it, notes the outcome.
 
-News of an account comes with the commit that made it, and every second a search through
-all accounts makes up for news that got lost. Of each account one round at a time runs in
-this process: in one transaction it notes what has ended and takes on what is due, which is
-then sent, each delivery in a task of its own. When one ends there is room again, and the
-next round begins. Several processes may do so on one database: a round passes over an account that
-another one is busy with.
+News of an account comes once the commit that made it stands, and every second a search
+through all accounts makes up for news that got lost. Of each account one round at a time
+runs in this process: in one transaction it notes what has ended and takes on what is due,
+which is then sent, each delivery in a task of its own. When one ends there is room again,
+and the next round begins. Several processes may do so on one database: a round passes over
+an account that another one is busy with.
 
 A delivery that was sent, and whose outcome could not be noted, is sent again when its
 lease ends: at least once, with the same id.

@@ -19,7 +19,7 @@ from ..storage.statements import Statement, param
 from ..storage.transaction import Transaction
 from .models import SENDING, Delivery, Webhook
 from .rules import IN_FLIGHT_AN_ACCOUNT, LEASE, DeliveryStatus
-from .store_expanding import expand
+from .store_expanding import SMALLEST_PIECE, expand
 from .store_queue import lock_beside, lock_if_free, put
 from .store_reading import COLUMNS, WebhookRow, row_of
 from .store_replays import advance
@@ -155,7 +155,7 @@ class _Found(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """What was taken on, and whether there was more than is looked at in one transaction."""
+    """What was taken on, and whether there may be more than one transaction looks at."""
 
     taken: list[Taken]
     more: bool
@@ -200,7 +200,8 @@ def claim(account_id: str, tx: Transaction, room: int = IN_FLIGHT_AN_ACCOUNT) ->
     if queue != before:
         put(account_id, queue, tx)
     webhooks = {endpoint.webhook.id: endpoint.webhook for endpoint in endpoints}
-    return Claim(_taken(account_id, taken, webhooks, tx), more or queue.expanded != before.expanded)
+    more = more or queue.expanded - before.expanded >= SMALLEST_PIECE
+    return Claim(_taken(account_id, taken, webhooks, tx), more)
 
 
 def _due(account_id: str, webhook_id: str, most: int, tx: Transaction) -> list[_Found]:

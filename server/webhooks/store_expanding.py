@@ -15,12 +15,14 @@ from ..ids import moment_of
 from ..storage.statements import Statement, param
 from ..storage.transaction import Transaction
 from .models import Delivery, Webhook
-from .rules import DeliveryStatus
+from .rules import MAX_WEBHOOKS, DeliveryStatus
 from .store_queue import Queue
 from .store_reading import types_read
 
 # Deliveries that are made in one transaction, about: other writers wait meanwhile.
 EXPANDED_AT_ONCE = 1_000
+# So many events are looked at in one transaction at least: where there were fewer, it was all.
+SMALLEST_PIECE = EXPANDED_AT_ONCE // MAX_WEBHOOKS
 
 # What a delivery begins with.
 NEW_DELIVERY = (

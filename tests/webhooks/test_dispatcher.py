@@ -14,6 +14,7 @@ from standardwebhooks import Webhook
 
 from server.storage.statements import Statement
 from server.storage.transaction import Transaction
+from server.tags import store as tags
 from server.webhooks import dispatcher, store
 from server.webhooks.rules import (
     FAILURES_BEFORE_A_PAUSE,
@@ -31,6 +32,7 @@ from server.webhooks.rules import (
 from server.webhooks.signing import make_secret
 from server.webhooks.store_claiming import Held, claim, let_go
 from server.webhooks.store_disabling import disable
+from server.webhooks.store_expanding import SMALLEST_PIECE
 from server.webhooks.store_queue import ids_of_any_account_with_work
 from server.webhooks.store_settling import Ended, settle
 
@@ -495,6 +497,24 @@ def test_failures_that_were_on_their_way_when_a_pause_began_do_not_lengthen_it()
     assert paused.paused_until == START + SHORTEST_PAUSE
     assert paused.failed(START + 1) == paused
     assert paused.failed(START + SHORTEST_PAUSE).paused_until == START + 3 * SHORTEST_PAUSE
+
+
+def test_who_takes_on_deliveries_hears_whether_there_may_be_more_events(place: Place) -> None:
+    async def run() -> None:
+        async with process(place, delivers=False) as here:
+            await here.add("http://127.0.0.1:9/")
+            await here.happen("one")
+            few = await here.database.write(lambda tx: claim(OURS, tx))
+            many_names = [str(number) for number in range(SMALLEST_PIECE)]
+            await here.database.write(
+                lambda tx: [tags.create(OURS, name, "", tx) for name in many_names]
+            )
+            many = await here.database.write(lambda tx: claim(OURS, tx))
+            none = await here.database.write(lambda tx: claim(OURS, tx))
+
+            assert [few.more, many.more, none.more] == [False, True, False]
+
+    asyncio.run(run())
 
 
 async def update(here: Process, webhook_id: str, **changes: Any) -> None:
