@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any, TypeVar
 
 Message = TypeVar("Message")
 _END = object()
 
 
-async def one_ahead(messages: AsyncIterator[Message]) -> AsyncIterator[Message]:
+async def one_ahead(messages: AsyncIterator[Message]) -> AsyncGenerator[Message, None]:
     """Yields messages, and asks for the next one while the last one is being dealt with.
 
     Whoever is cancelled while waiting here is cancelled, whatever the asking does with
-    it; and when this ends, nothing that it asked for is still going on.
+    it; and when this is closed, nothing that it asked for is still going on.
     """
     coming: asyncio.Future[Any] = asyncio.ensure_future(anext(messages, _END))
     try:

@@ -42,7 +42,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A service on SQLite whose gateway calls it in process."""
     running = start(tmp_path_factory.mktemp("service"))
     yield running
-    assert running.stop() == 0
+    assert (running.stop(), running.traces()) == (0, [])
 
 
 @pytest.fixture(scope="session")
@@ -65,7 +65,7 @@ def service_on_postgres(
         ROSTER_HTTP_CHANNEL="grpc",
     )
     yield running
-    assert running.stop() == 0
+    assert (running.stop(), running.traces()) == (0, [])
 
 
 @dataclass

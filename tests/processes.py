@@ -57,6 +57,11 @@ class Service:
         """The file of a service on SQLite."""
         return Path(self.database_url.removeprefix("sqlite:///"))
 
+    def traces(self) -> list[str]:
+        """Returns the lines of its log that tell of a failure of its own."""
+        lines = self.log.read_text().splitlines()
+        return [line for line in lines if "Traceback" in line or '"trace"' in line]
+
     def stop(self, number: int = signal.SIGTERM) -> int:
         """Ends the process by a signal and returns its exit code."""
         if self.process.poll() is None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
 from functools import partial
 from typing import Any, TypeVar
 
@@ -182,12 +183,18 @@ class SubscriberService(SubscriberServiceServicer):
         self, requests: AsyncIterator[pb.ImportSubscribersRequest], context: Context
     ) -> AsyncIterator[pb.ImportSubscribersResponse]:
         # One message is read, one stored and one told of at the same time.
-        async for reply in one_ahead(self._import(one_ahead(requests))):
-            yield reply
+        # What reads ahead is closed by name: left to the collector, it would outlive the call.
+        async with (
+            aclosing(one_ahead(requests)) as coming,
+            aclosing(self._import(coming)) as importing,
+            aclosing(one_ahead(importing)) as replies,
+        ):
+            async for reply in replies:
+                yield reply
 
     async def _import(
         self, requests: AsyncIterator[pb.ImportSubscribersRequest]
-    ) -> AsyncIterator[pb.ImportSubscribersResponse]:
+    ) -> AsyncGenerator[pb.ImportSubscribersResponse, None]:
         intake: Intake | None = None
         async for request in requests:
             if intake is None:

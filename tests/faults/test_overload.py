@@ -33,7 +33,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     running = start(tmp_path_factory.mktemp("overload"))
     yield running
     assert running.stop() == 0
-    assert "Traceback" not in running.log.read_text()
+    assert running.traces() == []
 
 
 @pytest.fixture

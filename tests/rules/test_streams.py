@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Any, cast
 
 import pytest
+from roster.v1 import subscribers_pb2 as pb
+from roster.v1.http_pb2 import CsvLine
 
+from server import caller
+from server.caller import Caller
+from server.errors import ValidationError
 from server.streams import one_ahead
+from server.subscribers.service import SubscriberService
 
 
 async def numbers(asked: list[int], count: int = 3) -> AsyncIterator[int]:
@@ -73,3 +80,26 @@ def test_cancellation_is_not_lost_in_what_is_past_recall() -> None:
         return seen
 
     assert asyncio.run(story()) == []
+
+
+def test_an_import_that_fails_leaves_nobody_reading() -> None:
+    ended: list[bool] = []
+    both = pb.ImportSubscribersRequest(
+        rows=[pb.BulkSubscriber(email="ada@example.com")], lines=[CsvLine(cells=["email"])]
+    )
+
+    async def requests() -> AsyncIterator[pb.ImportSubscribersRequest]:
+        try:
+            yield both
+            await asyncio.Event().wait()
+        finally:
+            ended.append(True)
+
+    async def story() -> None:
+        caller.enter(Caller("an account", "a key", "admin", email_verified=True))
+        service: Any = SubscriberService(cast("Any", None), cast("Any", None))
+        with pytest.raises(ValidationError):
+            await anext(service.ImportSubscribers(requests(), None))
+        assert ended == [True]
+
+    asyncio.run(story())
