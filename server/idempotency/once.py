@@ -84,6 +84,9 @@ class OnceDatabase:
     async def read(self, work: Work[Result]) -> Result:
         return await self._database.read(work)
 
+    async def glance(self, work: Work[Result]) -> Result:
+        return await self._database.glance(work)
+
     async def write(self, work: Work[Result]) -> Result:
         request = _current.get()
         if request is None:

@@ -2,7 +2,8 @@
 
 A service hands one plain function to `read` or `write`. The function gets a
 Transaction and runs as one transaction, in a thread, with one hop for the whole
-request; never a query at a time from the event loop.
+request; never a query at a time from the event loop. Only look-ups by key may be done
+there, a crowd at a time.
 """
 
 from __future__ import annotations
@@ -29,6 +30,12 @@ class Database(Protocol):
 
     async def read(self, work: Work[Result]) -> Result:
         """Runs the work on one consistent view and returns what it returns."""
+
+    async def glance(self, work: Work[Result]) -> Result:
+        """Runs work as `read` does that finds few rows by their keys, and nothing else.
+
+        It may run on the event loop.
+        """
 
     async def write(self, work: Work[Result]) -> Result:
         """Runs the work as one transaction and returns once it is durable.

@@ -99,23 +99,27 @@ class Lane(Generic[Work]):
         Raises Unavailable, without effect, if the lane is closing or its patience ends, and
         Overloaded if too many jobs wait, or so many that the call would be answered too late.
         """
+        job = self.admitted(work)
+        if not self._gathered:
+            self._loop.call_soon(self._hand_over)
+        self._gathered.append(job)
+        if self._patience is None:
+            return await self.outcome(job)
+        timer = self._loop.call_later(self._patience, self._lose_patience, job)
+        try:
+            return await self.outcome(job)
+        finally:
+            timer.cancel()
+
+    def admitted(self, work: Work) -> Job[Work]:
+        """Returns the work as a job that may wait here. Raises Unavailable and Overloaded."""
         if self._closing:
             raise Unavailable
         waiting = self.waiting
         if waiting:
             self._admit(waiting)
         self._pace.joined(waiting)
-        job = Job(work, self._loop.create_future(), self._claiming)
-        if not self._gathered:
-            self._loop.call_soon(self._hand_over)
-        self._gathered.append(job)
-        if self._patience is None:
-            return await self._outcome(job)
-        timer = self._loop.call_later(self._patience, self._lose_patience, job)
-        try:
-            return await self._outcome(job)
-        finally:
-            timer.cancel()
+        return Job(work, self._loop.create_future(), self._claiming)
 
     def _admit(self, waiting: int) -> None:
         """Raises Overloaded if behind so many jobs there is no use in waiting."""
@@ -125,7 +129,8 @@ class Lane(Generic[Work]):
             self.figures.refused += 1
             raise Overloaded(wait)
 
-    async def _outcome(self, job: Job[Work]) -> Any:
+    async def outcome(self, job: Job[Work]) -> Any:
+        """Returns the result of a job that was handed over, or raises what it raised."""
         while True:
             try:
                 return await job.future
@@ -144,14 +149,21 @@ class Lane(Generic[Work]):
         # All that one turn of the event loop asked for goes over together. Handed
         # over one by one, the first would wake the thread, which would then vie
         # with the event loop for the interpreter while the others are on their way.
-        for job in self._gathered:
-            self._queue.put(job)
+        self.put(self._gathered)
         self._gathered.clear()
+
+    def put(self, jobs: Sequence[Job[Work]]) -> None:
+        """Hands jobs over to the threads, and refuses them where these have ended."""
+        for job in jobs:
+            if self._closing:
+                job.refuse()
+            else:
+                self._queue.put(job)
 
     async def close(self) -> None:
         """Finishes what waits, then ends the threads."""
-        self._closing = True
         self._hand_over()
+        self._closing = True
         for _ in self._threads:
             self._queue.put(None)
         for thread, _ in self._threads:
@@ -171,7 +183,7 @@ class Lane(Generic[Work]):
                 taken = self._pace.taken()
                 self._run_guarded(batch)
                 self._pace.done(len(batch), taken)
-                self._loop.call_soon_threadsafe(_settle_all, batch)
+                self._loop.call_soon_threadsafe(settle_all, batch)
         self._stop()
 
     def _run_guarded(self, batch: list[Job[Work]]) -> None:
@@ -201,6 +213,7 @@ class Lane(Generic[Work]):
         return batch, True
 
 
-def _settle_all(batch: Sequence[Job[Any]]) -> None:
+def settle_all(batch: Sequence[Job[Any]]) -> None:
+    """Tells all callers their outcomes; runs on the event loop."""
     for job in batch:
         job.settle()

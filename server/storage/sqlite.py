@@ -7,7 +7,8 @@ caller whose work fails is rolled back to its savepoint and the others stand; if
 the commit fails nobody is acknowledged.
 
 Reads go to reader lanes with connections of their own; a batch of reads shares
-one snapshot, taken after the youngest of them was asked for.
+one snapshot, taken after the youngest of them was asked for. A crowd of look-ups by key
+is read on the event loop (`glances.py`).
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from ..clock import Clock, system_clock
 from ..errors import Internal, RosterError, Unavailable
 from ..ids import Ids
 from .database import Result, StorageError, Work
+from .glances import Glances
 from .job import Job
 from .lane import Lane
 from .migrate import migrate
@@ -70,6 +72,11 @@ class SqliteDatabase:
             for lane in self._readers:
                 await lane.open()
                 stack.push_async_callback(lane.close)
+            reader = connect(self._path, read_only=True)
+            _connect(reader)
+            stack.callback(reader.close)
+            self._glances = Glances(self._readers[0], lambda jobs: self._read_batch(reader, jobs))
+            stack.callback(self._glances.close)
             self._closing = stack.pop_all()
 
     def _writing_lane(self) -> Lane[Work[Any]]:
@@ -97,6 +104,9 @@ class SqliteDatabase:
         if first.waiting >= SHORT_QUEUE:
             lane = min(others, key=lambda lane: lane.waiting)
         return await lane.run(work)  # type: ignore[no-any-return]
+
+    async def glance(self, work: Work[Result]) -> Result:
+        return await self._glances.run(work)  # type: ignore[no-any-return]
 
     async def write(self, work: Work[Result]) -> Result:
         return await self._writer.run(work)  # type: ignore[no-any-return]

@@ -100,12 +100,12 @@ class SubscriberService(SubscriberServiceServicer):
     ) -> pb.GetSubscriberResponse:
         account = account_id()
         if is_id(request.id):
-            row = await self._database.read(lambda tx: find(account, request.id, tx))
+            row = await self._database.glance(lambda tx: find(account, request.id, tx))
             return _filled(pb.GetSubscriberResponse(), row)
         email = parse_email(request.id)
         if email is None:
             raise SubscriberNotFound
-        row = await self._database.read(lambda tx: find_by_email(account, email, tx))
+        row = await self._database.glance(lambda tx: find_by_email(account, email, tx))
         return _filled(pb.GetSubscriberResponse(), row)
 
     async def ListSubscribers(

@@ -29,6 +29,9 @@ class TracedDatabase:
     async def read(self, work: Work[Result]) -> Result:
         return await self._traced("read", self._database.read, work)  # type: ignore[no-any-return]
 
+    async def glance(self, work: Work[Result]) -> Result:
+        return await self._traced("read", self._database.glance, work)  # type: ignore[no-any-return]
+
     async def write(self, work: Work[Result]) -> Result:
         return await self._traced("write", self._database.write, work)  # type: ignore[no-any-return]
 
