@@ -13,11 +13,11 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Generic
 
 from .job import Job, Work
-from .lane import Lane, settle_all
+from .lane import Lane, RunBatch, settle_all
 
 # More than so many within one turn of the event loop are a crowd.
 FEW = 32
@@ -26,21 +26,24 @@ SLOW_SECONDS = 0.000_5
 REMEMBERED_SECONDS = 1.0
 
 
-class Glances:
-    """Does look-ups for a lane, by `run_here` on the event loop or by the lane itself."""
+class Glances(Generic[Work]):
+    """Does look-ups for a lane, by `run_here` on the event loop or by the lane itself.
+
+    They are in the figures of the lane wherever they are done.
+    """
 
     def __init__(
         self,
         lane: Lane[Work],
-        run_here: Callable[[Sequence[Job[Any]]], None],
+        run_here: RunBatch[Work],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._lane, self._run_here, self._clock = lane, run_here, clock
         self._loop = asyncio.get_running_loop()
-        self._gathered: list[Job[Any]] = []
+        self._gathered: list[Job[Work]] = []
         self._slow_until = 0.0
 
-    async def run(self, work: Any) -> Any:
+    async def run(self, work: Work) -> Any:
         """Returns what the work returns, or raises what it raised, as `Lane.run` does."""
         job = self._lane.admitted(work)
         if not self._gathered:
@@ -54,7 +57,7 @@ class Glances:
         if len(jobs) <= FEW or began < self._slow_until:
             self._lane.put(jobs)
             return
-        self._run_here(jobs)
+        self._lane.run_guarded(jobs, self._run_here)
         settle_all(jobs)
         ended = self._clock()
         if ended - began > len(jobs) * SLOW_SECONDS:

@@ -42,6 +42,8 @@ MAX_WAIT_SECONDS = 2.0
 # Jobs in one batch, so that the first of them does not wait for all of a long queue.
 MAX_BATCH = 256
 
+RunBatch = Callable[[Sequence[Job[Work]]], None]
+
 
 class Lane(Generic[Work]):
     """Threads with one queue; one thread unless told otherwise.
@@ -57,7 +59,7 @@ class Lane(Generic[Work]):
         name: str,
         *,
         start: Callable[[], None],
-        run_batch: Callable[[Sequence[Job[Work]]], None],
+        run_batch: RunBatch[Work],
         stop: Callable[[], None],
         abandons: bool = False,
         threads: int = 1,
@@ -181,15 +183,16 @@ class Lane(Generic[Work]):
             batch, closing = self._take()
             if batch:
                 taken = self._pace.taken()
-                self._run_guarded(batch)
+                self.run_guarded(batch, self._run_batch)
                 self._pace.done(len(batch), taken)
                 self._loop.call_soon_threadsafe(settle_all, batch)
         self._stop()
 
-    def _run_guarded(self, batch: list[Job[Work]]) -> None:
+    def run_guarded(self, batch: Sequence[Job[Work]], run_batch: RunBatch[Work]) -> None:
+        """Runs a batch and counts it. Whatever is raised is the error of all of its jobs."""
         began = self.figures.begin(len(batch))
         try:
-            self._run_batch(batch)
+            run_batch(batch)
         except Exception as error:
             # A thread that ended here would leave everybody waiting for ever.
             log.exception("a batch of %d failed", len(batch))

@@ -137,3 +137,20 @@ def test_after_slow_ones_the_thread_has_them_for_a_while(monkeypatch: pytest.Mon
     run(story())
     first, second, third = "".join(places).split("|")[1:]
     assert (first, set(second.split(".")), third) == ("loop.", {"thread", ""}, "loop.")
+
+
+def test_whatever_goes_wrong_with_a_crowd_is_told_to_each_of_it(caplog: Any) -> None:
+    def broken(jobs: Sequence[Job[Any]]) -> None:
+        raise OSError("the disk is gone")
+
+    async def story() -> list[Any]:
+        lane: Lane[Any] = Lane("thread", start=lambda: None, run_batch=broken, stop=lambda: None)
+        await lane.open()
+        looked = Glances(lane, broken)
+        asked = (looked.run(number) for number in range(FEW + 1))
+        found = await asyncio.gather(*asked, return_exceptions=True)
+        await lane.close()
+        return found
+
+    assert {type(error) for error in run(story())} == {OSError}
+    assert "a batch of 33 failed" in caplog.text
