@@ -137,9 +137,12 @@ class Lane(Generic[Work]):
             try:
                 return await job.future
             except asyncio.CancelledError:
+                if self._abandons:
+                    job.withdraw()
+                    raise
                 if job.settled:
                     return job.outcome()
-                if job.withdraw() or self._abandons:
+                if job.withdraw():
                     raise
                 job.future = self._loop.create_future()
 

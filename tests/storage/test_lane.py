@@ -199,29 +199,43 @@ def test_caller_that_goes_away_after_its_job_was_taken_waits_for_the_outcome(tim
     assert asyncio.run(story()) == "through"
 
 
-@pytest.mark.parametrize("after_settling", [False, True], ids=["before", "after"])
+async def leaving(*, after_settling: bool, abandons: bool = False) -> Any:
+    """Returns what a caller gets that is cancelled as its outcome arrives."""
+    loop, passed = asyncio.get_running_loop(), threading.Event()
+    async with Recorder().lane(abandons=abandons) as lane:
+        gate = Gate()
+        task = await gate.hold(lane)
+
+        def next_job() -> None:
+            if after_settling:
+                loop.call_soon_threadsafe(task.cancel)
+            passed.set()
+
+        others = await queue(lane, next_job)
+        gate.open()
+        # The loop stands still here: the outcome is on its way to it.
+        assert passed.wait(LONG)
+        if not after_settling:
+            task.cancel()
+        await asyncio.gather(*others)
+        return await task
+
+
+when = pytest.mark.parametrize("after_settling", [False, True], ids=["before", "after"])
+
+
+@when
 def test_caller_that_goes_away_as_its_outcome_arrives_is_told_it(after_settling: bool) -> None:
-    async def story() -> Any:
-        loop, passed = asyncio.get_running_loop(), threading.Event()
-        async with Recorder().lane() as lane:
-            gate = Gate()
-            task = await gate.hold(lane)
+    assert asyncio.run(leaving(after_settling=after_settling)) == "through"
 
-            def next_job() -> None:
-                if after_settling:
-                    loop.call_soon_threadsafe(task.cancel)
-                passed.set()
 
-            others = await queue(lane, next_job)
-            gate.open()
-            # The loop stands still here: the outcome is on its way to it.
-            assert passed.wait(LONG)
-            if not after_settling:
-                task.cancel()
-            await asyncio.gather(*others)
-            return await task
-
-    assert asyncio.run(story()) == "through"
+@when
+def test_caller_of_a_lane_that_abandons_is_cancelled_as_its_outcome_arrives(
+    after_settling: bool,
+) -> None:
+    # Whoever reads again and again would not end otherwise.
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(leaving(after_settling=after_settling, abandons=True))
 
 
 def test_caller_is_refused_at_once_while_the_queue_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
