@@ -20,16 +20,19 @@ from server.storage.sqlite import SqliteDatabase
 from ..parts import wait_until
 from ..postgres import Postgres
 
-# Makes a table and a sign that it did, and then does not end.
-ENDLESS = """
+# Makes a table and a sign that it did, and then takes a minute or so.
+LONG = """
 from pathlib import Path
 def up(migrator, db):
     db.execute_sql("CREATE TABLE half (id TEXT)")
     Path({sign!r}).touch()
     db.execute_sql({statement!r})
 """
-COUNTS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
-SLEEPS = "SELECT pg_sleep(3600)"
+COUNTS = """
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 200000000)
+SELECT max(i) FROM n
+"""
+SLEEPS = "SELECT pg_sleep(60)"
 
 
 @pytest.fixture
@@ -39,8 +42,8 @@ def migrating(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str]
     def make(statement: str) -> Path:
         (folder := tmp_path / "migrations").mkdir()
         sign = tmp_path / "sign"
-        text = ENDLESS.format(sign=str(sign), statement=statement)
-        (folder / "0001_endless.py").write_text(text)
+        text = LONG.format(sign=str(sign), statement=statement)
+        (folder / "0001_long.py").write_text(text)
         monkeypatch.setattr(migrations, "DIRECTORY", folder)
         return sign
 
@@ -99,8 +102,8 @@ def test_work_is_interrupted_again_where_there_was_nothing_to_interrupt() -> Non
         def work(interrupted_by: InterruptedBy) -> None:
             interrupted_by(asked.release)
             loop.call_soon_threadsafe(begun.set)
-            asked.acquire()
-            asked.acquire()
+            asked.acquire(timeout=20)
+            asked.acquire(timeout=20)
             raise RuntimeError
 
         task = asyncio.create_task(interruptible(work))
