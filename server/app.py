@@ -99,7 +99,11 @@ def newest_id(tx: Transaction) -> str | None:
 
 
 class App:
-    """The services and their interceptors, ready to be put behind a port or a channel."""
+    """The services and their interceptors, ready to be put behind a port or a channel.
+
+    They may be put there before the database is open and the vault is unlocked: until it is
+    told to `begin`, every call of a service is refused as Unavailable.
+    """
 
     def __init__(
         self,
@@ -176,6 +180,10 @@ class App:
             server,
         )
         return server
+
+    def begin(self) -> None:
+        """Has the services take calls from now on."""
+        self._admission.open()
 
     def end_streams(self) -> None:
         """Has all streams end, which may take long by themselves."""

@@ -39,11 +39,19 @@ def parse_key(text: str) -> bytes | None:
 
 
 class Vault:
-    """Hashes and seals with the secret key of an installation (32 bytes)."""
+    """Hashes and seals with the secret key of an installation (32 bytes).
 
-    def __init__(self, key: bytes) -> None:
+    It may be made before the key is known; until it is unlocked, nothing can be asked of it.
+    """
+
+    def __init__(self, key: bytes | None = None) -> None:
         self._key = key
         self._derived: dict[str, bytes] = {}
+
+    def unlock(self, key: bytes) -> None:
+        """Gives its key to a vault that was made without one."""
+        assert self._key is None
+        self._key = key
 
     def fingerprint(self) -> str:
         """Returns what tells whether a database belongs to the key; says nothing of the key."""
@@ -71,6 +79,7 @@ class Vault:
 
     def _derive(self, purpose: str) -> bytes:
         if purpose not in self._derived:
+            assert self._key is not None
             self._derived[purpose] = hmac.digest(self._key, purpose.encode(), "sha256")
         return self._derived[purpose]
 

@@ -11,6 +11,7 @@ from ..config import SETTINGS
 from .output import option
 from .serving import flags
 from .serving.options import http_options, upstream_options, worker_count
+from .serving.role import Role
 from .serving.watch_options import start_log, watch_options
 from .serving.workers import supervise
 
@@ -35,7 +36,7 @@ def gateway(
     metrics_tls_certificate: flags.MetricsTlsCertificate = "",
     metrics_tls_key: flags.MetricsTlsKey = "",
     tracing: flags.Tracing = "",
-    worker: flags.Worker = False,
+    worker: flags.Worker = Role.ALONE,
 ) -> None:
     """Serve JSON over HTTP in front of servers elsewhere."""
     start_log(log_level, log_format)
@@ -61,4 +62,4 @@ def gateway(
     from .serving.process import run
     from .serving.services import HttpAlone
 
-    run(HttpAlone(http, told, watch, shares_ports=worker), worker=worker)
+    run(HttpAlone(http, told, watch, worker), worker)

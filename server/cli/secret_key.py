@@ -24,7 +24,12 @@ _SETTING = SETTINGS["secret_key"].environment
 
 
 async def open_vault(setting: str, place: Place, database: Database) -> Vault:
-    """Returns the vault of a database that is open.
+    """Returns the vault of a database that is open. Raises StorageError as `find_key` does."""
+    return Vault(await find_key(setting, place, database))
+
+
+async def find_key(setting: str, place: Place, database: Database) -> bytes:
+    """Returns the secret key of a database that is open.
 
     Without a setting, the key is in the file `<database>.key`, which is made for a
     new database. Raises StorageError if there is no key or it is not the one that the
@@ -48,15 +53,15 @@ async def open_vault(setting: str, place: Place, database: Database) -> Vault:
             f"The secret key that {place} was written with is missing."
             f" {f'Put back {file}, or set' if file else 'Set'} {_SETTING}."
         )
-    vault = Vault(key)
+    fingerprint = Vault(key).fingerprint()
     if known is None:
-        await database.write(lambda tx: keep_key_fingerprint(vault.fingerprint(), tx))
+        await database.write(lambda tx: keep_key_fingerprint(fingerprint, tx))
         # Another process may have been the first to keep one.
         known = await database.read(key_fingerprint)
-    if known != vault.fingerprint():
+    if known != fingerprint:
         given = _SETTING if setting else str(file)
         raise StorageError(f"{place} was written with another secret key than that in {given}.")
-    return vault
+    return key
 
 
 def is_at_hand(setting: str, place: Path, known: str) -> bool:

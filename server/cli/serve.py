@@ -14,6 +14,7 @@ from .serving.options import (
     reach_option,
     worker_count,
 )
+from .serving.role import Role
 from .serving.watch_options import start_log, watch_options
 from .serving.workers import supervise
 
@@ -45,7 +46,7 @@ def serve(
     metrics_tls_certificate: flags.MetricsTlsCertificate = "",
     metrics_tls_key: flags.MetricsTlsKey = "",
     tracing: flags.Tracing = "",
-    worker: flags.Worker = False,
+    worker: flags.Worker = Role.ALONE,
 ) -> None:
     """Serve gRPC and JSON over HTTP."""
     start_log(log_level, log_format)
@@ -85,7 +86,4 @@ def serve(
     from .serving.process import run
     from .serving.services import Together
 
-    run(
-        Together(http, grpc, core, watch, in_process=in_process, shares_ports=worker),
-        worker=worker,
-    )
+    run(Together(http, grpc, core, watch, worker, in_process=in_process), worker)

@@ -8,6 +8,7 @@ from ..config import SETTINGS
 from .output import DatabaseUrl
 from .serving import flags
 from .serving.options import core_options, grpc_options, reach_option, worker_count
+from .serving.role import Role
 from .serving.watch_options import start_log, watch_options
 from .serving.workers import supervise
 
@@ -35,7 +36,7 @@ def server(
     metrics_tls_certificate: flags.MetricsTlsCertificate = "",
     metrics_tls_key: flags.MetricsTlsKey = "",
     tracing: flags.Tracing = "",
-    worker: flags.Worker = False,
+    worker: flags.Worker = Role.ALONE,
 ) -> None:
     """Serve gRPC alone."""
     start_log(log_level, log_format)
@@ -72,4 +73,4 @@ def server(
     from .serving.process import run
     from .serving.services import GrpcAlone
 
-    run(GrpcAlone(grpc, core, watch, shares_ports=worker), worker=worker)
+    run(GrpcAlone(grpc, core, watch, worker), worker)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-import signal
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import Annotated
-
-import uvloop
 
 from ..config import (
     SETTINGS,
@@ -24,6 +21,9 @@ from .output import DatabaseUrl, console, option
 from .secret_key import open_vault
 from .serving import flags
 from .serving.options import reach_option
+from .serving.process import Life, run
+from .serving.ready import Ready
+from .serving.role import Role
 from .serving.watch_options import WatchOptions, start_log, watch_options
 
 # Beside a server and a gateway on the same machine.
@@ -65,11 +65,17 @@ def worker(
         log_format=log_format,
     )
     key = check_secret_key(secret_key)
-    uvloop.run(_work(place, parse_database_pool(database_pool), key, reach, watch))
+    work = partial(_work, place, parse_database_pool(database_pool), key, reach, watch)
+    run(work, Role.ALONE, _announce)
 
 
 async def _work(
-    place: PostgresUrl, connections: int, key: str, reach: Reach, options: WatchOptions
+    place: PostgresUrl,
+    connections: int,
+    key: str,
+    reach: Reach,
+    options: WatchOptions,
+    life: Life,
 ) -> None:
     # Imported here, since commands that do not serve need no web server and no client.
     from ..watching.sources import of_database
@@ -77,19 +83,20 @@ async def _work(
     from .serving.delivering import deliver
     from .serving.watched import watched
 
-    stopping = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
     async with AsyncExitStack() as stack:
-        watch, figures = await watched(options, stack)
-        database = to_serve(place, connections)
-        await database.open()
-        stack.push_async_callback(database.close)
-        watch.exposition.add(of_database(database))
-        vault = await open_vault(key, place, database)
-        client = await stack.enter_async_context(Client(reach))
-        await stack.enter_async_context(upkeep(database))
-        await deliver(database, client, vault, watch.exposition, stack)
-        where = f" Its figures are at {figures}." if figures else ""
-        console.print(f"A worker is looking after {place}.{where}", soft_wrap=True)
-        await stopping.wait()
+        with life.starting():
+            watch, figures = await watched(options, stack)
+            database = to_serve(place, connections)
+            await database.open()
+            stack.push_async_callback(database.close)
+            watch.exposition.add(of_database(database))
+            vault = await open_vault(key, place, database)
+            client = await stack.enter_async_context(Client(reach))
+            await stack.enter_async_context(upkeep(database))
+            await deliver(database, client, vault, watch.exposition, stack)
+        await life.serving(Ready(database=str(place), metrics=figures))
+
+
+def _announce(ready: Ready) -> None:
+    where = f" Its figures are at {ready.metrics}." if ready.metrics else ""
+    console.print(f"A worker is looking after {ready.database}.{where}", soft_wrap=True)

@@ -1,4 +1,7 @@
-"""How many calls run at the same time, and what becomes of streams when the service stops.
+"""How many calls run at the same time: none before the service can serve. And how streams end.
+
+Until it is opened it has room for no call: the ports listen while a database is still being
+migrated, and whoever comes is told to come again.
 
 Beyond so many calls each waits for all others, and none is answered the sooner: whoever
 comes then is refused at once. Streams are counted apart, since each lives long, mostly
@@ -25,6 +28,13 @@ MAX_CALLS = 1_024
 MAX_STREAMS = 256
 
 
+class Starting(Unavailable):
+    """The service cannot serve its first call yet."""
+
+    message = "The service is starting. Nothing was changed; try again later."
+    retry_after = 1.0
+
+
 class Stopping(Unavailable):
     """The service stops before the stream has come to its end; what was told of it stands."""
 
@@ -32,21 +42,29 @@ class Stopping(Unavailable):
 
 
 class Admission(Around):
-    """Stands behind Translate. Raises Overloaded where too much runs already."""
+    """Stands behind Translate. Raises Starting, and once it is open Overloaded where it is full."""
 
     def __init__(self) -> None:
         super().__init__()
+        # How many there may be, and what whoever comes beyond that is told.
+        self._most_calls = self._most_streams = 0
+        self._refusal: type[Unavailable] = Starting
         self._calls = 0
         self._streams = 0
         self._ending = asyncio.Event()
         # Tasks that are at work for a stream now, rather than for whoever reads it.
         self._at_work: set[asyncio.Task[Any]] = set()
 
+    def open(self) -> None:
+        """Lets calls in from now on."""
+        self._most_calls, self._most_streams = MAX_CALLS, MAX_STREAMS
+        self._refusal = Overloaded
+
     async def around(
         self, method: Method, proceed: Proceed, request: Any, context: Context
     ) -> Message:
-        if self._calls >= MAX_CALLS:
-            raise Overloaded
+        if self._calls >= self._most_calls:
+            raise self._refusal
         self._calls += 1
         try:
             return await proceed(request, context)
@@ -56,8 +74,8 @@ class Admission(Around):
     async def around_stream(
         self, method: Method, proceed: ProceedStream, request: Any, context: Context
     ) -> AsyncGenerator[Message, None]:
-        if self._streams >= MAX_STREAMS:
-            raise Overloaded
+        if self._streams >= self._most_streams:
+            raise self._refusal
         self._streams += 1
         try:
             async with aclosing(proceed(request, context)) as replies:

@@ -26,7 +26,11 @@ class Database(Protocol):
     alone: bool
 
     async def open(self) -> None:
-        """Connects. Raises StorageError if the database cannot be served."""
+        """Connects, and brings the schema up to date, which may take long.
+
+        If cancelled, a migration that runs is undone. Raises StorageError if the database
+        cannot be served.
+        """
 
     async def read(self, work: Work[Result]) -> Result:
         """Runs the work on one consistent view and returns what it returns."""

@@ -86,11 +86,20 @@ class Lane(Generic[Work]):
         return self._queue.qsize() + len(self._gathered)
 
     async def open(self) -> None:
-        """Starts the threads. Raises what `start` raises in one of them, once all have ended."""
+        """Starts the threads. Raises what `start` raises in one of them, once all have ended.
+
+        If cancelled, ends them as soon as they have started.
+        """
         for thread, _ in self._threads:
             thread.start()
-        started = [started for _, started in self._threads]
-        for outcome in await asyncio.gather(*started, return_exceptions=True):
+        started = asyncio.gather(*(done for _, done in self._threads), return_exceptions=True)
+        try:
+            outcomes = await asyncio.shield(started)
+        except asyncio.CancelledError:
+            await started
+            await self.close()
+            raise
+        for outcome in outcomes:
             if outcome is not None:
                 await self.close()
                 raise outcome

@@ -27,6 +27,7 @@ from ..clock import Clock, system_clock
 from ..errors import Internal, Unavailable
 from ..ids import Ids
 from .database import Result, StorageError, Work
+from .interruptible import InterruptedBy, interruptible
 from .job import Job
 from .lane import Lane
 from .news import Hear, News
@@ -72,7 +73,7 @@ class PostgresDatabase:
         self.ids = Ids(clock)
 
     async def open(self) -> None:
-        await asyncio.to_thread(self._migrate)
+        await interruptible(self._bring_up_to_date)
         async with AsyncExitStack() as stack:
             stack.callback(asyncio.create_task(self._watch.run()).cancel)
             stack.push_async_callback(self._stop_hearing)
@@ -86,8 +87,9 @@ class PostgresDatabase:
             stack.push_async_callback(self._reading.close)
             self._closing = stack.pop_all()
 
-    def _migrate(self) -> None:
+    def _bring_up_to_date(self, interrupted_by: InterruptedBy) -> None:
         with opened(self._url) as database:
+            interrupted_by(database.connection().cancel_safe)
             warn_of_danger(database)
             bring_up_to_date(database)
 

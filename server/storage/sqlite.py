@@ -17,6 +17,7 @@ import logging
 import time
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,9 @@ from playhouse.apsw_ext import APSWDatabase
 from ..clock import Clock, system_clock
 from ..errors import Internal, RosterError, Unavailable
 from ..ids import Ids
-from .database import Result, StorageError, Work
+from .database import Result, Work
 from .glances import Glances
+from .interruptible import InterruptedBy, interruptible
 from .job import Job
 from .lane import Lane
 from .migrate import migrate
@@ -65,6 +67,7 @@ class SqliteDatabase:
         async with AsyncExitStack() as stack:
             self._lock.acquire()
             stack.callback(self._lock.release)
+            await interruptible(partial(_bring_up_to_date, self._path))
             self._writer = self._writing_lane()
             await self._writer.open()
             stack.push_async_callback(self._writer.close)
@@ -83,7 +86,7 @@ class SqliteDatabase:
         writer = connect(self._path)
         return Lane(
             "writer",
-            start=lambda: _bring_up_to_date(writer),
+            start=lambda: prepare(writer),
             run_batch=lambda jobs: self._write_batch(writer, jobs),
             stop=writer.close,
         )
@@ -185,13 +188,14 @@ class SqliteDatabase:
         return tx.news
 
 
-def _bring_up_to_date(writer: APSWDatabase) -> None:
-    prepare(writer)
+def _bring_up_to_date(path: Path, interrupted_by: InterruptedBy) -> None:
+    database = connect(path)
+    prepare(database)
+    interrupted_by(database.connection().interrupt)
     try:
-        migrate(writer)
-    except StorageError:
-        writer.close()
-        raise
+        migrate(database)
+    finally:
+        database.close()
 
 
 def _connect(database: APSWDatabase) -> None:

@@ -275,16 +275,15 @@ def test_second_start_prints_and_makes_no_key(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["ROSTER_HTTP_ADDRESS", "ROSTER_GRPC_ADDRESS"])
-def test_address_in_use_is_named_and_leaves_no_account_whose_key_nobody_saw(
-    url: str, taken_address: str, name: str
+def test_address_in_use_is_named_before_anything_is_made_of_the_database(
+    tmp_path: Path, url: str, taken_address: str, name: str
 ) -> None:
     done = roster("serve", **{"ROSTER_DATABASE_URL": url, **FREE, name: taken_address})
 
     line = complaint(done, ExitCode.PORT_IN_USE)
     assert taken_address in line
     assert name in line
-    with unit_of_work(url) as tx:
-        assert store.list_accounts(tx) == []
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_start_whose_first_write_is_refused_is_told_in_a_line(

@@ -212,6 +212,7 @@ async def serving(folder: Path) -> AsyncIterator[tuple[dict[str, Front], str]]:
     reach = Reach()
     vault = Vault(bytes(KEY_BYTES))
     app = App(database, system_clock, vault, reach=reach, client=Client(reach))
+    app.begin()
     secret = make_secret()
 
     def create(tx: Any) -> None:

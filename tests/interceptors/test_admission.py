@@ -62,8 +62,10 @@ class Guarded:
 
 
 @asynccontextmanager
-async def guarded(kind: str) -> AsyncIterator[Guarded]:
+async def guarded(kind: str, *, is_open: bool = True) -> AsyncIterator[Guarded]:
     subscribers, door = Subscribers(), Admission()
+    if is_open:
+        door.open()
 
     def register(server: Any) -> None:
         subscribers_pb2_grpc.add_SubscriberServiceServicer_to_server(subscribers, server)
@@ -79,12 +81,26 @@ async def code_of(call: Awaitable[Any]) -> tuple[StatusCode, dict[str, Any]]:
     return failed.value.code(), dict(failed.value.trailing_metadata())
 
 
-def play(kind: str, story: Callable[[Guarded], Awaitable[None]]) -> None:
+def play(kind: str, story: Callable[[Guarded], Awaitable[None]], *, is_open: bool = True) -> None:
     async def main() -> None:
-        async with guarded(kind) as service:
+        async with guarded(kind, is_open=is_open) as service:
             await story(service)
 
     run(main())
+
+
+@each_channel
+def test_calls_and_streams_are_refused_until_the_door_is_open(kind: str) -> None:
+    async def story(service: Guarded) -> None:
+        export = service.stub.ExportSubscribers(pb.ExportSubscribersRequest())
+        for call in (service.get(), anext(aiter(export))):
+            code, told = await code_of(call)
+            assert (code, told["grpc-retry-pushback-ms"]) == (StatusCode.UNAVAILABLE, "1000")
+        service.subscribers.gate.set()
+        service.door.open()
+        await service.get()
+
+    play(kind, story, is_open=False)
 
 
 @each_channel

@@ -136,3 +136,10 @@ def test_key_is_read_with_blanks_around(text: str) -> None:
 )
 def test_what_is_no_key_is_none(text: str) -> None:
     assert parse_key(text) is None
+
+
+def test_vault_that_is_given_its_key_later_is_the_same() -> None:
+    vault = Vault()
+    vault.unlock(KEY)
+
+    assert vault.fingerprint() == VAULT.fingerprint()

@@ -429,3 +429,27 @@ def test_call_with_much_time_waits_no_longer_than_any_may(monkeypatch: pytest.Mo
             await asyncio.gather(*waiting)
 
     asyncio.run(story())
+
+
+def test_lane_whose_opening_is_cancelled_ends_what_it_has_started() -> None:
+    async def main() -> list[str]:
+        events: list[str] = []
+        begun, gate = asyncio.Event(), threading.Event()
+        loop = asyncio.get_running_loop()
+
+        def begin() -> None:
+            loop.call_soon_threadsafe(begun.set)
+            gate.wait()
+
+        lane: Lane[Work] = Lane(
+            "test", start=begin, run_batch=lambda _: None, stop=lambda: events.append("stop")
+        )
+        opening = asyncio.create_task(lane.open())
+        await begun.wait()
+        opening.cancel()
+        gate.set()
+        with pytest.raises(asyncio.CancelledError):
+            await opening
+        return events
+
+    assert asyncio.run(main()) == ["stop"]

@@ -2,57 +2,102 @@
 
 from __future__ import annotations
 
-from contextlib import AsyncExitStack
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from ...accounts import store
 from ...accounts.rules import hash_secret, make_secret
 from ...app import App, newest_id
 from ...clock import system_clock
 from ...config import Place, PostgresUrl
+from ...health.readiness import HEARTBEAT_SECONDS
 from ...storage.database import Database
 from ...storage.transaction import Transaction
 from ...upkeep.upkeep import upkeep
+from ...vault import Vault
 from ...watching.sources import of_database
 from ...watching.tracing import Tracing
 from ...watching.transactions import TracedDatabase
 from ...watching.watch import Watch
 from ...webhooks.client import Client
 from ..beside import to_serve
-from ..secret_key import open_vault
+from ..secret_key import find_key
 from .delivering import deliver
 from .options import CoreOptions
+from .role import Role
+
+log = logging.getLogger(__name__)
 
 FIRST_ACCOUNT = "owner@roster.local"
 
 
-async def open_app(
-    options: CoreOptions, watch: Watch, stack: AsyncExitStack
-) -> tuple[App, Database]:
-    """Opens the database until the stack is closed, and makes its services, which serve not yet.
+@asynccontextmanager
+async def core(options: CoreOptions, watch: Watch, role: Role) -> AsyncIterator[Core]:
+    """Makes services that say that they are not ready, and ends them after the block.
 
-    Raises StorageError.
+    They are to be opened once the ports listen; where these are to listen late, they are open
+    when the block begins. Raises StorageError.
     """
-    database = to_serve(options.database, options.connections)
-    await database.open()
-    stack.push_async_callback(database.close)
-    database.ids.start_past(await database.read(newest_id))
-    watch.exposition.add(of_database(database))
-    vault = await open_vault(options.secret_key, options.database, database)
-    client = await stack.enter_async_context(Client(options.reach))
-    app = App(
-        _traced(database, options.database, watch.tracing),
-        system_clock,
-        vault,
-        reach=options.reach,
-        client=client,
-        rate_limit=options.rate_limit,
-        proxies=options.proxies,
-        watch=watch,
-    )
-    await stack.enter_async_context(upkeep(database, options.backups))
-    await deliver(database, client, vault, watch.exposition, stack)
-    await app.set_serving(serving=False)
-    return app, database
+    async with AsyncExitStack() as stack:
+        made = Core(options, watch, stack)
+        await made.app.set_serving(serving=False)
+        if role.listens_late:
+            await made.open()
+        yield made
+
+
+class Core:
+    """The services of a process, which refuse calls until they are opened, and their database.
+
+    What opens with them closes with the stack.
+    """
+
+    def __init__(self, options: CoreOptions, watch: Watch, stack: AsyncExitStack) -> None:
+        self._options, self._watch, self._stack = options, watch, stack
+        self._is_open = False
+        self._vault = Vault()
+        self._client = Client(options.reach)
+        self.database = to_serve(options.database, options.connections)
+        self.app = App(
+            _traced(self.database, options.database, watch.tracing),
+            system_clock,
+            self._vault,
+            reach=options.reach,
+            client=self._client,
+            rate_limit=options.rate_limit,
+            proxies=options.proxies,
+            watch=watch,
+        )
+
+    async def open(self) -> None:
+        """Opens and migrates the database, and has the services take calls, unless they do.
+
+        Raises StorageError.
+        """
+        if self._is_open:
+            return
+        options, database, stack = self._options, self.database, self._stack
+        await self._open_database()
+        database.ids.start_past(await database.read(newest_id))
+        self._watch.exposition.add(of_database(database))
+        self._vault.unlock(await find_key(options.secret_key, options.database, database))
+        await stack.enter_async_context(self._client)
+        await stack.enter_async_context(upkeep(database, options.backups))
+        await deliver(database, self._client, self._vault, self._watch.exposition, stack)
+        self.app.begin()
+        self._is_open = True
+
+    async def _open_database(self) -> None:
+        """Opens it, and says so where that takes long: a migration may."""
+        why = "not ready: the database is still being opened or migrated"
+        late = asyncio.get_running_loop().call_later(HEARTBEAT_SECONDS, log.warning, why)
+        try:
+            await self.database.open()
+        finally:
+            late.cancel()
+        self._stack.push_async_callback(self.database.close)
 
 
 def _traced(database: Database, place: Place, tracing: Tracing | None) -> Database:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from ..output import option
+from .role import Role
 
 HttpAddress = Annotated[str, option("http_address")]
 HttpTlsCertificate = Annotated[str, option("http_tls_certificate")]
@@ -32,5 +33,5 @@ MetricsTlsCertificate = Annotated[str, option("metrics_tls_certificate")]
 MetricsTlsKey = Annotated[str, option("metrics_tls_key")]
 Tracing = Annotated[str, option("tracing")]
 DangerouslyInPlaintext = Annotated[str, option("dangerously_in_plaintext")]
-# That this process is one of several, which `workers.py` starts and looks after.
-Worker = Annotated[bool, typer.Option("--worker", hidden=True)]
+# Which of several processes this is, which `workers.py` starts and looks after.
+Worker = Annotated[Role, typer.Option("--worker", hidden=True)]

@@ -16,17 +16,16 @@ from ...watching.sources import of_http
 from ...watching.watch import Watch
 from .options import GrpcOptions, HttpOptions
 from .reserve import port_in_use
+from .role import Role
 
 # How long calls in flight may take to finish once the service is asked to stop.
 # HTTP takes it twice at most, then gRPC once, so that all ends within 30 seconds.
 GRACE_SECONDS = 8.0
 
 
-async def listen_grpc(
-    app: App, options: GrpcOptions, stack: AsyncExitStack, *, shares_port: bool = False
-) -> Address:
+async def listen_grpc(app: App, options: GrpcOptions, stack: AsyncExitStack, role: Role) -> Address:
     """Serves the services until the stack is closed. Raises PortInUse."""
-    server = app.grpc_server(shares_port=shares_port)
+    server = app.grpc_server(shares_port=role.shares_ports)
     try:
         port = _add_port(server, options)
     except RuntimeError as error:
@@ -52,8 +51,7 @@ async def listen_http(
     options: HttpOptions,
     watch: Watch,
     stack: AsyncExitStack,
-    *,
-    shares_port: bool = False,
+    role: Role,
 ) -> tuple[Address, Gateway]:
     """Serves a gateway over a channel until the stack is closed. Raises PortInUse."""
     await stack.enter_async_context(channel)
@@ -65,7 +63,7 @@ async def listen_http(
     await runner.setup()
     stack.push_async_callback(runner.cleanup)
     tls = options.identity.context if options.identity else None
-    site = Site(runner, *options.address, tls=tls, shares_port=shares_port)
+    site = Site(runner, *options.address, tls=tls, shares_port=role.shares_ports)
     try:
         await site.start()
     except OSError as error:

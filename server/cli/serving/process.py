@@ -1,11 +1,12 @@
 """One process that serves, from its start to its end.
 
-It is ready once everything listens and ends, with 0, when it is asked to by SIGTERM or
-SIGINT. One of several workers is asked by the end of its standard input as well: so none
-outlives the process that looks after it, however that one went.
+It listens, migrates, says where it is once it serves, and ends, with 0, when it is asked to
+by SIGTERM or SIGINT. One of several workers is asked by the end of its standard input as
+well: so none outlives the process that looks after it, however that one went.
 
-What runs then is finished. A second signal ends the process at once, with 1, and so does
-its patience: that costs whoever still waits an answer, and nothing that was acknowledged.
+What runs then is finished, except for a start: a migration that runs is undone. A second
+signal ends the process at once, with 1, and so does its patience: that costs whoever still
+waits an answer, and nothing that was acknowledged.
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 
 import uvloop
 
-from .ready import Ready, announce
+from .ready import Ready, announce, report
+from .role import Role
 
 log = logging.getLogger(__name__)
 
@@ -28,41 +31,72 @@ log = logging.getLogger(__name__)
 # that neither commits nor fails may have none.
 STOP_SECONDS = 29.0
 
-# What a service awaits once it is ready; it returns when the service is to end.
-Serving = Callable[[Ready], Awaitable[None]]
+
+class Life:
+    """The life of a process, as a service has to know it."""
+
+    def __init__(self, tell: Callable[[Ready], None]) -> None:
+        self._tell = tell
+        self._stopping = asyncio.Event()
+        self._starting: asyncio.Task[object] | None = None
+
+    @contextmanager
+    def starting(self) -> Iterator[None]:
+        """Cancels a block in whose midst the process is asked to stop, or that comes later."""
+        if self._stopping.is_set():
+            raise asyncio.CancelledError
+        self._starting = asyncio.current_task()
+        try:
+            yield
+        finally:
+            self._starting = None
+
+    async def serving(self, ready: Ready) -> None:
+        """Says that the service is ready, and returns when it is to end."""
+        _spare_the_collector()
+        self._tell(ready)
+        await self._stopping.wait()
+
+    @property
+    def ends(self) -> bool:
+        """Whether the process was asked to stop."""
+        return self._stopping.is_set()
+
+    def end(self) -> None:
+        """Has it stop."""
+        if self.ends:
+            return
+        self._stopping.set()
+        if self._starting is not None:
+            self._starting.cancel()
+        asyncio.get_running_loop().call_later(STOP_SECONDS, _end_now, "what runs does not end")
 
 
-def run(service: Callable[[Serving], Coroutine[None, None, None]], *, worker: bool) -> None:
-    """Runs a service to its end."""
-    uvloop.run(_run(service, worker=worker))
+Service = Callable[[Life], Coroutine[None, None, None]]
 
 
-async def _run(service: Callable[[Serving], Coroutine[None, None, None]], *, worker: bool) -> None:
-    loop, stopping = asyncio.get_running_loop(), asyncio.Event()
+def run(service: Service, role: Role, tell: Callable[[Ready], None] = announce) -> None:
+    """Runs a service to its end; once it is ready, tells so whoever has started it."""
+    uvloop.run(_run(service, role, report if role.shares_ports else tell))
 
-    def stop() -> None:
-        stopping.set()
-        loop.call_later(STOP_SECONDS, _end_now, "what runs does not end")
+
+async def _run(service: Service, role: Role, tell: Callable[[Ready], None]) -> None:
+    loop, life = asyncio.get_running_loop(), Life(tell)
 
     def asked() -> None:
-        if stopping.is_set():
+        if life.ends:
             _end_now("it was asked twice")
-        stop()
+        life.end()
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, asked)
-    if worker:
-        _at_end_of_input(stop)
-
-    async def serving(ready: Ready) -> None:
-        _spare_the_collector()
-        if worker:
-            print(ready.report(), flush=True)
-        else:
-            announce(ready, 1)
-        await stopping.wait()
-
-    await service(serving)
+    if role.shares_ports:
+        _at_end_of_input(life.end)
+    try:
+        await service(life)
+    except asyncio.CancelledError:
+        if not life.ends:
+            raise
 
 
 def _end_now(why: str) -> None:

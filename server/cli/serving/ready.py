@@ -25,9 +25,10 @@ class Ready:
     first_key: str = ""
     metrics: str = ""
 
-    def report(self) -> str:
-        """Returns it as a line for the process that looks after this one."""
-        return json.dumps(asdict(self))
+
+def report(ready: Ready) -> None:
+    """Says where the service is to the process that looks after this one, in a line."""
+    print(json.dumps(asdict(ready)), flush=True)
 
 
 def read_report(line: bytes) -> Ready:
@@ -35,8 +36,8 @@ def read_report(line: bytes) -> Ready:
     return Ready(**json.loads(line))
 
 
-def announce(ready: Ready, workers: int) -> None:
-    """Says where the service is, and how to try it."""
+def announce(ready: Ready, workers: int = 1) -> None:
+    """Says where the service is, and how to try it, to people."""
     several = f" in {workers} processes" if workers > 1 else ""
     places = (
         ("HTTP", ready.http),

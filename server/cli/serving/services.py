@@ -1,9 +1,11 @@
 """The three ways to serve: all in one process, gRPC alone, and HTTP alone.
 
-The order of the start: the port for figures, the database (lock, migrations), the
-services, the gRPC port, the HTTP port, the first account, ready. The order of the stop: not
-ready; after a while HTTP, then gRPC, takes nothing new and finishes what runs, and streams
-are ended; what works beside the calls ends; the writer's queue is emptied; the locks go.
+The order of the start: the port for figures, the gRPC port, the HTTP port, the database (lock,
+migrations), the services, the first account, ready. The ports answer as soon as they listen:
+the process is alive, and not ready, and calls are refused. Only where others serve on the same
+ports, these come after the services. The order of the stop: not ready; after a while HTTP, then
+gRPC, takes nothing new and finishes what runs, and streams are ended; what works beside the
+calls ends; the writer's queue is emptied; the locks go.
 """
 
 from __future__ import annotations
@@ -19,12 +21,13 @@ from http_gateway.channel.upstream import UpstreamChannel
 from ...addresses import Address
 from ...app import MAX_METADATA_BYTES, App
 from ...health.readiness import told
-from .core import first_key, open_app
+from .core import core, first_key
 from .leaving import leave
 from .options import CoreOptions, GrpcOptions, HttpOptions, UpstreamOptions
 from .ports import listen_grpc, listen_http
-from .process import Serving
+from .process import Life
 from .ready import Ready
+from .role import Role
 from .watch_options import WatchOptions
 from .watched import watched
 
@@ -37,25 +40,25 @@ class Together:
     grpc: GrpcOptions
     core: CoreOptions
     watch: WatchOptions
+    role: Role
     in_process: bool
-    shares_ports: bool
 
-    async def __call__(self, serving: Serving) -> None:
+    async def __call__(self, life: Life) -> None:
         async with AsyncExitStack() as stack:
-            watch, figures = await watched(self.watch, stack)
-            app, database = await open_app(self.core, watch, stack)
-            own = await listen_grpc(app, self.grpc, stack, shares_port=self.shares_ports)
-            channel = self._channel(app, own)
-            http, gateway = await listen_http(
-                channel, self.http, watch, stack, shares_port=self.shares_ports
-            )
+            with life.starting():
+                watch, figures = await watched(self.watch, stack)
+                services = await stack.enter_async_context(core(self.core, watch, self.role))
+                own = await listen_grpc(services.app, self.grpc, stack, self.role)
+                channel = self._channel(services.app, own)
+                http, gateway = await listen_http(channel, self.http, watch, stack, self.role)
+                await services.open()
             # Last, when nothing can fail any more: the key is shown this once.
-            key = await first_key(self.core, database)
+            key = await first_key(self.core, services.database)
             place = str(self.core.database)
-            async with told(database, self.core.folder, app.set_serving):
-                await serving(Ready(url(http, self.http), str(own), "", place, key, figures))
+            async with told(services.database, self.core.folder, services.app.set_serving):
+                await life.serving(Ready(url(http, self.http), str(own), "", place, key, figures))
             gateway.part()
-            await leave(app)
+            await leave(services.app)
 
     def _channel(self, app: App, own: Address) -> aio.Channel:
         if self.in_process:
@@ -71,17 +74,19 @@ class GrpcAlone:
     grpc: GrpcOptions
     core: CoreOptions
     watch: WatchOptions
-    shares_ports: bool
+    role: Role
 
-    async def __call__(self, serving: Serving) -> None:
+    async def __call__(self, life: Life) -> None:
         async with AsyncExitStack() as stack:
-            watch, figures = await watched(self.watch, stack)
-            app, database = await open_app(self.core, watch, stack)
-            own = await listen_grpc(app, self.grpc, stack, shares_port=self.shares_ports)
-            key = await first_key(self.core, database)
-            async with told(database, self.core.folder, app.set_serving):
-                await serving(Ready("", str(own), "", str(self.core.database), key, figures))
-            await leave(app)
+            with life.starting():
+                watch, figures = await watched(self.watch, stack)
+                services = await stack.enter_async_context(core(self.core, watch, self.role))
+                own = await listen_grpc(services.app, self.grpc, stack, self.role)
+                await services.open()
+            key = await first_key(self.core, services.database)
+            async with told(services.database, self.core.folder, services.app.set_serving):
+                await life.serving(Ready("", str(own), "", str(self.core.database), key, figures))
+            await leave(services.app)
 
 
 @dataclass(frozen=True)
@@ -91,16 +96,16 @@ class HttpAlone:
     http: HttpOptions
     upstream: UpstreamOptions
     watch: WatchOptions
-    shares_ports: bool
+    role: Role
 
-    async def __call__(self, serving: Serving) -> None:
+    async def __call__(self, life: Life) -> None:
         async with AsyncExitStack() as stack:
             watch, figures = await watched(self.watch, stack)
             channel = UpstreamChannel(self.upstream.target, self._credentials())
-            http, gateway = await listen_http(
-                channel, self.http, watch, stack, shares_port=self.shares_ports
+            http, gateway = await listen_http(channel, self.http, watch, stack, self.role)
+            await life.serving(
+                Ready(url(http, self.http), "", self.upstream.target, metrics=figures)
             )
-            await serving(Ready(url(http, self.http), "", self.upstream.target, metrics=figures))
             gateway.part()
             await leave()
 

@@ -2,9 +2,9 @@
 
 Each is the same command in a fresh interpreter, since gRPC survives no fork. The first
 starts alone, so that what is wrong with a setting or the database is said once, and the
-rest when it serves. One that dies is replaced: at once if it had served for a while, else
-after a pause that grows. SIGTERM and SIGINT are passed on, and all finish what runs; a
-second one kills them.
+rest when it serves; so the first migrates, and listens meanwhile (see `role.py`). One that
+dies is replaced: at once if it had served for a while, else after a pause that grows.
+SIGTERM and SIGINT are passed on, and all finish what runs; a second one kills them.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from ...addresses import Address
 from ...config import SETTINGS
 from .ready import Ready, announce, read_report
 from .reserve import reserved
+from .role import Role
 from .watch_options import WatchOptions
 
 log = logging.getLogger(__name__)
@@ -77,6 +78,8 @@ class _Crew:
         self._words = (sys.executable, "-P", "-m", "server", command, "--worker")
         self._environment = environment
         self._running: set[Process] = set()
+        # Those of them that have said that they serve.
+        self._serving: set[Process] = set()
         self._stopping = asyncio.Event()
 
     async def serve(self, count: int) -> int:
@@ -114,6 +117,7 @@ class _Crew:
         # A session of its own: Ctrl-C in a terminal then reaches this process alone.
         process = await asyncio.create_subprocess_exec(
             *self._words,
+            Role.FURTHER if self._serving else Role.FIRST,
             env=self._environment,
             stdin=PIPE,
             stdout=PIPE,
@@ -124,8 +128,11 @@ class _Crew:
             self._send(signal.SIGTERM)
         assert process.stdout is not None
         line = await process.stdout.readline()
-        ready = read_report(line) if line else None
-        if ready is not None and ready.metrics:
+        if not line:
+            return process, None
+        self._serving.add(process)
+        ready = read_report(line)
+        if ready.metrics:
             self._figures[number] = ready.metrics
         return process, ready
 
@@ -160,6 +167,7 @@ class _Crew:
     async def _ended(self, process: Process) -> int:
         code = await process.wait()
         self._running.discard(process)
+        self._serving.discard(process)
         return code
 
     def _stop(self) -> None:

@@ -63,6 +63,7 @@ async def serving(path: Path) -> AsyncIterator[Service]:
         reach = Reach()
         vault = Vault(bytes(KEY_BYTES))
         app = App(database, system_clock, vault, reach=reach, client=Client(reach))
+        app.begin()
         is_new = await database.write(lambda tx: bootstrap(_KEY, tx))
         service = Service(InProcessChannel(app.register, app.interceptors))
         if is_new:
