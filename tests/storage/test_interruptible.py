@@ -29,7 +29,7 @@ def up(migrator, db):
     db.execute_sql({statement!r})
 """
 COUNTS = """
-WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 200000000)
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 50000000)
 SELECT max(i) FROM n
 """
 SLEEPS = "SELECT pg_sleep(60)"
