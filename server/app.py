@@ -32,6 +32,7 @@ from .clock import Clock
 from .config import Network, Rate
 from .custom_fields import store as custom_fields
 from .custom_fields.service import CustomFieldService
+from .health.service import HealthService
 from .idempotency.once import OnceDatabase
 from .interceptors.admission import Admission
 from .interceptors.around import Around
@@ -140,7 +141,7 @@ class App:
         self._suppressions = SuppressionService(once, suppressions)
         self._tags = TagService(once)
         self._webhooks = WebhookService(once, database, Secrets(vault), client, reach, clock)
-        self._health = health.aio.HealthServicer()
+        self._health = HealthService()
 
     def register(self, server: Any) -> None:
         """Adds the services to a server, or to whatever collects handlers like one."""
@@ -184,6 +185,10 @@ class App:
     def begin(self) -> None:
         """Has the services take calls from now on."""
         self._admission.open()
+
+    def end_watches(self) -> None:
+        """Lets those go who follow its health; they have heard all that there is to hear."""
+        self._health.end()
 
     def end_streams(self) -> None:
         """Has all streams end, which may take long by themselves."""

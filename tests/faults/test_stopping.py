@@ -12,6 +12,8 @@ from typing import Any
 
 import grpc
 import pytest
+from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
+from grpc_health.v1.health_pb2_grpc import HealthStub
 from roster.v1 import tags_pb2 as pb
 from roster.v1 import tags_pb2_grpc
 
@@ -80,6 +82,19 @@ def test_no_call_over_grpc_in_flight_fails_when_a_busy_service_is_stopped(
             service.process.send_signal(signal.SIGTERM)
         assert {call.code() for call in calls} == {grpc.StatusCode.OK}
 
+    assert service.ended() == 0
+
+
+def test_whoever_follows_its_health_hears_of_the_end_and_is_let_go(service: Service) -> None:
+    with closing(grpc.insecure_channel(service.grpc)) as channel:
+        watch = HealthStub(channel).Watch(HealthCheckRequest())
+        assert next(watch).status is HealthCheckResponse.SERVING
+
+        service.process.send_signal(signal.SIGTERM)
+
+        assert next(watch).status is HealthCheckResponse.NOT_SERVING
+        with pytest.raises(grpc.RpcError, match="The service is stopping"):
+            next(watch)
     assert service.ended() == 0
 
 

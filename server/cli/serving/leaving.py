@@ -24,4 +24,5 @@ async def leave(app: App | None = None) -> None:
     """Serves on for a while; whoever asks has been told by then that this process is not ready."""
     await asyncio.sleep(DRAIN_SECONDS)
     if app is not None:
+        app.end_watches()
         asyncio.get_running_loop().call_later(STREAM_SECONDS, app.end_streams)
