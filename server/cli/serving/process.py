@@ -24,12 +24,15 @@ import uvloop
 
 from .ready import Ready, announce, report
 from .role import Role
+from .tasks import what_runs
 
 log = logging.getLogger(__name__)
 
 # How long what runs may take to end, in seconds. Its parts together have less; a database
 # that neither commits nor fails may have none.
 STOP_SECONDS = 29.0
+# After so many seconds of that the log tells what is waited for.
+LONG_SECONDS = 5.0
 
 
 class Life:
@@ -69,7 +72,9 @@ class Life:
         self._stopping.set()
         if self._starting is not None:
             self._starting.cancel()
-        asyncio.get_running_loop().call_later(STOP_SECONDS, _end_now, "what runs does not end")
+        loop = asyncio.get_running_loop()
+        loop.call_later(LONG_SECONDS, _tell_what_runs)
+        loop.call_later(STOP_SECONDS, _end_now, "what runs does not end")
 
 
 Service = Callable[[Life], Coroutine[None, None, None]]
@@ -99,8 +104,13 @@ async def _run(service: Service, role: Role, tell: Callable[[Ready], None]) -> N
             raise
 
 
+def _tell_what_runs() -> None:
+    log.warning("has not ended yet: %s", "; ".join(what_runs()))
+
+
 def _end_now(why: str) -> None:
     log.critical("ends at once, since %s; what was acknowledged is stored", why)
+    _tell_what_runs()
     os._exit(1)
 
 
