@@ -105,7 +105,7 @@ async def _run(service: Service, role: Role, tell: Callable[[Ready], None]) -> N
 
 
 def _tell_what_runs() -> None:
-    log.warning("has not ended yet: %s", "; ".join(what_runs()))
+    log.warning("has not ended yet: %s", what_runs())
 
 
 def _end_now(why: str) -> None:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 
-def what_runs() -> list[str]:
-    """Returns for each task that is not done the functions it is in, the outermost first."""
-    return sorted(" > ".join(_functions(task.get_coro())) for task in asyncio.all_tasks())
+def what_runs() -> str:
+    """Returns, of the tasks that are not done, the functions each is in, the outermost first.
+
+    Those that are in the same functions are told of once, with their number.
+    """
+    found = Counter(" > ".join(_functions(task.get_coro())) for task in asyncio.all_tasks())
+    told = (f"{where} ({count})" if count > 1 else where for where, count in found.items())
+    return "; ".join(sorted(told))
 
 
 def _functions(awaited: Any) -> Iterator[str]:
@@ -23,5 +29,4 @@ def _functions(awaited: Any) -> Iterator[str]:
                 awaited = inner if inner is not None else getattr(awaited, "gi_yieldfrom", None)
                 break
         else:
-            yield type(awaited).__name__
             return
