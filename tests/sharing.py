@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from xdist.scheduler import LoadScopeScheduling
 
-# Folders whose files stay together too. The programs of a language take many seconds to
-# make; and the big shares are dealt out first, which schemathesis, a single long test,
+# Folders whose files stay together too. The programs of a language, and an image, take many
+# seconds to make; and the big shares are dealt out first, which schemathesis, a single long test,
 # would not be by itself.
-TOGETHER = ("tests/stubs/", "tests/contract/")
+TOGETHER = ("tests/stubs/", "tests/contract/", "tests/deploy/started/")
 
 
 class Shares(LoadScopeScheduling):

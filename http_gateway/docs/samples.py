@@ -106,7 +106,11 @@ def _python_answer(answer: Body | None) -> list[str]:
     if answer is None:
         return ["print(response.status_code)"]
     if answer.has_records:
-        return ["for line in response.iter_lines():", "    print(json.loads(line))"]
+        return [
+            "for line in response.iter_lines():",
+            "    if line:",
+            "        print(json.loads(line))",
+        ]
     return ["print(response.status_code, response.json())"]
 
 

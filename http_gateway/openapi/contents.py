@@ -26,7 +26,10 @@ Content = dict[str, Any]
 
 _ERROR = errors_pb2.ErrorResponse.DESCRIPTOR
 _LINES = "JSON objects, one a line."
-_TOLD_LINES = f"{_LINES} Where the call fails once they have begun, the last one is the error."
+_TOLD_LINES = (
+    f"{_LINES} Where the call fails once they have begun, the last one is the error. Where none"
+    " comes for long, a blank line does, which counts for nothing."
+)
 _TOLD_EVENTS = (
     "The same as server-sent events, for whoever asks for them by `Accept`: a record is the data of"
     " an event. The last one has the type `end`, or `error` where the call failed."

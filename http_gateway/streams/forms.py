@@ -44,7 +44,7 @@ def _lines_of_cells(fields: ReplyRecords, reply: Any) -> bytes:
     return csv_lines.written(getattr(reply, fields.lines))
 
 
-NDJSON = Form(ndjson.CONTENT_TYPE, _lines_of_json, ndjson.error)
+NDJSON = Form(ndjson.CONTENT_TYPE, _lines_of_json, ndjson.error, heartbeat=ndjson.HEARTBEAT)
 CSV = Form("text/csv; charset=utf-8", _lines_of_cells)
 EVENTS = Form(
     events.CONTENT_TYPE,
@@ -57,7 +57,7 @@ EVENTS = Form(
 
 
 def form_asked_for(request: web.BaseRequest) -> Form | None:
-    """Returns the form that the headers ask for; None where that is for the replies to say."""
+    """Returns the form that the headers ask for, if they do."""
     accept = ",".join(request.headers.getall("Accept", ()))
     if events.CONTENT_TYPE not in accept.lower():
         return None
@@ -65,6 +65,11 @@ def form_asked_for(request: web.BaseRequest) -> Form | None:
     wanted = qualities.get(events.CONTENT_TYPE, 0.0)
     others = max((qualities.get(kind, 0.0) for kind in _OTHERS), default=0.0)
     return EVENTS if wanted and wanted >= others else None
+
+
+def form_given(request: web.BaseRequest, fields: ReplyRecords) -> Form | None:
+    """Returns the form of an answer; None where that is for the replies to say."""
+    return form_asked_for(request) or (NDJSON if fields.lines is None else None)
 
 
 def form_of(fields: ReplyRecords, reply: Any) -> Form:

@@ -15,6 +15,8 @@ from ..routing.stream_fields import RequestRecords
 from .records import Lines, Record
 
 CONTENT_TYPE = "application/x-ndjson"
+# What comes where no record does for long, so that nobody on the way takes the connection for dead.
+HEARTBEAT = b"\n"
 # All that it is called.
 CONTENT_TYPES = frozenset({CONTENT_TYPE, "application/ndjson", "application/jsonl"})
 

@@ -3,7 +3,8 @@
 The answer begins with the first records, and with what the server said of the call
 before them; until then an error is an answer like any other. After that it is the last
 record, `{"error": …}`, or, in a form that has no place for it, the answer breaks off.
-Server-sent events may begin without records too, with a heartbeat.
+Where there is no record for long, a heartbeat keeps the connection, and may begin the answer;
+not in a table, where no line counts for nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from ..answers import Answer
 from ..faults import Reason, RequestFault
 from ..routing.bindings import Binding
 from .answer import StreamedAnswer
-from .forms import NDJSON, Form, form_asked_for, form_of
+from .forms import NDJSON, Form, form_given, form_of
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +55,7 @@ class Replies:
         self._request_id = request_id
         self._fault = fault
         self._is_unread = is_unread
-        self._form: Form | None = form_asked_for(request)
+        self._form = form_given(request, binding.replies)
         self._answer = StreamedAnswer(request, binding.success_status, request_id)
 
     async def pass_on(self, call: Any) -> Answer | StreamedAnswer:
@@ -125,24 +126,25 @@ class Replies:
 
     @contextmanager
     def _beating(self, call: Any) -> Iterator[None]:
-        """Has heartbeats written meanwhile, in a form that has them."""
-        if self._form is None or not self._form.heartbeat or self._answer.is_head:
+        """Has heartbeats written meanwhile."""
+        if self._answer.is_head:
             yield
             return
-        beating = asyncio.ensure_future(self._beat(call, self._form))
+        beating = asyncio.ensure_future(self._beat(call))
         try:
             yield
         finally:
             beating.cancel()
 
-    async def _beat(self, call: Any, form: Form) -> None:
+    async def _beat(self, call: Any) -> None:
         """Writes a heartbeat whenever nothing else was written for so long."""
         # Where the client has gone, whoever writes the records learns it too.
         with suppress(ConnectionError):
             while True:
                 before = self._answer.sent
                 await asyncio.sleep(HEARTBEAT_SECONDS)
-                if self._answer.sent == before:
+                form = self._form
+                if form is not None and form.heartbeat and self._answer.sent == before:
                     await self._head(form, await _said_so_far(call))
                     await self._answer.write(form.heartbeat)
 

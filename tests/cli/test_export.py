@@ -7,8 +7,10 @@ import json
 import os
 import signal
 import subprocess
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -103,6 +105,41 @@ def test_standard_output_gets_ndjson_and_nothing_else(http_account: Account) -> 
     assert (done.returncode, done.stderr) == (0, "")
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     assert [row["email"] for row in rows] == emails(http_account)
+
+
+class Slow(BaseHTTPRequestHandler):
+    """A service between whose records there is nothing to tell for long."""
+
+    rows = (b'{"id": "a"}\n', b'{"id": "b"}\n')
+    answers: ClassVar = {
+        "/api/subscribers": b'{"total": 2, "subscribers": [{"id": "a"}]}',
+        "/api/subscribers/export": b"\n" + b"\n\n".join(rows) + b"\n",
+    }
+
+    def do_GET(self) -> None:
+        body = self.answers[self.path.partition("?")[0]]
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Says nothing."""
+
+
+def test_blank_lines_that_keep_a_connection_are_no_rows_of_the_file(
+    http_account: Account, tmp_path: Path
+) -> None:
+    file = tmp_path / "everyone.ndjson"
+    with ThreadingHTTPServer(("127.0.0.1", 0), Slow) as slow:
+        threading.Thread(target=slow.serve_forever, daemon=True).start()
+        done = transfer(
+            http_account, "export", str(file), url=f"http://127.0.0.1:{slow.server_port}"
+        )
+        slow.shutdown()
+
+    assert f"2 subscribers are in {file}." in done.stdout
+    assert file.read_bytes() == b"".join(Slow.rows)
 
 
 def test_standard_output_can_be_a_table_and_be_imported_from_a_pipe(

@@ -40,7 +40,9 @@ class Records {
   number = 0;
   outcomes = new Map();
 
+  // A blank line only kept the connection.
   add(line) {
+    if (!line) return;
     this.number += 1;
     if (this.number <= SHOWN_RECORDS) this.first.push(line);
     const outcome = outcomeOf(line);

@@ -71,6 +71,8 @@ async def _receive(
             async for block in blocks(answer):
                 if header:
                     block, header = _after_header(block, found, target), False
+                if form is Form.NDJSON:
+                    block = _without_blank_lines(block)
                 data, error = _without_error(block)
                 target.write(data)
                 rows += counter.count(data)
@@ -92,6 +94,13 @@ def _after_header(block: bytes, found: Found, target: Target) -> bytes:
             ExitCode.REFUSED,
         )
     return block[cut:]
+
+
+def _without_blank_lines(block: bytes) -> bytes:
+    """Returns what is left of lines without those that only kept the connection."""
+    if not block.startswith(b"\n") and b"\n\n" not in block:
+        return block
+    return b"".join(line for line in block.splitlines(keepends=True) if line != b"\n")
 
 
 def _without_error(block: bytes) -> tuple[bytes, TransferError | None]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 from typing import Any
@@ -10,15 +9,12 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from http_gateway.streams import replies
-
 from ..client import Client, Got
 from ..made import message, refuse, told
-from .handlers import Handlers, each_channel, echo, message_of_cells, with_gateway
+from .handlers import each_channel, echo, message_of_cells, with_gateway
 
 SSE = "text/event-stream"
 END = b"event: end\ndata: {}\n\n"
-BEAT = b":\n\n"
 
 
 async def ask(runner: web.ServerRunner, accept: str = SSE, method: str = "GET") -> Got:
@@ -139,79 +135,3 @@ def test_an_error_before_the_first_event_is_an_error_like_any_other(kind: str) -
     got = with_gateway(kind, ask, Give=failing)
 
     assert (got.status, got.headers["content-type"]) == (404, "application/json")
-
-
-@each_channel
-@pytest.mark.parametrize("fails", [False, True])
-def test_a_heartbeat_comes_where_no_record_does_and_begins_the_answer(
-    kind: str, fails: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(replies, "HEARTBEAT_SECONDS", 0.05)
-    seen = asyncio.Event()
-
-    async def late(request: Any, context: Any) -> AsyncIterator[Any]:
-        await seen.wait()
-        if fails:
-            await refuse(context, "TAG_NOT_FOUND")
-        yield told("a")
-
-    async def body(runner: web.ServerRunner) -> Any:
-        client = await Client.to(runner)
-        await client.begin("GET", "/give", Accept=SSE)
-        head = await client.head()
-        beats = [await client.chunk(), await client.chunk()]
-        seen.set()
-        rest = b""
-        while chunk := await client.chunk():
-            rest += chunk
-        return head, beats, rest
-
-    (status, headers), beats, rest = with_gateway(kind, body, Give=late)
-
-    assert (status, headers["content-type"], beats) == (200, SSE, [BEAT] * 2)
-    said = rest.replace(BEAT, b"")
-    assert said.startswith(b"event: error\n") if fails else said == b'data: {"text":"a"}\n\n' + END
-
-
-@each_channel
-def test_what_the_server_says_first_is_in_the_head_that_a_heartbeat_begins(
-    kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(replies, "HEARTBEAT_SECONDS", 0.05)
-    monkeypatch.setattr(replies, "START_SECONDS", 10.0)
-
-    async def late(request: Any, context: Any) -> AsyncIterator[Any]:
-        await context.send_initial_metadata((("ratelimit", "7"), ("x-other", "1")))
-        await asyncio.Event().wait()
-        yield told()
-
-    async def body(runner: web.ServerRunner) -> dict[str, str]:
-        client = await Client.to(runner)
-        await client.begin("GET", "/give", Accept=SSE)
-        return (await client.head())[1]
-
-    headers = with_gateway(kind, body, Give=late)
-
-    assert headers["ratelimit"] == "7"
-    assert "x-other" not in headers
-
-
-@each_channel
-def test_a_client_that_leaves_between_heartbeats_ends_the_call(
-    kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(replies, "HEARTBEAT_SECONDS", 0.05)
-    handlers = Handlers()
-
-    async def body(runner: web.ServerRunner) -> None:
-        client = await Client.to(runner)
-        await client.begin("GET", "/give", Accept=SSE)
-        await client.head()
-        while (chunk := await client.chunk()) == BEAT:
-            pass  # the first record may come after the first heartbeat
-        assert chunk == b'data: {"text":"a"}\n\n'
-        assert await client.chunk() == BEAT
-        client.leave()
-        await handlers.ended.wait()
-
-    with_gateway(kind, body, Give=handlers.endless)

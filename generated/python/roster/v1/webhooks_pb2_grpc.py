@@ -221,9 +221,9 @@ class WebhookServiceServicer:
 
     def TailWebhookDeliveries(self, request, context):
         """Tells of attempts as they end, from now on and until the caller goes away, the key ends
-        or the service stops. Over HTTP it is NDJSON or, for browsers and for whoever stays long,
-        Server-Sent Events, which show a sign of life where nothing happens. Fails with
-        WEBHOOK_NOT_FOUND.
+        or the service stops. Over HTTP it is NDJSON or, for browsers, Server-Sent Events. Where
+        nothing happens for 15 seconds either shows a sign of life, which counts for nothing: a
+        blank line, or a comment. Fails with WEBHOOK_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
