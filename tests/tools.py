@@ -28,9 +28,14 @@ def file(name: str, script: str) -> Path:
     return path if path.exists() else missing(name, script)
 
 
+def are_required() -> bool:
+    """Whether a test fails for want of a program, as in CI."""
+    return os.environ.get("ROSTER_TOOLS") == "required"
+
+
 def missing(name: str, script: str) -> NoReturn:
     """Ends the running test for want of something."""
     text = f"{name} is not on this machine; .ci/tools/{script} installs it"
-    if os.environ.get("ROSTER_TOOLS") == "required":
+    if are_required():
         pytest.fail(text)
     pytest.skip(text)
