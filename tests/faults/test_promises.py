@@ -15,7 +15,7 @@ from server.storage import sqlite_file
 from server.storage.sqlite import SqliteDatabase
 
 from .promises import __main__ as faults
-from .promises import io_errors, kills, power_cuts
+from .promises import checkpoints, contents, io_errors, kills, power_cuts
 from .promises.checker import broken
 from .promises.table import PROMISES, Promise
 
@@ -52,6 +52,25 @@ def test_disk_that_fails_or_is_full_makes_nobody_believe_what_is_not_so() -> Non
 
     assert broken(figures, io_errors.AT_MOST) == {}
     assert figures["failures"] == 6
+
+
+def test_nothing_rests_on_a_checkpoint_whether_it_fails_in_a_service_or_at_its_end() -> None:
+    figures = checkpoints.run(2)
+
+    assert broken(figures, checkpoints.AT_MOST) == {}
+    assert [name for name, least in checkpoints.AT_LEAST.items() if figures[name] < least] == []
+
+
+def test_log_that_was_thrown_away_after_a_checkpoint_that_failed_is_found_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def account_in(url: str) -> str:
+        Path(url.removeprefix("sqlite:///") + "-wal").unlink(missing_ok=True)
+        return contents.account_in(url)
+
+    monkeypatch.setattr(checkpoints, "account_in", account_in)
+
+    assert checkpoints.run(1)["lost"] > 0
 
 
 def test_commits_that_failed_and_are_acknowledged_are_found_out(

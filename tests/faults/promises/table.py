@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from . import (
     broken_lines,
+    checkpoints,
     deliveries,
     io_errors,
     kills,
@@ -57,6 +58,14 @@ PROMISES = (
     Promise("P1 on PostgreSQL", restarts.run, 8, 200, restarts.AT_MOST, SOME),
     Promise("P2 power cuts", power_cuts.run, 100, 1000, power_cuts.AT_MOST, SOME),
     Promise("P2 failing disk", io_errors.run, 20, io_errors.PLACES, io_errors.AT_MOST, SOME),
+    Promise(
+        "P2 checkpoints",
+        checkpoints.run,
+        3,
+        checkpoints.PLACES,
+        checkpoints.AT_MOST,
+        checkpoints.AT_LEAST,
+    ),
     Promise(
         "lines to PostgreSQL", broken_lines.to_database, 20, PLACES, broken_lines.AT_MOST, SOME
     ),
