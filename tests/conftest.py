@@ -8,6 +8,7 @@ disturb each other.
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -28,9 +29,19 @@ from .webhooks.receiver import Receiver, listening
 FRONTS = ("grpc", "http", "http-over-grpc")
 
 
+# Thousands of tests are collected, and none of them goes before the end: to look for
+# garbage among them, again and again, takes a third of the time of a collection.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
+
+
 def pytest_xdist_auto_num_workers() -> int:
-    """One process more than there are cores: a test also waits for the service that it asks."""
-    return (os.cpu_count() or 1) + 1
+    """Two processes more than there are cores: many tests wait for programs that they start."""
+    return (os.cpu_count() or 1) + 2
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Shares:
