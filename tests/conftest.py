@@ -8,17 +8,22 @@ disturb each other.
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from server.accounts import store
 from server.accounts.rules import hash_secret, make_secret
+from server.cli.beside import bring_up_to_date
 
 from .fronts import Answer, Front, GrpcFront, HttpFront
+from .memory import copied
+from .memory import folder as memory_folder
 from .postgres import Postgres
 from .postgres import running as postgres_running
 from .processes import Service, start
@@ -28,9 +33,19 @@ from .webhooks.receiver import Receiver, listening
 FRONTS = ("grpc", "http", "http-over-grpc")
 
 
+# Thousands of tests are collected, and none of them goes before the end: to look for
+# garbage among them, again and again, takes a third of the time of a collection.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
+
+
 def pytest_xdist_auto_num_workers() -> int:
-    """One process more than there are cores: a test also waits for the service that it asks."""
-    return (os.cpu_count() or 1) + 1
+    """Two processes more than there are cores: many tests wait for programs that they start."""
+    return (os.cpu_count() or 1) + 2
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Shares:
@@ -38,9 +53,33 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Shares:
 
 
 @pytest.fixture(scope="session")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def memory() -> Iterator[Path]:
+    """A folder in which nothing waits for a disk."""
+    with memory_folder() as path:
+        yield path
+
+
+@pytest.fixture(scope="session")
+def empty_file(memory: Path) -> Path:
+    """A database of the current schema, to be copied: to make one takes longer than most tests."""
+    path = memory / "empty" / "roster.db"
+    bring_up_to_date(f"sqlite:///{path}")
+    return path
+
+
+@pytest.fixture
+def new_file(empty_file: Path) -> Iterator[Path]:
+    """A database of the current schema, in which nothing is."""
+    with copied(empty_file) as path:
+        yield path
+
+
+@pytest.fixture(scope="session")
+def service(memory: Path) -> Iterator[Service]:
     """A service on SQLite whose gateway calls it in process."""
-    running = start(tmp_path_factory.mktemp("service"))
+    folder = memory / "service"
+    folder.mkdir()
+    running = start(folder)
     yield running
     assert (running.stop(), running.traces()) == (0, [])
 
@@ -118,9 +157,13 @@ def new_account(service: Service, front: Front, *, verified: bool = True) -> Acc
     return Account(row.id, secret, front, service)
 
 
-@pytest.fixture(params=FRONTS)
+@pytest.fixture(scope="module", params=FRONTS)
 def front_and_service(request: pytest.FixtureRequest) -> tuple[Front, Service]:
-    """Each front in turn, and the service behind it: the real channel leads to PostgreSQL."""
+    """Each front in turn, and the service behind it: the real channel leads to PostgreSQL.
+
+    All tests of a module that go over one front follow each other, so that the module can
+    have an account over each front that many tests read and none changes.
+    """
     over_grpc = request.param == "http-over-grpc"
     service = request.getfixturevalue("service_on_postgres" if over_grpc else "service")
     if request.param == "grpc":

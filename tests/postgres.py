@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 
+from server.cli.beside import bring_up_to_date
 from server.vault import make_key
 
 _numbers = count(1)
@@ -28,6 +30,7 @@ class Postgres:
         self._folder = folder
         # What a service needs beside the URL, the same for all on one database.
         self.secret_key = make_key()
+        self._migrated = ""
 
     @property
     def uri(self) -> str:
@@ -38,6 +41,17 @@ class Postgres:
         name = f"roster{next(_numbers)}"
         self.run(f"CREATE DATABASE {name} {' '.join(options)}")
         return str(self._server.get_uri(name))
+
+    def new_roster(self) -> str:
+        """Makes a database of the current schema, in which nothing is, and returns its URL.
+
+        The first is migrated and then copied, which takes a fraction of the time.
+        """
+        if not self._migrated:
+            self._migrated = self.new_database()
+            bring_up_to_date(self._migrated)
+        template = str(conninfo_to_dict(self._migrated)["dbname"])
+        return self.new_database("TEMPLATE", template)
 
     def run(self, sql: str) -> list[tuple[Any, ...]]:
         """Runs a statement as the server's owner and returns its rows."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -52,6 +53,7 @@ FILES = {
 }
 
 
+@cache
 def imported(name: str) -> set[str]:
     """Returns what a module imports: modules of this project by full name, others as written."""
     file = FILES[name]
@@ -69,7 +71,20 @@ def imported(name: str) -> set[str]:
     return found
 
 
-IMPORTS = {name: imported(name) for name in FILES}
+class Imports(Mapping[str, set[str]]):
+    """What each module imports; a module is read when that is asked."""
+
+    def __getitem__(self, name: str) -> set[str]:
+        return imported(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(FILES)
+
+    def __len__(self) -> int:
+        return len(FILES)
+
+
+IMPORTS = Imports()
 
 
 def inside(name: str, packages: Iterable[str]) -> bool:

@@ -7,7 +7,9 @@ from typing import Any, Literal
 
 import pytest
 
-from ..conftest import Account
+from ..conftest import Account, new_account
+from ..fronts import Front
+from ..processes import Service
 from .helpers import over_http, send, stored, subscriber, subscriber_in
 
 # Who is on the account, oldest first: address, names, status, tags.
@@ -29,9 +31,13 @@ def fill(account: Account) -> list[dict[str, Any]]:
     ]
 
 
-@pytest.fixture
-def people(account: Account) -> list[dict[str, Any]]:
-    return fill(account)
+@pytest.fixture(scope="module")
+def crowd(front_and_service: tuple[Front, Service]) -> Account:
+    """An account with the people on it, whom no test changes."""
+    front, service = front_and_service
+    account = new_account(service, front)
+    fill(account)
+    return account
 
 
 def listed(account: Account, **asked: Any) -> list[str]:
@@ -41,7 +47,6 @@ def listed(account: Account, **asked: Any) -> list[str]:
     return [each["email"].partition("@")[0] for each in body["subscribers"]]
 
 
-@pytest.mark.usefixtures("people")
 @pytest.mark.parametrize(
     ("asked", "found"),
     [
@@ -84,12 +89,11 @@ def listed(account: Account, **asked: Any) -> list[str]:
     ids=lambda value: " ".join(value) if isinstance(value, dict) else value or "nobody",
 )
 def test_list_has_those_who_match_every_filter(
-    account: Account, asked: dict[str, Any], found: str
+    crowd: Account, asked: dict[str, Any], found: str
 ) -> None:
-    assert listed(account, **asked) == found.split()
+    assert listed(crowd, **asked) == found.split()
 
 
-@pytest.mark.usefixtures("people")
 @pytest.mark.parametrize(
     ("q", "found"),
     [
@@ -129,9 +133,9 @@ def test_list_has_those_who_match_every_filter(
     ],
 )
 def test_search_finds_the_beginning_of_an_address_or_name(
-    account: Account, q: str, found: str
+    crowd: Account, q: str, found: str
 ) -> None:
-    assert listed(account, q=q) == found.split()
+    assert listed(crowd, q=q) == found.split()
 
 
 @pytest.mark.parametrize(
@@ -273,9 +277,9 @@ def stored_moment(account: Account) -> str:
     ids=lambda value: " ".join(map(str, value))[:20],
 )
 def test_list_names_a_bad_parameter(
-    account: Account, asked: dict[str, Any], fault: tuple[str, str]
+    crowd: Account, asked: dict[str, Any], fault: tuple[str, str]
 ) -> None:
-    refused = account.fails("ValidationError", "ListSubscribers", **asked)
+    refused = crowd.fails("ValidationError", "ListSubscribers", **asked)
 
     assert (refused.status, refused.faults) == (400, [fault])
 
@@ -297,18 +301,16 @@ def test_list_names_a_bad_parameter(
     ],
 )
 def test_list_names_a_parameter_that_cannot_be_read(
-    account: Account, query: str, parameter: str
+    crowd: Account, query: str, parameter: str
 ) -> None:
-    refused = send(account, "GET", f"/api/subscribers?{query}")
+    refused = send(crowd, "GET", f"/api/subscribers?{query}")
 
     assert (refused.status, refused.code) == (400, "ValidationError")
     assert [path for path, _ in refused.faults] == [parameter]
 
 
-def test_number_of_a_page_counts_within_the_filters(
-    account: Account, people: list[dict[str, Any]]
-) -> None:
-    vip = [each for each in people if {"vip", "VIP"} & set(each["tags"])]
+def test_number_of_a_page_counts_within_the_filters(account: Account) -> None:
+    vip = [each for each in fill(account) if {"vip", "VIP"} & set(each["tags"])]
 
     pages = [account.ok("ListSubscribers", tag="vip", limit=2, page=n) for n in (1, 2, 3)]
     backwards = account.ok("ListSubscribers", q="a", order="desc", limit=1, page=2)

@@ -169,7 +169,7 @@ def test_every_page_and_the_total_are_exact_whatever_comes_and_goes(tx: Transact
 def test_every_page_is_exact_after_processes_with_different_clocks_wrote_at_once(
     postgres: Postgres,
 ) -> None:
-    url = postgres.new_database()
+    url = postgres.new_roster()
 
     async def write(database: PostgresDatabase, name: str) -> None:
         """Stores subscribers and deletes each third of them."""

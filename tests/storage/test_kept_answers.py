@@ -167,12 +167,12 @@ def played(database: Database, story: Story) -> Any:
 
 
 @pytest.fixture(params=STORES)
-def play(request: pytest.FixtureRequest, tmp_path: Path, clock: Moments) -> Callable[[Story], Any]:
+def play(request: pytest.FixtureRequest, clock: Moments) -> Callable[[Story], Any]:
     """Runs a story on a fresh database of each kind in turn."""
     if request.param == "sqlite":
-        return partial(played, SqliteDatabase(tmp_path / "once.db", clock=clock))
+        return partial(played, SqliteDatabase(request.getfixturevalue("new_file"), clock=clock))
     postgres: Postgres = request.getfixturevalue("postgres")
-    return partial(played, PostgresDatabase(postgres.new_database(), 2, clock=clock))
+    return partial(played, PostgresDatabase(postgres.new_roster(), 2, clock=clock))
 
 
 def request(key: str = "key", fingerprint: str = "first", account: str = OURS) -> Request:

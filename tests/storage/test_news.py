@@ -7,7 +7,6 @@ import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -105,17 +104,17 @@ def play(url: str, postgres: Postgres, story: Story) -> None:
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def url(request: pytest.FixtureRequest, postgres: Postgres, tmp_path: Path) -> str:
+def url(request: pytest.FixtureRequest) -> str:
     """A new database of each kind in turn."""
     if request.param == "sqlite":
-        return f"sqlite:///{tmp_path}/roster.db"
-    return postgres.new_database()
+        return f"sqlite:///{request.getfixturevalue('new_file')}"
+    return str(request.getfixturevalue("postgres").new_roster())
 
 
 @pytest.fixture
 def server(postgres: Postgres) -> str:
     """A new database on a server."""
-    return postgres.new_database()
+    return postgres.new_roster()
 
 
 def test_who_hears_of_an_account_finds_what_the_news_is_about(url: str, postgres: Postgres) -> None:

@@ -39,11 +39,9 @@ TAG_SETS = [names for size in range(4) for names in combinations(TAGS, size)]
 
 
 @pytest.fixture(scope="module", params=STORES)
-def tx(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Transaction]:
+def tx(request: pytest.FixtureRequest) -> Iterator[Transaction]:
     """A transaction on many subscribers of two accounts; nothing is written to it."""
-    with fresh(request, tmp_path_factory.mktemp("pages")) as transaction:
+    with fresh(request) as transaction:
         for account in (OURS, THEIRS):
             field(account, transaction)
             SUBSCRIBERS.create_many(account, made(Random(account)), transaction)

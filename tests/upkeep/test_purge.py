@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -59,12 +58,12 @@ def played(database: Store, story: Story) -> Any:
 
 
 @pytest.fixture(params=STORES)
-def play(request: pytest.FixtureRequest, tmp_path: Path, clock: Moments) -> Callable[[Story], Any]:
+def play(request: pytest.FixtureRequest, clock: Moments) -> Callable[[Story], Any]:
     """Runs a story on a fresh database of each kind in turn."""
     if request.param == "sqlite":
-        return partial(played, SqliteDatabase(tmp_path / "purge.db", clock=clock))
+        return partial(played, SqliteDatabase(request.getfixturevalue("new_file"), clock=clock))
     postgres: Postgres = request.getfixturevalue("postgres")
-    return partial(played, PostgresDatabase(postgres.new_database(), 4, clock=clock))
+    return partial(played, PostgresDatabase(postgres.new_roster(), 4, clock=clock))
 
 
 def fill(count: int, each: int) -> Callable[[Transaction], list[str]]:

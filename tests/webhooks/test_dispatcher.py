@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,7 +35,6 @@ from server.webhooks.store_expanding import SMALLEST_PIECE
 from server.webhooks.store_queue import ids_of_any_account_with_work
 from server.webhooks.store_settling import Ended, settle
 
-from ..postgres import Postgres
 from .delivering import OURS, SECRETS, START, Place, Process, body_of, headers_of, process
 from .receivers import Visit, answering, ok, receiving, silent
 
@@ -48,15 +46,6 @@ BROKEN = answering("HTTP/1.1 503 Broken\nContent-Length: 2\nConnection: close", 
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Has a process that ends not wait long for receivers that hang."""
     monkeypatch.setattr(dispatcher, "GRACE_SECONDS", 0.05)
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    """A new database of each kind in turn."""
-    if request.param == "sqlite":
-        return Place(tmp_path / "roster.db")
-    postgres: Postgres = request.getfixturevalue("postgres")
-    return Place(postgres.new_database())
 
 
 def test_event_is_delivered_as_it_was_recorded_and_signed_as_the_published_library_signs(

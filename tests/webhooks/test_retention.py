@@ -6,7 +6,6 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +15,6 @@ from server.upkeep.retention import purge_events
 from server.webhooks import store, store_replays, store_retention
 from server.webhooks.store_retention import ATTEMPTS_KEPT, EVENTS_KEPT
 
-from ..postgres import Postgres
 from .delivering import OURS, Place, Process, process
 from .receivers import Receiver, answering, ok, receiving
 
@@ -24,15 +22,6 @@ TABLES = {"event": "sequence", "delivery": "sequence", "delivery_attempt": "plac
 NOTHING: dict[str, list[int]] = {table: [] for table in TABLES}
 BROKEN = answering("HTTP/1.1 503 Broken\nContent-Length: 2\nConnection: close", b"no")
 Story = Callable[[Process, Receiver], Awaitable[None]]
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    """A new database of each kind in turn."""
-    if request.param == "sqlite":
-        return Place(tmp_path / "roster.db")
-    postgres: Postgres = request.getfixturevalue("postgres")
-    return Place(postgres.new_database())
 
 
 def play(place: Place, story: Story, *, behaviour: Any = ok) -> None:

@@ -7,30 +7,18 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 
-import pytest
-
 from server.cli.beside import unit_of_work
 from server.webhooks import store
 from server.webhooks.rules import LEASE
 from server.webhooks.store_backlog import EMPTY, Backlog, backlog_of_any_account
 from server.webhooks.store_claiming import claim
 
-from ..postgres import Postgres
 from ..storage.test_plans import Watched
 from .delivering import OURS, Place, Process, process
 
 THEIRS = "1" * 26
 HOUR = 3_600_000
 Story = Callable[[Process], Awaitable[None]]
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    """A new database of each kind in turn."""
-    if request.param == "sqlite":
-        return Place(tmp_path / "roster.db")
-    postgres: Postgres = request.getfixturevalue("postgres")
-    return Place(postgres.new_database())
 
 
 def play(place: Place, story: Story) -> None:

@@ -21,7 +21,6 @@ from server.webhooks.store_delivery_pages import Filter
 from server.webhooks.store_retention import EVENTS_KEPT
 from server.webhooks.store_settling import Ended, settle
 
-from ..postgres import Postgres
 from ..storage.helpers import OURS as ACCOUNT
 from ..storage.helpers import THEIRS
 from ..storage.test_plans import Watched
@@ -30,15 +29,6 @@ from .delivering import OURS, Place, Process, process
 URL = "http://127.0.0.1:1/"
 ROWS, RARE = 3_000, 500
 Story = Callable[[Process], Awaitable[None]]
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    """A new database of each kind in turn."""
-    if request.param == "sqlite":
-        return Place(tmp_path / "roster.db")
-    postgres: Postgres = request.getfixturevalue("postgres")
-    return Place(postgres.new_database())
 
 
 def play(place: Place, story: Story) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
-from pathlib import Path
 
 import pytest
 
@@ -16,21 +15,11 @@ from server.webhooks import store, store_expanding, store_queue, store_replays
 from server.webhooks.rules import DeliveryStatus
 from server.webhooks.store_replays import Asked, advance, create
 
-from ..postgres import Postgres
 from .delivering import OURS, Place, Process, process
 
 EVERYTHING = Asked(first_id_at(0), None, [], only_failed=False)
 URL = "http://127.0.0.1:1/"
 Story = Callable[[Process], Awaitable[None]]
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    """A new database of each kind in turn."""
-    if request.param == "sqlite":
-        return Place(tmp_path / "roster.db")
-    postgres: Postgres = request.getfixturevalue("postgres")
-    return Place(postgres.new_database())
 
 
 def play(place: Place, story: Story) -> None:

@@ -50,7 +50,7 @@ def test_tail_misses_nothing_of_what_several_processes_do(
     postgres: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store_tail, "TOLD_AT_ONCE", 7)
-    place, names = Place(postgres.new_database()), [f"n{number}" for number in range(60)]
+    place, names = Place(postgres.new_roster()), [f"n{number}" for number in range(60)]
 
     async def story() -> list[tuple[str, int]]:
         async with (
