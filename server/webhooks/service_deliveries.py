@@ -11,7 +11,7 @@ from ..errors import WebhookDeliveryNotFound, WebhookNotFound, invalid
 from ..events.rules import kinds_of
 from ..ids import checked_id
 from ..messages import Context, first_id_after, first_id_from, timestamp
-from ..paging import page_of
+from ..paging import PageToken, page_of, parse_page_token
 from ..storage.database import Database
 from ..storage.transaction import Transaction
 from . import store_deliveries as deliveries
@@ -40,17 +40,24 @@ class DeliveryCalls:
         account, page = account_id(), page_of(request)
         webhook_id = checked_id(request.webhook_id, WebhookNotFound)
         wanted = _filter(request)
+        words = repr((webhook_id, wanted))
+        place, number = pages.Place(page.limit, page.offset), page.number
+        if request.page_token:
+            token = parse_page_token(request.page_token, words)
+            place, number = pages.Place(page.limit, after=token.after), token.page
 
-        def get(tx: Transaction) -> tuple[list[deliveries.DeliveryRow], int]:
+        def get(tx: Transaction) -> pages.Found:
             find(account, webhook_id, tx)
-            return pages.page(account, webhook_id, wanted, page, tx)
+            return pages.page(account, webhook_id, wanted, place, tx)
 
-        rows, total = await self._database.read(get)
+        found = await self._database.read(get)
+        more = PageToken(found.rows[-1].id, number + 1).text(words) if found.more else ""
         return pb.ListWebhookDeliveriesResponse(
-            deliveries=[delivery(row) for row in rows],
-            total=total,
-            page=page.number,
+            deliveries=[delivery(row) for row in found.rows],
+            total=found.total,
+            page=number,
             limit=page.limit,
+            next_page_token=more,
         )
 
     async def GetWebhookDelivery(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
 from peewee import SQL, ModelSelect, fn
 
 from ..events.models import Event
-from ..paging import Page
 from ..storage.statements import Dialect, Statement, param
 from ..storage.transaction import Transaction
 from .models import FAILED, SENDING, Delivery
@@ -32,16 +31,45 @@ class Filter(NamedTuple):
     end_id: str | None = None
 
 
-def page(
-    account_id: str, webhook_id: str, wanted: Filter, page: Page, tx: Transaction
-) -> tuple[list[DeliveryRow], int]:
-    """Returns the deliveries of a page, newest first, and how many the filter matches."""
+class Place(NamedTuple):
+    """Where a page begins: so many rows down the list, or below the delivery `after`."""
+
+    limit: int
+    offset: int = 0
+    after: str | None = None
+
+
+class Found(NamedTuple):
+    """The deliveries of a page, how many the filter matches, and whether more come after these."""
+
+    rows: list[DeliveryRow]
+    total: int
+    more: bool
+
+
+def page(account_id: str, webhook_id: str, wanted: Filter, place: Place, tx: Transaction) -> Found:
+    """Returns the deliveries of a page, newest first."""
+    below = wanted if place.after is None else wanted._replace(end_id=place.after)
+    statement, own = _asked(_page, account_id, webhook_id, below)
+    # One row more than the page has says whether there are more.
+    rows = tx.all(statement, limit=place.limit + 1, offset=place.offset, **own)
+    statement, own = _asked(_counting, account_id, webhook_id, wanted)
+    total = tx.one(statement, **own)
+    found = [DeliveryRow._make(row) for row in rows[: place.limit]]
+    return Found(found, int(total[0]) if total else 0, len(rows) > place.limit)
+
+
+def _asked(
+    statement: Callable[[int | None, tuple[str, ...]], Statement],
+    account_id: str,
+    webhook_id: str,
+    wanted: Filter,
+) -> tuple[Statement, dict[str, Any]]:
+    """Returns the statement for a filter, and its values."""
     given = {name: value for name, value in wanted._asdict().items() if value is not None}
-    status, filters = given.pop("status", None), tuple(given)
+    status = given.pop("status", None)
     own = {"account_id": account_id, "webhook_id": webhook_id, **given}
-    rows = tx.all(_page(status, filters), limit=page.limit, offset=page.offset, **own)
-    total = tx.one(_counting(status, filters), **own)
-    return [DeliveryRow._make(row) for row in rows], int(total[0]) if total else 0
+    return statement(status, tuple(given)), own
 
 
 @cache
@@ -92,10 +120,13 @@ def _matching(
 ) -> ModelSelect[Any]:
     """Adds what a delivery has to be. The few of a status or of an event are found first."""
     one = Delivery.alias()
-    if _few(one, status, filters) is None:
-        query = _bounded(query, Delivery, filters)
+    few = _few(one, status, filters)
+    if few is None:
+        query = _bounded(_to_webhook(query, Delivery), Delivery, filters)
     else:
-        query = query.where(_OWN & dialect.within(Delivery.id, _ids(one, status, filters)))
+        # Bounds come after: within, SQLite would rather find all between them.
+        ids = _to_webhook(one.select(one.id), one).where(few)
+        query = _bounded(query.where(_OWN & dialect.within(Delivery.id, ids)), Delivery, filters)
     if status is not None:
         query = query.where(Delivery.status == SQL(str(int(status))))
     if "kinds" in filters:
@@ -105,16 +136,19 @@ def _matching(
 
 def _ids(one: Any, status: int | None, filters: tuple[str, ...]) -> ModelSelect[Any]:
     """Selects by an index the ids of those that may match, under another name of the table."""
-    query = _bounded(one.select(one.id), one, filters)
+    query = _bounded(_to_webhook(one.select(one.id), one), one, filters)
     few = _few(one, status, filters)
     return query if few is None else query.where(few)
 
 
-def _bounded(query: ModelSelect[Any], one: Any, filters: tuple[str, ...]) -> ModelSelect[Any]:
-    """Adds whose delivery it has to be, and between which ids."""
-    query = query.where(
+def _to_webhook(query: ModelSelect[Any], one: Any) -> ModelSelect[Any]:
+    return query.where(
         (one.account_id == param("account_id")) & (one.webhook_id == param("webhook_id"))
     )
+
+
+def _bounded(query: ModelSelect[Any], one: Any, filters: tuple[str, ...]) -> ModelSelect[Any]:
+    """Adds between which ids a delivery has to be."""
     if "first_id" in filters:
         query = query.where(one.id >= param("first_id"))
     return query.where(one.id < param("end_id")) if "end_id" in filters else query

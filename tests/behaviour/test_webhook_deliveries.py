@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from ..conftest import Account
+from ..fronts import Answer
 from ..webhooks.receiver import Receiver, Reply
 from .deliveries import deliveries, events_of, settled, tags, until, webhook
 from .helpers import MISSING_ID, over_http, send
@@ -75,6 +76,58 @@ def test_deliveries_are_listed_newest_first_in_pages(account: Account, receiver:
         (3, 3, 2),
     ]
     assert newest == account.ok("ListEvents", order="desc", limit=1)["events"][0]["id"]
+
+
+def listed(account: Account, **asked: Any) -> Answer:
+    """Returns a page of two deliveries."""
+    answer = account.call("ListWebhookDeliveries", limit=2, **asked)
+    assert answer.status == 200, answer
+    return answer
+
+
+@pytest.mark.parametrize("given", [{}, {"eventType": "tag.created"}, {"status": "SUCCEEDED"}])
+def test_token_leads_on_whatever_came_to_be_meanwhile(
+    account: Account, receiver: Receiver, given: dict[str, str]
+) -> None:
+    made = webhook(account, receiver.url)
+    tags(account, "a", "b", "c", "d", "e")
+    events = events_of(settled(account, made, *["SUCCEEDED"] * 5))
+
+    pages = [listed(account, webhookId=made["id"], **given)]
+    tags(account, "f")
+    settled(account, made, *["SUCCEEDED"] * 6)
+    while pages[-1].next:
+        pages.append(listed(account, webhookId=made["id"], pageToken=pages[-1].next, **given))
+
+    found = [events_of(page.body["deliveries"]) for page in pages]
+    assert found == [events[:2], events[2:4], events[4:]]
+    assert [page.body["total"] for page in pages] == [5, 6, 6]
+    assert [page.body["page"] for page in pages] == [1, 2, 3]
+
+
+def test_page_that_is_the_last_one_and_full_leads_nowhere(
+    account: Account, receiver: Receiver
+) -> None:
+    made = webhook(account, receiver.url)
+    tags(account, "a", "b")
+    settled(account, made, *["SUCCEEDED"] * 2)
+
+    assert listed(account, webhookId=made["id"]).next == ""
+
+
+def test_token_of_another_list_of_deliveries_is_refused(
+    account: Account, receiver: Receiver
+) -> None:
+    made, other = webhook(account, receiver.url), webhook(account, receiver.url)
+    tags(account, "a", "b", "c")
+    settled(account, made, *["SUCCEEDED"] * 3)
+    token = listed(account, webhookId=made["id"]).next
+
+    for asked in ({"webhookId": other["id"]}, {"webhookId": made["id"], "eventType": "tag.*"}):
+        refused = account.fails(
+            "ValidationError", "ListWebhookDeliveries", **asked, pageToken=token
+        )
+        assert refused.faults == [("pageToken", "INVALID_VALUE")]
 
 
 def test_filters_of_deliveries_hold_together(account: Account, receiver: Receiver) -> None:

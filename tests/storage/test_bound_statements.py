@@ -21,7 +21,6 @@ from pglast.enums import A_Expr_Kind, BoolExprType, JoinType
 from playhouse.postgres_ext import Psycopg3Database
 
 import server
-from server.paging import Page
 from server.storage.dialects import PostgresDialect
 from server.storage.distribution import REFERENCE_TABLES
 from server.storage.statements import Statement
@@ -123,7 +122,7 @@ def made_of_deliveries() -> dict[str, Statement]:
         for chosen in chain.from_iterable(combinations(every, n) for n in range(len(every) + 1)):
             recorder = Recorder()
             wanted = deliveries.Filter(status, **{name: every[name] for name in chosen})
-            deliveries.page(OURS, THEIRS, wanted, Page(1, 2), cast(Transaction, recorder))
+            deliveries.page(OURS, THEIRS, wanted, deliveries.Place(2), cast(Transaction, recorder))
             for number, statement in enumerate(recorder.statements):
                 name = f"deliveries {status} {'+'.join(chosen)}, {number}"
                 found[name] = statement

@@ -12,9 +12,9 @@ import pytest
 
 from server.cli.beside import unit_of_work
 from server.errors import WebhookDeliveryNotFound
-from server.paging import Page
 from server.storage.transaction import Transaction
-from server.webhooks import store_deliveries, store_delivery_pages, store_retention
+from server.webhooks import store_deliveries, store_retention
+from server.webhooks import store_delivery_pages as pages
 from server.webhooks.rules import LEASE, SCHEDULE, DeliveryStatus
 from server.webhooks.store_claiming import claim
 from server.webhooks.store_delivery_pages import Filter
@@ -141,18 +141,22 @@ def fill(tx: Transaction) -> None:
         Filter(first_id=f"A{ROWS - 5:025}"),
     ],
 )
+@pytest.mark.parametrize(
+    "place", [pages.Place(5), pages.Place(5, after="Z")], ids=["number", "token"]
+)
 def test_sqlite_finds_the_few_of_many_without_looking_at_the_others(
-    tmp_path: Path, wanted: Filter
+    tmp_path: Path, wanted: Filter, place: pages.Place
 ) -> None:
     with unit_of_work(f"sqlite:///{tmp_path}/roster.db") as tx:
         fill(tx)
         watched = Watched(tx)
-        rows, total = store_delivery_pages.page(ACCOUNT, "A", wanted, Page(1, 5), watched)
+        rows, total, more = pages.page(ACCOUNT, "A", wanted, place, watched)
 
     assert 0 < len(rows) == min(total, 5)
+    assert more == (total > 5)
     assert {row.webhook_id for row in rows} == {"A"}
     assert [row.id for row in rows] == sorted((row.id for row in rows), reverse=True)
-    page, count = watched.seen
-    assert page.machine_steps < ROWS
+    listing, count = watched.seen
+    assert listing.machine_steps < ROWS
     # All deliveries of a webhook are counted in an index; a few are found first.
     assert count.machine_steps < ROWS or wanted == Filter()

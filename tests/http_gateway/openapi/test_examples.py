@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -143,3 +144,25 @@ def send(
     assert isinstance(account.front, HttpFront)
     status, _, _ = account.front.exchange(method, target, account.key, body=body, headers=headers)
     return status
+
+
+def objects(value: Any) -> Iterator[dict[str, Any]]:
+    """Yields every object in a value."""
+    if isinstance(value, dict):
+        yield value
+    if isinstance(value, (dict, list)):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from objects(inner)
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_answer_that_is_shown_tells_of_nothing_that_cannot_be_at_once(name: str) -> None:
+    _, _, operation = OPERATIONS[name]
+    contents = [answer.get("content", {}) for answer in operation["responses"].values()]
+    shown = [each["example"] for content in contents for each in content.values()]
+
+    for found in (found for example in shown for found in objects(example)):
+        if found.get("enabled"):
+            assert found.keys().isdisjoint({"disabledReason", "failingSince"})
+        if found.get("status") in ("PENDING", "SENDING"):
+            assert "finishedAt" not in found

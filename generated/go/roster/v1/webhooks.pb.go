@@ -1435,7 +1435,7 @@ func (x *ReplayWebhookRequest) GetOnlyFailed() bool {
 // Events that are being delivered once more.
 type WebhookReplay struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Identifier, by which its deliveries can be told: a ULID, 26 characters.
+	// Identifier, which its deliveries have as replay_id: a ULID, 26 characters.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// The webhook that they go to.
 	WebhookId string `protobuf:"bytes,2,opt,name=webhook_id,json=webhookId,proto3" json:"webhook_id,omitempty"`
@@ -1562,6 +1562,10 @@ type ListWebhookDeliveriesRequest struct {
 	CreatedAfter *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=created_after,json=createdAfter,proto3" json:"created_after,omitempty"`
 	// Only deliveries that came to be earlier than this.
 	CreatedBefore *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=created_before,json=createdBefore,proto3" json:"created_before,omitempty"`
+	// The token that leads on from the page before (AIP-158), over HTTP in its Link header;
+	// the filters have to be the same. What came to be meanwhile shifts no delivery to
+	// another page.
+	PageToken     string `protobuf:"bytes,9,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1652,6 +1656,13 @@ func (x *ListWebhookDeliveriesRequest) GetCreatedBefore() *timestamppb.Timestamp
 	return nil
 }
 
+func (x *ListWebhookDeliveriesRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
 // Holds one page of deliveries.
 type ListWebhookDeliveriesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1662,7 +1673,9 @@ type ListWebhookDeliveriesResponse struct {
 	// The page that was used.
 	Page int32 `protobuf:"varint,3,opt,name=page,proto3" json:"page,omitempty"`
 	// The limit that was used.
-	Limit         int32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	Limit int32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Leads to the next page; empty on the last one.
+	NextPageToken string `protobuf:"bytes,5,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1723,6 +1736,13 @@ func (x *ListWebhookDeliveriesResponse) GetLimit() int32 {
 		return x.Limit
 	}
 	return 0
+}
+
+func (x *ListWebhookDeliveriesResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
 }
 
 // Asks for one delivery.
@@ -2197,16 +2217,16 @@ var File_roster_v1_webhooks_proto protoreflect.FileDescriptor
 
 const file_roster_v1_webhooks_proto_rawDesc = "" +
 	"\n" +
-	"\x18roster/v1/webhooks.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\"\xf5\x05\n" +
+	"\x18roster/v1/webhooks.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\"\xca\x05\n" +
 	"\aWebhook\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x126\n" +
 	"\x03url\x18\x02 \x01(\tB$\xaa\xb5\x18 https://example.com/hooks/rosterR\x03url\x12?\n" +
 	"\vdescription\x18\x03 \x01(\tB\x1d\xaa\xb5\x18\x19Keeps the CRM up to date.R\vdescription\x12D\n" +
 	"\vevent_types\x18\x04 \x03(\tB#\xaa\xb5\x18\x1f[\"subscriber.*\", \"tag.deleted\"]R\n" +
 	"eventTypes\x12\"\n" +
-	"\aenabled\x18\x05 \x01(\bB\b\xaa\xb5\x18\x04trueR\aenabled\x12\\\n" +
-	"\x0fdisabled_reason\x18\x06 \x01(\x0e2!.roster.v1.Webhook.DisabledReasonB\v\xaa\xb5\x18\aFAILINGH\x00R\x0edisabledReason\x88\x01\x01\x12]\n" +
-	"\rfailing_since\x18\a \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\ffailingSince\x12]\n" +
+	"\aenabled\x18\x05 \x01(\bB\b\xaa\xb5\x18\x04trueR\aenabled\x12O\n" +
+	"\x0fdisabled_reason\x18\x06 \x01(\x0e2!.roster.v1.Webhook.DisabledReasonH\x00R\x0edisabledReason\x88\x01\x01\x12?\n" +
+	"\rfailing_since\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\ffailingSince\x12]\n" +
 	"\n" +
 	"created_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\tcreatedAt\x12]\n" +
 	"\n" +
@@ -2222,7 +2242,7 @@ const file_roster_v1_webhooks_proto_rawDesc = "" +
 	"\ttimestamp\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\ttimestamp\x12!\n" +
 	"\bsequence\x18\x04 \x01(\x01B\x05\xaa\xb5\x18\x017R\bsequence\x12\xb0\x01\n" +
 	"\x04data\x18\x05 \x01(\v2\x17.google.protobuf.StructB\x82\x01\xbaH\x03\xc8\x01\x01\xaa\xb5\x18x{\"tag\": {\"id\": \"01M7Y2MPAQ036JVMBN3RCKGA5K\", \"name\": \"vip\", \"description\": \"\", \"createdAt\": \"2026-11-21T03:33:16.247Z\"}}R\x04data\x12H\n" +
-	"\bprevious\x18\x06 \x01(\v2\x17.google.protobuf.StructB\x13\xaa\xb5\x18\x0f{\"name\": \"VIP\"}R\bprevious\"\x9d\x06\n" +
+	"\bprevious\x18\x06 \x01(\v2\x17.google.protobuf.StructB\x13\xaa\xb5\x18\x0f{\"name\": \"VIP\"}R\bprevious\"\xff\x05\n" +
 	"\x0fWebhookDelivery\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12=\n" +
 	"\n" +
@@ -2235,9 +2255,9 @@ const file_roster_v1_webhooks_proto_rawDesc = "" +
 	"\x0fnext_attempt_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-11-21T03:33:21.247ZR\rnextAttemptAt\x12@\n" +
 	"\treplay_id\x18\b \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5HH\x00R\breplayId\x88\x01\x01\x12]\n" +
 	"\n" +
-	"created_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\tcreatedAt\x12Y\n" +
+	"created_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\tcreatedAt\x12;\n" +
 	"\vfinished_at\x18\n" +
-	" \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-11-24T05:08:16.247ZR\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"finishedAt\"U\n" +
 	"\x06Status\x12\x16\n" +
 	"\x12STATUS_UNSPECIFIED\x10\x00\x12\v\n" +
@@ -2322,7 +2342,7 @@ const file_roster_v1_webhooks_proto_rawDesc = "" +
 	"\n" +
 	"created_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\tcreatedAt\"Q\n" +
 	"\x15ReplayWebhookResponse\x128\n" +
-	"\x06replay\x18\x01 \x01(\v2\x18.roster.v1.WebhookReplayB\x06\xbaH\x03\xc8\x01\x01R\x06replay\"\xb8\x04\n" +
+	"\x06replay\x18\x01 \x01(\v2\x18.roster.v1.WebhookReplayB\x06\xbaH\x03\xc8\x01\x01R\x06replay\"\xe1\x04\n" +
 	"\x1cListWebhookDeliveriesRequest\x12=\n" +
 	"\n" +
 	"webhook_id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5JR\twebhookId\x12#\n" +
@@ -2333,14 +2353,17 @@ const file_roster_v1_webhooks_proto_rawDesc = "" +
 	"event_type\x18\x05 \x01(\tB\x1a\xbaH\br\x06\x182\xba\x01\x01\x00\xaa\xb5\x18\vtag.updatedR\teventType\x12H\n" +
 	"\bevent_id\x18\x06 \x01(\tB-\xbaH\br\x06\x182\xba\x01\x01\x00\xaa\xb5\x18\x1eevt_01M7Y2MPAQ036JVMBN3RCKGA5KR\aeventId\x12]\n" +
 	"\rcreated_after\x18\a \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-01-01T00:00:00.000ZR\fcreatedAfter\x12_\n" +
-	"\x0ecreated_before\x18\b \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182099-01-01T00:00:00.000ZR\rcreatedBefore\"\xb1\x01\n" +
+	"\x0ecreated_before\x18\b \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182099-01-01T00:00:00.000ZR\rcreatedBefore\x12'\n" +
+	"\n" +
+	"page_token\x18\t \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\tpageToken\"\xdf\x01\n" +
 	"\x1dListWebhookDeliveriesResponse\x12:\n" +
 	"\n" +
 	"deliveries\x18\x01 \x03(\v2\x1a.roster.v1.WebhookDeliveryR\n" +
 	"deliveries\x12\x1b\n" +
 	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05total\x12\x19\n" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
-	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\"K\n" +
+	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"K\n" +
 	"\x19GetWebhookDeliveryRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"\x93\x01\n" +
 	"\x1aGetWebhookDeliveryResponse\x12>\n" +

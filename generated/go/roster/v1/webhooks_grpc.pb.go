@@ -77,8 +77,9 @@ type WebhookServiceClient interface {
 	// the webhook are on their way, one more is refused as too many calls are.
 	TestWebhook(ctx context.Context, in *TestWebhookRequest, opts ...grpc.CallOption) (*TestWebhookResponse, error)
 	// Has events delivered to a webhook once more, in the background and beside what
-	// happens meanwhile. They keep their ids. To a webhook that is disabled they wait. Up to
-	// 10 replays of a webhook may be under way. Fails with WEBHOOK_NOT_FOUND or
+	// happens meanwhile. They keep their ids. To a webhook that is disabled they wait. Its
+	// deliveries are on the list of those to the webhook, from when the replay was asked for
+	// on, and tell which replay they are of. Up to 10 replays of a webhook may be under way. Fails with WEBHOOK_NOT_FOUND or
 	// WEBHOOK_LIMIT_REACHED.
 	ReplayWebhook(ctx context.Context, in *ReplayWebhookRequest, opts ...grpc.CallOption) (*ReplayWebhookResponse, error)
 	// Returns one page of the deliveries to a webhook that match every filter that is given,
@@ -289,8 +290,9 @@ type WebhookServiceServer interface {
 	// the webhook are on their way, one more is refused as too many calls are.
 	TestWebhook(context.Context, *TestWebhookRequest) (*TestWebhookResponse, error)
 	// Has events delivered to a webhook once more, in the background and beside what
-	// happens meanwhile. They keep their ids. To a webhook that is disabled they wait. Up to
-	// 10 replays of a webhook may be under way. Fails with WEBHOOK_NOT_FOUND or
+	// happens meanwhile. They keep their ids. To a webhook that is disabled they wait. Its
+	// deliveries are on the list of those to the webhook, from when the replay was asked for
+	// on, and tell which replay they are of. Up to 10 replays of a webhook may be under way. Fails with WEBHOOK_NOT_FOUND or
 	// WEBHOOK_LIMIT_REACHED.
 	ReplayWebhook(context.Context, *ReplayWebhookRequest) (*ReplayWebhookResponse, error)
 	// Returns one page of the deliveries to a webhook that match every filter that is given,

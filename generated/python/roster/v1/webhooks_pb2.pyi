@@ -765,7 +765,7 @@ class WebhookReplay(_message.Message):
     WEBHOOK_ID_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
     id: _builtins.str
-    """Identifier, by which its deliveries can be told: a ULID, 26 characters."""
+    """Identifier, which its deliveries have as replay_id: a ULID, 26 characters."""
     webhook_id: _builtins.str
     """The webhook that they go to."""
     @_builtins.property
@@ -825,6 +825,7 @@ class ListWebhookDeliveriesRequest(_message.Message):
     EVENT_ID_FIELD_NUMBER: _builtins.int
     CREATED_AFTER_FIELD_NUMBER: _builtins.int
     CREATED_BEFORE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     webhook_id: _builtins.str
     """Identifier of the webhook."""
     limit: _builtins.int
@@ -839,6 +840,11 @@ class ListWebhookDeliveriesRequest(_message.Message):
     """
     event_id: _builtins.str
     """Only deliveries of this event."""
+    page_token: _builtins.str
+    """The token that leads on from the page before (AIP-158), over HTTP in its Link header;
+    the filters have to be the same. What came to be meanwhile shifts no delivery to
+    another page.
+    """
     @_builtins.property
     def created_after(self) -> _timestamp_pb2.Timestamp:
         """Only deliveries that came to be later than this."""
@@ -858,10 +864,11 @@ class ListWebhookDeliveriesRequest(_message.Message):
         event_id: _builtins.str = ...,
         created_after: _timestamp_pb2.Timestamp | None = ...,
         created_before: _timestamp_pb2.Timestamp | None = ...,
+        page_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before", "event_id", b"event_id", "event_type", b"event_type", "limit", b"limit", "page", b"page", "status", b"status", "webhook_id", b"webhook_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before", "event_id", b"event_id", "event_type", b"event_type", "limit", b"limit", "page", b"page", "page_token", b"page_token", "status", b"status", "webhook_id", b"webhook_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -877,12 +884,15 @@ class ListWebhookDeliveriesResponse(_message.Message):
     TOTAL_FIELD_NUMBER: _builtins.int
     PAGE_FIELD_NUMBER: _builtins.int
     LIMIT_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     total: _builtins.int
     """How many deliveries match the filters."""
     page: _builtins.int
     """The page that was used."""
     limit: _builtins.int
     """The limit that was used."""
+    next_page_token: _builtins.str
+    """Leads to the next page; empty on the last one."""
     @_builtins.property
     def deliveries(self) -> _containers.RepeatedCompositeFieldContainer[Global___WebhookDelivery]:
         """The deliveries of the page; empty past the last one."""
@@ -894,10 +904,11 @@ class ListWebhookDeliveriesResponse(_message.Message):
         total: _builtins.int = ...,
         page: _builtins.int = ...,
         limit: _builtins.int = ...,
+        next_page_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["deliveries", b"deliveries", "limit", b"limit", "page", b"page", "total", b"total"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["deliveries", b"deliveries", "limit", b"limit", "next_page_token", b"next_page_token", "page", b"page", "total", b"total"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

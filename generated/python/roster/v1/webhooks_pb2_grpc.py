@@ -186,8 +186,9 @@ class WebhookServiceServicer:
 
     def ReplayWebhook(self, request, context):
         """Has events delivered to a webhook once more, in the background and beside what
-        happens meanwhile. They keep their ids. To a webhook that is disabled they wait. Up to
-        10 replays of a webhook may be under way. Fails with WEBHOOK_NOT_FOUND or
+        happens meanwhile. They keep their ids. To a webhook that is disabled they wait. Its
+        deliveries are on the list of those to the webhook, from when the replay was asked for
+        on, and tell which replay they are of. Up to 10 replays of a webhook may be under way. Fails with WEBHOOK_NOT_FOUND or
         WEBHOOK_LIMIT_REACHED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

@@ -75,8 +75,9 @@ class WebhookServiceStub:
     """
     ReplayWebhook: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.ReplayWebhookRequest, _webhooks_pb2.ReplayWebhookResponse]
     """Has events delivered to a webhook once more, in the background and beside what
-    happens meanwhile. They keep their ids. To a webhook that is disabled they wait. Up to
-    10 replays of a webhook may be under way. Fails with WEBHOOK_NOT_FOUND or
+    happens meanwhile. They keep their ids. To a webhook that is disabled they wait. Its
+    deliveries are on the list of those to the webhook, from when the replay was asked for
+    on, and tell which replay they are of. Up to 10 replays of a webhook may be under way. Fails with WEBHOOK_NOT_FOUND or
     WEBHOOK_LIMIT_REACHED.
     """
     ListWebhookDeliveries: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.ListWebhookDeliveriesRequest, _webhooks_pb2.ListWebhookDeliveriesResponse]
@@ -150,8 +151,9 @@ class WebhookServiceAsyncStub(WebhookServiceStub):
     """
     ReplayWebhook: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.ReplayWebhookRequest, _webhooks_pb2.ReplayWebhookResponse]  # type: ignore[assignment]
     """Has events delivered to a webhook once more, in the background and beside what
-    happens meanwhile. They keep their ids. To a webhook that is disabled they wait. Up to
-    10 replays of a webhook may be under way. Fails with WEBHOOK_NOT_FOUND or
+    happens meanwhile. They keep their ids. To a webhook that is disabled they wait. Its
+    deliveries are on the list of those to the webhook, from when the replay was asked for
+    on, and tell which replay they are of. Up to 10 replays of a webhook may be under way. Fails with WEBHOOK_NOT_FOUND or
     WEBHOOK_LIMIT_REACHED.
     """
     ListWebhookDeliveries: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.ListWebhookDeliveriesRequest, _webhooks_pb2.ListWebhookDeliveriesResponse]  # type: ignore[assignment]
@@ -270,8 +272,9 @@ class WebhookServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_webhooks_pb2.ReplayWebhookResponse, _abc.Awaitable[_webhooks_pb2.ReplayWebhookResponse]]:
         """Has events delivered to a webhook once more, in the background and beside what
-        happens meanwhile. They keep their ids. To a webhook that is disabled they wait. Up to
-        10 replays of a webhook may be under way. Fails with WEBHOOK_NOT_FOUND or
+        happens meanwhile. They keep their ids. To a webhook that is disabled they wait. Its
+        deliveries are on the list of those to the webhook, from when the replay was asked for
+        on, and tell which replay they are of. Up to 10 replays of a webhook may be under way. Fails with WEBHOOK_NOT_FOUND or
         WEBHOOK_LIMIT_REACHED.
         """
 

@@ -807,7 +807,7 @@ export declare const ReplayWebhookRequestSchema: GenMessage<ReplayWebhookRequest
  */
 export declare type WebhookReplay = Message<"roster.v1.WebhookReplay"> & {
   /**
-   * Identifier, by which its deliveries can be told: a ULID, 26 characters.
+   * Identifier, which its deliveries have as replay_id: a ULID, 26 characters.
    *
    * @generated from field: string id = 1;
    */
@@ -916,6 +916,15 @@ export declare type ListWebhookDeliveriesRequest = Message<"roster.v1.ListWebhoo
    * @generated from field: google.protobuf.Timestamp created_before = 8;
    */
   createdBefore?: Timestamp | undefined;
+
+  /**
+   * The token that leads on from the page before (AIP-158), over HTTP in its Link header;
+   * the filters have to be the same. What came to be meanwhile shifts no delivery to
+   * another page.
+   *
+   * @generated from field: string page_token = 9;
+   */
+  pageToken: string;
 };
 
 /**
@@ -957,6 +966,13 @@ export declare type ListWebhookDeliveriesResponse = Message<"roster.v1.ListWebho
    * @generated from field: int32 limit = 4;
    */
   limit: number;
+
+  /**
+   * Leads to the next page; empty on the last one.
+   *
+   * @generated from field: string next_page_token = 5;
+   */
+  nextPageToken: string;
 };
 
 /**
@@ -1301,8 +1317,9 @@ export declare const WebhookService: GenService<{
   },
   /**
    * Has events delivered to a webhook once more, in the background and beside what
-   * happens meanwhile. They keep their ids. To a webhook that is disabled they wait. Up to
-   * 10 replays of a webhook may be under way. Fails with WEBHOOK_NOT_FOUND or
+   * happens meanwhile. They keep their ids. To a webhook that is disabled they wait. Its
+   * deliveries are on the list of those to the webhook, from when the replay was asked for
+   * on, and tell which replay they are of. Up to 10 replays of a webhook may be under way. Fails with WEBHOOK_NOT_FOUND or
    * WEBHOOK_LIMIT_REACHED.
    *
    * @generated from rpc roster.v1.WebhookService.ReplayWebhook
