@@ -51,6 +51,7 @@ def built(folder: Path) -> Iterator[Image]:
     buildah("from", "--pull=never", "--name=built", "roster")
     place = buildah("mount", "built")
     try:
+        may_boot(Path(place.strip()))
         config = json.loads(buildah("inspect", "--type=image", "roster"))
         yield Image(Path(place.strip()), config["Docker"]["config"])
     finally:
@@ -66,6 +67,16 @@ def may_run_machines(folder: Path) -> None:
     mount = f"mount -t tmpfs none {folder} && mount -t proc none /proc"
     tried = ["unshare", "--mount", "--pid", "--uts", "--ipc", "--fork", "sh", "-c", mount]
     done = subprocess.run(tried, capture_output=True, text=True)
+    if done.returncode != 0:
+        pytest.skip(f"this machine lets nobody run another in it: {done.stderr.strip()}")
+
+
+def may_boot(folder: Path) -> None:
+    """Ends the running test where not even a machine that does nothing can be run."""
+    nspawn = tools.program("systemd-nspawn", "machine")
+    flags = ("--quiet", "--register=no", "--keep-unit", "--volatile=overlay")
+    tried = [nspawn, *flags, f"--directory={folder}", "true"]
+    done = subprocess.run(tried, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     if done.returncode != 0:
         pytest.skip(f"this machine lets nobody run another in it: {done.stderr.strip()}")
 
