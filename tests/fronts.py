@@ -149,7 +149,7 @@ class HttpFront:
             sent["Authorization"] = f"Bearer {key}"
         if body is not None:
             sent.setdefault("Content-Type", "application/json")
-        connection = http.client.HTTPConnection(self.address, timeout=20)
+        connection = http.client.HTTPConnection(self.address, timeout=60)
         try:
             connection.request(method, path, body=body, headers=sent)
             response = connection.getresponse()
@@ -182,7 +182,7 @@ class GrpcFront:
         message = to_message(method, request)
         metadata = [] if key is None else [("authorization", f"Bearer {key}")]
         try:
-            reply = self.stub(rpc)(message, metadata=metadata, timeout=20)
+            reply = self.stub(rpc)(message, metadata=metadata, timeout=60)
         except grpc.RpcError as error:
             answer = answer_of_error(error)
             documented.check(method.name, answer.status, answer.code)

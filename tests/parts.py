@@ -17,7 +17,7 @@ from pathlib import Path
 
 from .processes import environment
 
-LONG = 20.0
+LONG = 60.0
 
 
 @dataclass
@@ -75,7 +75,7 @@ def ready(part: Part) -> Part:
         # The addresses stand between the first empty line and the second.
         if part.printed.count("\n") == 2:
             return part
-    code = part.process.wait(timeout=10)
+    code = part.process.wait(timeout=60)
     raise AssertionError(f"roster {part.command} ended with {code}:\n{part.log.read_text()}")
 
 

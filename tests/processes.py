@@ -117,7 +117,7 @@ def start(folder: Path, *, under: Sequence[str] = (), **settings: str) -> Servic
     text = "".join(service.printed)
     match = _READY.search(text)
     if match is None:
-        process.wait(timeout=10)
+        process.wait(timeout=60)
         raise AssertionError(f"roster serve ended with {process.returncode}:\n{log.read_text()}")
     key = _KEY.search(text)
     service.http, service.grpc = match["http"], match["grpc"]

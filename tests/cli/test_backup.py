@@ -23,7 +23,7 @@ from server.vault import Vault, make_key, parse_key
 from ..processes import Service, environment
 from .test_commands import FREE, complaint, printed, roster
 
-LONG = 20.0
+LONG = 60.0
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from ..fronts import Answer, HttpFront
 from ..postgres import Postgres, running
 from ..processes import Service, start
 
-LONG = 20.0
+LONG = 60.0
 # Without the warning that the server for the tests does not care for crashes.
 QUIET = {**FREE, "ROSTER_LOG_LEVEL": "error"}
 

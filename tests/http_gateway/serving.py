@@ -103,4 +103,4 @@ async def gateway_to(
 
 def run(body: Any) -> Any:
     """Runs a test's body, which has to end in time."""
-    return uvloop.run(asyncio.wait_for(body, 20))
+    return uvloop.run(asyncio.wait_for(body, 60))

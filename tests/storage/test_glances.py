@@ -20,7 +20,7 @@ from server.storage.sqlite import SqliteDatabase
 from server.storage.transaction import Transaction
 from server.tags import store
 
-LONG = 10.0
+LONG = 60.0
 ACCOUNT = "0" * 26
 
 

@@ -20,7 +20,7 @@ from server.storage.job import Job
 from server.storage.lane import Lane
 
 Work = Callable[[], Any]
-LONG = 10.0
+LONG = 60.0
 
 
 class Recorder:

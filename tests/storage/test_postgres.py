@@ -29,7 +29,7 @@ from ..postgres import Postgres
 from ..relay import Relay
 from .helpers import OURS, THEIRS, select
 
-LONG = 20.0
+LONG = 60.0
 Story = Callable[[PostgresDatabase], Awaitable[None]]
 
 

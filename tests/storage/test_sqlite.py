@@ -24,7 +24,7 @@ from server.storage.statements import Statement
 from server.storage.transaction import Transaction
 from server.tags import store
 
-LONG = 10.0
+LONG = 60.0
 ACCOUNT = "0" * 26
 
 
