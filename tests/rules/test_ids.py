@@ -149,3 +149,8 @@ def test_ids_outlast_the_last_moment_of_a_timestamp() -> None:
 
 def test_id_that_was_made_tells_its_moment() -> None:
     assert [moment_of(text) for text in made([NOW, NOW + DAY])] == [NOW, NOW + DAY]
+
+
+def test_two_who_hand_out_ids_at_the_same_time_have_none_in_common() -> None:
+    taken = [text for _ in range(100) for text in Ids(lambda: NOW).take(3)]
+    assert len(set(taken)) == 300
