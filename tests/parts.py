@@ -120,6 +120,16 @@ def wait_until(condition: Callable[[], bool], what: str) -> None:
         time.sleep(0.02)
 
 
+def listens(address: str) -> bool:
+    """Whether connections are taken."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=LONG).close()
+    except OSError:
+        return False
+    return True
+
+
 def status_of(address: str, path: str) -> int:
     """Returns the status that a GET without a key gets over a connection of its own."""
     with closing(http.client.HTTPConnection(address, timeout=20)) as connection:

@@ -20,7 +20,7 @@ from roster.v1 import tags_pb2_grpc
 from ..conftest import Account, new_account
 from ..fronts import HttpFront
 from ..load import Client, Load, Sent, create
-from ..parts import wait_until
+from ..parts import listens, wait_until
 from ..processes import Service, start
 
 ROUNDS, CLIENTS = 3, 6
@@ -107,15 +107,6 @@ def half_a_request(service: Service) -> socket.socket:
     return connection
 
 
-def refuses_connections(address: str) -> bool:
-    host, _, port = address.rpartition(":")
-    try:
-        socket.create_connection((host, int(port)), timeout=20).close()
-    except OSError:
-        return True
-    return False
-
-
 def test_second_signal_ends_at_once_and_loses_nothing_that_was_acknowledged(
     service: Service,
 ) -> None:
@@ -123,7 +114,7 @@ def test_second_signal_ends_at_once_and_loses_nothing_that_was_acknowledged(
     with closing(half_a_request(service)):
         account.ok("CreateSubscriber", email="ada@example.com")
         service.process.send_signal(signal.SIGTERM)
-        wait_until(lambda: refuses_connections(service.http), "it still listens")
+        wait_until(lambda: not listens(service.http), "it still listens")
         assert service.process.poll() is None
 
         assert service.stop(signal.SIGINT) == 1

@@ -6,7 +6,6 @@ import http.client
 import json
 import select
 import signal
-import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ import psycopg
 from server.accounts.rules import make_secret
 from server.storage.postgres_link import alone, opened
 
-from ..parts import Part, free_port, launch, wait_until
+from ..parts import Part, free_port, launch, listens, wait_until
 from ..postgres import Postgres
 
 # The sessions of a service that wait for a lock which another session has.
@@ -112,13 +111,3 @@ def waiting(command: str, folder: Path, held: Held, **settings: str) -> Iterator
     finally:
         if part.process.poll() is None:
             part.stop(signal.SIGKILL)
-
-
-def listens(address: str) -> bool:
-    """Whether connections are taken."""
-    host, _, port = address.rpartition(":")
-    try:
-        socket.create_connection((host, int(port)), timeout=20).close()
-    except OSError:
-        return False
-    return True

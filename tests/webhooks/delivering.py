@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -156,3 +156,16 @@ def headers_of(request: bytes) -> Mapping[str, str]:
 def body_of(request: bytes) -> bytes:
     """Returns the body of a request as it came."""
     return request.partition(b"\r\n\r\n")[2]
+
+
+Story = Callable[[Process], Awaitable[None]]
+
+
+def play(place: Place, story: Story) -> None:
+    """Runs a story in a process that delivers nothing by itself."""
+
+    async def whole() -> None:
+        async with process(place, delivers=False) as here:
+            await story(here)
+
+    asyncio.run(whole())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 
@@ -14,21 +12,10 @@ from server.webhooks.store_backlog import EMPTY, Backlog, backlog_of_any_account
 from server.webhooks.store_claiming import claim
 
 from ..storage.test_plans import Watched
-from .delivering import OURS, Place, Process, process
+from .delivering import OURS, Place, Process, play
 
 THEIRS = "1" * 26
 HOUR = 3_600_000
-Story = Callable[[Process], Awaitable[None]]
-
-
-def play(place: Place, story: Story) -> None:
-    """Runs a story in a process that delivers nothing by itself."""
-
-    async def whole() -> None:
-        async with process(place, delivers=False) as here:
-            await story(here)
-
-    asyncio.run(whole())
 
 
 async def wait(here: Process, account_id: str, *names: str) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,21 +22,10 @@ from server.webhooks.store_settling import Ended, settle
 from ..storage.helpers import OURS as ACCOUNT
 from ..storage.helpers import THEIRS
 from ..storage.test_plans import Watched
-from .delivering import OURS, Place, Process, process
+from .delivering import OURS, Place, Process, play
 
 URL = "http://127.0.0.1:1/"
 ROWS, RARE = 3_000, 500
-Story = Callable[[Process], Awaitable[None]]
-
-
-def play(place: Place, story: Story) -> None:
-    """Runs a story in a process that delivers nothing by itself."""
-
-    async def whole() -> None:
-        async with process(place, delivers=False) as here:
-            await story(here)
-
-    asyncio.run(whole())
 
 
 async def taken_on(here: Process) -> str:

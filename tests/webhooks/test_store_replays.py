@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
 from functools import partial
 
 import pytest
@@ -15,21 +13,10 @@ from server.webhooks import store, store_expanding, store_queue, store_replays
 from server.webhooks.rules import DeliveryStatus
 from server.webhooks.store_replays import Asked, advance, create
 
-from .delivering import OURS, Place, Process, process
+from .delivering import OURS, Place, Process, play
 
 EVERYTHING = Asked(first_id_at(0), None, [], only_failed=False)
 URL = "http://127.0.0.1:1/"
-Story = Callable[[Process], Awaitable[None]]
-
-
-def play(place: Place, story: Story) -> None:
-    """Runs a story in a process that delivers nothing by itself."""
-
-    async def whole() -> None:
-        async with process(place, delivers=False) as here:
-            await story(here)
-
-    asyncio.run(whole())
 
 
 def step(tx: Transaction) -> bool:

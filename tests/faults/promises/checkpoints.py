@@ -14,15 +14,14 @@ takes the sync for that of a commit, and writes no more.
 from __future__ import annotations
 
 import asyncio
-import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from .checker import NONE, Figures, broken, check, total
+from .checker import NONE, Figures, check
 from .contents import account_in, read
 from .failing import FailingDisk, Failure, under_sqlite
-from .in_process import Service, quiet, serving
+from .in_process import Service, serving
+from .places import each
 from .power_cuts import NAME
 from .recorder import Outcome, Recorder, nth
 from .system_calls import below_sqlite
@@ -43,19 +42,7 @@ WAYS = ((Failure.WRITE, False), (Failure.WRITE, True), (Failure.FULL, True))
 
 def run(rounds: int) -> Figures:
     """Tries every failure at so many places of the checkpoints; returns what came of it."""
-    sums: Figures = {}
-    with tempfile.TemporaryDirectory() as folder, quiet():
-        template = Path(folder) / "template"
-        template.mkdir()
-        asyncio.run(_make(template / NAME))
-        for disk in _disks(rounds):
-            place = Path(folder) / "place"
-            shutil.copytree(template, place)
-            sums = total(sums, tried(place / NAME, disk))
-            shutil.rmtree(place)
-            if broken(sums, AT_MOST):
-                break
-    return sums
+    return each(_disks(rounds), tried, AT_MOST)
 
 
 def _disks(rounds: int) -> Iterator[FailingDisk]:
@@ -65,11 +52,6 @@ def _disks(rounds: int) -> Iterator[FailingDisk]:
         at = 1 + number * (PLACES - 1) // max(rounds - 1, 1)
         for failure, lasts in WAYS:
             yield FailingDisk(failure, at, of=NAME, lasts=lasts)
-
-
-async def _make(path: Path) -> None:
-    async with serving(path):
-        pass
 
 
 def tried(path: Path, disk: FailingDisk) -> Figures:

@@ -8,18 +8,17 @@ what the disk holds; reads go on. A disk that was full is written to when it has
 from __future__ import annotations
 
 import asyncio
-import shutil
-import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from server.errors import RosterError
 from server.storage.database import StorageError
 
-from .checker import NONE, Figures, broken, check, total
+from .checker import NONE, Figures, check
 from .contents import account_in, read
 from .failing import FailingDisk, Failure, under_sqlite
-from .in_process import Service, quiet, serving
-from .power_cuts import NAME
+from .in_process import Service, serving
+from .places import each
 from .recorder import Outcome, Recorder, nth
 
 AT_MOST = NONE | {
@@ -34,27 +33,14 @@ CLIENTS, TURNS = 3, 40
 
 def run(rounds: int) -> Figures:
     """Tries every failure at so many places among the first ones; returns what came of it."""
-    sums: Figures = {}
-    with tempfile.TemporaryDirectory() as folder, quiet():
-        template = Path(folder) / "template"
-        template.mkdir()
-        asyncio.run(_make(template / NAME))
-        for number in range(rounds):
-            at = 1 + number * PLACES // rounds
-            for failure in Failure:
-                place = Path(folder) / "place"
-                shutil.copytree(template, place)
-                figures = tried(place / NAME, FailingDisk(failure, at))
-                shutil.rmtree(place)
-                sums = total(sums, figures)
-                if broken(sums, AT_MOST):
-                    return sums
-    return sums
+    return each(_disks(rounds), tried, AT_MOST)
 
 
-async def _make(path: Path) -> None:
-    async with serving(path):
-        pass
+def _disks(rounds: int) -> Iterator[FailingDisk]:
+    """Yields a disk for each way to fail at each of so many places."""
+    for number in range(rounds):
+        for failure in Failure:
+            yield FailingDisk(failure, 1 + number * PLACES // rounds)
 
 
 def tried(path: Path, disk: FailingDisk) -> Figures:
