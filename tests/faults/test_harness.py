@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import random
 import socket
+import threading
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -232,6 +235,45 @@ def test_line_that_ended_before_it_broke_leaves_its_break_to_another(
             assert whole(client) == b""
 
     assert (lines.losses, lines.broken) == ([planned], [])
+
+
+@contextmanager
+def calling(address: tuple[str, int], listening: socket.socket) -> Iterator[None]:
+    """Has one client that says next to nothing, and after it clients that say more."""
+    ended = threading.Event()
+
+    def call() -> None:
+        while not ended.wait(0.01):
+            with socket.create_connection(address) as client, suppress(OSError):
+                client.sendall(b"x" * 10)
+                whole(client)
+
+    def answer() -> None:
+        with suppress(OSError):
+            while True:
+                listening.accept()[0].close()
+
+    with socket.create_connection(address) as client:
+        client.sendall(b"x")
+        kept, _ = listening.accept()
+        with kept, ThreadPoolExecutor() as pool:
+            pool.submit(answer)
+            pool.submit(call)
+            try:
+                yield
+            finally:
+                ended.set()
+                listening.shutdown(socket.SHUT_RDWR)
+
+
+def test_break_of_a_line_that_carries_nothing_is_left_to_another(
+    listening: socket.socket,
+) -> None:
+    planned = [Break(Way.CUT, 5, up=True)]
+    with running(Lines(address(listening), idle=0.1)) as lines:
+        lines.break_all(planned, calling(lines.server_address, listening))
+
+    assert lines.broken == planned
 
 
 def test_breaks_lie_at_every_place_in_the_end() -> None:

@@ -74,6 +74,6 @@ def to_server(rounds: int) -> Figures:
 def broken_under_load(lines: Lines, target: Target, url: str, rounds: int) -> Figures:
     """Breaks lines under load, and holds the store to what clients were told."""
     recorder, planned = Recorder(), breaks(rounds)
-    lines.break_all(planned, Clients(target, recorder, "r"))
+    lines.break_all(planned, Clients(target, recorder, "r").calling())
     figures = checked(url, target, recorder, random.Random())
     return {"lines broken": len(planned)} | Counter(each.way.value for each in planned) | figures

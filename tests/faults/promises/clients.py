@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import cycle
 
@@ -73,9 +74,17 @@ class Clients:
         self._target, self._recorder, self._prefix = target, recorder, prefix
         self._front = GrpcFront(target.grpc) if target.grpc else None
         self.load = Load([target.http], target.key)
-        self.turns: list[Turn] = [self._http] * HTTP_CLIENTS + [self._read]
+        self._turns: list[Turn] = [self._http] * HTTP_CLIENTS + [self._read]
         if self._front is not None:
-            self.turns += [self._grpc] * GRPC_CLIENTS
+            self._turns += [self._grpc] * GRPC_CLIENTS
+
+    @contextmanager
+    def calling(self) -> Iterator[None]:
+        """Has each client take turns for the length of a block."""
+        with self.load.running(*self._turns):
+            yield
+        if self._front is not None:
+            self._front.channel.close()
 
     def _next(self, client: Client, turn: int) -> Operation:
         return nth(turn, f"{self._prefix}-{client.number}-{turn}")
@@ -105,11 +114,6 @@ class Clients:
         if self._recorder.note(operation, answer) is not Outcome.OK:
             time.sleep(PAUSE)
         return sent
-
-    def close(self) -> None:
-        """Lets go of the connection that calls over gRPC share."""
-        if self._front is not None:
-            self._front.channel.close()
 
 
 def hear_of_all(target: Target) -> None:

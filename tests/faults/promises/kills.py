@@ -59,13 +59,12 @@ def target_of(service: Service, key: str) -> Target:
 
 def load_until_killed(service: Service, clients: Clients, chance: random.Random) -> None:
     """Runs clients, and kills the service under them."""
-    with clients.load.running(*clients.turns):
+    with clients.calling():
         wanted = chance.randrange(ANSWERS)
         while len(clients.load.sent) < wanted:
             time.sleep(0.001)
         time.sleep(chance.uniform(0, SECONDS))
         service.stop(signal.SIGKILL)
-    clients.close()
 
 
 def checked(

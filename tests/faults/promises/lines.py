@@ -3,7 +3,8 @@
 A line is a connection through a proxy, with a break of its own: once so many bytes went up
 it, or down, it stands still for a while, or ends, or is reset. The breaks lie at every one of
 the first 50 KiB, or at as many of them as are asked for, in an order that mixes them. A line
-that has stood still is ended soon after, since each is to break once.
+that has stood still is ended soon after, since each is to break once. One that carries too
+little to break, as that on which a service only listens, leaves its break to another in time.
 """
 
 from __future__ import annotations
@@ -13,17 +14,18 @@ import socket
 import struct
 import threading
 import time
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from enum import Enum
 from typing import NamedTuple
 
 from ...parts import wait_until
 from ...stubs.lossy import Handler, Proxy, end
-from .clients import Clients
 
 PLACES = 50 * 1024
 # How long a line stands still, in seconds, and how many bytes it carries after that.
 DELAY, MORE = 0.2, 1024
+# How long none may break before all are ended, so that others take the breaks, in seconds.
+IDLE = 5.0
 # Ends a connection at once, with a reset, when it is closed.
 _NO_LINGER = struct.pack("ii", 1, 0)
 
@@ -56,22 +58,33 @@ def breaks(count: int) -> list[Break]:
 class Lines(Proxy):
     """A proxy of which each new line breaks as told, until all breaks are used up."""
 
-    def __init__(self, service: str) -> None:
+    def __init__(self, service: str, *, idle: float = IDLE) -> None:
         super().__init__(service, handler=_Line)
+        self._idle = idle
         self.broken: list[Break] = []
 
-    def break_all(self, planned: list[Break], clients: Clients) -> None:
+    def break_all(self, planned: list[Break], calling: AbstractContextManager[object]) -> None:
         """Returns once lines have broken in all these ways, while clients call.
 
         Raises AssertionError if none has for a while.
         """
         self.losses, self.broken = list(planned), []
-        for line in self.open:
-            end(line)
-        with clients.load.running(*clients.turns):
+        self._end_all()
+        with calling:
             while (count := len(self.broken)) < len(planned):
-                wait_until(lambda: len(self.broken) > count, f"{count} of {len(planned)} broke")
-        clients.close()
+                self._idle_since = time.monotonic()
+                wait_until(lambda: self._more_than(count), f"{count} of {len(planned)} broke")
+
+    def _more_than(self, count: int) -> bool:
+        """Whether more have broken. Ends all lines each time that none has for a while."""
+        if time.monotonic() - self._idle_since > self._idle:
+            self._idle_since = time.monotonic()
+            self._end_all()
+        return len(self.broken) > count
+
+    def _end_all(self) -> None:
+        for line in list(self.open):
+            end(line)
 
 
 class _Line(Handler):

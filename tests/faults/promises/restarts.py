@@ -41,11 +41,10 @@ def run(rounds: int) -> Figures:
             for number in range(rounds):
                 what = TURNS[number % len(TURNS)]
                 clients = Clients(target, recorder, f"r{number}")
-                with clients.load.running(*clients.turns):
+                with clients.calling():
                     clients.load.wait_for_more(chance.randrange(BEFORE))
                     figures[what] += disturb(postgres, what, chance)
                     clients.load.wait_for_more(AFTER)
-                clients.close()
                 found = checked(service.database_url, target, recorder, chance)
                 if broken(found, NONE):
                     break

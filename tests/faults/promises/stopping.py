@@ -40,12 +40,11 @@ def run(rounds: int) -> Figures:
                 if broken(found, NONE) or number == rounds:
                     break
                 clients = Clients(target, recorder, f"r{number}")
-                with clients.load.running(*clients.turns):
+                with clients.calling():
                     clients.load.wait_for_more(chance.randint(*ANSWERS))
                     asked = time.monotonic()
                     code = service.stop(signal.SIGTERM)
                     ended = time.monotonic()
-                clients.close()
             finally:
                 service.stop(signal.SIGKILL)
             figures[FAILED] += sum(each.began < asked for each in clients.load.failed())
