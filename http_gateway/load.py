@@ -25,8 +25,8 @@ log = logging.getLogger(__name__)
 MAX_CALLS = 512
 TOO_MUCH = "The service has too much to do. Nothing was changed; try again later."
 # Of those that were refused, so many may come again a second, and are told when, in turn: to
-# refuse costs half of what it costs to answer, and would take that time from the others.
-LISTENED_TO = 500
+# refuse and to pause a connection costs more than to answer, which is time of the others.
+LISTENED_TO = 200
 TICK_SECONDS = 0.01
 # There is a line in the log for all that were refused within so many seconds.
 LOG_SECONDS = 1
