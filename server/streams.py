@@ -21,7 +21,8 @@ async def one_ahead(messages: AsyncIterator[Message]) -> AsyncGenerator[Message,
         while True:
             # Waited for and not awaited, which would hand a cancellation on to a write
             # that is past recall and returns as if nothing had been said.
-            await asyncio.wait([coming])
+            if not coming.done():
+                await asyncio.wait([coming])
             message = coming.result()
             if message is _END:
                 return

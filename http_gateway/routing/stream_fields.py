@@ -21,7 +21,7 @@ from ..codec.transcode import MessageReader, MessageWriter, reader, row_faults, 
 _CSV_LINE = "roster.v1.CsvLine"
 # How many records a request message has at most. More would be no faster, and would
 # keep the event loop from everyone else for longer.
-MAX_RECORDS = 1_000
+MAX_RECORDS = 2_000
 
 
 @dataclass(frozen=True, slots=True)

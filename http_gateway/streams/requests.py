@@ -35,7 +35,7 @@ IDLE_SECONDS = 30.0
 # it, and with what protobuf adds, it keeps within the 4 MiB that a gRPC server takes.
 MESSAGE_BYTES = 256 * 1024
 # After so many lines everyone else on the event loop has a turn.
-LINES_AT_ONCE = 1_000
+LINES_AT_ONCE = 250
 
 
 def form_of(request: web.BaseRequest, fields: RequestRecords) -> Form:

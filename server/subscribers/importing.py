@@ -17,8 +17,8 @@ from .store_reading import find
 # What one transaction takes: enough that its commit costs little beside it, and so
 # little that other writers do not wait long. A row weighs as many as it and its tags
 # and values are; one that may change a subscriber costs ten times as much.
-MAX_WEIGHT = 2_000
-MAX_ROWS = 1_000
+MAX_WEIGHT = 4_000
+MAX_ROWS = 2_000
 MAX_ROWS_OF_AN_UPDATE = 200
 
 

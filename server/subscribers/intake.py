@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator
 from functools import partial
+from typing import NamedTuple
 
 from roster.v1 import subscribers_pb2 as pb
 
@@ -12,40 +13,80 @@ from ..caller import account_id
 from ..custom_fields.store import described
 from ..errors import invalid
 from ..storage.database import Database
-from .importing import Importer, Result, judge
+from .importing import Importer, Judged, OnConflict, Result, judge
 from .rules import Row
+from .store import SubscriberStore
 from .table import Header
 
 # A row and the number of its line.
 Numbered = tuple[int, Row]
 
 
+class Batch(NamedTuple):
+    """The rows of a message, and what each asks for."""
+
+    rows: list[Numbered]
+    judged: list[Judged]
+
+
+class Stored(NamedTuple):
+    """The rows of a transaction, and what became of each."""
+
+    rows: list[Numbered]
+    results: list[Result]
+
+    def reply(self) -> pb.ImportSubscribersResponse:
+        """Returns the message that tells of them."""
+        reply = pb.ImportSubscribersResponse()
+        for (line, row), result in zip(self.rows, self.results, strict=True):
+            told = reply.results.add(
+                line=line,
+                id=result.subscriber_id,
+                email=row.email,
+                outcome=pb.ImportResult.Outcome.ValueType(result.outcome),
+            )
+            if result.refused is not None:
+                told.reason = pb.BulkFailure.Reason.ValueType(result.refused.failure)
+                if result.refused.field is not None:
+                    told.field = result.refused.field
+        return reply
+
+
 class Intake:
     """Takes the messages of one import, in their order.
 
-    Rows up to `after_line` are passed over: an earlier import has told of them.
+    The first of them says what is done with addresses that are taken, and up to which line
+    rows are passed over: an earlier import has told of them.
     """
 
-    def __init__(self, importer: Importer, database: Database, after_line: int) -> None:
-        self._importer = importer
+    def __init__(self, store: SubscriberStore, database: Database) -> None:
+        self._store = store
         self._database = database
-        self._after_line = after_line
+        self._importer: Importer | None = None
+        self._after_line = 0
         self._header: Header | None = None
         self._last = 0
 
-    async def take(
-        self, request: pb.ImportSubscribersRequest
-    ) -> AsyncIterator[pb.ImportSubscribersResponse]:
-        """Stores what a message holds; yields what became of it, a transaction at a time.
+    async def judged(
+        self, requests: AsyncIterator[pb.ImportSubscribersRequest]
+    ) -> AsyncGenerator[Batch, None]:
+        """Yields what each message holds. Raises ValidationError for a header at fault."""
+        async for request in requests:
+            if self._importer is None:
+                conflict = OnConflict(request.on_conflict or OnConflict.FAIL)
+                self._importer = Importer(account_id(), conflict, self._store)
+                self._after_line = request.after_line
+            rows = [row for row in await self._numbered(request) if row[0] > self._after_line]
+            # In a thread of its own: neither the event loop nor the writer waits for it.
+            yield Batch(rows, await asyncio.to_thread(judge, [row for _, row in rows]))
 
-        Raises ValidationError for a header that cannot be understood.
-        """
-        rows = [row for row in await self._numbered(request) if row[0] > self._after_line]
-        # In a thread of its own: neither the event loop nor the writer waits for it.
-        judged = await asyncio.to_thread(judge, [row for _, row in rows])
-        for part in self._importer.parts(judged):
-            results = await self._database.write(partial(self._importer.take, judged[part]))
-            yield _reply(rows[part], results)
+    async def stored(self, batches: AsyncIterator[Batch]) -> AsyncGenerator[Stored, None]:
+        """Stores what was judged; yields what became of it, a transaction at a time."""
+        async for rows, judged in batches:
+            assert self._importer is not None
+            for part in self._importer.parts(judged):
+                results = await self._database.write(partial(self._importer.take, judged[part]))
+                yield Stored(rows[part], results)
 
     async def _numbered(self, request: pb.ImportSubscribersRequest) -> list[Numbered]:
         """Returns the rows of a message with the numbers of their lines."""
@@ -65,16 +106,3 @@ class Intake:
             else:
                 rows.append((self._last, self._header.row(line.cells)))
         return rows
-
-
-def _reply(batch: Sequence[Numbered], results: Sequence[Result]) -> pb.ImportSubscribersResponse:
-    reply = pb.ImportSubscribersResponse()
-    for (line, row), result in zip(batch, results, strict=True):
-        told = reply.results.add()
-        told.line, told.id, told.email = line, result.subscriber_id, row.email
-        told.outcome = pb.ImportResult.Outcome.ValueType(result.outcome)
-        if result.refused is not None:
-            told.reason = pb.BulkFailure.Reason.ValueType(result.refused.failure)
-            if result.refused.field is not None:
-                told.field = result.refused.field
-    return reply

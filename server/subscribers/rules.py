@@ -231,7 +231,7 @@ def judge_one(row: Row, email: Email | None, tag_sets: TagSets) -> NewSubscriber
     `email` is what the row's address comes to.
     """
     first_name, last_name = row.first_name, row.last_name
-    tags = tag_sets[tuple(row.tags)]
+    tags = tag_sets[tuple(row.tags[:])]
     if row.faults:
         fields = [fault.field for fault in row.faults]
         if "" in fields:

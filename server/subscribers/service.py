@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
 from typing import Any, TypeVar
@@ -25,7 +25,6 @@ from ..suppressions.store import Suppressions
 from ..tags.rules import distinct, name_key
 from . import rules, store
 from .formulas import neutralised
-from .importing import Importer, OnConflict
 from .intake import Intake
 from .listing import asked_for, exported, next_page_token
 from .store_paging import Place, page, stretch
@@ -182,27 +181,18 @@ class SubscriberService(SubscriberServiceServicer):
     async def ImportSubscribers(
         self, requests: AsyncIterator[pb.ImportSubscribersRequest], context: Context
     ) -> AsyncIterator[pb.ImportSubscribersResponse]:
-        # One message is read, one stored and one told of at the same time.
-        # What reads ahead is closed by name: left to the collector, it would outlive the call.
+        # One message is read, one judged, one stored and one told of at the same time.
+        # What works ahead is closed by name: left to the collector, it would outlive the call.
+        intake = Intake(self._store, self._database)
         async with (
             aclosing(one_ahead(requests)) as coming,
-            aclosing(self._import(coming)) as importing,
-            aclosing(one_ahead(importing)) as replies,
+            aclosing(intake.judged(coming)) as judging,
+            aclosing(one_ahead(judging)) as judged,
+            aclosing(intake.stored(judged)) as storing,
+            aclosing(one_ahead(storing)) as stored,
         ):
-            async for reply in replies:
-                yield reply
-
-    async def _import(
-        self, requests: AsyncIterator[pb.ImportSubscribersRequest]
-    ) -> AsyncGenerator[pb.ImportSubscribersResponse, None]:
-        intake: Intake | None = None
-        async for request in requests:
-            if intake is None:
-                conflict = OnConflict(request.on_conflict or OnConflict.FAIL)
-                importer = Importer(account_id(), conflict, self._store)
-                intake = Intake(importer, self._database, request.after_line)
-            async for reply in intake.take(request):
-                yield reply
+            async for told in stored:
+                yield told.reply()
 
     async def ExportSubscribers(
         self, request: pb.ExportSubscribersRequest, context: Context

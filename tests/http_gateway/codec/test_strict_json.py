@@ -119,6 +119,14 @@ def test_an_empty_array_counts_as_a_level() -> None:
     assert faults_of(b"[" * 33 + b"]" * 33) == [("", "INVALID_JSON")]
 
 
+def test_object_with_one_key_is_as_deep_as_any_other() -> None:
+    def body(arrays: int) -> bytes:
+        return b'{"a":' + b"[" * arrays + b"{}" + b"]" * arrays + b"}"
+
+    strict_json.read(body(30))
+    assert faults_of(body(31)) == [("", "INVALID_JSON")]
+
+
 @pytest.mark.parametrize("depth", [900, 1_000])
 def test_what_a_later_value_hides_is_refused_however_deep(depth: int) -> None:
     hidden = b"[" * depth + b"]" * depth

@@ -1624,7 +1624,7 @@ func (x *RemoveSubscriberTagsResponse) GetSubscriber() *Subscriber {
 }
 
 // A part of an import: rows of one kind or the other. A message holds as many as
-// there are at hand, at most 1,000.
+// there are at hand, at most 2,000.
 type ImportSubscribersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What is done with a row whose address is taken. On gRPC the first message decides.
@@ -2207,8 +2207,8 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x18ImportSubscribersRequest\x12a\n" +
 	"\von_conflict\x18\x01 \x01(\x0e2..roster.v1.ImportSubscribersRequest.OnConflictB\x10\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04SKIPR\n" +
 	"onConflict\x128\n" +
-	"\x04rows\x18\x02 \x03(\v2\x19.roster.v1.BulkSubscriberB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x04rows\x12\x95\x01\n" +
-	"\x05lines\x18\x03 \x03(\v2\x12.roster.v1.CsvLineBk\xbaH\x06\x92\x01\x03\x10\xe8\a\xaa\xb5\x18^[{\"cells\": [\"email\", \"firstName\", \"tags\"]},{\"cells\": [\"ada@example.com\", \"Ada\", \"early;vip\"]}]R\x05lines\x12+\n" +
+	"\x04rows\x18\x02 \x03(\v2\x19.roster.v1.BulkSubscriberB\t\xbaH\x06\x92\x01\x03\x10\xd0\x0fR\x04rows\x12\x95\x01\n" +
+	"\x05lines\x18\x03 \x03(\v2\x12.roster.v1.CsvLineBk\xbaH\x06\x92\x01\x03\x10\xd0\x0f\xaa\xb5\x18^[{\"cells\": [\"email\", \"firstName\", \"tags\"]},{\"cells\": [\"ada@example.com\", \"Ada\", \"early;vip\"]}]R\x05lines\x12+\n" +
 	"\n" +
 	"after_line\x18\x04 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x010R\tafterLine\"I\n" +
 	"\n" +

@@ -784,7 +784,7 @@ Global___RemoveSubscriberTagsResponse: _TypeAlias = RemoveSubscriberTagsResponse
 @_typing.final
 class ImportSubscribersRequest(_message.Message):
     """A part of an import: rows of one kind or the other. A message holds as many as
-    there are at hand, at most 1,000.
+    there are at hand, at most 2,000.
     """
 
     DESCRIPTOR: _descriptor.Descriptor

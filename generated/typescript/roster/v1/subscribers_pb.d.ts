@@ -854,7 +854,7 @@ export declare const RemoveSubscriberTagsResponseSchema: GenMessage<RemoveSubscr
 
 /**
  * A part of an import: rows of one kind or the other. A message holds as many as
- * there are at hand, at most 1,000.
+ * there are at hand, at most 2,000.
  *
  * @generated from message roster.v1.ImportSubscribersRequest
  */
