@@ -3,7 +3,8 @@
 Machines differ and are shared, so no figure stands alone: each is measured in
 turns with what it is compared to, and the median of the ratios is given. The
 service runs with its default settings, one process, at 32 connections; on PostgreSQL
-two processes are compared to one.
+two processes are compared to one. ROSTER_BENCH=short measures all of it too briefly to mean
+anything, and shows that it can be measured.
 """
 
 from __future__ import annotations

@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator
 
 from ..processes import Service
-from .measuring import Figure, in_turns, load, program, request, row, send
+from .measuring import SHORT, Figure, in_turns, load, program, request, row, send
 
 SUBSCRIBERS = 1_000
-MANY = 100_000
+MANY = 10_000 if SHORT else 100_000
 
 
 def figures(service: Service) -> Iterator[Figure]:

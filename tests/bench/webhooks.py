@@ -15,14 +15,14 @@ from server.accounts import store
 from server.accounts.rules import hash_secret, make_secret
 
 from ..processes import Service
-from .measuring import Figure, in_turns, load, request, row, send
+from .measuring import SHORT, Figure, in_turns, load, request, row, send
 
 # What the service needs in order to reach a receiver on this machine.
 SETTINGS = {"ROSTER_WEBHOOK_ALLOW_NETS": "127.0.0.0/8", "ROSTER_WEBHOOK_ALLOW_HTTP": "yes"}
 MANY_WEBHOOKS = 20
-CREATES = 20_000
+CREATES = 3_000 if SHORT else 20_000
 EVENTS_A_SECOND = 200
-SECONDS = 10
+SECONDS = 2 if SHORT else 10
 # How long after the last event it may take until all have arrived.
 PATIENCE = 30.0
 
