@@ -57,21 +57,17 @@ class Delays(NamedTuple):
     last: float
 
 
-def delays(service: Service, beside: type[asyncio.Protocol] | None = None) -> Delays:
-    """Returns how long after a change its event arrives, beside an endpoint of this kind or none.
+def delays(service: Service, *, beside_a_hanging_one: bool = False) -> Delays:
+    """Returns how long after a change its event arrives, beside an endpoint that hangs or not.
 
     It is counted from the answer to the change: it is committed then. Of a run the slowest
     are few, and their delay is a matter of luck; so both are medians of several runs.
     """
-    runs = [sorted(asyncio.run(_delays(service, beside))) for _ in range(RUNS)]
+    runs = [sorted(asyncio.run(_delays(service, beside_a_hanging_one))) for _ in range(RUNS)]
     return Delays(
         statistics.median(waits[len(waits) // 2] for waits in runs),
         statistics.median(waits[len(waits) * 99 // 100] for waits in runs),
     )
-
-
-class Hanging(asyncio.Protocol):
-    """Never answers."""
 
 
 class _Receiver(asyncio.Protocol):
@@ -96,18 +92,12 @@ class _Receiver(asyncio.Protocol):
         self.transport.write(b"HTTP/1.1 204 No Content\r\n\r\n")
 
 
-class Answering(_Receiver):
-    """Takes every event."""
-
-    def __init__(self) -> None:
-        super().__init__({})
-
-
-async def _delays(service: Service, beside: type[asyncio.Protocol] | None) -> list[float]:
+async def _delays(service: Service, beside_a_hanging_one: bool) -> list[float]:
     arrived: dict[str, float] = {}
     key = _account(service)
     loop, receivers = asyncio.get_running_loop(), []
-    for make in (partial(_Receiver, arrived), *([beside] if beside else [])):
+    for protocol in (_Receiver, *([asyncio.Protocol] if beside_a_hanging_one else [])):
+        make = partial(protocol, arrived) if protocol is _Receiver else protocol
         receivers.append(await loop.create_server(make, "127.0.0.1", 0))
         port = receivers[-1].sockets[0].getsockname()[1]
         _add_webhook(service, key, f"http://127.0.0.1:{port}/", "subscriber.*")
