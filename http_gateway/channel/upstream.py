@@ -5,8 +5,8 @@ say that they do not serve. A server that is silent is given up after fifteen se
 
 What is safe to repeat is repeated, twice at most and soon, where a server could not be
 reached or was lost: reads and updates always, and creations if the client gave them an
-idempotency key. gRPC takes that policy by rpc and not by call, so there are two channels
-with one set of connections, and a creation goes by the one that repeats if it has a key.
+idempotency key. gRPC takes that policy by rpc and not by call, so there are two channels,
+and a creation goes by the one that repeats if it has a key. Each has connections of its own.
 """
 
 from __future__ import annotations
@@ -52,6 +52,9 @@ OPTIONS = (
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.min_reconnect_backoff_ms", 1_000),
     ("grpc.max_reconnect_backoff_ms", 2_000),
+    # gRPC 1.85 ends the process if two channels begin to watch the health of one connection at
+    # the same moment: the second finds a watch that has not been started.
+    ("grpc.use_local_subchannel_pool", 1),
 )
 
 # Makes calls of one rpc.

@@ -62,6 +62,7 @@ class Failing(aio.ServerInterceptor):
 
     def __init__(self) -> None:
         self.calls: list[str] = []
+        self.peers: list[str] = []
         self.remaining: float | None = None
 
     async def intercept_service(self, continuation: Any, details: Any) -> Any:
@@ -70,6 +71,7 @@ class Failing(aio.ServerInterceptor):
         self.calls.append(details.method)
 
         async def fail(request: Any, context: Any) -> Any:
+            self.peers.append(context.peer())
             self.remaining = context.time_remaining()
             await context.abort(StatusCode.UNAVAILABLE, "no")
 
@@ -82,24 +84,25 @@ class Failing(aio.ServerInterceptor):
         return grpc.unary_unary_rpc_method_handler(fail)
 
 
-def failed(method: str, metadata: Any = (), **options: Any) -> Failing:
-    """Calls a failing server, and returns what came to it."""
+def failed(method: str, *metadata: Any, **options: Any) -> Failing:
+    """Calls a failing server, once with each of these, and returns what came to it."""
     failing = Failing()
-    asyncio.run(call(failing, method, metadata, **options))
+    asyncio.run(call(failing, method, *metadata or ((),), **options))
     return failing
 
 
-async def call(failing: Failing, method: str, metadata: Any, **options: Any) -> None:
+async def call(failing: Failing, method: str, *each: Any, **options: Any) -> None:
     server = aio.server(interceptors=[failing])
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     async with UpstreamChannel(f"ipv4:127.0.0.1:{port}") as channel:
         kind = channel.unary_stream if method == EXPORT else channel.unary_unary
         calls = kind(method, empty_pb2.Empty.SerializeToString, empty_pb2.Empty.FromString)
-        made = calls(empty_pb2.Empty(), metadata=metadata, **options)
-        with pytest.raises(aio.AioRpcError) as error:
-            await (anext(aiter(made)) if method == EXPORT else made)
-        assert error.value.code() is StatusCode.UNAVAILABLE
+        for metadata in each:
+            made = calls(empty_pb2.Empty(), metadata=metadata, **options)
+            with pytest.raises(aio.AioRpcError) as error:
+                await (anext(aiter(made)) if method == EXPORT else made)
+            assert error.value.code() is StatusCode.UNAVAILABLE
     await server.stop(0)
 
 
@@ -109,6 +112,14 @@ async def call(failing: Failing, method: str, metadata: Any, **options: Any) -> 
 )
 def test_call_is_sent_again_where_that_is_safe(method: str, metadata: Any, attempts: int) -> None:
     assert failed(method, metadata).calls == [method] * attempts
+
+
+def test_calls_that_are_repeated_share_no_connection_with_the_others() -> None:
+    # Two channels that watch the health of one connection end the process now and then.
+    once, *repeatedly = failed(CREATE, (), KEY).peers
+
+    assert len(repeatedly) == 3
+    assert once not in repeatedly
 
 
 @pytest.mark.parametrize(("method", "seconds"), [(DELETE, CALL_SECONDS), (EXPORT, STREAM_SECONDS)])
