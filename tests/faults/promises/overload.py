@@ -1,8 +1,8 @@
 """P5: five times as many clients as are answered at once, for reads and for writes.
 
-The peak is what a service does for as many clients as it lets in. Then five times as many
-ask; those that are refused come again when they were told to. What is done then is
-compared with the peak, and the refusals and the memory are looked at.
+The peak is what a service does for as many clients as it lets in, or for fewer where that
+is more. Then five times as many ask; those that are refused come again when they were told
+to. What is done then is compared with the peak; refusals and memory are looked at.
 
 A shared machine is half as fast again from one minute to the next. So what is compared is
 measured in turns, each crowd between two peaks, and the median is taken.
