@@ -23,7 +23,9 @@ from roster.v1 import errors_pb2
 
 from . import errors, headers, timeouts, traces
 from .answers import Answer
+from .channel.in_process import InProcessChannel
 from .channel.unary import Call
+from .channel.writing import writing
 from .edge import Server
 from .faults import Reason, RequestFault
 from .headers import Metadata
@@ -176,12 +178,14 @@ class Gateway:
     def _method(self, binding: Binding) -> Any:
         """Returns what makes calls of the binding's rpc."""
         if binding.rpc not in self._calls:
-            self._calls[binding.rpc] = getattr(self._channel, binding.kind)(
+            calls = getattr(self._channel, binding.kind)(
                 binding.rpc,
                 # Nothing is missing but in the empty message that a fault is told with.
                 request_serializer=binding.request_class.SerializePartialToString,
                 response_deserializer=binding.response_class.FromString,
             )
+            over_socket = not isinstance(self._channel, InProcessChannel)
+            self._calls[binding.rpc] = writing(calls) if binding.requests and over_socket else calls
         return self._calls[binding.rpc]
 
     async def _without_binding(

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 import grpc
 import pytest
 from roster import client
 from roster.v1.errors_pb2 import Error
-from roster.v1.subscribers_pb2 import ExportSubscribersRequest
+from roster.v1.subscribers_pb2 import (
+    BulkSubscriber,
+    ExportSubscribersRequest,
+    ImportSubscribersRequest,
+)
 from roster.v1.subscribers_pb2_grpc import SubscriberServiceStub
 from roster.v1.tags_pb2 import CreateTagRequest, ListTagsRequest, ListTagsResponse, Tag
 
@@ -76,6 +82,34 @@ def test_stream_carries_the_key_and_ends_when_it_is_done() -> None:
     for came in recorder.calls:
         assert came.metadata["authorization"] == "Bearer rk_key"
         assert came.seconds is None
+
+
+async def each_in_turn(requests: list[ImportSubscribersRequest]) -> AsyncIterator[Any]:
+    for request in requests:
+        yield request
+
+
+@pytest.mark.parametrize("form", [list, each_in_turn])
+def test_import_that_is_refused_ends_as_the_service_says(
+    grpc_account: Account, form: Callable[[list[ImportSubscribersRequest]], Any]
+) -> None:
+    # More than fits into what is under way, so that it is refused while it is sent.
+    row = BulkSubscriber(email="ada@example.com", first_name="x" * 65_536)
+    requests = [ImportSubscribersRequest(rows=[row])] * 64
+    reader = grpc_account.new_key("read")
+
+    async def reasons() -> list[int]:
+        reasons: list[int] = []
+        async with client.aio_channel(grpc_account.service.grpc, reader, tls=None) as channel:
+            for _ in range(10):
+                with pytest.raises(grpc.RpcError) as refused:
+                    await anext(
+                        aiter(SubscriberServiceStub(channel).ImportSubscribers(form(requests)))
+                    )
+                reasons.append(client.error_of(refused.value).reason)
+        return reasons
+
+    assert asyncio.run(reasons()) == [Error.FORBIDDEN] * 10
 
 
 def test_error_tells_its_reason_and_its_faults(grpc_account: Account, caller: Caller) -> None:

@@ -45,6 +45,32 @@ def test_a_refusal_comes_before_the_body_is_read(
     assert [record for record in caplog.records if record.levelname == "ERROR"] == []
 
 
+@each_channel
+@pytest.mark.parametrize("path", ["/both", "/collect/x"])
+def test_a_refusal_is_told_though_the_body_is_being_handed_on(kind: str, path: str) -> None:
+    async def both(requests: Any, context: Any) -> AsyncIterator[Any]:
+        await collect(requests, context)
+        yield told()
+
+    async def collect(requests: Any, context: Any) -> Any:
+        await anext(aiter(requests))
+        await refuse(context, "FORBIDDEN")
+
+    async def body(runner: web.ServerRunner) -> Any:
+        record = b'{"name":"%b"}\n' % (b"x" * 65_536)
+        statuses = []
+        for _ in range(20):
+            client = await Client.to(runner)
+            await client.begin("POST", path)
+            sending = asyncio.ensure_future(client.send(record * 64))
+            statuses.append((await client.head())[0])
+            sending.cancel()
+            client.leave()
+        return statuses
+
+    assert with_gateway(kind, body, Both=both, Collect=collect) == [403] * 20
+
+
 def test_a_body_is_asked_for_only_when_the_server_wants_it() -> None:
     async def both(requests: Any, context: Any) -> AsyncIterator[Any]:
         if dict(context.invocation_metadata()).get("authorization") != "yes":

@@ -7,6 +7,7 @@ from typing import Any
 import grpc.aio
 from grpc.aio import ClientCallDetails, ClientInterceptor
 
+from . import aio_requests
 from .calls import Proceed, completed
 
 
@@ -27,6 +28,13 @@ class _Caller:
             call.wait_for_ready,
         )
 
+    async def _streamed(
+        self, continuation: Proceed, details: ClientCallDetails, requests: Any
+    ) -> Any:
+        call = await continuation(self._completed(details), None)
+        aio_requests.write(call, requests)
+        return call
+
 
 class _UnaryUnary(_Caller, grpc.aio.UnaryUnaryClientInterceptor):
     async def intercept_unary_unary(
@@ -46,14 +54,14 @@ class _StreamUnary(_Caller, grpc.aio.StreamUnaryClientInterceptor):
     async def intercept_stream_unary(
         self, continuation: Proceed, client_call_details: ClientCallDetails, request_iterator: Any
     ) -> Any:
-        return await continuation(self._completed(client_call_details), request_iterator)
+        return await self._streamed(continuation, client_call_details, request_iterator)
 
 
 class _StreamStream(_Caller, grpc.aio.StreamStreamClientInterceptor):
     async def intercept_stream_stream(
         self, continuation: Proceed, client_call_details: ClientCallDetails, request_iterator: Any
     ) -> Any:
-        return await continuation(self._completed(client_call_details), request_iterator)
+        return await self._streamed(continuation, client_call_details, request_iterator)
 
 
 def callers(key: str, deadline: float | None) -> list[ClientInterceptor]:
