@@ -33,8 +33,18 @@ async def one_ahead(messages: AsyncIterator[Message]) -> AsyncGenerator[Message,
 
 
 async def _end(coming: asyncio.Future[Any]) -> None:
-    """Waits until a task has ended that nobody wants any more, however it ends."""
+    """Waits until a task has ended that nobody wants any more, however it ends.
+
+    Also if whoever waits is cancelled meanwhile: what still runs could not be closed.
+    """
     coming.cancel()
-    await asyncio.wait([coming])
+    cancelled = False
+    while not coming.done():
+        try:
+            await asyncio.wait([coming])
+        except asyncio.CancelledError:
+            cancelled = True
     if not coming.cancelled():
         coming.exception()
+    if cancelled:
+        raise asyncio.CancelledError

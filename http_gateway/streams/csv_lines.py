@@ -12,11 +12,11 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ..faults import invalid_body
-from .records import MAX_RECORD_BYTES, Lines, Record, too_long
+from .records import MAX_RECORD_BYTES, Added, Lines, Record, added_in_turn, too_long
 
 CONTENT_TYPE = "text/csv"
 # The standard library's own limit holds for the whole process. A cell that is too long
@@ -98,7 +98,10 @@ class CsvLines:
         self._end_of_cell = re.compile(re.escape(delimiter))
         self._delimiter = delimiter.decode()
 
-    def add(self, record: Record, message: Any) -> None:
+    def add(self, records: Sequence[Record], message: Any) -> Added:
+        return added_in_turn(self._add, records, message)
+
+    def _add(self, record: Record, message: Any) -> None:
         text = _decoded(record)
         if "\0" in text:
             raise invalid_body(

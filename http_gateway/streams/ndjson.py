@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import orjson
@@ -12,7 +12,7 @@ from ..codec.required import note_missing
 from ..codec.transcode import MessageWriter, rows_reader
 from ..faults import Code, Faults, RequestFault, invalid
 from ..routing.stream_fields import RequestRecords
-from .records import Lines, Record
+from .records import Added, Lines, Record, added_in_turn
 
 CONTENT_TYPE = "application/x-ndjson"
 # What comes where no record does for long, so that nobody on the way takes the connection for dead.
@@ -42,19 +42,21 @@ class Ndjson:
     def rest(self) -> Iterator[Record | None]:
         return (line if line.data.strip() else None for line in self._lines.rest())
 
-    def add(self, record: Record, message: Any) -> None:
+    def add(self, records: Sequence[Record], message: Any) -> Added:
+        if self._rows is None:
+            return added_in_turn(self._add, records, message)
+        values = [_value_or_none(record.data) for record in records]
+        self._rows(values, "", self._unused, getattr(message, self._fields.name))
+        return Added(len(records))
+
+    def _add(self, record: Record, message: Any) -> None:
         name = self._fields.name
         target = getattr(message, name) if name else None
         self._count += 1
         try:
             value = strict_json.read(record.data)
         except RequestFault as fault:
-            if self._rows is None:
-                raise self._placed(record, fault) from None
-            value = None
-        if self._rows is not None:
-            self._rows((value,), "", self._unused, target)
-            return
+            raise self._placed(record, fault) from None
         faults = Faults()
         filled = message if target is None else target.add()
         self._fields.read(value, "", faults, filled)
@@ -71,6 +73,13 @@ class Ndjson:
             path = f"{place}.{found.field}" if found.field else place
             faults.add(path, Code.Name(found.code), f"{found.message} (line {record.line})")
         return invalid(faults)
+
+
+def _value_or_none(line: bytes) -> Any:
+    try:
+        return strict_json.read(line)
+    except RequestFault:
+        return None
 
 
 def error(told: bytes) -> bytes:

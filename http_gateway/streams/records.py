@@ -6,7 +6,8 @@ has not ended yet, and no record is longer than MAX_RECORD_BYTES.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
 from ..faults import RequestFault, invalid_body
@@ -22,6 +23,41 @@ class Record(NamedTuple):
     data: bytes
 
 
+class Batch(NamedTuple):
+    """Records and their bytes, whether they are the last, and what is wrong with the next line."""
+
+    records: list[Record]
+    size: int
+    is_last: bool
+    fault: RequestFault | None = None
+
+
+def batch_of(
+    records: Iterator[Record | None], most_lines: int, most: int, most_bytes: int
+) -> Batch:
+    """Takes the next records, up to the one that makes them so many or so many bytes."""
+    batch: list[Record] = []
+    lines = size = 0
+    try:
+        for record in islice(records, most_lines):
+            lines += 1
+            if record is not None:
+                batch.append(record)
+                size += len(record.data)
+                if len(batch) == most or size >= most_bytes:
+                    return Batch(batch, size, is_last=False)
+    except RequestFault as fault:
+        return Batch(batch, size, is_last=True, fault=fault)
+    return Batch(batch, size, is_last=lines < most_lines)
+
+
+class Added(NamedTuple):
+    """How many records have been added to a message, and what is wrong with the next, if it is."""
+
+    number: int
+    fault: RequestFault | None = None
+
+
 class Form(Protocol):
     """A form that records have in a body, such as NDJSON. It reads one body.
 
@@ -35,8 +71,8 @@ class Form(Protocol):
     def rest(self) -> Iterator[Record | None]:
         """Yields the record that the end of the body ends. Raises RequestFault."""
 
-    def add(self, record: Record, message: Any) -> None:
-        """Adds a record to a request message. Raises RequestFault if it cannot be read at all."""
+    def add(self, records: Sequence[Record], message: Any) -> Added:
+        """Adds records to a request message, up to one that cannot be read at all."""
 
 
 class Lines:
@@ -51,9 +87,15 @@ class Lines:
 
     def cut(self, data: bytes) -> Iterator[Record]:
         """Yields the lines that end within the data. Raises RequestFault for one too long."""
-        *pieces, last = data.split(b"\n")
-        for piece in pieces:
-            yield self._line(piece + b"\n")
+        *whole, last = data.split(b"\n")
+        # The first alone may go on with what has begun, or bear the mark.
+        for first in whole[:1]:
+            yield self._line(first + b"\n")
+        for line in whole[1:]:
+            self.count += 1
+            if len(line) >= MAX_RECORD_BYTES:
+                raise too_long(self.count)
+            yield Record(self.count, line + b"\n")
         self._begun += last
         if len(self._begun) > MAX_RECORD_BYTES:
             raise too_long(self.count + 1)
@@ -74,6 +116,18 @@ class Lines:
         if self.count == 1:
             line = line.removeprefix(BOM)
         return Record(self.count, line)
+
+
+def added_in_turn(
+    add: Callable[[Record, Any], None], records: Sequence[Record], message: Any
+) -> Added:
+    """Adds records by what adds one, or raises RequestFault."""
+    for count, record in enumerate(records):
+        try:
+            add(record, message)
+        except RequestFault as fault:
+            return Added(count, fault)
+    return Added(len(records))
 
 
 def too_long(line: int) -> RequestFault:

@@ -25,7 +25,7 @@ from ..routing.stream_fields import RequestRecords
 from . import csv_lines, ndjson
 from .csv_lines import CsvLines
 from .ndjson import Ndjson
-from .records import Form, Record
+from .records import Form, Record, batch_of
 
 log = logging.getLogger(__name__)
 
@@ -97,24 +97,19 @@ class Messages:
     async def _messages(self, records: Iterator[Record | None]) -> AsyncIterator[Any]:
         """Yields messages of records; before a fault, those that hold what came before it."""
         message, count, size = self._new(), 0, 0
-        found: RequestFault | None = None
-        try:
-            for number, record in enumerate(records, start=1):
-                if number % LINES_AT_ONCE == 0:
-                    await asyncio.sleep(0)
-                if record is None:
-                    continue
-                self._form.add(record, message)
-                count, size = count + 1, size + len(record.data)
-                if count == self._most or size >= MESSAGE_BYTES:
-                    yield message
-                    message, count, size = self._new(), 0, 0
-        except RequestFault as error:
-            found = error
-        if count:
-            yield message
-        if found is not None:
-            raise found
+        while True:
+            batch = batch_of(records, LINES_AT_ONCE, self._most - count, MESSAGE_BYTES - size)
+            added = self._form.add(batch.records, message)
+            count, size, found = count + added.number, size + batch.size, added.fault or batch.fault
+            is_last = batch.is_last or found is not None
+            if count and (is_last or count == self._most or size >= MESSAGE_BYTES):
+                yield message
+                message, count, size = self._new(), 0, 0
+            if found is not None:
+                raise found
+            if is_last:
+                return
+            await asyncio.sleep(0)
 
     def _new(self) -> Any:
         message = type(self._first)()

@@ -14,8 +14,9 @@ from .statements import Slot
 class SqliteDialect:
     """Lists travel as JSON text.
 
-    SQLite takes a quarter longer for rows in JSON than for rows one by one, but it
-    does so without the interpreter, which meanwhile reads the next request.
+    SQLite takes as long for rows in JSON as for rows one by one, but it does so without
+    the interpreter, which meanwhile reads the next request. Without the B, each value of a
+    row would be looked for in a text that is parsed once more, which takes twice as long.
     """
 
     def any_of(self, field: Field, name: str) -> Expression:
@@ -39,7 +40,7 @@ class SqliteDialect:
     def insert_all(self, account_id: Field, fields: Sequence[Field], name: str) -> Node:
         values = ", ".join(f"value ->> {index}" for index in range(len(fields)))
         slots = [Slot(account_id.name), Slot(name, _json)]
-        rows = SQL(f"SELECT ?, {values} FROM json_each(?)", slots)  # noqa: S608 - no values in it
+        rows = SQL(f"SELECT ?, {values} FROM jsonb_each(?)", slots)  # noqa: S608 - no values in it
         query: Node = account_id.model.insert_from(rows, (account_id, *fields)).on_conflict_ignore()
         return query
 

@@ -38,17 +38,17 @@ class Stored(NamedTuple):
     def reply(self) -> pb.ImportSubscribersResponse:
         """Returns the message that tells of them."""
         reply = pb.ImportSubscribersResponse()
-        for (line, row), result in zip(self.rows, self.results, strict=True):
-            told = reply.results.add(
-                line=line,
-                id=result.subscriber_id,
-                email=row.email,
-                outcome=pb.ImportResult.Outcome.ValueType(result.outcome),
-            )
-            if result.refused is not None:
-                told.reason = pb.BulkFailure.Reason.ValueType(result.refused.failure)
-                if result.refused.field is not None:
-                    told.field = result.refused.field
+        add, named = reply.results.add, pb.ImportResult.Outcome.ValueType
+        rows = zip(self.rows, self.results, strict=True)
+        for (line, row), (outcome, subscriber_id, refused) in rows:
+            # Field by field: given to `add` by name they take nearly twice as long.
+            told = add()
+            told.line, told.id, told.email = line, subscriber_id, row.email
+            told.outcome = named(outcome)
+            if refused is not None:
+                told.reason = pb.BulkFailure.Reason.ValueType(refused.failure)
+                if refused.field is not None:
+                    told.field = refused.field
         return reply
 
 

@@ -240,9 +240,10 @@ def judge_one(row: Row, email: Email | None, tag_sets: TagSets) -> NewSubscriber
     if email is None:
         failure = Failure.INVALID_EMAIL if trim(row.email) else Failure.MISSING_EMAIL
         return Refused(failure, "email")
-    for field, name in (("firstName", first_name), ("lastName", last_name)):
-        if len(name) > MAX_NAME_LENGTH or "\0" in name:
-            return Refused(Failure.INVALID_FIELD, field)
+    if len(first_name) > MAX_NAME_LENGTH or "\0" in first_name:
+        return Refused(Failure.INVALID_FIELD, "firstName")
+    if len(last_name) > MAX_NAME_LENGTH or "\0" in last_name:
+        return Refused(Failure.INVALID_FIELD, "lastName")
     if tags is None:
         return Refused(Failure.INVALID_TAG, "tags")
     status = initial_status(is_confirmed=row.is_confirmed)

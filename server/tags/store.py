@@ -58,9 +58,14 @@ _PAGE = Statement(
         .offset(param("offset"))
     )
 )
+# By way of their ids, which the index of names has: SQLite would rather walk through all tags
+# of the account than look up names and then rows.
 _BY_KEYS = Statement(
     lambda dialect: Tag.select(Tag.name_key, Tag.id, Tag.name).where(
-        _IN_ACCOUNT & dialect.any_of(Tag.name_key, "keys")
+        _IN_ACCOUNT
+        & dialect.within(
+            Tag.id, Tag.select(Tag.id).where(_IN_ACCOUNT & dialect.any_of(Tag.name_key, "keys"))
+        )
     )
 )
 _BY_KEY = Statement(

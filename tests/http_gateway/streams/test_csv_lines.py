@@ -17,17 +17,15 @@ from http_gateway.streams.csv_lines import CsvLines, written
 from http_gateway.streams.records import MAX_RECORD_BYTES
 
 from ..made import message
-from .test_ndjson import BOM, splits
+from .test_ndjson import BOM, add, splits
 
 
 def read(*pieces: bytes) -> list[tuple[int, list[str]]]:
     """Returns number and cells of each line of a table."""
     form, into = CsvLines("lines"), message("Put")
     for piece in pieces:
-        for record in filter(None, form.cut(piece)):
-            form.add(record, into)
-    for record in filter(None, form.rest()):
-        form.add(record, into)
+        add(form, form.cut(piece), into)
+    add(form, form.rest(), into)
     return [(line.number, list(line.cells)) for line in into.lines]
 
 

@@ -11,7 +11,7 @@ import pytest
 from http_gateway.faults import RequestFault
 from http_gateway.routing.bindings import bindings_of
 from http_gateway.streams.ndjson import Ndjson
-from http_gateway.streams.records import MAX_RECORD_BYTES
+from http_gateway.streams.records import MAX_RECORD_BYTES, Form, Record
 
 from ..made import SERVICE, message
 
@@ -29,11 +29,16 @@ def read(*pieces: bytes, rpc: str = "Both") -> Any:
     """Returns the request message that a body in these pieces makes."""
     reader, into = form(rpc), message("Put" if rpc == "Both" else "PutStrict")
     for piece in pieces:
-        for record in filter(None, reader.cut(piece)):
-            reader.add(record, into)
-    for record in filter(None, reader.rest()):
-        reader.add(record, into)
+        add(reader, reader.cut(piece), into)
+    add(reader, reader.rest(), into)
     return into
+
+
+def add(form: Form, records: Iterator[Record | None], message: Any) -> None:
+    """Adds records to a message. Raises RequestFault for one that cannot be read at all."""
+    added = form.add([record for record in records if record is not None], message)
+    if added.fault is not None:
+        raise added.fault
 
 
 def rows(*pieces: bytes) -> list[tuple[str, list[str]]]:
