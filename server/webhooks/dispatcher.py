@@ -22,13 +22,12 @@ from functools import partial
 
 from ..errors import Internal, Unavailable
 from ..storage.database import Database
-from ..storage.transaction import Transaction
 from .rules import IN_FLIGHT_AN_ACCOUNT, DisabledReason
 from .sending import Sender
-from .store_claiming import Claim, Held, Taken, being_sent, claim, let_go
+from .store_claiming import Held, Taken, being_sent, let_go
 from .store_disabling import disable
 from .store_queue import ids_of_any_account_with_queue, ids_of_any_account_with_work
-from .store_settling import Ended, Settled, settle
+from .store_settling import Ended, settle, turn
 
 log = logging.getLogger(__name__)
 
@@ -195,19 +194,6 @@ class Dispatcher:
         if ended:
             await self._database.write(partial(settle, account_id, ended))
         await self._database.write(partial(let_go, account_id, held))
-
-
-def turn(
-    account_id: str, ended: Sequence[Ended], room: int, tx: Transaction
-) -> tuple[Settled, Claim]:
-    """Notes what has ended, and takes on what is due, as far as there is room.
-
-    Not while there are webhooks to be disabled: nothing is to be sent to them any more.
-    """
-    settled = settle(account_id, ended, tx) if ended else Settled(0, {})
-    if settled.hopeless:
-        return settled, Claim([], more=True)
-    return settled, claim(account_id, tx, room)
 
 
 def kind_of(ended: Ended) -> str:

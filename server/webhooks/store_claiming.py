@@ -9,52 +9,26 @@ account: one that hangs holds up nobody else.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from peewee import SQL, fn
+from peewee import SQL
 
 from ..events.models import Event
 from ..events.rules import Kind
 from ..storage.statements import Statement, param
 from ..storage.transaction import Transaction
-from .models import SENDING, Delivery, Webhook
+from .models import SENDING, Delivery
 from .rules import IN_FLIGHT_AN_ACCOUNT, LEASE, DeliveryStatus
+from .store_endpoints import Endpoint, endpoints_of, on_their_way, with_more
 from .store_expanding import SMALLEST_PIECE, expand
-from .store_queue import lock_beside, lock_if_free, put
-from .store_reading import COLUMNS, WebhookRow, row_of
+from .store_queue import Queue, lock_beside, lock_if_free, put
+from .store_reading import WebhookRow
 from .store_replays import advance
 
 # How soon, in milliseconds, it is looked again for what a process had no room for.
 LOOK_AGAIN = 1_000
 
 _OWN = Delivery.account_id == param("account_id")
-_ENDPOINTS = Statement(
-    lambda _: (
-        Webhook.select(
-            *COLUMNS,
-            Delivery.select(fn.MIN(Delivery.due_at)).where(
-                _OWN & (Delivery.webhook_id == Webhook.id) & Delivery.due_at.is_null(False)
-            ),
-        )
-        .where((Webhook.account_id == param("account_id")) & (Webhook.enabled == param("enabled")))
-        .order_by(Webhook.account_id, Webhook.id)
-    ),
-    beside=True,
-)
-_ON_THEIR_WAY = Statement(
-    lambda _: (
-        Delivery.select(Delivery.webhook_id, fn.COUNT(Delivery.id))
-        .where(
-            _OWN
-            & (Delivery.status == SENDING)
-            & (Delivery.due_at > param("now"))
-            # A test is no burden that others are to bear.
-            & (Delivery.kind != param("but"))
-        )
-        .group_by(Delivery.webhook_id)
-    ),
-    beside=True,
-)
 _DUE = Statement(
     lambda _: (
         Delivery.select(
@@ -65,6 +39,10 @@ _DUE = Statement(
             Delivery.step,
             Delivery.fence,
             Delivery.kind,
+            # By its place in the sequence, which is the event's own key.
+            Event.select(Event.envelope).where(
+                (Event.account_id == param("account_id")) & (Event.sequence == Delivery.sequence)
+            ),
         )
         .where(
             _OWN
@@ -99,24 +77,13 @@ _LET_GO = Statement(
     beside=True,
 )
 _BEING_SENT = Statement(
-    lambda _: Delivery.select(Delivery.id, Delivery.fence).where(
-        _OWN & (Delivery.status == SENDING)
+    lambda _: (
+        Delivery.select(Delivery.id, Delivery.fence)
+        .where(_OWN & (Delivery.status == SENDING))
+        .order_by(Delivery.account_id, Delivery.webhook_id, Delivery.id)
     ),
     beside=True,
 )
-_ENVELOPES = Statement(
-    lambda dialect: Event.select(Event.id, Event.envelope).where(
-        (Event.account_id == param("account_id")) & dialect.any_of(Event.id, "ids")
-    ),
-    beside=True,
-)
-
-
-class Endpoint(NamedTuple):
-    """Where deliveries go, and when the next one is due, if any."""
-
-    webhook: WebhookRow
-    due_at: int | None
 
 
 class Due(NamedTuple):
@@ -152,6 +119,7 @@ class Held(NamedTuple):
 class _Found(NamedTuple):
     delivery: Due
     is_test: bool
+    envelope: str | None
 
 
 class Claim(NamedTuple):
@@ -173,41 +141,55 @@ def claim(account_id: str, tx: Transaction, room: int = IN_FLIGHT_AN_ACCOUNT) ->
     before = lock_if_free(account_id, tx)
     if before is None:
         return NOTHING
-    queue = expand(account_id, before, tx)
-    more = advance(account_id, tx)
-    endpoints = _endpoints(account_id, tx)
-    flying = dict(tx.all(_ON_THEIR_WAY, account_id=account_id, now=tx.now, but=Kind.WEBHOOK_TEST))
+    queue, claimed = take_on(account_id, before, endpoints_of(account_id, tx), room, tx)
+    if queue != before:
+        put(account_id, queue, tx)
+    return claimed
+
+
+def take_on(
+    account_id: str, before: Queue, endpoints: Sequence[Endpoint], room: int, tx: Transaction
+) -> tuple[Queue, Claim]:
+    """Does as `claim` for an account whose queue is locked; returns what is to be stored of it."""
+    queue, got = expand(account_id, before, endpoints, tx)
+    # Also of webhooks that are disabled: what they are sent later is told of now.
+    replayed = advance(account_id, tx)
+    if replayed is not None:
+        got.add(replayed)
+    waiting = [
+        (each.webhook, each.due_at)
+        for each in with_more(endpoints, got, tx.now)
+        if each.due_at is not None and each.webhook.enabled
+    ]
+    taken: list[_Found] = []
+    due_at: list[int] = []
+    flying = on_their_way(account_id, tx) if waiting else {}
     left = min(room, IN_FLIGHT_AN_ACCOUNT - sum(flying.values()))
     # Whoever ends a delivery that is on its way has somebody look again; or its time ends.
     # Where it is this process that has no room, that may be over sooner.
     again = tx.now + (LEASE if room >= IN_FLIGHT_AN_ACCOUNT else LOOK_AGAIN)
-    taken: list[_Found] = []
-    due_at: list[int] = []
     # Those that have the fewest on their way come first: an endpoint that takes its time
     # must not have every place that becomes free, however long its queue has waited.
-    for endpoint in sorted(
-        endpoints, key=lambda each: (flying.get(each.webhook.id, 0), each.due_at or 0)
-    ):
-        webhook = endpoint.webhook
+    waiting.sort(key=lambda each: (flying.get(each[0].id, 0), each[1]))
+    for webhook, due in waiting:
         free = min(webhook.health.room - flying.get(webhook.id, 0), left - len(taken))
-        if endpoint.due_at is None:
-            continue
-        start = max(endpoint.due_at, webhook.paused_until)
+        start = max(due, webhook.paused_until)
         due_at.append(start if start > tx.now else again)
         if start <= tx.now and free > 0:
             taken += _due(account_id, webhook.id, free, tx)
+    webhooks = {each.webhook.id: each.webhook for each in endpoints}
+    is_more = replayed is not None or queue.expanded - before.expanded >= SMALLEST_PIECE
     queue = queue._replace(due_at=min(due_at, default=None))
-    if queue != before:
-        put(account_id, queue, tx)
-    webhooks = {endpoint.webhook.id: endpoint.webhook for endpoint in endpoints}
-    more = more or queue.expanded - before.expanded >= SMALLEST_PIECE
-    return Claim(_taken(account_id, taken, webhooks, tx), more)
+    return queue, Claim(_taken(account_id, taken, webhooks, tx), is_more)
 
 
 def _due(account_id: str, webhook_id: str, most: int, tx: Transaction) -> list[_Found]:
     """Returns the deliveries to an endpoint that have been due for longest."""
     rows = tx.all(_DUE, account_id=account_id, webhook_id=webhook_id, now=tx.now, limit=most)
-    return [_Found(Due._make(row[:-1]), row[-1] == Kind.WEBHOOK_TEST) for row in rows]
+    return [
+        _Found(Due._make(delivery), kind == Kind.WEBHOOK_TEST, envelope)
+        for *delivery, kind, envelope in rows
+    ]
 
 
 def _taken(
@@ -218,22 +200,20 @@ def _taken(
     tx.run(
         _TAKE_ON,
         account_id=account_id,
-        ids=[delivery.id for delivery, _ in found],
+        ids=[each.delivery.id for each in found],
         status=DeliveryStatus.SENDING,
         due_at=tx.now + LEASE,
     )
-    ids = [delivery.event_id for delivery, _ in found]
-    envelopes = dict(tx.all(_ENVELOPES, account_id=account_id, ids=ids))
     return [
         Taken(
             delivery._replace(fence=delivery.fence + 1),
             webhooks[delivery.webhook_id],
-            envelopes[delivery.event_id],
+            envelope,
             is_test,
         )
-        for delivery, is_test in found
+        for delivery, is_test, envelope in found
         # An event goes with its deliveries; between the two there is nothing to send.
-        if delivery.event_id in envelopes
+        if envelope is not None
     ]
 
 
@@ -260,8 +240,3 @@ def let_go(account_id: str, held: Sequence[Held], tx: Transaction) -> None:
 def being_sent(account_id: str, tx: Transaction) -> list[Held]:
     """Returns the deliveries of an account that somebody has taken on."""
     return [Held._make(row) for row in tx.all(_BEING_SENT, account_id=account_id)]
-
-
-def _endpoints(account_id: str, tx: Transaction) -> list[Endpoint]:
-    rows: list[tuple[Any, ...]] = tx.all(_ENDPOINTS, account_id=account_id, enabled=True)
-    return [Endpoint(row_of(row[:-1]), row[-1]) for row in rows]

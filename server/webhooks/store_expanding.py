@@ -6,18 +6,18 @@ the same transaction; and the same delivery could not be there twice in any case
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ..events.models import Event, EventStream
+from ..events.models import Event
 from ..events.rules import Kind, is_wanted
 from ..ids import moment_of
 from ..storage.statements import Statement, param
 from ..storage.transaction import Transaction
-from .models import Delivery, Webhook
+from .models import Delivery
 from .rules import MAX_WEBHOOKS, DeliveryStatus
+from .store_endpoints import Endpoint
 from .store_queue import Queue
-from .store_reading import types_read
 
 # Deliveries that are made in one transaction, about: other writers wait meanwhile.
 EXPANDED_AT_ONCE = 1_000
@@ -40,12 +40,6 @@ NEW_DELIVERY = (
     Delivery.created_at,
 )
 
-_REACHED = Statement(
-    lambda _: EventStream.select(EventStream.sequence).where(
-        EventStream.account_id == param("account_id")
-    ),
-    beside=True,
-)
 _EVENTS = Statement(
     lambda _: (
         Event.select(Event.sequence, Event.id, Event.kind)
@@ -56,14 +50,6 @@ _EVENTS = Statement(
         )
         .order_by(Event.account_id, Event.sequence)
         .limit(param("limit"))
-    ),
-    beside=True,
-)
-_LISTENERS = Statement(
-    lambda _: (
-        Webhook.select(Webhook.id, Webhook.event_types, Webhook.after_sequence)
-        .where((Webhook.account_id == param("account_id")) & (Webhook.enabled == param("enabled")))
-        .order_by(Webhook.account_id, Webhook.id)
     ),
     beside=True,
 )
@@ -85,42 +71,43 @@ class EventRef(NamedTuple):
     kind: str
 
 
-class _Listener(NamedTuple):
-    webhook_id: str
-    event_types: tuple[str, ...]
-    after_sequence: int
+class Expanded(NamedTuple):
+    """How far deliveries have been made, and the webhooks that got any."""
 
-    def hears(self, event: EventRef) -> bool:
-        return event.sequence > self.after_sequence and is_wanted(event.kind, self.event_types)
+    queue: Queue
+    webhook_ids: set[str]
 
 
-def expand(account_id: str, queue: Queue, tx: Transaction) -> Queue:
-    """Makes deliveries of the next events, and returns how far that goes. Four statements at most.
+def expand(
+    account_id: str, queue: Queue, endpoints: Sequence[Endpoint], tx: Transaction
+) -> Expanded:
+    """Makes deliveries of the next events to those who hear of them. Two statements at most.
 
     The queue is locked.
     """
-    reached = tx.one(_REACHED, account_id=account_id)
-    if reached is None or reached[0] <= queue.expanded:
-        return queue
-    listeners = [
-        _Listener(webhook_id, types_read(event_types), after)
-        for webhook_id, event_types, after in tx.all(
-            _LISTENERS, account_id=account_id, enabled=True
-        )
-    ]
-    most = max(EXPANDED_AT_ONCE // max(len(listeners), 1), 1)
-    events = events_between(account_id, queue.expanded, reached[0], most, tx)
+    if queue.reached <= queue.expanded:
+        return Expanded(queue, set())
+    listeners = [each for each in endpoints if each.webhook.enabled]
+    if not listeners:
+        return Expanded(queue._replace(expanded=queue.reached), set())
+    most = max(EXPANDED_AT_ONCE // len(listeners), 1)
+    events = events_between(account_id, queue.expanded, queue.reached, most, tx)
     # The test of a webhook has a delivery of its own, which is sent at once.
     wanted = [
-        (listener.webhook_id, event)
+        (endpoint.webhook.id, event)
         for event in events
         if event.kind != Kind.WEBHOOK_TEST
-        for listener in listeners
-        if listener.hears(event)
+        for endpoint in listeners
+        if _hears(endpoint, event)
     ]
     add_deliveries(account_id, wanted, "", tx)
-    is_all = len(events) < most
-    return queue._replace(expanded=reached[0] if is_all else events[-1].sequence)
+    last = queue.reached if len(events) < most else events[-1].sequence
+    return Expanded(queue._replace(expanded=last), {webhook_id for webhook_id, _ in wanted})
+
+
+def _hears(endpoint: Endpoint, event: EventRef) -> bool:
+    types = endpoint.webhook.event_types
+    return event.sequence > endpoint.after_sequence and is_wanted(event.kind, types)
 
 
 def events_between(

@@ -21,16 +21,23 @@ from .models import DeliveryQueue
 class Queue(NamedTuple):
     """A queue: events up to `expanded` have their deliveries; nothing is due before `due_at`.
 
-    `attempts` counts those that have ended.
+    `attempts` counts those that have ended. The last event is `reached`: of those that were
+    there when the queue was read, so that another may have gone beyond it.
     """
 
     expanded: int
     due_at: int | None
     attempts: int
+    reached: int
 
 
 _COLUMNS = (DeliveryQueue.expanded, DeliveryQueue.due_at, DeliveryQueue.attempts)
 _OWN = DeliveryQueue.account_id == param("account_id")
+# It comes with the queue, since a statement by itself would be one more in every round.
+_REACHED = EventStream.select(EventStream.sequence).where(
+    EventStream.account_id == param("account_id")
+)
+_QUEUE = DeliveryQueue.select(*_COLUMNS, fn.COALESCE(_REACHED, SQL("0"))).where(_OWN)
 _BEGIN = Statement(
     lambda _: DeliveryQueue.insert(
         {
@@ -41,14 +48,9 @@ _BEGIN = Statement(
         }
     ).on_conflict_ignore()
 )
-_LOCK = Statement(lambda dialect: dialect.locking(DeliveryQueue.select(*_COLUMNS).where(_OWN)))
-_LOCK_BESIDE = Statement(
-    lambda dialect: dialect.locking(DeliveryQueue.select(*_COLUMNS).where(_OWN)), beside=True
-)
-_LOCK_IF_FREE = Statement(
-    lambda dialect: dialect.locking(DeliveryQueue.select(*_COLUMNS).where(_OWN), skips=True),
-    beside=True,
-)
+_LOCK = Statement(lambda dialect: dialect.locking(_QUEUE))
+_LOCK_BESIDE = Statement(lambda dialect: dialect.locking(_QUEUE), beside=True)
+_LOCK_IF_FREE = Statement(lambda dialect: dialect.locking(_QUEUE, skips=True), beside=True)
 _UPDATE = Statement(
     lambda _: DeliveryQueue.update({column: param(column.name) for column in _COLUMNS}).where(_OWN),
     beside=True,

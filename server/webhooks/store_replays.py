@@ -152,14 +152,14 @@ def create(account_id: str, webhook_id: str, asked: Asked, tx: Transaction) -> R
     return row
 
 
-def advance(account_id: str, tx: Transaction) -> bool:
-    """Makes deliveries of the next piece of a replay; returns False if there is none to be made.
+def advance(account_id: str, tx: Transaction) -> str | None:
+    """Makes deliveries of the next piece of a replay, and returns to which webhook; or None.
 
     The queue is locked. Five statements at most.
     """
     values = tx.one(_NEXT, account_id=account_id, now=tx.now, most_due=MOST_DUE)
     if values is None:
-        return False
+        return None
     left = _Left._make(values)
     after, until = left.after_sequence, left.until_sequence
     events = events_between(account_id, after, until, REPLAYED_AT_ONCE, tx)
@@ -169,7 +169,7 @@ def advance(account_id: str, tx: Transaction) -> bool:
         tx.run(_END, account_id=account_id, id=left.id)
     else:
         tx.run(_MOVE_ON, account_id=account_id, id=left.id, after_sequence=events[-1].sequence)
-    return True
+    return left.webhook_id
 
 
 def _wanted(

@@ -74,14 +74,22 @@ _PURGE_EVENTS = Statement(
     ),
     beside=True,
 )
+# By way of their ids, which the index of sequences has: SQLite would rather walk through all
+# deliveries of the account than look up those of each webhook and then their rows.
 _PURGE_DELIVERIES_OF_EVENTS = Statement(
     lambda dialect: Delivery.delete().where(
         (Delivery.account_id == param("account_id"))
         & dialect.within(
-            Delivery.webhook_id,
-            Webhook.select(Webhook.id).where(Webhook.account_id == param("account_id")),
+            Delivery.id,
+            Delivery.select(Delivery.id).where(
+                (Delivery.account_id == param("account_id"))
+                & dialect.within(
+                    Delivery.webhook_id,
+                    Webhook.select(Webhook.id).where(Webhook.account_id == param("account_id")),
+                )
+                & (Delivery.sequence <= param("last"))
+            ),
         )
-        & (Delivery.sequence <= param("last"))
     ),
     beside=True,
 )

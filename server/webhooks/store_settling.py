@@ -1,5 +1,7 @@
 """What became of deliveries: noted with the attempt, the next one, and how the endpoint does.
 
+A round of them does that and then takes on what is due, by what it has read already.
+
 Only whoever holds a delivery is heard: one that was taken on by somebody else since, or was
 asked for anew, has another fence.
 """
@@ -14,8 +16,10 @@ from ..storage.statements import Statement, param
 from ..storage.transaction import Transaction
 from .models import SENDING, Delivery, DeliveryAttempt, Webhook
 from .rules import GONE, DeliveryStatus, DisabledReason, Health, wait_after
-from .store_claiming import Due
-from .store_queue import lock_beside, put
+from .store_claiming import Claim, Due, claim, take_on
+from .store_endpoints import Endpoint, endpoints_of
+from .store_queue import Queue, lock_beside, put
+from .store_reading import WebhookRow
 
 _SETTLE = Statement(
     lambda _: Delivery.update(
@@ -49,14 +53,6 @@ _NOTE = Statement(
             DeliveryAttempt.answer,
         ),
         "rows",
-    ),
-    beside=True,
-)
-_HEALTH = Statement(
-    lambda dialect: Webhook.select(
-        Webhook.id, Webhook.url, Webhook.failures, Webhook.failing_since, Webhook.paused_until
-    ).where(
-        (Webhook.account_id == param("account_id")) & dialect.any_of(Webhook.id, "webhook_ids")
     ),
     beside=True,
 )
@@ -102,15 +98,39 @@ class Settled(NamedTuple):
     hopeless: dict[str, DisabledReason]
 
 
+def turn(
+    account_id: str, ended: Sequence[Ended], room: int, tx: Transaction
+) -> tuple[Settled, Claim]:
+    """Notes what has ended, and takes on what is due, as far as there is room.
+
+    Not while there are webhooks to be disabled: nothing is to be sent to them any more.
+    """
+    if not ended:
+        return Settled(0, {}), claim(account_id, tx, room)
+    queue, heard = note(account_id, ended, lock_beside(account_id, tx), tx)
+    hopeless, endpoints = _judge(account_id, heard, tx)
+    claimed = Claim([], more=True)
+    if not hopeless:
+        queue, claimed = take_on(account_id, queue, endpoints, room, tx)
+    put(account_id, queue, tx)
+    return Settled(len(heard), hopeless), claimed
+
+
 def settle(account_id: str, ended: Sequence[Ended], tx: Transaction) -> Settled:
     """Notes attempts at deliveries of an account, and how their endpoints do."""
-    heard = note(account_id, ended, tx)
-    return Settled(len(heard), _judge(account_id, heard, tx))
+    queue, heard = note(account_id, ended, lock_beside(account_id, tx), tx)
+    put(account_id, queue, tx)
+    hopeless, _ = _judge(account_id, heard, tx)
+    return Settled(len(heard), hopeless)
 
 
-def note(account_id: str, ended: Sequence[Ended], tx: Transaction) -> list[Ended]:
-    """Notes attempts, has somebody look at what is left, and returns those that were heard."""
-    queue = lock_beside(account_id, tx)
+def note(
+    account_id: str, ended: Sequence[Ended], queue: Queue, tx: Transaction
+) -> tuple[Queue, list[Ended]]:
+    """Notes attempts of an account whose queue is locked, and returns those that were heard.
+
+    And what is to be stored of the queue, so that somebody looks at what is left.
+    """
     heard = [attempt for attempt in ended if _settle(account_id, attempt, tx)]
     rows = [
         (
@@ -128,9 +148,7 @@ def note(account_id: str, ended: Sequence[Ended], tx: Transaction) -> list[Ended
     ]
     if rows:
         tx.run(_NOTE, account_id=account_id, rows=rows)
-    attempts = queue.attempts + len(heard)
-    put(account_id, queue._replace(due_at=tx.now, attempts=attempts), tx)
-    return heard
+    return queue._replace(due_at=tx.now, attempts=queue.attempts + len(heard)), heard
 
 
 def _settle(account_id: str, attempt: Ended, tx: Transaction) -> bool:
@@ -155,26 +173,39 @@ def _settle(account_id: str, attempt: Ended, tx: Transaction) -> bool:
     return changed > 0
 
 
-def _judge(account_id: str, heard: Sequence[Ended], tx: Transaction) -> dict[str, DisabledReason]:
-    """Notes how endpoints do after attempts. Returns those that there is no hope for.
-
-    Of an endpoint that has moved meanwhile, what its old place said says nothing.
-    """
+def _judge(
+    account_id: str, heard: Sequence[Ended], tx: Transaction
+) -> tuple[dict[str, DisabledReason], list[Endpoint]]:
+    """Notes how endpoints do after attempts. Returns those that there is no hope for, and all."""
     attempts: dict[str, list[Ended]] = defaultdict(list)
     for attempt in heard:
         attempts[attempt.delivery.webhook_id].append(attempt)
-    hopeless = {}
-    rows = tx.all(_HEALTH, account_id=account_id, webhook_ids=list(attempts))
-    for webhook_id, url, *known in rows:
-        before = health = Health(*known)
-        for attempt in attempts[webhook_id]:
-            if attempt.judges != url:
-                continue
-            health = Health() if attempt.succeeded else health.failed(tx.now)
-            if attempt.http_status == GONE:
-                hopeless[webhook_id] = DisabledReason.GONE
-        if health != before:
-            tx.run(_SET_HEALTH, account_id=account_id, webhook_id=webhook_id, **health._asdict())
-        if health.is_hopeless(tx.now):
-            hopeless.setdefault(webhook_id, DisabledReason.FAILING)
-    return hopeless
+    hopeless, endpoints = {}, []
+    for endpoint in endpoints_of(account_id, tx):
+        webhook = endpoint.webhook
+        own = attempts.get(webhook.id)
+        if own is not None:
+            health, is_gone = _health_after(own, webhook, tx.now)
+            if health != webhook.health:
+                known = health._asdict()
+                tx.run(_SET_HEALTH, account_id=account_id, webhook_id=webhook.id, **known)
+                endpoint = endpoint._replace(webhook=webhook._replace(**known))
+            if is_gone:
+                hopeless[webhook.id] = DisabledReason.GONE
+            elif health.is_hopeless(tx.now):
+                hopeless[webhook.id] = DisabledReason.FAILING
+        endpoints.append(endpoint)
+    return hopeless, endpoints
+
+
+def _health_after(attempts: Sequence[Ended], webhook: WebhookRow, now: int) -> tuple[Health, bool]:
+    """Returns how an endpoint does after attempts, and whether one was told that it is gone.
+
+    Where it has moved meanwhile, what its old place said says nothing.
+    """
+    health, is_gone = webhook.health, False
+    for attempt in attempts:
+        if attempt.judges == webhook.url:
+            health = Health() if attempt.succeeded else health.failed(now)
+            is_gone = is_gone or attempt.http_status == GONE
+    return health, is_gone

@@ -35,12 +35,20 @@ _INSERT = Statement(
         }
     )
 )
+# By way of their ids, which the index of what is being sent has: that is little, and SQLite
+# would rather walk through all that is due later.
 _ON_THEIR_WAY = Statement(
-    lambda _: Delivery.select(fn.COUNT(Delivery.id)).where(
+    lambda dialect: Delivery.select(fn.COUNT(Delivery.id)).where(
         (Delivery.account_id == param("account_id"))
-        & (Delivery.webhook_id == param("webhook_id"))
+        & dialect.within(
+            Delivery.id,
+            Delivery.select(Delivery.id).where(
+                (Delivery.account_id == param("account_id"))
+                & (Delivery.webhook_id == param("webhook_id"))
+                & (Delivery.status == SENDING)
+            ),
+        )
         & (Delivery.kind == param("kind"))
-        & (Delivery.status == SENDING)
         & (Delivery.due_at > param("now"))
     )
 )
@@ -86,6 +94,7 @@ def conclude(account_id: str, ended: Ended, tx: Transaction) -> tuple[DeliveryRo
     Raises WebhookNotFound if the webhook was deleted meanwhile.
     """
     find(account_id, ended.delivery.webhook_id, tx)
-    note(account_id, [ended], tx)
+    queue, _ = note(account_id, [ended], store_queue.lock_beside(account_id, tx), tx)
+    store_queue.put(account_id, queue, tx)
     attempts = deliveries.attempts_of(account_id, ended.delivery.id, tx)
     return deliveries.find(account_id, ended.delivery.id, tx), attempts[0]

@@ -12,14 +12,13 @@ from server.ids import first_id_at
 from server.paging import Page
 from server.storage.transaction import Transaction
 from server.webhooks import store, store_replays
-from server.webhooks.dispatcher import turn
 from server.webhooks.rules import IN_FLIGHT_AN_ACCOUNT, SCHEDULE
 from server.webhooks.store import NewWebhook
 from server.webhooks.store_claiming import Taken
 from server.webhooks.store_disabling import disable
 from server.webhooks.store_reading import page
 from server.webhooks.store_replays import Asked
-from server.webhooks.store_settling import Ended
+from server.webhooks.store_settling import Ended, turn
 
 from .both import Both
 from .helpers import OURS, select

@@ -12,70 +12,25 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import combinations
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import apsw
 import pytest
 
 from server.cli.beside import unit_of_work
-from server.clock import system_clock
 from server.emails import Email
-from server.ids import Ids
-from server.storage.sqlite_file import DIALECT
 from server.storage.transaction import Transaction
 from server.subscribers import store_counting
 from server.subscribers.rules import NewSubscriber, Status
 from server.subscribers.store_paging import Filter, Place, page
 
 from .helpers import OURS, SUBSCRIBERS, THEIRS, field
+from .watched import Step, Watched
 
 ROWS = 2_500
 # Every so many are of a rare status.
 RARE = 250
 TAGS = 7
 LIMIT = 10
-
-
-class Step(NamedTuple):
-    """A statement that was run, by what SQLite calls it."""
-
-    sql: str
-    plan: list[str]
-    machine_steps: int
-
-
-class Watched(Transaction):
-    """A transaction that keeps the plan and the cost of each statement."""
-
-    def __init__(self, tx: Transaction) -> None:
-        super().__init__(tx._database, DIALECT, system_clock, Ids(system_clock))
-        self.seen: list[Step] = []
-
-    def _execute(self, statement: Any, values: Any) -> Any:
-        prepared = statement.prepared(self._dialect, self._database)
-        arguments = prepared.arguments(values)
-        lines = self._database.execute_sql(f"EXPLAIN QUERY PLAN {prepared.sql}", arguments)
-        plan = [detail for *_, detail in lines.fetchall()]
-        connection, costs = self._database.connection(), []
-
-        def note(event: dict[str, Any]) -> None:
-            costs.append(event["stmt_status"]["SQLITE_STMTSTATUS_VM_STEP"])
-
-        connection.trace_v2(apsw.SQLITE_TRACE_PROFILE, note)
-        rows = self._database.execute_sql(prepared.sql, arguments).fetchall()
-        connection.trace_v2(0)
-        self.seen.append(Step(prepared.sql, plan, sum(costs)))
-        return Fetched(rows)
-
-
-class Fetched(list[Any]):
-    """Rows as a cursor gives them."""
-
-    def fetchall(self) -> list[Any]:
-        return list(self)
-
-    def fetchone(self) -> Any:
-        return self[0] if self else None
 
 
 def made() -> dict[int, NewSubscriber]:

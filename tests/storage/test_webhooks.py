@@ -26,6 +26,7 @@ from server.webhooks.rules import (
     DisabledReason,
 )
 from server.webhooks.store_disabling import disable
+from server.webhooks.store_endpoints import endpoints_of
 from server.webhooks.store_expanding import expand
 from server.webhooks.store_queue import Queue, lock
 from server.webhooks.store_reading import WebhookRow, find, page
@@ -143,7 +144,7 @@ def test_other_changes_leave_the_health_of_an_endpoint(
     changed = store.update(OURS, row.id, change, tx)
 
     assert changed == row._replace(**change, updated_at=tx.now)
-    assert lock(OURS, tx) == Queue(expanded=0, due_at=None, attempts=0)
+    assert lock(OURS, tx) == Queue(expanded=0, due_at=None, attempts=0, reached=0)
 
 
 @pytest.mark.parametrize(
@@ -157,8 +158,8 @@ def test_change_holds_for_what_comes_after_it(tx: Transaction, change: dict[str,
     tags.create(OURS, "after", "", tx)
 
     assert deliveries(tx) == [(row.id, Kind.TAG_CREATED)]
-    assert lock(OURS, tx) == Queue(expanded=0, due_at=tx.now, attempts=0)
-    expand(OURS, lock(OURS, tx), tx)
+    assert lock(OURS, tx) == Queue(expanded=0, due_at=tx.now, attempts=0, reached=2)
+    expand(OURS, lock(OURS, tx), endpoints_of(OURS, tx), tx)
     assert deliveries(tx) == [(own, Kind.TAG_CREATED) for own in (row.id, other.id, other.id)]
 
 
@@ -171,7 +172,7 @@ def test_what_a_webhook_hears_of_does_not_follow_its_place_and_description(
     store.update(OURS, row.id, {"description": "x", "url": "https://example.org/"}, tx)
 
     assert deliveries(tx) == []
-    expand(OURS, lock(OURS, tx), tx)
+    expand(OURS, lock(OURS, tx), endpoints_of(OURS, tx), tx)
     assert deliveries(tx) == [(row.id, Kind.TAG_CREATED)]
 
 
@@ -181,7 +182,7 @@ def test_each_of_several_changes_holds_for_what_comes_after_it(tx: Transaction) 
         tags.create(OURS, name, "", tx)
         store.update(OURS, row.id, {"event_types": types}, tx)
 
-    expand(OURS, lock(OURS, tx), tx)
+    expand(OURS, lock(OURS, tx), endpoints_of(OURS, tx), tx)
 
     assert deliveries(tx) == [(row.id, Kind.TAG_CREATED)] * 2
 
@@ -194,7 +195,7 @@ def test_webhook_that_is_enabled_again_passes_over_what_happened_meanwhile(
 
     store.update(OURS, row.id, {"enabled": True}, tx)
 
-    assert expand(OURS, lock(OURS, tx), tx).expanded == 1
+    assert expand(OURS, lock(OURS, tx), endpoints_of(OURS, tx), tx).queue.expanded == 1
     assert deliveries(tx) == []
 
 
@@ -220,7 +221,7 @@ def test_change_with_very_many_events_waiting_costs_as_much_as_with_many(
     now = [(row.id, Kind.TAG_CREATED)] * 2
     assert deliveries(tx) == now
     # The rest is heard by what the webhook says now.
-    expand(OURS, lock(OURS, tx), tx)
+    expand(OURS, lock(OURS, tx), endpoints_of(OURS, tx), tx)
     assert deliveries(tx) == [*now, *((row.id, kind) for kind in then)]
 
 

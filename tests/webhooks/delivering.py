@@ -83,6 +83,9 @@ class Process:
             )
         )
 
+    async def update(self, webhook_id: str, **changes: Any) -> None:
+        await self.database.write(lambda tx: store.update(OURS, webhook_id, changes, tx))
+
     async def happen(self, *names: str, account_id: str = OURS) -> None:
         """Has tags created, each in a transaction of its own."""
         for name in names:

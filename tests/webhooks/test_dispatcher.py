@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from datetime import UTC, datetime
-from typing import Any
+from functools import partial
 
 import pytest
 from peewee import SQL
@@ -26,16 +26,14 @@ from server.webhooks.rules import (
     SHORTEST_PAUSE,
     DeliveryStatus,
     DisabledReason,
-    Health,
 )
 from server.webhooks.signing import make_secret
 from server.webhooks.store_claiming import Held, claim, let_go
-from server.webhooks.store_disabling import disable
 from server.webhooks.store_expanding import SMALLEST_PIECE
 from server.webhooks.store_queue import ids_of_any_account_with_work
 from server.webhooks.store_settling import Ended, settle
 
-from .delivering import OURS, SECRETS, START, Place, Process, body_of, headers_of, process
+from .delivering import OURS, SECRETS, START, Place, body_of, headers_of, process
 from .receivers import Visit, answering, ok, receiving, silent
 
 PENDING, SENDING, SUCCEEDED, FAILED = DeliveryStatus
@@ -268,13 +266,13 @@ def test_disabled_endpoint_gets_nothing_until_it_is_enabled_and_then_what_is_pen
             webhook = await here.add(receiver.url)
             await here.happen("pending")
             await here.until_rows("delivery", lambda found: found and found[0]["attempts"] == 1)
-            await update(here, webhook.id, enabled=False)
+            await here.update(webhook.id, enabled=False)
             await here.happen("unheard")
             here.clock.advance(SCHEDULE[0] * 1000)
             here.dispatcher.hear([OURS])
             await asyncio.sleep(0.1)
             assert len(receiver.requests) == 1
-            await update(here, webhook.id, enabled=True)
+            await here.update(webhook.id, enabled=True)
             await here.until(lambda: len(receiver.requests) == 2)
 
             assert [name_of(request) for request in receiver.requests] == ["pending"] * 2
@@ -416,6 +414,28 @@ def test_endpoints_that_take_their_time_leave_the_next_free_place_to_others(plac
     asyncio.run(run())
 
 
+def test_what_is_on_its_way_to_webhooks_that_are_gone_takes_places_of_the_account(
+    place: Place,
+) -> None:
+    async def run() -> None:
+        async with process(place, delivers=False) as here:
+            added = [await here.add("http://127.0.0.1:9/") for _ in range(8)]
+            await here.happen(*map(str, range(4)))
+            first = (await here.database.write(lambda tx: claim(OURS, tx))).taken
+            assert len(first) == IN_FLIGHT_AN_ACCOUNT
+            for webhook in added:
+                await here.database.write(partial(store.delete, OURS, webhook.id))
+            await here.add("http://127.0.0.1:9/")
+            await here.happen("later")
+            assert (await here.database.write(lambda tx: claim(OURS, tx))).taken == []
+            done = Ended(first[0].delivery, START, 1, 200, "", "", None, 0.5, "")
+            await here.database.write(lambda tx: settle(OURS, [done], tx))
+
+            assert len((await here.database.write(lambda tx: claim(OURS, tx))).taken) == 1
+
+    asyncio.run(run())
+
+
 def test_who_lets_go_leaves_alone_what_somebody_else_has_by_now(place: Place) -> None:
     async def run() -> None:
         async with process(place, delivers=False) as here:
@@ -430,25 +450,6 @@ def test_who_lets_go_leaves_alone_what_somebody_else_has_by_now(place: Place) ->
             settled = await here.database.write(lambda tx: settle(OURS, [good], tx))
 
             assert settled.heard == 1
-
-    asyncio.run(run())
-
-
-def test_what_the_old_place_says_does_not_disable_an_endpoint_that_has_moved(place: Place) -> None:
-    async def run() -> None:
-        async with process(place, delivers=False) as here:
-            webhook = await here.add("http://127.0.0.1:9/old")
-            await here.happen("a")
-            taken = (await here.database.write(lambda tx: claim(OURS, tx))).taken[0]
-            await update(here, webhook.id, url="http://127.0.0.1:9/new")
-            gone = Ended(
-                taken.delivery, START, 1, 410, "answered 410", "", None, 0.5, taken.webhook.url
-            )
-            settled = await here.database.write(lambda tx: settle(OURS, [gone], tx))
-            await here.database.write(lambda tx: disable(OURS, webhook.id, DisabledReason.GONE, tx))
-            (row,) = await here.rows("webhook")
-
-            assert (settled.hopeless, bool(row["enabled"]), row["failures"]) == ({}, True, 0)
 
     asyncio.run(run())
 
@@ -479,15 +480,6 @@ def test_search_for_work_goes_on_after_whatever_failure(
     asyncio.run(run())
 
 
-def test_failures_that_were_on_their_way_when_a_pause_began_do_not_lengthen_it() -> None:
-    health = Health(failures=FAILURES_BEFORE_A_PAUSE - 1, failing_since=START)
-    paused = health.failed(START)
-
-    assert paused.paused_until == START + SHORTEST_PAUSE
-    assert paused.failed(START + 1) == paused
-    assert paused.failed(START + SHORTEST_PAUSE).paused_until == START + 3 * SHORTEST_PAUSE
-
-
 def test_who_takes_on_deliveries_hears_whether_there_may_be_more_events(place: Place) -> None:
     async def run() -> None:
         async with process(place, delivers=False) as here:
@@ -504,10 +496,6 @@ def test_who_takes_on_deliveries_hears_whether_there_may_be_more_events(place: P
             assert [few.more, many.more, none.more] == [False, True, False]
 
     asyncio.run(run())
-
-
-async def update(here: Process, webhook_id: str, **changes: Any) -> None:
-    await here.database.write(lambda tx: store.update(OURS, webhook_id, changes, tx))
 
 
 def name_of(request: bytes) -> str:

@@ -11,6 +11,7 @@ from server.ids import first_id_at
 from server.storage.transaction import Transaction
 from server.webhooks import store, store_expanding, store_queue, store_replays
 from server.webhooks.rules import DeliveryStatus
+from server.webhooks.store_endpoints import endpoints_of
 from server.webhooks.store_replays import Asked, advance, create
 
 from .delivering import OURS, Place, Process, play
@@ -23,7 +24,7 @@ def step(tx: Transaction) -> bool:
     """Advances a replay, as whoever delivers does."""
     assert store_queue.lock_if_free(OURS, tx) is not None
     before = tx.statements
-    more = advance(OURS, tx)
+    more = advance(OURS, tx) is not None
     assert tx.statements - before <= 5
     return more
 
@@ -31,7 +32,8 @@ def step(tx: Transaction) -> bool:
 def expand(tx: Transaction) -> None:
     """Makes deliveries of what has happened."""
     queue = store_queue.lock_beside(OURS, tx)
-    store_queue.put(OURS, store_expanding.expand(OURS, queue, tx), tx)
+    expanded = store_expanding.expand(OURS, queue, endpoints_of(OURS, tx), tx)
+    store_queue.put(OURS, expanded.queue, tx)
 
 
 async def begin(here: Process, webhook_id: str, asked: Asked = EVERYTHING) -> str:

@@ -1,0 +1,58 @@
+"""A transaction on SQLite that tells what its statements cost."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import apsw
+
+from server.clock import system_clock
+from server.ids import Ids
+from server.storage.sqlite_file import DIALECT
+from server.storage.transaction import Transaction
+
+
+class Step(NamedTuple):
+    """A statement that was run, by what SQLite calls it."""
+
+    sql: str
+    plan: list[str]
+    machine_steps: int
+
+
+class Watched(Transaction):
+    """A transaction that keeps the plan and the cost of each statement."""
+
+    def __init__(self, tx: Transaction) -> None:
+        super().__init__(tx._database, DIALECT, lambda: tx.now, Ids(system_clock))
+        self.seen: list[Step] = []
+
+    def _execute(self, statement: Any, values: Any) -> Any:
+        prepared = statement.prepared(self._dialect, self._database)
+        arguments = prepared.arguments(values)
+        lines = self._database.execute_sql(f"EXPLAIN QUERY PLAN {prepared.sql}", arguments)
+        plan = [detail for *_, detail in lines.fetchall()]
+        connection, costs = self._database.connection(), []
+
+        def note(event: dict[str, Any]) -> None:
+            costs.append(event["stmt_status"]["SQLITE_STMTSTATUS_VM_STEP"])
+
+        connection.trace_v2(apsw.SQLITE_TRACE_PROFILE, note)
+        rows = self._database.execute_sql(prepared.sql, arguments).fetchall()
+        connection.trace_v2(0)
+        self.seen.append(Step(prepared.sql, plan, sum(costs)))
+        return Fetched(rows, connection)
+
+
+class Fetched(list[Any]):
+    """Rows as a cursor gives them; how many were changed its connection tells."""
+
+    def __init__(self, rows: list[Any], connection: apsw.Connection) -> None:
+        super().__init__(rows)
+        self.connection = connection
+
+    def fetchall(self) -> list[Any]:
+        return list(self)
+
+    def fetchone(self) -> Any:
+        return self[0] if self else None
