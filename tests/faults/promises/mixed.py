@@ -18,6 +18,7 @@ import random
 import sys
 import time
 from collections import Counter
+from contextlib import AsyncExitStack
 from typing import Any, Protocol
 from urllib.parse import quote, urlencode
 
@@ -46,7 +47,7 @@ class Front(Protocol):
 
 
 class OverHttp:
-    """JSON over HTTP, over connections that are kept until a client leaves."""
+    """JSON over HTTP, over a connection that is kept until the client leaves."""
 
     def __init__(self, session: aiohttp.ClientSession, address: str) -> None:
         self._session, self._base = session, f"http://{address}"
@@ -147,12 +148,19 @@ class Mix:
 async def drive(http: str, address: str, key: str, seconds: float, mix: Mix) -> dict[str, float]:
     """Lets the clients call for so long, and returns what came of it."""
     headers, began = {"Authorization": f"Bearer {key}"}, time.perf_counter()
-    async with (
-        aiohttp.ClientSession(headers=headers) as session,
-        grpc.aio.insecure_channel(address) as channel,
-    ):
-        fronts: list[Front] = [OverGrpc(channel, key), *([OverHttp(session, http)] if http else [])]
-        runs = [mix.client(number, fronts[number % len(fronts)]) for number in range(CLIENTS)]
+    async with AsyncExitStack() as stack:
+        over_grpc = OverGrpc(
+            await stack.enter_async_context(grpc.aio.insecure_channel(address)), key
+        )
+        runs = []
+        for number in range(CLIENTS):
+            front: Front = over_grpc
+            if http and number % 2:
+                # Of its own, and not of a pool that all share: that would keep as many
+                # connections as calls once met, which depends on how fast the machine is.
+                session = await stack.enter_async_context(aiohttp.ClientSession(headers=headers))
+                front = OverHttp(session, http)
+            runs.append(mix.client(number, front))
         asyncio.get_running_loop().call_later(seconds, setattr, mix, "ended", True)
         await asyncio.gather(*runs)
     took = time.perf_counter() - began
