@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import cycle
@@ -23,9 +23,11 @@ from ...fronts import (
 from ...load import Client, Load, Sent, Turn
 from ...parts import LONG
 from .in_process import UNHEARD
-from .recorder import Operation, Outcome, Recorder, nth
+from .recorder import LONG_TEXT, Operation, Outcome, Recorder, long_fields, nth
 
-HTTP_CLIENTS, GRPC_CLIENTS = 4, 2
+HTTP_CLIENTS, GRPC_CLIENTS, REPEATING_CLIENTS = 4, 2, 4
+# How many subscribers are read at a time, and how many if they have long texts.
+MANY, FEW = 100, 4
 READ = Operation("ListSubscribers", "")
 # How long a client waits before it goes on after a call that did not succeed, in seconds.
 PAUSE = 0.02
@@ -68,13 +70,22 @@ def answer_to(sent: Sent) -> Answer | None:
 
 
 class Clients:
-    """Takes turns over both fronts; the names of what they make begin with `prefix`."""
+    """Takes turns over both fronts; the names of what they make begin with `prefix`.
 
-    def __init__(self, target: Target, recorder: Recorder, prefix: str) -> None:
+    Where subscribers have long texts, fewer of them are read at a time.
+    """
+
+    def __init__(
+        self, target: Target, recorder: Recorder, prefix: str, *, long_texts: int = 0
+    ) -> None:
         self._target, self._recorder, self._prefix = target, recorder, prefix
+        self._long_texts = long_texts
+        self._done: Operation | None = None
         self._front = GrpcFront(target.grpc) if target.grpc else None
         self.load = Load([target.http], target.key)
         self._turns: list[Turn] = [self._http] * HTTP_CLIENTS + [self._read]
+        if long_texts:
+            self._turns += [self._repeat] * REPEATING_CLIENTS + [self._render]
         if self._front is not None:
             self._turns += [self._grpc] * GRPC_CLIENTS
 
@@ -87,7 +98,7 @@ class Clients:
             self._front.channel.close()
 
     def _next(self, client: Client, turn: int) -> Operation:
-        return nth(turn, f"{self._prefix}-{client.number}-{turn}")
+        return nth(turn, f"{self._prefix}-{client.number}-{turn}", self._long_texts)
 
     def _http(self, client: Client, turn: int) -> Sent:
         operation = self._next(client, turn)
@@ -102,10 +113,26 @@ class Clients:
         sent = Sent(client.number, operation.key, began, time.monotonic(), status, None)
         return self._noted(operation, answer, sent)
 
+    def _repeat(self, client: Client, turn: int) -> Sent:
+        """Sends again what was done last, which has to be answered as before."""
+        done = self._done or self._next(client, turn)
+        sent = over_http(client, done)
+        return self._noted(done, answer_to(sent), sent)
+
     def _read(self, client: Client, turn: int) -> Sent:
         """Reads a page: it is given, or cannot be had now."""
-        sent = client.ask("GET", "/api/subscribers?limit=100")
-        if sent.status not in (200, 500, 503, 0):
+        limit = FEW if self._long_texts else MANY
+        sent = client.ask("GET", f"/api/subscribers?limit={limit}")
+        return self._looked(sent, (200, 500, 503, 0))
+
+    def _render(self, client: Client, turn: int) -> Sent:
+        """Sends much to be rendered for nobody: it is refused, or cannot be had now."""
+        request = {"body": LONG_TEXT * 16, "subscriberId": "nobody@example.com"}
+        sent = client.ask("POST", "/api/merge-tags/render", request)
+        return self._looked(sent, (404, 500, 503, 0))
+
+    def _looked(self, sent: Sent, right: Collection[int]) -> Sent:
+        if sent.status not in right:
             self._recorder.wrong.append((READ, Answer(sent.status, sent.body)))
         time.sleep(PAUSE)
         return sent
@@ -113,6 +140,8 @@ class Clients:
     def _noted(self, operation: Operation, answer: Answer | None, sent: Sent) -> Sent:
         if self._recorder.note(operation, answer) is not Outcome.OK:
             time.sleep(PAUSE)
+        else:
+            self._done = operation
         return sent
 
 
@@ -122,6 +151,15 @@ def hear_of_all(target: Target) -> None:
     sent = client.ask("POST", "/api/webhooks", UNHEARD)
     client.close()
     assert sent.status == 201, sent
+
+
+def make_long_fields(target: Target, count: int) -> None:
+    """Makes as many custom fields as there are to be long texts of each subscriber."""
+    client = Client(0, [target.http], target.key, threading.Event())
+    for label in long_fields(count):
+        sent = client.ask("POST", "/api/custom-fields", {"label": label})
+        assert sent.status == 201, sent
+    client.close()
 
 
 def resolve(target: Target, recorder: Recorder, again: Iterable[Operation] = ()) -> None:

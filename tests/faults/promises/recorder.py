@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
+from server.custom_fields.rules import MAX_TEXT_LENGTH
+
 from ...fronts import Answer
 
 # Rows of a bulk: more than one, so that half of it could be there.
@@ -21,6 +23,8 @@ BULK_ROWS = 3
 RPCS = ("CreateSubscriber", "BulkCreateSubscribers", "CreateSubscriber", "CreateApiKey")
 # Every subscriber gets this tag and no other.
 TAG = "load"
+# A text that is as long as a custom value may be.
+LONG_TEXT = "x" * MAX_TEXT_LENGTH
 
 
 class Outcome(IntEnum):
@@ -33,10 +37,14 @@ class Outcome(IntEnum):
 
 @dataclass(frozen=True)
 class Operation:
-    """A request that makes something, and its idempotency key."""
+    """A request that makes something, and its idempotency key.
+
+    Each subscriber that it makes has long texts in so many custom fields, see `long_fields`.
+    """
 
     rpc: str
     key: str
+    long_texts: int = 0
 
     @property
     def makes(self) -> list[str]:
@@ -49,13 +57,24 @@ class Operation:
         """The request as JSON."""
         if self.rpc == "CreateApiKey":
             return {"name": self.makes[0], "scope": "read"}
-        rows = [{"email": f"{name}@example.com", "tags": [TAG]} for name in self.makes]
+        rows = [self._row(name) for name in self.makes]
         return {"subscribers": rows} if self.rpc == "BulkCreateSubscribers" else rows[0]
 
+    def _row(self, name: str) -> dict[str, Any]:
+        row: dict[str, Any] = {"email": f"{name}@example.com", "tags": [TAG]}
+        if self.long_texts:
+            row["customFields"] = dict.fromkeys(long_fields(self.long_texts), LONG_TEXT)
+        return row
 
-def nth(turn: int, key: str) -> Operation:
+
+def long_fields(count: int) -> list[str]:
+    """Returns the keys of so many custom fields; their labels are the same."""
+    return [f"long_{number}" for number in range(count)]
+
+
+def nth(turn: int, key: str, long_texts: int = 0) -> Operation:
     """Returns the operation of a client's turn."""
-    return Operation(RPCS[turn % len(RPCS)], key)
+    return Operation(RPCS[turn % len(RPCS)], key, long_texts)
 
 
 def outcome_of(answer: Answer | None) -> Outcome | None:

@@ -67,9 +67,9 @@ PROMISES = (
         checkpoints.AT_LEAST,
     ),
     Promise(
-        "lines to PostgreSQL", broken_lines.to_database, 20, PLACES, broken_lines.AT_MOST, SOME
+        "lines to PostgreSQL", broken_lines.to_database, 100, PLACES, broken_lines.AT_MOST, SOME
     ),
-    Promise("lines to a server", broken_lines.to_server, 20, PLACES, broken_lines.AT_MOST, SOME),
+    Promise("lines to a server", broken_lines.to_server, 100, PLACES, broken_lines.AT_MOST, SOME),
     Promise("P3 deliveries", deliveries.run, 20, 200, deliveries.AT_MOST, SOME),
     Promise("P3 on PostgreSQL", deliveries.on_postgres, 8, 200, deliveries.AT_MOST, SOME),
     Promise("P4 stopping", stopping.run, 8, 50, stopping.AT_MOST, SOME),
