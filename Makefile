@@ -34,7 +34,7 @@ bench: $(READY) ## Measure, print ratios, and write them to bench.json.
 bench-scale: $(READY) ## Measure tables of up to a million rows on both databases; draw the curve.
 	@$(BIN)/python -m tests.bench.scale
 
-faults: $(READY) ## Try what is promised under faults, a short while (ROSTER_FAULTS=full: a day); write faults.json.
+faults: $(READY) ## Try what is promised under faults, a short while (ROSTER_FAULTS=full: hours); write faults.json.
 	@GRPC_ENABLE_FORK_SUPPORT=0 $(BIN)/python -m tests.faults.promises $(PROMISES)
 
 audit: $(READY) ## See that nothing in requirements.lock is known to be vulnerable (.ci/tools/pip-audit first).

@@ -19,7 +19,8 @@ from ..conftest import Account
 from ..fronts import Answer
 from ..stubs.lossy import running
 from .promises import power_cuts, strangers
-from .promises.checker import NONE, broken, check
+from .promises.broken_lines import STRETCH, in_stretches
+from .promises.checker import NONE, Figures, broken, check
 from .promises.contents import Contents
 from .promises.disk import SECTOR, Disk
 from .promises.lines import PLACES, Break, Lines, Way, breaks
@@ -281,6 +282,24 @@ def test_breaks_lie_at_every_place_in_the_end() -> None:
     assert {(each.way, each.up) for each in breaks(100)} == {
         (way, up) for way in Way for up in (True, False)
     }
+
+
+def all_kept(planned: list[Break]) -> Figures:
+    return {"lines broken": len(planned)}
+
+
+def one_lost(planned: list[Break]) -> Figures:
+    return {"lines broken": len(planned), "lost": 1}
+
+
+def test_every_break_is_in_a_stretch() -> None:
+    count = 2 * STRETCH + 1
+
+    assert in_stretches(breaks(count), all_kept) == {"lines broken": count}
+
+
+def test_no_more_stretches_are_looked_at_after_one_that_lost_something() -> None:
+    assert in_stretches(breaks(2 * STRETCH), one_lost) == {"lines broken": STRETCH, "lost": 1}
 
 
 # Strangers

@@ -1,8 +1,8 @@
 """`make faults`: whether Roster keeps its promises under faults.
 
 A short run takes some minutes; ROSTER_FAULTS=full tries as often as is promised, which takes
-a day, most of it for connections that break at every byte. Arguments name the promises to
-try, by the beginning of their names, if not all. Every figure goes into faults.json.
+some hours. Arguments name the promises to try, by the beginning of their names, if not all.
+Every figure goes into faults.json.
 """
 
 from __future__ import annotations
