@@ -72,7 +72,8 @@ def answer_to(sent: Sent) -> Answer | None:
 class Clients:
     """Takes turns over both fronts; the names of what they make begin with `prefix`.
 
-    Where subscribers have long texts, fewer of them are read at a time.
+    Where subscribers have long texts, fewer of them are read at a time, what was done last is
+    sent again and again, and much is sent to be rendered.
     """
 
     def __init__(
