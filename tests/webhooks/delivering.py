@@ -24,6 +24,7 @@ from server.webhooks.dispatcher import Dispatcher
 from server.webhooks.sending import Sender
 from server.webhooks.signing import Secrets, make_secret
 from server.webhooks.store import NewWebhook
+from server.webhooks.store_claiming import Taken, claim
 from server.webhooks.store_reading import WebhookRow
 
 from .receivers import REACH
@@ -92,6 +93,10 @@ class Process:
             await self.database.write(
                 lambda tx, name=name: tags.create(account_id, name, "", tx)  # type: ignore[misc]
             )
+
+    async def take(self) -> list[Taken]:
+        """Takes on what is due, as a dispatcher does."""
+        return (await self.database.write(lambda tx: claim(OURS, tx))).taken
 
     async def rows(self, table: str, order: str = "id") -> list[dict[str, Any]]:
         """Returns a table as it is now."""

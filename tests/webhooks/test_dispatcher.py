@@ -361,9 +361,9 @@ def test_outcome_of_whoever_slept_through_his_lease_is_not_heard(place: Place) -
         async with receiving(ok) as receiver, process(place, delivers=False) as here:
             await here.add(receiver.url)
             await here.happen("a")
-            asleep = (await here.database.write(lambda tx: claim(OURS, tx))).taken[0]
+            asleep = (await here.take())[0]
             here.clock.advance(90_000)
-            awake = (await here.database.write(lambda tx: claim(OURS, tx))).taken[0]
+            awake = (await here.take())[0]
             late = Ended(asleep.delivery, START, 1, 500, "answered 500", "", None, 0.5, None)
             settled = await here.database.write(lambda tx: settle(OURS, [late], tx))
             assert settled.heard == 0
@@ -400,14 +400,14 @@ def test_endpoints_that_take_their_time_leave_the_next_free_place_to_others(plac
             for _ in range(8):
                 await here.add(slow.url)
             await here.happen(*map(str, range(10)))
-            first = (await here.database.write(lambda tx: claim(OURS, tx))).taken
+            first = await here.take()
             assert len(first) == IN_FLIGHT_AN_ACCOUNT
             here.clock.advance(1)
             late = await here.add("http://127.0.0.1:9/")
             await here.happen("for the ninth")
             done = Ended(first[0].delivery, START, 1, 200, "", "", None, 0.5, slow.url)
             await here.database.write(lambda tx: settle(OURS, [done], tx))
-            second = (await here.database.write(lambda tx: claim(OURS, tx))).taken
+            second = await here.take()
 
             assert [each.webhook.id for each in second] == [late.id]
 
@@ -421,17 +421,17 @@ def test_what_is_on_its_way_to_webhooks_that_are_gone_takes_places_of_the_accoun
         async with process(place, delivers=False) as here:
             added = [await here.add("http://127.0.0.1:9/") for _ in range(8)]
             await here.happen(*map(str, range(4)))
-            first = (await here.database.write(lambda tx: claim(OURS, tx))).taken
+            first = await here.take()
             assert len(first) == IN_FLIGHT_AN_ACCOUNT
             for webhook in added:
                 await here.database.write(partial(store.delete, OURS, webhook.id))
             await here.add("http://127.0.0.1:9/")
             await here.happen("later")
-            assert (await here.database.write(lambda tx: claim(OURS, tx))).taken == []
+            assert await here.take() == []
             done = Ended(first[0].delivery, START, 1, 200, "", "", None, 0.5, "")
             await here.database.write(lambda tx: settle(OURS, [done], tx))
 
-            assert len((await here.database.write(lambda tx: claim(OURS, tx))).taken) == 1
+            assert len(await here.take()) == 1
 
     asyncio.run(run())
 
@@ -441,9 +441,9 @@ def test_who_lets_go_leaves_alone_what_somebody_else_has_by_now(place: Place) ->
         async with process(place, delivers=False) as here:
             await here.add("http://127.0.0.1:9/")
             await here.happen("a")
-            asleep = (await here.database.write(lambda tx: claim(OURS, tx))).taken[0].delivery
+            asleep = (await here.take())[0].delivery
             here.clock.advance(LEASE)
-            awake = (await here.database.write(lambda tx: claim(OURS, tx))).taken[0].delivery
+            awake = (await here.take())[0].delivery
             mine = Held(asleep.id, asleep.fence)
             await here.database.write(lambda tx: let_go(OURS, [mine], tx))
             good = Ended(awake, START, 1, 200, "", "", None, 0.5, "http://127.0.0.1:9/")

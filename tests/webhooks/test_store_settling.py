@@ -11,7 +11,6 @@ from server.webhooks.rules import (
     DisabledReason,
     Health,
 )
-from server.webhooks.store_claiming import claim
 from server.webhooks.store_disabling import disable
 from server.webhooks.store_settling import Ended, settle
 
@@ -23,7 +22,7 @@ async def taken_by_two(here: Process) -> dict[str, Ended]:
     for name in "ab":
         await here.add(f"http://127.0.0.1:9/{name}")
     await here.happen("x")
-    taken = (await here.database.write(lambda tx: claim(OURS, tx))).taken
+    taken = await here.take()
     urls = [each.webhook.url for each in taken]
     return {
         url: Ended(each.delivery, START, 1, 200, "", "", None, 0.5, url)
@@ -54,7 +53,7 @@ def test_success_that_was_on_its_way_when_its_webhook_was_disabled_ends_its_fail
         async with process(place, delivers=False) as here:
             first, _ = (await taken_by_two(here)).values()
             await here.happen("y")
-            (again, _) = (await here.database.write(lambda tx: claim(OURS, tx))).taken
+            (again, _) = await here.take()
             failed = first._replace(http_status=503, error="answered 503")
             await here.database.write(lambda tx: settle(OURS, [failed], tx))
             await here.update(first.delivery.webhook_id, enabled=False)
@@ -73,7 +72,7 @@ def test_what_the_old_place_says_does_not_disable_an_endpoint_that_has_moved(pla
         async with process(place, delivers=False) as here:
             webhook = await here.add("http://127.0.0.1:9/old")
             await here.happen("a")
-            taken = (await here.database.write(lambda tx: claim(OURS, tx))).taken[0]
+            taken = (await here.take())[0]
             await here.update(webhook.id, url="http://127.0.0.1:9/new")
             gone = Ended(
                 taken.delivery, START, 1, 410, "answered 410", "", None, 0.5, taken.webhook.url
