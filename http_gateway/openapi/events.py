@@ -46,8 +46,9 @@ WHEN = {
         " there before, is not told of."
     ),
     "subscriber.updated": (
-        "A subscriber has other names, tags or custom values, another address, or became"
-        " unconfirmed again. Another address makes it unconfirmed, which is told here alone."
+        "The email address, names, tags or custom field values of a subscriber changed, or its"
+        " status became UNCONFIRMED. A different address can reset the status to UNCONFIRMED;"
+        " both changes are in this one event."
     ),
     "subscriber.deleted": "A subscriber was deleted. It is told as it was last.",
     "subscriber.confirmed": "A subscriber's status became CONFIRMED.",

@@ -125,6 +125,8 @@ _MOVES = {
 }
 # Those who do not want mail, or cannot get it. Deleting them must not make them forgotten.
 OPTED_OUT = frozenset({Status.UNSUBSCRIBED, Status.BOUNCED, Status.COMPLAINED})
+# The statuses by which a person has said no, at whichever address.
+_DECIDED = frozenset({Status.UNSUBSCRIBED, Status.COMPLAINED})
 
 
 # What it is called when a subscriber comes to a status; any other move is an update.
@@ -145,6 +147,15 @@ def check_move(before: Status, after: Status, *, by_admin: bool) -> None:
     if not by_admin:
         but_for = ", unless by a key of scope admin"
         raise InvalidStatusTransition(before.name, after.name, but_for=but_for)
+
+
+def status_at_new_address(before: Status) -> Status:
+    """Returns the status of a subscriber after a change to a different email address.
+
+    That an address is confirmed, or bounces, is a property of the address. An opt-out or a
+    complaint is a decision of the person, and stays.
+    """
+    return before if before in _DECIDED else Status.UNCONFIRMED
 
 
 def check_number_of_tags(number: int) -> None:

@@ -32,6 +32,7 @@ from .rules import (
     check_move,
     check_number_of_tags,
     search_keys,
+    status_at_new_address,
 )
 from .store_attached import attach, detach, detach_all, merge_values, put_values
 from .store_counting import count_in, count_out
@@ -182,9 +183,9 @@ class SubscriberStore:
     ) -> SubscriberRow:
         """Changes a subscriber that was found, to values that custom fields take.
 
-        A different address starts again as UNCONFIRMED; the same one in another
-        spelling does not. Raises SubscriberAlreadyExists if another subscriber has the
-        address, or SubscriberSuppressed.
+        A different address resets the status as `status_at_new_address` says; the same
+        one in another spelling does not. Raises SubscriberAlreadyExists if another
+        subscriber has the address, or SubscriberSuppressed.
         """
         names: dict[str, Any] = {
             "first_name": changes.first_name,
@@ -222,7 +223,7 @@ class SubscriberStore:
             raise SubscriberAlreadyExists
         self._refuse_suppressed(account_id, email, tx)
         self._suppress_if_opted_out(account_id, before, tx)
-        status = int(Status.UNCONFIRMED)
+        status = int(status_at_new_address(Status(before.status)))
         return {"email": email.given, "email_key": email.key, "status": status}
 
     def delete(self, account_id: str, subscriber_id: str, tx: Transaction) -> None:

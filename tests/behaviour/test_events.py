@@ -13,7 +13,16 @@ import pytest
 from ..conftest import Account
 from ..fronts import HttpFront
 from ..webhooks.receiver import Receiver
-from .helpers import at_once, field, over_http, send, statuses, subscriber, subscriber_in
+from .helpers import (
+    STATUSES,
+    at_once,
+    field,
+    over_http,
+    send,
+    statuses,
+    subscriber,
+    subscriber_in,
+)
 from .streams import import_rows
 
 URL = "https://example.com/hooks"
@@ -187,6 +196,20 @@ def test_change_of_status_has_an_event_of_its_own(account: Account, after: str) 
     moved = {**made, "status": after}
     assert new_events(account, move) == [(kind, {"subscriber": moved}, {"status": before})]
     assert new_events(account, move) == []
+
+
+@pytest.mark.parametrize("before", STATUSES)
+def test_change_of_address_is_one_event_with_what_it_reset(account: Account, before: str) -> None:
+    listen(account)
+    made = subscriber_in(account, before)
+    resets = before in ("CONFIRMED", "BOUNCED")
+
+    def move() -> None:
+        account.ok("UpdateSubscriber", id=made["id"], email="ada@example.org")
+
+    moved = {**made, "email": "ada@example.org", "status": "UNCONFIRMED" if resets else before}
+    previous = {"email": made["email"], **({"status": before} if resets else {})}
+    assert new_events(account, move) == [("subscriber.updated", {"subscriber": moved}, previous)]
 
 
 def test_status_that_cannot_be_reached_tells_nothing(account: Account) -> None:

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ..conftest import new_account
+from ..conftest import Account, new_account
 from ..fronts import Answer, HttpFront
 from ..processes import Service
-from .helpers import STATUSES, field, send, subscriber_in
+from .helpers import STATUSES, field, send, stored, subscriber_in
 
 Person = dict[str, Any]
 
@@ -152,6 +152,7 @@ DEEDS: dict[str, tuple[set[int], Deed]] = {
     ),
 }
 KEPT = {status: status for status in STATUSES}
+RESET = {**KEPT, "CONFIRMED": "UNCONFIRMED", "BOUNCED": "UNCONFIRMED"}
 
 
 @pytest.mark.parametrize(("answers", "deed"), DEEDS.values(), ids=DEEDS)
@@ -163,6 +164,17 @@ def test_status_is_kept_whatever_else_is_done(
     assert {deed(people, who).status for who in people.all.values()} == answers
 
     assert people.statuses() == KEPT
+
+
+def test_different_address_never_undoes_an_opt_out_or_a_complaint(account: Account) -> None:
+    writer = account.with_key(account.new_key("write"))
+    before = {status: subscriber_in(account, status, f"{status}@x.io") for status in STATUSES}
+
+    for status, made in before.items():
+        writer.ok("UpdateSubscriber", id=made["id"], email=f"{status}@y.io")
+
+    after = {status: stored(account, made)["status"] for status, made in before.items()}
+    assert after == RESET
 
 
 # Values in here too: the field may have been deleted before.

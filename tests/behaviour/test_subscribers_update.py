@@ -57,7 +57,7 @@ def create_ada(account: Account) -> dict[str, Any]:
         "no tags clear the set",
         "same address in another spelling keeps the status",
         "same address changes nothing",
-        "another address starts as UNCONFIRMED",
+        "another address resets CONFIRMED to UNCONFIRMED",
     ],
 )
 def test_update_subscriber_changes_only_what_is_given(

@@ -55,10 +55,12 @@ type SubscriberServiceClient interface {
 	ListSubscribers(ctx context.Context, in *ListSubscribersRequest, opts ...grpc.CallOption) (*ListSubscribersResponse, error)
 	// Changes the fields of a subscriber that the request names. Fails with
 	// SUBSCRIBER_NOT_FOUND, with SUBSCRIBER_ALREADY_EXISTS if another subscriber
-	// has the email address, or with SUBSCRIBER_SUPPRESSED if the owner of the new
-	// address had opted out. Never changes the status, save that a different
-	// email address starts again as UNCONFIRMED; the one before is suppressed if
-	// its owner had opted out.
+	// has the email address, or with SUBSCRIBER_SUPPRESSED if the new address is
+	// suppressed. A different email address resets a status of CONFIRMED or BOUNCED
+	// to UNCONFIRMED; UNSUBSCRIBED and COMPLAINED stay, since the person opted out
+	// and not the address. Nothing else in an update changes the status. If the
+	// subscriber was UNSUBSCRIBED, BOUNCED or COMPLAINED, the previous address is
+	// suppressed.
 	UpdateSubscriber(ctx context.Context, in *UpdateSubscriberRequest, opts ...grpc.CallOption) (*UpdateSubscriberResponse, error)
 	// Moves a subscriber to a status: the only operation that does. UNCONFIRMED
 	// can become CONFIRMED; UNCONFIRMED and CONFIRMED can become UNSUBSCRIBED,
@@ -243,10 +245,12 @@ type SubscriberServiceServer interface {
 	ListSubscribers(context.Context, *ListSubscribersRequest) (*ListSubscribersResponse, error)
 	// Changes the fields of a subscriber that the request names. Fails with
 	// SUBSCRIBER_NOT_FOUND, with SUBSCRIBER_ALREADY_EXISTS if another subscriber
-	// has the email address, or with SUBSCRIBER_SUPPRESSED if the owner of the new
-	// address had opted out. Never changes the status, save that a different
-	// email address starts again as UNCONFIRMED; the one before is suppressed if
-	// its owner had opted out.
+	// has the email address, or with SUBSCRIBER_SUPPRESSED if the new address is
+	// suppressed. A different email address resets a status of CONFIRMED or BOUNCED
+	// to UNCONFIRMED; UNSUBSCRIBED and COMPLAINED stay, since the person opted out
+	// and not the address. Nothing else in an update changes the status. If the
+	// subscriber was UNSUBSCRIBED, BOUNCED or COMPLAINED, the previous address is
+	// suppressed.
 	UpdateSubscriber(context.Context, *UpdateSubscriberRequest) (*UpdateSubscriberResponse, error)
 	// Moves a subscriber to a status: the only operation that does. UNCONFIRMED
 	// can become CONFIRMED; UNCONFIRMED and CONFIRMED can become UNSUBSCRIBED,

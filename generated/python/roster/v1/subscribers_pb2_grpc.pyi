@@ -53,10 +53,12 @@ class SubscriberServiceStub:
     UpdateSubscriber: _grpc.UnaryUnaryMultiCallable[_subscribers_pb2.UpdateSubscriberRequest, _subscribers_pb2.UpdateSubscriberResponse]
     """Changes the fields of a subscriber that the request names. Fails with
     SUBSCRIBER_NOT_FOUND, with SUBSCRIBER_ALREADY_EXISTS if another subscriber
-    has the email address, or with SUBSCRIBER_SUPPRESSED if the owner of the new
-    address had opted out. Never changes the status, save that a different
-    email address starts again as UNCONFIRMED; the one before is suppressed if
-    its owner had opted out.
+    has the email address, or with SUBSCRIBER_SUPPRESSED if the new address is
+    suppressed. A different email address resets a status of CONFIRMED or BOUNCED
+    to UNCONFIRMED; UNSUBSCRIBED and COMPLAINED stay, since the person opted out
+    and not the address. Nothing else in an update changes the status. If the
+    subscriber was UNSUBSCRIBED, BOUNCED or COMPLAINED, the previous address is
+    suppressed.
     """
     ChangeSubscriberStatus: _grpc.UnaryUnaryMultiCallable[_subscribers_pb2.ChangeSubscriberStatusRequest, _subscribers_pb2.ChangeSubscriberStatusResponse]
     """Moves a subscriber to a status: the only operation that does. UNCONFIRMED
@@ -120,10 +122,12 @@ class SubscriberServiceAsyncStub(SubscriberServiceStub):
     UpdateSubscriber: _aio.UnaryUnaryMultiCallable[_subscribers_pb2.UpdateSubscriberRequest, _subscribers_pb2.UpdateSubscriberResponse]  # type: ignore[assignment]
     """Changes the fields of a subscriber that the request names. Fails with
     SUBSCRIBER_NOT_FOUND, with SUBSCRIBER_ALREADY_EXISTS if another subscriber
-    has the email address, or with SUBSCRIBER_SUPPRESSED if the owner of the new
-    address had opted out. Never changes the status, save that a different
-    email address starts again as UNCONFIRMED; the one before is suppressed if
-    its owner had opted out.
+    has the email address, or with SUBSCRIBER_SUPPRESSED if the new address is
+    suppressed. A different email address resets a status of CONFIRMED or BOUNCED
+    to UNCONFIRMED; UNSUBSCRIBED and COMPLAINED stay, since the person opted out
+    and not the address. Nothing else in an update changes the status. If the
+    subscriber was UNSUBSCRIBED, BOUNCED or COMPLAINED, the previous address is
+    suppressed.
     """
     ChangeSubscriberStatus: _aio.UnaryUnaryMultiCallable[_subscribers_pb2.ChangeSubscriberStatusRequest, _subscribers_pb2.ChangeSubscriberStatusResponse]  # type: ignore[assignment]
     """Moves a subscriber to a status: the only operation that does. UNCONFIRMED
@@ -214,10 +218,12 @@ class SubscriberServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_subscribers_pb2.UpdateSubscriberResponse, _abc.Awaitable[_subscribers_pb2.UpdateSubscriberResponse]]:
         """Changes the fields of a subscriber that the request names. Fails with
         SUBSCRIBER_NOT_FOUND, with SUBSCRIBER_ALREADY_EXISTS if another subscriber
-        has the email address, or with SUBSCRIBER_SUPPRESSED if the owner of the new
-        address had opted out. Never changes the status, save that a different
-        email address starts again as UNCONFIRMED; the one before is suppressed if
-        its owner had opted out.
+        has the email address, or with SUBSCRIBER_SUPPRESSED if the new address is
+        suppressed. A different email address resets a status of CONFIRMED or BOUNCED
+        to UNCONFIRMED; UNSUBSCRIBED and COMPLAINED stay, since the person opted out
+        and not the address. Nothing else in an update changes the status. If the
+        subscriber was UNSUBSCRIBED, BOUNCED or COMPLAINED, the previous address is
+        suppressed.
         """
 
     @_abc_1.abstractmethod

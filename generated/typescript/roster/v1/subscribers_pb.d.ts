@@ -1268,10 +1268,12 @@ export declare const SubscriberService: GenService<{
   /**
    * Changes the fields of a subscriber that the request names. Fails with
    * SUBSCRIBER_NOT_FOUND, with SUBSCRIBER_ALREADY_EXISTS if another subscriber
-   * has the email address, or with SUBSCRIBER_SUPPRESSED if the owner of the new
-   * address had opted out. Never changes the status, save that a different
-   * email address starts again as UNCONFIRMED; the one before is suppressed if
-   * its owner had opted out.
+   * has the email address, or with SUBSCRIBER_SUPPRESSED if the new address is
+   * suppressed. A different email address resets a status of CONFIRMED or BOUNCED
+   * to UNCONFIRMED; UNSUBSCRIBED and COMPLAINED stay, since the person opted out
+   * and not the address. Nothing else in an update changes the status. If the
+   * subscriber was UNSUBSCRIBED, BOUNCED or COMPLAINED, the previous address is
+   * suppressed.
    *
    * @generated from rpc roster.v1.SubscriberService.UpdateSubscriber
    */
