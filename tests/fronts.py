@@ -202,13 +202,21 @@ class GrpcFront:
 
 
 def to_message(method: MethodDescriptor, request: dict[str, Any]) -> Any:
-    """Returns a request as a message, with a mask of its keys where it is an update."""
+    """Returns a request as a message, with a mask of its keys where it is an update.
+
+    A key that is null is not in the mask unless its field declares that null clears it.
+    """
     given = dict(request)
     message: Any = message_factory.GetMessageClass(method.input_type)()
     if "update_mask" in method.input_type.fields_by_name:
-        names = {field.json_name: field.name for field in method.input_type.fields}
+        fields = {field.json_name: field for field in method.input_type.fields}
         message.update_mask.SetInParent()
-        message.update_mask.paths.extend(names[key] for key in given if key != "id")
+        message.update_mask.paths.extend(
+            fields[key].name
+            for key, value in given.items()
+            if key != "id"
+            and (value is not None or fields[key].GetOptions().Extensions[http_pb2.null_clears])
+        )
     return json_format.ParseDict(given, message)
 
 

@@ -40,7 +40,7 @@ def is_required(field: FieldDescriptor) -> bool:
 
 
 def is_never_empty(field: FieldDescriptor) -> bool:
-    """Whether an empty value, or null, breaks a rule."""
+    """Whether an empty value breaks a rule."""
     return is_required(field) or bool(field.GetOptions().Extensions[http_pb2.never_empty])
 
 

@@ -82,7 +82,7 @@ class Schemas:
             schema = {"type": "array", "items": items, **bounds.of_field(field)}
         else:
             schema = {**self._one(field), **bounds.of_field(field)}
-        if not bounds.is_never_empty(field):
+        if not bounds.is_required(field):
             schema = values.or_null(schema)
         return {**schema, **_described(field), **_shown(field)}
 

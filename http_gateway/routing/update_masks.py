@@ -1,8 +1,9 @@
 """Which fields an update changes, where the client did not say: those in its body (AIP-134).
 
 An object within is entered, so that only what it holds is changed: a body with
-`{"author": {"name": ""}}` has the path author.name. An empty one, null, a list, a map
-and what is no object of fields are named as a whole.
+`{"author": {"name": ""}}` has the path author.name. An empty one, a list, a map and what
+is no object of fields are named as a whole. A key whose value is null is as if it were
+absent, unless null is a value of the field (`null_clears`, google.protobuf.Value).
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from google.protobuf.descriptor import Descriptor
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from roster.v1 import http_pb2
 
+from ..codec.fields import takes_null
 from .fields import by_name, parts_of
 
 _MASK = "google.protobuf.FieldMask"
@@ -33,11 +36,9 @@ class UpdateMask:
         self._excluded = excluded
         self._key = key
         # The paths of most keys, those of fields that nothing is entered of.
-        self._flat = {
-            field.json_name: field.name
-            for field in changed.fields
-            if field.name not in excluded and parts_of(field) is None
-        }
+        flat = [f for f in changed.fields if f.name not in excluded and parts_of(f) is None]
+        self._flat = {field.json_name: field.name for field in flat}
+        self._nullable = {field.json_name for field in flat if _null_is_a_value(field)}
 
     def fill(self, message: Any, given: dict[str, Any]) -> None:
         """Fills the mask of a request, unless it has one, by what its body gave."""
@@ -48,7 +49,13 @@ class UpdateMask:
         mask = getattr(message, self.name)
         mask.SetInParent()
         if given.keys() <= self._flat.keys():
-            mask.paths.extend([self._flat[key] for key in given])
+            mask.paths.extend(
+                [
+                    self._flat[key]
+                    for key, value in given.items()
+                    if value is not None or key in self._nullable
+                ]
+            )
         else:
             mask.paths.extend(self._paths(given, self._changed, ""))
 
@@ -60,11 +67,17 @@ class UpdateMask:
             path = above + field.name if field is not None else ""
             if field is None or path in self._excluded:
                 continue
+            if value is None and not _null_is_a_value(field):
+                continue
             within = parts_of(field)
             if within is not None and type(value) is dict and value:
                 yield from self._paths(value, within, f"{path}.")
             else:
                 yield path
+
+
+def _null_is_a_value(field: FieldDescriptor) -> bool:
+    return takes_null(field) or bool(field.GetOptions().Extensions[http_pb2.null_clears])
 
 
 def mask_of(request: Descriptor) -> str | None:

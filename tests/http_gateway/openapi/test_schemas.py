@@ -120,10 +120,10 @@ def test_what_is_required_takes_no_null_and_cannot_be_absent() -> None:
     assert made["additionalProperties"] is False
 
 
-def test_text_of_an_update_that_is_never_empty_may_be_absent_and_nothing_else() -> None:
+def test_text_of_an_update_that_is_never_empty_may_be_absent_or_null() -> None:
     options = {http_pb2.never_empty: True}
 
-    assert valid("string", options, ["", None, "x"]) == ["'x'"]
+    assert valid("string", options, ["", None, "x"]) == ["None", "'x'"]
 
 
 def test_an_enum_with_defined_values_takes_their_numbers_alone() -> None:

@@ -23,8 +23,13 @@ NAME = "name: 'shelves/1/books/2'"
         (
             *("PATCH", "", {"author": {}, "printed": None, "labels": {"a": "b"}}),
             f"book {{{NAME} author {{}} labels {{key: 'a' value: 'b'}}}}"
-            " update_mask {paths: 'author' paths: 'printed' paths: 'labels'}",
+            " update_mask {paths: 'author' paths: 'labels'}",
         ),
+        (
+            *("PATCH", "", {"title": None, "author": {"firstName": None, "lastName": "L"}}),
+            f"book {{{NAME} author {{last_name: 'L'}}}} update_mask {{paths: 'author.last_name'}}",
+        ),
+        ("PATCH", "", {"title": None, "keywords": None}, f"book {{{NAME}}} update_mask {{}}"),
         ("PATCH", "", {}, f"book {{{NAME}}} update_mask {{}}"),
         (
             "PATCH",

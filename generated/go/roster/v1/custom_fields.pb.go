@@ -543,7 +543,8 @@ type UpdateCustomFieldRequest struct {
 	// New stand-in for a missing value: at most 1,000 characters; empty takes it away.
 	Fallback string `protobuf:"bytes,3,opt,name=fallback,proto3" json:"fallback,omitempty"`
 	// The fields to change: label, fallback. Absent, every field that is not
-	// empty is changed (AIP-134). Over HTTP it is made from the keys of the body.
+	// empty is changed (AIP-134). Over HTTP it is made from the keys of the body whose value is
+	// not null.
 	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,4,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

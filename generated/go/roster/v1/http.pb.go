@@ -313,6 +313,14 @@ var file_roster_v1_http_proto_extTypes = []protoimpl.ExtensionInfo{
 		Tag:           "varint,50007,opt,name=never_empty",
 		Filename:      "roster/v1/http.proto",
 	},
+	{
+		ExtendedType:  (*descriptorpb.FieldOptions)(nil),
+		ExtensionType: (*bool)(nil),
+		Field:         50008,
+		Name:          "roster.v1.null_clears",
+		Tag:           "varint,50008,opt,name=null_clears",
+		Filename:      "roster/v1/http.proto",
+	},
 }
 
 // Extension fields to descriptorpb.MethodOptions.
@@ -379,6 +387,11 @@ var (
 	//
 	// optional bool never_empty = 50007;
 	E_NeverEmpty = &file_roster_v1_http_proto_extTypes[10]
+	// For a field of an update request: null in JSON is a value and clears the field. Without
+	// this option, null is the same as an absent key, and the update keeps the stored value.
+	//
+	// optional bool null_clears = 50008;
+	E_NullClears = &file_roster_v1_http_proto_extTypes[11]
 )
 
 var File_roster_v1_http_proto protoreflect.FileDescriptor
@@ -409,7 +422,9 @@ const file_roster_v1_http_proto_rawDesc = "" +
 	"\vtext_format\x12\x1d.google.protobuf.FieldOptions\x18ֆ\x03 \x01(\tR\n" +
 	"textFormat:@\n" +
 	"\vnever_empty\x12\x1d.google.protobuf.FieldOptions\x18׆\x03 \x01(\bR\n" +
-	"neverEmptyB\x02P\x01b\x06proto3"
+	"neverEmpty:@\n" +
+	"\vnull_clears\x12\x1d.google.protobuf.FieldOptions\x18؆\x03 \x01(\bR\n" +
+	"nullClearsB\x02P\x01b\x06proto3"
 
 var (
 	file_roster_v1_http_proto_rawDescOnce sync.Once
@@ -446,12 +461,13 @@ var file_roster_v1_http_proto_depIdxs = []int32{
 	6,  // 8: roster.v1.example:extendee -> google.protobuf.FieldOptions
 	6,  // 9: roster.v1.text_format:extendee -> google.protobuf.FieldOptions
 	6,  // 10: roster.v1.never_empty:extendee -> google.protobuf.FieldOptions
-	0,  // 11: roster.v1.access:type_name -> roster.v1.Access
-	7,  // 12: roster.v1.fails_with:type_name -> roster.v1.Error.Reason
-	13, // [13:13] is the sub-list for method output_type
-	13, // [13:13] is the sub-list for method input_type
-	11, // [11:13] is the sub-list for extension type_name
-	0,  // [0:11] is the sub-list for extension extendee
+	6,  // 11: roster.v1.null_clears:extendee -> google.protobuf.FieldOptions
+	0,  // 12: roster.v1.access:type_name -> roster.v1.Access
+	7,  // 13: roster.v1.fails_with:type_name -> roster.v1.Error.Reason
+	14, // [14:14] is the sub-list for method output_type
+	14, // [14:14] is the sub-list for method input_type
+	12, // [12:14] is the sub-list for extension type_name
+	0,  // [0:12] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
 }
 
@@ -468,7 +484,7 @@ func file_roster_v1_http_proto_init() {
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_http_proto_rawDesc), len(file_roster_v1_http_proto_rawDesc)),
 			NumEnums:      0,
 			NumMessages:   4,
-			NumExtensions: 11,
+			NumExtensions: 12,
 			NumServices:   0,
 		},
 		GoTypes:           file_roster_v1_http_proto_goTypes,

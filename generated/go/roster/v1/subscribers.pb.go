@@ -1176,19 +1176,20 @@ type UpdateSubscriberRequest struct {
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// New email address, bounded as on creation.
 	Email string `protobuf:"bytes,2,opt,name=email,proto3" json:"email,omitempty"`
-	// New first name: at most 100 characters; empty clears it.
+	// New first name: at most 100 characters; empty, or null in JSON, clears it.
 	FirstName string `protobuf:"bytes,3,opt,name=first_name,json=firstName,proto3" json:"first_name,omitempty"`
-	// New last name: at most 100 characters; empty clears it.
+	// New last name: at most 100 characters; empty, or null in JSON, clears it.
 	LastName string `protobuf:"bytes,4,opt,name=last_name,json=lastName,proto3" json:"last_name,omitempty"`
 	// The names of all tags that the subscriber has from now on, bounded as on
 	// creation; empty, or null in JSON, takes them all off.
 	Tags []string `protobuf:"bytes,5,rep,name=tags,proto3" json:"tags,omitempty"`
 	// The fields to change: email, first_name, last_name, tags, custom_fields. Absent, every
 	// field that is not empty is changed (AIP-134). Over HTTP it is made from the
-	// keys of the body.
+	// keys of the body; null counts as an absent key except for first_name, last_name and
+	// tags.
 	UpdateMask *fieldmaskpb.FieldMask `protobuf:"bytes,6,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
 	// Values of custom fields, by key, as on creation. Those that are not given are
-	// kept; null removes a value.
+	// kept; null for a key removes its value.
 	CustomFields  *structpb.Struct `protobuf:"bytes,7,opt,name=custom_fields,json=customFields,proto3" json:"custom_fields,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2165,15 +2166,15 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05total\x12\x19\n" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
 	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
-	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\xf4\x03\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\x80\x04\n" +
 	"\x17UpdateSubscriberRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12B\n" +
-	"\x05email\x18\x02 \x01(\tB,\xbaH\tr\a\x18\xc0\x02\xba\x01\x01\x00\xaa\xb5\x18\x0fada@example.com\xb2\xb5\x18\x05email\xb8\xb5\x18\x01R\x05email\x121\n" +
+	"\x05email\x18\x02 \x01(\tB,\xbaH\tr\a\x18\xc0\x02\xba\x01\x01\x00\xaa\xb5\x18\x0fada@example.com\xb2\xb5\x18\x05email\xb8\xb5\x18\x01R\x05email\x125\n" +
 	"\n" +
-	"first_name\x18\x03 \x01(\tB\x12\xbaH\br\x06\x18d\xba\x01\x01\x00\xaa\xb5\x18\x03AdaR\tfirstName\x124\n" +
-	"\tlast_name\x18\x04 \x01(\tB\x17\xbaH\br\x06\x18d\xba\x01\x01\x00\xaa\xb5\x18\bLovelaceR\blastName\x12@\n" +
-	"\x04tags\x18\x05 \x03(\tB,\xbaH\x11\x92\x01\x0e\x10d\"\n" +
-	"r\b\x10\x01\x18d\xba\x01\x01\x00\x90\xb5\x18\x01\xaa\xb5\x18\x10[\"early\", \"vip\"]R\x04tags\x12;\n" +
+	"first_name\x18\x03 \x01(\tB\x16\xbaH\br\x06\x18d\xba\x01\x01\x00\xaa\xb5\x18\x03Ada\xc0\xb5\x18\x01R\tfirstName\x128\n" +
+	"\tlast_name\x18\x04 \x01(\tB\x1b\xbaH\br\x06\x18d\xba\x01\x01\x00\xaa\xb5\x18\bLovelace\xc0\xb5\x18\x01R\blastName\x12D\n" +
+	"\x04tags\x18\x05 \x03(\tB0\xbaH\x11\x92\x01\x0e\x10d\"\n" +
+	"r\b\x10\x01\x18d\xba\x01\x01\x00\x90\xb5\x18\x01\xaa\xb5\x18\x10[\"early\", \"vip\"]\xc0\xb5\x18\x01R\x04tags\x12;\n" +
 	"\vupdate_mask\x18\x06 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
 	"updateMask\x12^\n" +
 	"\rcustom_fields\x18\a \x01(\v2\x17.google.protobuf.StructB \xaa\xb5\x18\x1c{\"favourite_colour\": \"blue\"}R\fcustomFields:\x1d\x8a\xb5\x18\x02id\x8a\xb5\x18\x06status\x8a\xb5\x18\tcreatedAt\"Y\n" +

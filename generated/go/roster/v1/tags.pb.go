@@ -431,7 +431,8 @@ type UpdateTagRequest struct {
 	// New description: at most 500 characters; empty clears it.
 	Description string `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
 	// The fields to change: name, description. Absent, every field that is not
-	// empty is changed (AIP-134). Over HTTP it is made from the keys of the body.
+	// empty is changed (AIP-134). Over HTTP it is made from the keys of the body whose value is
+	// not null.
 	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,4,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

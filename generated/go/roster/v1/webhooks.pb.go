@@ -939,7 +939,7 @@ type UpdateWebhookRequest struct {
 	Enabled bool `protobuf:"varint,5,opt,name=enabled,proto3" json:"enabled,omitempty"`
 	// The fields to change: url, description, event_types, enabled. Absent, every field
 	// that is not empty is changed (AIP-134). Over HTTP it is made from the keys of the
-	// body.
+	// body whose value is not null.
 	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,6,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

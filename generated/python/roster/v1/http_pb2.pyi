@@ -133,6 +133,7 @@ ROW_FAULTS_FIELD_NUMBER: _builtins.int
 EXAMPLE_FIELD_NUMBER: _builtins.int
 TEXT_FORMAT_FIELD_NUMBER: _builtins.int
 NEVER_EMPTY_FIELD_NUMBER: _builtins.int
+NULL_CLEARS_FIELD_NUMBER: _builtins.int
 success_status: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MethodOptions, _builtins.int]
 """The HTTP status of a success, where it is not 200. 204 sends no body."""
 access: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MethodOptions, Global___Access]
@@ -173,3 +174,7 @@ Schema that says it, such as "email".
 """
 never_empty: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.bool]
 """For text that an update can leave out, but not make empty."""
+null_clears: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.bool]
+"""For a field of an update request: null in JSON is a value and clears the field. Without
+this option, null is the same as an absent key, and the update keeps the stored value.
+"""

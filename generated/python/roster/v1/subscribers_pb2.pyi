@@ -560,9 +560,9 @@ class UpdateSubscriberRequest(_message.Message):
     email: _builtins.str
     """New email address, bounded as on creation."""
     first_name: _builtins.str
-    """New first name: at most 100 characters; empty clears it."""
+    """New first name: at most 100 characters; empty, or null in JSON, clears it."""
     last_name: _builtins.str
-    """New last name: at most 100 characters; empty clears it."""
+    """New last name: at most 100 characters; empty, or null in JSON, clears it."""
     @_builtins.property
     def tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The names of all tags that the subscriber has from now on, bounded as on
@@ -573,13 +573,14 @@ class UpdateSubscriberRequest(_message.Message):
     def update_mask(self) -> _field_mask_pb2.FieldMask:
         """The fields to change: email, first_name, last_name, tags, custom_fields. Absent, every
         field that is not empty is changed (AIP-134). Over HTTP it is made from the
-        keys of the body.
+        keys of the body; null counts as an absent key except for first_name, last_name and
+        tags.
         """
 
     @_builtins.property
     def custom_fields(self) -> _struct_pb2.Struct:
         """Values of custom fields, by key, as on creation. Those that are not given are
-        kept; null removes a value.
+        kept; null for a key removes its value.
         """
 
     def __init__(

@@ -233,7 +233,8 @@ class UpdateTagRequest(_message.Message):
     @_builtins.property
     def update_mask(self) -> _field_mask_pb2.FieldMask:
         """The fields to change: name, description. Absent, every field that is not
-        empty is changed (AIP-134). Over HTTP it is made from the keys of the body.
+        empty is changed (AIP-134). Over HTTP it is made from the keys of the body whose value is
+        not null.
         """
 
     def __init__(

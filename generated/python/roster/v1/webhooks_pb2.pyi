@@ -521,7 +521,7 @@ class UpdateWebhookRequest(_message.Message):
     def update_mask(self) -> _field_mask_pb2.FieldMask:
         """The fields to change: url, description, event_types, enabled. Absent, every field
         that is not empty is changed (AIP-134). Over HTTP it is made from the keys of the
-        body.
+        body whose value is not null.
         """
 
     def __init__(

@@ -326,7 +326,8 @@ export declare type UpdateCustomFieldRequest = Message<"roster.v1.UpdateCustomFi
 
   /**
    * The fields to change: label, fallback. Absent, every field that is not
-   * empty is changed (AIP-134). Over HTTP it is made from the keys of the body.
+   * empty is changed (AIP-134). Over HTTP it is made from the keys of the body whose value is
+   * not null.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 4;
    */

@@ -196,3 +196,11 @@ export declare const text_format: GenExtension<FieldOptions, string>;
  */
 export declare const never_empty: GenExtension<FieldOptions, boolean>;
 
+/**
+ * For a field of an update request: null in JSON is a value and clears the field. Without
+ * this option, null is the same as an absent key, and the update keeps the stored value.
+ *
+ * @generated from extension: bool null_clears = 50008;
+ */
+export declare const null_clears: GenExtension<FieldOptions, boolean>;
+

@@ -645,14 +645,14 @@ export declare type UpdateSubscriberRequest = Message<"roster.v1.UpdateSubscribe
   email: string;
 
   /**
-   * New first name: at most 100 characters; empty clears it.
+   * New first name: at most 100 characters; empty, or null in JSON, clears it.
    *
    * @generated from field: string first_name = 3;
    */
   firstName: string;
 
   /**
-   * New last name: at most 100 characters; empty clears it.
+   * New last name: at most 100 characters; empty, or null in JSON, clears it.
    *
    * @generated from field: string last_name = 4;
    */
@@ -669,7 +669,8 @@ export declare type UpdateSubscriberRequest = Message<"roster.v1.UpdateSubscribe
   /**
    * The fields to change: email, first_name, last_name, tags, custom_fields. Absent, every
    * field that is not empty is changed (AIP-134). Over HTTP it is made from the
-   * keys of the body.
+   * keys of the body; null counts as an absent key except for first_name, last_name and
+   * tags.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 6;
    */
@@ -677,7 +678,7 @@ export declare type UpdateSubscriberRequest = Message<"roster.v1.UpdateSubscribe
 
   /**
    * Values of custom fields, by key, as on creation. Those that are not given are
-   * kept; null removes a value.
+   * kept; null for a key removes its value.
    *
    * @generated from field: google.protobuf.Struct custom_fields = 7;
    */

@@ -238,7 +238,8 @@ export declare type UpdateTagRequest = Message<"roster.v1.UpdateTagRequest"> & {
 
   /**
    * The fields to change: name, description. Absent, every field that is not
-   * empty is changed (AIP-134). Over HTTP it is made from the keys of the body.
+   * empty is changed (AIP-134). Over HTTP it is made from the keys of the body whose value is
+   * not null.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 4;
    */

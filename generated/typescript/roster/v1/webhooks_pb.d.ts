@@ -589,7 +589,7 @@ export declare type UpdateWebhookRequest = Message<"roster.v1.UpdateWebhookReque
   /**
    * The fields to change: url, description, event_types, enabled. Absent, every field
    * that is not empty is changed (AIP-134). Over HTTP it is made from the keys of the
-   * body.
+   * body whose value is not null.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 6;
    */

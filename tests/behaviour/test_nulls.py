@@ -1,0 +1,190 @@
+"""JSON null in a request: the same as an absent key, except where a field gives it a meaning."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ..conftest import Account
+from .helpers import field, over_http, send, subscriber
+
+URL = "https://example.com/hooks"
+LATER = "2190-01-02T03:04:05.000Z"
+
+# For each creation, what it needs, its other keys, and the name of the response's member.
+CREATIONS: dict[str, tuple[dict[str, Any], tuple[str, ...], str]] = {
+    "CreateSubscriber": (
+        {"email": "ada@example.com"},
+        ("firstName", "lastName", "isConfirmed", "tags", "customFields"),
+        "subscriber",
+    ),
+    "CreateTag": ({"name": "vip"}, ("description",), "tag"),
+    "CreateCustomField": ({"label": "Town"}, ("dataType", "fallback"), "customField"),
+    "CreateWebhook": ({"url": URL}, ("description", "eventTypes", "enabled"), "webhook"),
+    "CreateApiKey": ({"name": "ci", "scope": "read"}, ("expiresAt",), "apiKey"),
+}
+GENERATED = ("id", "createdAt", "updatedAt")
+
+
+def made(account: Account, rpc: str, member: str, given: dict[str, Any]) -> dict[str, Any]:
+    """Creates something and returns it without what differs between any two of its kind."""
+    found: dict[str, Any] = account.ok(rpc, **given)[member]
+    return {key: value for key, value in found.items() if key not in GENERATED}
+
+
+@pytest.mark.parametrize("rpc", CREATIONS)
+def test_null_on_creation_is_as_if_the_key_were_absent(
+    account: Account, other_account: Account, rpc: str
+) -> None:
+    needed, others, member = CREATIONS[rpc]
+
+    with_nulls = made(account, rpc, member, needed | dict.fromkeys(others))
+
+    assert with_nulls == made(other_account, rpc, member, needed)
+
+
+@pytest.mark.parametrize(
+    ("rpc", "key"), [(rpc, key) for rpc, (needed, *_) in CREATIONS.items() for key in needed]
+)
+def test_null_for_a_required_key_is_as_if_it_were_absent(
+    account: Account, rpc: str, key: str
+) -> None:
+    needed, _, _ = CREATIONS[rpc]
+
+    refused = account.fails("ValidationError", rpc, **{**needed, key: None})
+
+    assert refused.faults == [(key, "REQUIRED")]
+
+
+def a_subscriber(account: Account) -> dict[str, Any]:
+    field(account, "Town")
+    given = {"firstName": "Ada", "lastName": "King", "tags": ["vip"]}
+    return subscriber(account, isConfirmed=True, customFields={"town": "Turin"}, **given)
+
+
+def a_tag(account: Account) -> dict[str, Any]:
+    found: dict[str, Any] = account.ok("CreateTag", name="vip", description="known by name")["tag"]
+    return found
+
+
+def a_custom_field(account: Account) -> dict[str, Any]:
+    return field(account, "Town", fallback="here")
+
+
+def a_webhook(account: Account) -> dict[str, Any]:
+    given = {"url": URL, "description": "CRM", "eventTypes": ["tag.*"]}
+    found: dict[str, Any] = account.ok("CreateWebhook", **given)["webhook"]
+    return found
+
+
+# For each update, what makes its target, the collection and member of HTTP, the keys that it
+# takes, and what null makes of those that give it a meaning.
+UPDATES = {
+    "UpdateSubscriber": (
+        a_subscriber,
+        ("subscribers", "subscriber"),
+        ("email", "firstName", "lastName", "tags", "customFields"),
+        {"firstName": "", "lastName": "", "tags": []},
+    ),
+    "UpdateTag": (a_tag, ("tags", "tag"), ("name", "description"), {}),
+    "UpdateCustomField": (
+        a_custom_field,
+        ("custom-fields", "customField"),
+        ("label", "fallback"),
+        {},
+    ),
+    "UpdateWebhook": (
+        a_webhook,
+        ("webhooks", "webhook"),
+        ("url", "description", "eventTypes", "enabled"),
+        {},
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("rpc", "key"), [(rpc, key) for rpc, (_, _, keys, _) in UPDATES.items() for key in keys]
+)
+def test_null_in_an_update_keeps_the_value_unless_it_clears_the_field(
+    account: Account, rpc: str, key: str
+) -> None:
+    make, (_, member), _, cleared = UPDATES[rpc]
+    before = make(account)
+
+    after = account.ok(rpc, id=before["id"], **{key: None})[member]
+
+    expected = {**before, key: cleared[key]} if key in cleared else before
+    assert after == expected
+    read = account.ok(rpc.replace("Update", "Get"), id=before["id"])[member]
+    assert read == expected
+
+
+@over_http
+@pytest.mark.parametrize("method", ["PUT", "PATCH"])
+@pytest.mark.parametrize("rpc", UPDATES)
+def test_null_for_every_key_at_once_is_a_valid_update(
+    account: Account, rpc: str, method: str
+) -> None:
+    make, (collection, member), keys, cleared = UPDATES[rpc]
+    before = make(account)
+
+    answer = send(account, method, f"/api/{collection}/{before['id']}", dict.fromkeys(keys))
+
+    assert (answer.status, answer.body) == (200, {member: {**before, **cleared}})
+
+
+def test_null_for_a_custom_value_removes_it(account: Account) -> None:
+    before = a_subscriber(account)
+
+    after = account.ok("UpdateSubscriber", id=before["id"], customFields={"town": None})
+
+    assert "customFields" not in after["subscriber"]
+
+
+@over_http
+@pytest.mark.parametrize(
+    ("method", "path", "body", "fault"),
+    [
+        ("POST", "/api/subscribers", {"email": "a@x.org", "tags": ["x", None]}, "tags[1]"),
+        ("POST", "/api/webhooks", {"url": URL, "eventTypes": [None]}, "eventTypes[0]"),
+    ],
+    ids=["tags", "event types"],
+)
+def test_null_in_a_list_is_no_item(
+    account: Account, method: str, path: str, body: Any, fault: str
+) -> None:
+    refused = send(account, method, path, body)
+
+    assert (refused.status, refused.faults) == (400, [(fault, "INVALID_TYPE")])
+
+
+@over_http
+@pytest.mark.parametrize("key", ["tags", "eventTypes"])
+def test_null_in_a_list_of_an_update_changes_nothing(account: Account, key: str) -> None:
+    make, path = (a_subscriber, "subscribers") if key == "tags" else (a_webhook, "webhooks")
+    before = make(account)
+
+    refused = send(account, "PATCH", f"/api/{path}/{before['id']}", {key: [None]})
+
+    assert (refused.status, refused.faults) == (400, [(f"{key}[0]", "INVALID_TYPE")])
+    assert send(account, "GET", f"/api/{path}/{before['id']}").body[path[:-1]] == before
+
+
+@over_http
+def test_null_in_a_bulk_row_is_as_if_the_key_were_absent(account: Account) -> None:
+    keys = ("firstName", "lastName", "isConfirmed", "tags", "customFields")
+    rows = [
+        {"email": "a@x.org", **dict.fromkeys(keys)},
+        {"email": "b@x.org", "tags": [None]},
+        {"email": None},
+        None,
+    ]
+
+    failed = send(account, "POST", "/api/subscribers/bulk", {"subscribers": rows}).body["failed"]
+
+    assert [(row["index"], row["reason"]) for row in failed] == [
+        (1, "INVALID_FIELD"),
+        (2, "MISSING_EMAIL"),
+        (3, "INVALID_ROW"),
+    ]
