@@ -20,9 +20,10 @@ import orjson
 from ..faults import Faults, RequestFault, invalid, invalid_body, join
 
 MAX_DEPTH = 32
-# The largest request that keeps every bound, a bulk of 100 rows with 100 tags each,
-# holds half as many. More would keep the event loop busy before the key was looked at.
-MAX_VALUES = 20_000
+# Objects, arrays, strings that are not keys, numbers and literals. The largest request that
+# keeps every other bound, a bulk of 100 rows with 100 tags and 100 custom field values each,
+# holds 20,702. More would keep the event loop busy before the key is checked.
+MAX_VALUES = 25_000
 
 # A text, which may hold brackets of its own, or a bracket. A text is taken from escape to
 # escape and never given back: byte by byte, a megabyte of it would take a tenth of a second.
@@ -34,8 +35,8 @@ def read(body: bytes, *, max_depth: int = MAX_DEPTH, max_values: int = MAX_VALUE
 
     `max_depth` is 254 at most, as deep as orjson writes.
     """
-    # Each value but the last takes a comma and at least one byte more.
-    if len(body) > 2 * max_values and body.count(b",") > max_values:
+    # Each value but the innermost takes one byte more than its own.
+    if len(body) > 2 * max_values and _has_more_values(body, max_values):
         raise invalid_body("INVALID_JSON", f"must not hold more than {max_values:,} values")
     try:
         value = orjson.loads(body)
@@ -55,6 +56,27 @@ def read(body: bytes, *, max_depth: int = MAX_DEPTH, max_values: int = MAX_VALUE
     if escaped or text.count(b":") != colons:
         _refuse_duplicates(body, max_depth)
     return value
+
+
+def _has_more_values(body: bytes, limit: int) -> bool:
+    """Returns whether a body holds more values than the limit, without parsing it.
+
+    Exact for well-formed JSON. It protects the event loop: a megabyte takes at most 5 ms, and
+    1 to 2 ms if it has few commas and brackets, inside strings or outside.
+    """
+    if sum(map(body.count, (b",", b"[", b"{"))) < limit:
+        return False
+    # Only strings hold backslashes. Without escaped backslashes and quotes, every second part
+    # between quotes is inside a string.
+    text = body.replace(b"\\\\", b"").replace(b'\\"', b"") if b"\\" in body else body
+    # A string has two quotes, and is a value or the key of one.
+    if text.count(b'"') > 4 * limit:
+        return True
+    outside = b'"'.join(text.split(b'"')[::2]).translate(None, b" \t\n\r")
+    count = outside.count
+    # Each array or object that is not empty adds one value more than it has commas.
+    containers = count(b"[") - count(b"[]") + count(b"{") - count(b"{}")
+    return 1 + count(b",") + containers > limit
 
 
 def _why(body: bytes, error: orjson.JSONDecodeError) -> str:

@@ -274,6 +274,13 @@ def test_template_of_nothing_but_beginnings_is_answered_as_it_is(
     assert body_of(account, bob, template) == template
 
 
+def test_long_prose_is_rendered_however_many_commas_it_has(account: Account) -> None:
+    bob = subscriber(account)
+    prose = "Well, [yes], {no}, " * 8_000
+
+    assert body_of(account, bob, prose) == prose
+
+
 def test_read_key_may_render(account: Account, ada: dict[str, Any]) -> None:
     reader = account.with_key(account.new_key("read"))
 

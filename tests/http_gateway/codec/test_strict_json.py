@@ -20,6 +20,12 @@ SCALARS = (
     | st.text()
 )
 # Few keys, some of them awkward, so that the same one comes often.
+AWKWARD = st.text('a,:[]{}"\\\\\n ', max_size=8)
+DOCUMENTS = st.recursive(
+    st.none() | st.booleans() | st.integers(-999, 999) | AWKWARD,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(AWKWARD, inner, max_size=4),
+    max_leaves=30,
+)
 KEYS = st.sampled_from(["a", "b", ":", '"', "", "é", "a.b"])
 # Objects as lists of pairs, in which a key may come more than once.
 TREES = st.recursive(
@@ -155,6 +161,64 @@ def test_the_bounds_are_the_callers_to_set() -> None:
     for bounds in ({"max_depth": 2}, {"max_values": 2}):
         with pytest.raises(RequestFault):
             strict_json.read(b"[[[1]], 1, 1, 1, 1, 1]", **bounds)
+
+
+def values_of(document: Any) -> int:
+    """Returns how many values a parsed document holds, itself among them."""
+    items: list[Any] = []
+    if isinstance(document, dict):
+        items = list(document.values())
+    elif isinstance(document, list):
+        items = document
+    return 1 + sum(map(values_of, items))
+
+
+@settings(max_examples=300, deadline=None)
+@given(DOCUMENTS, st.sampled_from([None, 0, 2, "\t"]), st.booleans())
+def test_values_are_counted_and_nothing_inside_strings(
+    document: Any, indent: Any, escapes: bool
+) -> None:
+    body = json.dumps(document, indent=indent, ensure_ascii=escapes).encode()
+    count = values_of(document)
+
+    assert strict_json.read(body, max_values=count) == document
+    if count > 1:
+        with pytest.raises(RequestFault, match="not valid"):
+            strict_json.read(body, max_values=count - 1)
+
+
+@pytest.mark.parametrize(
+    "text", ["Well, yes, ", "{{a}}[b]", '\\",', '",{[', "\\,"], ids=["prose", "b", "q", "m", "s"]
+)
+def test_prose_of_a_megabyte_is_one_value(text: str) -> None:
+    document = {"body": text * (512 * 1024 // len(text))}
+
+    assert strict_json.read(json.dumps(document).encode()) == document
+
+
+def test_the_largest_bulk_that_keeps_all_other_bounds_is_read() -> None:
+    row = {
+        "email": "a@b.co",
+        "firstName": "",
+        "lastName": "",
+        "isConfirmed": True,
+        "tags": [str(n) for n in range(100)],
+        "customFields": {str(n): n for n in range(100)},
+    }
+    document = {"subscribers": [row] * 100}
+
+    assert values_of(document) == 20_702
+    assert strict_json.read(json.dumps(document).encode()) == document
+
+
+@pytest.mark.parametrize("value", ["1", '""', "[]", "{}", '{"a":[1]}', '"\\\\"', '"\\",["'])
+def test_more_values_than_any_request_may_hold_are_refused_in_every_form(value: str) -> None:
+    few = strict_json.MAX_VALUES // values_of(json.loads(value))
+    most = few * values_of(json.loads(value)) < strict_json.MAX_VALUES
+    accepted = few if most else few - 1
+
+    strict_json.read(f"[{','.join([value] * accepted)}]".encode())
+    assert faults_of(f"[{','.join([value] * (accepted + 1))}]".encode()) == [("", "INVALID_JSON")]
 
 
 def test_more_values_than_any_request_may_hold_are_refused_before_they_are_read() -> None:
