@@ -26,6 +26,19 @@ def enum_numbers(enum: EnumDescriptor) -> dict[str, int]:
     return {value.name: value.number for value in enum.values}
 
 
+def names_by_lower_case(enum: EnumDescriptor) -> dict[str, str]:
+    """Returns the names of an enum in lower case, each with the name itself.
+
+    Names that differ in case alone are left out.
+    """
+    lower = [value.name.lower() for value in enum.values]
+    return {
+        name: value.name
+        for name, value in zip(lower, enum.values, strict=True)
+        if lower.count(name) == 1
+    }
+
+
 def enum_reader(enum: EnumDescriptor) -> Reader:
     """Returns a reader of an enum's names and numbers.
 

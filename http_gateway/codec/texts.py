@@ -3,20 +3,21 @@
 What a query parameter or a variable of a path can set: every scalar, every enum by
 the name or the number of its value, and the well-known types whose JSON is a scalar.
 Text is read more strictly than JSON here: what ProtoJSON lets pass for an integer,
-1.0 or 1e2, is none in a URL.
+1.0 or 1e2, is none in a URL. The names of enum values alone are compared without
+regard to case.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message_factory import GetMessageClass
 
-from .enums import enum_reader
+from .enums import enum_reader, names_by_lower_case
 from .scalars import READERS, WrongValue
 from .well_known import Filler, filler, is_wrapper
 
@@ -40,7 +41,9 @@ def text_reader(field: FieldDescriptor) -> TextReader | None:
     if field.message_type is not None:
         return _message_reader(field.message_type)
     if field.enum_type is not None:
-        return partial(_read_enum, enum_reader(field.enum_type))
+        return partial(
+            _read_enum, enum_reader(field.enum_type), names_by_lower_case(field.enum_type)
+        )
     if field.type == FieldDescriptor.TYPE_BOOL:
         return _read_bool
     if field.cpp_type in _INTEGERS:
@@ -62,10 +65,11 @@ def _read_bool(value: str) -> bool:
     return value == "true"
 
 
-def _read_enum(read: Callable[[Any], int], value: str) -> int:
-    """Takes the name of a value, or its number."""
-    is_number = not value[:1].isalpha() and _ENUM_NUMBER.fullmatch(value)
-    return read(int(value) if is_number else value)
+def _read_enum(read: Callable[[Any], int], names: Mapping[str, str], value: str) -> int:
+    """Takes the name of a value in any letter case, or its number."""
+    if not value[:1].isalpha() and _ENUM_NUMBER.fullmatch(value):
+        return read(int(value))
+    return read(names.get(value.lower(), value))
 
 
 def _read_integer(read: Callable[[Any], int], value: str) -> int:

@@ -58,6 +58,7 @@ _ANY_TEXT = "Any text."
 _ANY_NUMBER = (
     "It may be any number of segments, or none. The slashes between them are sent as they are."
 )
+_ANY_CASE = "The names of the values are accepted in any letter case."
 # The parameters that operations share.
 COMPONENTS = {
     "IdempotencyKey": _IDEMPOTENCY_KEY,
@@ -105,7 +106,9 @@ def _schema(field: FieldDescriptor) -> Schema:
 
 
 def _told(fields: Fields, schema: Schema, more: str = "") -> Parameter:
-    text, shown = _paragraphs([comment(fields[-1]), more]), examples.declared(fields[-1])
+    case = _ANY_CASE if fields[-1].enum_type is not None else ""
+    text = _paragraphs([comment(fields[-1]), case, more])
+    shown = examples.declared(fields[-1])
     return {
         **({"description": text} if text else {}),
         "schema": schema,

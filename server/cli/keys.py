@@ -40,7 +40,7 @@ class Scope(StrEnum):
 @app.command()
 def create(
     account: _Account,
-    scope: Annotated[Scope, typer.Option(help="What the key may do.")],
+    scope: Annotated[Scope, typer.Option(case_sensitive=False, help="What the key may do.")],
     name: Annotated[str, typer.Option(help="What the key is for.")] = "made by roster keys create",
     database_url: DatabaseUrl = _DEFAULT_URL,
     json: Json = False,

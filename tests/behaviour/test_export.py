@@ -103,6 +103,31 @@ def test_table_is_sent_as_csv_and_rows_as_ndjson(account: Account) -> None:
     )
 
 
+@over_http
+@pytest.mark.parametrize("query", ["format=csv", "format=Csv&status=unconfirmed"])
+def test_enum_values_of_the_query_are_accepted_in_any_letter_case(
+    account: Account, query: str
+) -> None:
+    assert isinstance(account.front, HttpFront)
+    subscriber(account, "ada@b.io")
+
+    status, headers, text = account.front.exchange(
+        "GET", f"/api/subscribers/export?{query}", account.key
+    )
+
+    assert (status, headers["content-type"]) == (200, "text/csv; charset=utf-8")
+    assert b"ada@b.io" in text
+
+
+@over_http
+def test_enum_values_of_a_body_are_accepted_as_protojson_writes_them_alone(
+    account: Account,
+) -> None:
+    made = subscriber(account, "ada@b.io")
+
+    account.fails("ValidationError", "ChangeSubscriberStatus", id=made["id"], status="confirmed")
+
+
 def test_table_has_a_column_for_each_custom_field(account: Account) -> None:
     for label, data_type in (("Town", "TEXT"), ("Age", "NUMBER"), ("Paid", "BOOLEAN")):
         field(account, label, data_type)

@@ -247,6 +247,16 @@ def posted(account: Account, body: bytes, content_type: str, query: str = "") ->
     return [json.loads(line) for line in text.splitlines()]
 
 
+@over_http
+def test_names_of_options_are_accepted_in_any_letter_case(account: Account) -> None:
+    subscriber(account)
+
+    body = b'{"email": "ada@example.com"}\n'
+    results = posted(account, body, "application/x-ndjson", "?onConflict=skip")
+
+    assert told(results) == [(1, "SKIPPED")]
+
+
 TAKEN: Row = {"email": "ADA@Example.com", "firstName": "Augusta", "tags": ["new"]}
 
 

@@ -147,7 +147,7 @@ def test_standard_output_can_be_a_table_and_be_imported_from_a_pipe(
 ) -> None:
     filled(http_account, 3)
 
-    table = transfer(http_account, "export", "-", "--format", "csv").stdout
+    table = transfer(http_account, "export", "-", "--format", "CSV").stdout
     done = transfer(other, "import", "-", stdin=table)
 
     assert table.startswith("id,email,firstName,")

@@ -389,7 +389,7 @@ def test_changed_file_another_account_and_no_resume_start_over_and_say_why(
         by_other = transfer(other, "import", file, url=between.url)
         place.write_bytes(left)
         asked = transfer(
-            http_account, "import", file, "--no-resume", "--on-conflict", "skip", url=between.url
+            http_account, "import", file, "--no-resume", "--on-conflict", "Skip", url=between.url
         )
         place.write_bytes(left)
         written(Path(file), people(1_001))

@@ -27,7 +27,11 @@ def export(
     api_key: Key = "",
     form: Annotated[
         Form | None,
-        typer.Option("--format", help="By the file's ending if it is not given, or NDJSON."),
+        typer.Option(
+            "--format",
+            case_sensitive=False,
+            help="By the file's ending if it is not given, or NDJSON.",
+        ),
     ] = None,
     status: Annotated[
         StatusName | None,

@@ -27,12 +27,17 @@ def import_(
     api_key: Key = "",
     on_conflict: Annotated[
         OnConflict,
-        typer.Option(help="What becomes of a row whose address is taken. Never its status."),
+        typer.Option(
+            case_sensitive=False,
+            help="What becomes of a row whose address is taken. Never its status.",
+        ),
     ] = OnConflict.FAIL,
     form: Annotated[
         Form | None,
         typer.Option(
-            "--format", help="By the file's ending or its first character if it is not given."
+            "--format",
+            case_sensitive=False,
+            help="By the file's ending or its first character if it is not given.",
         ),
     ] = None,
     failures: Annotated[

@@ -30,6 +30,7 @@ def reader(name: str) -> Any:
     [
         *[("string_one", "true", "true"), ("bool_one", "false", False), ("int32_one", "-7", -7)],
         *[("uint64_one", "18446744073709551615", 2**64 - 1), ("double_one", "1e3", 1000.0)],
+        *[("colour_one", "red", 1), ("colour_one", "Red", 1)],
         *[("float_one", "Infinity", math.inf), ("bytes_one", "_-8", b"\xff\xef")],
         *[("colour_one", "RED", 1), ("colour_one", "-2", -2), ("int32_many", "7", 7)],
         ("timestamp_one", "1970-01-01T00:00:07Z", timestamp_pb2.Timestamp(seconds=7)),
