@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
-from ..emails import parse_email
 from ..storage.transaction import Transaction
 from ..tags.rules import distinct
 from . import rules
-from .rules import Failure, NewSubscriber, Refused, Row, TagSets
+from .rules import Failure, Judged, NewSubscriber, Refused
 from .store import Changes, SubscriberStore, ids_by_address
 from .store_reading import find
 
@@ -22,7 +21,9 @@ MAX_ROWS = 2_000
 MAX_ROWS_OF_AN_UPDATE = 200
 
 
-Judged = NewSubscriber | Refused
+# The failures of a row whose address a subscriber has, of an earlier row or from before.
+_TAKEN = (Failure.ALREADY_EXISTS, Failure.DUPLICATE_IN_REQUEST)
+_ALREADY_EXISTS = Refused(Failure.ALREADY_EXISTS, "email")
 
 
 class OnConflict(IntEnum):
@@ -50,12 +51,6 @@ class Result(NamedTuple):
     refused: Refused | None = None
 
 
-def judge(rows: Sequence[Row]) -> list[Judged]:
-    """Returns what each row asks for, or why it cannot be taken; needs no database."""
-    tag_sets = TagSets()
-    return [rules.judge_one(row, parse_email(row.email), tag_sets) for row in rows]
-
-
 class Importer:
     """Stores rows for one account."""
 
@@ -78,16 +73,19 @@ class Importer:
             yield slice(first, len(judged))
 
     def take(self, judged: Sequence[Judged], tx: Transaction) -> list[Result]:
-        """Stores rows in their order and returns what became of each."""
-        results: dict[int, Result] = {}
-        for number, outcome in enumerate(judged):
-            if isinstance(outcome, Refused):
-                results[number] = Result(Outcome.FAILED, refused=outcome)
-        for run in _runs(judged):
-            taken = self._store.create_many(self._account_id, run, tx)
-            for number, own_id in taken.ids.items():
-                results[number] = Result(Outcome.CREATED, own_id)
-            results |= self._settle(run, taken.refused, tx)
+        """Stores rows and returns what became of each.
+
+        Rows with one address act in their order: the first that can be taken creates the
+        subscriber, and those after it find the address taken.
+        """
+        rows = {number: row for number, row in enumerate(judged) if isinstance(row, NewSubscriber)}
+        taken = self._store.create_many(self._account_id, rows, tx)
+        refused = taken.refused | {
+            number: row for number, row in enumerate(judged) if isinstance(row, Refused)
+        }
+        results = self._settle(rows, refused, tx)
+        for number, own_id in taken.ids.items():
+            results[number] = Result(Outcome.CREATED, own_id)
         return [results[number] for number in range(len(judged))]
 
     def _settle(
@@ -95,15 +93,18 @@ class Importer:
     ) -> dict[int, Result]:
         """Returns what becomes of rows that could not be stored as new ones."""
         results = {number: Result(Outcome.FAILED, refused=why) for number, why in refused.items()}
-        taken = {
-            rows[number].email.key: number
-            for number, why in refused.items()
-            if why.failure is Failure.ALREADY_EXISTS
-        }
-        if not taken or self._on_conflict is OnConflict.FAIL:
+        taken = sorted(number for number, why in refused.items() if why.failure in _TAKEN)
+        if not taken:
             return results
-        for key, own_id in ids_by_address(self._account_id, taken, tx).items():
-            number = taken[key]
+        results |= dict.fromkeys(taken, Result(Outcome.FAILED, refused=_ALREADY_EXISTS))
+        if self._on_conflict is OnConflict.FAIL:
+            return results
+        keys = {rows[number].email.key for number in taken}
+        ids = ids_by_address(self._account_id, keys, tx)
+        for number in taken:
+            own_id = ids.get(rows[number].email.key)
+            if own_id is None:  # deleted meanwhile
+                continue
             if self._on_conflict is OnConflict.UPDATE:
                 results[number] = self._update(own_id, rows[number], tx)
             else:
@@ -124,19 +125,3 @@ class Importer:
         )
         self._store.change(self._account_id, before, changes, tx)
         return Result(Outcome.UPDATED, subscriber_id)
-
-
-def _runs(judged: Sequence[Judged]) -> Iterator[dict[int, NewSubscriber]]:
-    """Yields the good rows in stretches in which no address comes twice."""
-    run: dict[int, NewSubscriber] = {}
-    seen: set[str] = set()
-    for number, new in enumerate(judged):
-        if isinstance(new, Refused):
-            continue
-        if new.email.key in seen:
-            yield run
-            run, seen = {}, set()
-        run[number] = new
-        seen.add(new.email.key)
-    if run:
-        yield run

@@ -13,8 +13,8 @@ from ..caller import account_id
 from ..custom_fields.store import described
 from ..errors import invalid
 from ..storage.database import Database
-from .importing import Importer, Judged, OnConflict, Result, judge
-from .rules import Row
+from .importing import Importer, OnConflict, Result
+from .rules import Judged, Row, judge
 from .store import SubscriberStore
 from .table import Header
 

@@ -1,7 +1,7 @@
 """What a subscriber may be, in two verbs over one set of rules.
 
-`check_*` raise a ValidationError that names each fault; `judge` looks at the
-rows of a bulk one by one and says of each whether and why it cannot be taken.
+`check_*` raise a ValidationError that names each fault; `judge` looks at the rows
+of a bulk or an import one by one and returns of each whether it can be taken.
 """
 
 from __future__ import annotations
@@ -98,11 +98,14 @@ class Row(Protocol):
     def faults(self) -> Sequence[Fault]: ...
 
 
-class Judged(NamedTuple):
-    """The rows that keep the rules, by index, and why the others do not."""
+class Refused(NamedTuple):
+    """Why a row cannot be taken, and the field that is at fault, if there is one."""
 
-    good: dict[int, NewSubscriber]
-    failed: dict[int, Failure]
+    failure: Failure
+    field: str | None = None
+
+
+Judged = NewSubscriber | Refused
 
 
 def initial_status(*, is_confirmed: bool) -> Status:
@@ -197,28 +200,10 @@ def check_email(text: str) -> Email:
     raise invalid("email", "INVALID_FORMAT", "must be one email address, such as name@example.com")
 
 
-def judge(rows: Iterable[Row]) -> Judged:
-    """Looks at each row of a bulk, in order.
-
-    A row is a duplicate if an earlier row has the same address, whether or not
-    that one could be taken: the address appears more than once in the request.
-    """
-    good: dict[int, NewSubscriber] = {}
-    failed: dict[int, Failure] = {}
-    seen: set[str] = set()
+def judge(rows: Iterable[Row]) -> list[Judged]:
+    """Returns what each row asks for, or why it cannot be taken; needs no database."""
     tag_sets = TagSets()
-    for index, row in enumerate(rows):
-        email = parse_email(row.email)
-        judged = judge_one(row, email, tag_sets)
-        if not isinstance(judged, NewSubscriber):
-            failed[index] = judged.failure
-        elif judged.email.key in seen:
-            failed[index] = Failure.DUPLICATE_IN_REQUEST
-        else:
-            good[index] = judged
-        if email is not None:
-            seen.add(email.key)
-    return Judged(good, failed)
+    return [_judge(row, parse_email(row.email), tag_sets) for row in rows]
 
 
 class TagSets(dict[tuple[str, ...], "dict[str, str] | None"]):
@@ -229,14 +214,7 @@ class TagSets(dict[tuple[str, ...], "dict[str, str] | None"]):
         return tags
 
 
-class Refused(NamedTuple):
-    """Why a row cannot be taken, and the field that is at fault, if there is one."""
-
-    failure: Failure
-    field: str | None = None
-
-
-def judge_one(row: Row, email: Email | None, tag_sets: TagSets) -> NewSubscriber | Refused:
+def _judge(row: Row, email: Email | None, tag_sets: TagSets) -> Judged:
     """Returns the subscriber that a row asks for, or the first rule that it breaks by itself.
 
     `email` is what the row's address comes to.

@@ -74,23 +74,24 @@ class SubscriberService(SubscriberServiceServicer):
         self, request: pb.BulkCreateSubscribersRequest, context: Context
     ) -> pb.BulkCreateSubscribersResponse:
         account, rows = account_id(), request.subscribers
-        good, failed = rules.judge(rows)
+        judged = dict(enumerate(rules.judge(rows)))
+        good = {i: row for i, row in judged.items() if isinstance(row, rules.NewSubscriber)}
+        failed = {i: row for i, row in judged.items() if isinstance(row, rules.Refused)}
 
-        def reply(failed: Mapping[int, rules.Failure]) -> pb.BulkCreateSubscribersResponse:
+        def reply(failed: Mapping[int, rules.Refused]) -> pb.BulkCreateSubscribersResponse:
             return pb.BulkCreateSubscribersResponse(
                 failed=[
                     pb.BulkFailure(
                         index=index,
                         email=rows[index].email,
-                        reason=pb.BulkFailure.Reason.ValueType(failed[index]),
+                        reason=pb.BulkFailure.Reason.ValueType(failed[index].failure),
                     )
                     for index in sorted(failed)
                 ]
             )
 
         def create(tx: Transaction) -> pb.BulkCreateSubscribersResponse:
-            refused = self._store.create_many(account, good, tx).refused
-            return reply(failed | {index: why.failure for index, why in refused.items()})
+            return reply(failed | self._store.create_many(account, good, tx).refused)
 
         return await self._database.write(create)
 

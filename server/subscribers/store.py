@@ -121,13 +121,21 @@ class SubscriberStore:
     def create_many(
         self, account_id: str, rows: Mapping[int, NewSubscriber], tx: Transaction
     ) -> Taken:
-        """Stores those rows that can be taken; no two of them have the same address.
+        """Stores those rows that can be taken.
+
+        Of several rows with one address the first that can be taken is stored, and the
+        rows after it are DUPLICATE_IN_REQUEST. A row that is refused claims no address,
+        whatever it is refused for: the next row with the address is judged by itself.
 
         Eleven statements at most, however many rows there are, and a few more where they
         begin another block of those who are counted together, or are told of.
         """
         refused = self._judge(account_id, rows, tx)
-        wanted = {index: new for index, new in rows.items() if index not in refused}
+        first: dict[str, int] = {}
+        for index, new in rows.items():
+            if index not in refused:
+                first.setdefault(new.email.key, index)
+        wanted = {index: rows[index] for index in first.values()}
         if not wanted:
             return Taken({}, refused)
         ids = dict(zip(wanted, tx.new_ids(len(wanted)), strict=True))
@@ -147,7 +155,13 @@ class SubscriberStore:
             put_values(account_id, [(own_id, new.values) for own_id, new in stored], tx)
             names = attach(account_id, [(own_id, new.tags) for own_id, new in stored], tx)
             _tell_of_new(account_id, stored, names, tx)
-        return Taken({i: own_id for i, own_id in ids.items() if i not in refused}, refused)
+        created = {index: own_id for index, own_id in ids.items() if index not in refused}
+        duplicate = Refused(Failure.DUPLICATE_IN_REQUEST, "email")
+        for index, new in rows.items():
+            if index not in refused and index not in created:
+                # If the first row found the address taken, so does this one.
+                refused[index] = refused.get(first[new.email.key], duplicate)
+        return Taken(created, refused)
 
     def _judge(
         self, account_id: str, rows: Mapping[int, NewSubscriber], tx: Transaction
@@ -161,10 +175,10 @@ class SubscriberStore:
                 faults = check_values(values, types)
                 if faults:
                     refused[index] = refused_for(faults[0])
-        keys = {new.email.key: index for index, new in rows.items() if index not in refused}
-        suppressed = self._suppressions.among(account_id, keys, tx)
+        keys = {index: new.email.key for index, new in rows.items() if index not in refused}
+        suppressed = self._suppressions.among(account_id, set(keys.values()), tx)
         refusal = Refused(Failure.SUPPRESSED, "email")
-        return refused | dict.fromkeys((keys[key] for key in suppressed), refusal)
+        return refused | {index: refusal for index, key in keys.items() if key in suppressed}
 
     def update(
         self, account_id: str, subscriber_id: str, changes: Changes, tx: Transaction

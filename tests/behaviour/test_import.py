@@ -412,10 +412,20 @@ def test_rows_of_the_same_address_act_in_their_order(
 
 
 @each_form
-def test_bad_row_does_not_take_its_address_from_a_good_one(account: Account, take: Import) -> None:
-    rows = [{"email": "ada@b.io", "firstName": "x" * 101}, {"email": "ada@b.io"}]
+@pytest.mark.parametrize("conflict", ["FAIL", "SKIP", "UPDATE"])
+@pytest.mark.parametrize(
+    "fault", [{"firstName": "x" * 101}, {"customFields": {"age": "old"}}], ids=["early", "late"]
+)
+def test_rejected_row_claims_no_address(
+    account: Account, take: Import, fault: dict[str, Any], conflict: str
+) -> None:
+    field(account, "Age", "NUMBER")
+    rows = [{"email": "Ada@b.io", **fault}, {"email": "ada@b.io"}]
 
-    assert outcomes(take(account, rows)) == ["FAILED", "CREATED"]
+    results = take(account, rows, onConflict=conflict)
+
+    assert outcomes(results) == ["FAILED", "CREATED"]
+    assert emails(account) == ["ada@b.io"]
 
 
 @each_form

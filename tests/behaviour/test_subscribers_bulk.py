@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ..conftest import Account
-from .helpers import emails, failures, over_http, send, tag_names
+from .helpers import emails, failures, field, over_http, send, suppress, tag_names
 
 GOOD = {"email": "good@example.com"}
 
@@ -131,12 +131,40 @@ def test_first_of_several_rows_with_one_address_counts(account: Account) -> None
     assert tag_names(account) == []
 
 
-def test_repeated_row_of_a_stored_address_is_a_duplicate_as_well(account: Account) -> None:
+# Rows with the address of GOOD that are rejected, early or late, each for its own reason.
+REJECTED: dict[str, dict[str, Any]] = {
+    "INVALID_TAG": {"tags": [""]},
+    "INVALID_FIELD": {"firstName": "x" * 101},
+    "UNKNOWN_CUSTOM_FIELD": {"customFields": {"nope": 1}},
+    "INVALID_CUSTOM_FIELD": {"customFields": {"age": "old"}},
+}
+
+
+@pytest.mark.parametrize("reason", REJECTED)
+def test_rejected_row_claims_no_address(account: Account, reason: str) -> None:
+    field(account, "Age", "NUMBER")
+    rejected = {"email": " Good@Example.com", **REJECTED[reason]}
+
+    body = account.ok(
+        "BulkCreateSubscribers",
+        subscribers=[rejected, {**GOOD, "firstName": "Good"}, rejected, GOOD],
+    )
+
+    assert failures(body) == [(0, reason), (2, reason), (3, "DUPLICATE_IN_REQUEST")]
+    (made,) = account.ok("ListSubscribers")["subscribers"]
+    assert (made["email"], made["firstName"]) == (GOOD["email"], "Good")
+
+
+def test_every_row_of_an_address_that_cannot_be_created_has_the_same_reason(
+    account: Account,
+) -> None:
     account.ok("CreateSubscriber", **GOOD)
+    gone = suppress(account, "gone@example.com")
 
-    body = account.ok("BulkCreateSubscribers", subscribers=[GOOD, GOOD])
+    body = account.ok("BulkCreateSubscribers", subscribers=[GOOD, {"email": gone}] * 2)
 
-    assert failures(body) == [(0, "ALREADY_EXISTS"), (1, "DUPLICATE_IN_REQUEST")]
+    reasons = ["ALREADY_EXISTS", "SUPPRESSED"] * 2
+    assert failures(body) == list(enumerate(reasons))
 
 
 def test_failed_rows_are_sorted_by_index_and_show_the_email_as_it_was_sent(

@@ -133,7 +133,7 @@ def test_rows_of_a_bulk_fail_for_their_own_reasons_beside_a_suppressed_one(
     assert failures(body) == [
         (0, "ALREADY_EXISTS"),
         (1, "SUPPRESSED"),
-        (2, "DUPLICATE_IN_REQUEST"),
+        (2, "SUPPRESSED"),
         (3, "UNKNOWN_CUSTOM_FIELD"),
         (4, "INVALID_EMAIL"),
         (5, "INVALID_TAG"),

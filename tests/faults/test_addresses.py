@@ -71,7 +71,7 @@ def test_two_spellings_of_one_address_are_one_subscriber(
     assert account.fails("SubscriberAlreadyExists", "CreateSubscriber", email=second).status == 409
     rows = [{"email": second}, {"email": first}]
     body = account.ok("BulkCreateSubscribers", subscribers=rows)
-    assert failures(body) == [(0, "ALREADY_EXISTS"), (1, "DUPLICATE_IN_REQUEST")]
+    assert failures(body) == [(0, "ALREADY_EXISTS"), (1, "ALREADY_EXISTS")]
     assert account.ok("GetSubscriber", id=second) == made
     assert emails(account) == [first]
 

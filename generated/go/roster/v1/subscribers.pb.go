@@ -99,7 +99,9 @@ type BulkFailure_Reason int32
 const (
 	// Never returned.
 	BulkFailure_REASON_UNSPECIFIED BulkFailure_Reason = 0
-	// An earlier row of the request has the same email address; that one counts.
+	// An earlier row of the request that was stored has the same email address. A
+	// rejected row claims no address. Not used by imports: there a repeated address
+	// is one that a subscriber has already.
 	BulkFailure_DUPLICATE_IN_REQUEST BulkFailure_Reason = 1
 	// The account has a subscriber with the email address.
 	BulkFailure_ALREADY_EXISTS BulkFailure_Reason = 2

@@ -295,7 +295,10 @@ class BulkFailure(_message.Message):
         REASON_UNSPECIFIED: BulkFailure._Reason.ValueType  # 0
         """Never returned."""
         DUPLICATE_IN_REQUEST: BulkFailure._Reason.ValueType  # 1
-        """An earlier row of the request has the same email address; that one counts."""
+        """An earlier row of the request that was stored has the same email address. A
+        rejected row claims no address. Not used by imports: there a repeated address
+        is one that a subscriber has already.
+        """
         ALREADY_EXISTS: BulkFailure._Reason.ValueType  # 2
         """The account has a subscriber with the email address."""
         MISSING_EMAIL: BulkFailure._Reason.ValueType  # 3
@@ -321,7 +324,10 @@ class BulkFailure(_message.Message):
     REASON_UNSPECIFIED: BulkFailure.Reason.ValueType  # 0
     """Never returned."""
     DUPLICATE_IN_REQUEST: BulkFailure.Reason.ValueType  # 1
-    """An earlier row of the request has the same email address; that one counts."""
+    """An earlier row of the request that was stored has the same email address. A
+    rejected row claims no address. Not used by imports: there a repeated address
+    is one that a subscriber has already.
+    """
     ALREADY_EXISTS: BulkFailure.Reason.ValueType  # 2
     """The account has a subscriber with the email address."""
     MISSING_EMAIL: BulkFailure.Reason.ValueType  # 3

@@ -355,7 +355,9 @@ export enum BulkFailure_Reason {
   REASON_UNSPECIFIED = 0,
 
   /**
-   * An earlier row of the request has the same email address; that one counts.
+   * An earlier row of the request that was stored has the same email address. A
+   * rejected row claims no address. Not used by imports: there a repeated address
+   * is one that a subscriber has already.
    *
    * @generated from enum value: DUPLICATE_IN_REQUEST = 1;
    */
