@@ -7,12 +7,10 @@ from roster.v1.merge_tags_pb2_grpc import MergeTagServiceServicer
 
 from ..caller import account_id
 from ..custom_fields import store as custom_fields
-from ..errors import SubscriberNotFound
-from ..ids import checked_id
 from ..messages import Context
 from ..storage.database import Database
 from ..storage.transaction import Transaction
-from ..subscribers.store_reading import find
+from ..subscribers.store_reading import Reference, check_reference, find
 from .rules import Values, render
 
 
@@ -25,16 +23,15 @@ class MergeTagService(MergeTagServiceServicer):
     async def RenderMergeTags(
         self, request: pb.RenderMergeTagsRequest, context: Context
     ) -> pb.RenderMergeTagsResponse:
-        account = account_id()
-        subscriber_id = checked_id(request.subscriber_id, SubscriberNotFound)
-        values = await self._database.read(lambda tx: _values(account, subscriber_id, tx))
+        account, reference = account_id(), check_reference(request.subscriber_id)
+        values = await self._database.read(lambda tx: _values(account, reference, tx))
         rendered = render(request.subject, request.body, values)
         return pb.RenderMergeTagsResponse(
             subject=rendered.subject, body=rendered.body, unknown=rendered.unknown
         )
 
 
-def _values(account: str, subscriber_id: str, tx: Transaction) -> Values:
-    row = find(account, subscriber_id, tx)
+def _values(account: str, reference: Reference, tx: Transaction) -> Values:
+    row = find(account, reference, tx)
     fallbacks = custom_fields.fallbacks(account, tx)
     return Values(row.email, row.first_name, row.last_name, row.values, fallbacks)

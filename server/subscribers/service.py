@@ -14,9 +14,8 @@ from roster.v1.subscribers_pb2_grpc import SubscriberServiceServicer
 from ..caller import account_id, current
 from ..clock import written
 from ..custom_fields.store import described
-from ..emails import parse_email
-from ..errors import SubscriberNotFound, invalid
-from ..ids import checked_id, is_id
+from ..errors import invalid
+from ..ids import is_id
 from ..messages import Context, changed_fields, plain, set_timestamp
 from ..storage.database import Database
 from ..storage.transaction import Transaction
@@ -28,7 +27,7 @@ from .formulas import neutralised
 from .intake import Intake
 from .listing import asked_for, exported, next_page_token
 from .store_paging import Place, page, stretch
-from .store_reading import SubscriberRow, find, find_by_email
+from .store_reading import SubscriberRow, check_reference, find
 from .table import written_header, written_tags, written_values
 
 Reply = TypeVar(
@@ -98,14 +97,8 @@ class SubscriberService(SubscriberServiceServicer):
     async def GetSubscriber(
         self, request: pb.GetSubscriberRequest, context: Context
     ) -> pb.GetSubscriberResponse:
-        account = account_id()
-        if is_id(request.id):
-            row = await self._database.glance(lambda tx: find(account, request.id, tx))
-            return _filled(pb.GetSubscriberResponse(), row)
-        email = parse_email(request.id)
-        if email is None:
-            raise SubscriberNotFound
-        row = await self._database.glance(lambda tx: find_by_email(account, email, tx))
+        account, reference = account_id(), check_reference(request.id)
+        row = await self._database.glance(lambda tx: find(account, reference, tx))
         return _filled(pb.GetSubscriberResponse(), row)
 
     async def ListSubscribers(
@@ -134,48 +127,46 @@ class SubscriberService(SubscriberServiceServicer):
             tags=distinct(list(request.tags)) if "tags" in fields else None,
             values=plain(request.custom_fields) if "custom_fields" in fields else None,
         )
-        subscriber_id = checked_id(request.id, SubscriberNotFound)
+        reference = check_reference(request.id)
         return await self._database.write(
             lambda tx: _filled(
                 pb.UpdateSubscriberResponse(),
-                self._store.update(account, subscriber_id, changes, tx),
+                self._store.update(account, reference, changes, tx),
             )
         )
 
     async def ChangeSubscriberStatus(
         self, request: pb.ChangeSubscriberStatusRequest, context: Context
     ) -> pb.ChangeSubscriberStatusResponse:
-        caller, subscriber_id = current(), checked_id(request.id, SubscriberNotFound)
+        caller, reference = current(), check_reference(request.id)
         status, by_admin = rules.Status(request.status), caller.scope == "admin"
         return await self._database.write(
             lambda tx: _filled(
                 pb.ChangeSubscriberStatusResponse(),
-                store.change_status(
-                    caller.account_id, subscriber_id, status, tx, by_admin=by_admin
-                ),
+                store.change_status(caller.account_id, reference, status, tx, by_admin=by_admin),
             )
         )
 
     async def AddSubscriberTags(
         self, request: pb.AddSubscriberTagsRequest, context: Context
     ) -> pb.AddSubscriberTagsResponse:
-        account, subscriber_id = account_id(), checked_id(request.id, SubscriberNotFound)
+        account, reference = account_id(), check_reference(request.id)
         tags = distinct(list(request.tags))
         return await self._database.write(
             lambda tx: _filled(
-                pb.AddSubscriberTagsResponse(), store.add_tags(account, subscriber_id, tags, tx)
+                pb.AddSubscriberTagsResponse(), store.add_tags(account, reference, tags, tx)
             )
         )
 
     async def RemoveSubscriberTags(
         self, request: pb.RemoveSubscriberTagsRequest, context: Context
     ) -> pb.RemoveSubscriberTagsResponse:
-        account, subscriber_id = account_id(), checked_id(request.id, SubscriberNotFound)
+        account, reference = account_id(), check_reference(request.id)
         keys = {name_key(name) for name in request.tags}
         return await self._database.write(
             lambda tx: _filled(
                 pb.RemoveSubscriberTagsResponse(),
-                store.remove_tags(account, subscriber_id, keys, tx),
+                store.remove_tags(account, reference, keys, tx),
             )
         )
 
@@ -220,8 +211,8 @@ class SubscriberService(SubscriberServiceServicer):
     async def DeleteSubscriber(
         self, request: pb.DeleteSubscriberRequest, context: Context
     ) -> pb.DeleteSubscriberResponse:
-        account, subscriber_id = account_id(), checked_id(request.id, SubscriberNotFound)
-        await self._database.write(lambda tx: self._store.delete(account, subscriber_id, tx))
+        account, reference = account_id(), check_reference(request.id)
+        await self._database.write(lambda tx: self._store.delete(account, reference, tx))
         return pb.DeleteSubscriberResponse()
 
 

@@ -36,7 +36,7 @@ from .rules import (
 )
 from .store_attached import attach, detach, detach_all, merge_values, put_values
 from .store_counting import count_in, count_out
-from .store_reading import COLUMNS, IN_ACCOUNT, ONE, SubscriberRow, find
+from .store_reading import COLUMNS, IN_ACCOUNT, ONE, Reference, SubscriberRow, find
 
 _STORED = (*COLUMNS, Subscriber.name_key, Subscriber.last_name_key)
 _NAMES = tuple(column.name for column in _STORED)
@@ -181,14 +181,14 @@ class SubscriberStore:
         return refused | {index: refusal for index, key in keys.items() if key in suppressed}
 
     def update(
-        self, account_id: str, subscriber_id: str, changes: Changes, tx: Transaction
+        self, account_id: str, reference: Reference, changes: Changes, tx: Transaction
     ) -> SubscriberRow:
         """Changes a subscriber and returns it.
 
         Raises SubscriberNotFound, ValidationError for values that no custom field takes,
         and what `change` raises.
         """
-        before = find(account_id, subscriber_id, tx)
+        before = find(account_id, reference, tx)
         _check(account_id, changes.values or {}, tx)
         return self.change(account_id, before, changes, tx)
 
@@ -240,12 +240,12 @@ class SubscriberStore:
         status = int(status_at_new_address(Status(before.status)))
         return {"email": email.given, "email_key": email.key, "status": status}
 
-    def delete(self, account_id: str, subscriber_id: str, tx: Transaction) -> None:
+    def delete(self, account_id: str, reference: Reference, tx: Transaction) -> None:
         """Deletes a subscriber with its tags and values. Raises SubscriberNotFound."""
-        row = find(account_id, subscriber_id, tx)
+        row = find(account_id, reference, tx)
         self._suppress_if_opted_out(account_id, row, tx)
-        tx.run(_DELETE, account_id=account_id, id=subscriber_id)
-        count_out(account_id, subscriber_id, tx)
+        tx.run(_DELETE, account_id=account_id, id=row.id)
+        count_out(account_id, row.id, tx)
         record(account_id, [deleted(Kind.SUBSCRIBER_DELETED, row)], tx)
 
     def _refuse_suppressed(self, account_id: str, email: Email, tx: Transaction) -> None:
@@ -278,13 +278,13 @@ def ids_by_address(account_id: str, email_keys: Iterable[str], tx: Transaction) 
 
 
 def change_status(
-    account_id: str, subscriber_id: str, status: Status, tx: Transaction, *, by_admin: bool
+    account_id: str, reference: Reference, status: Status, tx: Transaction, *, by_admin: bool
 ) -> SubscriberRow:
     """Moves a subscriber to a status and returns it.
 
     Raises SubscriberNotFound or InvalidStatusTransition.
     """
-    before = find(account_id, subscriber_id, tx)
+    before = find(account_id, reference, tx)
     check_move(Status(before.status), status, by_admin=by_admin)
     row = before._replace(status=int(status))
     if row != before:
@@ -295,36 +295,36 @@ def change_status(
 
 
 def add_tags(
-    account_id: str, subscriber_id: str, wanted: Mapping[str, str], tx: Transaction
+    account_id: str, reference: Reference, wanted: Mapping[str, str], tx: Transaction
 ) -> SubscriberRow:
     """Puts tags on a subscriber and returns it.
 
     Raises SubscriberNotFound, or ValidationError if it would have too many.
     """
-    before = find(account_id, subscriber_id, tx)
+    before = find(account_id, reference, tx)
     has = {name_key(name) for name in before.tags}
     missing = {key: name for key, name in wanted.items() if key not in has}
     if not missing:
         return before
     check_number_of_tags(len(has) + len(missing))
-    attach(account_id, [(subscriber_id, missing)], tx)
-    row = find(account_id, subscriber_id, tx)
+    attach(account_id, [(before.id, missing)], tx)
+    row = find(account_id, before.id, tx)
     record(account_id, [Change(Kind.SUBSCRIBER_UPDATED, before, row)], tx)
     return row
 
 
 def remove_tags(
-    account_id: str, subscriber_id: str, unwanted: Collection[str], tx: Transaction
+    account_id: str, reference: Reference, unwanted: Collection[str], tx: Transaction
 ) -> SubscriberRow:
     """Takes tags off a subscriber, given by their name keys, and returns it.
 
     Raises SubscriberNotFound.
     """
-    before = find(account_id, subscriber_id, tx)
+    before = find(account_id, reference, tx)
     kept = tuple(name for name in before.tags if name_key(name) not in unwanted)
     row = before._replace(tags=kept)
     if row != before:
-        detach(account_id, subscriber_id, unwanted, tx)
+        detach(account_id, before.id, unwanted, tx)
         record(account_id, [Change(Kind.SUBSCRIBER_UPDATED, before, row)], tx)
     return row
 

@@ -10,13 +10,17 @@ from peewee import SQL, Expression, ModelSelect, fn
 
 from ..clock import written
 from ..custom_fields.rules import as_json
-from ..emails import Email
+from ..emails import Email, parse_email
 from ..errors import SubscriberNotFound
+from ..ids import is_id
 from ..storage.statements import Dialect, Statement, param
 from ..storage.transaction import Transaction
 from ..tags.models import Tag
 from .models import CustomValue, Subscriber, SubscriberBlock, SubscriberTag
 from .rules import NO_VALUES, Status
+
+# What names a subscriber in a request: its id or its address.
+Reference = str | Email
 
 
 class SubscriberRow(NamedTuple):
@@ -132,18 +136,23 @@ def _newest(_: Dialect) -> ModelSelect[Subscriber]:
 _NEWEST = Statement(_newest)
 
 
-def find(account_id: str, subscriber_id: str, tx: Transaction) -> SubscriberRow:
+def check_reference(text: str) -> Reference:
+    """Returns the id or the address that a text is.
+
+    Raises SubscriberNotFound for a text that is neither: it names no subscriber.
+    """
+    reference = text if is_id(text) else parse_email(text)
+    if reference is None:
+        raise SubscriberNotFound
+    return reference
+
+
+def find(account_id: str, reference: Reference, tx: Transaction) -> SubscriberRow:
     """Returns one subscriber. Raises SubscriberNotFound."""
-    return _only(account_id, tx.one(_FIND, account_id=account_id, id=subscriber_id), tx)
-
-
-def find_by_email(account_id: str, email: Email, tx: Transaction) -> SubscriberRow:
-    """Returns the subscriber with the address. Raises SubscriberNotFound."""
-    row = tx.one(_FIND_BY_EMAIL, account_id=account_id, email_key=email.key)
-    return _only(account_id, row, tx)
-
-
-def _only(account_id: str, row: tuple[Any, ...] | None, tx: Transaction) -> SubscriberRow:
+    if isinstance(reference, Email):
+        row = tx.one(_FIND_BY_EMAIL, account_id=account_id, email_key=reference.key)
+    else:
+        row = tx.one(_FIND, account_id=account_id, id=reference)
     if row is None:
         raise SubscriberNotFound
     tags = tx.all(_TAGS_OF_ONE, account_id=account_id, subscriber_id=row[0])

@@ -215,17 +215,6 @@ def test_subscriber_of_another_account_is_not_found(
     assert refused.status == 404
 
 
-@pytest.mark.parametrize("unknown", [MISSING_ID, "ada@example.com", "x"])
-def test_render_goes_by_the_id_alone(account: Account, unknown: str) -> None:
-    subscriber(account)
-
-    refused = account.fails(
-        "SubscriberNotFound", "RenderMergeTags", body="{{email}}", subscriberId=unknown
-    )
-
-    assert refused.status == 404
-
-
 @pytest.mark.parametrize(
     ("given", "fault"),
     [

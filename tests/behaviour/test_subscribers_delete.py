@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from ..conftest import Account
-from .helpers import MISSING_ID, emails, tag_names
+from .helpers import tag_names
 
 
 def test_delete_subscriber_answers_without_a_body_and_takes_it_away(account: Account) -> None:
@@ -38,12 +36,3 @@ def test_address_of_a_deleted_subscriber_can_be_created_afresh(account: Account)
 
     assert new["id"] > old["subscriber"]["id"]
     assert (new["firstName"], new["tags"]) == ("", [])
-
-
-@pytest.mark.parametrize("unknown", [MISSING_ID, "ada@example.com"], ids=["id", "email"])
-def test_delete_subscriber_goes_by_the_id_alone(account: Account, unknown: str) -> None:
-    account.ok("CreateSubscriber", email="ada@example.com")
-
-    assert account.fails("SubscriberNotFound", "DeleteSubscriber", id=unknown).status == 404
-
-    assert emails(account) == ["ada@example.com"]

@@ -103,18 +103,6 @@ def test_change_of_status_names_an_unknown_key(account: Account) -> None:
     assert stored(account, ada) == ada
 
 
-@pytest.mark.parametrize("unknown", [MISSING_ID, "ada@example.com"], ids=["id", "email"])
-def test_change_of_status_goes_by_the_id_alone(account: Account, unknown: str) -> None:
-    ada = subscriber(account)
-
-    refused = account.fails(
-        "SubscriberNotFound", "ChangeSubscriberStatus", id=unknown, status="CONFIRMED"
-    )
-
-    assert refused.status == 404
-    assert stored(account, ada) == ada
-
-
 def test_read_key_cannot_change_a_status(account: Account) -> None:
     ada = subscriber(account)
     reader = account.with_key(account.new_key("read"))

@@ -164,18 +164,6 @@ def test_edit_of_tags_takes_an_array_of_strings(account: Account, path: str, tag
 
 
 @pytest.mark.parametrize("rpc", EDITS)
-@pytest.mark.parametrize("unknown", [MISSING_ID, "ada@example.com"], ids=["id", "email"])
-def test_edit_of_tags_goes_by_the_id_alone(account: Account, rpc: str, unknown: str) -> None:
-    ada = subscriber(account, tags=["vip"])
-
-    refused = account.fails("SubscriberNotFound", rpc, id=unknown, tags=["vip", "new"])
-
-    assert refused.status == 404
-    assert stored(account, ada) == ada
-    assert tag_names(account) == ["vip"]
-
-
-@pytest.mark.parametrize("rpc", EDITS)
 def test_read_key_cannot_edit_tags(account: Account, rpc: str) -> None:
     ada = subscriber(account, tags=["vip"])
     reader = account.with_key(account.new_key("read"))

@@ -130,16 +130,6 @@ def test_update_subscriber_refuses_a_bad_value_before_it_looks_for_the_subscribe
     assert tag_names(account) == ["vip", "x"]
 
 
-@pytest.mark.parametrize("unknown", [MISSING_ID, "ada@example.com"], ids=["id", "email"])
-def test_update_subscriber_goes_by_the_id_alone(
-    account: Account, ada: dict[str, Any], unknown: str
-) -> None:
-    refused = account.fails("SubscriberNotFound", "UpdateSubscriber", id=unknown, firstName="B")
-
-    assert refused.status == 404
-    assert account.ok("GetSubscriber", id=ada["id"])["subscriber"] == ada
-
-
 @over_http
 @pytest.mark.parametrize("method", ["PUT", "PATCH"])
 def test_both_methods_of_update_are_partial(

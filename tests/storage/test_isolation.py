@@ -66,7 +66,7 @@ Use = Callable[[str, dict[str, str], Transaction], object]
             id="find subscriber",
         ),
         pytest.param(
-            lambda a, i, tx: store_reading.find_by_email(a, email("ada"), tx),
+            lambda a, i, tx: store_reading.find(a, email("ada"), tx),
             SubscriberNotFound,
             id="find subscriber by email",
         ),

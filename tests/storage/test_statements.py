@@ -19,7 +19,7 @@ from server.subscribers import store_counting
 from server.subscribers.rules import Failure, Status
 from server.subscribers.store import Changes, Taken
 from server.subscribers.store_paging import Place
-from server.subscribers.store_reading import find, find_by_email
+from server.subscribers.store_reading import find
 from server.tags import store as tags
 from server.tags.models import Tag
 from server.tags.rules import distinct
@@ -174,7 +174,7 @@ def test_one_subscriber_costs_the_same_with_a_tag_and_a_value_and_with_many(
     def costs(names: list[str], values: dict[str, str]) -> int:
         name = f"{len(names)}"
         create = cost(tx, lambda: SUBSCRIBERS.create(OURS, new(name, *names, values=values), tx))
-        row = find_by_email(OURS, email(name), tx)
+        row = find(OURS, email(name), tx)
         changes = Changes(first_name="Eve", tags=distinct([*names, f"tag {name}"]), values=values)
         return {
             "create": create,

@@ -13,7 +13,7 @@ from server.errors import ValidationError
 from server.storage.transaction import Transaction
 from server.subscribers.rules import Failure
 from server.subscribers.store import Changes
-from server.subscribers.store_reading import SubscriberRow, find, find_by_email
+from server.subscribers.store_reading import SubscriberRow, find
 from server.tags import store as tags
 
 from .helpers import OURS, SUBSCRIBERS, THEIRS, email, field, listed, new, select
@@ -46,7 +46,7 @@ def kept(tx: Transaction) -> list[tuple[Any, ...]]:
 
 def values_everywhere(name: str, tx: Transaction) -> list[Mapping[str, Any]]:
     """Returns the values of a subscriber as each way to read it has them."""
-    one = find_by_email(OURS, email(name), tx)
+    one = find(OURS, email(name), tx)
     (on_page,) = [row for row in listed(OURS, tx).rows if row.id == one.id]
     return [one.values, find(OURS, one.id, tx).values, on_page.values]
 

@@ -870,7 +870,7 @@ func (x *BulkCreateSubscribersResponse) GetFailed() []*BulkFailure {
 // Asks for one subscriber.
 type GetSubscriberRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Identifier or email address of the subscriber. Whatever is neither is not found.
+	// Identifier or email address of the subscriber.
 	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1174,7 +1174,7 @@ func (x *ListSubscribersResponse) GetNextPageToken() string {
 // Asks for a change of a subscriber.
 type UpdateSubscriberRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Identifier of the subscriber.
+	// Identifier or email address of the subscriber.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// New email address, bounded as on creation.
 	Email string `protobuf:"bytes,2,opt,name=email,proto3" json:"email,omitempty"`
@@ -1325,7 +1325,7 @@ func (x *UpdateSubscriberResponse) GetSubscriber() *Subscriber {
 // Asks for another status.
 type ChangeSubscriberStatusRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Identifier of the subscriber.
+	// Identifier or email address of the subscriber.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// The status to move to.
 	Status        Subscriber_Status `protobuf:"varint,2,opt,name=status,proto3,enum=roster.v1.Subscriber_Status" json:"status,omitempty"`
@@ -1426,7 +1426,7 @@ func (x *ChangeSubscriberStatusResponse) GetSubscriber() *Subscriber {
 // Asks for tags on a subscriber.
 type AddSubscriberTagsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Identifier of the subscriber.
+	// Identifier or email address of the subscriber.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Names of 1 to 100 tags, bounded as on creation. A name that the account does
 	// not have yet becomes a tag.
@@ -1528,7 +1528,7 @@ func (x *AddSubscriberTagsResponse) GetSubscriber() *Subscriber {
 // Asks for tags to be taken off a subscriber.
 type RemoveSubscriberTagsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Identifier of the subscriber.
+	// Identifier or email address of the subscriber.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Names of 1 to 100 tags, compared without regard to case.
 	Tags          []string `protobuf:"bytes,2,rep,name=tags,proto3" json:"tags,omitempty"`
@@ -1994,7 +1994,7 @@ func (x *ExportSubscribersResponse) GetLines() []*CsvLine {
 // Asks for the end of a subscriber.
 type DeleteSubscriberRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Identifier of the subscriber.
+	// Identifier or email address of the subscriber.
 	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

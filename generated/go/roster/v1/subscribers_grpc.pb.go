@@ -39,6 +39,10 @@ const (
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
 // Keeps the subscribers of the account that the key belongs to.
+//
+// Every operation on one subscriber takes its identifier or its email address as id,
+// URL-encoded in a path (ada%40example.com). Addresses are compared as on creation. A
+// text that is neither an identifier nor an address is not found.
 type SubscriberServiceClient interface {
 	// Creates a subscriber. Fails with SUBSCRIBER_ALREADY_EXISTS if the account
 	// has one with this email address, or with SUBSCRIBER_SUPPRESSED if its owner
@@ -47,8 +51,7 @@ type SubscriberServiceClient interface {
 	// Creates up to 100 subscribers in one transaction. A row that cannot be
 	// taken is reported and does not keep the others out.
 	BulkCreateSubscribers(ctx context.Context, in *BulkCreateSubscribersRequest, opts ...grpc.CallOption) (*BulkCreateSubscribersResponse, error)
-	// Returns one subscriber, by identifier or by email address. Fails with
-	// SUBSCRIBER_NOT_FOUND.
+	// Returns one subscriber. Fails with SUBSCRIBER_NOT_FOUND.
 	GetSubscriber(ctx context.Context, in *GetSubscriberRequest, opts ...grpc.CallOption) (*GetSubscriberResponse, error)
 	// Returns one page of the account's subscribers: those that match every filter
 	// that is given, in order of creation, which is stable under new subscribers.
@@ -229,6 +232,10 @@ func (c *subscriberServiceClient) DeleteSubscriber(ctx context.Context, in *Dele
 // for forward compatibility.
 //
 // Keeps the subscribers of the account that the key belongs to.
+//
+// Every operation on one subscriber takes its identifier or its email address as id,
+// URL-encoded in a path (ada%40example.com). Addresses are compared as on creation. A
+// text that is neither an identifier nor an address is not found.
 type SubscriberServiceServer interface {
 	// Creates a subscriber. Fails with SUBSCRIBER_ALREADY_EXISTS if the account
 	// has one with this email address, or with SUBSCRIBER_SUPPRESSED if its owner
@@ -237,8 +244,7 @@ type SubscriberServiceServer interface {
 	// Creates up to 100 subscribers in one transaction. A row that cannot be
 	// taken is reported and does not keep the others out.
 	BulkCreateSubscribers(context.Context, *BulkCreateSubscribersRequest) (*BulkCreateSubscribersResponse, error)
-	// Returns one subscriber, by identifier or by email address. Fails with
-	// SUBSCRIBER_NOT_FOUND.
+	// Returns one subscriber. Fails with SUBSCRIBER_NOT_FOUND.
 	GetSubscriber(context.Context, *GetSubscriberRequest) (*GetSubscriberResponse, error)
 	// Returns one page of the account's subscribers: those that match every filter
 	// that is given, in order of creation, which is stable under new subscribers.

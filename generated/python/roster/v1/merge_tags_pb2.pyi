@@ -32,7 +32,7 @@ class RenderMergeTagsRequest(_message.Message):
     body: _builtins.str
     """Body of the mail: HTML of at most 500,000 characters."""
     subscriber_id: _builtins.str
-    """Identifier of the subscriber."""
+    """Identifier or email address of the subscriber."""
     def __init__(
         self,
         *,

@@ -403,7 +403,7 @@ class GetSubscriberRequest(_message.Message):
 
     ID_FIELD_NUMBER: _builtins.int
     id: _builtins.str
-    """Identifier or email address of the subscriber. Whatever is neither is not found."""
+    """Identifier or email address of the subscriber."""
     def __init__(
         self,
         *,
@@ -562,7 +562,7 @@ class UpdateSubscriberRequest(_message.Message):
     UPDATE_MASK_FIELD_NUMBER: _builtins.int
     CUSTOM_FIELDS_FIELD_NUMBER: _builtins.int
     id: _builtins.str
-    """Identifier of the subscriber."""
+    """Identifier or email address of the subscriber."""
     email: _builtins.str
     """New email address, bounded as on creation."""
     first_name: _builtins.str
@@ -641,7 +641,7 @@ class ChangeSubscriberStatusRequest(_message.Message):
     ID_FIELD_NUMBER: _builtins.int
     STATUS_FIELD_NUMBER: _builtins.int
     id: _builtins.str
-    """Identifier of the subscriber."""
+    """Identifier or email address of the subscriber."""
     status: Global___Subscriber.Status.ValueType
     """The status to move to."""
     def __init__(
@@ -691,7 +691,7 @@ class AddSubscriberTagsRequest(_message.Message):
     ID_FIELD_NUMBER: _builtins.int
     TAGS_FIELD_NUMBER: _builtins.int
     id: _builtins.str
-    """Identifier of the subscriber."""
+    """Identifier or email address of the subscriber."""
     @_builtins.property
     def tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Names of 1 to 100 tags, bounded as on creation. A name that the account does
@@ -745,7 +745,7 @@ class RemoveSubscriberTagsRequest(_message.Message):
     ID_FIELD_NUMBER: _builtins.int
     TAGS_FIELD_NUMBER: _builtins.int
     id: _builtins.str
-    """Identifier of the subscriber."""
+    """Identifier or email address of the subscriber."""
     @_builtins.property
     def tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Names of 1 to 100 tags, compared without regard to case."""
@@ -1082,7 +1082,7 @@ class DeleteSubscriberRequest(_message.Message):
 
     ID_FIELD_NUMBER: _builtins.int
     id: _builtins.str
-    """Identifier of the subscriber."""
+    """Identifier or email address of the subscriber."""
     def __init__(
         self,
         *,

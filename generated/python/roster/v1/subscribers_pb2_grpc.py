@@ -27,6 +27,10 @@ if _version_not_supported:
 
 class SubscriberServiceStub:
     """Keeps the subscribers of the account that the key belongs to.
+
+    Every operation on one subscriber takes its identifier or its email address as id,
+    URL-encoded in a path (ada%40example.com). Addresses are compared as on creation. A
+    text that is neither an identifier nor an address is not found.
     """
 
     def __init__(self, channel):
@@ -94,6 +98,10 @@ class SubscriberServiceStub:
 
 class SubscriberServiceServicer:
     """Keeps the subscribers of the account that the key belongs to.
+
+    Every operation on one subscriber takes its identifier or its email address as id,
+    URL-encoded in a path (ada%40example.com). Addresses are compared as on creation. A
+    text that is neither an identifier nor an address is not found.
     """
 
     def CreateSubscriber(self, request, context):
@@ -114,8 +122,7 @@ class SubscriberServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetSubscriber(self, request, context):
-        """Returns one subscriber, by identifier or by email address. Fails with
-        SUBSCRIBER_NOT_FOUND.
+        """Returns one subscriber. Fails with SUBSCRIBER_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -271,6 +278,10 @@ def add_SubscriberServiceServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class SubscriberService:
     """Keeps the subscribers of the account that the key belongs to.
+
+    Every operation on one subscriber takes its identifier or its email address as id,
+    URL-encoded in a path (ada%40example.com). Addresses are compared as on creation. A
+    text that is neither an identifier nor an address is not found.
     """
 
     @staticmethod

@@ -27,7 +27,12 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class SubscriberServiceStub:
-    """Keeps the subscribers of the account that the key belongs to."""
+    """Keeps the subscribers of the account that the key belongs to.
+
+    Every operation on one subscriber takes its identifier or its email address as id,
+    URL-encoded in a path (ada%40example.com). Addresses are compared as on creation. A
+    text that is neither an identifier nor an address is not found.
+    """
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
@@ -43,9 +48,7 @@ class SubscriberServiceStub:
     taken is reported and does not keep the others out.
     """
     GetSubscriber: _grpc.UnaryUnaryMultiCallable[_subscribers_pb2.GetSubscriberRequest, _subscribers_pb2.GetSubscriberResponse]
-    """Returns one subscriber, by identifier or by email address. Fails with
-    SUBSCRIBER_NOT_FOUND.
-    """
+    """Returns one subscriber. Fails with SUBSCRIBER_NOT_FOUND."""
     ListSubscribers: _grpc.UnaryUnaryMultiCallable[_subscribers_pb2.ListSubscribersRequest, _subscribers_pb2.ListSubscribersResponse]
     """Returns one page of the account's subscribers: those that match every filter
     that is given, in order of creation, which is stable under new subscribers.
@@ -99,7 +102,12 @@ class SubscriberServiceStub:
 
 @_typing.type_check_only
 class SubscriberServiceAsyncStub(SubscriberServiceStub):
-    """Keeps the subscribers of the account that the key belongs to."""
+    """Keeps the subscribers of the account that the key belongs to.
+
+    Every operation on one subscriber takes its identifier or its email address as id,
+    URL-encoded in a path (ada%40example.com). Addresses are compared as on creation. A
+    text that is neither an identifier nor an address is not found.
+    """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     CreateSubscriber: _aio.UnaryUnaryMultiCallable[_subscribers_pb2.CreateSubscriberRequest, _subscribers_pb2.CreateSubscriberResponse]  # type: ignore[assignment]
@@ -112,9 +120,7 @@ class SubscriberServiceAsyncStub(SubscriberServiceStub):
     taken is reported and does not keep the others out.
     """
     GetSubscriber: _aio.UnaryUnaryMultiCallable[_subscribers_pb2.GetSubscriberRequest, _subscribers_pb2.GetSubscriberResponse]  # type: ignore[assignment]
-    """Returns one subscriber, by identifier or by email address. Fails with
-    SUBSCRIBER_NOT_FOUND.
-    """
+    """Returns one subscriber. Fails with SUBSCRIBER_NOT_FOUND."""
     ListSubscribers: _aio.UnaryUnaryMultiCallable[_subscribers_pb2.ListSubscribersRequest, _subscribers_pb2.ListSubscribersResponse]  # type: ignore[assignment]
     """Returns one page of the account's subscribers: those that match every filter
     that is given, in order of creation, which is stable under new subscribers.
@@ -167,7 +173,12 @@ class SubscriberServiceAsyncStub(SubscriberServiceStub):
     """
 
 class SubscriberServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Keeps the subscribers of the account that the key belongs to."""
+    """Keeps the subscribers of the account that the key belongs to.
+
+    Every operation on one subscriber takes its identifier or its email address as id,
+    URL-encoded in a path (ada%40example.com). Addresses are compared as on creation. A
+    text that is neither an identifier nor an address is not found.
+    """
 
     @_abc_1.abstractmethod
     def CreateSubscriber(
@@ -196,9 +207,7 @@ class SubscriberServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _subscribers_pb2.GetSubscriberRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_subscribers_pb2.GetSubscriberResponse, _abc.Awaitable[_subscribers_pb2.GetSubscriberResponse]]:
-        """Returns one subscriber, by identifier or by email address. Fails with
-        SUBSCRIBER_NOT_FOUND.
-        """
+        """Returns one subscriber. Fails with SUBSCRIBER_NOT_FOUND."""
 
     @_abc_1.abstractmethod
     def ListSubscribers(

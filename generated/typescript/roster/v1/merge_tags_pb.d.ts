@@ -33,7 +33,7 @@ export declare type RenderMergeTagsRequest = Message<"roster.v1.RenderMergeTagsR
   body: string;
 
   /**
-   * Identifier of the subscriber.
+   * Identifier or email address of the subscriber.
    *
    * @generated from field: string subscriber_id = 3;
    */

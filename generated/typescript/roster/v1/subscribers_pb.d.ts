@@ -459,7 +459,7 @@ export declare const BulkCreateSubscribersResponseSchema: GenMessage<BulkCreateS
  */
 export declare type GetSubscriberRequest = Message<"roster.v1.GetSubscriberRequest"> & {
   /**
-   * Identifier or email address of the subscriber. Whatever is neither is not found.
+   * Identifier or email address of the subscriber.
    *
    * @generated from field: string id = 1;
    */
@@ -633,7 +633,7 @@ export declare const ListSubscribersResponseSchema: GenMessage<ListSubscribersRe
  */
 export declare type UpdateSubscriberRequest = Message<"roster.v1.UpdateSubscriberRequest"> & {
   /**
-   * Identifier of the subscriber.
+   * Identifier or email address of the subscriber.
    *
    * @generated from field: string id = 1;
    */
@@ -720,7 +720,7 @@ export declare const UpdateSubscriberResponseSchema: GenMessage<UpdateSubscriber
  */
 export declare type ChangeSubscriberStatusRequest = Message<"roster.v1.ChangeSubscriberStatusRequest"> & {
   /**
-   * Identifier of the subscriber.
+   * Identifier or email address of the subscriber.
    *
    * @generated from field: string id = 1;
    */
@@ -767,7 +767,7 @@ export declare const ChangeSubscriberStatusResponseSchema: GenMessage<ChangeSubs
  */
 export declare type AddSubscriberTagsRequest = Message<"roster.v1.AddSubscriberTagsRequest"> & {
   /**
-   * Identifier of the subscriber.
+   * Identifier or email address of the subscriber.
    *
    * @generated from field: string id = 1;
    */
@@ -815,7 +815,7 @@ export declare const AddSubscriberTagsResponseSchema: GenMessage<AddSubscriberTa
  */
 export declare type RemoveSubscriberTagsRequest = Message<"roster.v1.RemoveSubscriberTagsRequest"> & {
   /**
-   * Identifier of the subscriber.
+   * Identifier or email address of the subscriber.
    *
    * @generated from field: string id = 1;
    */
@@ -1190,7 +1190,7 @@ export declare const ExportSubscribersResponseSchema: GenMessage<ExportSubscribe
  */
 export declare type DeleteSubscriberRequest = Message<"roster.v1.DeleteSubscriberRequest"> & {
   /**
-   * Identifier of the subscriber.
+   * Identifier or email address of the subscriber.
    *
    * @generated from field: string id = 1;
    */
@@ -1220,6 +1220,10 @@ export declare const DeleteSubscriberResponseSchema: GenMessage<DeleteSubscriber
 /**
  * Keeps the subscribers of the account that the key belongs to.
  *
+ * Every operation on one subscriber takes its identifier or its email address as id,
+ * URL-encoded in a path (ada%40example.com). Addresses are compared as on creation. A
+ * text that is neither an identifier nor an address is not found.
+ *
  * @generated from service roster.v1.SubscriberService
  */
 export declare const SubscriberService: GenService<{
@@ -1247,8 +1251,7 @@ export declare const SubscriberService: GenService<{
     output: typeof BulkCreateSubscribersResponseSchema;
   },
   /**
-   * Returns one subscriber, by identifier or by email address. Fails with
-   * SUBSCRIBER_NOT_FOUND.
+   * Returns one subscriber. Fails with SUBSCRIBER_NOT_FOUND.
    *
    * @generated from rpc roster.v1.SubscriberService.GetSubscriber
    */

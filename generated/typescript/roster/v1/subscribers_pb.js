@@ -271,6 +271,10 @@ export const DeleteSubscriberResponseSchema = /*@__PURE__*/
 /**
  * Keeps the subscribers of the account that the key belongs to.
  *
+ * Every operation on one subscriber takes its identifier or its email address as id,
+ * URL-encoded in a path (ada%40example.com). Addresses are compared as on creation. A
+ * text that is neither an identifier nor an address is not found.
+ *
  * @generated from service roster.v1.SubscriberService
  */
 export const SubscriberService = /*@__PURE__*/

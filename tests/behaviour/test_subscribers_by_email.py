@@ -1,0 +1,125 @@
+"""Operations on one subscriber that is named by its email address, through every front."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ..conftest import Account
+from ..fronts import METHODS
+from .helpers import MISSING_ID, over_http, send, stored, subscriber, subscriber_in
+
+# Each operation on one subscriber: the field that names it, what else is sent, and what of
+# the subscriber is different after it. None for one that is gone.
+Change = dict[str, Any] | None
+OPERATIONS: dict[str, tuple[str, dict[str, Any], Change]] = {
+    "GetSubscriber": ("id", {}, {}),
+    "UpdateSubscriber": ("id", {"firstName": "A."}, {"firstName": "A."}),
+    "ChangeSubscriberStatus": ("id", {"status": "CONFIRMED"}, {"status": "CONFIRMED"}),
+    "AddSubscriberTags": ("id", {"tags": ["new"]}, {"tags": ["new", "vip"]}),
+    "RemoveSubscriberTags": ("id", {"tags": ["VIP"]}, {"tags": []}),
+    "RenderMergeTags": ("subscriberId", {"subject": "{{email}}"}, {}),
+    "DeleteSubscriber": ("id", {}, None),
+}
+each_operation = pytest.mark.parametrize("rpc", OPERATIONS)
+
+SPELLINGS = {
+    "the same": ("ada@example.com", "ada@example.com"),
+    "other case": ("Ada@Example.com", "aDA@eXAMPLE.COM"),
+    "blanks": ("ada@example.com", " ada@example.com "),
+    "what URLs keep for themselves": ("a/b?c#d%40+e@example.com", "a/b?c#d%40+e@example.com"),
+    "international": ("josé@bücher.example", "JOSE\u0301@xn--bcher-kva.example"),
+}
+
+
+def call(account: Account, rpc: str, reference: str) -> Any:
+    name, given, _ = OPERATIONS[rpc]
+    return account.call(rpc, **{name: reference}, **given)
+
+
+def test_no_operation_on_a_subscriber_is_left_out() -> None:
+    named = {
+        rpc
+        for rpc, method in METHODS.items()
+        if "subscriber_id" in method.input_type.fields_by_name
+        or (method.containing_service.name, "id" in method.input_type.fields_by_name)
+        == ("SubscriberService", True)
+    }
+
+    assert named == set(OPERATIONS)
+
+
+@each_operation
+@pytest.mark.parametrize(("given", "written"), SPELLINGS.values(), ids=SPELLINGS)
+def test_every_operation_takes_the_address_in_any_spelling(
+    account: Account, rpc: str, given: str, written: str
+) -> None:
+    made = subscriber(account, given, tags=["vip"])
+    other = subscriber(account, "bob@example.com", tags=["vip"])
+
+    answer = call(account, rpc, written)
+
+    assert answer.status in (200, 204), answer
+    change = OPERATIONS[rpc][2]
+    if change is None:
+        account.fails("SubscriberNotFound", "GetSubscriber", id=made["id"])
+    else:
+        assert stored(account, made) == {**made, **change}
+    assert stored(account, other) == other
+
+
+@each_operation
+@pytest.mark.parametrize(
+    "unknown", ["bob@example.com", "ada", "ada@", "da@example.com", "%@example.com", MISSING_ID]
+)
+def test_what_names_no_subscriber_is_not_found(account: Account, rpc: str, unknown: str) -> None:
+    made = subscriber(account, tags=["vip"])
+
+    answer = call(account, rpc, unknown)
+
+    assert (answer.status, answer.code) == (404, "SubscriberNotFound")
+    assert stored(account, made) == made
+
+
+@each_operation
+def test_address_of_another_account_is_not_found(
+    account: Account, other_account: Account, rpc: str
+) -> None:
+    theirs = subscriber(other_account, tags=["vip"])
+
+    answer = call(account, rpc, theirs["email"])
+
+    assert (answer.status, answer.code) == (404, "SubscriberNotFound")
+    assert stored(other_account, theirs) == theirs
+
+
+def test_address_that_names_a_subscriber_can_be_changed_by_the_same_update(
+    account: Account,
+) -> None:
+    ada = subscriber(account)
+
+    account.ok("UpdateSubscriber", id="ada@example.com", email="countess@example.com")
+
+    account.fails("SubscriberNotFound", "UpdateSubscriber", id="ada@example.com", firstName="A.")
+    account.ok("UpdateSubscriber", id="countess@example.com", firstName="A.")
+    assert stored(account, ada) == {**ada, "email": "countess@example.com", "firstName": "A."}
+
+
+def test_opt_out_of_a_subscriber_deleted_by_address_leaves_a_suppression(account: Account) -> None:
+    subscriber_in(account, "UNSUBSCRIBED", "Ada@example.com")
+
+    account.ok("DeleteSubscriber", id="ada@EXAMPLE.com")
+
+    left = account.ok("GetSuppression", email="ada@example.com")["suppression"]
+    assert left["reason"] == "UNSUBSCRIBED"
+
+
+@over_http
+@pytest.mark.parametrize("method", ["PUT", "PATCH"])
+def test_both_methods_of_update_take_an_address(account: Account, method: str) -> None:
+    ada = subscriber(account)
+
+    answer = send(account, method, "/api/subscribers/ada%40example.com", {"lastName": "King"})
+
+    assert (answer.status, answer.body) == (200, {"subscriber": {**ada, "lastName": "King"}})
