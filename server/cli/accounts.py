@@ -11,7 +11,7 @@ from ..accounts.rules import hash_secret, make_secret
 from ..clock import written
 from ..config import SETTINGS
 from ..emails import parse_email
-from .beside import unit_of_work
+from .beside import reading, unit_of_work
 from .output import (
     DatabaseUrl,
     ExitCode,
@@ -54,7 +54,7 @@ def create(
 @app.command(name="list")
 def list_(database_url: DatabaseUrl = _DEFAULT_URL, json: Json = False) -> None:
     """List all accounts, oldest first."""
-    with unit_of_work(database_url, read_only=True) as tx:
+    with reading(database_url) as tx:
         rows = store.list_accounts(tx)
     if json:
         print_json({"accounts": [account_json(row) for row in rows]})
@@ -75,7 +75,7 @@ def verify(
     json: Json = False,
 ) -> None:
     """Mark an account's email address as verified. A running service knows within 5 seconds."""
-    with unit_of_work(database_url) as tx:
+    with unit_of_work(database_url, must_exist=True) as tx:
         store.verify_account(account_id, tx)
         account = store.find_account(account_id, tx)
     if account is None:

@@ -13,6 +13,7 @@ from ..config import SETTINGS, PostgresUrl, parse_database_url
 from ..storage.backups.making import Made, back_up
 from ..storage.backups.part import BrokenOff
 from ..storage.database import StorageError
+from ..storage.sqlite_file import check_exists
 from .bytes_bar import BytesBar
 from .output import DatabaseUrl, ExitCode, Json, complain, console, print_json
 from .secret_key import key_file
@@ -37,8 +38,7 @@ def backup(
         raise StorageError(
             f"{place} is backed up with PostgreSQL's own programs: pg_dump, or pg_basebackup."
         )
-    if not place.is_file():
-        raise StorageError(f"There is no database {place}.")
+    check_exists(place)
     _refuse(file, place, replace=replace)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from peewee import PeeweeException
+from peewee import Database, PeeweeException
 
 from ..config import Place, PostgresUrl, parse_database_url
 from ..storage import migrate, postgres_link
@@ -13,7 +13,14 @@ from ..storage.database import StorageError
 from ..storage.distribution import Spread, distribute
 from ..storage.postgres import PostgresDatabase
 from ..storage.sqlite import SqliteDatabase
-from ..storage.sqlite_file import FileLock, connect, make_folder, prepare, transaction
+from ..storage.sqlite_file import (
+    FileLock,
+    connect,
+    existing,
+    make_folder,
+    prepare,
+    transaction,
+)
 from ..storage.transaction import Transaction
 
 
@@ -64,16 +71,50 @@ def distributed(database_url: str) -> Iterator[Spread]:
 
 
 @contextmanager
-def unit_of_work(database_url: str, *, read_only: bool = False) -> Iterator[Transaction]:
-    """Runs a block as one transaction on a database of the current schema."""
+def unit_of_work(database_url: str, *, must_exist: bool = False) -> Iterator[Transaction]:
+    """Runs a block as one transaction on a database, after bringing it up to date.
+
+    A database that does not exist is created, or is an error with `must_exist`. Raises
+    StorageError.
+    """
     place = parse_database_url(database_url)
-    if isinstance(place, PostgresUrl):
-        with postgres_link.opened(place.url) as server:
-            postgres_link.bring_up_to_date(server)
-            with postgres_link.transaction(server, read_only=read_only) as tx:
-                yield tx
-        return
+    if must_exist:
+        with _existing(place) as database:
+            migrate.check_created(database, place)
     bring_up_to_date(database_url)
+    with _transaction(place) as tx:
+        yield tx
+
+
+@contextmanager
+def reading(database_url: str) -> Iterator[Transaction]:
+    """Runs a block that only reads as one transaction. Creates and migrates nothing.
+
+    Raises StorageError if there is no database, or one of another schema than this program's.
+    """
+    place = parse_database_url(database_url)
+    with _existing(place) as database:
+        migrate.check_current(database, place)
+    with _transaction(place, read_only=True) as tx:
+        yield tx
+
+
+@contextmanager
+def _existing(place: Place) -> Iterator[Database]:
+    opened = postgres_link.opened(place.url) if isinstance(place, PostgresUrl) else existing(place)
+    with opened as database:
+        yield database
+
+
+@contextmanager
+def _transaction(place: Place, *, read_only: bool = False) -> Iterator[Transaction]:
+    if isinstance(place, PostgresUrl):
+        with (
+            postgres_link.opened(place.url) as server,
+            postgres_link.transaction(server, read_only=read_only) as tx,
+        ):
+            yield tx
+        return
     try:
         with transaction(place, read_only=read_only) as tx:
             yield tx

@@ -13,7 +13,8 @@ from ..clock import written
 from ..config import SETTINGS
 from ..errors import ApiKeyNotFound
 from ..paging import MAX_LIMIT, Page
-from .beside import unit_of_work
+from ..storage.transaction import Transaction
+from .beside import reading, unit_of_work
 from .output import (
     DatabaseUrl,
     ExitCode,
@@ -49,9 +50,8 @@ def create(
     if not 0 < len(name.strip()) <= MAX_NAME_LENGTH:
         complain(f"A key's name has 1 to {MAX_NAME_LENGTH} characters.", ExitCode.USAGE)
     secret = make_secret()
-    with unit_of_work(database_url) as tx:
-        if store.find_account(account, tx) is None:
-            complain(f"There is no account {account}.", ExitCode.NOT_FOUND)
+    with unit_of_work(database_url, must_exist=True) as tx:
+        _check_account(account, tx)
         row = store.create_key(account, name.strip(), scope.value, hash_secret(secret), tx)
     if json:
         print_json({"apiKey": api_key_json(row), "secret": secret})
@@ -59,11 +59,18 @@ def create(
         console.print(f"id       {row.id}\nAPI key  {secret}\n\nThe key is not shown again.")
 
 
+def _check_account(account: str, tx: Transaction) -> None:
+    """Ends the program if there is no such account."""
+    if store.find_account(account, tx) is None:
+        complain(f"There is no account {account}.", ExitCode.NOT_FOUND)
+
+
 @app.command(name="list")
 def list_(account: _Account, database_url: DatabaseUrl = _DEFAULT_URL, json: Json = False) -> None:
     """List the keys of an account, oldest first."""
     rows: list[store.ApiKeyRow] = []
-    with unit_of_work(database_url, read_only=True) as tx:
+    with reading(database_url) as tx:
+        _check_account(account, tx)
         total, number = 1, 1
         while len(rows) < total:
             page, total = store.page_of_keys(account, Page(number, MAX_LIMIT), tx)
@@ -94,7 +101,7 @@ def revoke(
 ) -> None:
     """End a key. A running service stops taking it within 5 seconds."""
     try:
-        with unit_of_work(database_url) as tx:
+        with unit_of_work(database_url, must_exist=True) as tx:
             account = store.find_account_of_any_key(key_id, tx)
             if account is None:
                 raise ApiKeyNotFound

@@ -34,6 +34,23 @@ def pending(database: Database) -> list[str]:
     return [migration.name for migration in status if migration.applied is None]
 
 
+def check_created(database: Database, name: object) -> None:
+    """Raises StorageError, which names the database, if it has none of Roster's tables."""
+    if not database.table_exists(HISTORY):
+        raise StorageError(f"There is no Roster database at {name}.")
+
+
+def check_current(database: Database, name: object) -> None:
+    """Raises StorageError, which names the database, unless it has the schema of this program."""
+    check_created(database, name)
+    missing = pending(database)
+    if missing:
+        raise StorageError(
+            f"The schema of {name} lacks {', '.join(missing)}. `roster migrate` brings it up to"
+            " date."
+        )
+
+
 def migrate(database: Database) -> list[str]:
     """Applies what is pending and returns the names of it. Whoever calls holds the lock."""
     try:

@@ -113,6 +113,24 @@ def unusable(path: str, error: Exception) -> StorageError:
     return StorageError(f"{path} cannot be opened: {error}")
 
 
+def check_exists(path: Path) -> None:
+    """Raises StorageError if there is no file at the path of a database."""
+    if not path.is_file():
+        raise StorageError(f"There is no database {path.absolute()}.")
+
+
+@contextmanager
+def existing(path: Path, *, read_only: bool = False) -> Iterator[APSWDatabase]:
+    """Opens a database file for the length of a block. Raises StorageError if there is none."""
+    check_exists(path)
+    with closing(connect(path, read_only=read_only)) as database:
+        try:
+            database.connect()
+            yield database
+        except PeeweeException as error:
+            raise unusable(database.database, error) from error
+
+
 def size_of(path: Path) -> int:
     """Returns how many bytes a file has; none where there is no such file."""
     try:

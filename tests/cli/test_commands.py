@@ -24,8 +24,10 @@ from server.cli.beside import unit_of_work
 from server.cli.output import ExitCode
 from server.config import SETTINGS
 from server.errors import Unavailable
+from server.storage.postgres_link import opened
 
 from ..fronts import HttpFront
+from ..postgres import Postgres
 from ..processes import Service, environment, start
 
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
@@ -174,18 +176,66 @@ def test_migrate_prints_what_it_applied(url: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
-        (("accounts", "create", "--email", "ada"), ExitCode.USAGE),
-        (("accounts", "verify", "0" * 26), ExitCode.NOT_FOUND),
-        (("keys", "create", "--account", "0" * 26, "--scope", "read"), ExitCode.NOT_FOUND),
+        (("accounts", "create", "--email", "nope"), ExitCode.USAGE),
+        (("accounts", "verify", "nope"), ExitCode.NOT_FOUND),
+        (("keys", "create", "--account", "nope", "--scope", "read"), ExitCode.NOT_FOUND),
+        (("keys", "list", "--account", "nope"), ExitCode.NOT_FOUND),
+        (("keys", "revoke", "nope"), ExitCode.NOT_FOUND),
     ],
-    ids=["malformed email", "no account to verify", "no account for a key"],
+    ids=["create account", "verify account", "create key", "list keys", "revoke key"],
 )
 def test_command_that_finds_nothing_says_what_it_looked_for(
-    url: str, arguments: tuple[str, ...], code: ExitCode
+    url: str, account: str, arguments: tuple[str, ...], code: ExitCode
 ) -> None:
     line = complaint(roster(*arguments, ROSTER_DATABASE_URL=url), code)
 
-    assert arguments[3 if arguments[1] == "create" else 2] in line
+    assert account not in line
+    assert "nope" in line
+
+
+EXISTING = [
+    ("accounts", "list"),
+    ("accounts", "verify", "0" * 26),
+    ("keys", "list", "--account", "0" * 26),
+    ("keys", "create", "--account", "0" * 26, "--scope", "read"),
+    ("keys", "revoke", "0" * 26),
+]
+
+
+@pytest.mark.parametrize("arguments", EXISTING, ids=" ".join)
+def test_command_for_an_existing_database_creates_none(
+    tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    path = tmp_path / "data" / "roster.db"
+
+    done = roster(*arguments, ROSTER_DATABASE_URL=f"sqlite:///{path}")
+
+    assert f"There is no database {path}." in complaint(done, ExitCode.DATABASE)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("arguments", EXISTING, ids=" ".join)
+def test_command_for_an_existing_database_creates_no_tables_on_postgres(
+    postgres: Postgres, arguments: tuple[str, ...]
+) -> None:
+    url = postgres.new_database()
+
+    done = roster(*arguments, ROSTER_DATABASE_URL=url)
+
+    assert "There is no Roster database" in complaint(done, ExitCode.DATABASE)
+    with opened(url) as database:
+        assert database.get_tables() == []
+
+
+def test_commands_that_read_do_not_migrate(tmp_path: Path, url: str, account: str) -> None:
+    with closing(apsw.Connection(str(tmp_path / "roster.db"))) as connection:
+        connection.execute("DELETE FROM schema_migration WHERE name LIKE '0003%'")
+    before = (tmp_path / "roster.db").read_bytes()
+
+    done = roster("keys", "list", "--account", account, ROSTER_DATABASE_URL=url)
+
+    assert "roster migrate" in complaint(done, ExitCode.DATABASE)
+    assert (tmp_path / "roster.db").read_bytes() == before
 
 
 def test_unknown_scope_is_a_fault_of_usage(url: str) -> None:

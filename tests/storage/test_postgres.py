@@ -13,7 +13,7 @@ import pytest
 from peewee import SQL, PeeweeException
 from psycopg.conninfo import conninfo_to_dict
 
-from server.cli.beside import bring_up_to_date, unit_of_work
+from server.cli.beside import bring_up_to_date, reading, unit_of_work
 from server.errors import Internal, TagNotFound, Unavailable
 from server.paging import Page
 from server.storage import postgres as module
@@ -75,7 +75,7 @@ def play(url: str, story: Story, connections: int = 4) -> None:
 
 def names(url: str) -> list[str]:
     """Returns the names of the tags of our account, as somebody else sees them."""
-    with unit_of_work(url, read_only=True) as tx:
+    with reading(url) as tx:
         return [row.name for row in tags.page(OURS, Page(1, 100), tx)[0]]
 
 

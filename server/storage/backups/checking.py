@@ -21,7 +21,7 @@ from ...ids import Ids
 from ..database import StorageError
 from ..installation import key_fingerprint, unfinished_copy_of
 from ..migrate import HISTORY, pending
-from ..sqlite_file import DIALECT, connect
+from ..sqlite_file import DIALECT, check_exists, connect
 from ..transaction import Transaction
 
 # Steps of SQLite's between two looks at whether to go on: some milliseconds of its work.
@@ -39,8 +39,7 @@ def reading(path: Path, watch: Watch) -> Iterator[APSWDatabase]:
         watch()
         return False
 
-    if not path.is_file():
-        raise StorageError(f"There is no database {path}.")
+    check_exists(path)
     with closing(connect(path, read_only=True)) as database:
         try:
             database.connect()

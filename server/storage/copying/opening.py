@@ -13,13 +13,13 @@ from pathlib import Path
 
 import apsw
 import psycopg
-from peewee import Database, PeeweeException
+from peewee import PeeweeException
 
 from ..database import StorageError
-from ..migrate import migrate, pending
+from ..migrate import check_current, migrate
 from ..postgres_link import bring_up_to_date, opened
 from ..postgres_transaction import driver_error
-from ..sqlite_file import FileLock, connect, make_folder, prepare, unusable
+from ..sqlite_file import FileLock, check_exists, connect, existing, make_folder, prepare
 from .side import PostgresSide, Side, SqliteSide
 
 _COPY_LOCK = 2_907_114_360_885_214_603
@@ -41,27 +41,14 @@ def both_sides(source: Path | str, target: Path | str) -> Iterator[tuple[Side, S
 
 def _source(place: Path | str, stack: ExitStack) -> Side:
     if isinstance(place, Path):
-        if not place.is_file():
-            raise StorageError(f"There is no database {place}.")
+        check_exists(place)
         _lock(place, stack)
-        file = stack.enter_context(closing(connect(place, read_only=True)))
-        try:
-            file.connect()
-            _refuse_older(file)
-        except PeeweeException as error:
-            raise unusable(file.database, error) from error
+        file = stack.enter_context(existing(place, read_only=True))
+        check_current(file, "the source")
         return SqliteSide(file)
     server = stack.enter_context(opened(place))
-    _refuse_older(server)
+    check_current(server, "the source")
     return PostgresSide(server)
-
-
-def _refuse_older(database: Database) -> None:
-    missing = pending(database)
-    if missing:
-        raise StorageError(
-            f"The source lacks {', '.join(missing)}. `roster migrate` brings it up to date."
-        )
 
 
 def _target(place: Path | str, stack: ExitStack) -> Side:

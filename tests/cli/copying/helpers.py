@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from server.accounts import store as accounts
-from server.cli.beside import unit_of_work
+from server.cli.beside import reading, unit_of_work
 from server.config import PostgresUrl, parse_database_url
 from server.idempotency.store import Kept, keep
 from server.ids import first_id_at
@@ -168,7 +168,7 @@ def broken_off(source: str, target: str, rows: int) -> None:
 
 def whole(url: str) -> dict[str, list[tuple[Any, ...]]]:
     """Returns every row of every table, in the same form from either kind of database."""
-    with unit_of_work(url, read_only=True) as tx:
+    with reading(url) as tx:
         tables = sorted(set(tx._database.get_tables()) - {"schema_migration"})
         return {
             name: sorted(

@@ -216,9 +216,11 @@ def test_what_cannot_be_copied_is_said(
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-def test_source_of_an_older_schema_is_refused(tmp_path: Path, places: Places, kind: str) -> None:
+def test_source_without_tables_of_roster_is_refused(
+    tmp_path: Path, places: Places, kind: str
+) -> None:
     source = places.new(kind)
     if kind == "sqlite":
         Path(source.removeprefix("sqlite:///")).touch()
 
-    assert "roster migrate" in refusal(source, places.new("sqlite"))
+    assert "There is no Roster database" in refusal(source, places.new("sqlite"))

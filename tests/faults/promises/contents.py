@@ -11,7 +11,7 @@ from pathlib import Path
 import apsw
 
 from server.accounts import store
-from server.cli.beside import unit_of_work
+from server.cli.beside import bring_up_to_date, reading
 from server.config import PostgresUrl, parse_database_url
 from server.storage.transaction import Transaction
 from server.subscribers.store_blocks import BLOCK, CHAPTER, OPEN_BLOCK
@@ -65,14 +65,16 @@ class Contents:
 
 def account_in(database_url: str) -> str:
     """Returns the only account of a database; empty if there is none yet."""
-    with unit_of_work(database_url, read_only=True) as tx:
+    bring_up_to_date(database_url)
+    with reading(database_url) as tx:
         return next((account.id for account in store.list_accounts(tx)), "")
 
 
 def read(database_url: str, account: str) -> Contents:
     """Reads everything in one transaction beside whatever serves the database."""
     damages = damages_of(database_url)
-    with unit_of_work(database_url, read_only=True) as tx:
+    bring_up_to_date(database_url)
+    with reading(database_url) as tx:
         rows = [(name.removesuffix("@example.com"), i) for name, i in _rows(_IDS, account, tx)]
         return Contents(
             Counter(name for name, _ in rows),
