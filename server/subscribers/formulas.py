@@ -1,28 +1,31 @@
-"""Cells of a table that a spreadsheet would take for a formula, and run.
+"""Cells of a table that would not be read back as they were written, or would run as a formula.
 
-Such a cell is written behind an apostrophe, by which spreadsheets know a text, and the
-apostrophe is taken off again when a table is read. A cell that has apostrophes of its
-own before what would be a formula gets one more, so that every text comes back as it was.
+A spreadsheet takes a cell that begins with `=` and the like for a formula, and an import
+takes a blank cell for no value. A text like that is written behind an apostrophe, by which
+spreadsheets mark text, and the apostrophe is removed when a table is read. A text that has
+apostrophes of its own there gets one more, so that every text is read back exactly: an
+empty text is written as a single apostrophe.
 """
 
 from __future__ import annotations
 
 import re
 
-# What makes spreadsheets calculate, where a cell begins with it.
-_FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
-_QUOTED = re.compile(r"'+[=+\-@\t\r\n]")
+# What makes spreadsheets calculate at the start of a cell, spaces aside, or nothing at all.
+_MARKED = r"(?:[\t\r\n]|\s*+(?:[=+\-@]|\Z))"
+_TO_MARK = re.compile(rf"'*+{_MARKED}")
+_WITH_MARK = re.compile(rf"'++{_MARKED}")
 # Nothing happens to a plain number, and it shall stay one.
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?", re.ASCII)
 
 
-def neutralised(cell: str) -> str:
-    """Returns a cell as it can be written without harm."""
-    if _FORMULA.match(cell) and not _NUMBER.fullmatch(cell):
-        return f"'{cell}"
-    return cell
+def neutralised(text: str) -> str:
+    """Returns the cell for a text: harmless in a spreadsheet, and never blank."""
+    if _TO_MARK.match(text) and not _NUMBER.fullmatch(text):
+        return f"'{text}"
+    return text
 
 
 def original(cell: str) -> str:
-    """Returns what a cell held before `neutralised`."""
-    return cell[1:] if _QUOTED.match(cell) else cell
+    """Returns the text that a cell from `neutralised` holds."""
+    return cell[1:] if _WITH_MARK.match(cell) else cell

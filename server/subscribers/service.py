@@ -23,12 +23,11 @@ from ..streams import one_ahead
 from ..suppressions.store import Suppressions
 from ..tags.rules import distinct, name_key
 from . import rules, store
-from .formulas import neutralised
 from .intake import Intake
 from .listing import asked_for, exported, next_page_token
 from .store_paging import Place, page, stretch
 from .store_reading import SubscriberRow, check_reference, find
-from .table import written_header, written_tags, written_values
+from .table import written_header, written_tags, written_text, written_values
 
 Reply = TypeVar(
     "Reply",
@@ -229,17 +228,16 @@ def _exported(
 
 
 def _cells(row: SubscriberRow, keys: Sequence[str]) -> list[str]:
-    cells = [
+    return [
         row.id,
-        row.email,
-        row.first_name,
-        row.last_name,
+        written_text(row.email),
+        written_text(row.first_name),
+        written_text(row.last_name),
         rules.Status(row.status).name,
-        written_tags(row.tags),
+        written_text(written_tags(row.tags)),
         written(row.created_at),
         *written_values(row.values, keys),
     ]
-    return [neutralised(cell) for cell in cells]
 
 
 def _filled(reply: Reply, row: SubscriberRow) -> Reply:

@@ -14,7 +14,7 @@ import orjson
 from ..custom_fields.rules import DataType, as_json, label_key
 from ..custom_fields.store import Described
 from ..errors import Detail, ValidationError
-from .formulas import original
+from .formulas import neutralised, original
 
 # What a table always has, in the order in which it is written.
 WRITTEN = ("id", "email", "firstName", "lastName", "status", "tags", "createdAt")
@@ -42,13 +42,31 @@ class TextRow:
     tags: list[str] = field(default_factory=list)
     custom_fields: dict[str, Any] = field(default_factory=dict)
     faults: list[RowFault] = field(default_factory=list)
-    # The whole name, from a column for it or from beside the address.
+    # The full name, from a column for it, and the one beside the address.
     name: str = ""
+    address_name: str = ""
 
-    def take_name_apart(self) -> None:
-        """Makes first and last name of the whole one, where neither is given by itself."""
-        if self.name and not self.first_name and not self.last_name:
-            first, _, last = self.name.rpartition(" ")
+    def split_name(self) -> None:
+        """Fills the first and the last name from the full name, without dropping any of it.
+
+        A name that the row gives by itself is kept. The full name without it is the other
+        one. If the row gives both, they must hold every word of the full name, or the row
+        has a fault. The name beside the address counts only if the row gives no other.
+        """
+        name, first, last = self.name, self.first_name, self.last_name
+        if not name:
+            if first or last or not self.address_name:
+                return
+            name = self.address_name
+        if first and last:
+            if Counter(_words(name)) - Counter(_words(f"{first} {last}")):
+                self.faults.append(RowFault("name"))
+        elif first:
+            self.last_name = _without_start(name.split(), first)
+        elif last:
+            self.first_name = _without_end(name.split(), last)
+        else:
+            first, _, last = name.rpartition(" ")
             self.first_name, self.last_name = (first.strip(), last) if first else (last, "")
 
 
@@ -56,7 +74,7 @@ Put = Callable[[TextRow, str], None]
 
 
 class Header:
-    """What the columns of a table mean. An empty cell says nothing."""
+    """What the columns of a table mean. A blank cell gives no value."""
 
     def __init__(self, cells: Sequence[str], fields: Iterable[Described]) -> None:
         """Raises ValidationError for a column that is not known, comes twice, or lacks."""
@@ -88,7 +106,7 @@ class Header:
         for put, cell in zip(self._puts, cells, strict=False):
             if put is not None and cell.strip():
                 put(row, original(cell))
-        row.take_name_apart()
+        row.split_name()
         return row
 
 
@@ -132,6 +150,25 @@ def _name(text: str) -> str:
     return re.sub(r"[\s_-]+", "", label_key(text))
 
 
+def _words(name: str) -> list[str]:
+    """Returns the words of a name as they are compared: without case and commas."""
+    return name.replace(",", " ").casefold().split()
+
+
+def _without_start(words: Sequence[str], first_name: str) -> str:
+    """Returns what follows the first name, or all words if they do not begin with it."""
+    count = len(first_name.split())
+    starts = _words(" ".join(words[:count])) == _words(first_name)
+    return " ".join(words[count:] if starts else words)
+
+
+def _without_end(words: Sequence[str], last_name: str) -> str:
+    """Returns what precedes the last name, or all words if they do not end with it."""
+    count = len(words) - len(last_name.split())
+    ends = count >= 0 and _words(" ".join(words[count:])) == _words(last_name)
+    return " ".join(words[:count] if ends else words)
+
+
 def _put_email(row: TextRow, cell: str) -> None:
     # It may be "Ada Lovelace" <ada@example.com>.
     name, opened, address = cell.strip().partition("<")
@@ -139,15 +176,15 @@ def _put_email(row: TextRow, cell: str) -> None:
         row.email = cell
         return
     row.email = address[:-1]
-    row.name = row.name or name.strip().strip('"').strip()
+    row.address_name = name.strip().strip('"').strip()
 
 
 def _put_first_name(row: TextRow, cell: str) -> None:
-    row.first_name = cell.strip()
+    row.first_name = cell
 
 
 def _put_last_name(row: TextRow, cell: str) -> None:
-    row.last_name = cell.strip()
+    row.last_name = cell
 
 
 def _put_name(row: TextRow, cell: str) -> None:
@@ -210,6 +247,11 @@ def written_tags(names: Sequence[str]) -> str:
     return ",".join(names)
 
 
+def written_text(text: str) -> str:
+    """Returns the cell for a text of which an empty one is the same as none."""
+    return neutralised(text) if text else ""
+
+
 def written_values(values: Mapping[str, Any], keys: Iterable[str]) -> list[str]:
     """Returns the values of custom fields as cells, one for each key; empty where there is none."""
     return [_written(values.get(key)) for key in keys]
@@ -218,4 +260,4 @@ def written_values(values: Mapping[str, Any], keys: Iterable[str]) -> list[str]:
 def _written(value: Any) -> str:
     if value is None:
         return ""
-    return value if isinstance(value, str) else json.dumps(as_json(value))
+    return neutralised(value if isinstance(value, str) else json.dumps(as_json(value)))

@@ -141,6 +141,21 @@ def test_cell_is_read_by_the_type_of_its_field(
         assert listed(account)[0]["customFields"] == {"it": value}
 
 
+def test_full_name_beside_a_given_one_loses_no_text(account: Account) -> None:
+    results = import_table(
+        account,
+        "email,name,firstName,lastName\n"
+        "a@b.io,Ann Lee,Bob,\nb@b.io,Ann Lee,Ann,\nc@b.io,Ann Lee,,Lee\n"
+        "d@b.io,Ann Lee,,\ne@b.io,Ann Lee,Ann,Lee\nf@b.io,Ann Marie Lee,Ann,Lee\n",
+    )
+
+    assert refusals(results) == [(None, None)] * 5 + [("INVALID_FIELD", "name")]
+    assert [(made["firstName"], made["lastName"]) for made in listed(account)] == [
+        ("Bob", "Ann Lee"),
+        *[("Ann", "Lee")] * 4,
+    ]
+
+
 def test_word_that_is_no_confirmation_fails_its_row_alone(account: Account) -> None:
     results = import_table(account, "email,isConfirmed\na@b.io,maybe\nc@b.io,yes\n")
 

@@ -7,7 +7,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from roster.v1.http_pb2 import CsvLine
+from roster.v1.subscribers_pb2 import ImportSubscribersRequest
 
+from http_gateway.streams.csv_lines import CsvLines
+from http_gateway.streams.csv_lines import written as written_csv
 from server.clock import written
 from server.custom_fields.rules import DataType, label_key
 from server.custom_fields.store import Described
@@ -18,6 +22,7 @@ from server.subscribers.table import (
     TextRow,
     written_header,
     written_tags,
+    written_text,
     written_values,
 )
 
@@ -192,6 +197,47 @@ def test_name_is_taken_apart_at_the_last_blank(cell: str, names: tuple[str, str]
 
 
 @pytest.mark.parametrize(
+    ("given", "names"),
+    [
+        ({"firstName": "Ann"}, ("Ann", "Lee")),
+        ({"firstName": "ANN"}, ("ANN", "Lee")),
+        ({"lastName": "Lee"}, ("Ann", "Lee")),
+        ({"lastName": " Lee"}, ("Ann", " Lee")),
+        ({"firstName": "Bob"}, ("Bob", "Ann Lee")),
+        ({"lastName": "Smith"}, ("Ann Lee", "Smith")),
+        ({"firstName": "Ann Lee"}, ("Ann Lee", "")),
+        ({"lastName": "Marie Ann Lee"}, ("Ann Lee", "Marie Ann Lee")),
+        ({"firstName": "Ann", "lastName": "Lee"}, ("Ann", "Lee")),
+        ({"firstName": "Lee", "lastName": "ann"}, ("Lee", "ann")),
+        ({"firstName": " ", "lastName": ""}, ("Ann", "Lee")),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("is_first", [True, False], ids=["name first", "name last"])
+def test_name_beside_a_given_one_fills_the_other_and_loses_nothing(
+    given: dict[str, str], names: tuple[str, str], *, is_first: bool
+) -> None:
+    cells = {"name": "Ann Lee", **given} if is_first else {**given, "name": "Ann Lee"}
+
+    row = Header(["email", *cells], []).row(["a@b.io", *cells.values()])
+
+    assert (row.first_name, row.last_name, row.faults) == (*names, [])
+
+
+@pytest.mark.parametrize("name", ["Ann Marie Lee", "Dr. Ann Lee", "Ann Ann Lee", "Bob"])
+def test_name_with_more_words_than_both_given_ones_is_a_fault_of_the_row(name: str) -> None:
+    row = Header(["email", "name", "firstName", "lastName"], []).row(["", name, "Ann", "Lee"])
+
+    assert row.faults == [RowFault("name")]
+
+
+def test_name_in_reverse_order_agrees_with_both_given_ones() -> None:
+    row = Header(["email", "name", "firstName", "lastName"], []).row(["", "Lee, Ann", "Ann", "Lee"])
+
+    assert (row.first_name, row.last_name, row.faults) == ("Ann", "Lee", [])
+
+
+@pytest.mark.parametrize(
     ("cell", "tags"),
     [
         ("vip", ["vip"]),
@@ -344,6 +390,12 @@ def test_moment_is_written_to_the_millisecond(milliseconds: int) -> None:
     ("value", "cell"),
     [
         (None, ""),
+        ("", "'"),
+        (" ", "' "),
+        ("'", "''"),
+        ("'text", "'text"),
+        ("=1+1", "'=1+1"),
+        (" =1+1", "' =1+1"),
         ("text", "text"),
         ('"quoted"', '"quoted"'),
         (True, "true"),
@@ -357,6 +409,40 @@ def test_moment_is_written_to_the_millisecond(milliseconds: int) -> None:
 )
 def test_values_are_written_as_json_has_them_but_texts_as_they_are(value: Any, cell: str) -> None:
     assert written_values({"x": value}, ["x", "y"]) == [cell, ""]
+
+
+# Characters at which cells are told apart, quoted or marked, and any others.
+TEXTS = st.text(
+    st.sampled_from(" \t\r\n\u00a0\u2028\ufeff'\"=+-@0.,;|[]{}<>\\ab\u00e9")
+    | st.characters(codec="utf-8"),
+    max_size=12,
+)
+
+
+def through_csv(cells: list[str]) -> list[str]:
+    """Returns cells as they are read from the CSV that they are written as."""
+    lines = CsvLines("lines")
+    message = ImportSubscribersRequest()
+    text = written_csv([CsvLine(cells=cells)])
+    lines.add([one for one in (*lines.cut(text), *lines.rest()) if one], message)
+    (line,) = message.lines
+    return list(line.cells)
+
+
+@given(TEXTS, TEXTS, TEXTS)
+def test_written_names_and_texts_are_read_as_the_same(first: str, last: str, note: str) -> None:
+    header = Header(["email", "firstName", "lastName", "note"], [described("note")])
+    cells = [written_text(first), written_text(last), *written_values({"note": note}, ["note"])]
+
+    row = header.row(["a@b.io", *cells])
+
+    assert (row.first_name, row.last_name) == (first, last)
+    assert row.custom_fields == {"note": note}
+
+
+@given(st.lists(TEXTS.filter(lambda text: "\0" not in text), min_size=2, max_size=4))
+def test_cells_are_read_from_csv_as_they_were_written(cells: list[str]) -> None:
+    assert through_csv(["x,", *cells])[1:] == cells
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))

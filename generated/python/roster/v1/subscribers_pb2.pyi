@@ -845,10 +845,21 @@ class ImportSubscribersRequest(_message.Message):
     def lines(self) -> _containers.RepeatedCompositeFieldContainer[_http_pb2.CsvLine]:
         """Lines of a table. The first line of all is the header. Columns are found by
         name, without regard to case, blanks and underscores: email, firstName,
-        lastName, name (taken apart), isConfirmed, tags (separated by comma, semicolon
-        or bar), and the keys or labels of custom fields, with or without
-        "customFields."; id, status and createdAt are passed over. An email cell may be
-        "Name <address>". An unknown column fails the import.
+        lastName, name, isConfirmed, tags (separated by comma, semicolon or bar, or a
+        JSON array), and the keys or labels of custom fields, with or without
+        "customFields."; id, status and createdAt are passed over. An unknown column
+        fails the import.
+
+        A blank cell gives no value. Names and TEXT values are stored verbatim, blanks
+        around them included. An apostrophe before a formula, before a blank text or
+        alone in its cell is removed: it is how an export marks such a text.
+
+        name is the full name. Its last word is the last name, unless the row gives a
+        first or a last name by itself: that one is kept, and the full name without it
+        is the other one. "Ann Lee" beside the first name "Ann" gives the last name
+        "Lee"; beside "Bob" it gives "Ann Lee". A row that gives both fails with
+        INVALID_FIELD if the full name has words that neither has. An email cell may be
+        "Name <address>"; that name counts only if the row gives no other.
         """
 
     def __init__(
@@ -990,7 +1001,11 @@ class ExportSubscribersRequest(_message.Message):
         NDJSON: ExportSubscribersRequest._Format.ValueType  # 1
         """A subscriber a line, in JSON."""
         CSV: ExportSubscribersRequest._Format.ValueType  # 2
-        """A table with a header; a column for each custom field of the account."""
+        """A table with a header and a column for each custom field of the account. A
+        text that a spreadsheet would run as a formula, a blank name and a blank TEXT
+        value are written behind an apostrophe, which an import removes. An empty cell
+        is no value.
+        """
 
     class Format(_Format, metaclass=_FormatEnumTypeWrapper):
         """The form of an answer."""
@@ -1000,7 +1015,11 @@ class ExportSubscribersRequest(_message.Message):
     NDJSON: ExportSubscribersRequest.Format.ValueType  # 1
     """A subscriber a line, in JSON."""
     CSV: ExportSubscribersRequest.Format.ValueType  # 2
-    """A table with a header; a column for each custom field of the account."""
+    """A table with a header and a column for each custom field of the account. A
+    text that a spreadsheet would run as a formula, a blank name and a blank TEXT
+    value are written behind an apostrophe, which an import removes. An empty cell
+    is no value.
+    """
 
     FORMAT_FIELD_NUMBER: _builtins.int
     STATUS_FIELD_NUMBER: _builtins.int

@@ -879,10 +879,21 @@ export declare type ImportSubscribersRequest = Message<"roster.v1.ImportSubscrib
   /**
    * Lines of a table. The first line of all is the header. Columns are found by
    * name, without regard to case, blanks and underscores: email, firstName,
-   * lastName, name (taken apart), isConfirmed, tags (separated by comma, semicolon
-   * or bar), and the keys or labels of custom fields, with or without
-   * "customFields."; id, status and createdAt are passed over. An email cell may be
-   * "Name <address>". An unknown column fails the import.
+   * lastName, name, isConfirmed, tags (separated by comma, semicolon or bar, or a
+   * JSON array), and the keys or labels of custom fields, with or without
+   * "customFields."; id, status and createdAt are passed over. An unknown column
+   * fails the import.
+   *
+   * A blank cell gives no value. Names and TEXT values are stored verbatim, blanks
+   * around them included. An apostrophe before a formula, before a blank text or
+   * alone in its cell is removed: it is how an export marks such a text.
+   *
+   * name is the full name. Its last word is the last name, unless the row gives a
+   * first or a last name by itself: that one is kept, and the full name without it
+   * is the other one. "Ann Lee" beside the first name "Ann" gives the last name
+   * "Lee"; beside "Bob" it gives "Ann Lee". A row that gives both fails with
+   * INVALID_FIELD if the full name has words that neither has. An email cell may be
+   * "Name <address>"; that name counts only if the row gives no other.
    *
    * @generated from field: repeated roster.v1.CsvLine lines = 3;
    */
@@ -1144,7 +1155,10 @@ export enum ExportSubscribersRequest_Format {
   NDJSON = 1,
 
   /**
-   * A table with a header; a column for each custom field of the account.
+   * A table with a header and a column for each custom field of the account. A
+   * text that a spreadsheet would run as a formula, a blank name and a blank TEXT
+   * value are written behind an apostrophe, which an import removes. An empty cell
+   * is no value.
    *
    * @generated from enum value: CSV = 2;
    */

@@ -1,0 +1,153 @@
+"""What is exported and imported into another account is exported there as the same bytes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ..cli.transfers import counted, transfer
+from ..conftest import Account, new_account
+from ..fronts import Front, HttpFront
+from ..processes import Service
+from .helpers import field
+from .streams import Row, import_rows, import_table, send_export, written_table
+
+FIELDS = {"Note": "TEXT", "No te": "TEXT", "Age": "NUMBER", "Paid": "BOOLEAN", "Born": "DATE"}
+FORMATS = ("NDJSON", "CSV")
+# What another account gives another value, and what an import does not take.
+_OWN = re.compile(rb"\b[0-9A-HJKMNP-TV-Z]{26}\b|\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+
+# Characters at which cells and lines are told apart, quoted, trimmed or marked, and others.
+_HARD = " '\"=+-@0.,;|[]{}<>\\ab\u00a0\u00e9\u2028\u3000\ufeff\U0001f600"
+_ANY = st.characters(codec="utf-8", exclude_categories=("Cc",))
+NAMES = st.text(st.sampled_from(_HARD) | _ANY, max_size=10)
+TAGS = (
+    st.text(st.sampled_from(",;|[]\"\\'=ab ") | st.characters(categories=("L", "N")), max_size=8)
+    .map(str.strip)
+    .filter(bool)
+)
+TEXTS = st.text(st.sampled_from(f"{_HARD}\t\n") | _ANY, max_size=12)
+VALUES = st.fixed_dictionaries(
+    {},
+    optional={
+        "note": TEXTS,
+        "no_te": TEXTS,
+        "age": st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(2**53), 2**53),
+        "paid": st.booleans(),
+        "born": st.dates().map(str) | st.just("1815-12-10T10:00:00Z"),
+    },
+)
+PEOPLE = st.lists(
+    st.fixed_dictionaries(
+        {
+            "firstName": NAMES,
+            "lastName": NAMES,
+            "tags": st.lists(TAGS, max_size=3),
+            "customFields": VALUES,
+        }
+    ),
+    min_size=1,
+    max_size=4,
+)
+EXAMPLES: list[Row] = [
+    {"firstName": " Ann ", "lastName": "\u2028Lee\u2028", "customFields": {"note": "\t=x"}},
+    {"firstName": "=1+1", "lastName": "'=1", "customFields": {"note": "", "no_te": " "}},
+    {"firstName": "'", "lastName": " ", "customFields": {"note": "'", "no_te": "\n"}},
+    {"firstName": '"', "tags": ['"', "a,b", "\\", "=c"], "customFields": {"age": -1.5e-7}},
+    {"tags": ["[x]", "'"], "customFields": {"note": "-5", "no_te": "+5", "age": -5}},
+    {"customFields": {"note": "two\n\nlines\n", "paid": False, "age": 1e300}},
+]
+
+
+def filled(account: Account, people: list[Row]) -> Account:
+    """Returns the account with all custom fields and these subscribers."""
+    for label, data_type in FIELDS.items():
+        field(account, label, data_type)
+    if people:
+        rows = [{"email": f"p{n}@b.io", **row} for n, row in enumerate(people)]
+        assert account.ok("BulkCreateSubscribers", subscribers=rows) == {"failed": []}
+    return account
+
+
+def exported(account: Account, form: str) -> bytes:
+    """Returns an export as text; over gRPC, where there is none, as the text of its records."""
+    if isinstance(account.front, HttpFront):
+        path = f"/api/subscribers/export?format={form}"
+        return account.front.exchange("GET", path, account.key)[2]
+    records = send_export(account, format=form).records
+    if form == "CSV":
+        return written_table(records).encode()
+    return "".join(f"{json.dumps(record)}\n" for record in records).encode()
+
+
+def imported(account: Account, text: bytes, form: str) -> list[Row]:
+    """Imports what was exported; over gRPC without the fields that a row has no place for."""
+    if form == "CSV":
+        return import_table(account, text.decode())
+    rows = [json.loads(line) for line in text.splitlines()]
+    if not isinstance(account.front, HttpFront):
+        own = ("id", "status", "createdAt")
+        rows = [{key: row[key] for key in row if key not in own} for row in rows]
+    return import_rows(account, rows)
+
+
+def check(front: Front, service: Service, people: list[Row], form: str) -> None:
+    """Sends subscribers from one account to another and compares what either exports."""
+    source = filled(new_account(service, front), people)
+    target = filled(new_account(service, front), [])
+    before = exported(source, form)
+
+    results = imported(target, before, form)
+
+    assert {result["outcome"] for result in results} == {"CREATED"}, results
+    assert _OWN.sub(b"", exported(target, form)) == _OWN.sub(b"", before)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@given(people=PEOPLE)
+@settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_export_and_import_give_the_same_export(
+    front_and_service: tuple[Front, Service], form: str, people: list[Row]
+) -> None:
+    check(*front_and_service, people, form)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_hard_texts_come_back_exactly(front_and_service: tuple[Front, Service], form: str) -> None:
+    check(*front_and_service, EXAMPLES, form)
+
+
+@pytest.mark.parametrize("ending", ["csv", "ndjson"])
+def test_files_of_the_command_line_come_back_exactly(http_account: Account, ending: str) -> None:
+    source = filled(http_account, EXAMPLES)
+    target = filled(new_account(source.service, source.front), [])
+    with TemporaryDirectory() as folder:
+        there, back = Path(folder, f"there.{ending}"), Path(folder, f"back.{ending}")
+
+        assert transfer(source, "export", str(there)).returncode == 0
+        counts: dict[str, Any] = counted(transfer(target, "import", str(there), "--json"))
+        assert counts["created"] == len(EXAMPLES)
+        assert transfer(target, "export", str(back)).returncode == 0
+
+        assert _OWN.sub(b"", back.read_bytes()) == _OWN.sub(b"", there.read_bytes())
+
+
+def test_table_of_the_examples_runs_no_formula_and_has_no_blank_text(account: Account) -> None:
+    filled(account, EXAMPLES)
+
+    text = exported(account, "CSV").decode()
+
+    cells = [cell for line in csv.reader(io.StringIO(text, newline="")) for cell in line]
+    assert not [cell for cell in cells if cell and not cell.strip()]
+    assert not [cell for cell in cells if cell.lstrip()[:1] in ("=", "+", "@")]
