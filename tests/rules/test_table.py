@@ -423,9 +423,9 @@ def through_csv(cells: list[str]) -> list[str]:
     """Returns cells as they are read from the CSV that they are written as."""
     lines = CsvLines("lines")
     message = ImportSubscribersRequest()
-    text = written_csv([CsvLine(cells=cells)])
+    text = written_csv([CsvLine(cells=["header"] * len(cells)), CsvLine(cells=cells)])
     lines.add([one for one in (*lines.cut(text), *lines.rest()) if one], message)
-    (line,) = message.lines
+    _, line = message.lines
     return list(line.cells)
 
 
@@ -442,7 +442,7 @@ def test_written_names_and_texts_are_read_as_the_same(first: str, last: str, not
 
 @given(st.lists(TEXTS.filter(lambda text: "\0" not in text), min_size=2, max_size=4))
 def test_cells_are_read_from_csv_as_they_were_written(cells: list[str]) -> None:
-    assert through_csv(["x,", *cells])[1:] == cells
+    assert through_csv(cells) == cells
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
