@@ -58,6 +58,12 @@ def parse_email(text: str) -> Email | None:
     return _parse_any(given)
 
 
+def comparison_key(text: str) -> str:
+    """Returns the form in which an address is compared; text that is no address is its own."""
+    address = parse_email(text)
+    return text if address is None else address.key
+
+
 def _parse_any(given: str) -> Email | None:
     try:
         address = email_validator.validate_email(given, check_deliverability=False, strict=True)

@@ -190,6 +190,20 @@ class ApiKeyNotFound(RosterError):
     message = "There is no such API key."
 
 
+class ApiKeyExpired(RosterError):
+    """The key has expired: a new secret for it would not work."""
+
+    reason = "API_KEY_EXPIRED"
+    message = "This API key has expired. Create a new key."
+
+
+class LastAdminKey(RosterError):
+    """Without the key, the account would have no usable admin key."""
+
+    reason = "LAST_ADMIN_KEY"
+    message = "This is the account's last usable admin key. Create another admin key first."
+
+
 class RateLimited(RosterError):
     """The account has made as many calls as it may for now."""
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -152,7 +153,7 @@ def new_account(service: Service, front: Front, *, verified: bool = True) -> Acc
     """Creates an account, as the command line does, beside the running service."""
     secret = make_secret()
     with service.unit_of_work() as tx:
-        row = store.create_account("owner@example.com", tx, verified=verified)
+        row = store.create_account(f"{uuid4().hex}@example.com", tx, verified=verified)
         store.create_key(row.id, "test", "admin", hash_secret(secret), tx)
     return Account(row.id, secret, front, service)
 

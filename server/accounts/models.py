@@ -10,12 +10,17 @@ from peewee import BigIntegerField, BooleanField, CompositeKey, Model, TextField
 
 
 class Account(Model):
-    """Who owns subscribers, tags, custom fields and keys."""
+    """The owner of subscribers, tags, custom fields and keys.
+
+    `email_key` is the address as it is compared. It is null for an account that had the
+    address of an older account before addresses became unique (migration 0004).
+    """
 
     id = TextField(primary_key=True)
     email = TextField()
     email_verified = BooleanField()
     created_at = BigIntegerField()
+    email_key = TextField(null=True, unique=True)
 
     class Meta:
         table_name = "account"

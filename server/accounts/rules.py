@@ -8,7 +8,8 @@ import secrets
 import zlib
 
 MAX_NAME_LENGTH = 100
-SCOPES = ("read", "write", "admin")
+ADMIN = "admin"
+SCOPES = ("read", "write", ADMIN)
 
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _RANDOM_LENGTH = 40

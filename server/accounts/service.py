@@ -8,7 +8,7 @@ from roster.v1 import api_keys_pb2 as pb
 from roster.v1.api_keys_pb2_grpc import ApiKeyServiceServicer
 
 from ..caller import account_id
-from ..errors import ApiKeyNotFound
+from ..errors import ApiKeyNotFound, LastAdminKey
 from ..ids import checked_id
 from ..messages import Context, milliseconds, timestamp
 from ..paging import page_of
@@ -75,7 +75,13 @@ class ApiKeyService(ApiKeyServiceServicer):
         self, request: pb.RevokeApiKeyRequest, context: Context
     ) -> pb.RevokeApiKeyResponse:
         account, key_id = account_id(), checked_id(request.id, ApiKeyNotFound)
-        await self._database.write(lambda tx: store.revoke_key(account, key_id, tx))
+
+        def revoke(tx: Transaction) -> None:
+            if store.is_last_admin_key(account, key_id, tx):
+                raise LastAdminKey
+            store.revoke_key(account, key_id, tx)
+
+        await self._database.write(revoke)
         self._forget(key_id)
         return pb.RevokeApiKeyResponse()
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from peewee import fn
+from peewee import SQL, fn
 
-from ..errors import ApiKeyNotFound
+from ..emails import comparison_key
+from ..errors import ApiKeyExpired, ApiKeyNotFound
 from ..paging import Page
 from ..storage.statements import Statement, param
 from ..storage.transaction import Transaction
 from .models import Account, ApiKey
+from .rules import ADMIN
 
 
 class AccountRow(NamedTuple):
@@ -31,6 +33,18 @@ class ApiKeyRow(NamedTuple):
     created_at: int
     expires_at: int | None
 
+    def is_expired(self, now: int) -> bool:
+        """Whether the key has ended by itself; `now` in milliseconds."""
+        return self.expires_at is not None and self.expires_at <= now
+
+
+class AccountExists(Exception):
+    """Another account, of this id, has the email address."""
+
+    def __init__(self, account_id: str) -> None:
+        super().__init__(account_id)
+        self.account_id = account_id
+
 
 class Identity(NamedTuple):
     """What a key says about its bearer."""
@@ -48,7 +62,12 @@ _IN_ACCOUNT = ApiKey.account_id == param("account_id")
 _ONE_KEY = _IN_ACCOUNT & (ApiKey.id == param("id"))
 
 _INSERT_ACCOUNT = Statement(
-    lambda _: Account.insert({column: param(column.name) for column in _ACCOUNT_COLUMNS})
+    lambda _: Account.insert(
+        {column: param(column.name) for column in (*_ACCOUNT_COLUMNS, Account.email_key)}
+    ).on_conflict_ignore()
+)
+_FIND_ACCOUNT_BY_EMAIL = Statement(
+    lambda _: Account.select(Account.id).where(Account.email_key == param("email_key"))
 )
 _LIST_ACCOUNTS = Statement(lambda _: Account.select(*_ACCOUNT_COLUMNS).order_by(Account.id))
 _IDS_BEYOND = Statement(
@@ -102,14 +121,27 @@ _PAGE_KEYS = Statement(
 _ROTATE_KEY = Statement(
     lambda _: ApiKey.update({ApiKey.secret_hash: param("secret_hash")}).where(_ONE_KEY)
 )
+_USABLE_KEYS_OF_SCOPE = Statement(
+    lambda _: (
+        ApiKey.select(ApiKey.id)
+        .where(
+            _IN_ACCOUNT
+            & (ApiKey.scope == param("scope"))
+            & (ApiKey.expires_at.is_null() | (ApiKey.expires_at > param("now")))
+        )
+        .limit(SQL("2"))
+    )
+)
 _DELETE_KEY = Statement(lambda _: ApiKey.delete().where(_ONE_KEY))
 _NEWEST = Statement(lambda _: ApiKey.select(fn.MAX(ApiKey.id)))
 
 
 def create_account(email: str, tx: Transaction, *, verified: bool) -> AccountRow:
-    """Stores a new account."""
-    row = AccountRow(tx.new_id(), email, verified, tx.now)
-    tx.run(_INSERT_ACCOUNT, **row._asdict())
+    """Stores a new account. Raises AccountExists if another one has the email address."""
+    row, key = AccountRow(tx.new_id(), email, verified, tx.now), comparison_key(email)
+    if not tx.run(_INSERT_ACCOUNT, email_key=key, **row._asdict()):
+        taken = tx.one(_FIND_ACCOUNT_BY_EMAIL, email_key=key)
+        raise AccountExists(taken[0] if taken else "")
     return row
 
 
@@ -180,13 +212,21 @@ def page_of_keys(account_id: str, page: Page, tx: Transaction) -> tuple[list[Api
 
 
 def rotate_key(account_id: str, key_id: str, secret_hash: str, tx: Transaction) -> ApiKeyRow:
-    """Gives a key a new secret and returns it. Raises ApiKeyNotFound."""
-    if not tx.run(_ROTATE_KEY, account_id=account_id, id=key_id, secret_hash=secret_hash):
-        raise ApiKeyNotFound
+    """Gives a key a new secret and returns it. Raises ApiKeyNotFound or ApiKeyExpired."""
     row = tx.one(_FIND_KEY, account_id=account_id, id=key_id)
     if row is None:
         raise ApiKeyNotFound
-    return ApiKeyRow._make(row)
+    key = ApiKeyRow._make(row)
+    if key.is_expired(tx.now):
+        raise ApiKeyExpired
+    tx.run(_ROTATE_KEY, account_id=account_id, id=key_id, secret_hash=secret_hash)
+    return key
+
+
+def is_last_admin_key(account_id: str, key_id: str, tx: Transaction) -> bool:
+    """Whether the key is the only admin key of the account that has not expired."""
+    usable = tx.all(_USABLE_KEYS_OF_SCOPE, account_id=account_id, scope=ADMIN, now=tx.now)
+    return usable == [(key_id,)]
 
 
 def revoke_key(account_id: str, key_id: str, tx: Transaction) -> None:
@@ -198,10 +238,7 @@ def revoke_key(account_id: str, key_id: str, tx: Transaction) -> None:
 def has_key(account_id: str, key_id: str, tx: Transaction) -> bool:
     """Whether a key may still be used: for callers who stay after it was looked at."""
     row = tx.one(_FIND_KEY, account_id=account_id, id=key_id)
-    if row is None:
-        return False
-    expires_at = ApiKeyRow._make(row).expires_at
-    return expires_at is None or tx.now < expires_at
+    return row is not None and not ApiKeyRow._make(row).is_expired(tx.now)
 
 
 def newest_key_of_any_account(tx: Transaction) -> str | None:

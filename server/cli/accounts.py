@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ..accounts import store
-from ..accounts.rules import hash_secret, make_secret
+from ..accounts.rules import ADMIN, hash_secret, make_secret
 from ..clock import written
 from ..config import SETTINGS
 from ..emails import parse_email
@@ -37,14 +37,26 @@ def create(
     database_url: DatabaseUrl = _DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """Create an account and its first API key, of scope admin. Works while the service runs."""
+    """Create an account and its first API key, of scope admin. Works while the service runs.
+
+    Ends with 9 if an account with the address exists already. Addresses are compared without
+    regard to case and to the spelling of international domains.
+    """
     address = parse_email(email)
     if address is None:
         complain(f"{email!r} is not an email address.", ExitCode.USAGE)
     secret = make_secret()
-    with unit_of_work(database_url) as tx:
-        account = store.create_account(address.given, tx, verified=not unverified)
-        store.create_key(account.id, "first key", "admin", hash_secret(secret), tx)
+    try:
+        with unit_of_work(database_url) as tx:
+            account = store.create_account(address.given, tx, verified=not unverified)
+            store.create_key(account.id, "first key", ADMIN, hash_secret(secret), tx)
+    except store.AccountExists as taken:
+        complain(
+            f"An account with the address {address.given} already exists: {taken.account_id}. For"
+            f" another key of it, run: roster keys create --account {taken.account_id}"
+            " --scope admin",
+            ExitCode.EXISTS,
+        )
     if json:
         print_json({"account": account_json(account), "apiKey": secret})
         return

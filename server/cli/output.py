@@ -38,6 +38,7 @@ class ExitCode(IntEnum):
     UNREACHABLE = 6
     REFUSED = 7
     BROKEN = 8
+    EXISTS = 9
     INTERRUPTED = 130
 
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 from typing import Any
 
 import pytest
 
 from ..conftest import Account
-from .helpers import MISSING_ID, over_http, send
+from .helpers import MISSING_ID, at_once, over_http, send, statuses
 
 SECRET = re.compile(r"rk_[0-9A-Za-z]{46}")
 LATER = "2190-01-02T03:04:05.000Z"
+# In milliseconds since 1970.
+LONG_AGO = 1_000_000_000_000
 
 
 def create(account: Account, scope: str = "read", **given: Any) -> dict[str, Any]:
@@ -150,6 +153,75 @@ def test_rotated_key_has_a_new_secret_and_the_old_one_ends_at_once(account: Acco
     assert SECRET.fullmatch(answer.body["secret"])
     old.fails("Unauthorized", "ListSubscribers")
     account.with_key(answer.body["secret"]).ok("CreateTag", name="vip")
+
+
+def id_of(account: Account, scope: str) -> str:
+    """Returns the id of the account's newest key of a scope."""
+    keys = account.ok("ListApiKeys")["apiKeys"]
+    return str([key["id"] for key in keys if key["scope"] == scope][-1])
+
+
+@pytest.mark.parametrize("scope", ["read", "admin"])
+def test_expired_key_cannot_be_rotated(account: Account, scope: str) -> None:
+    account.new_key(scope, expires_at=LONG_AGO)
+    before = account.ok("ListApiKeys")
+
+    refused = account.fails("ApiKeyExpired", "RotateApiKey", id=id_of(account, scope))
+
+    assert refused.status == 409
+    assert account.ok("ListApiKeys") == before
+
+
+def test_only_admin_key_can_rotate_itself(account: Account) -> None:
+    answer = account.ok("RotateApiKey", id=id_of(account, "admin"))
+
+    account.fails("Unauthorized", "ListApiKeys")
+    account.with_key(answer["secret"]).ok("CreateApiKey", name="ci", scope="read")
+
+
+def test_only_usable_admin_key_cannot_be_revoked(account: Account) -> None:
+    own = id_of(account, "admin")
+    create(account, "write")
+    account.new_key("admin", expires_at=LONG_AGO)
+
+    refused = account.fails("LastAdminKey", "RevokeApiKey", id=own)
+
+    assert refused.status == 409
+    assert own in [key["id"] for key in account.ok("ListApiKeys")["apiKeys"]]
+
+
+def test_admin_key_can_be_revoked_while_another_one_is_usable(account: Account) -> None:
+    own = id_of(account, "admin")
+    other = account.with_key(create(account, "admin", expiresAt=LATER)["secret"])
+
+    assert account.call("RevokeApiKey", id=own).status == 204
+
+    account.fails("Unauthorized", "ListApiKeys")
+    other.fails("LastAdminKey", "RevokeApiKey", id=id_of(other, "admin"))
+
+
+@pytest.mark.parametrize("scope", ["read", "write", "admin"])
+def test_key_that_gives_no_admin_access_can_always_be_revoked(account: Account, scope: str) -> None:
+    account.new_key(scope, expires_at=LONG_AGO if scope == "admin" else None)
+
+    assert account.call("RevokeApiKey", id=id_of(account, scope)).status == 204
+    account.ok("ListApiKeys")
+
+
+def test_two_admin_keys_that_revoke_each_other_at_once_leave_one(account: Account) -> None:
+    for _ in range(5):
+        own, made = id_of(account, "admin"), create(account, "admin")
+        other = account.with_key(made["secret"])
+
+        answers = at_once(
+            partial(other.call, "RevokeApiKey", id=own),
+            partial(account.call, "RevokeApiKey", id=made["apiKey"]["id"]),
+        )
+
+        # The second is refused, as the last key or as one that is revoked already.
+        assert statuses(answers) in ([204, 401], [204, 409])
+        account = other if answers[0].status == 204 else account
+        assert [key["scope"] for key in account.ok("ListApiKeys")["apiKeys"]] == ["admin"]
 
 
 def test_revoked_key_ends_at_once_and_is_gone(account: Account) -> None:

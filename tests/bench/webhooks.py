@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 import aiohttp
 
@@ -155,7 +156,7 @@ def _account(service: Service) -> str:
     """Makes an account and returns a key of it."""
     secret = make_secret()
     with service.unit_of_work() as tx:
-        account = store.create_account("owner@example.com", tx, verified=True)
+        account = store.create_account(f"{uuid4().hex}@example.com", tx, verified=True)
         store.create_key(account.id, "bench", "admin", hash_secret(secret), tx)
     return secret
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import cycle, islice
 from pathlib import Path
+from uuid import uuid4
 
 from server.accounts import store
 from server.accounts.rules import hash_secret, make_secret
@@ -68,7 +69,7 @@ def _keys(service: Service) -> list[str]:
     secrets = [make_secret() for _ in range(ACCOUNTS)]
     with service.unit_of_work() as tx:
         for secret in secrets:
-            account = store.create_account("owner@example.com", tx, verified=True)
+            account = store.create_account(f"{uuid4().hex}@example.com", tx, verified=True)
             store.create_key(account.id, "bench", "admin", hash_secret(secret), tx)
     return secrets
 

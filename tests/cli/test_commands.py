@@ -116,6 +116,35 @@ def test_accounts_create_prints_account_and_key(url: str, flags: list[str], veri
     assert is_well_formed(made["apiKey"])
 
 
+@pytest.mark.parametrize("again", ["ada@example.com", " ADA@Example.COM "])
+def test_accounts_create_refuses_the_address_of_another_account(
+    url: str, account: str, again: str
+) -> None:
+    done = roster("accounts", "create", "--email", again, ROSTER_DATABASE_URL=url)
+
+    line = complaint(done, ExitCode.EXISTS)
+    assert again.strip() in line
+    assert f"roster keys create --account {account} --scope admin" in line
+    assert [each["id"] for each in printed(url, "accounts", "list")["accounts"]] == [account]
+    assert printed(url, "keys", "list", "--account", account) == {"apiKeys": []}
+
+
+def test_accounts_create_compares_international_domains_in_one_form(url: str) -> None:
+    printed(url, "accounts", "create", "--email", "ada@bücher.de")
+
+    again = roster("accounts", "create", "--email", "ada@xn--bcher-kva.de", ROSTER_DATABASE_URL=url)
+
+    complaint(again, ExitCode.EXISTS)
+
+
+def test_last_admin_key_can_be_revoked_by_the_command_line(url: str) -> None:
+    made = printed(url, "accounts", "create", "--email", "ada@example.com")
+    account = made["account"]["id"]
+    (key,) = printed(url, "keys", "list", "--account", account)["apiKeys"]
+
+    assert printed(url, "keys", "revoke", key["id"]) == {"revoked": key["id"]}
+
+
 def test_accounts_verify_shows_in_the_list(url: str, account: str) -> None:
     verified = printed(url, "accounts", "verify", account)
 

@@ -148,7 +148,40 @@ def test_tags_that_are_deleted_while_they_are_put_on_break_nothing(
     assert {answer.status for answer in answers[15:]} <= {204, 404}
 
 
+def test_two_admin_keys_that_revoke_each_other_through_two_services_leave_one(
+    accounts: tuple[Account, Account],
+) -> None:
+    account, elsewhere = accounts
+    for _ in range(5):
+        own = account.ok("ListApiKeys")["apiKeys"][0]["id"]
+        made = account.ok("CreateApiKey", name="other", scope="admin")
+        other = elsewhere.with_key(made["secret"])
+
+        answers = at_once(
+            partial(account.call, "RevokeApiKey", id=made["apiKey"]["id"]),
+            partial(other.call, "RevokeApiKey", id=own),
+        )
+
+        assert statuses(answers) in ([204, 401], [204, 409])
+        if answers[1].status == 204:
+            account, elsewhere = account.with_key(other.key), other
+        assert account.ok("ListApiKeys")["total"] == 1
+
+
 # The command line
+
+
+def test_of_concurrent_commands_one_creates_the_account_of_an_address(
+    two: tuple[Service, Service],
+) -> None:
+    create = ("accounts", "create", "--email", "grace@example.com")
+
+    with ThreadPoolExecutor(4) as pool:
+        done = list(
+            pool.map(lambda _: roster(*create, ROSTER_DATABASE_URL=two[0].database_url), range(4))
+        )
+
+    assert sorted(each.returncode for each in done) == [0] + [ExitCode.EXISTS] * 3
 
 
 def test_commands_work_beside_services(two: tuple[Service, Service]) -> None:

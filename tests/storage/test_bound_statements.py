@@ -44,6 +44,7 @@ UNBOUND = {
     "accounts.store._LIST_ACCOUNTS": "for the operator, and the first start; on every node",
     "accounts.store._IDS_BEYOND": "the upkeep goes through all accounts; on every node",
     "accounts.store._INSERT_ACCOUNT": "an account is made; on every node",
+    "accounts.store._FIND_ACCOUNT_BY_EMAIL": "for the operator, who creates one; on every node",
     "accounts.store._NEWEST": "once, at the start; on every node",
     "custom_fields.store._NEWEST": "once, at the start, by every node for its own",
     "subscribers.store_reading._NEWEST": "once, at the start, by every node for its own",

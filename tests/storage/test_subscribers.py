@@ -144,7 +144,7 @@ def test_subscriber_is_created_at_the_moment_of_its_id(tx: Transaction, clock: i
 
 def test_newest_id_is_the_greatest_of_all_accounts(tx: Transaction) -> None:
     assert store_reading.newest_id_of_any_account(tx) is None
-    owners = [accounts.create_account("a@x.de", tx, verified=True).id for _ in range(2)]
+    owners = [accounts.create_account(f"{n}@x.de", tx, verified=True).id for n in range(2)]
 
     made = [SUBSCRIBERS.create(owner, new(), tx).id for owner in (owners[1], owners[0])]
 

@@ -70,7 +70,9 @@ def fill(count: int, each: int) -> Callable[[Transaction], list[str]]:
     """Makes accounts with so many answers each."""
 
     def work(tx: Transaction) -> list[str]:
-        ids = [accounts.create_account("a@example.com", tx, verified=True).id for _ in range(count)]
+        ids = [
+            accounts.create_account(f"{n}@example.com", tx, verified=True).id for n in range(count)
+        ]
         for account_id in ids:
             for number in range(each):
                 keep(account_id, f"{number}", KEPT, tx)

@@ -577,16 +577,16 @@ const file_roster_v1_api_keys_proto_rawDesc = "" +
 	"\x06secret\x18\x02 \x01(\tB5\xaa\xb5\x181rk_0000000000000000000000000000000000000000000000R\x06secret\"E\n" +
 	"\x13RevokeApiKeyRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"\x16\n" +
-	"\x14RevokeApiKeyResponse2\xf0\x03\n" +
+	"\x14RevokeApiKeyResponse2\xf2\x03\n" +
 	"\rApiKeyService\x12u\n" +
 	"\fCreateApiKey\x12\x1e.roster.v1.CreateApiKeyRequest\x1a\x1f.roster.v1.CreateApiKeyResponse\"$\x88\xb5\x18\xc9\x01\x92\xb5\x18\a\n" +
 	"\x05admin\x82\xd3\xe4\x93\x02\x0e:\x01*\"\t/api/keys\x12j\n" +
 	"\vListApiKeys\x12\x1d.roster.v1.ListApiKeysRequest\x1a\x1e.roster.v1.ListApiKeysResponse\"\x1c\x92\xb5\x18\a\n" +
-	"\x05admin\x82\xd3\xe4\x93\x02\v\x12\t/api/keys\x12~\n" +
-	"\fRotateApiKey\x12\x1e.roster.v1.RotateApiKeyRequest\x1a\x1f.roster.v1.RotateApiKeyResponse\"-\x92\xb5\x18\a\n" +
-	"\x05admin\x9a\xb5\x18\x01\b\x82\xd3\xe4\x93\x02\x17\"\x15/api/keys/{id}/rotate\x12|\n" +
-	"\fRevokeApiKey\x12\x1e.roster.v1.RevokeApiKeyRequest\x1a\x1f.roster.v1.RevokeApiKeyResponse\"+\x88\xb5\x18\xcc\x01\x92\xb5\x18\a\n" +
-	"\x05admin\x9a\xb5\x18\x01\b\x82\xd3\xe4\x93\x02\x10*\x0e/api/keys/{id}B\x02P\x01b\x06proto3"
+	"\x05admin\x82\xd3\xe4\x93\x02\v\x12\t/api/keys\x12\x7f\n" +
+	"\fRotateApiKey\x12\x1e.roster.v1.RotateApiKeyRequest\x1a\x1f.roster.v1.RotateApiKeyResponse\".\x92\xb5\x18\a\n" +
+	"\x05admin\x9a\xb5\x18\x02\b\x1f\x82\xd3\xe4\x93\x02\x17\"\x15/api/keys/{id}/rotate\x12}\n" +
+	"\fRevokeApiKey\x12\x1e.roster.v1.RevokeApiKeyRequest\x1a\x1f.roster.v1.RevokeApiKeyResponse\",\x88\xb5\x18\xcc\x01\x92\xb5\x18\a\n" +
+	"\x05admin\x9a\xb5\x18\x02\b\x1e\x82\xd3\xe4\x93\x02\x10*\x0e/api/keys/{id}B\x02P\x01b\x06proto3"
 
 var (
 	file_roster_v1_api_keys_proto_rawDescOnce sync.Once

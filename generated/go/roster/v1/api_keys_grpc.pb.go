@@ -32,16 +32,23 @@ const (
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
 // Keeps the API keys of the account that the calling key belongs to. Every
-// operation needs a key of scope admin.
+// operation needs a key of scope admin. An account always keeps one admin key that has not
+// expired or been revoked.
 type ApiKeyServiceClient interface {
 	// Creates a key. Its secret is in this answer and nowhere else.
 	CreateApiKey(ctx context.Context, in *CreateApiKeyRequest, opts ...grpc.CallOption) (*CreateApiKeyResponse, error)
 	// Returns one page of the account's keys, oldest first, without secrets.
 	ListApiKeys(ctx context.Context, in *ListApiKeysRequest, opts ...grpc.CallOption) (*ListApiKeysResponse, error)
-	// Gives a key a new secret. The old one ends everywhere within 5 seconds.
-	// Fails with API_KEY_NOT_FOUND.
+	// Gives a key a new secret. The old one ends everywhere within 5 seconds. The key keeps its
+	// identifier, name, scope and expiry time. A key can rotate itself, and then only this
+	// response holds its new secret: with an Idempotency-Key, another admin key can repeat the
+	// request, the old secret cannot. Fails with API_KEY_NOT_FOUND if the key does not exist or
+	// was revoked, and with API_KEY_EXPIRED if it has expired, since its new secret would not
+	// work either.
 	RotateApiKey(ctx context.Context, in *RotateApiKeyRequest, opts ...grpc.CallOption) (*RotateApiKeyResponse, error)
-	// Ends a key, everywhere within 5 seconds. Fails with API_KEY_NOT_FOUND.
+	// Ends a key, everywhere within 5 seconds. Fails with API_KEY_NOT_FOUND, or with
+	// LAST_ADMIN_KEY if no other admin key of the account is usable. The command
+	// `roster keys revoke` revokes that key too.
 	RevokeApiKey(ctx context.Context, in *RevokeApiKeyRequest, opts ...grpc.CallOption) (*RevokeApiKeyResponse, error)
 }
 
@@ -98,16 +105,23 @@ func (c *apiKeyServiceClient) RevokeApiKey(ctx context.Context, in *RevokeApiKey
 // for forward compatibility.
 //
 // Keeps the API keys of the account that the calling key belongs to. Every
-// operation needs a key of scope admin.
+// operation needs a key of scope admin. An account always keeps one admin key that has not
+// expired or been revoked.
 type ApiKeyServiceServer interface {
 	// Creates a key. Its secret is in this answer and nowhere else.
 	CreateApiKey(context.Context, *CreateApiKeyRequest) (*CreateApiKeyResponse, error)
 	// Returns one page of the account's keys, oldest first, without secrets.
 	ListApiKeys(context.Context, *ListApiKeysRequest) (*ListApiKeysResponse, error)
-	// Gives a key a new secret. The old one ends everywhere within 5 seconds.
-	// Fails with API_KEY_NOT_FOUND.
+	// Gives a key a new secret. The old one ends everywhere within 5 seconds. The key keeps its
+	// identifier, name, scope and expiry time. A key can rotate itself, and then only this
+	// response holds its new secret: with an Idempotency-Key, another admin key can repeat the
+	// request, the old secret cannot. Fails with API_KEY_NOT_FOUND if the key does not exist or
+	// was revoked, and with API_KEY_EXPIRED if it has expired, since its new secret would not
+	// work either.
 	RotateApiKey(context.Context, *RotateApiKeyRequest) (*RotateApiKeyResponse, error)
-	// Ends a key, everywhere within 5 seconds. Fails with API_KEY_NOT_FOUND.
+	// Ends a key, everywhere within 5 seconds. Fails with API_KEY_NOT_FOUND, or with
+	// LAST_ADMIN_KEY if no other admin key of the account is usable. The command
+	// `roster keys revoke` revokes that key too.
 	RevokeApiKey(context.Context, *RevokeApiKeyRequest) (*RevokeApiKeyResponse, error)
 	mustEmbedUnimplementedApiKeyServiceServer()
 }

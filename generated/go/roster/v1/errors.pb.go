@@ -94,6 +94,11 @@ const (
 	Error_WEBHOOK_LIMIT_REACHED Error_Reason = 28
 	// The account has no such delivery, or has it no more.
 	Error_WEBHOOK_DELIVERY_NOT_FOUND Error_Reason = 29
+	// The key is the account's last admin key that has not expired. Create another admin key
+	// first.
+	Error_LAST_ADMIN_KEY Error_Reason = 30
+	// The key has expired, so it cannot be rotated. Create a new key.
+	Error_API_KEY_EXPIRED Error_Reason = 31
 )
 
 // Enum value maps for Error_Reason.
@@ -129,6 +134,8 @@ var (
 		27: "WEBHOOK_NOT_FOUND",
 		28: "WEBHOOK_LIMIT_REACHED",
 		29: "WEBHOOK_DELIVERY_NOT_FOUND",
+		30: "LAST_ADMIN_KEY",
+		31: "API_KEY_EXPIRED",
 	}
 	Error_Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":          0,
@@ -161,6 +168,8 @@ var (
 		"WEBHOOK_NOT_FOUND":           27,
 		"WEBHOOK_LIMIT_REACHED":       28,
 		"WEBHOOK_DELIVERY_NOT_FOUND":  29,
+		"LAST_ADMIN_KEY":              30,
+		"API_KEY_EXPIRED":             31,
 	}
 )
 
@@ -564,7 +573,7 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\x16roster/v1/errors.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a google/protobuf/descriptor.proto\x1a\x15google/rpc/code.proto\"H\n" +
 	"\fErrorMapping\x12$\n" +
 	"\x04grpc\x18\x01 \x01(\x0e2\x10.google.rpc.CodeR\x04grpc\x12\x12\n" +
-	"\x04http\x18\x02 \x01(\x05R\x04http\"\xce\f\n" +
+	"\x04http\x18\x02 \x01(\x05R\x04http\"\x8d\r\n" +
 	"\x05Error\x12-\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x17.roster.v1.Error.ReasonR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x121\n" +
@@ -592,7 +601,7 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\x0fDUPLICATE_FIELD\x10\f\x12\x10\n" +
 	"\fINVALID_JSON\x10\r\x12\f\n" +
 	"\bRESERVED\x10\x0e\x12\t\n" +
-	"\x05TAKEN\x10\x0f\"\xa2\b\n" +
+	"\x05TAKEN\x10\x0f\"\xe1\b\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\fUNAUTHORIZED\x10\x01\x1a\t\x8a\xb5\x18\x05\b\x10\x10\x91\x03\x12\x1f\n" +
@@ -625,7 +634,9 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\fRATE_LIMITED\x10\x1a\x1a\t\x8a\xb5\x18\x05\b\b\x10\xad\x03\x12 \n" +
 	"\x11WEBHOOK_NOT_FOUND\x10\x1b\x1a\t\x8a\xb5\x18\x05\b\x05\x10\x94\x03\x12$\n" +
 	"\x15WEBHOOK_LIMIT_REACHED\x10\x1c\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\x12)\n" +
-	"\x1aWEBHOOK_DELIVERY_NOT_FOUND\x10\x1d\x1a\t\x8a\xb5\x18\x05\b\x05\x10\x94\x03\"?\n" +
+	"\x1aWEBHOOK_DELIVERY_NOT_FOUND\x10\x1d\x1a\t\x8a\xb5\x18\x05\b\x05\x10\x94\x03\x12\x1d\n" +
+	"\x0eLAST_ADMIN_KEY\x10\x1e\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\x12\x1e\n" +
+	"\x0fAPI_KEY_EXPIRED\x10\x1f\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\"?\n" +
 	"\rErrorResponse\x12.\n" +
 	"\x05error\x18\x01 \x01(\v2\x10.roster.v1.ErrorB\x06\xbaH\x03\xc8\x01\x01R\x05error:a\n" +
 	"\rerror_mapping\x12!.google.protobuf.EnumValueOptions\x18ц\x03 \x01(\v2\x17.roster.v1.ErrorMappingR\ferrorMappingB\x02P\x01b\x06proto3"

@@ -27,7 +27,8 @@ if _version_not_supported:
 
 class ApiKeyServiceStub:
     """Keeps the API keys of the account that the calling key belongs to. Every
-    operation needs a key of scope admin.
+    operation needs a key of scope admin. An account always keeps one admin key that has not
+    expired or been revoked.
     """
 
     def __init__(self, channel):
@@ -60,7 +61,8 @@ class ApiKeyServiceStub:
 
 class ApiKeyServiceServicer:
     """Keeps the API keys of the account that the calling key belongs to. Every
-    operation needs a key of scope admin.
+    operation needs a key of scope admin. An account always keeps one admin key that has not
+    expired or been revoked.
     """
 
     def CreateApiKey(self, request, context):
@@ -78,15 +80,21 @@ class ApiKeyServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def RotateApiKey(self, request, context):
-        """Gives a key a new secret. The old one ends everywhere within 5 seconds.
-        Fails with API_KEY_NOT_FOUND.
+        """Gives a key a new secret. The old one ends everywhere within 5 seconds. The key keeps its
+        identifier, name, scope and expiry time. A key can rotate itself, and then only this
+        response holds its new secret: with an Idempotency-Key, another admin key can repeat the
+        request, the old secret cannot. Fails with API_KEY_NOT_FOUND if the key does not exist or
+        was revoked, and with API_KEY_EXPIRED if it has expired, since its new secret would not
+        work either.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RevokeApiKey(self, request, context):
-        """Ends a key, everywhere within 5 seconds. Fails with API_KEY_NOT_FOUND.
+        """Ends a key, everywhere within 5 seconds. Fails with API_KEY_NOT_FOUND, or with
+        LAST_ADMIN_KEY if no other admin key of the account is usable. The command
+        `roster keys revoke` revokes that key too.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -125,7 +133,8 @@ def add_ApiKeyServiceServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class ApiKeyService:
     """Keeps the API keys of the account that the calling key belongs to. Every
-    operation needs a key of scope admin.
+    operation needs a key of scope admin. An account always keeps one admin key that has not
+    expired or been revoked.
     """
 
     @staticmethod

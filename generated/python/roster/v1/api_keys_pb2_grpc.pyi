@@ -28,7 +28,8 @@ GRPC_VERSION: str
 
 class ApiKeyServiceStub:
     """Keeps the API keys of the account that the calling key belongs to. Every
-    operation needs a key of scope admin.
+    operation needs a key of scope admin. An account always keeps one admin key that has not
+    expired or been revoked.
     """
 
     @_typing.overload
@@ -40,16 +41,24 @@ class ApiKeyServiceStub:
     ListApiKeys: _grpc.UnaryUnaryMultiCallable[_api_keys_pb2.ListApiKeysRequest, _api_keys_pb2.ListApiKeysResponse]
     """Returns one page of the account's keys, oldest first, without secrets."""
     RotateApiKey: _grpc.UnaryUnaryMultiCallable[_api_keys_pb2.RotateApiKeyRequest, _api_keys_pb2.RotateApiKeyResponse]
-    """Gives a key a new secret. The old one ends everywhere within 5 seconds.
-    Fails with API_KEY_NOT_FOUND.
+    """Gives a key a new secret. The old one ends everywhere within 5 seconds. The key keeps its
+    identifier, name, scope and expiry time. A key can rotate itself, and then only this
+    response holds its new secret: with an Idempotency-Key, another admin key can repeat the
+    request, the old secret cannot. Fails with API_KEY_NOT_FOUND if the key does not exist or
+    was revoked, and with API_KEY_EXPIRED if it has expired, since its new secret would not
+    work either.
     """
     RevokeApiKey: _grpc.UnaryUnaryMultiCallable[_api_keys_pb2.RevokeApiKeyRequest, _api_keys_pb2.RevokeApiKeyResponse]
-    """Ends a key, everywhere within 5 seconds. Fails with API_KEY_NOT_FOUND."""
+    """Ends a key, everywhere within 5 seconds. Fails with API_KEY_NOT_FOUND, or with
+    LAST_ADMIN_KEY if no other admin key of the account is usable. The command
+    `roster keys revoke` revokes that key too.
+    """
 
 @_typing.type_check_only
 class ApiKeyServiceAsyncStub(ApiKeyServiceStub):
     """Keeps the API keys of the account that the calling key belongs to. Every
-    operation needs a key of scope admin.
+    operation needs a key of scope admin. An account always keeps one admin key that has not
+    expired or been revoked.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -58,15 +67,23 @@ class ApiKeyServiceAsyncStub(ApiKeyServiceStub):
     ListApiKeys: _aio.UnaryUnaryMultiCallable[_api_keys_pb2.ListApiKeysRequest, _api_keys_pb2.ListApiKeysResponse]  # type: ignore[assignment]
     """Returns one page of the account's keys, oldest first, without secrets."""
     RotateApiKey: _aio.UnaryUnaryMultiCallable[_api_keys_pb2.RotateApiKeyRequest, _api_keys_pb2.RotateApiKeyResponse]  # type: ignore[assignment]
-    """Gives a key a new secret. The old one ends everywhere within 5 seconds.
-    Fails with API_KEY_NOT_FOUND.
+    """Gives a key a new secret. The old one ends everywhere within 5 seconds. The key keeps its
+    identifier, name, scope and expiry time. A key can rotate itself, and then only this
+    response holds its new secret: with an Idempotency-Key, another admin key can repeat the
+    request, the old secret cannot. Fails with API_KEY_NOT_FOUND if the key does not exist or
+    was revoked, and with API_KEY_EXPIRED if it has expired, since its new secret would not
+    work either.
     """
     RevokeApiKey: _aio.UnaryUnaryMultiCallable[_api_keys_pb2.RevokeApiKeyRequest, _api_keys_pb2.RevokeApiKeyResponse]  # type: ignore[assignment]
-    """Ends a key, everywhere within 5 seconds. Fails with API_KEY_NOT_FOUND."""
+    """Ends a key, everywhere within 5 seconds. Fails with API_KEY_NOT_FOUND, or with
+    LAST_ADMIN_KEY if no other admin key of the account is usable. The command
+    `roster keys revoke` revokes that key too.
+    """
 
 class ApiKeyServiceServicer(metaclass=_abc_1.ABCMeta):
     """Keeps the API keys of the account that the calling key belongs to. Every
-    operation needs a key of scope admin.
+    operation needs a key of scope admin. An account always keeps one admin key that has not
+    expired or been revoked.
     """
 
     @_abc_1.abstractmethod
@@ -91,8 +108,12 @@ class ApiKeyServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _api_keys_pb2.RotateApiKeyRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_api_keys_pb2.RotateApiKeyResponse, _abc.Awaitable[_api_keys_pb2.RotateApiKeyResponse]]:
-        """Gives a key a new secret. The old one ends everywhere within 5 seconds.
-        Fails with API_KEY_NOT_FOUND.
+        """Gives a key a new secret. The old one ends everywhere within 5 seconds. The key keeps its
+        identifier, name, scope and expiry time. A key can rotate itself, and then only this
+        response holds its new secret: with an Idempotency-Key, another admin key can repeat the
+        request, the old secret cannot. Fails with API_KEY_NOT_FOUND if the key does not exist or
+        was revoked, and with API_KEY_EXPIRED if it has expired, since its new secret would not
+        work either.
         """
 
     @_abc_1.abstractmethod
@@ -101,6 +122,9 @@ class ApiKeyServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _api_keys_pb2.RevokeApiKeyRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_api_keys_pb2.RevokeApiKeyResponse, _abc.Awaitable[_api_keys_pb2.RevokeApiKeyResponse]]:
-        """Ends a key, everywhere within 5 seconds. Fails with API_KEY_NOT_FOUND."""
+        """Ends a key, everywhere within 5 seconds. Fails with API_KEY_NOT_FOUND, or with
+        LAST_ADMIN_KEY if no other admin key of the account is usable. The command
+        `roster keys revoke` revokes that key too.
+        """
 
 def add_ApiKeyServiceServicer_to_server(servicer: ApiKeyServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

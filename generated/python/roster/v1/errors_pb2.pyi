@@ -131,6 +131,12 @@ class Error(_message.Message):
         """The account has as many webhooks as it may have, or the webhook as many replays."""
         WEBHOOK_DELIVERY_NOT_FOUND: Error._Reason.ValueType  # 29
         """The account has no such delivery, or has it no more."""
+        LAST_ADMIN_KEY: Error._Reason.ValueType  # 30
+        """The key is the account's last admin key that has not expired. Create another admin key
+        first.
+        """
+        API_KEY_EXPIRED: Error._Reason.ValueType  # 31
+        """The key has expired, so it cannot be rotated. Create a new key."""
 
     class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
         """Why a call was refused. On gRPC it is the reason of google.rpc.ErrorInfo,
@@ -203,6 +209,12 @@ class Error(_message.Message):
     """The account has as many webhooks as it may have, or the webhook as many replays."""
     WEBHOOK_DELIVERY_NOT_FOUND: Error.Reason.ValueType  # 29
     """The account has no such delivery, or has it no more."""
+    LAST_ADMIN_KEY: Error.Reason.ValueType  # 30
+    """The key is the account's last admin key that has not expired. Create another admin key
+    first.
+    """
+    API_KEY_EXPIRED: Error.Reason.ValueType  # 31
+    """The key has expired, so it cannot be rotated. Create a new key."""
 
     @_typing.final
     class Detail(_message.Message):

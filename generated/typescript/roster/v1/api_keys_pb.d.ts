@@ -275,7 +275,8 @@ export declare const RevokeApiKeyResponseSchema: GenMessage<RevokeApiKeyResponse
 
 /**
  * Keeps the API keys of the account that the calling key belongs to. Every
- * operation needs a key of scope admin.
+ * operation needs a key of scope admin. An account always keeps one admin key that has not
+ * expired or been revoked.
  *
  * @generated from service roster.v1.ApiKeyService
  */
@@ -301,8 +302,12 @@ export declare const ApiKeyService: GenService<{
     output: typeof ListApiKeysResponseSchema;
   },
   /**
-   * Gives a key a new secret. The old one ends everywhere within 5 seconds.
-   * Fails with API_KEY_NOT_FOUND.
+   * Gives a key a new secret. The old one ends everywhere within 5 seconds. The key keeps its
+   * identifier, name, scope and expiry time. A key can rotate itself, and then only this
+   * response holds its new secret: with an Idempotency-Key, another admin key can repeat the
+   * request, the old secret cannot. Fails with API_KEY_NOT_FOUND if the key does not exist or
+   * was revoked, and with API_KEY_EXPIRED if it has expired, since its new secret would not
+   * work either.
    *
    * @generated from rpc roster.v1.ApiKeyService.RotateApiKey
    */
@@ -312,7 +317,9 @@ export declare const ApiKeyService: GenService<{
     output: typeof RotateApiKeyResponseSchema;
   },
   /**
-   * Ends a key, everywhere within 5 seconds. Fails with API_KEY_NOT_FOUND.
+   * Ends a key, everywhere within 5 seconds. Fails with API_KEY_NOT_FOUND, or with
+   * LAST_ADMIN_KEY if no other admin key of the account is usable. The command
+   * `roster keys revoke` revokes that key too.
    *
    * @generated from rpc roster.v1.ApiKeyService.RevokeApiKey
    */

@@ -463,6 +463,21 @@ export enum Error_Reason {
    * @generated from enum value: WEBHOOK_DELIVERY_NOT_FOUND = 29;
    */
   WEBHOOK_DELIVERY_NOT_FOUND = 29,
+
+  /**
+   * The key is the account's last admin key that has not expired. Create another admin key
+   * first.
+   *
+   * @generated from enum value: LAST_ADMIN_KEY = 30;
+   */
+  LAST_ADMIN_KEY = 30,
+
+  /**
+   * The key has expired, so it cannot be rotated. Create a new key.
+   *
+   * @generated from enum value: API_KEY_EXPIRED = 31;
+   */
+  API_KEY_EXPIRED = 31,
 }
 
 /**
