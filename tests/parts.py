@@ -63,6 +63,8 @@ def launch(command: str, log: Path, **settings: str) -> Part:
             stdout=subprocess.PIPE,
             stderr=sink,
             text=True,
+            # Without a terminal, whether the tests have one or not.
+            start_new_session=True,
         )
     return Part(command, process, log)
 

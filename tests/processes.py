@@ -107,6 +107,8 @@ def start(folder: Path, *, under: Sequence[str] = (), **settings: str) -> Servic
             stdout=subprocess.PIPE,
             stderr=sink,
             text=True,
+            # Without a terminal, whether the tests have one or not.
+            start_new_session=True,
         )
     service = Service(process, settings["ROSTER_DATABASE_URL"], log)
     assert process.stdout is not None

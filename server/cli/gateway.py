@@ -62,4 +62,5 @@ def gateway(
     from .serving.process import run
     from .serving.services import HttpAlone
 
-    run(HttpAlone(http, told, watch, worker), worker)
+    service = HttpAlone(http, told, watch, worker)
+    run(service, worker, identities=(http.identity, watch.identity))

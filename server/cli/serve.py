@@ -86,4 +86,8 @@ def serve(
     from .serving.process import run
     from .serving.services import Together
 
-    run(Together(http, grpc, core, watch, worker, in_process=in_process), worker)
+    run(
+        Together(http, grpc, core, watch, worker, in_process=in_process),
+        worker,
+        identities=(http.identity, grpc.identity, watch.identity),
+    )

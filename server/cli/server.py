@@ -73,4 +73,5 @@ def server(
     from .serving.process import run
     from .serving.services import GrpcAlone
 
-    run(GrpcAlone(grpc, core, watch, worker), worker)
+    service = GrpcAlone(grpc, core, watch, worker)
+    run(service, worker, identities=(grpc.identity, watch.identity))

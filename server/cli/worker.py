@@ -66,7 +66,7 @@ def worker(
     )
     key = check_secret_key(secret_key)
     work = partial(_work, place, parse_database_pool(database_pool), key, reach, watch)
-    run(work, Role.ALONE, _announce)
+    run(work, Role.ALONE, _announce, identities=(watch.identity,))
 
 
 async def _work(

@@ -64,6 +64,11 @@ def test_unit_waits_longer_than_a_stop_takes_and_leaves_it_at_settings_that_are_
     assert SERVICE["RestartPreventExitStatus"] == [str(int(ExitCode.USAGE))]
 
 
+def test_unit_reloads_certificates_by_sighup_and_restarts_what_that_ends() -> None:
+    assert SERVICE["ExecReload"] == ["/bin/kill -HUP $MAINPID"]
+    assert SERVICE["RestartForceExitStatus"] == ["SIGHUP"]
+
+
 def test_unit_keeps_the_first_key_out_of_the_journal() -> None:
     assert SERVICE["StandardOutput"] == ["null"]
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
+import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,16 +23,26 @@ from ..conftest import Account, new_account
 from ..fronts import HttpFront
 from ..load import Client, Load, Sent, create
 from ..parts import listens, wait_until
+from ..postgres import Postgres
 from ..processes import Service, start
 
 ROUNDS, CLIENTS = 3, 6
 
 
+@contextmanager
+def serving(folder: Path, **options: Any) -> Iterator[Service]:
+    """Runs a service that ends with the block at the latest."""
+    running = start(folder, **options)
+    try:
+        yield running
+    finally:
+        running.stop(signal.SIGKILL)
+
+
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[Service]:
-    running = start(tmp_path, ROSTER_LOG_LEVEL="warning")
-    yield running
-    running.stop(signal.SIGKILL)
+    with serving(tmp_path, ROSTER_LOG_LEVEL="warning") as running:
+        yield running
 
 
 def emails(service: Service, account: Account) -> set[str]:
@@ -98,13 +110,23 @@ def test_whoever_follows_its_health_hears_of_the_end_and_is_let_go(service: Serv
     assert service.ended() == 0
 
 
-def half_a_request(service: Service) -> socket.socket:
+BODY = b'{"name": "unfinished"}'
+
+
+def half_a_request(service: Service, key: str = "") -> socket.socket:
     """Begins a request whose body does not come, which is waited for."""
     host, _, port = service.http.rpartition(":")
     connection = socket.create_connection((host, int(port)), timeout=20)
     head = "POST /api/tags HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
-    connection.sendall(f"{head}Content-Length: 20\r\n\r\n{{".encode())
+    head += f"X-API-Key: {key}\r\n" if key else ""
+    connection.sendall(f"{head}Content-Length: {len(BODY)}\r\n\r\n".encode() + BODY[:1])
     return connection
+
+
+def finish(request: socket.socket) -> bytes:
+    """Sends the rest of a request, and returns the beginning of its response."""
+    request.sendall(BODY[1:])
+    return request.recv(65_536)
 
 
 def test_second_signal_ends_at_once_and_loses_nothing_that_was_acknowledged(
@@ -117,7 +139,9 @@ def test_second_signal_ends_at_once_and_loses_nothing_that_was_acknowledged(
         wait_until(lambda: not listens(service.http), "it still listens")
         assert service.process.poll() is None
 
-        assert service.stop(signal.SIGINT) == 1
+        # The first ones belong to the same event as SIGTERM.
+        wait_until(lambda: interrupted(service), "it does not end")
+        assert service.ended() == 1
 
     assert emails(service, account) == {"ada@example.com"}
     log = service.log.read_text()
@@ -125,3 +149,86 @@ def test_second_signal_ends_at_once_and_loses_nothing_that_was_acknowledged(
     # What it was in the midst of: a request whose body did not come.
     assert "SheddingConnection._handle_request > RequestHandler._handle_request" in log
     assert "> message_of >" in log
+
+
+def interrupted(service: Service) -> bool:
+    """Sends SIGINT; whether the process has ended."""
+    service.process.send_signal(signal.SIGINT)
+    return service.process.poll() is not None
+
+
+@pytest.mark.parametrize(
+    "repeat",
+    [
+        [signal.SIGTERM, signal.SIGTERM],
+        [signal.SIGINT, signal.SIGINT, signal.SIGTERM],
+        [signal.SIGTERM, signal.SIGHUP],
+    ],
+    ids=["timeout", "make", "service manager"],
+)
+def test_one_event_that_arrives_as_several_signals_is_one_request_to_stop(
+    service: Service, repeat: list[signal.Signals]
+) -> None:
+    account = new_account(service, HttpFront("http", service.http))
+    with closing(half_a_request(service, account.key)) as request:
+        account.ok("ListTags")
+        for number in repeat:
+            service.process.send_signal(number)
+
+        wait_until(lambda: not listens(service.http), "it still listens")
+        assert finish(request).startswith(b"HTTP/1.1 201")
+
+    assert service.ended() == 0
+    assert service.traces() == []
+
+
+# Becomes a program whose controlling terminal is the one that is named first.
+ON_TERMINAL = """
+import fcntl, os, sys, termios
+fcntl.ioctl(os.open(sys.argv[1], os.O_RDWR), termios.TIOCSCTTY, 0)
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_terminal_that_closes_is_a_request_to_stop(
+    postgres: Postgres, tmp_path: Path, workers: str
+) -> None:
+    ours, theirs = os.openpty()
+    settings = {
+        "ROSTER_DATABASE_URL": postgres.new_database(),
+        "ROSTER_SECRET_KEY": postgres.secret_key,
+        "ROSTER_WORKERS": workers,
+        "ROSTER_LOG_LEVEL": "error",
+    }
+    under = [sys.executable, "-c", ON_TERMINAL, os.ttyname(theirs)]
+    with serving(tmp_path, under=under, **settings) as service:
+        os.close(theirs)
+        account = new_account(service, HttpFront("http", service.http))
+        with closing(half_a_request(service, account.key)) as request:
+            account.ok("ListTags")
+            os.close(ours)
+
+            wait_until(lambda: not listens(service.http), "it still listens")
+            # As a shell does that passes the signal on.
+            service.process.send_signal(signal.SIGHUP)
+            assert finish(request).startswith(b"HTTP/1.1 201")
+
+        assert service.ended() == 0
+        assert service.traces() == []
+
+
+# Becomes a program that ignores SIGHUP.
+NOHUP = """
+import os, signal, sys
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+def test_sighup_that_was_ignored_at_the_start_stays_ignored(tmp_path: Path) -> None:
+    with serving(tmp_path, under=[sys.executable, "-c", NOHUP]) as service:
+        service.process.send_signal(signal.SIGHUP)
+
+        assert service.stop() == 0
+        assert "SIGHUP" not in service.log.read_text()

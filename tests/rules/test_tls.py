@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from server.config import SettingError
-from server.tls import read_authorities, read_identity
+from server.tls import ServerIdentity, read_authorities, read_identity
 
 from ..stubs.authority import Authority
 
@@ -32,14 +32,9 @@ def key(certificate: str) -> str:
     return str(Path(certificate).with_suffix(".key"))
 
 
-def test_nothing_is_read_where_nothing_is_set() -> None:
-    assert read_identity("http_tls", "", "") is None
-
-
 def test_identity_is_what_the_files_hold(certificate: str, key: str) -> None:
     identity = read_identity("http_tls", certificate, key)
 
-    assert identity is not None
     assert identity.certificate == Path(certificate).read_bytes()
     assert identity.key == Path(key).read_bytes()
     assert "PRIVATE" not in repr(identity)
@@ -61,8 +56,19 @@ def test_file_that_cannot_be_read_is_named(key: str, tmp_path: Path) -> None:
 def test_key_of_another_certificate_is_refused(certificate: str, key: str) -> None:
     Path(key).write_bytes(Authority().certify("other")[1])
 
-    with pytest.raises(SettingError, match="are not a certificate and its open private key"):
+    with pytest.raises(SettingError, match="is not the private key of the certificate"):
         read_identity("http_tls", certificate, key)
+
+
+def test_failed_reload_keeps_the_identity(certificate: str, key: str) -> None:
+    identity = ServerIdentity("http_tls", certificate, key)
+    before = identity.current
+    Path(certificate).write_text("no certificate")
+
+    with pytest.raises(SettingError, match="are not a certificate and its open private key"):
+        identity.reload()
+
+    assert identity.current is before
 
 
 def test_sealed_key_is_refused_without_asking_for_a_password(certificate: str, key: str) -> None:

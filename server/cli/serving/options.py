@@ -25,7 +25,12 @@ from ...config import (
     parse_trusted_proxies,
     parse_workers,
 )
-from ...tls import Identity, read_authorities, read_identity
+from ...tls import (
+    Identity,
+    ServerIdentity,
+    read_authorities,
+    read_identity,
+)
 from ...upkeep.backups import Schedule
 from ...webhooks.reach import Reach
 
@@ -35,16 +40,15 @@ class HttpOptions:
     """Where HTTP is served, and as whom; without an identity in plaintext."""
 
     address: Address
-    identity: Identity | None
+    identity: ServerIdentity | None
 
 
 @dataclass(frozen=True)
 class GrpcOptions:
-    """Where gRPC is served, as whom, and who has to certify whoever calls."""
+    """Where gRPC is served, and with which identity; without one in plaintext."""
 
     address: Address
-    identity: Identity | None
-    client_ca: bytes | None
+    identity: ServerIdentity | None
 
 
 @dataclass(frozen=True)
@@ -82,7 +86,7 @@ class CoreOptions:
 def http_options(address: str, certificate: str, key: str, risk: str) -> HttpOptions:
     """Checks what is said of the HTTP port. Raises SettingError."""
     place = parse_address("http_address", address)
-    identity = read_identity("http_tls", certificate, key)
+    identity = ServerIdentity("http_tls", certificate, key) if certificate or key else None
     if identity is None:
         check_plaintext("http_address", [place], risk, "http_tls_certificate")
     return HttpOptions(place, identity)
@@ -93,7 +97,9 @@ def grpc_options(
 ) -> GrpcOptions:
     """Checks what is said of the gRPC port. Raises SettingError."""
     place = parse_address("grpc_address", address)
-    identity = read_identity("grpc_tls", certificate, key)
+    identity = (
+        ServerIdentity("grpc_tls", certificate, key, client_ca) if certificate or key else None
+    )
     if identity is None:
         check_plaintext("grpc_address", [place], risk, "grpc_tls_certificate")
     if client_ca and identity is None:
@@ -101,13 +107,12 @@ def grpc_options(
             "ROSTER_GRPC_TLS_CLIENT_CA asks callers for certificates, which takes"
             " ROSTER_GRPC_TLS_CERTIFICATE and ROSTER_GRPC_TLS_KEY."
         )
-    authorities = read_authorities("grpc_tls_client_ca", client_ca) if client_ca else None
-    return GrpcOptions(place, identity, authorities)
+    return GrpcOptions(place, identity)
 
 
 def upstream_options(servers: Upstream, ca: str, certificate: str, key: str) -> UpstreamOptions:
     """Checks whom a gateway trusts, and what it shows. Raises SettingError."""
-    identity = read_identity("upstream_tls", certificate, key)
+    identity = read_identity("upstream_tls", certificate, key) if certificate or key else None
     if identity is not None and not ca:
         raise SettingError(
             "ROSTER_UPSTREAM_TLS_CERTIFICATE is shown over TLS alone, which takes"

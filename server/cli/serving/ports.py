@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AsyncExitStack
+from typing import cast
 
 import grpc
 from aiohttp import web
@@ -12,6 +14,7 @@ from http_gateway.edge import Site
 
 from ...addresses import Address
 from ...app import SERVICES, App
+from ...tls import Identity, ServerIdentity
 from ...watching.sources import of_http
 from ...watching.watch import Watch
 from .options import GrpcOptions, HttpOptions
@@ -38,12 +41,31 @@ async def listen_grpc(app: App, options: GrpcOptions, stack: AsyncExitStack, rol
 def _add_port(server: grpc.aio.Server, options: GrpcOptions) -> int:
     if options.identity is None:
         return server.add_insecure_port(str(options.address))
-    credentials = grpc.ssl_server_credentials(
-        [(options.identity.key, options.identity.certificate)],
-        options.client_ca,
-        options.client_ca is not None,
+    return server.add_secure_port(str(options.address), _credentials(options.identity))
+
+
+def _credentials(identity: ServerIdentity) -> grpc.ServerCredentials:
+    """Returns credentials that use the current identity in each new handshake."""
+    used = identity.current
+
+    def if_changed() -> grpc.ServerCertificateConfiguration | None:
+        nonlocal used
+        if identity.current is used:
+            return None
+        used = identity.current
+        return _configuration(used)
+
+    # The types of grpc leave out None, which means that nothing changed.
+    fetch = cast("Callable[[], grpc.ServerCertificateConfiguration]", if_changed)
+    return grpc.dynamic_ssl_server_credentials(
+        _configuration(used), fetch, used.client_ca is not None
     )
-    return server.add_secure_port(str(options.address), credentials)
+
+
+def _configuration(identity: Identity) -> grpc.ServerCertificateConfiguration:
+    return grpc.ssl_server_certificate_configuration(
+        [(identity.key, identity.certificate)], identity.client_ca
+    )
 
 
 async def listen_http(

@@ -1,10 +1,10 @@
 """One process that serves, from its start to its end.
 
-It listens, migrates, says where it is once it serves, and ends, with 0, when it is asked to
-by SIGTERM or SIGINT. One of several workers is asked by the end of its standard input as
+It listens, migrates, says where it is once it serves, and ends, with 0, when a signal stops it
+(see `signals.py`). One of several workers is stopped by the end of its standard input as
 well: so none outlives the process that looks after it, however that one went.
 
-What runs then is finished, except for a start: a migration that runs is undone. A second
+What runs then is finished, except for a start: a migration that runs is undone. A later
 signal ends the process at once, with 1, and so does its patience: that costs whoever still
 waits an answer, and nothing that was acknowledged.
 """
@@ -15,15 +15,17 @@ import asyncio
 import gc
 import logging
 import os
-import signal
 import sys
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import uvloop
 
+from ...tls import ServerIdentity
 from .ready import Ready, announce, report
 from .role import Role
+from .signals import handle_signals, ignore_signals, reload_certificates
 from .tasks import what_runs
 
 log = logging.getLogger(__name__)
@@ -80,21 +82,30 @@ class Life:
 Service = Callable[[Life], Coroutine[None, None, None]]
 
 
-def run(service: Service, role: Role, tell: Callable[[Ready], None] = announce) -> None:
-    """Runs a service to its end; once it is ready, tells so whoever has started it."""
-    uvloop.run(_run(service, role, report if role.shares_ports else tell))
+def run(
+    service: Service,
+    role: Role,
+    tell: Callable[[Ready], None] = announce,
+    *,
+    identities: Iterable[ServerIdentity | None] = (),
+) -> None:
+    """Runs a service to its end; once it is ready, tells so whoever has started it.
+
+    SIGHUP reloads `identities`, those of its ports.
+    """
+    life = Life(report if role.shares_ports else tell)
+    uvloop.run(_run(service, role, life, tuple(identities)))
+    ignore_signals()
 
 
-async def _run(service: Service, role: Role, tell: Callable[[Ready], None]) -> None:
-    loop, life = asyncio.get_running_loop(), Life(tell)
-
-    def asked() -> None:
-        if life.ends:
-            _end_now("it was asked twice")
-        life.end()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, asked)
+async def _run(
+    service: Service, role: Role, life: Life, identities: Iterable[ServerIdentity | None]
+) -> None:
+    handle_signals(
+        stop=life.end,
+        end_now=partial(_end_now, "it was asked twice"),
+        reload=partial(reload_certificates, identities),
+    )
     if role.shares_ports:
         _at_end_of_input(life.end)
     try:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ...addresses import Address, check_plaintext, parse_address
 from ...config import OFF, OTLP, check_choice
 from ...logs import FORMATS, LEVELS, configure, is_text
-from ...tls import Identity, read_identity
+from ...tls import ServerIdentity
 
 _RISK = "what it tells of itself"
 
@@ -18,7 +18,7 @@ class WatchOptions:
     """Where figures are told, nowhere without an address; what is logged, and whether as text."""
 
     address: Address | None
-    identity: Identity | None
+    identity: ServerIdentity | None
     log_calls: bool
     as_text: bool
     traces: bool
@@ -43,7 +43,7 @@ def watch_options(
 ) -> WatchOptions:
     """Checks how a process is to be watched. Raises SettingError."""
     place = parse_address("metrics_address", address) if address != OFF else None
-    identity = read_identity("metrics_tls", certificate, key)
+    identity = ServerIdentity("metrics_tls", certificate, key) if certificate or key else None
     if place is not None and identity is None:
         check_plaintext("metrics_address", [place], risk, "metrics_tls_certificate", _RISK)
     return WatchOptions(

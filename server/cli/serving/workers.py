@@ -4,7 +4,8 @@ Each is the same command in a fresh interpreter, since gRPC survives no fork. Th
 starts alone, so that what is wrong with a setting or the database is said once, and the
 rest when it serves; so the first migrates, and listens meanwhile (see `role.py`). One that
 dies is replaced: at once if it had served for a while, else after a pause that grows.
-SIGTERM and SIGINT are passed on, and all finish what runs; a second one kills them.
+A signal that stops is passed on as SIGTERM, and all finish what runs; a later one kills them.
+SIGHUP is passed on where it reloads certificates (see `signals.py`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from asyncio.subprocess import PIPE, Process
 from collections.abc import Mapping
 from contextlib import AsyncExitStack, ExitStack, suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from ...addresses import Address
@@ -25,6 +27,7 @@ from ...config import SETTINGS
 from .ready import Ready, announce, read_report
 from .reserve import reserved
 from .role import Role
+from .signals import handle_signals, ignore_signals, reload_certificates
 from .watch_options import WatchOptions
 
 log = logging.getLogger(__name__)
@@ -65,7 +68,9 @@ def supervise(
         # What this process has imported is what they import, wherever it came from.
         path = os.pathsep.join(place for place in sys.path if place)
         environment = {**os.environ, **named, "PYTHONPATH": path}
-        return asyncio.run(_Crew(command, environment, watch).serve(count))
+        code = asyncio.run(_Crew(command, environment, watch).serve(count))
+    ignore_signals()
+    return code
 
 
 class _Crew:
@@ -81,10 +86,15 @@ class _Crew:
         # Those of them that have said that they serve.
         self._serving: set[Process] = set()
         self._stopping = asyncio.Event()
+        # How often certificates were reloaded.
+        self._reloads = 0
 
     async def serve(self, count: int) -> int:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            asyncio.get_running_loop().add_signal_handler(number, self._stop)
+        handle_signals(
+            stop=self._stop,
+            end_now=partial(self._send, signal.SIGKILL),
+            reload=self._reload,
+        )
         async with AsyncExitStack() as stack:
             metrics = await self._tell_figures(stack)
             first, ready = await self._start(0)
@@ -125,12 +135,16 @@ class _Crew:
         )
         self._running.add(process)
         if self._stopping.is_set():
-            self._send(signal.SIGTERM)
+            _signal(process, signal.SIGTERM)
+        reloads = self._reloads
         assert process.stdout is not None
         line = await process.stdout.readline()
         if not line:
             return process, None
         self._serving.add(process)
+        if reloads != self._reloads:
+            # It may have read the certificates before they were renewed.
+            _signal(process, signal.SIGHUP)
         ready = read_report(line)
         if ready.metrics:
             self._figures[number] = ready.metrics
@@ -171,15 +185,26 @@ class _Crew:
         return code
 
     def _stop(self) -> None:
-        """Has all end: the first time when they are done, the second time at once."""
+        """Has all end once they are done."""
         if self._stopping.is_set():
-            self._send(signal.SIGKILL)
             return
         self._stopping.set()
         self._send(signal.SIGTERM)
         asyncio.get_running_loop().call_later(STOP_SECONDS, self._send, signal.SIGKILL)
 
+    def _reload(self) -> None:
+        """Has all reload their certificates. A process that starts would not survive the signal."""
+        self._reloads += 1
+        reload_certificates([self._watch.identity])
+        for process in self._serving:
+            _signal(process, signal.SIGHUP)
+
     def _send(self, number: signal.Signals) -> None:
         for process in self._running:
-            with suppress(ProcessLookupError):
-                process.send_signal(number)
+            _signal(process, number)
+
+
+def _signal(process: Process, number: signal.Signals) -> None:
+    """Sends a signal to a process, which may have ended already."""
+    with suppress(ProcessLookupError):
+        process.send_signal(number)

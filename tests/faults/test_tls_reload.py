@@ -1,0 +1,221 @@
+"""SIGHUP without a terminal: certificates are reloaded, and connections stay open."""
+
+from __future__ import annotations
+
+import http.client
+import signal
+import socket
+import ssl
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+import pytest
+from cryptography import x509
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from ..parts import Part, running, wait_until
+from ..postgres import Postgres
+from ..stubs.authority import Authority
+
+CHECK = health_pb2.HealthCheckRequest()
+OLD, NEW = "old", "new"
+
+
+@dataclass
+class Files:
+    """A certificate and its key, in files that a service reads, and the authority of both."""
+
+    folder: Path
+    authority: Authority
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The settings with which HTTP, gRPC and metrics are served with the certificate."""
+        names = {"CERTIFICATE": self.certificate, "KEY": self.key}
+        return {
+            f"ROSTER_{port}_TLS_{name}": str(file)
+            for port in ("HTTP", "GRPC", "METRICS")
+            for name, file in names.items()
+        }
+
+    @property
+    def certificate(self) -> Path:
+        return self.folder / "server.pem"
+
+    @property
+    def key(self) -> Path:
+        return self.folder / "server.key"
+
+    def write(self, name: str) -> None:
+        """Writes a certificate with a common name, and its key."""
+        certificate, key = self.authority.certify(name)
+        self.certificate.write_bytes(certificate)
+        self.key.write_bytes(key)
+
+    def trusting(self) -> ssl.SSLContext:
+        return ssl.create_default_context(cadata=self.authority.certificate.decode())
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    made = Files(tmp_path, Authority())
+    made.write(OLD)
+    return made
+
+
+def served(address: str, files: Files) -> str:
+    """Returns the common name of the certificate that a new handshake shows."""
+    host, _, port = address.rpartition(":")
+    context = files.trusting()
+    context.set_alpn_protocols(["h2", "http/1.1"])
+    with (
+        socket.create_connection((host, int(port)), timeout=20) as plain,
+        context.wrap_socket(plain, server_hostname=host) as connection,
+    ):
+        shown = connection.getpeercert(binary_form=True)
+    assert shown is not None
+    (name,) = x509.load_der_x509_certificate(shown).subject
+    return str(name.value)
+
+
+@contextmanager
+def open_connections(service: Part, files: Files) -> Iterator[Callable[[], None]]:
+    """Opens one connection to each port; yields a check that the same ones still work."""
+    credentials = grpc.ssl_channel_credentials(files.authority.certificate)
+    with (
+        closing(
+            http.client.HTTPSConnection(service.http, timeout=20, context=files.trusting())
+        ) as over_http,
+        grpc.secure_channel(service.grpc, credentials) as over_grpc,
+    ):
+        watch = health_pb2_grpc.HealthStub(over_grpc).Watch(CHECK)
+        next(watch)
+        over_http.connect()
+        first = over_http.sock
+
+        def check() -> None:
+            over_http.request("GET", "/healthz")
+            assert over_http.getresponse().read()
+            assert over_http.sock is first
+            health_pb2_grpc.HealthStub(over_grpc).Check(CHECK, timeout=20)
+            assert watch.is_active()
+
+        check()
+        yield check
+        watch.cancel()
+
+
+def metrics_of(part: Part) -> str:
+    """Returns the address of the port for metrics."""
+    (line,) = [line for line in part.printed if "/metrics" in line]
+    return line.split("//")[1].split("/")[0]
+
+
+def test_new_handshakes_show_the_new_certificate_and_open_connections_go_on(
+    files: Files, tmp_path: Path
+) -> None:
+    with (
+        running("serve", tmp_path, **settings_of(tmp_path), **files.settings) as service,
+        open_connections(service, files) as check,
+    ):
+        ports = (service.http, service.grpc, metrics_of(service))
+        assert [served(port, files) for port in ports] == [OLD] * 3
+
+        files.write(NEW)
+        service.process.send_signal(signal.SIGHUP)
+
+        for port in ports:
+            wait_until(lambda port=port: served(port, files) == NEW, port)
+        check()
+
+
+def settings_of(folder: Path) -> dict[str, str]:
+    return {"ROSTER_DATABASE_URL": f"sqlite:///{folder}/roster.db", "ROSTER_LOG_LEVEL": "info"}
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (lambda files: files.certificate.write_text("nonsense"), "are not a certificate and"),
+        (lambda files: files.certificate.unlink(), "cannot be read"),
+        (lambda files: files.key.write_bytes(Authority().certify("x")[1]), "is not the private"),
+    ],
+    ids=["no certificate", "no file", "key of another certificate"],
+)
+def test_certificate_that_cannot_be_used_is_logged_and_the_old_one_kept(
+    files: Files, tmp_path: Path, damage: Callable[[Files], object], reason: str
+) -> None:
+    with (
+        running("serve", tmp_path, **settings_of(tmp_path), **files.settings) as service,
+        open_connections(service, files) as check,
+    ):
+        damage(files)
+        service.process.send_signal(signal.SIGHUP)
+
+        # Of HTTP, of gRPC and of metrics.
+        wait_until(lambda: service.log.read_text().count(reason) == 3, "nothing is logged")
+        assert served(service.http, files) == served(service.grpc, files) == OLD
+        check()
+    lines = service.log.read_text().splitlines()
+    assert all('"level":"error"' in line for line in lines if "not reloaded" in line)
+
+
+def test_authorities_of_callers_are_reloaded(files: Files, tmp_path: Path) -> None:
+    ca = tmp_path / "ca.pem"
+    ca.write_bytes(Authority().certificate)
+    certificate, key = files.authority.certify("caller")
+    credentials = grpc.ssl_channel_credentials(files.authority.certificate, key, certificate)
+
+    def is_taken() -> bool:
+        options = [("grpc.use_local_subchannel_pool", 1)]
+        with grpc.secure_channel(service.grpc, credentials, options) as channel:
+            try:
+                health_pb2_grpc.HealthStub(channel).Check(CHECK, timeout=20)
+            except grpc.RpcError:
+                return False
+            return True
+
+    settings = {**settings_of(tmp_path), **files.settings, "ROSTER_GRPC_TLS_CLIENT_CA": str(ca)}
+    with running("server", tmp_path, **settings) as service:
+        assert not is_taken()
+        ca.write_bytes(files.authority.certificate)
+
+        service.process.send_signal(signal.SIGHUP)
+
+        wait_until(is_taken, "the authorities are the old ones")
+
+
+def test_several_workers_reload_and_none_is_replaced(
+    files: Files, postgres: Postgres, tmp_path: Path
+) -> None:
+    settings = {
+        **files.settings,
+        "ROSTER_DATABASE_URL": postgres.new_database(),
+        "ROSTER_SECRET_KEY": postgres.secret_key,
+        "ROSTER_WORKERS": "2",
+        "ROSTER_LOG_LEVEL": "info",
+    }
+    with (
+        running("serve", tmp_path, **settings) as service,
+        open_connections(service, files) as check,
+    ):
+        files.write(NEW)
+        service.process.send_signal(signal.SIGHUP)
+
+        # Two ports in each worker, and metrics in the process that supervises them.
+        text = "TLS certificate reloaded"
+        wait_until(lambda: service.log.read_text().count(text) == 5, "not all have reloaded")
+        ports = (*[service.http, service.grpc] * 8, metrics_of(service))
+        assert {served(port, files) for port in ports} == {NEW}
+        check()
+    assert "is replaced" not in service.log.read_text()
+
+
+def test_without_certificates_there_is_nothing_to_reload(tmp_path: Path) -> None:
+    with running("serve", tmp_path, **settings_of(tmp_path)) as service:
+        service.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: "no TLS certificates" in service.log.read_text(), "nothing is logged")
+        assert service.process.poll() is None
