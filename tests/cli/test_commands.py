@@ -398,6 +398,33 @@ def test_service_ends_with_0_when_it_is_asked_to_stop(tmp_path: Path) -> None:
     assert service.traces() == []
 
 
+# Runs the command line, and sends it SIGINT when it begins to import its commands.
+INTERRUPTED = """
+import os, signal, sys
+
+class Finder:
+    def find_spec(self, name, *_):
+        if name == "server.cli":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Finder())
+from server.__main__ import main
+main()
+"""
+
+
+def test_interrupt_while_modules_are_imported_leaves_no_traceback() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, "settings"],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
+
+
 # Databases that cannot be served
 
 
