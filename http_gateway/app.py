@@ -40,6 +40,7 @@ from .routing.requests import message_of
 from .routing.routes import Routes
 from .streams.answer import StreamedAnswer
 from .streams.exchange import Exchange, try_out
+from .streams.replies import KEEPALIVE_SECONDS
 from .watching import Nobody, Watched, Watcher
 
 log = logging.getLogger(__name__)
@@ -57,7 +58,8 @@ class Gateway:
     A gateway that `asks_first` tells a fault of a request only after the server has
     refused the call for no other reason: it makes the call with an empty message and the
     fault in its metadata. Only a server that looks for faults there may be asked; any
-    other would act on the empty message. A `watcher` is told of every request.
+    other would act on the empty message. A `watcher` is told of every request. A streamed
+    response has a keepalive record once nothing was written for `keepalive_seconds`.
     """
 
     def __init__(
@@ -67,8 +69,10 @@ class Gateway:
         *,
         asks_first: bool,
         watcher: Watcher | None = None,
+        keepalive_seconds: float = KEEPALIVE_SECONDS,
     ) -> None:
         services = tuple(services)
+        self._keepalive_seconds = keepalive_seconds
         self._watcher = watcher or Nobody()
         self._asks_first = asks_first
         self._routes = Routes(services)
@@ -127,7 +131,13 @@ class Gateway:
             message = await message_of(match, query, request)
             headers.check(metadata)
             if binding.kind != UNARY:
-                exchange = Exchange(request, request_id, binding, message)
+                exchange = Exchange(
+                    request,
+                    request_id,
+                    binding,
+                    message,
+                    keepalive_seconds=self._keepalive_seconds,
+                )
                 return await exchange.answer(self._method(binding), metadata, timeout)
         except RequestFault as unreadable:
             return await self._refuse(binding, unreadable, metadata, timeout, request_id)

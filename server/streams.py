@@ -1,4 +1,4 @@
-"""Streams of messages."""
+"""Streams of messages, and the start of a response that is a stream."""
 
 from __future__ import annotations
 
@@ -6,8 +6,33 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any, TypeVar
 
+from .messages import Context
+
 Message = TypeVar("Message")
 _END = object()
+
+
+async def accept(context: Context) -> None:
+    """Sends the initial metadata of a streamed response; called once the request is valid.
+
+    From here on the client has a status, which over HTTP is 200, and what fails later ends the
+    stream. The metadata holds what the interceptors have noted for the end of the call, such as
+    the request ID and the rate limit. It is never empty, by which a gateway tells the start of
+    a response from one that consists of trailers only.
+    """
+    await context.send_initial_metadata(context.trailing_metadata() or ())
+
+
+async def accepting(
+    context: Context, messages: AsyncIterator[Message]
+) -> AsyncGenerator[Message, None]:
+    """Yields messages, and accepts the call when the first of them is there."""
+    accepted = False
+    async for message in messages:
+        if not accepted:
+            accepted = True
+            await accept(context)
+        yield message
 
 
 async def one_ahead(messages: AsyncIterator[Message]) -> AsyncGenerator[Message, None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple, NoReturn
@@ -21,6 +22,9 @@ class CallDetails(NamedTuple):
 
 class Context(aio.ServicerContext[Any, Any]):
     """What a handler sees of its call."""
+
+    # Set once the response has begun; None for a call that is not answered by a stream.
+    begun: asyncio.Event | None = None
 
     def __init__(self, metadata: Metadata, deadline: float | None) -> None:
         self._metadata = metadata
@@ -50,6 +54,8 @@ class Context(aio.ServicerContext[Any, Any]):
 
     async def send_initial_metadata(self, initial_metadata: Any) -> None:
         self.initial = tuple(initial_metadata)
+        if self.begun is not None:
+            self.begun.set()
 
     def set_trailing_metadata(self, trailing_metadata: Any) -> None:
         self.trailing = tuple(trailing_metadata)

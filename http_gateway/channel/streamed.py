@@ -31,6 +31,7 @@ class StreamCall(BaseCall, aio.UnaryStreamCall[Any, Any]):
         self, method: Method, request: Any, metadata: Metadata, timeout: float | None
     ) -> None:
         super().__init__(method, request, metadata, timeout)
+        self._begun = self._context.begun = asyncio.Event()
         self._replies: AsyncGenerator[Any, None] | None = None
         self._closing: asyncio.Task[None] | None = None
 
@@ -66,7 +67,21 @@ class StreamCall(BaseCall, aio.UnaryStreamCall[Any, Any]):
                 self._is_unknown()
                 raise StopAsyncIteration
             self._replies = behaviour(self._request, self._context)
-        return await anext(self._replies)
+        reply = await anext(self._replies)
+        self._begun.set()
+        return reply
+
+    def _finish(self, outcome: StatusCode) -> None:
+        super()._finish(outcome)
+        self._begun.set()
+
+    async def initial_metadata(self) -> aio.Metadata:
+        """Returns what the handler sends before its first message; empty if it sends nothing.
+
+        Waits for it. The handler only runs while another task reads the call.
+        """
+        await self._begun.wait()
+        return await super().initial_metadata()
 
     async def read(self) -> Any:
         return await anext(self, aio.EOF)

@@ -157,7 +157,7 @@ def _replies(method: MethodDescriptor, response_body: str) -> ReplyRecords | Non
     """Returns where the records of the answer are; None where the server does not stream."""
     if not method.server_streaming:
         return None
-    records = reply_records(method.output_type, response_body)
+    records = reply_records(method.input_type, method.output_type, response_body)
     if records is None:
         raise Unusable("it gives a stream, and has a response body of no repeated message field")
     return records

@@ -9,11 +9,12 @@ as it is: with the body `*`, and where no response body is named.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from roster.v1 import http_pb2
 
 from ..codec.fields import max_items
 from ..codec.transcode import MessageReader, MessageWriter, reader, row_faults, writer
@@ -41,6 +42,19 @@ class RequestRecords:
 
 
 @dataclass(frozen=True, slots=True)
+class FormatField:
+    """The field of a request that chooses the format of a streamed response."""
+
+    name: str
+    # The values of the field by the media type that each stands for.
+    numbers: Mapping[str, int]
+
+    def chooses(self, request: Any, media_type: str) -> bool:
+        """Returns whether a request chooses a media type."""
+        return bool(getattr(request, self.name) == self.numbers.get(media_type))
+
+
+@dataclass(frozen=True, slots=True)
 class ReplyRecords:
     """Where the records of an answer are in the messages that a server streams."""
 
@@ -49,6 +63,8 @@ class ReplyRecords:
     write: MessageWriter
     # The field for the lines of a table; None where the answer is never text/csv.
     lines: str | None
+    # None where no field of the request chooses between records and lines.
+    format: FormatField | None = None
 
     def of(self, reply: Any) -> Iterable[Any]:
         """Returns the records of a reply."""
@@ -80,7 +96,9 @@ def request_records(
     )
 
 
-def reply_records(reply: Descriptor, response_body: str) -> ReplyRecords | None:
+def reply_records(
+    request: Descriptor, reply: Descriptor, response_body: str
+) -> ReplyRecords | None:
     """Returns where the records of an answer are, or None if the reply has no place for them."""
     if not response_body:
         return ReplyRecords("", writer(reply), lines=None)
@@ -88,7 +106,27 @@ def reply_records(reply: Descriptor, response_body: str) -> ReplyRecords | None:
     if field is None:
         return None
     lines = _lines(reply)
-    return ReplyRecords(field.name, writer(_element(field)), lines.name if lines else None)
+    return ReplyRecords(
+        name=field.name,
+        write=writer(_element(field)),
+        lines=lines.name if lines else None,
+        format=_format(request),
+    )
+
+
+def _format(request: Descriptor) -> FormatField | None:
+    """Returns the first field of a request whose values stand for media types."""
+    for field in request.fields:
+        if field.enum_type is None or field.is_repeated:
+            continue
+        types = {
+            value.GetOptions().Extensions[http_pb2.media_type]: value.number
+            for value in field.enum_type.values
+        }
+        types.pop("", None)
+        if types:
+            return FormatField(field.name, types)
+    return None
 
 
 def _records(message: Descriptor, name: str) -> FieldDescriptor | None:

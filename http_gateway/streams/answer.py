@@ -6,6 +6,8 @@ HTTP/1.0 has no chunks: there the end of the connection is the end of the answer
 
 from __future__ import annotations
 
+import asyncio
+
 from aiohttp import web
 
 from .. import answers
@@ -26,6 +28,9 @@ class StreamedAnswer:
         self.status = status
         # How many bytes of the body were written.
         self.sent = 0
+        self._loop = asyncio.get_running_loop()
+        # When bytes were last written, on the clock of the event loop.
+        self.written_at = self._loop.time()
         self.is_head = request.method == "HEAD"
         self.content_type = ""
         self.keep_alive = request.keep_alive and self._is_chunked
@@ -75,5 +80,6 @@ class StreamedAnswer:
         if transport is None or transport.is_closing():
             raise ConnectionResetError("the client has gone")
         transport.write(data)
+        self.written_at = self._loop.time()
         if transport.get_write_buffer_size() > UNREAD_BYTES:
             await wait_for_reader(self._request, transport)

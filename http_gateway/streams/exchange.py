@@ -1,8 +1,8 @@
 """Calls that stream, over HTTP: a text of records in, a text of records out, or one of both.
 
-The call begins before the body is read, and the answer with the first records that
-the server gives: so whoever may not make the call gets an error like any other, its
-body unread. From then on both go on side by side. Neither has a deadline, unless the
+The call begins before the body is read, and the answer once the server accepts it: so
+whoever may not make the call gets an error like any other, its body unread. From then on
+both go on side by side. Neither has a deadline, unless the
 client gives one: it is idle bodies and idle readers that are cut off. When the client
 goes, the call is cancelled.
 """
@@ -24,24 +24,32 @@ from ..faults import RequestFault
 from ..headers import Metadata
 from ..routing.bindings import Binding
 from .answer import StreamedAnswer
-from .replies import Replies
+from .replies import KEEPALIVE_SECONDS, Replies
 from .requests import Messages, form_of
 
 
 class Exchange:
     """A request for an rpc that streams, on its way to an answer.
 
-    `message` holds what the request says beside its records. Raises RequestFault if
-    the body is of a kind that is not read.
+    `message` holds what the request says beside its records. A response that is a stream
+    has a keepalive record once nothing was written for `keepalive_seconds`. Raises
+    RequestFault if the body is of a kind that is not read.
     """
 
     def __init__(
-        self, request: web.BaseRequest, request_id: str, binding: Binding, message: Any
+        self,
+        request: web.BaseRequest,
+        request_id: str,
+        binding: Binding,
+        message: Any,
+        *,
+        keepalive_seconds: float = KEEPALIVE_SECONDS,
     ) -> None:
         self._request = request
         self._request_id = request_id
         self._binding = binding
         self._message = message
+        self._keepalive_seconds = keepalive_seconds
         self._messages: Messages | None = None
         if binding.requests is not None:
             form = form_of(request, binding.requests)
@@ -86,8 +94,10 @@ class Exchange:
             self._request,
             self._request_id,
             self._binding,
+            self._message,
             fault=self._fault,
             is_unread=self._is_unread,
+            keepalive_seconds=self._keepalive_seconds,
         )
 
     async def _once(self, call: Any) -> Answer:

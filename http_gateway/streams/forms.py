@@ -67,9 +67,18 @@ def form_asked_for(request: web.BaseRequest) -> Form | None:
     return EVENTS if wanted and wanted >= others else None
 
 
-def form_given(request: web.BaseRequest, fields: ReplyRecords) -> Form | None:
-    """Returns the form of an answer; None where that is for the replies to say."""
-    return form_asked_for(request) or (NDJSON if fields.lines is None else None)
+def form_given(request: web.BaseRequest, fields: ReplyRecords, message: Any) -> Form | None:
+    """Returns the form of an answer to a request and its message.
+
+    None where the first reply decides.
+    """
+    if (asked_for := form_asked_for(request)) is not None:
+        return asked_for
+    if fields.lines is None:
+        return NDJSON
+    if fields.format is None:
+        return None
+    return CSV if fields.format.chooses(message, csv_lines.CONTENT_TYPE) else NDJSON
 
 
 def form_of(fields: ReplyRecords, reply: Any) -> Form:

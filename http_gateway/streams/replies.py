@@ -1,10 +1,13 @@
 """The replies of a server stream, as they come, into an answer.
 
-The answer begins with the first records, and with what the server said of the call
-before them; until then an error is an answer like any other. After that it is the last
-record, `{"error": …}`, or, in a form that has no place for it, the answer breaks off.
-Where there is no record for long, a heartbeat keeps the connection, and may begin the answer;
-not in a table, where no line counts for nothing.
+The response begins as soon as the server accepts the call, which it shows by sending
+initial metadata that is not empty: a response of trailers only has none. A server that
+sends none begins the response with its first record. Until then an error is a response
+like any other; after that it is the last record, `{"error": …}`, or, in a form that has
+no place for it, the response breaks off.
+
+If nothing is written for 15 seconds, a keepalive record is, unless the form is a table,
+where every line counts. It also begins the response of a server that has sent nothing yet.
 """
 
 from __future__ import annotations
@@ -28,17 +31,15 @@ from .forms import NDJSON, Form, form_given, form_of
 
 log = logging.getLogger(__name__)
 
-# After how long without a record, in seconds, there is a heartbeat; at most twice this.
-HEARTBEAT_SECONDS = 15.0
-# How long a heartbeat waits to learn what the server says at the start of its answer.
-START_SECONDS = 0.1
+# How long after the last bytes a keepalive record is written, in seconds.
+KEEPALIVE_SECONDS = 15.0
 
 
 class Replies:
     """What becomes of the replies of one call.
 
     `fault` tells what is wrong with the body of the request, if anything is, and
-    `is_unread` whether there is more of it.
+    `is_unread` whether there is more of it. `message` is the request without its records.
     """
 
     def __init__(
@@ -46,23 +47,29 @@ class Replies:
         request: web.BaseRequest,
         request_id: str,
         binding: Binding,
+        message: Any,
         *,
         fault: Callable[[], RequestFault | None],
         is_unread: Callable[[], bool],
+        keepalive_seconds: float = KEEPALIVE_SECONDS,
     ) -> None:
         assert binding.replies is not None
         self._fields = binding.replies
         self._request_id = request_id
         self._fault = fault
         self._is_unread = is_unread
-        self._form = form_given(request, binding.replies)
+        self._form = form_given(request, binding.replies, message)
         self._answer = StreamedAnswer(request, binding.success_status, request_id)
+        self._keepalive_seconds = keepalive_seconds
 
     async def pass_on(self, call: Any) -> Answer | StreamedAnswer:
-        """Answers with the replies. Raises AioRpcError if the call fails before there is one."""
+        """Answers with the replies. Raises AioRpcError if the call fails before it is accepted."""
+        error = None
         try:
-            with self._beating(call):
-                error = await self._records(call)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(None) as until_head:
+                    with self._accompanied(call, until_head):
+                        error = await self._records(call)
             if error is not None and not self._answer.has_begun:
                 return errors.response(error, self._request_id, close=self._is_unread())
             await self._end(call, error)
@@ -125,34 +132,43 @@ class Replies:
         await self._answer.end()
 
     @contextmanager
-    def _beating(self, call: Any) -> Iterator[None]:
-        """Has heartbeats written meanwhile."""
-        if self._answer.is_head:
-            yield
-            return
-        beating = asyncio.ensure_future(self._beat(call))
+    def _accompanied(self, call: Any, until_head: asyncio.Timeout) -> Iterator[None]:
+        """Has the response begun and kept alive while its records are read.
+
+        `until_head` ends the reading once the head is written, if that is all that is asked for.
+        """
+        tasks = [asyncio.ensure_future(self._open(call, until_head))]
+        if not self._answer.is_head:
+            tasks.append(asyncio.ensure_future(self._keep_alive()))
         try:
             yield
         finally:
-            beating.cancel()
+            for task in tasks:
+                task.cancel()
 
-    async def _beat(self, call: Any) -> None:
-        """Writes a heartbeat whenever nothing else was written for so long."""
-        # Where the client has gone, whoever writes the records learns it too.
+    async def _open(self, call: Any, until_head: asyncio.Timeout) -> None:
+        """Writes the head once the server has accepted the call, if the form is known."""
+        # If the client has gone, the task that writes the records learns it too.
+        with suppress(ConnectionError):
+            said = await call.initial_metadata()
+            if said and self._form is not None:
+                await self._head(self._form, said)
+                if self._answer.is_head:
+                    until_head.reschedule(asyncio.get_running_loop().time())
+
+    async def _keep_alive(self) -> None:
+        """Writes a keepalive record whenever nothing was written for so long."""
+        loop = asyncio.get_running_loop()
         with suppress(ConnectionError):
             while True:
-                before = self._answer.sent
-                await asyncio.sleep(HEARTBEAT_SECONDS)
+                due = self._answer.written_at + self._keepalive_seconds
                 form = self._form
-                if form is not None and form.heartbeat and self._answer.sent == before:
-                    await self._head(form, await _said_so_far(call))
+                if loop.time() < due:
+                    await asyncio.sleep(due - loop.time())
+                elif form is None:
+                    await asyncio.sleep(self._keepalive_seconds)
+                elif form.heartbeat:
+                    await self._head(form, ())
                     await self._answer.write(form.heartbeat)
-
-
-async def _said_so_far(call: Any) -> Any:
-    """Returns what the server says at the start of its answer; nothing if it did not begin."""
-    try:
-        async with asyncio.timeout(START_SECONDS):
-            return await call.initial_metadata()
-    except TimeoutError:
-        return ()
+                else:
+                    return

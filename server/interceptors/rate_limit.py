@@ -122,17 +122,19 @@ class RateLimit(Around):
     async def around_stream(
         self, method: Method, proceed: ProceedStream, request: Any, context: Context
     ) -> AsyncGenerator[Message, None]:
-        # Told at the start too: a stream may be long, and its client's next calls not wait for it.
-        await context.send_initial_metadata(self._take(context))
+        self._take(context)
         async with aclosing(proceed(request, context)) as replies:
             async for reply in replies:
                 yield reply
 
-    def _take(self, context: Context) -> tuple[tuple[str, str], ...]:
-        """Takes a token, and says at the end of the call, and returns, what is left of them."""
+    def _take(self, context: Context) -> None:
+        """Takes a token, and notes in the metadata of the call how many are left.
+
+        A stream that is accepted sends that at its start: it may be long, and the client's next
+        calls do not wait for its end.
+        """
         turn = self._buckets.take(caller.account_id())
         limit = ("ratelimit", f'"default";r={turn.remaining};t={turn.seconds}')
         add_trailing_metadata(context, self._policy, limit)
         if not turn.allowed:
             raise RateLimited(turn.seconds)
-        return self._policy, limit

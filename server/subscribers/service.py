@@ -19,7 +19,7 @@ from ..ids import is_id
 from ..messages import Context, changed_fields, plain, set_timestamp
 from ..storage.database import Database
 from ..storage.transaction import Transaction
-from ..streams import one_ahead
+from ..streams import accept, accepting, one_ahead
 from ..suppressions.store import Suppressions
 from ..tags.rules import distinct, name_key
 from . import rules, store
@@ -178,7 +178,9 @@ class SubscriberService(SubscriberServiceServicer):
         async with (
             aclosing(one_ahead(requests)) as coming,
             aclosing(intake.judged(coming)) as judging,
-            aclosing(one_ahead(judging)) as judged,
+            # A first message that is not valid, such as a header at fault, fails the whole call.
+            aclosing(accepting(context, judging)) as accepted,
+            aclosing(one_ahead(accepted)) as judged,
             aclosing(intake.stored(judged)) as storing,
             aclosing(one_ahead(storing)) as stored,
         ):
@@ -192,6 +194,7 @@ class SubscriberService(SubscriberServiceServicer):
         after = request.after_id or None
         if after is not None and not is_id(after):
             raise invalid("afterId", "INVALID_FORMAT", "must be the identifier of a subscriber")
+        await accept(context)
         keys: list[str] = []
         if request.format == pb.ExportSubscribersRequest.CSV:
             fields = await self._database.read(lambda tx: described(account, tx))

@@ -14,6 +14,7 @@ from ..messages import Context, first_id_after, first_id_from, timestamp
 from ..paging import PageToken, page_of, parse_page_token
 from ..storage.database import Database
 from ..storage.transaction import Transaction
+from ..streams import accept
 from . import store_deliveries as deliveries
 from . import store_delivery_pages as pages
 from . import store_replays as replays
@@ -100,7 +101,10 @@ class DeliveryCalls:
         webhook_id = request.webhook_id
         if webhook_id:
             checked_id(webhook_id, WebhookNotFound)
-        async for ended in self._tails.follow(current(), webhook_id):
+        caller = current()
+        place = await self._tails.begin(caller, webhook_id)
+        await accept(context)
+        async for ended in self._tails.follow(caller, webhook_id, place):
             yield pb.TailWebhookDeliveriesResponse(
                 delivery=delivery(ended.delivery), attempt=attempt(ended.attempt)
             )

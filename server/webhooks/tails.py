@@ -39,14 +39,19 @@ class Tails:
         else:
             self._ending.set()
 
-    async def follow(self, caller: Caller, webhook_id: str) -> AsyncIterator[Ended]:
-        """Yields the attempts that end from now on, at one webhook if one is named.
+    async def begin(self, caller: Caller, webhook_id: str) -> int:
+        """Returns the place from which attempts are followed, at one webhook if one is named.
 
-        Raises WebhookNotFound, Unauthorized once the caller's key has ended, and
-        Unavailable when the service stops.
+        Raises WebhookNotFound.
         """
-        account = caller.account_id
-        place = await self._database.read(partial(_begin, account, webhook_id))
+        return await self._database.read(partial(_begin, caller.account_id, webhook_id))
+
+    async def follow(self, caller: Caller, webhook_id: str, place: int) -> AsyncIterator[Ended]:
+        """Yields the attempts that end after a place, at one webhook if one is named.
+
+        Raises Unauthorized once the caller's key has ended, and Unavailable when the service
+        stops.
+        """
         pause = SHORTEST_PAUSE
         while True:
             piece = Piece([], place)

@@ -78,9 +78,13 @@ def replays_left(account: Account) -> int:
 
 @contextmanager
 def tail(account: Account, *, accept: str = "", **asked: str) -> Iterator[Iterator[Row]]:
-    """Follows attempts for the length of a block. What comes are the records as JSON."""
+    """Follows attempts for the length of a block. What comes are the records as JSON.
+
+    Every attempt that ends within the block is followed.
+    """
     if isinstance(account.front, GrpcFront):
         call = tail_call(account, **asked)
+        call.initial_metadata()
         try:
             yield (to_json(reply) for reply in call)
         finally:
@@ -92,7 +96,9 @@ def tail(account: Account, *, accept: str = "", **asked: str) -> Iterator[Iterat
     headers = {"Authorization": f"Bearer {account.key}", **({"Accept": accept} if accept else {})}
     connection.request("GET", f"{TAIL}{query}", headers=headers)
     try:
-        yield _records(connection)
+        response = connection.getresponse()
+        assert response.status == 200
+        yield _records(response)
     finally:
         connection.close()
 
@@ -110,10 +116,8 @@ def tail_call(account: Account, **asked: str) -> Any:
     return follow(request, metadata=metadata, timeout=PATIENCE)
 
 
-def _records(connection: http.client.HTTPConnection) -> Iterator[Row]:
+def _records(response: http.client.HTTPResponse) -> Iterator[Row]:
     """Yields the records of an answer, whose lines may be those of events."""
-    response = connection.getresponse()
-    assert response.status == 200
     while line := response.readline():
         if line.startswith((b"{", b"data: ")):
             yield json.loads(line.removeprefix(b"data: "))

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -24,42 +21,10 @@ Row = dict[str, Any]
 EVENTS = "text/event-stream"
 
 
-@contextmanager
-def following(
-    account: Account, made: Row, *, by: Account | None = None, **asked: str
-) -> Iterator[Iterator[Row]]:
-    """Follows attempts by a key, and gives what is told once anything was.
-
-    That a tail has begun shows by what it tells: so a webhook is tested again and again
-    until it does, and these tests are left out of what comes.
-    """
-    told = threading.Event()
-
-    def test() -> None:
-        while not told.is_set():
-            account.ok("TestWebhook", id=made["id"])
-
-    testing = threading.Thread(target=test)
-    testing.start()
-    with tail(by or account, **asked) as records:
-        try:
-            next(records)
-        finally:
-            told.set()
-            testing.join()
-        yield (each for each in records if not is_test(each))
-
-
-def is_test(record: Row) -> bool:
-    """Whether a record of a tail tells of the test of a webhook."""
-    return bool(record.get("delivery", {}).get("eventType") == "webhook.test")
-
-
 def test_tail_tells_of_attempts_as_they_end(account: Account, receiver: Receiver) -> None:
     first, second = webhook(account, receiver.url), webhook(account, f"{receiver.url}/other")
-    tested = webhook(account, receiver.url, eventTypes=["webhook.disabled"])
 
-    with following(account, tested) as records:
+    with tail(account) as records:
         tags(account, "vip")
         told = [next(records), next(records)]
         ended = [*settled(account, first, "SUCCEEDED"), *settled(account, second, "SUCCEEDED")]
@@ -81,7 +46,7 @@ def test_tail_tells_of_failures_with_the_delivery_as_it_is_then(
 ) -> None:
     made = webhook(account, receiver.url)
 
-    with following(account, made) as records:
+    with tail(account) as records:
         receiver.replies = [Reply(503, b"no")]
         tags(account, "vip")
         told = next(records)
@@ -95,7 +60,7 @@ def test_tail_of_one_webhook_tells_of_no_other(account: Account, receiver: Recei
     made = webhook(account, receiver.url, eventTypes=["tag.deleted"])
     other = webhook(account, f"{receiver.url}/other")
 
-    with following(account, made, webhookId=made["id"]) as records:
+    with tail(account, webhookId=made["id"]) as records:
         tag = account.ok("CreateTag", name="vip")["tag"]
         settled(account, other, "SUCCEEDED")
         account.ok("DeleteTag", id=tag["id"])
@@ -111,7 +76,7 @@ def test_tail_tells_nothing_of_another_account(
     theirs = webhook(other_account, f"{receiver.url}/theirs")
     ours = webhook(account, receiver.url)
 
-    with following(account, ours) as records:
+    with tail(account) as records:
         tags(other_account, "vip")
         settled(other_account, theirs, "SUCCEEDED")
         tags(account, "vip")
@@ -140,9 +105,9 @@ def test_tail_of_a_missing_webhook_is_not_found(
 
 @over_http
 def test_tail_comes_as_events_for_browsers(account: Account, receiver: Receiver) -> None:
-    made = webhook(account, receiver.url)
+    webhook(account, receiver.url)
 
-    with following(account, made, accept=EVENTS) as records:
+    with tail(account, accept=EVENTS) as records:
         tags(account, "vip")
         told = next(records)
 
@@ -150,10 +115,10 @@ def test_tail_comes_as_events_for_browsers(account: Account, receiver: Receiver)
 
 
 @over_http
-def test_tail_ends_with_its_key(account: Account, receiver: Receiver) -> None:
-    made, reader = webhook(account, receiver.url), account.with_key(account.new_key("read"))
+def test_tail_ends_with_its_key(account: Account) -> None:
+    reader = account.with_key(account.new_key("read"))
 
-    with following(account, made, by=reader) as records:
+    with tail(reader) as records:
         key = next(key for key in account.ok("ListApiKeys")["apiKeys"] if key["scope"] == "read")
         account.ok("RevokeApiKey", id=key["id"])
         last = list(records)[-1]
@@ -161,14 +126,11 @@ def test_tail_ends_with_its_key(account: Account, receiver: Receiver) -> None:
     assert last["error"]["code"] == "Unauthorized"
 
 
-def test_tail_ends_when_the_service_stops_and_does_not_keep_it(
-    tmp_path: Path, receiver: Receiver
-) -> None:
+def test_tail_ends_when_the_service_stops_and_does_not_keep_it(tmp_path: Path) -> None:
     service = start(tmp_path)
     account = new_account(service, HttpFront("http", service.http))
-    made = webhook(account, receiver.url)
 
-    with following(account, made) as records:
+    with tail(account) as records:
         assert service.stop() == 0
         last = list(records)[-1]
 

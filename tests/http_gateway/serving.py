@@ -22,6 +22,7 @@ from grpc import aio
 from http_gateway import edge
 from http_gateway.app import Gateway
 from http_gateway.channel.in_process import InProcessChannel
+from http_gateway.streams.replies import KEEPALIVE_SECONDS
 
 from .client import OPEN
 from .made import SERVICE
@@ -81,6 +82,7 @@ async def gateway_to(
     grace: float = 0.5,
     service: ServiceDescriptor = SERVICE,
     asks_first: bool = True,
+    keepalive_seconds: float = KEEPALIVE_SECONDS,
     **handlers: Handler,
 ) -> AsyncIterator[web.ServerRunner]:
     """Yields a running gateway over a channel to a service, made.Service unless another is given.
@@ -89,7 +91,9 @@ async def gateway_to(
     """
     async with channel_to(kind, handled_by(service, handlers)) as channel:
         with patch.object(edge, "LINGERING_SECONDS", 0.1):
-            server = Gateway(channel, [service], asks_first=asks_first).server()
+            server = Gateway(
+                channel, [service], asks_first=asks_first, keepalive_seconds=keepalive_seconds
+            ).server()
         runner = web.ServerRunner(server, shutdown_timeout=grace)
         await runner.setup()
         try:

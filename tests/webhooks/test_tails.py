@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from server.caller import Caller
 from server.errors import Unauthorized, Unavailable
 from server.storage.transaction import Transaction
 from server.webhooks import store_tail, tails
+from server.webhooks.store_tail import Ended
 from server.webhooks.tails import Tails
 
 from ..postgres import Postgres
@@ -74,11 +76,18 @@ def test_tail_misses_nothing_of_what_several_processes_do(
     assert len(set(told)) == len(told) == 180
 
 
+async def followed(tails: Tails, caller: Caller) -> AsyncIterator[Ended]:
+    """Follows the attempts of an account from now on."""
+    place = await tails.begin(caller, "")
+    async for ended in tails.follow(caller, "", place):
+        yield ended
+
+
 async def take(here: Process, count: int) -> list[tuple[str, int]]:
     """Follows until so many attempts were told of."""
     told = []
     async with asyncio.timeout(20):
-        async for ended in Tails(here.database).follow(CALLER, ""):
+        async for ended in followed(Tails(here.database), CALLER):
             told.append((ended.delivery.id, ended.attempt.number))
             if len(told) == count:
                 break
@@ -113,7 +122,7 @@ def test_tail_ends_when_the_service_does_or_the_key(tmp_path: Path) -> None:
         async with process(Place(tmp_path / "a.db"), delivers=False) as here:
             await with_key(here)
             following = Tails(here.database)
-            waiting = asyncio.ensure_future(anext(following.follow(CALLER, "")))
+            waiting = asyncio.ensure_future(anext(followed(following, CALLER)))
             await asyncio.sleep(0)
             following.serve(serving=False)
             with pytest.raises(Unavailable):
@@ -121,6 +130,6 @@ def test_tail_ends_when_the_service_does_or_the_key(tmp_path: Path) -> None:
             following.serve(serving=True)
             stranger = Caller(OURS, "2" * 26, "read", email_verified=True)
             with pytest.raises(Unauthorized):
-                await anext(following.follow(stranger, ""))
+                await anext(followed(following, stranger))
 
     asyncio.run(asyncio.wait_for(story(), PATIENCE))

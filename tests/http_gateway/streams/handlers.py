@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from roster.v1 import http_pb2
 
+from http_gateway.streams.replies import KEEPALIVE_SECONDS
+
 from ..made import message, told
 from ..serving import Handler, gateway_to, run
 
@@ -72,11 +74,20 @@ class Handlers:
             self.ended.set()
 
 
-def with_gateway(kind: str, body: Any, *, grace: float = 0.5, **handlers: Handler) -> Any:
+def with_gateway(
+    kind: str,
+    body: Any,
+    *,
+    grace: float = 0.5,
+    keepalive_seconds: float = KEEPALIVE_SECONDS,
+    **handlers: Handler,
+) -> Any:
     """Runs a test's body with a gateway over a channel to these handlers."""
 
     async def main() -> Any:
-        async with gateway_to(kind, grace=grace, **handlers) as runner:
+        async with gateway_to(
+            kind, grace=grace, keepalive_seconds=keepalive_seconds, **handlers
+        ) as runner:
             return await body(runner)
 
     return run(main())

@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 import pytest
 from aiohttp import web
 
-from http_gateway.streams import replies
-
 from ..client import Client
 from ..made import message, refuse, told
 from .handlers import Handlers, each_channel, message_of_cells, with_gateway
@@ -35,12 +33,8 @@ EVENTS = Form(
 )
 NDJSON = Form("application/x-ndjson", b"\n", b'{"text":"a"}\n', b"", b'{"error":')
 each_form = pytest.mark.parametrize("form", [EVENTS, NDJSON], ids=["events", "ndjson"])
-
-
-@pytest.fixture(autouse=True)
-def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody waits long for a heartbeat."""
-    monkeypatch.setattr(replies, "HEARTBEAT_SECONDS", 0.02)
+# The interval of keepalive records in these tests.
+SOON = 0.02
 
 
 @each_channel
@@ -68,33 +62,10 @@ def test_a_heartbeat_comes_where_no_record_does_and_begins_the_answer(
             rest += [chunk] if chunk != form.beat else []
         return head, beats, b"".join(rest)
 
-    (status, headers), beats, rest = with_gateway(kind, body, Each=late)
+    (status, headers), beats, rest = with_gateway(kind, body, keepalive_seconds=SOON, Each=late)
 
     assert (status, headers["content-type"], beats) == (200, form.content_type, [form.beat] * 2)
     assert rest.startswith(form.error) if fails else rest == form.record + form.end
-
-
-@each_channel
-@each_form
-def test_what_the_server_says_first_is_in_the_head_that_a_heartbeat_begins(
-    kind: str, form: Form, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(replies, "START_SECONDS", 10.0)
-
-    async def late(request: Any, context: Any) -> AsyncIterator[Any]:
-        await context.send_initial_metadata((("ratelimit", "7"), ("x-other", "1")))
-        await asyncio.Event().wait()
-        yield message("Note")
-
-    async def body(runner: web.ServerRunner) -> dict[str, str]:
-        client = await Client.to(runner)
-        await client.begin("GET", "/each", Accept=form.content_type)
-        return (await client.head())[1]
-
-    headers = with_gateway(kind, body, Each=late)
-
-    assert headers["ratelimit"] == "7"
-    assert "x-other" not in headers
 
 
 @each_channel
@@ -113,7 +84,7 @@ def test_a_client_that_leaves_between_heartbeats_ends_the_call(kind: str, form: 
         client.leave()
         await handlers.ended.wait()
 
-    with_gateway(kind, body, Give=handlers.endless)
+    with_gateway(kind, body, keepalive_seconds=SOON, Give=handlers.endless)
 
 
 @each_channel
@@ -121,7 +92,7 @@ def test_an_answer_that_may_be_a_table_is_begun_by_its_first_record(kind: str) -
     begun = asyncio.Event()
 
     async def late(request: Any, context: Any) -> AsyncIterator[Any]:
-        await asyncio.sleep(5 * replies.HEARTBEAT_SECONDS)
+        await asyncio.sleep(5 * SOON)
         yield told("a")
         await begun.wait()
         yield told("a")
@@ -134,7 +105,10 @@ def test_an_answer_that_may_be_a_table_is_begun_by_its_first_record(kind: str) -
         begun.set()
         return chunks
 
-    assert with_gateway(kind, body, Give=late) == [NDJSON.record, NDJSON.beat]
+    assert with_gateway(kind, body, keepalive_seconds=SOON, Give=late) == [
+        NDJSON.record,
+        NDJSON.beat,
+    ]
 
 
 @each_channel
@@ -142,11 +116,11 @@ def test_a_table_has_no_heartbeat_since_every_line_counts_there(kind: str) -> No
     async def slow(request: Any, context: Any) -> AsyncIterator[Any]:
         for cell in "ab":
             yield message("Told", lines=[message_of_cells([cell])])
-            await asyncio.sleep(5 * replies.HEARTBEAT_SECONDS)
+            await asyncio.sleep(5 * SOON)
 
     async def body(runner: web.ServerRunner) -> bytes:
         client = await Client.to(runner)
         await client.begin("GET", "/give")
         return (await client.answer()).body
 
-    assert with_gateway(kind, body, Give=slow) == b"a\r\nb\r\n"
+    assert with_gateway(kind, body, keepalive_seconds=SOON, Give=slow) == b"a\r\nb\r\n"

@@ -321,6 +321,14 @@ var file_roster_v1_http_proto_extTypes = []protoimpl.ExtensionInfo{
 		Tag:           "varint,50008,opt,name=null_clears",
 		Filename:      "roster/v1/http.proto",
 	},
+	{
+		ExtendedType:  (*descriptorpb.EnumValueOptions)(nil),
+		ExtensionType: (*string)(nil),
+		Field:         50002,
+		Name:          "roster.v1.media_type",
+		Tag:           "bytes,50002,opt,name=media_type",
+		Filename:      "roster/v1/http.proto",
+	},
 }
 
 // Extension fields to descriptorpb.MethodOptions.
@@ -394,6 +402,16 @@ var (
 	E_NullClears = &file_roster_v1_http_proto_extTypes[11]
 )
 
+// Extension fields to descriptorpb.EnumValueOptions.
+var (
+	// For an enum that chooses the format of a streamed response: the media type that the
+	// value stands for, such as "text/csv". Over HTTP it is known from the request, so that
+	// the response can begin before the first record.
+	//
+	// optional string media_type = 50002;
+	E_MediaType = &file_roster_v1_http_proto_extTypes[12]
+)
+
 var File_roster_v1_http_proto protoreflect.FileDescriptor
 
 const file_roster_v1_http_proto_rawDesc = "" +
@@ -424,7 +442,9 @@ const file_roster_v1_http_proto_rawDesc = "" +
 	"\vnever_empty\x12\x1d.google.protobuf.FieldOptions\x18׆\x03 \x01(\bR\n" +
 	"neverEmpty:@\n" +
 	"\vnull_clears\x12\x1d.google.protobuf.FieldOptions\x18؆\x03 \x01(\bR\n" +
-	"nullClearsB\x02P\x01b\x06proto3"
+	"nullClears:B\n" +
+	"\n" +
+	"media_type\x12!.google.protobuf.EnumValueOptions\x18҆\x03 \x01(\tR\tmediaTypeB\x02P\x01b\x06proto3"
 
 var (
 	file_roster_v1_http_proto_rawDescOnce sync.Once
@@ -440,14 +460,15 @@ func file_roster_v1_http_proto_rawDescGZIP() []byte {
 
 var file_roster_v1_http_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_roster_v1_http_proto_goTypes = []any{
-	(*Access)(nil),                      // 0: roster.v1.Access
-	(*CsvLine)(nil),                     // 1: roster.v1.CsvLine
-	(*Row)(nil),                         // 2: roster.v1.Row
-	(*Row_Fault)(nil),                   // 3: roster.v1.Row.Fault
-	(*descriptorpb.MethodOptions)(nil),  // 4: google.protobuf.MethodOptions
-	(*descriptorpb.MessageOptions)(nil), // 5: google.protobuf.MessageOptions
-	(*descriptorpb.FieldOptions)(nil),   // 6: google.protobuf.FieldOptions
-	(Error_Reason)(0),                   // 7: roster.v1.Error.Reason
+	(*Access)(nil),                        // 0: roster.v1.Access
+	(*CsvLine)(nil),                       // 1: roster.v1.CsvLine
+	(*Row)(nil),                           // 2: roster.v1.Row
+	(*Row_Fault)(nil),                     // 3: roster.v1.Row.Fault
+	(*descriptorpb.MethodOptions)(nil),    // 4: google.protobuf.MethodOptions
+	(*descriptorpb.MessageOptions)(nil),   // 5: google.protobuf.MessageOptions
+	(*descriptorpb.FieldOptions)(nil),     // 6: google.protobuf.FieldOptions
+	(*descriptorpb.EnumValueOptions)(nil), // 7: google.protobuf.EnumValueOptions
+	(Error_Reason)(0),                     // 8: roster.v1.Error.Reason
 }
 var file_roster_v1_http_proto_depIdxs = []int32{
 	4,  // 0: roster.v1.success_status:extendee -> google.protobuf.MethodOptions
@@ -462,12 +483,13 @@ var file_roster_v1_http_proto_depIdxs = []int32{
 	6,  // 9: roster.v1.text_format:extendee -> google.protobuf.FieldOptions
 	6,  // 10: roster.v1.never_empty:extendee -> google.protobuf.FieldOptions
 	6,  // 11: roster.v1.null_clears:extendee -> google.protobuf.FieldOptions
-	0,  // 12: roster.v1.access:type_name -> roster.v1.Access
-	7,  // 13: roster.v1.fails_with:type_name -> roster.v1.Error.Reason
-	14, // [14:14] is the sub-list for method output_type
-	14, // [14:14] is the sub-list for method input_type
-	12, // [12:14] is the sub-list for extension type_name
-	0,  // [0:12] is the sub-list for extension extendee
+	7,  // 12: roster.v1.media_type:extendee -> google.protobuf.EnumValueOptions
+	0,  // 13: roster.v1.access:type_name -> roster.v1.Access
+	8,  // 14: roster.v1.fails_with:type_name -> roster.v1.Error.Reason
+	15, // [15:15] is the sub-list for method output_type
+	15, // [15:15] is the sub-list for method input_type
+	13, // [13:15] is the sub-list for extension type_name
+	0,  // [0:13] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
 }
 
@@ -484,7 +506,7 @@ func file_roster_v1_http_proto_init() {
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_http_proto_rawDesc), len(file_roster_v1_http_proto_rawDesc)),
 			NumEnums:      0,
 			NumMessages:   4,
-			NumExtensions: 12,
+			NumExtensions: 13,
 			NumServices:   0,
 		},
 		GoTypes:           file_roster_v1_http_proto_goTypes,

@@ -2252,19 +2252,18 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\a_reasonB\b\n" +
 	"\x06_field\"N\n" +
 	"\x19ImportSubscribersResponse\x121\n" +
-	"\aresults\x18\x01 \x03(\v2\x17.roster.v1.ImportResultR\aresults\"\x98\x04\n" +
+	"\aresults\x18\x01 \x03(\v2\x17.roster.v1.ImportResultR\aresults\"\xc0\x04\n" +
 	"\x18ExportSubscribersRequest\x12V\n" +
 	"\x06format\x18\x01 \x01(\x0e2*.roster.v1.ExportSubscribersRequest.FormatB\x12\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x06NDJSONR\x06format\x12K\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x1c.roster.v1.Subscriber.StatusB\x15\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\tCONFIRMEDR\x06status\x12\x1d\n" +
 	"\x03tag\x18\x03 \x01(\tB\v\x90\xb5\x18\x01\xaa\xb5\x18\x03vipR\x03tag\x12]\n" +
 	"\rcreated_after\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-01-01T00:00:00.000ZR\fcreatedAfter\x12_\n" +
 	"\x0ecreated_before\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182027-01-01T00:00:00.000ZR\rcreatedBefore\x12A\n" +
-	"\bafter_id\x18\x06 \x01(\tB&\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5K\xb2\xb5\x18\x04ulidR\aafterId\"5\n" +
+	"\bafter_id\x18\x06 \x01(\tB&\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5K\xb2\xb5\x18\x04ulidR\aafterId\"]\n" +
 	"\x06Format\x12\x16\n" +
-	"\x12FORMAT_UNSPECIFIED\x10\x00\x12\n" +
-	"\n" +
-	"\x06NDJSON\x10\x01\x12\a\n" +
-	"\x03CSV\x10\x02\"\xf5\x01\n" +
+	"\x12FORMAT_UNSPECIFIED\x10\x00\x12$\n" +
+	"\x06NDJSON\x10\x01\x1a\x18\x92\xb5\x18\x14application/x-ndjson\x12\x15\n" +
+	"\x03CSV\x10\x02\x1a\f\x92\xb5\x18\btext/csv\"\xf5\x01\n" +
 	"\x19ExportSubscribersResponse\x127\n" +
 	"\vsubscribers\x18\x01 \x03(\v2\x15.roster.v1.SubscriberR\vsubscribers\x12\x9e\x01\n" +
 	"\x05lines\x18\x02 \x03(\v2\x12.roster.v1.CsvLineBt\xaa\xb5\x18p[{\"cells\": [\"id\", \"email\", \"status\"]},{\"cells\": [\"01M7Y2MPAQ036JVMBN3RCKGA5K\", \"ada@example.com\", \"CONFIRMED\"]}]R\x05lines\"I\n" +

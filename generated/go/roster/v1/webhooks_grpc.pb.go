@@ -93,9 +93,10 @@ type WebhookServiceClient interface {
 	// failures. One that is being sent stays so. Fails with WEBHOOK_DELIVERY_NOT_FOUND.
 	RetryWebhookDelivery(ctx context.Context, in *RetryWebhookDeliveryRequest, opts ...grpc.CallOption) (*RetryWebhookDeliveryResponse, error)
 	// Tells of attempts as they end, from now on and until the caller goes away, the key ends
-	// or the service stops. Over HTTP it is NDJSON or, for browsers, Server-Sent Events. Where
-	// nothing happens for 15 seconds either shows a sign of life, which counts for nothing: a
-	// blank line, or a comment. Fails with WEBHOOK_NOT_FOUND.
+	// or the service stops. The response begins at once: whatever ends after its headers, on
+	// gRPC its initial metadata, is part of it. Over HTTP it is NDJSON or, for browsers,
+	// Server-Sent Events. If nothing is sent for 15 seconds, a keepalive is, which clients
+	// ignore: an empty line, or a comment. Fails with WEBHOOK_NOT_FOUND.
 	TailWebhookDeliveries(ctx context.Context, in *TailWebhookDeliveriesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[TailWebhookDeliveriesResponse], error)
 	// Returns one page of the account's events that match every filter that is given, in
 	// their sequence. Events are kept for 30 days.
@@ -306,9 +307,10 @@ type WebhookServiceServer interface {
 	// failures. One that is being sent stays so. Fails with WEBHOOK_DELIVERY_NOT_FOUND.
 	RetryWebhookDelivery(context.Context, *RetryWebhookDeliveryRequest) (*RetryWebhookDeliveryResponse, error)
 	// Tells of attempts as they end, from now on and until the caller goes away, the key ends
-	// or the service stops. Over HTTP it is NDJSON or, for browsers, Server-Sent Events. Where
-	// nothing happens for 15 seconds either shows a sign of life, which counts for nothing: a
-	// blank line, or a comment. Fails with WEBHOOK_NOT_FOUND.
+	// or the service stops. The response begins at once: whatever ends after its headers, on
+	// gRPC its initial metadata, is part of it. Over HTTP it is NDJSON or, for browsers,
+	// Server-Sent Events. If nothing is sent for 15 seconds, a keepalive is, which clients
+	// ignore: an empty line, or a comment. Fails with WEBHOOK_NOT_FOUND.
 	TailWebhookDeliveries(*TailWebhookDeliveriesRequest, grpc.ServerStreamingServer[TailWebhookDeliveriesResponse]) error
 	// Returns one page of the account's events that match every filter that is given, in
 	// their sequence. Events are kept for 30 days.

@@ -222,9 +222,10 @@ class WebhookServiceServicer:
 
     def TailWebhookDeliveries(self, request, context):
         """Tells of attempts as they end, from now on and until the caller goes away, the key ends
-        or the service stops. Over HTTP it is NDJSON or, for browsers, Server-Sent Events. Where
-        nothing happens for 15 seconds either shows a sign of life, which counts for nothing: a
-        blank line, or a comment. Fails with WEBHOOK_NOT_FOUND.
+        or the service stops. The response begins at once: whatever ends after its headers, on
+        gRPC its initial metadata, is part of it. Over HTTP it is NDJSON or, for browsers,
+        Server-Sent Events. If nothing is sent for 15 seconds, a keepalive is, which clients
+        ignore: an empty line, or a comment. Fails with WEBHOOK_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -95,9 +95,10 @@ class WebhookServiceStub:
     """
     TailWebhookDeliveries: _grpc.UnaryStreamMultiCallable[_webhooks_pb2.TailWebhookDeliveriesRequest, _webhooks_pb2.TailWebhookDeliveriesResponse]
     """Tells of attempts as they end, from now on and until the caller goes away, the key ends
-    or the service stops. Over HTTP it is NDJSON or, for browsers, Server-Sent Events. Where
-    nothing happens for 15 seconds either shows a sign of life, which counts for nothing: a
-    blank line, or a comment. Fails with WEBHOOK_NOT_FOUND.
+    or the service stops. The response begins at once: whatever ends after its headers, on
+    gRPC its initial metadata, is part of it. Over HTTP it is NDJSON or, for browsers,
+    Server-Sent Events. If nothing is sent for 15 seconds, a keepalive is, which clients
+    ignore: an empty line, or a comment. Fails with WEBHOOK_NOT_FOUND.
     """
     ListEvents: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.ListEventsRequest, _webhooks_pb2.ListEventsResponse]
     """Returns one page of the account's events that match every filter that is given, in
@@ -171,9 +172,10 @@ class WebhookServiceAsyncStub(WebhookServiceStub):
     """
     TailWebhookDeliveries: _aio.UnaryStreamMultiCallable[_webhooks_pb2.TailWebhookDeliveriesRequest, _webhooks_pb2.TailWebhookDeliveriesResponse]  # type: ignore[assignment]
     """Tells of attempts as they end, from now on and until the caller goes away, the key ends
-    or the service stops. Over HTTP it is NDJSON or, for browsers, Server-Sent Events. Where
-    nothing happens for 15 seconds either shows a sign of life, which counts for nothing: a
-    blank line, or a comment. Fails with WEBHOOK_NOT_FOUND.
+    or the service stops. The response begins at once: whatever ends after its headers, on
+    gRPC its initial metadata, is part of it. Over HTTP it is NDJSON or, for browsers,
+    Server-Sent Events. If nothing is sent for 15 seconds, a keepalive is, which clients
+    ignore: an empty line, or a comment. Fails with WEBHOOK_NOT_FOUND.
     """
     ListEvents: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.ListEventsRequest, _webhooks_pb2.ListEventsResponse]  # type: ignore[assignment]
     """Returns one page of the account's events that match every filter that is given, in
@@ -316,9 +318,10 @@ class WebhookServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_webhooks_pb2.TailWebhookDeliveriesResponse], _abc.AsyncIterator[_webhooks_pb2.TailWebhookDeliveriesResponse]]:
         """Tells of attempts as they end, from now on and until the caller goes away, the key ends
-        or the service stops. Over HTTP it is NDJSON or, for browsers, Server-Sent Events. Where
-        nothing happens for 15 seconds either shows a sign of life, which counts for nothing: a
-        blank line, or a comment. Fails with WEBHOOK_NOT_FOUND.
+        or the service stops. The response begins at once: whatever ends after its headers, on
+        gRPC its initial metadata, is part of it. Over HTTP it is NDJSON or, for browsers,
+        Server-Sent Events. If nothing is sent for 15 seconds, a keepalive is, which clients
+        ignore: an empty line, or a comment. Fails with WEBHOOK_NOT_FOUND.
         """
 
     @_abc_1.abstractmethod

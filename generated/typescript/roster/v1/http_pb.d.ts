@@ -7,7 +7,7 @@
 
 import type { GenExtension, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
-import type { FieldOptions, MessageOptions, MethodOptions } from "@bufbuild/protobuf/wkt";
+import type { EnumValueOptions, FieldOptions, MessageOptions, MethodOptions } from "@bufbuild/protobuf/wkt";
 import type { Error_Reason } from "./errors_pb.js";
 
 /**
@@ -203,4 +203,13 @@ export declare const never_empty: GenExtension<FieldOptions, boolean>;
  * @generated from extension: bool null_clears = 50008;
  */
 export declare const null_clears: GenExtension<FieldOptions, boolean>;
+
+/**
+ * For an enum that chooses the format of a streamed response: the media type that the
+ * value stands for, such as "text/csv". Over HTTP it is known from the request, so that
+ * the response can begin before the first record.
+ *
+ * @generated from extension: string media_type = 50002;
+ */
+export declare const media_type: GenExtension<EnumValueOptions, string>;
 

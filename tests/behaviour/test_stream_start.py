@@ -1,0 +1,146 @@
+"""A streamed response begins when its call is accepted, before the first record, on every front."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import queue
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+
+import grpc
+import pytest
+from google.protobuf import json_format, message_factory
+
+from ..conftest import Account
+from ..fronts import METHODS, GrpcFront, HttpFront
+from .helpers import MISSING_ID
+
+EXPORT, TAIL, IMPORT = "ExportSubscribers", "TailWebhookDeliveries", "ImportSubscribers"
+PATHS = {
+    EXPORT: "/api/subscribers/export",
+    TAIL: "/api/webhook-deliveries/tail",
+    IMPORT: "/api/subscribers/import",
+}
+# Far beyond what a test takes that works.
+SECONDS = 20
+
+
+@contextmanager
+def requesting(account: Account, method: str, path: str) -> Iterator[http.client.HTTPConnection]:
+    """Sends the head of a request; what comes of its body, and the response, is up to the test."""
+    assert isinstance(account.front, HttpFront)
+    with closing(http.client.HTTPConnection(account.front.address, timeout=SECONDS)) as connection:
+        connection.putrequest(method, path)
+        connection.putheader("Authorization", f"Bearer {account.key}")
+        if method == "POST":
+            connection.putheader("Content-Type", "text/csv")
+            connection.putheader("Transfer-Encoding", "chunked")
+        connection.endheaders()
+        yield connection
+
+
+def call_over_grpc(
+    account: Account, rpc: str, requests: Iterator[Any] | None = None, **asked: Any
+) -> Any:
+    """Makes a streaming call with one request, or with those that an iterator gives."""
+    assert isinstance(account.front, GrpcFront)
+    method = METHODS[rpc]
+    request = json_format.ParseDict(asked, message_factory.GetMessageClass(method.input_type)())
+    channel = account.front.channel
+    calls = (channel.stream_stream if requests else channel.unary_stream)(
+        f"/{method.containing_service.full_name}/{method.name}",
+        request_serializer=type(request).SerializeToString,
+        response_deserializer=message_factory.GetMessageClass(method.output_type).FromString,
+    )
+    metadata = [("authorization", f"Bearer {account.key}"), ("x-request-id", "abc")]
+    return calls(requests or request, metadata=metadata, timeout=SECONDS)
+
+
+def test_tail_begins_before_there_is_an_attempt(account: Account) -> None:
+    if isinstance(account.front, GrpcFront):
+        call = call_over_grpc(account, TAIL)
+        assert dict(call.initial_metadata())["x-request-id"] == "abc"
+        call.cancel()
+        return
+    with requesting(account, "GET", PATHS[TAIL]) as connection:
+        response = connection.getresponse()
+        assert response.status == 200
+        assert response.headers["content-type"] == "application/x-ndjson"
+    with requesting(account, "HEAD", PATHS[TAIL]) as connection:
+        assert connection.getresponse().status == 200
+
+
+@pytest.mark.parametrize(
+    ("form", "content_type"),
+    [("NDJSON", "application/x-ndjson"), ("CSV", "text/csv; charset=utf-8")],
+)
+def test_export_of_nobody_begins_like_any_other(
+    account: Account, form: str, content_type: str
+) -> None:
+    if isinstance(account.front, GrpcFront):
+        call = call_over_grpc(account, EXPORT, format=form)
+        assert dict(call.initial_metadata())["x-request-id"] == "abc"
+        assert len(list(call)) == (form == "CSV")
+        return
+    with requesting(account, "GET", f"{PATHS[EXPORT]}?format={form}") as connection:
+        response = connection.getresponse()
+        assert (response.status, response.headers["content-type"]) == (200, content_type)
+        response.read()
+
+
+def test_import_begins_when_its_header_is_read(account: Account) -> None:
+    if isinstance(account.front, GrpcFront):
+        requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        call = call_over_grpc(account, IMPORT, iter(requests.get, None))
+        line = {"lines": [{"number": 1, "cells": ["email"]}]}
+        kind = message_factory.GetMessageClass(METHODS[IMPORT].input_type)
+        requests.put(json_format.ParseDict(line, kind()))
+        assert dict(call.initial_metadata())["x-request-id"] == "abc"
+        requests.put(None)
+        assert [len(reply.results) for reply in call] == []
+        return
+    with requesting(account, "POST", PATHS[IMPORT]) as connection:
+        connection.send(b"6\r\nemail\n\r\n")
+        response = connection.getresponse()
+        assert (response.status, response.headers["content-type"]) == (200, "application/x-ndjson")
+        connection.send(b"5\r\na@b.c\r\n0\r\n\r\n")
+        assert json.loads(response.read())["email"] == "a@b.c"
+
+
+@pytest.mark.parametrize(
+    ("rpc", "asked", "code"),
+    [
+        (EXPORT, {"afterId": "nothing"}, grpc.StatusCode.INVALID_ARGUMENT),
+        (TAIL, {"webhookId": MISSING_ID}, grpc.StatusCode.NOT_FOUND),
+    ],
+    ids=["export", "tail"],
+)
+def test_call_that_is_not_accepted_has_the_status_of_its_error(
+    account: Account, rpc: str, asked: dict[str, str], code: grpc.StatusCode
+) -> None:
+    if isinstance(account.front, GrpcFront):
+        call = call_over_grpc(account, rpc, **asked)
+        assert call.initial_metadata() == ()
+        assert call.code() is code
+        return
+    ((name, value),) = asked.items()
+    with requesting(account, "GET", f"{PATHS[rpc]}?{name}={value}") as connection:
+        response = connection.getresponse()
+        assert response.status == (404 if code is grpc.StatusCode.NOT_FOUND else 400)
+        assert json.loads(response.read())["error"]["details"] is not None
+
+
+def test_import_whose_header_is_at_fault_has_the_status_of_its_error(account: Account) -> None:
+    if isinstance(account.front, GrpcFront):
+        line = {"lines": [{"number": 1, "cells": ["other"]}]}
+        kind = message_factory.GetMessageClass(METHODS[IMPORT].input_type)
+        call = call_over_grpc(account, IMPORT, iter([json_format.ParseDict(line, kind())]))
+        assert call.initial_metadata() == ()
+        assert call.code() is grpc.StatusCode.INVALID_ARGUMENT
+        return
+    with requesting(account, "POST", PATHS[IMPORT]) as connection:
+        connection.send(b"6\r\nother\n\r\n")
+        response = connection.getresponse()
+        assert (response.status, response.headers["content-type"]) == (400, "application/json")

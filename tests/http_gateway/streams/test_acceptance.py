@@ -1,0 +1,123 @@
+"""When a streamed response begins: as soon as the server accepts the call, and not before."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from ..client import Client, Got
+from ..made import message, refuse, told
+from .handlers import each_channel, with_gateway
+
+ACCEPTED = (("ratelimit", "7"), ("x-other", "1"))
+each_form = pytest.mark.parametrize("accept", ["text/event-stream", "application/x-ndjson"])
+
+
+@each_channel
+@each_form
+def test_the_head_is_sent_when_the_server_accepts_the_call(kind: str, accept: str) -> None:
+    seen = asyncio.Event()
+
+    async def late(request: Any, context: Any) -> AsyncIterator[Any]:
+        await context.send_initial_metadata(ACCEPTED)
+        await seen.wait()
+        yield message("Note", text="a")
+
+    async def body(runner: web.ServerRunner) -> tuple[int, dict[str, str], bytes]:
+        client = await Client.to(runner)
+        await client.begin("GET", "/each", Accept=accept)
+        status, headers = await client.head()
+        seen.set()
+        return status, headers, await client.chunk()
+
+    status, headers, record = with_gateway(kind, body, Each=late)
+
+    assert (status, headers["content-type"], headers["ratelimit"]) == (200, accept, "7")
+    assert "x-other" not in headers
+    assert b'{"text":"a"}' in record
+
+
+@each_channel
+def test_the_head_is_sent_while_the_body_of_the_request_still_comes(kind: str) -> None:
+    async def both(requests: Any, context: Any) -> AsyncIterator[Any]:
+        await context.send_initial_metadata(ACCEPTED)
+        async for request in requests:
+            yield told(request.items[0].name)
+
+    async def body(runner: web.ServerRunner) -> tuple[int, bytes]:
+        client = await Client.to(runner)
+        await client.begin("POST", "/both", Accept="text/event-stream")
+        status, _ = await client.head()
+        await client.send(b'{"name":"a"}\n')
+        return status, await client.chunk()
+
+    assert with_gateway(kind, body, Both=both) == (200, b'data: {"text":"a"}\n\n')
+
+
+@each_channel
+def test_head_asks_for_no_record(kind: str) -> None:
+    ended = asyncio.Event()
+
+    async def endless(request: Any, context: Any) -> AsyncIterator[Any]:
+        try:
+            await context.send_initial_metadata(ACCEPTED)
+            await asyncio.Event().wait()
+            yield message("Note")
+        finally:
+            ended.set()
+
+    async def body(runner: web.ServerRunner) -> list[int]:
+        client = await Client.to(runner)
+        statuses = []
+        for _ in range(2):  # the connection goes on
+            await client.begin("HEAD", "/each")
+            statuses.append((await client.answer(has_body=False)).status)
+            await ended.wait()
+            ended.clear()
+        return statuses
+
+    assert with_gateway(kind, body, Each=endless) == [200, 200]
+
+
+@each_channel
+def test_a_call_that_is_refused_has_the_status_of_its_error(kind: str) -> None:
+    async def refused(request: Any, context: Any) -> AsyncIterator[Any]:
+        await refuse(context, "TAG_NOT_FOUND")
+        yield message("Note")
+
+    async def body(runner: web.ServerRunner) -> Got:
+        client = await Client.to(runner)
+        await client.begin("GET", "/each")
+        return await client.answer()
+
+    got = with_gateway(kind, body, Each=refused)
+
+    assert (got.status, got.headers["content-type"]) == (404, "application/json")
+    assert json.loads(got.body)["error"]["code"] == "TagNotFound"
+
+
+@each_channel
+def test_an_error_after_acceptance_is_the_last_record(kind: str) -> None:
+    begun = asyncio.Event()
+
+    async def failing(request: Any, context: Any) -> AsyncIterator[Any]:
+        await context.send_initial_metadata(ACCEPTED)
+        await begun.wait()
+        await refuse(context, "UNAVAILABLE")
+        yield message("Note")
+
+    async def body(runner: web.ServerRunner) -> tuple[int, Any]:
+        client = await Client.to(runner)
+        await client.begin("GET", "/each")
+        status, _ = await client.head()
+        begun.set()
+        return status, json.loads(await client.chunk())
+
+    status, record = with_gateway(kind, body, Each=failing)
+
+    assert (status, record["error"]["code"]) == (200, "Unavailable")

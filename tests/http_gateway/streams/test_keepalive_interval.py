@@ -1,0 +1,105 @@
+"""When keepalive records are written, on a clock that jumps to the next timer."""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+from collections.abc import AsyncIterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from aiohttp.http import HttpVersion11
+from multidict import CIMultiDict
+
+from http_gateway.routing.bindings import bindings_of
+from http_gateway.streams.replies import KEEPALIVE_SECONDS, Replies
+
+from ..made import SERVICE, message
+from ..serving import channel_to, handled_by
+
+KEEPALIVE, RECORD = b"1\r\n\n\r\n", b'd\r\n{"text":"a"}\n\r\n'
+
+
+class Jumping(selectors.DefaultSelector):
+    """Takes no time to wait for a timer, but says how long it would have been."""
+
+    now = 0.0
+
+    def select(self, timeout: float | None = None) -> Any:
+        self.now += timeout or 0.0
+        return super().select(0 if timeout else timeout)
+
+
+class Loop(asyncio.SelectorEventLoop):
+    """An event loop on the clock of its selector."""
+
+    def __init__(self) -> None:
+        self._jumping = Jumping()
+        super().__init__(self._jumping)
+
+    def time(self) -> float:
+        return self._jumping.now
+
+
+class Transport:
+    """Notes what is written, and when."""
+
+    def __init__(self) -> None:
+        self.written: list[tuple[float, bytes]] = []
+
+    def write(self, data: bytes) -> None:
+        self.written.append((round(asyncio.get_running_loop().time(), 1), data))
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+    def is_closing(self) -> bool:
+        return False
+
+
+async def written_by(*pauses: float, accepts: bool = False) -> list[tuple[float, bytes]]:
+    """Returns what a call of Each writes that has a record after each pause, but for the head."""
+    (binding,) = (b for b in bindings_of(SERVICE) if b.rpc.endswith("/Each"))
+    transport = Transport()
+    request: Any = SimpleNamespace(
+        transport=transport,
+        version=HttpVersion11,
+        method="GET",
+        headers=CIMultiDict[str](),
+        keep_alive=True,
+    )
+
+    async def each(request: Any, context: Any) -> AsyncIterator[Any]:
+        if accepts:
+            await context.send_initial_metadata((("x-a", "1"),))
+        for pause in pauses:
+            await asyncio.sleep(pause)
+            yield message("Note", text="a")
+
+    async with channel_to("in-process", handled_by(SERVICE, {"Each": each})) as channel:
+        replies = Replies(
+            request, "a", binding, message("Ask"), fault=lambda: None, is_unread=lambda: False
+        )
+        await replies.pass_on(channel.unary_stream("/made.Service/Each")(message("Ask")))  # type: ignore[call-arg]
+    (_, head), *rest, (_, end) = transport.written
+    assert (head[:12], end) == (b"HTTP/1.1 200", b"0\r\n\r\n")
+    return rest
+
+
+@pytest.mark.parametrize(
+    ("pauses", "accepts", "expected"),
+    [
+        ([1, 40], False, [(1, RECORD), (16, KEEPALIVE), (31, KEEPALIVE), (41, RECORD)]),
+        ([14, 14, 14], False, [(14, RECORD), (28, RECORD), (42, RECORD)]),
+        ([20], False, [(15, KEEPALIVE), (20, RECORD)]),
+        ([16, 16], True, [(15, KEEPALIVE), (16, RECORD), (31, KEEPALIVE), (32, RECORD)]),
+    ],
+    ids=["after a record", "never", "before a record", "after the head"],
+)
+def test_keepalive_follows_the_last_bytes_by_15_seconds(
+    pauses: list[float], accepts: bool, expected: list[tuple[float, bytes]]
+) -> None:
+    assert KEEPALIVE_SECONDS == 15
+    with asyncio.Runner(loop_factory=Loop) as runner:
+        assert runner.run(written_by(*pauses, accepts=accepts)) == expected
