@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from ipaddress import ip_address
 from typing import NamedTuple
 
-from .config import SETTINGS, YES, SettingError, check_choice
+from .config import SETTINGS, TRUE, SettingError
 
 _PLACE = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:/,\[\]]+):([0-9]{1,5})")
 # What stands before the places of an upstream: nothing, dns: with or without a server to
@@ -74,18 +74,17 @@ def parse_upstream(text: str) -> Upstream:
 
 
 def check_plaintext(
-    name: str, addresses: Iterable[Address], risk: str, remedy: str, what: str = "API keys"
+    name: str, addresses: Iterable[Address], remedy: str, what: str = "API keys", *, risk: bool
 ) -> None:
     """Raises SettingError unless what is sent to addresses without TLS stays on this machine.
 
-    `risk` is the setting by which an operator takes the risk, `remedy` the one that would
-    encrypt, and `what` could be read on the way.
+    `remedy` is the setting that would encrypt, `what` could be read on the way, and `risk` is
+    whether the operator accepts that.
     """
-    check_choice(_PLAINTEXT, risk, ("", YES))
     far = [str(address) for address in addresses if not address.is_loopback]
     if far and not risk:
         raise SettingError(
             f"{SETTINGS[name].environment} leads beyond this machine ({far[0]}), where everyone on"
             f" the way could read {what}. Set {SETTINGS[remedy].environment} for TLS, or"
-            f" {SETTINGS[_PLAINTEXT].environment}={YES}."
+            f" {SETTINGS[_PLAINTEXT].environment}={TRUE}."
         )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from difflib import get_close_matches
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import NamedTuple
@@ -17,7 +19,10 @@ OTLP = "otlp"
 OFF = "off"
 # The authorities that gRPC knows by itself, in place of a file of them.
 PUBLIC = "public"
-YES = "yes"
+TRUE, FALSE = "true", "false"
+PREFIX = "ROSTER_"
+# The variable for the API key of commands that call a running service; it is no setting.
+API_KEY = f"{PREFIX}API_KEY"
 # A limit over more than a day is a quota; that is kept elsewhere than in memory.
 MAX_RATE_LIMIT_SECONDS = 86_400
 MAX_CONNECTIONS = 100
@@ -34,7 +39,7 @@ class Setting(NamedTuple):
     @property
     def environment(self) -> str:
         """The environment variable that sets it."""
-        return f"ROSTER_{self.name.upper()}"
+        return f"{PREFIX}{self.name.upper()}"
 
     @property
     def flag(self) -> str:
@@ -107,8 +112,9 @@ SETTINGS = {
         ),
         Setting(
             "webhook_allow_http",
-            "",
-            f"{YES} where webhooks may be sent without TLS, for everyone on the way to read.",
+            FALSE,
+            f"{TRUE} to allow webhooks to be sent to http:// URLs, readable by anyone on the"
+            " network path.",
         ),
         Setting(
             "trusted_proxies",
@@ -171,12 +177,35 @@ SETTINGS = {
         Setting("upstream_tls_key", "", "A PEM file with the private key of that certificate."),
         Setting(
             "dangerously_in_plaintext",
-            "",
-            f"{YES} where API keys and addresses may travel beyond this machine without TLS, for"
-            " everyone on the way to read.",
+            FALSE,
+            f"{TRUE} to allow API keys and email addresses to leave this machine without TLS,"
+            " readable by anyone on the network path.",
         ),
     )
 }
+
+
+# Variables that Kubernetes sets in every container for a service named "roster" or "roster-...".
+_OF_KUBERNETES = re.compile(
+    r".*_SERVICE_HOST=.*|.*_SERVICE_PORT(_.*)?=.*|.*_PORT=\w+://.*|.*_PORT_\d+_[A-Z]+(_.*)?=.*"
+)
+
+
+def unknown_variables(environment: Mapping[str, str]) -> dict[str, str | None]:
+    """Returns the variables that look like a setting and are none, with the most similar setting.
+
+    Variables that Kubernetes sets are left out.
+    """
+    known = [API_KEY, *(setting.environment for setting in SETTINGS.values())]
+    # Compared without the prefix, which makes all of them similar.
+    words = {name.removeprefix(PREFIX): name for name in known}
+    return {
+        name: next(map(words.get, get_close_matches(name.removeprefix(PREFIX), words, n=1)), None)
+        for name, value in sorted(environment.items())
+        if name.startswith(PREFIX)
+        and name not in known
+        and not _OF_KUBERNETES.fullmatch(f"{name}={value}")
+    }
 
 
 class SettingError(ValueError):
@@ -315,6 +344,23 @@ def check_secret_key(text: str) -> str:
             f" freshly made {make_key()}"
         )
     return text
+
+
+_BOOLEANS = {
+    **dict.fromkeys((TRUE, "1", "yes", "on"), True),
+    **dict.fromkeys((FALSE, "0", "no", "off"), False),
+}
+
+
+def parse_boolean(name: str, text: str) -> bool:
+    """Returns a setting that is true or false, in any letter case. Raises SettingError."""
+    value = _BOOLEANS.get(text.lower())
+    if value is None:
+        raise SettingError(
+            f"{SETTINGS[name].environment} must be {TRUE} or {FALSE} (or 1/0, yes/no, on/off) and"
+            f" is {text!r}."
+        )
+    return value
 
 
 def check_choice(name: str, value: str, choices: tuple[str, ...]) -> str:

@@ -97,7 +97,7 @@ def start(folder: Path, *, under: Sequence[str] = (), **settings: str) -> Servic
         "ROSTER_GRPC_ADDRESS": "127.0.0.1:0",
         "ROSTER_DATABASE_URL": f"sqlite:///{folder / 'roster.db'}",
         "ROSTER_WEBHOOK_ALLOW_NETS": "127.0.0.0/8,::1/128",
-        "ROSTER_WEBHOOK_ALLOW_HTTP": "yes",
+        "ROSTER_WEBHOOK_ALLOW_HTTP": "true",
         **settings,
     }
     with log.open("a") as sink:

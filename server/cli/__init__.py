@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
+from typing import Annotated
+
 import typer
 
 from ..config import SettingError
@@ -21,18 +24,43 @@ from . import (
     webhooks,
     worker,
 )
-from .output import ExitCode, complain
+from .output import ExitCode, complain, console, say, unknown_settings
 from .serving.reserve import PortInUse
 from .transfer import exporting, importing
-from .transfer.failing import TransferError, end
+from .transfer.failing import TransferError
 
 app = typer.Typer(
     name="roster",
     help="Keeps email subscribers, tags and custom fields.",
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
+# They log what others print.
+_SERVING = {"serve", "server", "gateway", "worker"}
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        console.print(f"roster {version('roster')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _before_each(
+    context: typer.Context,
+    _: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    if context.invoked_subcommand not in _SERVING:
+        for sentence in unknown_settings():
+            say(sentence)
+
+
 app.command(name="serve")(serve.serve)
 app.command(name="server")(server.server)
 app.command(name="gateway")(gateway.gateway)
@@ -63,4 +91,4 @@ def main() -> None:
         # What a service writes before it serves was refused; its disk is full, for instance.
         complain("The database did not take it; the log tells why.", ExitCode.DATABASE)
     except TransferError as error:
-        end(error)
+        complain(str(error), error.ending)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ..addresses import check_plaintext, parse_upstream
-from ..config import SETTINGS
+from ..config import SETTINGS, parse_boolean
 from .output import option
 from .serving import flags
 from .serving.options import http_options, upstream_options, worker_count
@@ -28,7 +28,9 @@ def gateway(
     http_address: flags.HttpAddress = SETTINGS["http_address"].default,
     http_tls_certificate: flags.HttpTlsCertificate = "",
     http_tls_key: flags.HttpTlsKey = "",
-    dangerously_in_plaintext: flags.DangerouslyInPlaintext = "",
+    dangerously_in_plaintext: flags.DangerouslyInPlaintext = SETTINGS[
+        "dangerously_in_plaintext"
+    ].default,
     workers: flags.Workers = SETTINGS["workers"].default,
     log_level: flags.LogLevel = SETTINGS["log_level"].default,
     log_format: flags.LogFormat = SETTINGS["log_format"].default,
@@ -40,11 +42,11 @@ def gateway(
 ) -> None:
     """Serve JSON over HTTP in front of servers elsewhere."""
     start_log(log_level, log_format)
-    risk = dangerously_in_plaintext
-    http = http_options(http_address, http_tls_certificate, http_tls_key, risk)
+    risk = parse_boolean("dangerously_in_plaintext", dangerously_in_plaintext)
+    http = http_options(http_address, http_tls_certificate, http_tls_key, risk=risk)
     servers = parse_upstream(upstream)
     if not upstream_tls_ca:
-        check_plaintext("upstream", servers.addresses, risk, "upstream_tls_ca")
+        check_plaintext("upstream", servers.addresses, "upstream_tls_ca", risk=risk)
     told = upstream_options(servers, upstream_tls_ca, upstream_tls_certificate, upstream_tls_key)
     watch = watch_options(
         address=metrics_address,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from enum import IntEnum
 from typing import Annotated, Any, NoReturn
@@ -15,7 +16,7 @@ from rich.text import Text
 
 from ..accounts.store import AccountRow, ApiKeyRow
 from ..clock import written
-from ..config import SETTINGS
+from ..config import SETTINGS, unknown_variables
 
 console = Console(highlight=False, markup=False)
 errors = Console(stderr=True, highlight=False)
@@ -40,6 +41,30 @@ class ExitCode(IntEnum):
     BROKEN = 8
     EXISTS = 9
     INTERRUPTED = 130
+
+
+def counted(number: int, noun: str) -> str:
+    """Returns a number with its noun, which takes an -s unless the number is 1: 1,200 rows."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def unknown_settings() -> list[str]:
+    """Returns a sentence for each variable of the environment that looks like a setting.
+
+    Such a variable is removed from the environment, so that a worker process, which inherits
+    it, does not report it again.
+    """
+    sentences = []
+    for name, similar in unknown_variables(os.environ).items():
+        del os.environ[name]
+        hint = f" Did you mean {similar}?" if similar else ""
+        sentences.append(f"{name} is not a setting and is ignored.{hint}")
+    return sentences
+
+
+def say(sentence: str) -> None:
+    """Says on standard error what a person should know; standard output may hold data."""
+    errors.print(f"[bold]roster:[/] {escape(sentence)}", soft_wrap=True)
 
 
 def complain(sentence: str, code: ExitCode) -> NoReturn:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from ..config import IN_PROCESS, OVER_GRPC, SETTINGS, SettingError, check_choice
+from ..config import IN_PROCESS, OVER_GRPC, SETTINGS, SettingError, check_choice, parse_boolean
 from .output import DatabaseUrl
 from .serving import flags
 from .serving.options import (
@@ -28,7 +28,9 @@ def serve(
     grpc_tls_certificate: flags.GrpcTlsCertificate = "",
     grpc_tls_key: flags.GrpcTlsKey = "",
     grpc_tls_client_ca: flags.GrpcTlsClientCa = "",
-    dangerously_in_plaintext: flags.DangerouslyInPlaintext = "",
+    dangerously_in_plaintext: flags.DangerouslyInPlaintext = SETTINGS[
+        "dangerously_in_plaintext"
+    ].default,
     workers: flags.Workers = SETTINGS["workers"].default,
     database_url: DatabaseUrl = SETTINGS["database_url"].default,
     database_pool: flags.DatabasePool = SETTINGS["database_pool"].default,
@@ -38,7 +40,7 @@ def serve(
     backup_folder: flags.BackupFolder = "",
     rate_limit: flags.RateLimit = "",
     webhook_allow_nets: flags.WebhookAllowNets = "",
-    webhook_allow_http: flags.WebhookAllowHttp = "",
+    webhook_allow_http: flags.WebhookAllowHttp = SETTINGS["webhook_allow_http"].default,
     trusted_proxies: flags.TrustedProxies = "",
     log_level: flags.LogLevel = SETTINGS["log_level"].default,
     log_format: flags.LogFormat = SETTINGS["log_format"].default,
@@ -50,9 +52,11 @@ def serve(
 ) -> None:
     """Serve gRPC and JSON over HTTP."""
     start_log(log_level, log_format)
-    risk = dangerously_in_plaintext
-    http = http_options(http_address, http_tls_certificate, http_tls_key, risk)
-    grpc = grpc_options(grpc_address, grpc_tls_certificate, grpc_tls_key, grpc_tls_client_ca, risk)
+    risk = parse_boolean("dangerously_in_plaintext", dangerously_in_plaintext)
+    http = http_options(http_address, http_tls_certificate, http_tls_key, risk=risk)
+    grpc = grpc_options(
+        grpc_address, grpc_tls_certificate, grpc_tls_key, grpc_tls_client_ca, risk=risk
+    )
     core = core_options(
         database_url=database_url,
         database_pool=database_pool,

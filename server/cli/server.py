@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from ..config import SETTINGS
+from ..config import SETTINGS, parse_boolean
 from .output import DatabaseUrl
 from .serving import flags
 from .serving.options import core_options, grpc_options, reach_option, worker_count
@@ -19,7 +19,9 @@ def server(
     grpc_tls_certificate: flags.GrpcTlsCertificate = "",
     grpc_tls_key: flags.GrpcTlsKey = "",
     grpc_tls_client_ca: flags.GrpcTlsClientCa = "",
-    dangerously_in_plaintext: flags.DangerouslyInPlaintext = "",
+    dangerously_in_plaintext: flags.DangerouslyInPlaintext = SETTINGS[
+        "dangerously_in_plaintext"
+    ].default,
     workers: flags.Workers = SETTINGS["workers"].default,
     database_url: DatabaseUrl = SETTINGS["database_url"].default,
     database_pool: flags.DatabasePool = SETTINGS["database_pool"].default,
@@ -28,7 +30,7 @@ def server(
     backup_folder: flags.BackupFolder = "",
     rate_limit: flags.RateLimit = "",
     webhook_allow_nets: flags.WebhookAllowNets = "",
-    webhook_allow_http: flags.WebhookAllowHttp = "",
+    webhook_allow_http: flags.WebhookAllowHttp = SETTINGS["webhook_allow_http"].default,
     trusted_proxies: flags.TrustedProxies = "",
     log_level: flags.LogLevel = SETTINGS["log_level"].default,
     log_format: flags.LogFormat = SETTINGS["log_format"].default,
@@ -40,12 +42,13 @@ def server(
 ) -> None:
     """Serve gRPC alone."""
     start_log(log_level, log_format)
+    risk = parse_boolean("dangerously_in_plaintext", dangerously_in_plaintext)
     grpc = grpc_options(
         grpc_address,
         grpc_tls_certificate,
         grpc_tls_key,
         grpc_tls_client_ca,
-        dangerously_in_plaintext,
+        risk=risk,
     )
     core = core_options(
         database_url=database_url,
@@ -61,7 +64,7 @@ def server(
         address=metrics_address,
         certificate=metrics_tls_certificate,
         key=metrics_tls_key,
-        risk=dangerously_in_plaintext,
+        risk=risk,
         log_level=log_level,
         log_format=log_format,
         tracing=tracing,

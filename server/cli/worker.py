@@ -10,6 +10,7 @@ from ..config import (
     SETTINGS,
     PostgresUrl,
     check_secret_key,
+    parse_boolean,
     parse_database_pool,
     parse_database_url,
 )
@@ -35,13 +36,15 @@ def worker(
     database_pool: Annotated[str, option("database_pool")] = "4",
     secret_key: flags.SecretKey = "",
     webhook_allow_nets: flags.WebhookAllowNets = "",
-    webhook_allow_http: flags.WebhookAllowHttp = "",
+    webhook_allow_http: flags.WebhookAllowHttp = SETTINGS["webhook_allow_http"].default,
     log_level: flags.LogLevel = SETTINGS["log_level"].default,
     log_format: flags.LogFormat = SETTINGS["log_format"].default,
     metrics_address: flags.MetricsAddress = WORKER_FIGURES,
     metrics_tls_certificate: flags.MetricsTlsCertificate = "",
     metrics_tls_key: flags.MetricsTlsKey = "",
-    dangerously_in_plaintext: flags.DangerouslyInPlaintext = "",
+    dangerously_in_plaintext: flags.DangerouslyInPlaintext = SETTINGS[
+        "dangerously_in_plaintext"
+    ].default,
 ) -> None:
     """Do the background work of a PostgreSQL database, until SIGTERM or Ctrl-C.
 
@@ -49,6 +52,7 @@ def worker(
     take a share of it, and go on without any service. Several may run.
     """
     start_log(log_level, log_format)
+    risk = parse_boolean("dangerously_in_plaintext", dangerously_in_plaintext)
     reach = reach_option(webhook_allow_nets, webhook_allow_http)
     place = parse_database_url(database_url)
     if not isinstance(place, PostgresUrl):
@@ -60,7 +64,7 @@ def worker(
         address=metrics_address,
         certificate=metrics_tls_certificate,
         key=metrics_tls_key,
-        risk=dangerously_in_plaintext,
+        risk=risk,
         log_level=log_level,
         log_format=log_format,
     )

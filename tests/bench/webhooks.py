@@ -21,7 +21,7 @@ from ..processes import Service, start
 from .measuring import SHORT, Figure, in_turns, load, request, row, send
 
 # What the service needs in order to reach a receiver on this machine.
-SETTINGS = {"ROSTER_WEBHOOK_ALLOW_NETS": "127.0.0.0/8", "ROSTER_WEBHOOK_ALLOW_HTTP": "yes"}
+SETTINGS = {"ROSTER_WEBHOOK_ALLOW_NETS": "127.0.0.0/8", "ROSTER_WEBHOOK_ALLOW_HTTP": "true"}
 MANY_WEBHOOKS = 20
 CREATES = 3_000 if SHORT else 20_000
 EVENTS_A_SECOND = 200

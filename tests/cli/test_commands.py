@@ -11,11 +11,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import apsw
 import pytest
+from typer.main import get_command
 
 from server import cli
 from server.accounts import store
@@ -29,6 +31,7 @@ from server.storage.postgres_link import opened
 from ..fronts import HttpFront
 from ..postgres import Postgres
 from ..processes import Service, environment, start
+from .transfers import in_this_process
 
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 FREE = {"ROSTER_HTTP_ADDRESS": "127.0.0.1:0", "ROSTER_GRPC_ADDRESS": "127.0.0.1:0"}
@@ -314,6 +317,81 @@ def test_malformed_setting_is_refused_and_named(url: str, name: str, value: str)
     done = roster("serve", **{"ROSTER_DATABASE_URL": url, **FREE, name: value})
 
     assert name in complaint(done, ExitCode.USAGE)
+
+
+@pytest.mark.parametrize("name", ["ROSTER_WEBHOOK_ALLOW_HTTP", "ROSTER_DANGEROUSLY_IN_PLAINTEXT"])
+def test_word_that_is_no_boolean_is_refused_with_those_that_are(url: str, name: str) -> None:
+    done = roster("serve", **{"ROSTER_DATABASE_URL": url, **FREE, name: "maybe"})
+
+    assert f"{name} must be true or false" in complaint(done, ExitCode.USAGE)
+
+
+def test_unknown_variable_is_reported_with_the_most_similar_setting() -> None:
+    done = roster("settings", "--json", ROSTER_HTTP_ADRESS="127.0.0.1:1")
+
+    assert done.returncode == 0
+    assert done.stderr == (
+        "roster: ROSTER_HTTP_ADRESS is not a setting and is ignored."
+        " Did you mean ROSTER_HTTP_ADDRESS?\n"
+    )
+
+
+def test_unknown_variable_is_logged_once_by_a_service_of_several_processes(
+    tmp_path: Path, postgres: Postgres
+) -> None:
+    service = start(
+        tmp_path,
+        ROSTER_DATABASE_URL=postgres.new_roster(),
+        ROSTER_SECRET_KEY=postgres.secret_key,
+        ROSTER_WORKERS="2",
+        ROSTER_HTTP_ADRESS="x",
+    )
+    assert service.stop() == 0
+
+    logged = [json.loads(line) for line in service.log.read_text().splitlines()]
+    (warning,) = [line for line in logged if "ROSTER_HTTP_ADRESS" in line["message"]]
+    assert warning["level"] == "warning"
+    assert "ROSTER_HTTP_ADDRESS" in warning["message"]
+
+
+# Help
+
+
+def test_version_is_printed() -> None:
+    assert roster("--version").stdout == f"roster {version('roster')}\n"
+
+
+def commands(group: Any, *path: str) -> Iterator[tuple[str, ...]]:
+    """Yields the names of every command."""
+    yield path
+    for name, command in getattr(group, "commands", {}).items():
+        yield from commands(command, *path, name)
+
+
+@pytest.mark.parametrize("path", [*commands(get_command(cli.app))], ids=" ".join)
+def test_h_prints_the_help_of_every_command(path: tuple[str, ...]) -> None:
+    done = in_this_process([*path, "-h"], environment())
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"Usage: roster {' '.join(path)}".rstrip() in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("shell", "settings"),
+    [
+        ("bash", {"COMP_WORDS": "roster acc", "COMP_CWORD": "1"}),
+        ("zsh", {"_TYPER_COMPLETE_ARGS": "roster acc"}),
+        (
+            "fish",
+            {"_TYPER_COMPLETE_ARGS": "roster acc", "_TYPER_COMPLETE_FISH_ACTION": "get-args"},
+        ),
+    ],
+)
+def test_commands_are_completed(shell: str, settings: dict[str, str]) -> None:
+    done = in_this_process([], environment(_ROSTER_COMPLETE=f"complete_{shell}", **settings))
+
+    assert "accounts" in done.stdout
+    assert "keys" not in done.stdout
 
 
 # The start and the end of the service

@@ -91,7 +91,7 @@ def test_what_was_exported_is_imported_as_the_same(
     counts = counted(transfer(other, "import", str(file), "--json"))
 
     assert (done.returncode, done.stderr) == (0, "")
-    assert f"3 subscribers are in {file}." in done.stdout
+    assert f"{file} has 3 subscribers." in done.stdout
     assert os.listdir(tmp_path) == [file.name]
     assert counts["created"] == 3
     assert kept(other) == kept(first)
@@ -105,6 +105,17 @@ def test_standard_output_gets_ndjson_and_nothing_else(http_account: Account) -> 
     assert (done.returncode, done.stderr) == (0, "")
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     assert [row["email"] for row in rows] == emails(http_account)
+
+
+def test_one_subscriber_is_counted_in_the_singular(http_account: Account, tmp_path: Path) -> None:
+    filled(http_account, 1)
+    file = str(tmp_path / "all.csv")
+
+    exported = transfer(http_account, "export", file)
+    imported = transfer(http_account, "import", file, "--on-conflict", "skip")
+
+    assert exported.stdout == f"{file} has 1 subscriber.\n"
+    assert imported.stdout == "1 row: 0 created, 0 updated, 1 skipped, 0 failed.\n"
 
 
 class Slow(BaseHTTPRequestHandler):
@@ -138,7 +149,7 @@ def test_blank_lines_that_keep_a_connection_are_no_rows_of_the_file(
         )
         slow.shutdown()
 
-    assert f"2 subscribers are in {file}." in done.stdout
+    assert f"{file} has 2 subscribers." in done.stdout
     assert file.read_bytes() == b"".join(Slow.rows)
 
 
@@ -231,7 +242,7 @@ def test_export_goes_on_after_the_last_whole_row_and_says_so(
 
     assert (first.returncode, f"{part} holds what came" in first.stderr) == (8, True)
     assert second.stderr.startswith("roster: Goes on after ")
-    assert "2,000 subscribers are in" in second.stdout
+    assert "has 2,000 subscribers." in second.stdout
     assert file.read_bytes() == whole.read_bytes()
     assert sorted(os.listdir(tmp_path)) == sorted([whole.name, file.name])
 

@@ -58,7 +58,7 @@ def start(url: str, postgres: Postgres) -> subprocess.Popen[str]:
         "ROSTER_DATABASE_URL": url,
         "ROSTER_SECRET_KEY": postgres.secret_key,
         "ROSTER_WEBHOOK_ALLOW_NETS": "127.0.0.0/8",
-        "ROSTER_WEBHOOK_ALLOW_HTTP": "yes",
+        "ROSTER_WEBHOOK_ALLOW_HTTP": "true",
     }
     process = subprocess.Popen(
         [sys.executable, "-c", HURRIES, "worker"],

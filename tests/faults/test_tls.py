@@ -257,19 +257,19 @@ def test_plaintext_beyond_this_machine_is_refused(
     line = complaint(roster(command, **{**NOWHERE, **settings}), ExitCode.USAGE)
 
     assert named in line
-    assert "ROSTER_DANGEROUSLY_IN_PLAINTEXT=yes" in line
+    assert "ROSTER_DANGEROUSLY_IN_PLAINTEXT=true" in line
 
 
 def test_every_place_of_plaintext_is_looked_at() -> None:
     with pytest.raises(SettingError, match="ROSTER_HTTP_ADDRESS leads"):
-        http_options("10.0.0.1:80", "", "", "")
+        http_options("10.0.0.1:80", "", "", risk=False)
     with pytest.raises(SettingError, match="ROSTER_GRPC_ADDRESS leads"):
-        grpc_options("10.0.0.1:80", "", "", "", "")
+        grpc_options("10.0.0.1:80", "", "", "", risk=False)
 
 
 def test_authorities_of_callers_take_tls(papers: Papers) -> None:
     with pytest.raises(SettingError, match="ROSTER_GRPC_TLS_CLIENT_CA"):
-        grpc_options("127.0.0.1:0", "", "", papers["own-ca.pem"], "")
+        grpc_options("127.0.0.1:0", "", "", papers["own-ca.pem"], risk=False)
 
 
 def test_gateway_shows_its_certificate_over_tls_alone(papers: Papers) -> None:
@@ -296,6 +296,6 @@ def test_plaintext_beyond_this_machine_is_served_to_whom_it_was_told(tmp_path: P
         "gateway",
         tmp_path,
         ROSTER_HTTP_ADDRESS="0.0.0.0:0",
-        ROSTER_DANGEROUSLY_IN_PLAINTEXT="yes",
+        ROSTER_DANGEROUSLY_IN_PLAINTEXT="true",
     ) as part:
         assert status_of(part.http.replace("0.0.0.0", "127.0.0.1"), "/healthz") == 200

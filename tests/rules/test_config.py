@@ -14,10 +14,12 @@ from server.config import (
     SettingError,
     check_bootstrap_key,
     check_choice,
+    parse_boolean,
     parse_database_pool,
     parse_database_url,
     parse_rate_limit,
     parse_workers,
+    unknown_variables,
 )
 
 
@@ -159,3 +161,53 @@ def test_workers_are_counted(text: str) -> None:
 def test_no_or_too_many_workers_are_refused(text: str) -> None:
     with pytest.raises(SettingError, match="ROSTER_WORKERS must be a number from 1 to 64"):
         parse_workers(text)
+
+
+@pytest.mark.parametrize("text", ["true", "TRUE", "1", "yes", "Yes", "on", "ON"])
+def test_boolean_may_be_true(text: str) -> None:
+    assert parse_boolean("webhook_allow_http", text)
+
+
+@pytest.mark.parametrize("text", ["false", "False", "0", "no", "NO", "off", "Off"])
+def test_boolean_may_be_false(text: str) -> None:
+    assert not parse_boolean("webhook_allow_http", text)
+
+
+@pytest.mark.parametrize("text", ["", "maybe", "2", "y", "tru", " true"])
+def test_other_words_are_no_boolean(text: str) -> None:
+    with pytest.raises(SettingError, match="ROSTER_WEBHOOK_ALLOW_HTTP must be true or false"):
+        parse_boolean("webhook_allow_http", text)
+
+
+@pytest.mark.parametrize(
+    ("name", "similar"),
+    [
+        ("ROSTER_HTTP_ADRESS", "ROSTER_HTTP_ADDRESS"),
+        ("ROSTER_DATABASE", "ROSTER_DATABASE_URL"),
+        ("ROSTER_APIKEY", "ROSTER_API_KEY"),
+        ("ROSTER_PORT", None),
+    ],
+)
+def test_unknown_variable_is_found_with_the_most_similar_setting(
+    name: str, similar: str | None
+) -> None:
+    known = {row.environment: "x" for row in SETTINGS.values()}
+
+    assert unknown_variables({**known, "ROSTER_API_KEY": "x", "HOME": "/", name: "8080"}) == {
+        name: similar
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("ROSTER_SERVICE_HOST", "10.0.0.1"),
+        ("ROSTER_SERVICE_PORT", "8080"),
+        ("ROSTER_SERVICE_PORT_HTTP", "8080"),
+        ("ROSTER_PORT", "tcp://10.0.0.1:8080"),
+        ("ROSTER_GRPC_PORT_50051_TCP", "tcp://10.0.0.1:50051"),
+        ("ROSTER_GRPC_PORT_50051_TCP_ADDR", "10.0.0.1"),
+    ],
+)
+def test_variable_that_kubernetes_sets_is_not_reported(name: str, value: str) -> None:
+    assert unknown_variables({name: value}) == {}

@@ -8,16 +8,15 @@ from pathlib import Path
 from ...addresses import Address, Upstream, check_plaintext, parse_address
 from ...config import (
     PUBLIC,
-    YES,
     Network,
     Place,
     PostgresUrl,
     Rate,
     SettingError,
     check_bootstrap_key,
-    check_choice,
     check_secret_key,
     parse_backup_folder,
+    parse_boolean,
     parse_database_pool,
     parse_database_url,
     parse_networks,
@@ -83,17 +82,17 @@ class CoreOptions:
         return self.database.parent if isinstance(self.database, Path) else None
 
 
-def http_options(address: str, certificate: str, key: str, risk: str) -> HttpOptions:
+def http_options(address: str, certificate: str, key: str, *, risk: bool) -> HttpOptions:
     """Checks what is said of the HTTP port. Raises SettingError."""
     place = parse_address("http_address", address)
     identity = ServerIdentity("http_tls", certificate, key) if certificate or key else None
     if identity is None:
-        check_plaintext("http_address", [place], risk, "http_tls_certificate")
+        check_plaintext("http_address", [place], "http_tls_certificate", risk=risk)
     return HttpOptions(place, identity)
 
 
 def grpc_options(
-    address: str, certificate: str, key: str, client_ca: str, risk: str
+    address: str, certificate: str, key: str, client_ca: str, *, risk: bool
 ) -> GrpcOptions:
     """Checks what is said of the gRPC port. Raises SettingError."""
     place = parse_address("grpc_address", address)
@@ -101,7 +100,7 @@ def grpc_options(
         ServerIdentity("grpc_tls", certificate, key, client_ca) if certificate or key else None
     )
     if identity is None:
-        check_plaintext("grpc_address", [place], risk, "grpc_tls_certificate")
+        check_plaintext("grpc_address", [place], "grpc_tls_certificate", risk=risk)
     if client_ca and identity is None:
         raise SettingError(
             "ROSTER_GRPC_TLS_CLIENT_CA asks callers for certificates, which takes"
@@ -151,7 +150,7 @@ def reach_option(networks: str, http: str) -> Reach:
     """Returns what webhooks may reach. Raises SettingError."""
     return Reach(
         parse_networks(networks),
-        http=check_choice("webhook_allow_http", http, ("", YES)) == YES,
+        http=parse_boolean("webhook_allow_http", http),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from dataclasses import dataclass
 
@@ -9,6 +10,9 @@ from ...addresses import Address, check_plaintext, parse_address
 from ...config import OFF, OTLP, check_choice
 from ...logs import FORMATS, LEVELS, configure, is_text
 from ...tls import ServerIdentity
+from ..output import unknown_settings
+
+log = logging.getLogger(__name__)
 
 _RISK = "what it tells of itself"
 
@@ -29,6 +33,8 @@ def start_log(level: str, form: str) -> None:
     check_choice("log_level", level, LEVELS)
     check_choice("log_format", form, FORMATS)
     configure(level, as_text=is_text(form, sys.stderr))
+    for sentence in unknown_settings():
+        log.warning(sentence)
 
 
 def watch_options(
@@ -36,7 +42,7 @@ def watch_options(
     address: str,
     certificate: str,
     key: str,
-    risk: str,
+    risk: bool,
     log_level: str,
     log_format: str,
     tracing: str = "",
@@ -45,7 +51,7 @@ def watch_options(
     place = parse_address("metrics_address", address) if address != OFF else None
     identity = ServerIdentity("metrics_tls", certificate, key) if certificate or key else None
     if place is not None and identity is None:
-        check_plaintext("metrics_address", [place], risk, "metrics_tls_certificate", _RISK)
+        check_plaintext("metrics_address", [place], "metrics_tls_certificate", _RISK, risk=risk)
     return WatchOptions(
         address=place,
         identity=identity,

@@ -18,8 +18,8 @@ from typing import Any, BinaryIO
 
 import orjson
 
-from ..output import ExitCode
-from .failing import TransferError, say
+from ..output import ExitCode, say
+from .failing import TransferError
 from .files import Form, write_whole
 
 

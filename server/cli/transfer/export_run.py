@@ -10,10 +10,10 @@ from pathlib import Path
 
 import uvloop
 
-from ..output import ExitCode
+from ..output import ExitCode, counted, say
 from .export_part import Found, Part, RowCounter
 from .export_target import StandardOutput, Target
-from .failing import TransferError, say
+from .failing import TransferError
 from .files import STANDARD, Form
 from .progress import Bar
 from .remote import Remote, blocks, fingerprint, told_error
@@ -49,7 +49,7 @@ async def _export(
         total = (await remote.first(**filters)).total
         found = target.open(resume=resume)
         if found.rows:
-            say(f"Goes on after {found.rows:,} subscribers that are there already.")
+            say(f"Goes on after the {counted(found.rows, 'subscriber')} of the last run.")
         try:
             rows = await _receive(remote, target, form, filters, found, total)
         except BaseException:

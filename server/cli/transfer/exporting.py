@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ...subscribers.rules import Status
-from ..output import console
+from ..output import console, counted
 from .files import STANDARD, Form, form_by_ending
 from .flags import LOCAL, Key, Url
 
@@ -69,4 +69,4 @@ def export(
 
     rows = run(file, form, filters, url=url, key=api_key, resume=not no_resume)
     if file != STANDARD:
-        console.print(f"{rows:,} subscribers are in {file}.", soft_wrap=True)
+        console.print(f"{file} has {counted(rows, 'subscriber')}.", soft_wrap=True)

@@ -6,13 +6,15 @@ from typing import Annotated
 
 import typer
 
+from ...config import API_KEY
+
 Url = Annotated[str, typer.Option(metavar="URL", help="Where the service is.")]
 Key = Annotated[
     str,
     typer.Option(
         "--api-key",
         metavar="KEY",
-        envvar="ROSTER_API_KEY",
+        envvar=API_KEY,
         help="The API key. Others on this machine may see a flag, but not the environment.",
     ),
 ]

@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from .failing import say
+from ..output import say
 from .files import write_whole
 from .import_tally import Tally
 

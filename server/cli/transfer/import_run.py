@@ -15,8 +15,8 @@ from pathlib import Path
 
 import orjson
 
-from ..output import ExitCode
-from .failing import TransferError, say
+from ..output import ExitCode, say
+from .failing import TransferError
 from .files import Form
 from .import_place import Kept, Place
 from .import_source import Source

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 import uvloop
 
-from ..output import ExitCode, Json, console, print_json
+from ..output import ExitCode, Json, console, counted, print_json
 from .failing import TransferError
 from .files import STANDARD, Form, form_by_ending
 from .flags import LOCAL, Key, Url
@@ -109,7 +109,7 @@ def _print(run: Run, *, as_json: bool) -> None:
         )
         return
     words = ", ".join(f"{number:,} {outcome}" for outcome, number in counts.items())
-    lines = [f"{tally.rows:,} rows: {words}."]
+    lines = [f"{counted(tally.rows, 'row')}: {words}."]
     lines += [f"  {number:,} {reason}" for reason, number in sorted(tally.reasons.items())]
     if path is not None:
         lines.append(f"The rows that failed are listed in {path}.")

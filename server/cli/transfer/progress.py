@@ -9,12 +9,11 @@ from rich.progress import (
     Progress,
     ProgressColumn,
     Task,
-    TextColumn,
     TimeRemainingColumn,
 )
 from rich.text import Text
 
-from ..output import errors
+from ..output import counted, errors
 
 
 class Bar:
@@ -26,7 +25,7 @@ class Bar:
     def __init__(self, done: int, rows: int, *, hidden: bool = False) -> None:
         self._progress = Progress(
             BarColumn(),
-            TextColumn("{task.fields[rows]:,} rows"),
+            _Rows(),
             _Rate(),
             TimeRemainingColumn(),
             console=errors,
@@ -50,6 +49,13 @@ class Bar:
     def show(self, done: int, rows: int, total: int | None) -> None:
         """Says how far it is by now."""
         self._progress.update(self._task, completed=done, rows=rows, total=total)
+
+
+class _Rows(ProgressColumn):
+    """The number of rows so far."""
+
+    def render(self, task: Task) -> Text:
+        return Text(counted(task.fields["rows"], "row"))
 
 
 class _Rate(ProgressColumn):

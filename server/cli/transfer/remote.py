@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import aiohttp
 import orjson
 
+from ...config import API_KEY
 from ..output import ExitCode
 from .failing import TransferError
 
@@ -46,7 +47,7 @@ class Remote:
             raise TransferError(f"{url!r} is not an http:// or https:// address.", ExitCode.USAGE)
         if not key:
             raise TransferError(
-                "An API key is needed: give one in ROSTER_API_KEY or with --api-key.",
+                f"An API key is needed: give one in {API_KEY} or with --api-key.",
                 ExitCode.USAGE,
             )
         if not (key.isascii() and key.isprintable()):

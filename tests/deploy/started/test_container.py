@@ -66,7 +66,7 @@ def test_container_serves_is_healthy_stops_with_0_and_writes_to_its_volume_alone
     image: Image, tmp_path: Path
 ) -> None:
     port, volume = free_port(), tmp_path / "volume"
-    everywhere, plain = f"0.0.0.0:{port}", {"ROSTER_DANGEROUSLY_IN_PLAINTEXT": "yes"}
+    everywhere, plain = f"0.0.0.0:{port}", {"ROSTER_DANGEROUSLY_IN_PLAINTEXT": "true"}
 
     for _ in ("at first", "on what it has kept"):
         with running(image, volume, everywhere, **plain) as container:

@@ -35,7 +35,7 @@ def booted(
     (folder / "roster.env").write_text(
         f"ROSTER_HTTP_ADDRESS={address}\nROSTER_GRPC_ADDRESS=127.0.0.1:0\n"
         "ROSTER_METRICS_ADDRESS=127.0.0.1:0\n"
-        "ROSTER_WEBHOOK_ALLOW_NETS=127.0.0.0/8\nROSTER_WEBHOOK_ALLOW_HTTP=yes\n"
+        "ROSTER_WEBHOOK_ALLOW_NETS=127.0.0.0/8\nROSTER_WEBHOOK_ALLOW_HTTP=true\n"
     )
     places = {
         folder / "user.conf": "/etc/sysusers.d/roster.conf",

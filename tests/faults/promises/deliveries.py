@@ -34,7 +34,7 @@ UNTOLD, WRONG = "changes without an event", "unexpected answers"
 AT_MOST: Figures = dict.fromkeys((LOST, CHANGED, GAPS, DAMAGES, UNTOLD, WRONG), 0)
 SETTINGS = {
     "ROSTER_WEBHOOK_ALLOW_NETS": "127.0.0.0/8",
-    "ROSTER_WEBHOOK_ALLOW_HTTP": "yes",
+    "ROSTER_WEBHOOK_ALLOW_HTTP": "true",
     "ROSTER_LOG_LEVEL": "error",
     "ROSTER_SECRET_KEY": "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
 }

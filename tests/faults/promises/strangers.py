@@ -30,7 +30,7 @@ AT_MOST: Figures = {
 SETTINGS = {
     "ROSTER_LOG_LEVEL": "error",
     "ROSTER_WEBHOOK_ALLOW_NETS": "127.0.0.0/8",
-    "ROSTER_WEBHOOK_ALLOW_HTTP": "yes",
+    "ROSTER_WEBHOOK_ALLOW_HTTP": "true",
 }
 # The first calls of an operation find nothing in memory yet, and do not count.
 COLD = 3
