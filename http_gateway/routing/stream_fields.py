@@ -49,6 +49,14 @@ class FormatField:
     # The values of the field by the media type that each stands for.
     numbers: Mapping[str, int]
 
+    def is_set(self, request: Any) -> bool:
+        """Returns whether a request chooses a format."""
+        return bool(getattr(request, self.name))
+
+    def set(self, request: Any, media_type: str) -> None:
+        """Has a request choose a media type."""
+        setattr(request, self.name, self.numbers[media_type])
+
     def chooses(self, request: Any, media_type: str) -> bool:
         """Returns whether a request chooses a media type."""
         return bool(getattr(request, self.name) == self.numbers.get(media_type))

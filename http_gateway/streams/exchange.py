@@ -24,6 +24,7 @@ from ..faults import RequestFault
 from ..headers import Metadata
 from ..routing.bindings import Binding
 from .answer import StreamedAnswer
+from .forms import choose_format
 from .replies import KEEPALIVE_SECONDS, Replies
 from .requests import Messages, form_of
 
@@ -51,6 +52,8 @@ class Exchange:
         self._message = message
         self._keepalive_seconds = keepalive_seconds
         self._messages: Messages | None = None
+        if binding.replies is not None:
+            choose_format(request, binding.replies, message)
         if binding.requests is not None:
             form = form_of(request, binding.requests)
             self._messages = Messages(request, binding, form, message)

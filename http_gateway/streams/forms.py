@@ -4,13 +4,19 @@ NDJSON is for programs, CSV for tables where the reply has lines of one, and
 server-sent events are for whoever asks for them by `Accept`, such as a browser's
 EventSource. They are asked for by their name alone, never by `*/*`: where
 `text/event-stream` is named, and neither NDJSON nor CSV with a higher quality.
+
+Between NDJSON and CSV a field of the request chooses. If the request leaves it
+unspecified, `Accept` does (RFC 9110): the highest quality, then the more specific media
+range, then the order of the field's values. If `Accept` allows neither, the server's
+default is sent.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 from aiohttp import web
 
@@ -67,6 +73,20 @@ def form_asked_for(request: web.BaseRequest) -> Form | None:
     return EVENTS if wanted and wanted >= others else None
 
 
+def choose_format(request: web.BaseRequest, fields: ReplyRecords, message: Any) -> None:
+    """Sets the format that `Accept` asks for, unless the message of a request has one."""
+    accept = ",".join(request.headers.getall("Accept", ()))
+    if fields.format is None or not accept or fields.format.is_set(message):
+        return
+    qualities = _qualities(accept)
+    best, media_type = max(
+        ((_preference(media_type, qualities), media_type) for media_type in fields.format.numbers),
+        key=itemgetter(0),
+    )
+    if best.quality and form_asked_for(request) is None:
+        fields.format.set(message, media_type)
+
+
 def form_given(request: web.BaseRequest, fields: ReplyRecords, message: Any) -> Form | None:
     """Returns the form of an answer to a request and its message.
 
@@ -87,6 +107,25 @@ def form_of(fields: ReplyRecords, reply: Any) -> Form:
 
 
 _OTHERS = (*ndjson.CONTENT_TYPES, csv_lines.CONTENT_TYPE)
+
+
+class _Preference(NamedTuple):
+    """How much a media type is wanted: its quality, and how closely it is named."""
+
+    quality: float
+    closeness: int
+
+
+def _preference(media_type: str, qualities: Mapping[str, float]) -> _Preference:
+    """Returns what the closest media range that fits says."""
+    names = ndjson.CONTENT_TYPES if media_type == ndjson.CONTENT_TYPE else {media_type}
+    named = [qualities[name] for name in names if name in qualities]
+    if named:
+        return _Preference(max(named), 2)
+    for closeness, media_range in ((1, f"{media_type.partition('/')[0]}/*"), (0, "*/*")):
+        if media_range in qualities:
+            return _Preference(qualities[media_range], closeness)
+    return _Preference(0.0, 0)
 
 
 def _qualities(accept: str) -> dict[str, float]:

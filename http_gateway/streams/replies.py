@@ -114,7 +114,7 @@ class Replies:
 
     async def _head(self, form: Form, said: Any) -> None:
         if not self._answer.has_begun:
-            more = {**form.headers, **headers.returned(said)}
+            more = {"Vary": "Accept", **form.headers, **headers.returned(said)}
             await self._answer.begin(form.content_type, more)
 
     async def _end(self, call: Any, error: errors_pb2.Error | None) -> None:

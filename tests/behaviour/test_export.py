@@ -103,6 +103,48 @@ def test_table_is_sent_as_csv_and_rows_as_ndjson(account: Account) -> None:
     )
 
 
+NDJSON, CSV, EVENTS = "application/x-ndjson", "text/csv; charset=utf-8", "text/event-stream"
+
+
+@over_http
+@pytest.mark.parametrize(
+    ("accept", "query", "content_type"),
+    [
+        ("text/csv", "", CSV),
+        ("Text/CSV;charset=utf-8", "", CSV),
+        ("text/csv, */*;q=0.1", "", CSV),
+        ("*/*, text/csv", "", CSV),
+        ("text/*", "", CSV),
+        ("application/x-ndjson;q=0.5, text/csv;q=0.6", "", CSV),
+        ("application/json, text/*;q=0.5", "", CSV),
+        ("text/csv", "format=FORMAT_UNSPECIFIED", CSV),
+        ("*/*", "", NDJSON),
+        ("application/*", "", NDJSON),
+        ("application/jsonl, text/csv", "", NDJSON),
+        ("text/csv;q=0.5, application/x-ndjson;q=0.6", "", NDJSON),
+        ("text/csv;q=0, */*", "", NDJSON),
+        ("text/html,application/xhtml+xml,*/*;q=0.8", "", NDJSON),
+        ("image/png", "", NDJSON),
+        ("text/csv", "format=NDJSON", NDJSON),
+        ("application/x-ndjson", "format=CSV", CSV),
+        ("text/csv;q=0.5, text/event-stream", "", EVENTS),
+    ],
+)
+def test_accept_chooses_the_format_unless_the_query_does(
+    account: Account, accept: str, query: str, content_type: str
+) -> None:
+    assert isinstance(account.front, HttpFront)
+    subscriber(account, "ada@b.io")
+
+    status, headers, text = account.front.exchange(
+        "GET", f"/api/subscribers/export?{query}", account.key, headers={"Accept": accept}
+    )
+
+    assert (status, headers["content-type"], headers["vary"]) == (200, content_type, "Accept")
+    begin = {NDJSON: b'{"id":', CSV: b"id,email,", EVENTS: b'data: {"id":'}
+    assert text.startswith(begin[content_type])
+
+
 @over_http
 @pytest.mark.parametrize("query", ["format=csv", "format=Csv&status=unconfirmed"])
 def test_enum_values_of_the_query_are_accepted_in_any_letter_case(

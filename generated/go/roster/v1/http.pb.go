@@ -406,7 +406,8 @@ var (
 var (
 	// For an enum that chooses the format of a streamed response: the media type that the
 	// value stands for, such as "text/csv". Over HTTP it is known from the request, so that
-	// the response can begin before the first record.
+	// the response can begin before the first record. If a request leaves the field
+	// unspecified, its Accept header chooses among these media types.
 	//
 	// optional string media_type = 50002;
 	E_MediaType = &file_roster_v1_http_proto_extTypes[12]

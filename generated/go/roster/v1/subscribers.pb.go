@@ -303,7 +303,7 @@ func (ImportResult_Outcome) EnumDescriptor() ([]byte, []int) {
 type ExportSubscribersRequest_Format int32
 
 const (
-	// NDJSON.
+	// NDJSON; over HTTP, the media type that the Accept header prefers.
 	ExportSubscribersRequest_FORMAT_UNSPECIFIED ExportSubscribersRequest_Format = 0
 	// A subscriber a line, in JSON.
 	ExportSubscribersRequest_NDJSON ExportSubscribersRequest_Format = 1
@@ -1861,7 +1861,8 @@ func (x *ImportSubscribersResponse) GetResults() []*ImportResult {
 // Asks for subscribers; the filters are among those of ListSubscribersRequest.
 type ExportSubscribersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The form of the answer.
+	// The form of the answer. If it is unspecified, over HTTP the Accept header chooses:
+	// text/csv for CSV, else NDJSON.
 	Format ExportSubscribersRequest_Format `protobuf:"varint,1,opt,name=format,proto3,enum=roster.v1.ExportSubscribersRequest_Format" json:"format,omitempty"`
 	// Only subscribers of this status.
 	Status Subscriber_Status `protobuf:"varint,2,opt,name=status,proto3,enum=roster.v1.Subscriber_Status" json:"status,omitempty"`

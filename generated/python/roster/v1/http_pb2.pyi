@@ -182,5 +182,6 @@ this option, null is the same as an absent key, and the update keeps the stored 
 media_type: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.EnumValueOptions, _builtins.str]
 """For an enum that chooses the format of a streamed response: the media type that the
 value stands for, such as "text/csv". Over HTTP it is known from the request, so that
-the response can begin before the first record.
+the response can begin before the first record. If a request leaves the field
+unspecified, its Accept header chooses among these media types.
 """

@@ -997,7 +997,7 @@ class ExportSubscribersRequest(_message.Message):
     class _FormatEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[ExportSubscribersRequest._Format.ValueType], _builtins.type):
         DESCRIPTOR: _descriptor.EnumDescriptor
         FORMAT_UNSPECIFIED: ExportSubscribersRequest._Format.ValueType  # 0
-        """NDJSON."""
+        """NDJSON; over HTTP, the media type that the Accept header prefers."""
         NDJSON: ExportSubscribersRequest._Format.ValueType  # 1
         """A subscriber a line, in JSON."""
         CSV: ExportSubscribersRequest._Format.ValueType  # 2
@@ -1011,7 +1011,7 @@ class ExportSubscribersRequest(_message.Message):
         """The form of an answer."""
 
     FORMAT_UNSPECIFIED: ExportSubscribersRequest.Format.ValueType  # 0
-    """NDJSON."""
+    """NDJSON; over HTTP, the media type that the Accept header prefers."""
     NDJSON: ExportSubscribersRequest.Format.ValueType  # 1
     """A subscriber a line, in JSON."""
     CSV: ExportSubscribersRequest.Format.ValueType  # 2
@@ -1028,7 +1028,9 @@ class ExportSubscribersRequest(_message.Message):
     CREATED_BEFORE_FIELD_NUMBER: _builtins.int
     AFTER_ID_FIELD_NUMBER: _builtins.int
     format: Global___ExportSubscribersRequest.Format.ValueType
-    """The form of the answer."""
+    """The form of the answer. If it is unspecified, over HTTP the Accept header chooses:
+    text/csv for CSV, else NDJSON.
+    """
     status: Global___Subscriber.Status.ValueType
     """Only subscribers of this status."""
     tag: _builtins.str

@@ -153,7 +153,8 @@ export const null_clears = /*@__PURE__*/
 /**
  * For an enum that chooses the format of a streamed response: the media type that the
  * value stands for, such as "text/csv". Over HTTP it is known from the request, so that
- * the response can begin before the first record.
+ * the response can begin before the first record. If a request leaves the field
+ * unspecified, its Accept header chooses among these media types.
  *
  * @generated from extension: string media_type = 50002;
  */

@@ -1085,7 +1085,8 @@ export declare const ImportSubscribersResponseSchema: GenMessage<ImportSubscribe
  */
 export declare type ExportSubscribersRequest = Message<"roster.v1.ExportSubscribersRequest"> & {
   /**
-   * The form of the answer.
+   * The form of the answer. If it is unspecified, over HTTP the Accept header chooses:
+   * text/csv for CSV, else NDJSON.
    *
    * @generated from field: roster.v1.ExportSubscribersRequest.Format format = 1;
    */
@@ -1141,7 +1142,7 @@ export declare const ExportSubscribersRequestSchema: GenMessage<ExportSubscriber
  */
 export enum ExportSubscribersRequest_Format {
   /**
-   * NDJSON.
+   * NDJSON; over HTTP, the media type that the Accept header prefers.
    *
    * @generated from enum value: FORMAT_UNSPECIFIED = 0;
    */
