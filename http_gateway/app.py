@@ -26,13 +26,14 @@ from .answers import Answer
 from .channel.in_process import InProcessChannel
 from .channel.unary import Call
 from .channel.writing import writing
+from .compression import compress
 from .edge import Server
 from .faults import Reason, RequestFault
 from .headers import Metadata
 from .links import next_page
 from .load import Load
 from .lost import outcome_of
-from .pages import pages_of
+from .pages import REDIRECTS, pages_of
 from .refusals import refusal
 from .request_ids import request_id_of
 from .routing.bindings import UNARY, Binding
@@ -80,7 +81,7 @@ class Gateway:
         self._calls: dict[str, Any] = {}
         self.load = Load()
         self._pages = pages_of(channel, services, self.load)
-        self._routes.leave(self._pages)
+        self._routes.leave(self._pages.keys() - REDIRECTS.keys())
         self.load.spared = self._pages.keys()
 
     def server(self) -> Server:
@@ -116,10 +117,9 @@ class Gateway:
         self, request: web.BaseRequest, request_id: str, watched: Watched
     ) -> Answer | StreamedAnswer:
         path, _, query = _target(request).partition("?")
-        method = "GET" if request.method == "HEAD" else request.method
         match = self._routes.match(request.method, path)
         if match is None:
-            return await self._without_binding(method, path, request_id, watched)
+            return await self._without_binding(request, path, request_id, watched)
         binding = match.binding
         watched.is_for(binding.rpc, binding.template.text)
         if self.load.is_full:
@@ -156,7 +156,10 @@ class Gateway:
         if binding.next_link is not None and (token := getattr(reply, binding.next_link)):
             more["Link"] = next_page(path, query, token)
         written = orjson.dumps(binding.write(reply))
-        return Answer(binding.success_status, request_id, written, more=more)
+        answer = Answer(binding.success_status, request_id, written, more=more)
+        if not binding.holds_secret:
+            await compress(answer, request)
+        return answer
 
     async def _refuse(
         self,
@@ -199,8 +202,9 @@ class Gateway:
         return self._calls[binding.rpc]
 
     async def _without_binding(
-        self, method: str, path: str, request_id: str, watched: Watched
+        self, request: web.BaseRequest, path: str, request_id: str, watched: Watched
     ) -> Answer:
+        method = "GET" if request.method == "HEAD" else request.method
         page = self._pages.get(path)
         if page is not None:
             watched.is_for_page(path)
@@ -211,7 +215,7 @@ class Gateway:
         if method == "OPTIONS":
             return Answer(204, request_id, more=allow)
         if page is not None and method == "GET":
-            return await page(request_id)
+            return await page(request, request_id)
         message = f"This path takes {allow['Allow']}."
         return refusal("METHOD_NOT_ALLOWED", message, request_id, allow)
 

@@ -83,5 +83,21 @@ def returned(said: Iterable[tuple[str, str | bytes]]) -> dict[str, str]:
     return found
 
 
+def qualities(text: str) -> dict[str, float]:
+    """Returns the quality of each value that a header such as Accept names; 0 if it is no number.
+
+    The names are in lower case.
+    """
+    given = {}
+    for each in text.lower().split(","):
+        name, *parameters = (part.strip() for part in each.split(";"))
+        quality = next((part[2:] for part in parameters if part.startswith("q=")), "1")
+        try:
+            given[name] = min(max(float(quality), 0.0), 1.0)
+        except ValueError:
+            given[name] = 0.0
+    return given
+
+
 def _is_printable(value: str) -> bool:
     return value.isascii() and value.isprintable()

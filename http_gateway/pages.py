@@ -1,4 +1,7 @@
-"""What the gateway answers by itself at paths that no rpc is bound to."""
+"""What the gateway answers by itself at paths that no rpc is bound to.
+
+The reference and the OpenAPI document are made and compressed once, at their first request.
+"""
 
 from __future__ import annotations
 
@@ -8,22 +11,27 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import orjson
+from aiohttp import web
 from google.protobuf.descriptor import ServiceDescriptor
 from grpc.aio import AioRpcError, Channel
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from .answers import Answer
+from .answers import JSON, Answer
 from .load import Load
 from .openapi.document import document
 from .openapi.webhooks import are_sent_by
+from .static_content import StaticContent
 
 if TYPE_CHECKING:
     from .docs.rendered import Rendered
 
 HTML = "text/html; charset=utf-8"
 
-# Answers a GET; it is given the id of the request.
-Page = Callable[[str], Awaitable[Answer]]
+# Answers a GET; it is given the request and its id.
+Page = Callable[[web.BaseRequest, str], Awaitable[Answer]]
+
+# Paths that lead to a page, with the status. The root may lead elsewhere one day.
+REDIRECTS = {"/": (302, "/docs"), "/docs/": (308, "/docs")}
 
 # How long a server may take to say that it is ready, in seconds.
 READY_SECONDS = 2.0
@@ -36,27 +44,27 @@ def pages_of(
     health: Any = health_pb2_grpc.HealthStub(channel)
 
     @cache
-    def described() -> bytes:
-        return orjson.dumps(document(services))
+    def described() -> StaticContent:
+        return StaticContent(orjson.dumps(document(services)), JSON)
 
     # Imported when a page is first asked for: a service that nobody reads about pays nothing.
     @cache
-    def reference() -> Rendered:
+    def reference() -> StaticContent:
         from .docs.render import render
 
-        return render(document(services))
+        return _page(render(document(services)))
 
     @cache
-    def about_webhooks() -> Rendered:
+    def about_webhooks() -> StaticContent:
         from .docs.webhooks import render
 
-        return render(document(services))
+        return _page(render(document(services)))
 
-    async def healthz(request_id: str) -> Answer:
+    async def healthz(request: web.BaseRequest, request_id: str) -> Answer:
         """Whether the gateway runs; asks nobody else."""
         return _state(200, "ok", request_id)
 
-    async def readyz(request_id: str) -> Answer:
+    async def readyz(request: web.BaseRequest, request_id: str) -> Answer:
         """Whether the server behind the gateway takes calls, and the gateway goes on to."""
         if load.ends:
             return _state(503, "stopping", request_id)
@@ -68,27 +76,38 @@ def pages_of(
             return _state(503, "not serving", request_id)
         return _state(200, "ok", request_id)
 
-    async def openapi(request_id: str) -> Answer:
-        """What the services offer over HTTP, in OpenAPI."""
-        return Answer(200, request_id, described())
-
-    async def docs(request_id: str) -> Answer:
-        """The same for people."""
-        return await _page(reference, request_id)
-
-    async def docs_of_webhooks(request_id: str) -> Answer:
-        """How to take what the services send to webhooks."""
-        return await _page(about_webhooks, request_id)
-
-    pages = {"/healthz": healthz, "/readyz": readyz, "/openapi.json": openapi, "/docs": docs}
-    return {**pages, "/docs/webhooks": docs_of_webhooks} if are_sent_by(services) else pages
+    pages = {
+        "/healthz": healthz,
+        "/readyz": readyz,
+        "/openapi.json": _static(described),
+        "/docs": _static(reference),
+        **{path: _redirect(*target) for path, target in REDIRECTS.items()},
+    }
+    if are_sent_by(services):
+        pages["/docs/webhooks"] = _static(about_webhooks)
+    return pages
 
 
-async def _page(made: Callable[[], Rendered], request_id: str) -> Answer:
-    """Answers with a page. It is made in a thread: meanwhile calls are answered."""
-    page = await asyncio.to_thread(made)
-    more = {"Content-Security-Policy": page.policy, "Referrer-Policy": "no-referrer"}
-    return Answer(200, request_id, page.html, content_type=HTML, more=more)
+def _static(make: Callable[[], StaticContent]) -> Page:
+    """Returns a page of content that is made once, in a thread, so that calls go on meanwhile."""
+
+    async def page(request: web.BaseRequest, request_id: str) -> Answer:
+        content = await asyncio.to_thread(make)
+        return content.response(request, request_id)
+
+    return page
+
+
+def _redirect(status: int, path: str) -> Page:
+    async def page(request: web.BaseRequest, request_id: str) -> Answer:
+        return Answer(status, request_id, b"", content_type=HTML, more={"Location": path})
+
+    return page
+
+
+def _page(page: Rendered) -> StaticContent:
+    headers = {"Content-Security-Policy": page.policy, "Referrer-Policy": "no-referrer"}
+    return StaticContent(page.html, HTML, headers)
 
 
 def _state(status: int, word: str, request_id: str) -> Answer:

@@ -18,7 +18,7 @@ from .bodies import WHOLE, body_reader, check_body, update_mask
 from .fields import Setter, path_field, refuse_rivals, setter
 from .methods import METHODS
 from .query import QueryReader
-from .responses import next_link, reply_writer, success_status
+from .responses import holds_secret, next_link, reply_writer, success_status
 from .stream_fields import ReplyRecords, RequestRecords, reply_records, request_records
 from .templates import Template, Unusable
 from .update_masks import UpdateMask
@@ -66,6 +66,8 @@ class Binding:
     mask: UpdateMask | None
     # The field of the response whose page token is sent as a Link header, not in the body.
     next_link: str | None
+    # Whether the response has a field that is a secret.
+    holds_secret: bool
     # Where the records of a stream are in its messages; None where that side does not stream.
     requests: RequestRecords | None
     replies: ReplyRecords | None
@@ -136,6 +138,7 @@ def _made(method: MethodDescriptor, rule: Any, http_method: str, template: Templ
         query=QueryReader(request, frozenset(paths) | _in_body(request, body, requests)),
         mask=mask,
         next_link=next_link(method),
+        holds_secret=holds_secret(method.output_type),
         requests=requests,
         replies=replies,
     )

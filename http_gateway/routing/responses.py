@@ -46,3 +46,15 @@ def next_link(method: MethodDescriptor) -> str | None:
     if len(names) > 1 or "page_token" not in method.input_type.fields_by_name:
         raise Unusable("it leads to a next page in a way not known here")
     return names[0]
+
+
+def holds_secret(message: Descriptor, known: frozenset[str] = frozenset()) -> bool:
+    """Returns whether a message, or one within it, has a field declared `debug_redact`."""
+    if message.full_name in known:
+        return False
+    known |= {message.full_name}
+    return any(
+        field.GetOptions().debug_redact
+        or (field.message_type is not None and holds_secret(field.message_type, known))
+        for field in message.fields
+    )

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from aiohttp import web
 
+from ..headers import qualities
 from ..routing.stream_fields import ReplyRecords
 from . import csv_lines, events, ndjson
 
@@ -67,9 +68,9 @@ def form_asked_for(request: web.BaseRequest) -> Form | None:
     accept = ",".join(request.headers.getall("Accept", ()))
     if events.CONTENT_TYPE not in accept.lower():
         return None
-    qualities = _qualities(accept)
-    wanted = qualities.get(events.CONTENT_TYPE, 0.0)
-    others = max((qualities.get(kind, 0.0) for kind in _OTHERS), default=0.0)
+    given = qualities(accept)
+    wanted = given.get(events.CONTENT_TYPE, 0.0)
+    others = max((given.get(kind, 0.0) for kind in _OTHERS), default=0.0)
     return EVENTS if wanted and wanted >= others else None
 
 
@@ -78,9 +79,9 @@ def choose_format(request: web.BaseRequest, fields: ReplyRecords, message: Any) 
     accept = ",".join(request.headers.getall("Accept", ()))
     if fields.format is None or not accept or fields.format.is_set(message):
         return
-    qualities = _qualities(accept)
+    given = qualities(accept)
     best, media_type = max(
-        ((_preference(media_type, qualities), media_type) for media_type in fields.format.numbers),
+        ((_preference(media_type, given), media_type) for media_type in fields.format.numbers),
         key=itemgetter(0),
     )
     if best.quality and form_asked_for(request) is None:
@@ -116,26 +117,13 @@ class _Preference(NamedTuple):
     closeness: int
 
 
-def _preference(media_type: str, qualities: Mapping[str, float]) -> _Preference:
+def _preference(media_type: str, given: Mapping[str, float]) -> _Preference:
     """Returns what the closest media range that fits says."""
     names = ndjson.CONTENT_TYPES if media_type == ndjson.CONTENT_TYPE else {media_type}
-    named = [qualities[name] for name in names if name in qualities]
+    named = [given[name] for name in names if name in given]
     if named:
         return _Preference(max(named), 2)
     for closeness, media_range in ((1, f"{media_type.partition('/')[0]}/*"), (0, "*/*")):
-        if media_range in qualities:
-            return _Preference(qualities[media_range], closeness)
+        if media_range in given:
+            return _Preference(given[media_range], closeness)
     return _Preference(0.0, 0)
-
-
-def _qualities(accept: str) -> dict[str, float]:
-    """Returns the quality of each media type that is named; 0 where that is no number."""
-    qualities = {}
-    for each in accept.lower().split(","):
-        kind, *parameters = (part.strip() for part in each.split(";"))
-        quality = next((part[2:] for part in parameters if part.startswith("q=")), "1")
-        try:
-            qualities[kind] = min(max(float(quality), 0.0), 1.0)
-        except ValueError:
-            qualities[kind] = 0.0
-    return qualities

@@ -129,7 +129,6 @@ def test_128_headers_are_taken(http_service: Service) -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        "/",
         "/api",
         "/api/nothing",
         "/API/tags",

@@ -2287,10 +2287,10 @@ const file_roster_v1_webhooks_proto_rawDesc = "" +
 	"eventTypes\x12'\n" +
 	"\aenabled\x18\x04 \x01(\bB\b\xaa\xb5\x18\x04trueH\x00R\aenabled\x88\x01\x01:B\x8a\xb5\x18\x02id\x8a\xb5\x18\x0edisabledReason\x8a\xb5\x18\ffailingSince\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\tupdatedAtB\n" +
 	"\n" +
-	"\b_enabled\"\x9d\x01\n" +
+	"\b_enabled\"\xa0\x01\n" +
 	"\x15CreateWebhookResponse\x124\n" +
-	"\awebhook\x18\x01 \x01(\v2\x12.roster.v1.WebhookB\x06\xbaH\x03\xc8\x01\x01R\awebhook\x12N\n" +
-	"\x06secret\x18\x02 \x01(\tB6\xaa\xb5\x182whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=R\x06secret\"C\n" +
+	"\awebhook\x18\x01 \x01(\v2\x12.roster.v1.WebhookB\x06\xbaH\x03\xc8\x01\x01R\awebhook\x12Q\n" +
+	"\x06secret\x18\x02 \x01(\tB9\xaa\xb5\x182whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\x80\x01\x01R\x06secret\"C\n" +
 	"\x11GetWebhookRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"J\n" +
 	"\x12GetWebhookResponse\x124\n" +
@@ -2318,10 +2318,10 @@ const file_roster_v1_webhooks_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"\x17\n" +
 	"\x15DeleteWebhookResponse\"L\n" +
 	"\x1aRotateWebhookSecretRequest\x12.\n" +
-	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"\xa3\x01\n" +
+	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"\xa6\x01\n" +
 	"\x1bRotateWebhookSecretResponse\x124\n" +
-	"\awebhook\x18\x01 \x01(\v2\x12.roster.v1.WebhookB\x06\xbaH\x03\xc8\x01\x01R\awebhook\x12N\n" +
-	"\x06secret\x18\x02 \x01(\tB6\xaa\xb5\x182whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=R\x06secret\"D\n" +
+	"\awebhook\x18\x01 \x01(\v2\x12.roster.v1.WebhookB\x06\xbaH\x03\xc8\x01\x01R\awebhook\x12Q\n" +
+	"\x06secret\x18\x02 \x01(\tB9\xaa\xb5\x182whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\x80\x01\x01R\x06secret\"D\n" +
 	"\x12TestWebhookRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"\x92\x01\n" +
 	"\x13TestWebhookResponse\x12>\n" +

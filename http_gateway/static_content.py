@@ -1,0 +1,46 @@
+"""Content that does not change while the process runs: compressed once, and cached by clients."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from hashlib import sha256
+
+from aiohttp import web
+
+from .answers import Answer
+from .compression import accepts_gzip, gzipped
+
+_TAG = re.compile(r'"[^"]*"|\*')
+# Clients keep the content and ask each time whether it has changed, so that an upgrade shows.
+_CACHING = {"Cache-Control": "no-cache", "Vary": "Accept-Encoding"}
+
+
+class StaticContent:
+    """A body with its gzip form, each with a strong ETag of its own."""
+
+    def __init__(
+        self, body: bytes, content_type: str, headers: Mapping[str, str] | None = None
+    ) -> None:
+        self._content_type = content_type
+        self._headers = dict(headers or {})
+        tag = sha256(body).hexdigest()[:32]
+        self._plain = (body, {"ETag": f'"{tag}"', **_CACHING})
+        self._gzipped = (gzipped(body), {"ETag": f'"{tag}-gzip"', **_CACHING})
+
+    def response(self, request: web.BaseRequest, request_id: str) -> Answer:
+        """Returns the content, or 304 if the client has it."""
+        is_gzipped = accepts_gzip(request)
+        body, caching = self._gzipped if is_gzipped else self._plain
+        if _has(request, caching["ETag"]):
+            return Answer(304, request_id, more=caching)
+        more = {**self._headers, **caching}
+        if is_gzipped:
+            more["Content-Encoding"] = "gzip"
+        return Answer(200, request_id, body, content_type=self._content_type, more=more)
+
+
+def _has(request: web.BaseRequest, tag: str) -> bool:
+    """Returns whether the client names the tag, or any, in If-None-Match."""
+    named = ",".join(request.headers.getall("If-None-Match", ()))
+    return bool({tag, "*"} & set(_TAG.findall(named)))

@@ -1,0 +1,105 @@
+"""Which responses are compressed, and for whom."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from multidict import CIMultiDict
+from roster.v1 import api_keys_pb2, tags_pb2, webhooks_pb2
+
+from http_gateway.answers import Answer
+from http_gateway.compression import MIN_BYTES, SLICE_BYTES, accepts_gzip, compress
+from http_gateway.routing.responses import holds_secret
+
+
+def request_with(*accepted: str) -> Any:
+    headers = CIMultiDict([("Accept-Encoding", value) for value in accepted])
+    return SimpleNamespace(headers=headers)
+
+
+@pytest.mark.parametrize(
+    ("accepted", "is_accepted"),
+    [
+        ([], False),
+        ([""], False),
+        (["identity"], False),
+        (["br"], False),
+        (["gzip"], True),
+        (["GZip"], True),
+        (["deflate, gzip;q=1.0, *;q=0.5"], True),
+        (["br", "gzip"], True),
+        (["*"], True),
+        (["*;q=0"], False),
+        (["gzip;q=0"], False),
+        (["gzip; q=0.000"], False),
+        (["gzip;q=0, *"], False),
+        (["*;q=0, gzip"], True),
+        (["gzip;q=0.5, identity"], False),
+        (["gzip;q=0.5, identity;q=0.5"], True),
+        (["gzip;q=x"], False),
+    ],
+)
+def test_gzip_is_for_clients_that_accept_it(accepted: list[str], is_accepted: bool) -> None:
+    assert accepts_gzip(request_with(*accepted)) == is_accepted
+
+
+@pytest.mark.parametrize("size", [MIN_BYTES, SLICE_BYTES, 3 * SLICE_BYTES + 1])
+def test_compressed_body_of_any_size_is_the_same_again(size: int) -> None:
+    body = bytes(place % 251 for place in range(size))
+    answer = Answer(200, "a", body)
+
+    asyncio.run(compress(answer, request_with("gzip")))
+
+    assert answer.body is not None
+    assert gzip.decompress(answer.body) == body
+    assert (answer.headers["Content-Encoding"], answer.headers["Vary"]) == (
+        "gzip",
+        "Accept-Encoding",
+    )
+
+
+def test_small_body_stays_as_it_is() -> None:
+    body = b"a" * (MIN_BYTES - 1)
+    answer = Answer(200, "a", body)
+
+    asyncio.run(compress(answer, request_with("gzip")))
+
+    assert (answer.body, answer.headers.keys()) == (body, {"X-Request-Id"})
+
+
+def test_large_body_lets_other_tasks_run_while_it_is_compressed() -> None:
+    async def main() -> int:
+        turns = 0
+
+        async def others() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        task = asyncio.ensure_future(others())
+        await compress(Answer(200, "a", b"a" * (4 * SLICE_BYTES)), request_with("gzip"))
+        task.cancel()
+        return turns
+
+    assert asyncio.run(main()) == 3
+
+
+def test_responses_with_a_new_secret_are_known_by_their_descriptors() -> None:
+    found = {
+        message.name
+        for file in (api_keys_pb2, tags_pb2, webhooks_pb2)
+        for message in file.DESCRIPTOR.message_types_by_name.values()
+        if holds_secret(message)
+    }
+
+    assert found == {
+        "CreateApiKeyResponse",
+        "RotateApiKeyResponse",
+        "CreateWebhookResponse",
+        "RotateWebhookSecretResponse",
+    }
