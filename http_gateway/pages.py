@@ -18,7 +18,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from .answers import JSON, Answer
 from .load import Load
-from .openapi.document import document
+from .openapi.document import document, webhooks_document
 from .openapi.webhooks import are_sent_by
 from .static_content import StaticContent
 
@@ -47,6 +47,10 @@ def pages_of(
     def described() -> StaticContent:
         return StaticContent(orjson.dumps(document(services)), JSON)
 
+    @cache
+    def described_webhooks() -> StaticContent:
+        return StaticContent(orjson.dumps(webhooks_document()), JSON)
+
     # Imported when a page is first asked for: a service that nobody reads about pays nothing.
     @cache
     def reference() -> StaticContent:
@@ -58,7 +62,7 @@ def pages_of(
     def about_webhooks() -> StaticContent:
         from .docs.webhooks import render
 
-        return _page(render(document(services)))
+        return _page(render(webhooks_document()))
 
     async def healthz(request: web.BaseRequest, request_id: str) -> Answer:
         """Whether the gateway runs; asks nobody else."""
@@ -84,6 +88,7 @@ def pages_of(
         **{path: _redirect(*target) for path, target in REDIRECTS.items()},
     }
     if are_sent_by(services):
+        pages["/openapi/webhooks.json"] = _static(described_webhooks)
         pages["/docs/webhooks"] = _static(about_webhooks)
     return pages
 

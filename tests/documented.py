@@ -46,6 +46,4 @@ def _refusals() -> dict[str, set[tuple[int, str]]]:
 
 
 def _codes(response: dict[str, Any]) -> list[str]:
-    error = response["content"]["application/json"]["schema"]["properties"]["error"]
-    codes: list[str] = error["properties"]["code"]["enum"]
-    return codes
+    return list(response["content"]["application/json"]["examples"])

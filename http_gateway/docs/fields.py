@@ -42,13 +42,12 @@ class Field:
 class _Found:
     """A schema without references and alternatives.
 
-    `references` are those that led to it, `named` what the last of them says of itself,
-    and `nullable` tells whether null was among the alternatives.
+    `references` are those that led to it, and `nullable` tells whether null was among the
+    alternatives.
     """
 
     schema: Schema
     references: frozenset[str]
-    named: str
     nullable: bool
 
 
@@ -93,7 +92,7 @@ class Fields:
         inner = self.of(schema, within)
         kind = self._kind(found)
         is_free = kind.startswith("object") and not inner
-        about = found.schema.get("description", "")
+        about, choice = _taken_apart(found.schema.get("description", ""))
         return Field(
             name=name,
             kind=kind,
@@ -101,7 +100,7 @@ class Fields:
             required=required,
             bounds=tuple(text for text in bounds_of(found.schema) if text not in about),
             values=tuple(values),
-            choice=single.named if values else "",
+            choice=choice,
             fields=inner,
             is_free=is_free,
             example=_example(found.schema) if is_free else "",
@@ -109,19 +108,18 @@ class Fields:
 
     def _find(self, schema: Schema) -> _Found:
         references: set[str] = set()
-        named, nullable = "", False
+        nullable = False
         while "$ref" in schema or "anyOf" in schema:
             rest = {key: value for key, value in schema.items() if key not in ("$ref", "anyOf")}
             if "$ref" in schema:
                 name = schema["$ref"].rpartition("/")[2]
                 references.add(name)
-                named = self._schemas[name].get("description", "")
                 schema = {**self._schemas[name], **rest}
                 continue
             first, *others = (each for each in schema["anyOf"] if each != {"type": "null"})
             nullable = nullable or len(others) + 1 < len(schema["anyOf"])
             schema = {**first, **rest}
-        return _Found(schema, frozenset(references), named, nullable)
+        return _Found(schema, frozenset(references), nullable)
 
     def _kind(self, found: _Found) -> str:
         """Returns the words for what a value is."""
@@ -136,6 +134,12 @@ class Fields:
             kinds.append("null")
         *others, last = kinds
         return f"{', '.join(others)} or {last}" if others else last
+
+
+def _taken_apart(description: str) -> tuple[str, str]:
+    """Returns a description without the list at its end, which says what values mean, and that."""
+    about, mark, values = description.partition("\n\n- ")
+    return about, f"- {values}" if mark else ""
 
 
 def _example(schema: Schema) -> str:

@@ -8,7 +8,6 @@ from typing import Any
 from urllib.parse import quote
 
 from ..openapi.operations import needs, words
-from ..openapi.webhooks import COMPONENTS as WEBHOOK_HEADERS
 from .bodies import Body, bodies_of, last_alone
 from .fields import Field, Fields
 from .reader import Document
@@ -135,9 +134,7 @@ def headers_of(document: Document) -> tuple[list[Field], list[Field]]:
     fields = Fields(document)
     shared = document.components["parameters"].items()
     requests = [
-        _field(fields, told["name"], told)
-        for name, told in shared
-        if told["in"] == "header" and name not in WEBHOOK_HEADERS
+        _field(fields, told["name"], told) for name, told in shared if told["in"] == "header"
     ]
     headers = document.components["headers"].items()
     return requests, [_field(fields, name, told) for name, told in headers]

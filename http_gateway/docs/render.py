@@ -7,6 +7,7 @@ from typing import Any
 
 from ..body import MAX_BODY_BYTES
 from ..codec.strict_json import MAX_DEPTH, MAX_VALUES
+from ..openapi.webhooks import PAYLOAD
 from ..routing.query import MAX_PARAMETERS
 from .operations import headers_of, resources_of
 from .reader import Document
@@ -55,7 +56,7 @@ def render(content: dict[str, Any]) -> Rendered:
         info=content["info"],
         document=document,
         overview=_OVERVIEW,
-        has_webhooks="webhooks" in content,
+        has_webhooks=PAYLOAD in document.components["schemas"],
         resources=resources_of(document),
         request_headers=request_headers,
         answer_headers=answer_headers,

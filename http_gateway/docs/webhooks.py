@@ -67,7 +67,7 @@ class Group:
 
 
 def render(content: dict[str, Any]) -> Rendered:
-    """Makes the page of an OpenAPI document that has webhooks."""
+    """Makes the page of the OpenAPI document about webhooks."""
     document = Document(content)
     operation = next(iter(content["webhooks"].values()))["post"]
     headers = list(parameters_of(document, Fields(document), operation))

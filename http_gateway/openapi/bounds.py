@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from buf.validate import validate_pb2
 from google.protobuf.descriptor import FieldDescriptor
 from roster.v1 import http_pb2
 
-from .values import INT32, Schema
+from .values import Schema, rules_of
 
 _TEXT = {"min_len": "minLength", "max_len": "maxLength", "pattern": "pattern", "const": "const"}
 _TEXT_FORMATS = ("email", "hostname", "ipv4", "ipv6", "uri", "uuid")
@@ -26,11 +25,6 @@ _WITHOUT_NUL = r"^[^\u0000]*$"
 _NOT_BLANK = r"^[^\u0000]*[^\s\u0000\u001c-\u001f\u0085][^\u0000]*$"
 
 
-def rules_of(field: FieldDescriptor) -> Any:
-    """Returns what buf.validate says of a field."""
-    return field.GetOptions().Extensions[validate_pb2.field]
-
-
 def is_required(field: FieldDescriptor) -> bool:
     """Whether a request without the field breaks a rule."""
     rules = rules_of(field)
@@ -42,19 +36,6 @@ def is_required(field: FieldDescriptor) -> bool:
 def is_never_empty(field: FieldDescriptor) -> bool:
     """Whether an empty value breaks a rule."""
     return is_required(field) or bool(field.GetOptions().Extensions[http_pb2.never_empty])
-
-
-def enum_numbers(field: FieldDescriptor) -> Schema:
-    """Returns what an enum takes by number: any that it has, or any at all (ProtoJSON)."""
-    rules = rules_of(field)
-    enum = field.enum_type
-    assert enum is not None
-    told = "The number of one."
-    if not (rules.enum.defined_only or rules.repeated.items.enum.defined_only or enum.is_closed):
-        return {**INT32, "type": "integer", "description": told}
-    least = 1 if is_required(field) else 0
-    numbers = [value.number for value in enum.values if value.number >= least]
-    return {"type": "integer", "enum": numbers, "description": told}
 
 
 def of_field(field: FieldDescriptor) -> Schema:

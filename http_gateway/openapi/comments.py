@@ -14,14 +14,16 @@ from typing import Any
 
 from google.protobuf.descriptor import (
     Descriptor,
+    EnumDescriptor,
     EnumValueDescriptor,
     FieldDescriptor,
     MethodDescriptor,
 )
 from google.protobuf.descriptor_pb2 import FileDescriptorSet
-from roster.v1 import errors_pb2
+from roster.v1 import errors_pb2, http_pb2
 
 from ..errors import pascal
+from .values import names
 
 _DESCRIPTORS = files("roster.v1") / "descriptors.binpb"
 # The fields of a file, of a message, of an enum and of a service that hold declarations.
@@ -36,6 +38,10 @@ _REASONS = [name for name in errors_pb2.Error.Reason.keys() if "_" in name]  # n
 _REASON = re.compile(rf"\b({'|'.join(_REASONS)})\b")
 # The name of a field that JSON writes in another way.
 _FIELD = re.compile(r"\b[a-z0-9]+(?:_[a-z0-9]+)+\b")
+_BOOLEAN_LIKE = (
+    "Besides `true` and `false`, a body may say `1`, `0`, or a string of `true`, `false`, `yes`,"
+    " `no`, `1` or `0` in any letter case."
+)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 
 
@@ -50,6 +56,20 @@ def comment(declaration: Any) -> str:
     names = {field.name: field.json_name for field in _fields(declaration)}
     text = _comments().get(declaration.full_name, "")
     return _FIELD.sub(lambda match: names.get(match[0], match[0]), text)
+
+
+def meanings(enum: EnumDescriptor) -> str:
+    """Returns a Markdown list of an enum's values by the names that JSON has for them."""
+    values = [value for value in enum.values if value.number]
+    told = zip(names(enum), map(comment, values), strict=True)
+    return "\n".join(f"- `{name}`: {text}" for name, text in told if text)
+
+
+def described(field: FieldDescriptor) -> str:
+    """Returns the comment of a field, and below it what else its values may be, or mean."""
+    values = meanings(field.enum_type) if field.enum_type is not None else ""
+    forms = _BOOLEAN_LIKE if field.GetOptions().Extensions[http_pb2.boolean_like] else ""
+    return "\n\n".join(filter(None, [comment(field), forms, values]))
 
 
 def _fields(declaration: Any) -> list[FieldDescriptor]:

@@ -2,6 +2,8 @@
 
 Everything that can be asked for is declared in the protos: bindings, bounds, success
 statuses, reasons for refusal, examples, and the comments. A new rpc needs no line here.
+
+`/openapi/webhooks.json` is the same for what is sent to webhooks.
 """
 
 from __future__ import annotations
@@ -19,20 +21,31 @@ from .comments import comment
 from .headers import HEADERS
 from .operations import Operations, tag_of
 from .paths import Paths, takes_rest
+from .schemas import Schemas
 
+_VERSION = "3.1.0"
 _DISTRIBUTION = "roster"
 _METHODS = frozenset({"delete", "get", "head", "options", "patch", "post", "put", "trace"})
 _DESCRIPTION = f"""\
 Bodies are JSON in UTF-8. In a body, null stands for an absent key, and a key may also be the name \
-that the field has in the protos. Unknown keys and query parameters are refused, and named. \
+that the field has in the protos. Values may also have the other forms of ProtoJSON: a number as \
+text, an enum by its number. Timestamps in responses are in UTC with three fractional digits, such \
+as 2026-01-02T03:04:05.000Z. Unknown keys and query parameters are refused, and named. \
 A query has at most {MAX_PARAMETERS} parameters, one that is repeated counted each time.
 
 Whatever has GET also takes HEAD; every path takes OPTIONS and says in `Allow` what else it takes. \
 A `traceparent` that comes with a request is passed on.
 
-Every error, from whatever layer, has one shape, an `Error` under the key `error`. A call with a \
-bad key is a 401 whatever else is wrong with it; then come 413 and 415, 403, and only then 400, \
+Every error, from whatever layer, has one shape, an `ErrorBody` under the key `error`. A call with \
+a bad key is a 401 whatever else is wrong with it; then come 413 and 415, 403, and only then 400, \
 404 and 409."""
+_ABOUT_WEBHOOKS = f"""
+
+Requests to webhooks are described in `/openapi/webhooks.json`. Their bodies are the schema \
+`{webhooks.PAYLOAD}`."""
+_WEBHOOKS_DESCRIPTION = """\
+The requests that Roster sends to the webhooks of an account, one for each type of event. The API \
+itself is in `/openapi.json`."""
 _SECURITY = {
     "bearer": {
         "type": "http",
@@ -58,27 +71,46 @@ def document(services: Sequence[ServiceDescriptor]) -> dict[str, Any]:
             operation = operations.of(binding, method, verb, path)
             paths.items.setdefault(path.text, {})[verb] = operation
             tags.setdefault(tag_of(service), comment(service))
-    sent = webhooks.section(operations.schemas) if webhooks.are_sent_by(services) else {}
-    about = metadata(_DISTRIBUTION)
+    sends = webhooks.are_sent_by(services)
+    if sends:
+        webhooks.components(operations.schemas)
     return {
-        "openapi": "3.1.0",
-        "info": {
-            "title": about["Name"].capitalize(),
-            "summary": about["Summary"],
-            "description": _DESCRIPTION,
-            "version": about["Version"],
-        },
+        "openapi": _VERSION,
+        "info": _info(_DESCRIPTION + (_ABOUT_WEBHOOKS if sends else "")),
         "servers": [{"url": "/"}],
         "tags": [{"name": name, "description": text} for name, text in tags.items()],
         "paths": paths.items,
-        **({"webhooks": sent} if sent else {}),
         "components": {
             "schemas": operations.schemas.components,
             "responses": operations.refusals.components,
-            "parameters": {**parameters.COMPONENTS, **(webhooks.parameters() if sent else {})},
+            "parameters": parameters.COMPONENTS,
             "headers": HEADERS,
             "securitySchemes": _SECURITY,
         },
+    }
+
+
+def webhooks_document() -> dict[str, Any]:
+    """Returns what the service sends to webhooks, ready to be written as JSON."""
+    schemas = Schemas()
+    webhooks.components(schemas)
+    return {
+        "openapi": _VERSION,
+        "info": _info(_WEBHOOKS_DESCRIPTION),
+        "servers": [{"url": "/"}],
+        "tags": [webhooks.tag()],
+        "webhooks": webhooks.section(),
+        "components": {"schemas": schemas.components, "parameters": webhooks.parameters()},
+    }
+
+
+def _info(description: str) -> dict[str, str]:
+    about = metadata(_DISTRIBUTION)
+    return {
+        "title": about["Name"].capitalize(),
+        "summary": about["Summary"],
+        "description": description,
+        "version": about["Version"],
     }
 
 

@@ -11,7 +11,7 @@ from ..routing.fields import Fields, json_path
 from ..routing.query import MAX_PARAMETERS
 from ..timeouts import HEADER as TIMEOUT
 from . import bounds, examples, values
-from .comments import comment
+from .comments import comment, meanings
 from .paths import Slot
 from .values import Schema
 
@@ -99,16 +99,14 @@ def in_query(fields: Fields) -> Parameter:
 
 
 def _schema(field: FieldDescriptor) -> Schema:
-    schema = {**values.in_url(field), **bounds.of_field(field)}
-    if field.enum_type is None:
-        return schema
-    return {"anyOf": [schema, bounds.enum_numbers(field)]}
+    return {**values.in_url(field), **bounds.of_field(field)}
 
 
 def _told(fields: Fields, schema: Schema, more: str = "") -> Parameter:
-    case = _ANY_CASE if fields[-1].enum_type is not None else ""
-    text = _paragraphs([comment(fields[-1]), case, more])
-    shown = examples.declared(fields[-1])
+    field, said = fields[-1], [comment(fields[-1])]
+    if field.enum_type is not None:
+        said += [_ANY_CASE, meanings(field.enum_type)]
+    text, shown = _paragraphs([*said, more]), examples.declared(field)
     return {
         **({"description": text} if text else {}),
         "schema": schema,

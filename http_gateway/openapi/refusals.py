@@ -10,10 +10,9 @@ from roster.v1 import errors_pb2
 from ..errors import http_status, pascal
 from .comments import comment, sentences
 from .schemas import Schemas
-from .values import Schema
 
 _REASON = errors_pb2.Error.Reason
-_ERROR = errors_pb2.Error.DESCRIPTOR
+_ERROR_RESPONSE = errors_pb2.ErrorResponse.DESCRIPTOR
 # The header that goes with a status besides those of every answer.
 _HEADERS = {401: "WWW-Authenticate", 429: "Retry-After", 503: "Retry-After"}
 _REQUEST_ID = "5a1c9d3e7b20f4680000000001c3"
@@ -49,15 +48,11 @@ class Refusals:
             "headers": {name: {"$ref": f"#/components/headers/{name}"} for name in names},
             "content": {
                 "application/json": {
-                    "schema": self._schema([pascal(reason) for reason in reasons]),
+                    "schema": self._schemas.given(_ERROR_RESPONSE),
                     "examples": {pascal(reason): {"value": _example(reason)} for reason in reasons},
                 }
             },
         }
-
-    def _schema(self, codes: list[str]) -> Schema:
-        error = {**self._schemas.given(_ERROR), "properties": {"code": {"enum": codes}}}
-        return {"type": "object", "properties": {"error": error}, "required": ["error"]}
 
 
 def _description(reasons: list[str]) -> str:

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
-from roster.v1 import errors_pb2, http_pb2
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from roster.v1 import http_pb2
 
 from ..codec.fields import is_map, row_faults
-from ..errors import pascal
 from . import bounds, examples, values
-from .comments import comment
+from .comments import comment, described
 from .values import Schema
 
 _IGNORED = "Ignored: written by the service alone."
-_ANY_ROW = "Anything else is a row that is not taken, and is reported like any other."
-_REASONS = errors_pb2.Error.Reason.DESCRIPTOR
+
+# Names that generated clients cannot have, since TypeScript has them already.
+_RENAMED = {"Error": "ErrorBody"}
 
 Key = tuple[str, str, frozenset[str]]
 
@@ -42,10 +42,9 @@ class Schemas:
         key: Key = ("given", message.full_name, frozenset())
         return self._refer(key, _name(message), "Output", lambda: self._answer(message))
 
-    def enum(self, enum: EnumDescriptor) -> Schema:
-        """Refers to the names of an enum's values."""
-        key: Key = ("given", enum.full_name, frozenset())
-        return self._refer(key, _name(enum), "Name", lambda: _names(enum))
+    def resolved(self, reference: Schema) -> Schema:
+        """Returns the component that a schema refers to."""
+        return self.components[reference["$ref"].rpartition("/")[2]]
 
     def _refer(self, key: Key, name: str, other: str, make: Callable[[], Schema]) -> Schema:
         if key not in self._names:
@@ -77,8 +76,6 @@ class Schemas:
             schema: Schema = {"type": "object", "additionalProperties": self._map_value(field)}
         elif field.is_repeated:
             items = {**self._one(field), **bounds.of_items(field)}
-            if field.message_type is not None and row_faults(field.message_type):
-                items = {"anyOf": [items, {"description": _ANY_ROW}]}
             schema = {"type": "array", "items": items, **bounds.of_field(field)}
         else:
             schema = {**self._one(field), **bounds.of_field(field)}
@@ -92,7 +89,7 @@ class Schemas:
         if schema is not None:
             return schema
         if field.enum_type is not None:
-            return {"anyOf": [self.enum(field.enum_type), bounds.enum_numbers(field)]}
+            return values.enum(field.enum_type)
         assert field.message_type is not None
         return self.taken(field.message_type)
 
@@ -106,7 +103,7 @@ class Schemas:
         required = [
             field.json_name
             for field in fields
-            if not field.has_presence or bounds.rules_of(field).required
+            if not field.has_presence or values.rules_of(field).required
         ]
         return {
             "type": "object",
@@ -133,7 +130,7 @@ class Schemas:
         if schema is not None:
             return schema
         if field.enum_type is not None:
-            return self.enum(field.enum_type)
+            return values.enum(field.enum_type)
         assert field.message_type is not None
         return self.given(field.message_type)
 
@@ -143,26 +140,18 @@ def is_link(field: FieldDescriptor) -> bool:
     return bool(field.GetOptions().Extensions[http_pb2.next_link])
 
 
-def _names(enum: EnumDescriptor) -> Schema:
-    """Returns the names of an enum's values, each with what it says. Reasons go by their codes."""
-    known = {value.name: comment(value) for value in enum.values if value.number}
-    if enum is _REASONS:
-        known = {pascal(name): text for name, text in known.items()}
-    lines = [f"- `{name}`: {text}" for name, text in known.items() if text]
-    description = "\n".join([comment(enum), "", *lines]).strip()
-    described = {"description": description} if description else {}
-    return {"type": "string", **described, "enum": list(known)}
-
-
-def _name(declaration: Descriptor | EnumDescriptor) -> str:
-    """Returns the name of a component: Subscriber.Status is SubscriberStatus."""
-    package = declaration.file.package
-    inner = declaration.full_name.removeprefix(f"{package}.") if package else declaration.full_name
-    return inner.replace(".", "")
+def _name(message: Descriptor) -> str:
+    """Returns the name of a component: Error.Detail is ErrorDetail."""
+    package = message.file.package
+    inner = message.full_name.removeprefix(f"{package}.") if package else message.full_name
+    return _RENAMED.get(inner, inner.replace(".", ""))
 
 
 def _described(declaration: Descriptor | FieldDescriptor) -> Schema:
-    text = comment(declaration)
+    if isinstance(declaration, FieldDescriptor):
+        text = described(declaration)
+    else:
+        text = comment(declaration)
     return {"description": text} if text else {}
 
 

@@ -1,7 +1,8 @@
 """JSON Schema of single values: what the codec takes and gives, type by type.
 
-There are three ways: in a body, where ProtoJSON lets a number come as text and an enum
-as its number; in an answer, where everything has one form; and in a URL, where all is text.
+There are three ways: in a body, in an answer, and in a URL, where all is text. A body may also
+have any other form that ProtoJSON has for a value, such as a number as text; the schemas
+describe the one form that answers have, too, which clients are generated from.
 """
 
 from __future__ import annotations
@@ -9,41 +10,35 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from buf.validate import validate_pb2
 from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
-from roster.v1 import http_pb2
+from roster.v1 import errors_pb2, http_pb2
 
 from ..codec.enums import NULL_VALUE
 from ..codec.well_known import is_wrapper
+from ..errors import pascal
 
 Schema = dict[str, Any]
 
+_REASONS = errors_pb2.Error.Reason.DESCRIPTOR
 _F = FieldDescriptor
-INT32 = {"format": "int32", "minimum": -(1 << 31), "maximum": (1 << 31) - 1}
+_INT32 = {"format": "int32", "minimum": -(1 << 31), "maximum": (1 << 31) - 1}
 _UNSIGNED_32 = {"format": "int64", "minimum": 0, "maximum": (1 << 32) - 1}
 _BITS_64 = {"format": "int64", "minimum": -(1 << 63), "maximum": (1 << 63) - 1}
 _UNSIGNED_64 = {"minimum": 0, "maximum": (1 << 64) - 1}
 _INTEGERS: dict[int, Schema] = {
-    **dict.fromkeys((_F.TYPE_INT32, _F.TYPE_SINT32, _F.TYPE_SFIXED32), INT32),
+    **dict.fromkeys((_F.TYPE_INT32, _F.TYPE_SINT32, _F.TYPE_SFIXED32), _INT32),
     **dict.fromkeys((_F.TYPE_UINT32, _F.TYPE_FIXED32), _UNSIGNED_32),
     **dict.fromkeys((_F.TYPE_INT64, _F.TYPE_SINT64, _F.TYPE_SFIXED64), _BITS_64),
     **dict.fromkeys((_F.TYPE_UINT64, _F.TYPE_FIXED64), _UNSIGNED_64),
 }
 _WIDE = (_F.CPPTYPE_INT64, _F.CPPTYPE_UINT64)
 _NUMBERS = {_F.TYPE_DOUBLE: "double", _F.TYPE_FLOAT: "float"}
+# A pattern spans the whole text: some validators match it from the start of the text alone,
+# others anywhere in it.
 _DIGITS = "^-?[0-9]{1,20}$"
-_NUMBER = r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$|^(NaN|-?Infinity)$"
-_BOOLEAN_LIKE: Schema = {
-    "anyOf": [
-        {"type": "boolean"},
-        {"enum": [0, 1]},
-        {
-            "type": "string",
-            "pattern": "^([Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee]|[Yy][Ee][Ss]|[Nn][Oo]|0|1)$",
-        },
-    ]
-}
+# Without a pattern: clients in Go have a type of their own for it, which no pattern fits.
 _MOMENT: Schema = {"type": "string", "format": "date-time"}
-_MILLISECONDS: Schema = {**_MOMENT, "pattern": r"\.[0-9]{3}Z$"}
 # What the well-known types are, either way.
 _WELL_KNOWN: dict[str, Schema] = {
     "Timestamp": _MOMENT,
@@ -57,49 +52,64 @@ _WELL_KNOWN: dict[str, Schema] = {
 }
 
 
+def rules_of(field: FieldDescriptor) -> Any:
+    """Returns what buf.validate says of a field."""
+    return field.GetOptions().Extensions[validate_pb2.field]
+
+
 def taken(field: FieldDescriptor) -> Schema | None:
     """Returns what a body may say for one value of a field; None for a message of the protos."""
     if field.enum_type is not None or field.message_type is not None:
         return _well_known(field, taken)
-    if field.type in _INTEGERS:
-        # Keywords for numbers mean nothing for text, and the other way round.
-        return {**_INTEGERS[field.type], "type": ["integer", "string"], "pattern": _DIGITS}
-    if field.type in _NUMBERS:
-        kind = _NUMBERS[field.type]
-        return {"type": ["number", "string"], "format": kind, "pattern": _NUMBER}
-    if field.GetOptions().Extensions[http_pb2.boolean_like]:
-        return dict(_BOOLEAN_LIKE)
-    return _plain(field)
+    if field.cpp_type not in _WIDE and field.type in _INTEGERS:
+        return {**_INTEGERS[field.type], "type": "integer"}
+    return _scalar(field)
 
 
 def given(field: FieldDescriptor) -> Schema | None:
     """Returns what an answer says for one value of a field; None for a message of the protos."""
-    if field.message_type is not None and _name(field) == "Timestamp":
-        return dict(_MILLISECONDS)
     if field.enum_type is not None or field.message_type is not None:
         return _well_known(field, given)
+    return _scalar(field)
+
+
+def _scalar(field: FieldDescriptor) -> Schema:
     if field.cpp_type in _WIDE:
         return {"type": "string", "format": "int64", "pattern": _DIGITS}
     if field.type in _INTEGERS:
         return {"type": "integer", "format": _INTEGERS[field.type]["format"]}
     if field.type in _NUMBERS:
+        number = _number(field)
         texts: Schema = {"enum": ["NaN", "Infinity", "-Infinity"]}
-        return {"anyOf": [{"type": "number", "format": _NUMBERS[field.type]}, texts]}
+        return number if _is_finite(field) else {"anyOf": [number, texts]}
     return _plain(field)
 
 
 def in_url(field: FieldDescriptor) -> Schema:
     """Returns what a path or query may say for one value of a field, an enum by name."""
     if field.enum_type is not None:
-        return {"type": "string", "enum": names(field.enum_type)}
+        return enum(field.enum_type)
     if field.message_type is not None:
         inner = _wrapped(field)
         return in_url(inner) if inner else dict(_WELL_KNOWN.get(_name(field), {"type": "string"}))
     if field.type in _INTEGERS:
         return {**_INTEGERS[field.type], "type": "integer"}
     if field.type in _NUMBERS:
-        return {"type": "number", "format": _NUMBERS[field.type]}
+        return _number(field)
     return _plain(field)
+
+
+def _number(field: FieldDescriptor) -> Schema:
+    if field.GetOptions().Extensions[http_pb2.whole]:
+        return {"type": "integer", "format": "int64"}
+    return {"type": "number", "format": _NUMBERS[field.type]}
+
+
+def _is_finite(field: FieldDescriptor) -> bool:
+    """Whether rules exclude NaN and the infinities: explicitly, or by bounds on both sides."""
+    rules = getattr(rules_of(field), _NUMBERS[field.type])
+    bounds = (rules.WhichOneof("less_than"), rules.WhichOneof("greater_than"))
+    return bool(rules.finite or all(bounds))
 
 
 def _well_known(field: FieldDescriptor, scalar: Callable[[FieldDescriptor], Any]) -> Schema | None:
@@ -120,9 +130,22 @@ def _wrapped(field: FieldDescriptor) -> FieldDescriptor | None:
     return kind.fields_by_name["value"] if kind is not None and is_wrapper(kind) else None
 
 
-def names(enum: EnumDescriptor) -> list[str]:
-    """Returns the names that an enum's values have in JSON, without the one that is no value."""
-    return [value.name for value in enum.values if value.number]
+def enum(kind: EnumDescriptor) -> Schema:
+    """Returns the schema of an enum by name.
+
+    It is no component: generators of Go declare a constant for each value of a component, by
+    the name of the value alone, and two enums may share one.
+    """
+    return {"type": "string", "enum": names(kind)}
+
+
+def names(kind: EnumDescriptor) -> list[str]:
+    """Returns the names that an enum's values have in JSON, without the one that is no value.
+
+    Reasons of errors go by their codes.
+    """
+    found = [value.name for value in kind.values if value.number]
+    return [pascal(name) for name in found] if kind is _REASONS else found
 
 
 def or_null(schema: Schema) -> Schema:

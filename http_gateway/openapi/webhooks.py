@@ -1,4 +1,9 @@
-"""What the service asks of others: the section `webhooks` of a document, an entry a kind."""
+"""What the service sends to webhooks: the schemas of its events, and the section `webhooks`.
+
+The section is served in a document of its own: generators of clients read it as operations to
+call, and some of them make programs of it that do not compile. The schemas are components of
+both documents, so that a receiver has models of the events, too.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +14,16 @@ from google.protobuf.descriptor import ServiceDescriptor
 from roster.v1 import custom_fields_pb2, subscribers_pb2, tags_pb2, webhooks_pb2
 
 from ..answers import JSON
-from .comments import sentences
+from .comments import comment, sentences
 from .events import WHEN, told
-from .operations import tag_of
+from .operations import tag_of, words
 from .schemas import Schemas
 from .values import Schema
 
 _SERVICE = webhooks_pb2.DESCRIPTOR.services_by_name["WebhookService"]
 _EVENT = webhooks_pb2.Event.DESCRIPTOR
+# The component that is an event of any resource.
+PAYLOAD = "EventPayload"
 # What an event can have happened to, by the name that it has in the data.
 _RESOURCES = {
     "subscriber": subscribers_pb2.Subscriber.DESCRIPTOR,
@@ -65,14 +72,48 @@ def parameters() -> dict[str, Any]:
     }
 
 
-def section(schemas: Schemas) -> dict[str, Any]:
-    """Returns the section. The schemas that it needs become components."""
-    kinds = told().kinds
-    return {kind: {"post": _operation(kind, kinds[kind], schemas)} for kind in kinds}
+def tag() -> dict[str, str]:
+    """Returns the tag that the section is found under."""
+    return {"name": tag_of(_SERVICE), "description": comment(_SERVICE)}
 
 
-def _operation(kind: str, event: dict[str, Any], schemas: Schemas) -> dict[str, Any]:
-    content = {"schema": _schema(kind, event, schemas), "example": event}
+def components(schemas: Schemas) -> None:
+    """Makes components of the events: one a resource, and one that is any of those."""
+    event = schemas.resolved(schemas.given(_EVENT))
+    mapping: dict[str, str] = {}
+    for name, resource in _RESOURCES.items():
+        examples = {k: each for k, each in told().kinds.items() if name in each["data"]}
+        own: dict[str, Schema] = {
+            "type": {"description": _meanings(examples), "enum": list(examples)},
+            "data": {"properties": {name: schemas.given(resource)}, "required": [name]},
+        }
+        properties = {
+            key: {**schema, **own.get(key, {}), "examples": _shown(key, examples)}
+            for key, schema in event["properties"].items()
+        }
+        schemas.components[f"{resource.name}Event"] = {
+            **event,
+            "description": f"An event of a {words(resource.name).lower()}, as webhooks receive it.",
+            "properties": properties,
+        }
+        mapping |= dict.fromkeys(examples, _reference(f"{resource.name}Event"))
+    schemas.components[PAYLOAD] = {
+        "description": (
+            "The body of a request to a webhook: an event of one resource. New types of events"
+            " may be added; a receiver should accept those that it does not know."
+        ),
+        "oneOf": [{"$ref": reference} for reference in dict.fromkeys(mapping.values())],
+        "discriminator": {"propertyName": "type", "mapping": mapping},
+    }
+
+
+def section() -> dict[str, Any]:
+    """Returns the section. Its schemas are those of `components`."""
+    return {kind: {"post": _operation(kind, event)} for kind, event in told().kinds.items()}
+
+
+def _operation(kind: str, event: dict[str, Any]) -> dict[str, Any]:
+    content = {"schema": _schema(kind, event), "example": event}
     return {
         "operationId": kind,
         "tags": [tag_of(_SERVICE)],
@@ -85,13 +126,26 @@ def _operation(kind: str, event: dict[str, Any], schemas: Schemas) -> dict[str, 
     }
 
 
-def _schema(kind: str, event: dict[str, Any], schemas: Schemas) -> Schema:
-    """Returns the schema of an event of one kind: an event, and what it happened to."""
+def _schema(kind: str, event: dict[str, Any]) -> Schema:
+    """Returns the schema of an event of one kind: an event of its resource, of that type."""
     (name,) = event["data"]
-    data = {"properties": {name: schemas.given(_RESOURCES[name])}, "required": [name]}
     return {
         "allOf": [
-            schemas.given(_EVENT),
-            {"properties": {"type": {"const": kind}, "data": data}},
+            {"$ref": _reference(f"{_RESOURCES[name].name}Event")},
+            {"properties": {"type": {"const": kind}}},
         ]
     }
+
+
+def _meanings(kinds: Iterable[str]) -> str:
+    lines = [f"- `{kind}`: {WHEN[kind]}" for kind in kinds]
+    return "\n".join(["What happened.", "", *lines])
+
+
+def _shown(key: str, events: dict[str, dict[str, Any]]) -> list[Any]:
+    """Returns the first value that one of the events has for a key."""
+    return [event[key] for event in events.values() if key in event][:1]
+
+
+def _reference(name: str) -> str:
+    return f"#/components/schemas/{name}"

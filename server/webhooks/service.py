@@ -169,6 +169,8 @@ def _filter(request: pb.ListEventsRequest) -> events.Filter:
     kinds = kinds_of(request.type)
     if request.type and not kinds:
         raise invalid("type", "INVALID_VALUE", "is no type of event")
+    if not request.after_sequence.is_integer():
+        raise invalid("afterSequence", "INVALID_VALUE", "must be a whole number")
     since, until = request.created_after, request.created_before
     return events.Filter(
         after=int(request.after_sequence),

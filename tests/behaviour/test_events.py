@@ -556,6 +556,7 @@ def test_every_type_can_be_asked_for_and_heard_of(account: Account, kind: str) -
         ({"limit": -1}, ("limit", "OUT_OF_RANGE")),
         ({"page": -1}, ("page", "OUT_OF_RANGE")),
         ({"afterSequence": -1}, ("afterSequence", "OUT_OF_RANGE")),
+        ({"afterSequence": 1.5}, ("afterSequence", "INVALID_VALUE")),
         ({"afterSequence": 9007199254740992}, ("afterSequence", "OUT_OF_RANGE")),
         ({"order": "up"}, ("order", "INVALID_VALUE")),
         ({"type": "x" * 51}, ("type", "TOO_LONG")),

@@ -18,6 +18,9 @@ from schemathesis import Case, GenerationMode, HookContext, SerializationContext
 OWN_KEY = os.environ["ROSTER_API_KEY_ID"]
 # The smallest bound of a text of which blanks are taken off.
 SHORTEST_BOUND = 80
+# The fields that are enums, or like a boolean, and their forms that are not described.
+LENIENT = ("status", "dataType", "format", "onConflict", "isConfirmed", "onlyFailed")
+OTHER_FORM = re.compile(r"-?[0-9]+(\.0)?|(?i:true|false|yes|no)")
 _TIMEOUT = re.compile("[0-9]{1,8}[HMSmun]")
 
 schemathesis.openapi.format(
@@ -41,7 +44,8 @@ def before_call(context: HookContext, case: Case, kwargs: dict[str, Any]) -> Non
     if case.meta is not None and case.meta.generation.mode is GenerationMode.POSITIVE:
         fit(case)
     else:
-        case.body = untrimmed(case.body)
+        case.body = unlike(untrimmed(case.body))
+        case.query = unlike(case.query)
 
 
 def untrimmed(value: Any) -> Any:
@@ -56,6 +60,20 @@ def untrimmed(value: Any) -> Any:
     if isinstance(value, str) and len(value.strip()) >= SHORTEST_BOUND:
         return value.strip().rjust(len(value), "x")
     return value
+
+
+def unlike(value: Any) -> Any:
+    """Returns an object whose enums and booleans have no other form of ProtoJSON.
+
+    Those are accepted, and only their descriptions say so: the numbers of enums, and what
+    counts as true or false.
+    """
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: "x" if key in LENIENT and OTHER_FORM.fullmatch(str(each)) else each
+        for key, each in value.items()
+    }
 
 
 def fit(case: Case) -> None:

@@ -8,14 +8,15 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from http_gateway.openapi.document import document
+from http_gateway.openapi.document import document, webhooks_document
 from http_gateway.openapi.events import WHEN
 from server.app import SERVICES
 from server.events.rules import Kind
 
 from ..routing.protos import library
 
-DOCUMENT = document(SERVICES)
+DOCUMENT = webhooks_document()
+CLIENTS = document(SERVICES)
 
 
 def faults(kind: str, event: dict[str, Any]) -> list[str]:
@@ -70,8 +71,31 @@ def test_every_header_of_a_delivery_is_described() -> None:
     assert list(operation["responses"]) == ["2XX", "410", "default"]
 
 
-def test_document_of_services_that_send_nothing_has_no_webhooks() -> None:
+@pytest.mark.parametrize("described", [DOCUMENT, CLIENTS], ids=["webhooks", "clients"])
+def test_every_event_is_a_payload_of_the_resource_that_its_type_leads_to(
+    described: dict[str, Any],
+) -> None:
+    schemas = described["components"]["schemas"]
+    mapping = schemas["EventPayload"]["discriminator"]["mapping"]
+    whole = {**schemas["EventPayload"], "components": described["components"]}
+
+    assert list(mapping) == list(Kind)
+    for kind in Kind:
+        (resource,) = example(kind)["data"]
+        led_to = schemas[mapping[kind].rpartition("/")[2]]
+        assert led_to["properties"]["data"]["required"] == [resource]
+        assert Draft202012Validator(whole).is_valid(example(kind))
+        assert not Draft202012Validator(whole).is_valid({**example(kind), "sequence": 1.5})
+
+
+def test_clients_are_not_generated_from_the_section_that_breaks_some_of_them() -> None:
+    assert "webhooks" not in CLIENTS
+    assert "paths" not in DOCUMENT
+    assert DOCUMENT["components"]["schemas"].items() <= CLIENTS["components"]["schemas"].items()
+
+
+def test_document_of_services_that_send_nothing_has_no_events() -> None:
     other = document([library()])
 
-    assert "webhooks" not in other
-    assert "WebhookId" not in other["components"]["parameters"]
+    assert "EventPayload" not in other["components"]["schemas"]
+    assert "/openapi/webhooks.json" not in other["info"]["description"]

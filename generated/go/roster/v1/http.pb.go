@@ -322,6 +322,14 @@ var file_roster_v1_http_proto_extTypes = []protoimpl.ExtensionInfo{
 		Filename:      "roster/v1/http.proto",
 	},
 	{
+		ExtendedType:  (*descriptorpb.FieldOptions)(nil),
+		ExtensionType: (*bool)(nil),
+		Field:         50009,
+		Name:          "roster.v1.whole",
+		Tag:           "varint,50009,opt,name=whole",
+		Filename:      "roster/v1/http.proto",
+	},
+	{
 		ExtendedType:  (*descriptorpb.EnumValueOptions)(nil),
 		ExtensionType: (*string)(nil),
 		Field:         50002,
@@ -400,6 +408,11 @@ var (
 	//
 	// optional bool null_clears = 50008;
 	E_NullClears = &file_roster_v1_http_proto_extTypes[11]
+	// For a double that is always a whole number: OpenAPI describes it as an integer. An int64
+	// would be a string in JSON.
+	//
+	// optional bool whole = 50009;
+	E_Whole = &file_roster_v1_http_proto_extTypes[12]
 )
 
 // Extension fields to descriptorpb.EnumValueOptions.
@@ -410,7 +423,7 @@ var (
 	// unspecified, its Accept header chooses among these media types.
 	//
 	// optional string media_type = 50002;
-	E_MediaType = &file_roster_v1_http_proto_extTypes[12]
+	E_MediaType = &file_roster_v1_http_proto_extTypes[13]
 )
 
 var File_roster_v1_http_proto protoreflect.FileDescriptor
@@ -443,7 +456,8 @@ const file_roster_v1_http_proto_rawDesc = "" +
 	"\vnever_empty\x12\x1d.google.protobuf.FieldOptions\x18׆\x03 \x01(\bR\n" +
 	"neverEmpty:@\n" +
 	"\vnull_clears\x12\x1d.google.protobuf.FieldOptions\x18؆\x03 \x01(\bR\n" +
-	"nullClears:B\n" +
+	"nullClears:5\n" +
+	"\x05whole\x12\x1d.google.protobuf.FieldOptions\x18ن\x03 \x01(\bR\x05whole:B\n" +
 	"\n" +
 	"media_type\x12!.google.protobuf.EnumValueOptions\x18҆\x03 \x01(\tR\tmediaTypeB\x02P\x01b\x06proto3"
 
@@ -484,13 +498,14 @@ var file_roster_v1_http_proto_depIdxs = []int32{
 	6,  // 9: roster.v1.text_format:extendee -> google.protobuf.FieldOptions
 	6,  // 10: roster.v1.never_empty:extendee -> google.protobuf.FieldOptions
 	6,  // 11: roster.v1.null_clears:extendee -> google.protobuf.FieldOptions
-	7,  // 12: roster.v1.media_type:extendee -> google.protobuf.EnumValueOptions
-	0,  // 13: roster.v1.access:type_name -> roster.v1.Access
-	8,  // 14: roster.v1.fails_with:type_name -> roster.v1.Error.Reason
-	15, // [15:15] is the sub-list for method output_type
-	15, // [15:15] is the sub-list for method input_type
-	13, // [13:15] is the sub-list for extension type_name
-	0,  // [0:13] is the sub-list for extension extendee
+	6,  // 12: roster.v1.whole:extendee -> google.protobuf.FieldOptions
+	7,  // 13: roster.v1.media_type:extendee -> google.protobuf.EnumValueOptions
+	0,  // 14: roster.v1.access:type_name -> roster.v1.Access
+	8,  // 15: roster.v1.fails_with:type_name -> roster.v1.Error.Reason
+	16, // [16:16] is the sub-list for method output_type
+	16, // [16:16] is the sub-list for method input_type
+	14, // [14:16] is the sub-list for extension type_name
+	0,  // [0:14] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
 }
 
@@ -507,7 +522,7 @@ func file_roster_v1_http_proto_init() {
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_http_proto_rawDesc), len(file_roster_v1_http_proto_rawDesc)),
 			NumEnums:      0,
 			NumMessages:   4,
-			NumExtensions: 13,
+			NumExtensions: 14,
 			NumServices:   0,
 		},
 		GoTypes:           file_roster_v1_http_proto_goTypes,

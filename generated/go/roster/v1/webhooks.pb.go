@@ -270,7 +270,6 @@ type Event struct {
 	// When it happened.
 	Timestamp *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=timestamp,proto3" json:"timestamp,omitempty"`
 	// The number of the event in its account: whole, from 1, rising by one with each event.
-	// It is a double so that JSON has it as a number.
 	Sequence float64 `protobuf:"fixed64,4,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	// What it happened to, under its name, as the API returned it right after; where it was
 	// deleted, right before.
@@ -2049,7 +2048,7 @@ type ListEventsRequest struct {
 	// Only events of this type, or of all types of one thing, such as subscriber.*.
 	Type string `protobuf:"bytes,3,opt,name=type,proto3" json:"type,omitempty"`
 	// Only events that come later in the sequence: whoever follows it gives the number of
-	// the last event that he has seen.
+	// the last event that he has seen. A whole number.
 	AfterSequence float64 `protobuf:"fixed64,4,opt,name=after_sequence,json=afterSequence,proto3" json:"after_sequence,omitempty"`
 	// Only events that happened later than this.
 	CreatedAfter *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=created_after,json=createdAfter,proto3" json:"created_after,omitempty"`
@@ -2235,12 +2234,12 @@ const file_roster_v1_webhooks_proto_rawDesc = "" +
 	"\x1bDISABLED_REASON_UNSPECIFIED\x10\x00\x12\b\n" +
 	"\x04GONE\x10\x01\x12\v\n" +
 	"\aFAILING\x10\x02B\x12\n" +
-	"\x10_disabled_reason\"\xde\x03\n" +
+	"\x10_disabled_reason\"\xf9\x03\n" +
 	"\x05Event\x122\n" +
 	"\x02id\x18\x01 \x01(\tB\"\xaa\xb5\x18\x1eevt_01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12#\n" +
 	"\x04type\x18\x02 \x01(\tB\x0f\xaa\xb5\x18\vtag.updatedR\x04type\x12\\\n" +
-	"\ttimestamp\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\ttimestamp\x12!\n" +
-	"\bsequence\x18\x04 \x01(\x01B\x05\xaa\xb5\x18\x017R\bsequence\x12\xb0\x01\n" +
+	"\ttimestamp\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\ttimestamp\x12<\n" +
+	"\bsequence\x18\x04 \x01(\x01B \xbaH\x14\x12\x12\x19\xff\xff\xff\xff\xff\xff?C)\x00\x00\x00\x00\x00\x00\xf0?\xaa\xb5\x18\x017ȵ\x18\x01R\bsequence\x12\xb0\x01\n" +
 	"\x04data\x18\x05 \x01(\v2\x17.google.protobuf.StructB\x82\x01\xbaH\x03\xc8\x01\x01\xaa\xb5\x18x{\"tag\": {\"id\": \"01M7Y2MPAQ036JVMBN3RCKGA5K\", \"name\": \"vip\", \"description\": \"\", \"createdAt\": \"2026-11-21T03:33:16.247Z\"}}R\x04data\x12H\n" +
 	"\bprevious\x18\x06 \x01(\v2\x17.google.protobuf.StructB\x13\xaa\xb5\x18\x0f{\"name\": \"VIP\"}R\bprevious\"\xff\x05\n" +
 	"\x0fWebhookDelivery\x12.\n" +
@@ -2378,12 +2377,12 @@ const file_roster_v1_webhooks_proto_rawDesc = "" +
 	"webhook_id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5JR\twebhookId\"\x9c\x01\n" +
 	"\x1dTailWebhookDeliveriesResponse\x12>\n" +
 	"\bdelivery\x18\x01 \x01(\v2\x1a.roster.v1.WebhookDeliveryB\x06\xbaH\x03\xc8\x01\x01R\bdelivery\x12;\n" +
-	"\aattempt\x18\x02 \x01(\v2\x19.roster.v1.WebhookAttemptB\x06\xbaH\x03\xc8\x01\x01R\aattempt\"\xbb\x03\n" +
+	"\aattempt\x18\x02 \x01(\v2\x19.roster.v1.WebhookAttemptB\x06\xbaH\x03\xc8\x01\x01R\aattempt\"\xbf\x03\n" +
 	"\x11ListEventsRequest\x12#\n" +
 	"\x05limit\x18\x01 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
 	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12(\n" +
-	"\x04type\x18\x03 \x01(\tB\x14\xbaH\br\x06\x182\xba\x01\x01\x00\xaa\xb5\x18\x05tag.*R\x04type\x12C\n" +
-	"\x0eafter_sequence\x18\x04 \x01(\x01B\x1c\xbaH\x14\x12\x12\x19\xff\xff\xff\xff\xff\xff?C)\x00\x00\x00\x00\x00\x00\x00\x00\xaa\xb5\x18\x010R\rafterSequence\x12]\n" +
+	"\x04type\x18\x03 \x01(\tB\x14\xbaH\br\x06\x182\xba\x01\x01\x00\xaa\xb5\x18\x05tag.*R\x04type\x12G\n" +
+	"\x0eafter_sequence\x18\x04 \x01(\x01B \xbaH\x14\x12\x12\x19\xff\xff\xff\xff\xff\xff?C)\x00\x00\x00\x00\x00\x00\x00\x00\xaa\xb5\x18\x010ȵ\x18\x01R\rafterSequence\x12]\n" +
 	"\rcreated_after\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-01-01T00:00:00.000ZR\fcreatedAfter\x12_\n" +
 	"\x0ecreated_before\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182099-01-01T00:00:00.000ZR\rcreatedBefore\x120\n" +
 	"\x05order\x18\a \x01(\tB\x1a\xbaH\x0fr\rR\x00R\x03ascR\x04desc\xaa\xb5\x18\x04descR\x05order\"\x94\x01\n" +

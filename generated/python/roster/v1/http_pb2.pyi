@@ -134,6 +134,7 @@ EXAMPLE_FIELD_NUMBER: _builtins.int
 TEXT_FORMAT_FIELD_NUMBER: _builtins.int
 NEVER_EMPTY_FIELD_NUMBER: _builtins.int
 NULL_CLEARS_FIELD_NUMBER: _builtins.int
+WHOLE_FIELD_NUMBER: _builtins.int
 MEDIA_TYPE_FIELD_NUMBER: _builtins.int
 success_status: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MethodOptions, _builtins.int]
 """The HTTP status of a success, where it is not 200. 204 sends no body."""
@@ -178,6 +179,10 @@ never_empty: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOpti
 null_clears: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.bool]
 """For a field of an update request: null in JSON is a value and clears the field. Without
 this option, null is the same as an absent key, and the update keeps the stored value.
+"""
+whole: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.bool]
+"""For a double that is always a whole number: OpenAPI describes it as an integer. An int64
+would be a string in JSON.
 """
 media_type: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.EnumValueOptions, _builtins.str]
 """For an enum that chooses the format of a streamed response: the media type that the

@@ -126,9 +126,7 @@ class Event(_message.Message):
     type: _builtins.str
     """What happened, such as subscriber.created."""
     sequence: _builtins.float
-    """The number of the event in its account: whole, from 1, rising by one with each event.
-    It is a double so that JSON has it as a number.
-    """
+    """The number of the event in its account: whole, from 1, rising by one with each event."""
     @_builtins.property
     def timestamp(self) -> _timestamp_pb2.Timestamp:
         """When it happened."""
@@ -1085,7 +1083,7 @@ class ListEventsRequest(_message.Message):
     """Only events of this type, or of all types of one thing, such as subscriber.*."""
     after_sequence: _builtins.float
     """Only events that come later in the sequence: whoever follows it gives the number of
-    the last event that he has seen.
+    the last event that he has seen. A whole number.
     """
     order: _builtins.str
     """"asc", which is the default, for the earliest first; "desc" for the latest first."""

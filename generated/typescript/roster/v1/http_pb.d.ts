@@ -205,6 +205,14 @@ export declare const never_empty: GenExtension<FieldOptions, boolean>;
 export declare const null_clears: GenExtension<FieldOptions, boolean>;
 
 /**
+ * For a double that is always a whole number: OpenAPI describes it as an integer. An int64
+ * would be a string in JSON.
+ *
+ * @generated from extension: bool whole = 50009;
+ */
+export declare const whole: GenExtension<FieldOptions, boolean>;
+
+/**
  * For an enum that chooses the format of a streamed response: the media type that the
  * value stands for, such as "text/csv". Over HTTP it is known from the request, so that
  * the response can begin before the first record. If a request leaves the field

@@ -151,7 +151,6 @@ export declare type Event = Message<"roster.v1.Event"> & {
 
   /**
    * The number of the event in its account: whole, from 1, rising by one with each event.
-   * It is a double so that JSON has it as a number.
    *
    * @generated from field: double sequence = 4;
    */
@@ -1144,7 +1143,7 @@ export declare type ListEventsRequest = Message<"roster.v1.ListEventsRequest"> &
 
   /**
    * Only events that come later in the sequence: whoever follows it gives the number of
-   * the last event that he has seen.
+   * the last event that he has seen. A whole number.
    *
    * @generated from field: double after_sequence = 4;
    */

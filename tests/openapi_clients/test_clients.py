@@ -1,0 +1,38 @@
+"""Clients that are generated from /openapi.json with the generator's defaults compile and work."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from http_gateway.openapi.document import document
+from http_gateway.openapi.events import told
+from server.app import SERVICES
+from server.events.rules import Kind
+
+from ..conftest import Account
+from .programs import CREATED, GENERATORS, STEPS, Program, make
+
+
+@pytest.fixture(scope="session", params=GENERATORS)
+def client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Program:
+    """The program of each language, with a client of /openapi.json."""
+    language: str = request.param
+    return make(language, json.dumps(document(SERVICES)), tmp_path_factory.mktemp(language))
+
+
+def test_generated_client_takes_every_step(client: Program, http_account: Account) -> None:
+    event = json.dumps(told().kinds[Kind.SUBSCRIBER_UPDATED])
+
+    lines = client.run(
+        ROSTER_URL=f"http://{http_account.service.http}",
+        ROSTER_KEY=http_account.key,
+        ROSTER_EVENT=event,
+    )
+
+    assert lines == STEPS
+    found = http_account.ok("ListSubscribers")["subscribers"]
+    assert [each["email"] for each in found] == [CREATED, "person@example.com"]
+    assert (found[0]["lastName"], found[0]["tags"]) == ("Lovelace", ["vip"])
+    assert found[0]["customFields"] == {"plan": "pro"}
