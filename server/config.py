@@ -60,7 +60,8 @@ SETTINGS = {
             "metrics_address",
             "127.0.0.1:9464",
             f"Where figures for Prometheus are served; port 0 is a free one, and {OFF} is nowhere."
-            " Of `gateway` it is 127.0.0.1:9465, of `worker` 127.0.0.1:9466.",
+            " Of `gateway` it is 127.0.0.1:9465, of `worker` 127.0.0.1:9466. If it is not set and"
+            " the port is in use, a warning is logged and metrics are not served.",
         ),
         Setting(
             "workers",

@@ -10,10 +10,11 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from .processes import environment
 
@@ -53,12 +54,17 @@ class Part:
         return code
 
 
-def launch(command: str, log: Path, **settings: str) -> Part:
-    """Starts a command that serves, on free ports unless told otherwise, and does not wait."""
+def launch(
+    command: str, log: Path, *, program: Sequence[str] = ("-m", "server"), **settings: str
+) -> Part:
+    """Starts a command that serves, on free ports unless told otherwise, and does not wait.
+
+    `program` are the arguments of Python that run the command line.
+    """
     free = {"ROSTER_HTTP_ADDRESS": "127.0.0.1:0", "ROSTER_GRPC_ADDRESS": "127.0.0.1:0"}
     with log.open("a") as sink:
         process = subprocess.Popen(
-            [sys.executable, "-m", "server", command],
+            [sys.executable, *program, command],
             env=environment(**{"ROSTER_LOG_LEVEL": "error", **free, **settings}),
             stdout=subprocess.PIPE,
             stderr=sink,
@@ -82,7 +88,7 @@ def ready(part: Part) -> Part:
 
 
 @contextmanager
-def running(command: str, folder: Path, **settings: str) -> Iterator[Part]:
+def running(command: str, folder: Path, **settings: Any) -> Iterator[Part]:
     """Runs a part for the length of a block; it has to end with 0."""
     part = launch(command, folder / f"{command}.log", **settings)
     try:

@@ -11,6 +11,7 @@ from ..config import SETTINGS, parse_boolean
 from .output import option
 from .serving import flags
 from .serving.options import http_options, upstream_options, worker_count
+from .serving.reserve import check_ports
 from .serving.role import Role
 from .serving.watch_options import start_log, watch_options
 from .serving.workers import supervise
@@ -50,6 +51,7 @@ def gateway(
     told = upstream_options(servers, upstream_tls_ca, upstream_tls_certificate, upstream_tls_key)
     watch = watch_options(
         address=metrics_address,
+        address_is_set=flags.is_set(context, "metrics_address"),
         certificate=metrics_tls_certificate,
         key=metrics_tls_key,
         risk=risk,
@@ -58,8 +60,10 @@ def gateway(
         tracing=tracing,
     )
     count = worker_count(workers, None)
+    addresses = {"http_address": http.address}
+    if not worker:
+        watch = check_ports(addresses, watch)
     if count > 1 and not worker:
-        addresses = {"http_address": http.address}
         raise typer.Exit(supervise("gateway", count, context.params, addresses, watch))
     from .serving.process import run
     from .serving.services import HttpAlone

@@ -14,6 +14,7 @@ from .serving.options import (
     reach_option,
     worker_count,
 )
+from .serving.reserve import check_ports
 from .serving.role import Role
 from .serving.watch_options import start_log, watch_options
 from .serving.workers import supervise
@@ -75,6 +76,7 @@ def serve(
         )
     watch = watch_options(
         address=metrics_address,
+        address_is_set=flags.is_set(context, "metrics_address"),
         certificate=metrics_tls_certificate,
         key=metrics_tls_key,
         risk=risk,
@@ -83,8 +85,10 @@ def serve(
         tracing=tracing,
     )
     count = worker_count(workers, core)
+    addresses = {"http_address": http.address, "grpc_address": grpc.address}
+    if not worker:
+        watch = check_ports(addresses, watch)
     if count > 1 and not worker:
-        addresses = {"http_address": http.address, "grpc_address": grpc.address}
         raise typer.Exit(supervise("serve", count, context.params, addresses, watch))
     # Imported here, since neither other commands nor what looks after workers need gRPC.
     from .serving.process import run

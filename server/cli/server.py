@@ -8,6 +8,7 @@ from ..config import SETTINGS, parse_boolean
 from .output import DatabaseUrl
 from .serving import flags
 from .serving.options import core_options, grpc_options, reach_option, worker_count
+from .serving.reserve import check_ports
 from .serving.role import Role
 from .serving.watch_options import start_log, watch_options
 from .serving.workers import supervise
@@ -62,6 +63,7 @@ def server(
     )
     watch = watch_options(
         address=metrics_address,
+        address_is_set=flags.is_set(context, "metrics_address"),
         certificate=metrics_tls_certificate,
         key=metrics_tls_key,
         risk=risk,
@@ -70,8 +72,10 @@ def server(
         tracing=tracing,
     )
     count = worker_count(workers, core)
+    addresses = {"grpc_address": grpc.address}
+    if not worker:
+        watch = check_ports(addresses, watch)
     if count > 1 and not worker:
-        addresses = {"grpc_address": grpc.address}
         raise typer.Exit(supervise("server", count, context.params, addresses, watch))
     from .serving.process import run
     from .serving.services import GrpcAlone

@@ -6,6 +6,8 @@ from contextlib import AsyncExitStack
 from functools import partial
 from typing import Annotated
 
+import typer
+
 from ..config import (
     SETTINGS,
     PostgresUrl,
@@ -24,6 +26,7 @@ from .serving import flags
 from .serving.options import reach_option
 from .serving.process import Life, run
 from .serving.ready import Ready
+from .serving.reserve import check_ports
 from .serving.role import Role
 from .serving.watch_options import WatchOptions, start_log, watch_options
 
@@ -32,6 +35,7 @@ WORKER_FIGURES = "127.0.0.1:9466"
 
 
 def worker(
+    context: typer.Context,
     database_url: DatabaseUrl = SETTINGS["database_url"].default,
     database_pool: Annotated[str, option("database_pool")] = "4",
     secret_key: flags.SecretKey = "",
@@ -62,6 +66,7 @@ def worker(
         )
     watch = watch_options(
         address=metrics_address,
+        address_is_set=flags.is_set(context, "metrics_address"),
         certificate=metrics_tls_certificate,
         key=metrics_tls_key,
         risk=risk,
@@ -69,6 +74,7 @@ def worker(
         log_format=log_format,
     )
     key = check_secret_key(secret_key)
+    watch = check_ports({}, watch)
     work = partial(_work, place, parse_database_pool(database_pool), key, reach, watch)
     run(work, Role.ALONE, _announce, identities=(watch.identity,))
 

@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from server.errors import Unavailable
 from server.storage.postgres_link import opened
 
 from ..fronts import HttpFront
+from ..parts import free_port
 from ..postgres import Postgres
 from ..processes import Service, environment, start
 from .transfers import in_this_process
@@ -441,6 +442,46 @@ def test_address_in_use_is_named_before_anything_is_made_of_the_database(
     assert taken_address in line
     assert name in line
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "names"),
+    [
+        ("serve", ["HTTP", "GRPC", "METRICS"]),
+        ("server", ["GRPC", "METRICS"]),
+        ("gateway", ["HTTP", "METRICS"]),
+    ],
+)
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_every_address_in_use_is_named_in_one_message(
+    command: str, names: list[str], workers: str
+) -> None:
+    with ExitStack() as stack:
+        settings = {}
+        for name in names:
+            listening = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+            settings[f"ROSTER_{name}_ADDRESS"] = f"127.0.0.1:{listening.getsockname()[1]}"
+        nowhere = {"ROSTER_DATABASE_URL": "postgresql://127.0.0.1:1/x", "ROSTER_WORKERS": workers}
+
+        done = roster(command, **nowhere, **settings)
+
+    line = complaint(done, ExitCode.PORT_IN_USE)
+    assert line.count("address already in use") == len(names)
+    for name, address in settings.items():
+        assert f"{address} (" in line
+        assert name in line
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_two_settings_with_one_address_are_refused(taken_address: str, workers: str) -> None:
+    address = f"127.0.0.1:{free_port()}"
+    settings = {"ROSTER_HTTP_ADDRESS": address, "ROSTER_GRPC_ADDRESS": address}
+    settings |= {"ROSTER_DATABASE_URL": "postgresql://127.0.0.1:1/x", "ROSTER_WORKERS": workers}
+
+    line = complaint(roster("serve", **settings), ExitCode.PORT_IN_USE)
+
+    assert "ROSTER_HTTP_ADDRESS has it too" in line
+    assert "ROSTER_GRPC_ADDRESS" in line
 
 
 def test_start_whose_first_write_is_refused_is_told_in_a_line(

@@ -7,6 +7,7 @@ import signal
 import socket
 import ssl
 from pathlib import Path
+from select import select
 from urllib.request import urlopen
 
 import pytest
@@ -14,7 +15,7 @@ import pytest
 from server.cli.output import ExitCode
 
 from ..cli.test_commands import complaint, roster
-from ..parts import free_port, running, wait_until, workers_of
+from ..parts import free_port, launch, running, wait_until, workers_of
 from ..postgres import Postgres
 from ..stubs.authority import Authority
 from .helpers import Samples, place_of, samples_of
@@ -86,6 +87,51 @@ def test_without_an_address_nobody_is_told(tmp_path: Path) -> None:
 )
 def test_a_setting_that_is_wrong_is_named(settings: dict[str, str], words: str) -> None:
     assert words in complaint(roster("gateway", **settings), ExitCode.USAGE)
+
+
+# Runs a command whose default address for metrics is the first argument.
+WITH_DEFAULT = """
+import sys
+from server.cli import gateway, serve, server, worker
+address = sys.argv.pop(1)
+for command in (gateway.gateway, serve.serve, server.server, worker.worker):
+    names = command.__code__.co_varnames[:command.__code__.co_argcount]
+    defaults = dict(zip(reversed(names), reversed(command.__defaults__)))
+    defaults["metrics_address"] = address
+    command.__defaults__ = tuple(defaults[name] for name in names if name in defaults)
+from server.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "workers"),
+    [("serve", "1"), ("serve", "2"), ("server", "1"), ("gateway", "1"), ("worker", "")],
+)
+def test_default_port_that_is_in_use_is_a_warning_and_metrics_are_not_served(
+    postgres: Postgres, tmp_path: Path, command: str, workers: str
+) -> None:
+    settings = {
+        "ROSTER_DATABASE_URL": postgres.new_database(),
+        "ROSTER_SECRET_KEY": postgres.secret_key,
+        "ROSTER_LOG_LEVEL": "warning",
+        "ROSTER_METRICS_ADDRESS": "",
+    }
+    settings |= {"ROSTER_WORKERS": workers} if workers else {}
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        under = ["-c", WITH_DEFAULT, address]
+        part = launch(command, tmp_path / "log", program=under, **settings)
+        try:
+            # It says where it serves once it does.
+            wait_until(lambda: bool(select([part.process.stdout], [], [], 0)[0]), "it is silent")
+        finally:
+            code = part.stop()
+    assert code == 0, part.log.read_text()
+    warnings = [line for line in part.log.read_text().splitlines() if "not served" in line]
+    assert len(warnings) == 1
+    assert address in warnings[0]
+    assert "ROSTER_METRICS_ADDRESS" in warnings[0]
 
 
 def test_a_port_that_is_taken_is_named() -> None:

@@ -35,3 +35,9 @@ Tracing = Annotated[str, option("tracing")]
 DangerouslyInPlaintext = Annotated[str, option("dangerously_in_plaintext")]
 # Which of several processes this is, which `workers.py` starts and looks after.
 Worker = Annotated[Role, typer.Option("--worker", hidden=True)]
+
+
+def is_set(context: typer.Context, name: str) -> bool:
+    """Whether a flag or the environment sets a parameter of a command."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name != "DEFAULT"

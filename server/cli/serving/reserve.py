@@ -1,25 +1,83 @@
-"""Ports that several processes are to share, kept for them by the one that starts them."""
+"""Ports: checked before anything is started, and reserved where several processes share them."""
 
 from __future__ import annotations
 
+import logging
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
+from errno import EADDRINUSE
 
 from ...addresses import Address
 from ...config import SETTINGS
+from .watch_options import WatchOptions
+
+log = logging.getLogger(__name__)
+
+METRICS = "metrics_address"
 
 
 class PortInUse(Exception):
-    """An address cannot be listened on; the text says which and why."""
+    """Addresses cannot be listened on; the text says which and why."""
+
+
+def check_ports(addresses: Mapping[str, Address], watch: WatchOptions) -> WatchOptions:
+    """Checks that every address can be listened on; `addresses` are those of calls, by setting.
+
+    Raises PortInUse, which names all that cannot. But metrics are optional where nobody set
+    their address: if only that one is in use, this logs a warning and returns options without it.
+    """
+    wanted = {**addresses, METRICS: watch.address} if watch.address else dict(addresses)
+    settings: dict[Address, str] = {}
+    faults: dict[str, str] = {}
+    for name, address in wanted.items():
+        first = settings.setdefault(address, name)
+        if first != name and address.port:
+            faults[name] = _fault(name, address, f"{SETTINGS[first].environment} has it too")
+            continue
+        try:
+            _try_to_bind(address)
+        except OSError as error:
+            faults[name] = _fault(name, address, (error.strerror or str(error)).lower())
+    if faults.keys() == {METRICS} and not watch.address_is_set:
+        log.warning("Metrics are not served. %s", faults[METRICS])
+        return replace(watch, address=None)
+    if faults:
+        raise PortInUse(" ".join(faults.values()))
+    return watch
 
 
 def port_in_use(name: str, address: Address) -> PortInUse:
-    """Returns the error of an address that a setting names."""
-    return PortInUse(
-        f"{address} cannot be listened on, most likely because another program does so."
-        f" Choose another address with {SETTINGS[name].environment} or {SETTINGS[name].flag}."
+    """Returns the error of an address, which a setting names, that was free a moment ago."""
+    return PortInUse(_fault(name, address, "another program probably listens there"))
+
+
+def _fault(name: str, address: Address, reason: str) -> str:
+    setting = SETTINGS[name]
+    return (
+        f"Cannot listen on {address} ({reason}); choose another address with"
+        f" {setting.environment} or {setting.flag}."
     )
+
+
+def _try_to_bind(address: Address) -> None:
+    """Raises OSError if one of the addresses of a name is in use, or none can be bound."""
+    failure: OSError | None = None
+    bound = False
+    for family, kind, protocol, _, place in socket.getaddrinfo(
+        *address, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    ):
+        try:
+            with _socket(family, kind, protocol) as alone:
+                alone.bind(place)
+            bound = True
+        except OSError as error:
+            if error.errno == EADDRINUSE:
+                raise
+            failure = error
+    if failure is not None and not bound:
+        raise failure
 
 
 @contextmanager

@@ -19,9 +19,14 @@ _RISK = "what it tells of itself"
 
 @dataclass(frozen=True)
 class WatchOptions:
-    """Where figures are told, nowhere without an address; what is logged, and whether as text."""
+    """Where metrics are served, if anywhere; what is logged, and whether as text.
+
+    `address_is_set` says whether a flag or the environment sets the address; otherwise it is
+    the default.
+    """
 
     address: Address | None
+    address_is_set: bool
     identity: ServerIdentity | None
     log_calls: bool
     as_text: bool
@@ -40,6 +45,7 @@ def start_log(level: str, form: str) -> None:
 def watch_options(
     *,
     address: str,
+    address_is_set: bool,
     certificate: str,
     key: str,
     risk: bool,
@@ -54,6 +60,7 @@ def watch_options(
         check_plaintext("metrics_address", [place], "metrics_tls_certificate", _RISK, risk=risk)
     return WatchOptions(
         address=place,
+        address_is_set=address_is_set,
         identity=identity,
         log_calls=log_level in ("debug", "info"),
         as_text=is_text(log_format, sys.stderr),

@@ -23,7 +23,7 @@ from functools import partial
 from typing import Any
 
 from ...addresses import Address
-from ...config import SETTINGS
+from ...config import OFF, SETTINGS
 from .ready import Ready, announce, read_report
 from .reserve import reserved
 from .role import Role
@@ -59,7 +59,7 @@ def supervise(
     where the figures of all are told. Raises PortInUse.
     """
     settings = {name: str(value) for name, value in told.items() if name in SETTINGS}
-    settings |= _OWN_FIGURES if watch.address else {}
+    settings |= _OWN_FIGURES if watch.address else {"metrics_address": OFF}
     with ExitStack() as stack:
         for name, address in addresses.items():
             settings[name] = str(stack.enter_context(reserved(name, address)))
