@@ -45,6 +45,7 @@ from .interceptors.translate import Translate
 from .interceptors.validate import Validate
 from .interceptors.wrong_keys import WrongKeys
 from .merge_tags.service import MergeTagService
+from .messages import MAX_MESSAGE_BYTES
 from .storage.database import Database
 from .storage.transaction import Transaction
 from .subscribers import store_reading as subscribers
@@ -74,9 +75,6 @@ SERVICES: Sequence[ServiceDescriptor] = [
     )
     for service in file.DESCRIPTOR.services_by_name.values()
 ]
-# The largest message taken, in bytes: four times what the gateway takes, since a
-# request in protobuf is smaller than in JSON and carries no more than it.
-MAX_MESSAGE_BYTES = 4 * 1024 * 1024
 MAX_METADATA_BYTES = 16 * 1024
 # How often a client may ask over a silent connection whether somebody is there. gRPC's own
 # five minutes would end an import that pauses, since clients ask more often than that; a

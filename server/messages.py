@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Collection, Iterator
+from typing import Any, TypeVar
 
 from google.protobuf.message import Message
 from google.protobuf.struct_pb2 import Struct
@@ -13,6 +13,14 @@ from grpc.aio import ServicerContext
 from .errors import Detail, ValidationError, invalid
 from .ids import first_id_at
 
+# The largest message, in bytes: what gRPC clients and servers accept by default.
+MAX_MESSAGE_BYTES = 4 * 1024 * 1024
+# The size at which a message of a stream is cut, in bytes. More per message is no faster.
+MAX_STREAMED_BYTES = 1024 * 1024
+# Bytes that a repeated field adds to each of its messages: a tag and a length.
+_FRAMING_BYTES = 6
+
+MessageType = TypeVar("MessageType", bound=Message)
 # What a handler is told of its call, whatever the messages of the rpc are.
 Context = ServicerContext[Any, Any]
 
@@ -73,3 +81,35 @@ def changed_fields(request: Message, allowed: Collection[str]) -> set[str]:
             [Detail("updateMask", "INVALID_VALUE", f"{path} cannot be updated") for path in unknown]
         )
     return set(paths)
+
+
+def in_pieces(reply: MessageType) -> Iterator[MessageType]:
+    """Yields a message of a stream as messages of at most MAX_STREAMED_BYTES each.
+
+    The message holds records in repeated fields. A record that is larger by itself is a
+    message of its own.
+    """
+    if reply.ByteSize() <= MAX_STREAMED_BYTES:
+        yield reply
+        return
+    for field, records in reply.ListFields():
+        piece, size = type(reply)(), 0
+        for record in records:
+            own = record.ByteSize() + _FRAMING_BYTES
+            if size and size + own > MAX_STREAMED_BYTES:
+                yield piece
+                piece, size = type(reply)(), 0
+            getattr(piece, field.name).append(record)
+            size += own
+        yield piece
+
+
+def check_page(reply: Message) -> None:
+    """Raises ValidationError for `limit` if a page is too large for one message.
+
+    Only pages of subscribers and of events can be, and with what is stored within its
+    bounds not those of 20.
+    """
+    if reply.ByteSize() > MAX_MESSAGE_BYTES:
+        text = f"must be lower here: this page is larger than {MAX_MESSAGE_BYTES >> 20} MiB"
+        raise invalid("limit", "OUT_OF_RANGE", text)

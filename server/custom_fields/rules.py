@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import unicodedata
@@ -19,6 +20,13 @@ from ..errors import Detail, invalid
 MAX_FIELDS = 100
 MAX_KEY_LENGTH = 64
 MAX_TEXT_LENGTH = 1_000
+# All values of a subscriber with their keys, as JSON in UTF-8: a page of 100 subscribers with
+# so much each keeps within the 4 MiB that gRPC clients accept.
+MAX_VALUES_BYTES = 32 * 1024
+# What JSON makes of a character at most, such as \u001f.
+_BYTES_PER_CHARACTER = 6
+# Characters of a number, true or false at most, and of the quotes and signs around a member.
+_PLAIN_CHARACTERS, _MEMBER_CHARACTERS = 26, 6
 # Up to here every whole number is a double.
 LARGEST_EXACT = 2**53
 # How a path names a key that is empty.
@@ -106,6 +114,41 @@ def check_values(values: Mapping[str, Any], types: Mapping[str, int]) -> list[De
             if fault is not None:
                 faults.append(Detail(path, *fault))
     return faults
+
+
+def merged(stored: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the values of a subscriber after a change; None removes one."""
+    return {key: value for key, value in {**stored, **changes}.items() if value is not None}
+
+
+def check_size(values: Mapping[str, Any], stored: Mapping[str, Any] | None = None) -> list[Detail]:
+    """Returns what is wrong with the size of all values of a subscriber.
+
+    Values that are too large but no larger than the stored ones are right: a subscriber of
+    an earlier version can be made smaller step by step.
+    """
+    if _is_small(values):
+        return []
+    size = _size(values)
+    if size <= MAX_VALUES_BYTES or (stored and size <= _size(stored)):
+        return []
+    text = f"must come to at most {MAX_VALUES_BYTES:,} bytes as JSON on the subscriber"
+    return [Detail("customFields", "TOO_LONG", text)]
+
+
+def _is_small(values: Mapping[str, Any]) -> bool:
+    """Whether values are within the bound whatever their characters are; cheaper than `_size`."""
+    characters = sum(
+        len(key) + (len(value) if isinstance(value, str) else _PLAIN_CHARACTERS)
+        for key, value in values.items()
+    )
+    most = _BYTES_PER_CHARACTER * (characters + _MEMBER_CHARACTERS * len(values))
+    return most <= MAX_VALUES_BYTES
+
+
+def _size(values: Mapping[str, Any]) -> int:
+    plain = {key: as_json(value) for key, value in values.items() if value is not None}
+    return len(json.dumps(plain, ensure_ascii=False, separators=(",", ":")).encode())
 
 
 Fault = tuple[str, str]

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
+from ..custom_fields.rules import check_size, merged
 from ..storage.transaction import Transaction
 from ..tags.rules import distinct
 from . import rules
 from .rules import Failure, Judged, NewSubscriber, Refused
-from .store import Changes, SubscriberStore, ids_by_address
+from .store import Changes, SubscriberStore, ids_by_address, refused_for
 from .store_reading import find
 
 # What one transaction takes: enough that its commit costs little beside it, and so
@@ -117,6 +118,9 @@ class Importer:
         tags = {**distinct(list(before.tags)), **new.tags}
         if len(tags) > rules.MAX_TAGS:
             return Result(Outcome.FAILED, refused=Refused(Failure.INVALID_TAG, "tags"))
+        faults = check_size(merged(before.values, new.values), before.values)
+        if new.values and faults:
+            return Result(Outcome.FAILED, refused=refused_for(faults[0]))
         changes = Changes(
             first_name=new.first_name or None,
             last_name=new.last_name or None,

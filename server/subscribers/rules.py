@@ -19,6 +19,8 @@ from ..tags.rules import distinct, is_name
 
 MAX_NAME_LENGTH = 100
 MAX_TAGS = 100
+# Characters of a row's email address, or of the name of a field, that are repeated in its result.
+MAX_REPEATED = 320
 
 
 class Status(IntEnum):

@@ -16,7 +16,7 @@ from ..clock import written
 from ..custom_fields.store import described
 from ..errors import invalid
 from ..ids import is_id
-from ..messages import Context, changed_fields, plain, set_timestamp
+from ..messages import Context, changed_fields, check_page, in_pieces, plain, set_timestamp
 from ..storage.database import Database
 from ..storage.transaction import Transaction
 from ..streams import accept, accepting, one_ahead
@@ -81,7 +81,7 @@ class SubscriberService(SubscriberServiceServicer):
                 failed=[
                     pb.BulkFailure(
                         index=index,
-                        email=rows[index].email,
+                        email=rows[index].email[: rules.MAX_REPEATED],
                         reason=pb.BulkFailure.Reason.ValueType(failed[index].failure),
                     )
                     for index in sorted(failed)
@@ -113,6 +113,7 @@ class SubscriberService(SubscriberServiceServicer):
             _fill(reply.subscribers.add(), row)
         if found.more:
             reply.next_page_token = next_page_token(asked, found.rows[-1].id)
+        check_page(reply)
         return reply
 
     async def UpdateSubscriber(
@@ -185,7 +186,8 @@ class SubscriberService(SubscriberServiceServicer):
             aclosing(one_ahead(storing)) as stored,
         ):
             async for told in stored:
-                yield told.reply()
+                for piece in in_pieces(told.reply()):
+                    yield piece
 
     async def ExportSubscribers(
         self, request: pb.ExportSubscribersRequest, context: Context
@@ -201,14 +203,20 @@ class SubscriberService(SubscriberServiceServicer):
             keys = [field.key for field in fields]
             header = pb_http.CsvLine(cells=written_header(keys))
             yield pb.ExportSubscribersResponse(lines=[header])
+        limit = EXPORTED_AT_ONCE
         while True:
-            place = Place(EXPORTED_AT_ONCE, after=after)
+            place = Place(limit, after=after)
             rows = await self._database.read(partial(stretch, account, wanted, place))
+            pieces = 0
             if rows:
-                yield _exported(rows, request.format, keys)
-            if len(rows) < EXPORTED_AT_ONCE:
+                for piece in in_pieces(_exported(rows, request.format, keys)):
+                    pieces += 1
+                    yield piece
+            if len(rows) < limit:
                 return
             after = rows[-1].id
+            # As many as one message holds, so that large subscribers take no more memory.
+            limit = min(limit * 2, EXPORTED_AT_ONCE) if pieces == 1 else max(limit // pieces, 1)
 
     async def DeleteSubscriber(
         self, request: pb.DeleteSubscriberRequest, context: Context

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..custom_fields import store as custom_fields
-from ..custom_fields.rules import check_values
+from ..custom_fields.rules import check_size, check_values, merged
 from ..emails import Email
 from ..errors import (
     Detail,
@@ -24,6 +24,7 @@ from ..tags.rules import name_key
 from .models import Subscriber
 from .rules import (
     MOVED,
+    NO_VALUES,
     OPTED_OUT,
     Failure,
     NewSubscriber,
@@ -172,7 +173,7 @@ class SubscriberStore:
         if with_values:
             types = custom_fields.types(account_id, tx)
             for index, values in with_values.items():
-                faults = check_values(values, types)
+                faults = check_values(values, types) or check_size(values)
                 if faults:
                     refused[index] = refused_for(faults[0])
         keys = {index: new.email.key for index, new in rows.items() if index not in refused}
@@ -189,7 +190,7 @@ class SubscriberStore:
         and what `change` raises.
         """
         before = find(account_id, reference, tx)
-        _check(account_id, changes.values or {}, tx)
+        _check(account_id, changes.values or {}, tx, before.values)
         return self.change(account_id, before, changes, tx)
 
     def change(
@@ -213,8 +214,7 @@ class SubscriberStore:
             tx.run(_UPDATE, account_id=account_id, **_named(row))
         if changes.values:
             merge_values(account_id, before.id, changes.values, tx)
-            merged = {**before.values, **changes.values}
-            row = row._replace(values={k: v for k, v in merged.items() if v is not None})
+            row = row._replace(values=merged(before.values, changes.values))
         if changes.tags is not None:
             detach_all(account_id, before.id, tx)
             spelled = attach(account_id, [(before.id, changes.tags)], tx)
@@ -329,10 +329,19 @@ def remove_tags(
     return row
 
 
-def _check(account_id: str, values: Mapping[str, Any], tx: Transaction) -> None:
-    """Raises ValidationError for values that no custom field of the account takes."""
+def _check(
+    account_id: str,
+    values: Mapping[str, Any],
+    tx: Transaction,
+    stored: Mapping[str, Any] = NO_VALUES,
+) -> None:
+    """Raises ValidationError for values that no custom field of the account takes.
+
+    Also if they come to too much with those that are stored.
+    """
     if values:
         faults: Sequence[Detail] = check_values(values, custom_fields.types(account_id, tx))
+        faults = faults or check_size(merged(stored, values), stored)
         if faults:
             raise ValidationError(faults)
 

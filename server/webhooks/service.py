@@ -17,7 +17,7 @@ from ..events import store_reading as events
 from ..events.rules import kinds_of
 from ..idempotency.once import OnceDatabase
 from ..ids import checked_id
-from ..messages import Context, changed_fields, first_id_after, first_id_from
+from ..messages import Context, changed_fields, check_page, first_id_after, first_id_from
 from ..paging import page_of
 from ..storage.database import Database
 from ..storage.transaction import Transaction
@@ -161,7 +161,9 @@ class WebhookService(DeliveryCalls, WebhookServiceServicer):
             lambda tx: events.page(account, wanted, page, tx, descending=descending)
         )
         found = [messages.event(row.envelope) for row in rows]
-        return pb.ListEventsResponse(events=found, total=total, page=page.number, limit=page.limit)
+        reply = pb.ListEventsResponse(events=found, total=total, page=page.number, limit=page.limit)
+        check_page(reply)
+        return reply
 
 
 def _filter(request: pb.ListEventsRequest) -> events.Filter:

@@ -11,6 +11,9 @@ from . import store_queue
 from .models import SENDING, Delivery, DeliveryAttempt, Webhook
 from .rules import DeliveryStatus
 
+# Attempts that are returned with a delivery; each has at most 8 KiB of a response.
+MAX_ATTEMPTS = 100
+
 
 class DeliveryRow(NamedTuple):
     """A delivery as it is stored; times are in milliseconds, and no replay is an empty id.
@@ -61,7 +64,12 @@ _ATTEMPTS = Statement(
             (DeliveryAttempt.account_id == param("account_id"))
             & (DeliveryAttempt.delivery_id == param("id"))
         )
-        .order_by(DeliveryAttempt.account_id, DeliveryAttempt.delivery_id, DeliveryAttempt.number)
+        .order_by(
+            DeliveryAttempt.account_id.desc(),
+            DeliveryAttempt.delivery_id.desc(),
+            DeliveryAttempt.number.desc(),
+        )
+        .limit(param("limit"))
     )
 )
 _RETRY = Statement(
@@ -85,9 +93,9 @@ def find(account_id: str, delivery_id: str, tx: Transaction) -> DeliveryRow:
 
 
 def attempts_of(account_id: str, delivery_id: str, tx: Transaction) -> list[AttemptRow]:
-    """Returns the attempts at a delivery that are kept, first one first."""
-    rows = tx.all(_ATTEMPTS, account_id=account_id, id=delivery_id)
-    return [AttemptRow._make(row) for row in rows]
+    """Returns the latest attempts at a delivery, first one first, at most MAX_ATTEMPTS."""
+    rows = tx.all(_ATTEMPTS, account_id=account_id, id=delivery_id, limit=MAX_ATTEMPTS)
+    return [AttemptRow._make(row) for row in reversed(rows)]
 
 
 def retry(account_id: str, delivery_id: str, tx: Transaction) -> DeliveryRow:

@@ -21,9 +21,10 @@ from http_gateway.app import Gateway
 from http_gateway.channel.in_process import InProcessChannel
 from server.accounts import store
 from server.accounts.rules import hash_secret, make_secret
-from server.app import MAX_MESSAGE_BYTES, MAX_METADATA_BYTES, SERVICES, App
+from server.app import MAX_METADATA_BYTES, SERVICES, App
 from server.clock import system_clock
 from server.interceptors import translate
+from server.messages import MAX_MESSAGE_BYTES
 from server.storage.sqlite import SqliteDatabase
 from server.tags.service import TagService
 from server.vault import KEY_BYTES, Vault

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from calendar import monthrange
 from datetime import UTC, date
@@ -13,8 +14,11 @@ from hypothesis import strategies as st
 
 from server.custom_fields.rules import (
     MAX_TEXT_LENGTH,
+    MAX_VALUES_BYTES,
     RESERVED_KEYS,
     DataType,
+    as_json,
+    check_size,
     check_values,
     derive_key,
     label_key,
@@ -262,3 +266,24 @@ def test_date_is_taken_if_the_calendar_has_it(year: int, month: int, day: int) -
 
     in_month = 1 <= month <= 12 and year > 0
     assert taken == (in_month and 1 <= day <= monthrange(year, month)[1])
+
+
+SIZED = st.dictionaries(
+    st.text("ab_", min_size=1, max_size=64),
+    st.none()
+    | st.text(max_size=1_000)
+    | st.sampled_from(["x", "\u20ac", '"', "\x01", "\U0001f600"]).map(lambda one: one * 1_000)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.booleans(),
+    max_size=40,
+)
+
+
+@given(SIZED)
+def test_size_of_values_is_that_of_their_json(values: dict[str, Any]) -> None:
+    kept = {key: as_json(value) for key, value in values.items() if value is not None}
+    size = len(json.dumps(kept, ensure_ascii=False, separators=(",", ":")).encode())
+
+    assert bool(check_size(values)) == (size > MAX_VALUES_BYTES)
+    # What is stored already may be as large, but not grow.
+    assert check_size(values, values) == []

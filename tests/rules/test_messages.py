@@ -1,13 +1,20 @@
-"""Times and update masks in messages."""
+"""Times and update masks in messages, and messages that are too large."""
 
 from __future__ import annotations
 
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 from roster.v1 import subscribers_pb2, tags_pb2
+from roster.v1.http_pb2 import CsvLine
 
 from server.errors import ValidationError
-from server.messages import changed_fields, milliseconds, timestamp
+from server.messages import (
+    MAX_STREAMED_BYTES,
+    changed_fields,
+    in_pieces,
+    milliseconds,
+    timestamp,
+)
 
 ALLOWED = ("name", "description")
 
@@ -68,3 +75,46 @@ def test_update_of_any_other_field_is_refused_and_the_field_named(path: str) -> 
         ("updateMask", "INVALID_VALUE")
     ]
     assert caught.value.details[0].message.startswith(path)
+
+
+def exported(*lengths: int) -> subscribers_pb2.ExportSubscribersResponse:
+    """Returns a message with subscribers of about so many bytes each."""
+    return subscribers_pb2.ExportSubscribersResponse(
+        subscribers=[
+            subscribers_pb2.Subscriber(id=str(place), first_name="x" * length)
+            for place, length in enumerate(lengths)
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("lengths", "counts"),
+    [
+        ([], [0]),
+        ([10, 20], [2]),
+        ([600_000, 600_000], [1, 1]),
+        ([300_000] * 7, [3, 3, 1]),
+        ([10, 2_000_000, 10], [1, 1, 1]),
+        ([1_048_500, 100], [1, 1]),
+    ],
+    ids=str,
+)
+def test_message_is_cut_into_pieces_that_hold_its_records_in_order(
+    lengths: list[int], counts: list[int]
+) -> None:
+    whole = exported(*lengths)
+
+    pieces = list(in_pieces(whole))
+
+    assert [len(piece.subscribers) for piece in pieces] == counts
+    assert [each for piece in pieces for each in piece.subscribers] == list(whole.subscribers)
+    for piece in pieces:
+        assert piece.ByteSize() <= MAX_STREAMED_BYTES or len(piece.subscribers) == 1
+
+
+def test_lines_are_cut_as_records_are() -> None:
+    line = CsvLine(cells=["x" * 400_000])
+
+    pieces = list(in_pieces(subscribers_pb2.ExportSubscribersResponse(lines=[line] * 5)))
+
+    assert [len(piece.lines) for piece in pieces] == [2, 2, 1]

@@ -117,7 +117,8 @@ const (
 	BulkFailure_INVALID_ROW BulkFailure_Reason = 7
 	// The account has no custom field of a key that the row has a value for.
 	BulkFailure_UNKNOWN_CUSTOM_FIELD BulkFailure_Reason = 8
-	// A custom field does not take the value.
+	// A custom field does not take the value, or all values of the subscriber come to
+	// over 32,768 bytes.
 	BulkFailure_INVALID_CUSTOM_FIELD BulkFailure_Reason = 9
 	// The owner of the address had opted out when it was deleted.
 	BulkFailure_SUPPRESSED BulkFailure_Reason = 10
@@ -487,7 +488,9 @@ type CreateSubscriberRequest struct {
 	Tags []string `protobuf:"bytes,5,rep,name=tags,proto3" json:"tags,omitempty"`
 	// Values of custom fields, by key; null is none. TEXT takes text of at most
 	// 1,000 characters, NUMBER a finite number, BOOLEAN true or false, DATE a text
-	// such as 2026-01-31 or an ISO 8601 timestamp, which is kept word for word.
+	// such as 2026-01-31 or an ISO 8601 timestamp, which is kept word for word. All
+	// values of a subscriber with their keys, as JSON in UTF-8, come to at most
+	// 32,768 bytes. Values that an earlier version stored above that are kept.
 	CustomFields  *structpb.Struct `protobuf:"bytes,6,opt,name=custom_fields,json=customFields,proto3" json:"custom_fields,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -765,7 +768,8 @@ type BulkFailure struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Position of the row in the request, from 0.
 	Index int32 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
-	// The row's email address as it was sent, if it was text; else empty.
+	// The row's email address as it was sent, if it was text, at most its first 320
+	// characters; else empty.
 	Email string `protobuf:"bytes,2,opt,name=email,proto3" json:"email,omitempty"`
 	// Why the row was not taken.
 	Reason        BulkFailure_Reason `protobuf:"varint,3,opt,name=reason,proto3,enum=roster.v1.BulkFailure_Reason" json:"reason,omitempty"`
@@ -965,7 +969,11 @@ func (x *GetSubscriberResponse) GetSubscriber() *Subscriber {
 // Asks for one page of subscribers.
 type ListSubscribersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Subscribers a page: 20 where it is 0 or absent; more than 100 is taken as 100.
+	// Subscribers a page: 20 where it is 0 or absent; more than 100 is taken as 100. A
+	// page over 4 MiB, which gRPC clients do not accept by default, is refused and needs a
+	// lower limit. 100 subscribers fit with all the values that they may have, unless the
+	// names of their tags come to more than 5 KiB each; 20 always fit, but for values that
+	// an earlier version stored above the bound.
 	Limit int32 `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Number of the page, from 1; 0 or absent is the first. Ignored beside a page token.
 	Page int32 `protobuf:"varint,2,opt,name=page,proto3" json:"page,omitempty"`
@@ -1194,7 +1202,8 @@ type UpdateSubscriberRequest struct {
 	// tags.
 	UpdateMask *fieldmaskpb.FieldMask `protobuf:"bytes,6,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
 	// Values of custom fields, by key, as on creation. Those that are not given are
-	// kept; null for a key removes its value.
+	// kept; null for a key removes its value. The bound of 32,768 bytes holds for all
+	// values after the change; a change that makes larger ones smaller is accepted.
 	CustomFields  *structpb.Struct `protobuf:"bytes,7,opt,name=custom_fields,json=customFields,proto3" json:"custom_fields,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1730,11 +1739,13 @@ type ImportResult struct {
 	Outcome ImportResult_Outcome `protobuf:"varint,2,opt,name=outcome,proto3,enum=roster.v1.ImportResult_Outcome" json:"outcome,omitempty"`
 	// Identifier of the subscriber; empty where the row failed.
 	Id string `protobuf:"bytes,3,opt,name=id,proto3" json:"id,omitempty"`
-	// The row's email address as it was sent, if it was text; else empty.
+	// The row's email address as it was sent, if it was text, at most its first 320
+	// characters; else empty.
 	Email string `protobuf:"bytes,4,opt,name=email,proto3" json:"email,omitempty"`
 	// Why the row failed.
 	Reason *BulkFailure_Reason `protobuf:"varint,5,opt,name=reason,proto3,enum=roster.v1.BulkFailure_Reason,oneof" json:"reason,omitempty"`
-	// The field that is at fault, where there is one, such as customFields.age.
+	// The field that is at fault, where there is one, such as customFields.age; at most
+	// its first 320 characters.
 	Field         *string `protobuf:"bytes,6,opt,name=field,proto3,oneof" json:"field,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

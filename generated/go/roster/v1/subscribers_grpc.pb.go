@@ -83,15 +83,16 @@ type SubscriberServiceClient interface {
 	// stored for good, whatever becomes of the rest. Over HTTP the body is NDJSON
 	// (application/x-ndjson), an object a line, or text/csv with a header; the answer
 	// is NDJSON, an ImportResult a line, which has to be read while the rows are sent.
-	// On gRPC a message holds many rows, and an answer many results. The response
-	// begins when the first rows, or the header of a table, are accepted. An import that
-	// broke off is sent again with on_conflict SKIP.
+	// On gRPC a message holds many rows, and an answer many results, at most 1 MiB of
+	// them. The response begins when the first rows, or the header of a table, are
+	// accepted. An import that broke off is sent again with on_conflict SKIP.
 	ImportSubscribers(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ImportSubscribersRequest, ImportSubscribersResponse], error)
 	// Returns all subscribers that match every filter that is given, in order of
 	// creation, each as it is when its turn comes. Over HTTP the answer is NDJSON, a
-	// subscriber a line, or text/csv where format is CSV; on gRPC a message holds
-	// many of them. The response begins as soon as the request is accepted; what fails
-	// later ends it with an error, or, as text/csv, breaks it off.
+	// subscriber a line, or text/csv if format is CSV or, without a format, the Accept
+	// header prefers it; on gRPC a message holds many of them, at most 1 MiB. The
+	// response begins as soon as the request is accepted; what fails later ends it with
+	// an error, or, as text/csv, breaks it off.
 	ExportSubscribers(ctx context.Context, in *ExportSubscribersRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ExportSubscribersResponse], error)
 	// Deletes a subscriber with everything that is kept of it. If it was
 	// UNSUBSCRIBED, BOUNCED or COMPLAINED, a keyed hash of the address stays behind
@@ -278,15 +279,16 @@ type SubscriberServiceServer interface {
 	// stored for good, whatever becomes of the rest. Over HTTP the body is NDJSON
 	// (application/x-ndjson), an object a line, or text/csv with a header; the answer
 	// is NDJSON, an ImportResult a line, which has to be read while the rows are sent.
-	// On gRPC a message holds many rows, and an answer many results. The response
-	// begins when the first rows, or the header of a table, are accepted. An import that
-	// broke off is sent again with on_conflict SKIP.
+	// On gRPC a message holds many rows, and an answer many results, at most 1 MiB of
+	// them. The response begins when the first rows, or the header of a table, are
+	// accepted. An import that broke off is sent again with on_conflict SKIP.
 	ImportSubscribers(grpc.BidiStreamingServer[ImportSubscribersRequest, ImportSubscribersResponse]) error
 	// Returns all subscribers that match every filter that is given, in order of
 	// creation, each as it is when its turn comes. Over HTTP the answer is NDJSON, a
-	// subscriber a line, or text/csv where format is CSV; on gRPC a message holds
-	// many of them. The response begins as soon as the request is accepted; what fails
-	// later ends it with an error, or, as text/csv, breaks it off.
+	// subscriber a line, or text/csv if format is CSV or, without a format, the Accept
+	// header prefers it; on gRPC a message holds many of them, at most 1 MiB. The
+	// response begins as soon as the request is accepted; what fails later ends it with
+	// an error, or, as text/csv, breaks it off.
 	ExportSubscribers(*ExportSubscribersRequest, grpc.ServerStreamingServer[ExportSubscribersResponse]) error
 	// Deletes a subscriber with everything that is kept of it. If it was
 	// UNSUBSCRIBED, BOUNCED or COMPLAINED, a keyed hash of the address stays behind

@@ -1795,7 +1795,7 @@ type GetWebhookDeliveryResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The delivery.
 	Delivery *WebhookDelivery `protobuf:"bytes,1,opt,name=delivery,proto3" json:"delivery,omitempty"`
-	// Its attempts of the last 14 days, first one first.
+	// Its latest 100 attempts of the last 14 days, first one first.
 	Attempts      []*WebhookAttempt `protobuf:"bytes,2,rep,name=attempts,proto3" json:"attempts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2041,7 +2041,10 @@ func (x *TailWebhookDeliveriesResponse) GetAttempt() *WebhookAttempt {
 // Asks for one page of events.
 type ListEventsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Events a page: 20 where it is 0 or absent; more than 100 is taken as 100.
+	// Events a page: 20 where it is 0 or absent; more than 100 is taken as 100. A page
+	// over 4 MiB, which gRPC clients do not accept by default, is refused and needs a lower
+	// limit. 20 events always fit, but for subscribers with values that an earlier version
+	// stored above their bound.
 	Limit int32 `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Number of the page, from 1; 0 or absent is the first.
 	Page int32 `protobuf:"varint,2,opt,name=page,proto3" json:"page,omitempty"`

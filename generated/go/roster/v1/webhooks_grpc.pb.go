@@ -85,7 +85,7 @@ type WebhookServiceClient interface {
 	// Returns one page of the deliveries to a webhook that match every filter that is given,
 	// newest first. Fails with WEBHOOK_NOT_FOUND.
 	ListWebhookDeliveries(ctx context.Context, in *ListWebhookDeliveriesRequest, opts ...grpc.CallOption) (*ListWebhookDeliveriesResponse, error)
-	// Returns one delivery with its attempts, first one first. Fails with
+	// Returns one delivery with its latest attempts, first one first. Fails with
 	// WEBHOOK_DELIVERY_NOT_FOUND.
 	GetWebhookDelivery(ctx context.Context, in *GetWebhookDeliveryRequest, opts ...grpc.CallOption) (*GetWebhookDeliveryResponse, error)
 	// Has a delivery tried again at once, whatever became of it; its schedule of retries
@@ -299,7 +299,7 @@ type WebhookServiceServer interface {
 	// Returns one page of the deliveries to a webhook that match every filter that is given,
 	// newest first. Fails with WEBHOOK_NOT_FOUND.
 	ListWebhookDeliveries(context.Context, *ListWebhookDeliveriesRequest) (*ListWebhookDeliveriesResponse, error)
-	// Returns one delivery with its attempts, first one first. Fails with
+	// Returns one delivery with its latest attempts, first one first. Fails with
 	// WEBHOOK_DELIVERY_NOT_FOUND.
 	GetWebhookDelivery(context.Context, *GetWebhookDeliveryRequest) (*GetWebhookDeliveryResponse, error)
 	// Has a delivery tried again at once, whatever became of it; its schedule of retries

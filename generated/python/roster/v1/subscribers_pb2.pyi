@@ -154,7 +154,9 @@ class CreateSubscriberRequest(_message.Message):
     def custom_fields(self) -> _struct_pb2.Struct:
         """Values of custom fields, by key; null is none. TEXT takes text of at most
         1,000 characters, NUMBER a finite number, BOOLEAN true or false, DATE a text
-        such as 2026-01-31 or an ISO 8601 timestamp, which is kept word for word.
+        such as 2026-01-31 or an ISO 8601 timestamp, which is kept word for word. All
+        values of a subscriber with their keys, as JSON in UTF-8, come to at most
+        32,768 bytes. Values that an earlier version stored above that are kept.
         """
 
     def __init__(
@@ -314,7 +316,9 @@ class BulkFailure(_message.Message):
         UNKNOWN_CUSTOM_FIELD: BulkFailure._Reason.ValueType  # 8
         """The account has no custom field of a key that the row has a value for."""
         INVALID_CUSTOM_FIELD: BulkFailure._Reason.ValueType  # 9
-        """A custom field does not take the value."""
+        """A custom field does not take the value, or all values of the subscriber come to
+        over 32,768 bytes.
+        """
         SUPPRESSED: BulkFailure._Reason.ValueType  # 10
         """The owner of the address had opted out when it was deleted."""
 
@@ -343,7 +347,9 @@ class BulkFailure(_message.Message):
     UNKNOWN_CUSTOM_FIELD: BulkFailure.Reason.ValueType  # 8
     """The account has no custom field of a key that the row has a value for."""
     INVALID_CUSTOM_FIELD: BulkFailure.Reason.ValueType  # 9
-    """A custom field does not take the value."""
+    """A custom field does not take the value, or all values of the subscriber come to
+    over 32,768 bytes.
+    """
     SUPPRESSED: BulkFailure.Reason.ValueType  # 10
     """The owner of the address had opted out when it was deleted."""
 
@@ -353,7 +359,9 @@ class BulkFailure(_message.Message):
     index: _builtins.int
     """Position of the row in the request, from 0."""
     email: _builtins.str
-    """The row's email address as it was sent, if it was text; else empty."""
+    """The row's email address as it was sent, if it was text, at most its first 320
+    characters; else empty.
+    """
     reason: Global___BulkFailure.Reason.ValueType
     """Why the row was not taken."""
     def __init__(
@@ -458,7 +466,12 @@ class ListSubscribersRequest(_message.Message):
     ORDER_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     limit: _builtins.int
-    """Subscribers a page: 20 where it is 0 or absent; more than 100 is taken as 100."""
+    """Subscribers a page: 20 where it is 0 or absent; more than 100 is taken as 100. A
+    page over 4 MiB, which gRPC clients do not accept by default, is refused and needs a
+    lower limit. 100 subscribers fit with all the values that they may have, unless the
+    names of their tags come to more than 5 KiB each; 20 always fit, but for values that
+    an earlier version stored above the bound.
+    """
     page: _builtins.int
     """Number of the page, from 1; 0 or absent is the first. Ignored beside a page token."""
     status: Global___Subscriber.Status.ValueType
@@ -586,7 +599,8 @@ class UpdateSubscriberRequest(_message.Message):
     @_builtins.property
     def custom_fields(self) -> _struct_pb2.Struct:
         """Values of custom fields, by key, as on creation. Those that are not given are
-        kept; null for a key removes its value.
+        kept; null for a key removes its value. The bound of 32,768 bytes holds for all
+        values after the change; a change that makes larger ones smaller is accepted.
         """
 
     def __init__(
@@ -930,11 +944,15 @@ class ImportResult(_message.Message):
     id: _builtins.str
     """Identifier of the subscriber; empty where the row failed."""
     email: _builtins.str
-    """The row's email address as it was sent, if it was text; else empty."""
+    """The row's email address as it was sent, if it was text, at most its first 320
+    characters; else empty.
+    """
     reason: Global___BulkFailure.Reason.ValueType
     """Why the row failed."""
     field: _builtins.str
-    """The field that is at fault, where there is one, such as customFields.age."""
+    """The field that is at fault, where there is one, such as customFields.age; at most
+    its first 320 characters.
+    """
     def __init__(
         self,
         *,

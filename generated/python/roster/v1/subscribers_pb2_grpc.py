@@ -184,9 +184,9 @@ class SubscriberServiceServicer:
         stored for good, whatever becomes of the rest. Over HTTP the body is NDJSON
         (application/x-ndjson), an object a line, or text/csv with a header; the answer
         is NDJSON, an ImportResult a line, which has to be read while the rows are sent.
-        On gRPC a message holds many rows, and an answer many results. The response
-        begins when the first rows, or the header of a table, are accepted. An import that
-        broke off is sent again with on_conflict SKIP.
+        On gRPC a message holds many rows, and an answer many results, at most 1 MiB of
+        them. The response begins when the first rows, or the header of a table, are
+        accepted. An import that broke off is sent again with on_conflict SKIP.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -195,9 +195,10 @@ class SubscriberServiceServicer:
     def ExportSubscribers(self, request, context):
         """Returns all subscribers that match every filter that is given, in order of
         creation, each as it is when its turn comes. Over HTTP the answer is NDJSON, a
-        subscriber a line, or text/csv where format is CSV; on gRPC a message holds
-        many of them. The response begins as soon as the request is accepted; what fails
-        later ends it with an error, or, as text/csv, breaks it off.
+        subscriber a line, or text/csv if format is CSV or, without a format, the Accept
+        header prefers it; on gRPC a message holds many of them, at most 1 MiB. The
+        response begins as soon as the request is accepted; what fails later ends it with
+        an error, or, as text/csv, breaks it off.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -85,16 +85,17 @@ class SubscriberServiceStub:
     stored for good, whatever becomes of the rest. Over HTTP the body is NDJSON
     (application/x-ndjson), an object a line, or text/csv with a header; the answer
     is NDJSON, an ImportResult a line, which has to be read while the rows are sent.
-    On gRPC a message holds many rows, and an answer many results. The response
-    begins when the first rows, or the header of a table, are accepted. An import that
-    broke off is sent again with on_conflict SKIP.
+    On gRPC a message holds many rows, and an answer many results, at most 1 MiB of
+    them. The response begins when the first rows, or the header of a table, are
+    accepted. An import that broke off is sent again with on_conflict SKIP.
     """
     ExportSubscribers: _grpc.UnaryStreamMultiCallable[_subscribers_pb2.ExportSubscribersRequest, _subscribers_pb2.ExportSubscribersResponse]
     """Returns all subscribers that match every filter that is given, in order of
     creation, each as it is when its turn comes. Over HTTP the answer is NDJSON, a
-    subscriber a line, or text/csv where format is CSV; on gRPC a message holds
-    many of them. The response begins as soon as the request is accepted; what fails
-    later ends it with an error, or, as text/csv, breaks it off.
+    subscriber a line, or text/csv if format is CSV or, without a format, the Accept
+    header prefers it; on gRPC a message holds many of them, at most 1 MiB. The
+    response begins as soon as the request is accepted; what fails later ends it with
+    an error, or, as text/csv, breaks it off.
     """
     DeleteSubscriber: _grpc.UnaryUnaryMultiCallable[_subscribers_pb2.DeleteSubscriberRequest, _subscribers_pb2.DeleteSubscriberResponse]
     """Deletes a subscriber with everything that is kept of it. If it was
@@ -159,16 +160,17 @@ class SubscriberServiceAsyncStub(SubscriberServiceStub):
     stored for good, whatever becomes of the rest. Over HTTP the body is NDJSON
     (application/x-ndjson), an object a line, or text/csv with a header; the answer
     is NDJSON, an ImportResult a line, which has to be read while the rows are sent.
-    On gRPC a message holds many rows, and an answer many results. The response
-    begins when the first rows, or the header of a table, are accepted. An import that
-    broke off is sent again with on_conflict SKIP.
+    On gRPC a message holds many rows, and an answer many results, at most 1 MiB of
+    them. The response begins when the first rows, or the header of a table, are
+    accepted. An import that broke off is sent again with on_conflict SKIP.
     """
     ExportSubscribers: _aio.UnaryStreamMultiCallable[_subscribers_pb2.ExportSubscribersRequest, _subscribers_pb2.ExportSubscribersResponse]  # type: ignore[assignment]
     """Returns all subscribers that match every filter that is given, in order of
     creation, each as it is when its turn comes. Over HTTP the answer is NDJSON, a
-    subscriber a line, or text/csv where format is CSV; on gRPC a message holds
-    many of them. The response begins as soon as the request is accepted; what fails
-    later ends it with an error, or, as text/csv, breaks it off.
+    subscriber a line, or text/csv if format is CSV or, without a format, the Accept
+    header prefers it; on gRPC a message holds many of them, at most 1 MiB. The
+    response begins as soon as the request is accepted; what fails later ends it with
+    an error, or, as text/csv, breaks it off.
     """
     DeleteSubscriber: _aio.UnaryUnaryMultiCallable[_subscribers_pb2.DeleteSubscriberRequest, _subscribers_pb2.DeleteSubscriberResponse]  # type: ignore[assignment]
     """Deletes a subscriber with everything that is kept of it. If it was
@@ -284,9 +286,9 @@ class SubscriberServiceServicer(metaclass=_abc_1.ABCMeta):
         stored for good, whatever becomes of the rest. Over HTTP the body is NDJSON
         (application/x-ndjson), an object a line, or text/csv with a header; the answer
         is NDJSON, an ImportResult a line, which has to be read while the rows are sent.
-        On gRPC a message holds many rows, and an answer many results. The response
-        begins when the first rows, or the header of a table, are accepted. An import that
-        broke off is sent again with on_conflict SKIP.
+        On gRPC a message holds many rows, and an answer many results, at most 1 MiB of
+        them. The response begins when the first rows, or the header of a table, are
+        accepted. An import that broke off is sent again with on_conflict SKIP.
         """
 
     @_abc_1.abstractmethod
@@ -297,9 +299,10 @@ class SubscriberServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_abc.Iterator[_subscribers_pb2.ExportSubscribersResponse], _abc.AsyncIterator[_subscribers_pb2.ExportSubscribersResponse]]:
         """Returns all subscribers that match every filter that is given, in order of
         creation, each as it is when its turn comes. Over HTTP the answer is NDJSON, a
-        subscriber a line, or text/csv where format is CSV; on gRPC a message holds
-        many of them. The response begins as soon as the request is accepted; what fails
-        later ends it with an error, or, as text/csv, breaks it off.
+        subscriber a line, or text/csv if format is CSV or, without a format, the Accept
+        header prefers it; on gRPC a message holds many of them, at most 1 MiB. The
+        response begins as soon as the request is accepted; what fails later ends it with
+        an error, or, as text/csv, breaks it off.
         """
 
     @_abc_1.abstractmethod

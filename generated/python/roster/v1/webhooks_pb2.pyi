@@ -948,7 +948,7 @@ class GetWebhookDeliveryResponse(_message.Message):
 
     @_builtins.property
     def attempts(self) -> _containers.RepeatedCompositeFieldContainer[Global___WebhookAttempt]:
-        """Its attempts of the last 14 days, first one first."""
+        """Its latest 100 attempts of the last 14 days, first one first."""
 
     def __init__(
         self,
@@ -1076,7 +1076,11 @@ class ListEventsRequest(_message.Message):
     CREATED_BEFORE_FIELD_NUMBER: _builtins.int
     ORDER_FIELD_NUMBER: _builtins.int
     limit: _builtins.int
-    """Events a page: 20 where it is 0 or absent; more than 100 is taken as 100."""
+    """Events a page: 20 where it is 0 or absent; more than 100 is taken as 100. A page
+    over 4 MiB, which gRPC clients do not accept by default, is refused and needs a lower
+    limit. 20 events always fit, but for subscribers with values that an earlier version
+    stored above their bound.
+    """
     page: _builtins.int
     """Number of the page, from 1; 0 or absent is the first."""
     type: _builtins.str

@@ -204,7 +204,7 @@ class WebhookServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetWebhookDelivery(self, request, context):
-        """Returns one delivery with its attempts, first one first. Fails with
+        """Returns one delivery with its latest attempts, first one first. Fails with
         WEBHOOK_DELIVERY_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

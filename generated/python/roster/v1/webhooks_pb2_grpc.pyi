@@ -85,7 +85,7 @@ class WebhookServiceStub:
     newest first. Fails with WEBHOOK_NOT_FOUND.
     """
     GetWebhookDelivery: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.GetWebhookDeliveryRequest, _webhooks_pb2.GetWebhookDeliveryResponse]
-    """Returns one delivery with its attempts, first one first. Fails with
+    """Returns one delivery with its latest attempts, first one first. Fails with
     WEBHOOK_DELIVERY_NOT_FOUND.
     """
     RetryWebhookDelivery: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.RetryWebhookDeliveryRequest, _webhooks_pb2.RetryWebhookDeliveryResponse]
@@ -162,7 +162,7 @@ class WebhookServiceAsyncStub(WebhookServiceStub):
     newest first. Fails with WEBHOOK_NOT_FOUND.
     """
     GetWebhookDelivery: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.GetWebhookDeliveryRequest, _webhooks_pb2.GetWebhookDeliveryResponse]  # type: ignore[assignment]
-    """Returns one delivery with its attempts, first one first. Fails with
+    """Returns one delivery with its latest attempts, first one first. Fails with
     WEBHOOK_DELIVERY_NOT_FOUND.
     """
     RetryWebhookDelivery: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.RetryWebhookDeliveryRequest, _webhooks_pb2.RetryWebhookDeliveryResponse]  # type: ignore[assignment]
@@ -296,7 +296,7 @@ class WebhookServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _webhooks_pb2.GetWebhookDeliveryRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_webhooks_pb2.GetWebhookDeliveryResponse, _abc.Awaitable[_webhooks_pb2.GetWebhookDeliveryResponse]]:
-        """Returns one delivery with its attempts, first one first. Fails with
+        """Returns one delivery with its latest attempts, first one first. Fails with
         WEBHOOK_DELIVERY_NOT_FOUND.
         """
 

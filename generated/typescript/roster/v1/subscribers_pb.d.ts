@@ -189,7 +189,9 @@ export declare type CreateSubscriberRequest = Message<"roster.v1.CreateSubscribe
   /**
    * Values of custom fields, by key; null is none. TEXT takes text of at most
    * 1,000 characters, NUMBER a finite number, BOOLEAN true or false, DATE a text
-   * such as 2026-01-31 or an ISO 8601 timestamp, which is kept word for word.
+   * such as 2026-01-31 or an ISO 8601 timestamp, which is kept word for word. All
+   * values of a subscriber with their keys, as JSON in UTF-8, come to at most
+   * 32,768 bytes. Values that an earlier version stored above that are kept.
    *
    * @generated from field: google.protobuf.Struct custom_fields = 6;
    */
@@ -321,7 +323,8 @@ export declare type BulkFailure = Message<"roster.v1.BulkFailure"> & {
   index: number;
 
   /**
-   * The row's email address as it was sent, if it was text; else empty.
+   * The row's email address as it was sent, if it was text, at most its first 320
+   * characters; else empty.
    *
    * @generated from field: string email = 2;
    */
@@ -413,7 +416,8 @@ export enum BulkFailure_Reason {
   UNKNOWN_CUSTOM_FIELD = 8,
 
   /**
-   * A custom field does not take the value.
+   * A custom field does not take the value, or all values of the subscriber come to
+   * over 32,768 bytes.
    *
    * @generated from enum value: INVALID_CUSTOM_FIELD = 9;
    */
@@ -499,7 +503,11 @@ export declare const GetSubscriberResponseSchema: GenMessage<GetSubscriberRespon
  */
 export declare type ListSubscribersRequest = Message<"roster.v1.ListSubscribersRequest"> & {
   /**
-   * Subscribers a page: 20 where it is 0 or absent; more than 100 is taken as 100.
+   * Subscribers a page: 20 where it is 0 or absent; more than 100 is taken as 100. A
+   * page over 4 MiB, which gRPC clients do not accept by default, is refused and needs a
+   * lower limit. 100 subscribers fit with all the values that they may have, unless the
+   * names of their tags come to more than 5 KiB each; 20 always fit, but for values that
+   * an earlier version stored above the bound.
    *
    * @generated from field: int32 limit = 1;
    */
@@ -680,7 +688,8 @@ export declare type UpdateSubscriberRequest = Message<"roster.v1.UpdateSubscribe
 
   /**
    * Values of custom fields, by key, as on creation. Those that are not given are
-   * kept; null for a key removes its value.
+   * kept; null for a key removes its value. The bound of 32,768 bytes holds for all
+   * values after the change; a change that makes larger ones smaller is accepted.
    *
    * @generated from field: google.protobuf.Struct custom_fields = 7;
    */
@@ -984,7 +993,8 @@ export declare type ImportResult = Message<"roster.v1.ImportResult"> & {
   id: string;
 
   /**
-   * The row's email address as it was sent, if it was text; else empty.
+   * The row's email address as it was sent, if it was text, at most its first 320
+   * characters; else empty.
    *
    * @generated from field: string email = 4;
    */
@@ -998,7 +1008,8 @@ export declare type ImportResult = Message<"roster.v1.ImportResult"> & {
   reason?: BulkFailure_Reason | undefined;
 
   /**
-   * The field that is at fault, where there is one, such as customFields.age.
+   * The field that is at fault, where there is one, such as customFields.age; at most
+   * its first 320 characters.
    *
    * @generated from field: optional string field = 6;
    */
@@ -1346,9 +1357,9 @@ export declare const SubscriberService: GenService<{
    * stored for good, whatever becomes of the rest. Over HTTP the body is NDJSON
    * (application/x-ndjson), an object a line, or text/csv with a header; the answer
    * is NDJSON, an ImportResult a line, which has to be read while the rows are sent.
-   * On gRPC a message holds many rows, and an answer many results. The response
-   * begins when the first rows, or the header of a table, are accepted. An import that
-   * broke off is sent again with on_conflict SKIP.
+   * On gRPC a message holds many rows, and an answer many results, at most 1 MiB of
+   * them. The response begins when the first rows, or the header of a table, are
+   * accepted. An import that broke off is sent again with on_conflict SKIP.
    *
    * @generated from rpc roster.v1.SubscriberService.ImportSubscribers
    */
@@ -1360,9 +1371,10 @@ export declare const SubscriberService: GenService<{
   /**
    * Returns all subscribers that match every filter that is given, in order of
    * creation, each as it is when its turn comes. Over HTTP the answer is NDJSON, a
-   * subscriber a line, or text/csv where format is CSV; on gRPC a message holds
-   * many of them. The response begins as soon as the request is accepted; what fails
-   * later ends it with an error, or, as text/csv, breaks it off.
+   * subscriber a line, or text/csv if format is CSV or, without a format, the Accept
+   * header prefers it; on gRPC a message holds many of them, at most 1 MiB. The
+   * response begins as soon as the request is accepted; what fails later ends it with
+   * an error, or, as text/csv, breaks it off.
    *
    * @generated from rpc roster.v1.SubscriberService.ExportSubscribers
    */

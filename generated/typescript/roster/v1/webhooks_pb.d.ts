@@ -1014,7 +1014,7 @@ export declare type GetWebhookDeliveryResponse = Message<"roster.v1.GetWebhookDe
   delivery?: WebhookDelivery | undefined;
 
   /**
-   * Its attempts of the last 14 days, first one first.
+   * Its latest 100 attempts of the last 14 days, first one first.
    *
    * @generated from field: repeated roster.v1.WebhookAttempt attempts = 2;
    */
@@ -1121,7 +1121,10 @@ export declare const TailWebhookDeliveriesResponseSchema: GenMessage<TailWebhook
  */
 export declare type ListEventsRequest = Message<"roster.v1.ListEventsRequest"> & {
   /**
-   * Events a page: 20 where it is 0 or absent; more than 100 is taken as 100.
+   * Events a page: 20 where it is 0 or absent; more than 100 is taken as 100. A page
+   * over 4 MiB, which gRPC clients do not accept by default, is refused and needs a lower
+   * limit. 20 events always fit, but for subscribers with values that an earlier version
+   * stored above their bound.
    *
    * @generated from field: int32 limit = 1;
    */
@@ -1340,7 +1343,7 @@ export declare const WebhookService: GenService<{
     output: typeof ListWebhookDeliveriesResponseSchema;
   },
   /**
-   * Returns one delivery with its attempts, first one first. Fails with
+   * Returns one delivery with its latest attempts, first one first. Fails with
    * WEBHOOK_DELIVERY_NOT_FOUND.
    *
    * @generated from rpc roster.v1.WebhookService.GetWebhookDelivery

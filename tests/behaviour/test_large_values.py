@@ -1,0 +1,207 @@
+"""How much custom values may come to, and that no message outgrows what clients accept.
+
+The gRPC front is a Python client with default settings, which accepts messages of 4 MiB.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from roster.v1 import subscribers_pb2 as pb
+
+from server.subscribers.store_attached import put_values
+
+from ..conftest import Account
+from ..fronts import GrpcFront
+from .helpers import emails, stored, subscriber
+from .large import EXTRA, KEYS, MAX_BYTES, fill, people, values, with_fields
+from .streams import export, export_table, import_rows, import_table, written_table
+from .test_events import listen
+
+TOO_MUCH = [("customFields", "TOO_LONG")]
+
+
+def store_directly(account: Account, made: dict[str, Any], text: str = "x" * 1_000) -> None:
+    """Stores more than the bound, as an earlier version could."""
+    with account.service.unit_of_work() as tx:
+        put_values(account.id, [(made["id"], dict.fromkeys(KEYS, text))], tx)
+
+
+def test_values_up_to_the_bound_are_stored_and_a_byte_more_is_refused(account: Account) -> None:
+    with_fields(account)
+
+    made = subscriber(account, "a@b.io", customFields=values())
+    refused = account.fails(
+        "ValidationError",
+        "CreateSubscriber",
+        email="c@b.io",
+        customFields=values(MAX_BYTES + 1),
+    )
+
+    assert stored(account, made)["customFields"] == values()
+    assert (refused.status, refused.faults) == (400, TOO_MUCH)
+    assert emails(account) == ["a@b.io"]
+
+
+def test_bound_counts_bytes_and_not_characters(account: Account) -> None:
+    with_fields(account)
+    euros = dict.fromkeys(KEYS[:11], "€" * 1_000)
+
+    refused = account.fails(
+        "ValidationError", "CreateSubscriber", email="a@b.io", customFields=euros
+    )
+
+    assert refused.faults == TOO_MUCH
+
+
+def test_bound_holds_for_all_values_after_an_update(account: Account) -> None:
+    with_fields(account)
+    made = subscriber(account, "a@b.io", customFields=values(MAX_BYTES - 100))
+    more = {EXTRA: "y" * 400}
+
+    refused = account.fails(
+        "ValidationError", "UpdateSubscriber", id=made["id"], firstName="A", customFields=more
+    )
+    assert refused.faults == TOO_MUCH
+    assert stored(account, made) == made
+
+    account.ok("UpdateSubscriber", id=made["id"], customFields={**more, KEYS[0]: None})
+    assert stored(account, made)["customFields"][EXTRA] == "y" * 400
+
+
+def test_row_above_the_bound_fails_alone_in_a_bulk(account: Account) -> None:
+    with_fields(account)
+    big, small = {"email": "a@b.io", "customFields": values(MAX_BYTES + 1)}, {"email": "c@b.io"}
+
+    answer = account.ok("BulkCreateSubscribers", subscribers=[big, small])
+
+    assert answer["failed"] == [{"index": 0, "email": "a@b.io", "reason": "INVALID_CUSTOM_FIELD"}]
+    assert emails(account) == ["c@b.io"]
+
+
+@pytest.mark.parametrize("form", ["rows", "table"])
+def test_row_above_the_bound_fails_alone_in_an_import(account: Account, form: str) -> None:
+    with_fields(account)
+    subscriber(account, "d@b.io", customFields={EXTRA: "z" * 500})
+    sent = [
+        {"email": "a@b.io", "customFields": values(MAX_BYTES + 1)},
+        {"email": "c@b.io", "customFields": values()},
+        # Within the bound by itself, but not with what is stored.
+        {"email": "d@b.io", "customFields": values(MAX_BYTES - 100)},
+    ]
+
+    if form == "rows":
+        results = import_rows(account, sent, onConflict="UPDATE")
+    else:
+        cells = [
+            [row["email"], *(row["customFields"].get(key, "") for key in (*KEYS, EXTRA))]
+            for row in sent
+        ]
+        table = written_table([["email", *KEYS, EXTRA], *cells])
+        results = import_table(account, table, onConflict="UPDATE")
+
+    assert [(each.get("reason"), each.get("field")) for each in results] == [
+        ("INVALID_CUSTOM_FIELD", "customFields"),
+        (None, None),
+        ("INVALID_CUSTOM_FIELD", "customFields"),
+    ]
+    assert emails(account) == ["d@b.io", "c@b.io"]
+
+
+def test_values_stored_above_the_bound_are_read_and_may_only_shrink(account: Account) -> None:
+    with_fields(account)
+    made = subscriber(account, "a@b.io")
+    store_directly(account, made)
+    above = dict.fromkeys(KEYS, "x" * 1_000)
+
+    assert stored(account, made)["customFields"] == above
+    assert account.ok("ListSubscribers")["subscribers"][0]["customFields"] == above
+    assert export(account)[0]["customFields"] == above
+    assert account.ok("UpdateSubscriber", id=made["id"], firstName="Ada")
+
+    refused = account.fails(
+        "ValidationError",
+        "UpdateSubscriber",
+        id=made["id"],
+        customFields={KEYS[0]: "€" * 1_000},
+    )
+    assert refused.faults == TOO_MUCH
+    account.ok("UpdateSubscriber", id=made["id"], customFields={KEYS[0]: "x" * 999})
+
+
+def test_page_and_export_of_subscribers_at_the_bound_reach_default_clients(
+    account: Account,
+) -> None:
+    sent = fill(with_fields(account))
+
+    page = account.ok("ListSubscribers", limit=100)
+
+    assert [each["email"] for each in page["subscribers"]] == sent
+    assert {len(each["customFields"]) for each in page["subscribers"]} == {len(values())}
+    assert [row["email"] for row in export(account)] == sent
+    assert [line[1] for line in export_table(account)[1:]] == sent
+
+
+def test_page_that_no_message_holds_is_refused_and_fewer_are_returned(account: Account) -> None:
+    with_fields(account)
+    made = [subscriber(account, f"p{number}@b.io") for number in range(45)]
+    for each in made:  # 45 times 99 KB
+        store_directly(account, each, "€" * 1_000)
+
+    refused = account.fails("ValidationError", "ListSubscribers", limit=100)
+
+    assert (refused.status, refused.faults) == (400, [("limit", "OUT_OF_RANGE")])
+    assert len(account.ok("ListSubscribers", limit=40)["subscribers"]) == 40
+    assert len(account.ok("ListSubscribers", limit=40, page=2)["subscribers"]) == 5
+    assert [row["id"] for row in export(account)] == [each["id"] for each in made]
+    assert [line[0] for line in export_table(account)[1:]] == [each["id"] for each in made]
+
+
+def test_page_of_events_that_no_message_holds_is_refused(account: Account) -> None:
+    with_fields(account)
+    listen(account)
+    made = subscriber(account, "a@b.io", customFields=values())
+    for number in range(70):  # each event tells of the values before and after
+        changed = values(letter="ab"[number % 2])
+        account.ok("UpdateSubscriber", id=made["id"], customFields=changed)
+
+    refused = account.fails("ValidationError", "ListEvents", limit=100)
+
+    assert refused.faults == [("limit", "OUT_OF_RANGE")]
+    assert len(account.ok("ListEvents", limit=20)["events"]) == 20
+
+
+def test_messages_of_an_export_are_cut_at_a_mebibyte(grpc_account: Account) -> None:
+    fill(with_fields(grpc_account))
+    assert isinstance(grpc_account.front, GrpcFront)
+    call = grpc_account.front.channel.unary_stream(
+        "/roster.v1.SubscriberService/ExportSubscribers",
+        request_serializer=pb.ExportSubscribersRequest.SerializeToString,
+        response_deserializer=pb.ExportSubscribersResponse.FromString,
+    )
+    for form in ("NDJSON", "CSV"):
+        request = pb.ExportSubscribersRequest(format=form)
+        metadata = (("authorization", f"Bearer {grpc_account.key}"),)
+
+        sizes = [reply.ByteSize() for reply in call(request, metadata=metadata, timeout=20)]
+
+        assert max(sizes) <= 1024 * 1024
+        assert len(sizes) <= 6
+
+
+def test_address_that_is_far_too_long_is_repeated_in_part(account: Account) -> None:
+    address = f"{'a' * 5_000}@b.io"
+
+    answer = account.ok("BulkCreateSubscribers", subscribers=[{"email": address}])
+    (result,) = import_rows(account, [{"email": address, "customFields": {"k" * 5_000: 1}}])
+
+    assert answer["failed"][0]["email"] == result["email"] == address[:320]
+
+
+def test_import_of_rows_at_the_bound_is_answered_row_by_row(account: Account) -> None:
+    with_fields(account)
+
+    results = import_rows(account, people(30))
+
+    assert {result["outcome"] for result in results} == {"CREATED"}

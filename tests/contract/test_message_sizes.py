@@ -1,0 +1,226 @@
+"""Every unary response keeps within the 4 MiB that gRPC clients accept by default.
+
+Each rpc whose response has a repeated field is asked for as many items as it returns, each
+as large as its bounds allow, in characters of four bytes. The others return one item.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from google.protobuf.struct_pb2 import Struct
+from google.protobuf.timestamp_pb2 import Timestamp
+from roster.v1 import api_keys_pb2, custom_fields_pb2, suppressions_pb2, tags_pb2
+from roster.v1 import merge_tags_pb2 as merge_tags
+from roster.v1 import subscribers_pb2 as subscribers
+from roster.v1 import webhooks_pb2 as webhooks
+
+from server.custom_fields.rules import MAX_FIELDS, MAX_VALUES_BYTES, check_size
+from server.merge_tags.rules import MAX_PUT_IN
+from server.messages import MAX_MESSAGE_BYTES
+from server.paging import DEFAULT_LIMIT, MAX_LIMIT
+from server.subscribers.rules import MAX_REPEATED, MAX_TAGS
+from server.webhooks.store_deliveries import MAX_ATTEMPTS
+
+from ..fronts import UNARY
+
+ID, NUMBER = "evt_01M7Y2MPAQ036JVMBN3RCKGA5K", 2**31 - 1
+MOMENT = Timestamp(seconds=253_402_300_799, nanos=999_000_000)
+TOKEN = "t" * 200
+
+
+def wide(length: int) -> str:
+    """Returns as many characters, of four bytes each."""
+    return "\U0001f600" * length
+
+
+def values() -> dict[str, Any]:
+    """Returns values at their bound; beside their JSON, numbers take most room in protobuf."""
+    found: dict[str, Any] = {f"k{number:02}": 1 for number in range(MAX_FIELDS - 9)}
+    for number in range(MAX_FIELDS - 9, MAX_FIELDS):
+        found[f"k{number:02}"] = wide(887)
+    assert not check_size(found)
+    assert check_size({**found, "k00": "x" * 100})
+    return found
+
+
+def subscriber(tags: list[str]) -> subscribers.Subscriber:
+    made = subscribers.Subscriber(
+        id=ID,
+        email=wide(254),
+        first_name=wide(100),
+        last_name=wide(100),
+        status=subscribers.Subscriber.COMPLAINED,
+        tags=tags,
+        created_at=MOMENT,
+    )
+    made.custom_fields.update(values())
+    return made
+
+
+def page_of_subscribers(count: int, tags: list[str]) -> subscribers.ListSubscribersResponse:
+    return subscribers.ListSubscribersResponse(
+        subscribers=[subscriber(tags)] * count,
+        total=NUMBER,
+        page=NUMBER,
+        limit=NUMBER,
+        next_page_token=TOKEN,
+    )
+
+
+def event() -> webhooks.Event:
+    of_subscriber = {
+        "id": ID,
+        "email": wide(254),
+        "firstName": wide(100),
+        "lastName": wide(100),
+        "status": "UNSUBSCRIBED",
+        "tags": [wide(100)] * MAX_TAGS,
+        "createdAt": "2026-01-02T03:04:05.000Z",
+        "customFields": values(),
+    }
+    data, previous = Struct(), Struct()
+    data.update({"subscriber": of_subscriber})
+    previous.update(of_subscriber)
+    return webhooks.Event(
+        id=ID,
+        type="subscriber.unsubscribed",
+        timestamp=MOMENT,
+        sequence=2.0**53,
+        data=data,
+        previous=previous,
+    )
+
+
+def webhook() -> webhooks.Webhook:
+    return webhooks.Webhook(
+        id=ID,
+        url=wide(2_048),
+        description=wide(500),
+        event_types=[wide(50)] * 50,
+        enabled=True,
+        disabled_reason=webhooks.Webhook.FAILING,
+        failing_since=MOMENT,
+        created_at=MOMENT,
+        updated_at=MOMENT,
+    )
+
+
+def delivery() -> webhooks.WebhookDelivery:
+    return webhooks.WebhookDelivery(
+        id=ID,
+        webhook_id=ID,
+        event_id=ID,
+        event_type="subscriber.unsubscribed",
+        status=webhooks.WebhookDelivery.FAILED,
+        attempts=NUMBER,
+        next_attempt_at=MOMENT,
+        replay_id=ID,
+        created_at=MOMENT,
+        finished_at=MOMENT,
+    )
+
+
+def attempt() -> webhooks.WebhookAttempt:
+    return webhooks.WebhookAttempt(
+        number=NUMBER,
+        started_at=MOMENT,
+        duration_ms=NUMBER,
+        http_status=NUMBER,
+        error="x" * 1_000,
+        # 2 KiB, of which each byte can become an escape such as \x00.
+        response_body="x" * 4 * 2_048,
+    )
+
+
+def custom_field() -> custom_fields_pb2.CustomField:
+    return custom_fields_pb2.CustomField(
+        id=ID,
+        key="k" * 64,
+        label=wide(80),
+        data_type=custom_fields_pb2.CustomField.DATE,
+        merge_tag=f"{{{{customFields.{'k' * 64}}}}}",
+        created_at=MOMENT,
+        updated_at=MOMENT,
+        fallback=wide(1_000),
+    )
+
+
+def failure() -> subscribers.BulkFailure:
+    reason = subscribers.BulkFailure.INVALID_CUSTOM_FIELD
+    return subscribers.BulkFailure(index=100, email=wide(MAX_REPEATED), reason=reason)
+
+
+def rendered() -> merge_tags.RenderMergeTagsResponse:
+    # A key that is unknown takes less room than its merge tag took in the template.
+    return merge_tags.RenderMergeTagsResponse(
+        subject=wide(1_000), body=wide(500_000) + "x" * MAX_PUT_IN
+    )
+
+
+LARGEST: dict[str, Callable[[], Any]] = {
+    "ListApiKeys": lambda: api_keys_pb2.ListApiKeysResponse(
+        api_keys=[
+            api_keys_pb2.ApiKey(
+                id=ID, name=wide(100), scope="write", created_at=MOMENT, expires_at=MOMENT
+            )
+        ]
+        * MAX_LIMIT
+    ),
+    "ListCustomFields": lambda: custom_fields_pb2.ListCustomFieldsResponse(
+        custom_fields=[custom_field()] * MAX_LIMIT
+    ),
+    "RenderMergeTags": rendered,
+    "BulkCreateSubscribers": lambda: subscribers.BulkCreateSubscribersResponse(
+        failed=[failure()] * 100
+    ),
+    # With tags of 5 KiB each; `check_page` refuses a page that is larger.
+    "ListSubscribers": lambda: page_of_subscribers(MAX_LIMIT, ["x" * 51] * MAX_TAGS),
+    "ListSuppressions": lambda: suppressions_pb2.ListSuppressionsResponse(
+        suppressions=[suppressions_pb2.Suppression(email_hash="0" * 64, created_at=MOMENT)]
+        * MAX_LIMIT
+    ),
+    "ListTags": lambda: tags_pb2.ListTagsResponse(
+        tags=[tags_pb2.Tag(id=ID, name=wide(100), description=wide(500), created_at=MOMENT)]
+        * MAX_LIMIT
+    ),
+    "ListWebhooks": lambda: webhooks.ListWebhooksResponse(webhooks=[webhook()] * 20),
+    "ListWebhookDeliveries": lambda: webhooks.ListWebhookDeliveriesResponse(
+        deliveries=[delivery()] * MAX_LIMIT, next_page_token=TOKEN
+    ),
+    "GetWebhookDelivery": lambda: webhooks.GetWebhookDeliveryResponse(
+        delivery=delivery(), attempts=[attempt()] * MAX_ATTEMPTS
+    ),
+    # A page by default; `check_page` refuses one that is larger than a message.
+    "ListEvents": lambda: webhooks.ListEventsResponse(events=[event()] * DEFAULT_LIMIT),
+}
+
+
+def test_sizes_of_all_responses_with_repeated_fields_are_known() -> None:
+    repeating = {
+        name
+        for name, method in UNARY.items()
+        if any(field.is_repeated for field in method.output_type.fields)
+    }
+
+    assert repeating == set(LARGEST)
+
+
+@pytest.mark.parametrize("rpc", LARGEST)
+def test_largest_response_is_accepted_by_clients_with_default_settings(rpc: str) -> None:
+    assert LARGEST[rpc]().ByteSize() <= MAX_MESSAGE_BYTES
+
+
+def test_page_of_subscribers_by_default_fits_whatever_tags_they_have() -> None:
+    page = page_of_subscribers(DEFAULT_LIMIT, [wide(100)] * MAX_TAGS)
+
+    assert page.ByteSize() <= MAX_MESSAGE_BYTES
+
+
+def test_values_at_their_bound_take_little_more_room_in_protobuf() -> None:
+    held = Struct()
+    held.update(values())
+
+    assert held.ByteSize() <= MAX_VALUES_BYTES + 12 * MAX_FIELDS
