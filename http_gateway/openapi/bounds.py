@@ -19,10 +19,18 @@ _NUMBER = {
     "const": "const",
 }
 _LIST = {"min_items": "minItems", "max_items": "maxItems", "unique": "uniqueItems"}
-_NUL = "\0"
-# Text without NUL; and such that is not blank, by what the server takes for a blank.
-_WITHOUT_NUL = r"^[^\u0000]*$"
-_NOT_BLANK = r"^[^\u0000]*[^\s\u0000\u001c-\u001f\u0085][^\u0000]*$"
+# Text without control characters, by the options of the field. Where they count as blanks,
+# tabs and line breaks are allowed around it.
+_CONTROLS = r"\u0000-\u001f\u007f"
+_INVISIBLE = (
+    r"\s\u001c-\u001f\u0080-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
+    r"\u202a-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
+)
+_LINE = rf"^\t*[^{_CONTROLS}]*\t*$"
+_LINES = r"^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]*$"
+_TRIMMED = rf"^[\t\n\r]*[^{_CONTROLS}]*[\t\n\r]*$"
+_VISIBLE = rf"^[\t\n\r]*[^{_CONTROLS}]*[^{_CONTROLS}{_INVISIBLE}][^{_CONTROLS}]*[\t\n\r]*$"
+_NOT_BLANK = rf"^[\s\S]*[^{_INVISIBLE}][\s\S]*$"
 
 
 def is_required(field: FieldDescriptor) -> bool:
@@ -72,13 +80,24 @@ def _of_text(field: FieldDescriptor, rules: Any, *, filled: bool) -> Schema:
         formats.append(text_format)
     if formats:
         return {**schema, "format": formats[0]}
-    if "pattern" in schema or "enum" in schema:
-        return schema
-    if filled and options.Extensions[http_pb2.trimmed]:
-        schema["pattern"] = _NOT_BLANK
-    elif rules.not_contains == _NUL:
-        schema["pattern"] = _WITHOUT_NUL
+    if "pattern" not in schema and "enum" not in schema:
+        schema |= _characters(field, filled=filled)
     return schema
+
+
+def _characters(field: FieldDescriptor, *, filled: bool) -> Schema:
+    """Returns which characters a text may have, by the options of the field and its file."""
+    options = field.GetOptions().Extensions
+    filled = filled and options[http_pb2.trimmed]
+    message = field.containing_type
+    assert message is not None
+    if not message.file.GetOptions().Extensions[http_pb2.no_control_characters]:
+        return {"pattern": _NOT_BLANK} if filled else {}
+    if options[http_pb2.multiline]:
+        return {"pattern": _LINES}
+    if options[http_pb2.trimmed]:
+        return {"pattern": _VISIBLE if filled else _TRIMMED}
+    return {"pattern": _LINE}
 
 
 def _choice(rules: Any) -> Schema:

@@ -14,6 +14,7 @@ from ..config import SETTINGS
 from ..errors import ApiKeyNotFound
 from ..paging import MAX_LIMIT, Page
 from ..storage.transaction import Transaction
+from ..texts import has_control_characters, trim
 from .beside import reading, unit_of_work
 from .output import (
     DatabaseUrl,
@@ -47,12 +48,14 @@ def create(
     json: Json = False,
 ) -> None:
     """Create a key. It is printed once and cannot be shown again."""
-    if not 0 < len(name.strip()) <= MAX_NAME_LENGTH:
-        complain(f"A key's name has 1 to {MAX_NAME_LENGTH} characters.", ExitCode.USAGE)
+    name = trim(name)
+    if not 0 < len(name) <= MAX_NAME_LENGTH or has_control_characters(name):
+        told = f"A key's name has 1 to {MAX_NAME_LENGTH} characters and no control characters."
+        complain(told, ExitCode.USAGE)
     secret = make_secret()
     with unit_of_work(database_url, must_exist=True) as tx:
         _check_account(account, tx)
-        row = store.create_key(account, name.strip(), scope.value, hash_secret(secret), tx)
+        row = store.create_key(account, name, scope.value, hash_secret(secret), tx)
     if json:
         print_json({"apiKey": api_key_json(row), "secret": secret})
     else:

@@ -16,6 +16,7 @@ from typing import Any
 from anyascii import anyascii
 
 from ..errors import Detail, invalid
+from ..texts import has_control_characters
 
 MAX_FIELDS = 100
 MAX_KEY_LENGTH = 64
@@ -159,8 +160,9 @@ def _check_text(value: Any) -> Fault | None:
         return "INVALID_TYPE", "must be a string"
     if len(value) > MAX_TEXT_LENGTH:
         return "TOO_LONG", f"must be at most {MAX_TEXT_LENGTH} characters long"
-    if "\0" in value:
-        return "INVALID_CHARACTER", "must not hold the character NUL"
+    if has_control_characters(value, multiline=True):
+        told = "must not contain control characters other than tabs and line breaks"
+        return "INVALID_CHARACTER", told
     return None
 
 

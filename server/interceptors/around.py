@@ -8,6 +8,7 @@ and pass untouched.
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ from roster.v1 import http_pb2
 from ..messages import Context
 
 PACKAGE = "roster.v1."
+# A variable in the path template of a binding, such as {id}.
+_VARIABLE = re.compile(r"\{([a-z_]+)")
 
 Proceed = Callable[[Any, Context], Awaitable[Message]]
 # `request` is a message, or an async iterator of messages where the client streams.
@@ -35,6 +38,7 @@ ProceedStream = Callable[[Any, Context], AsyncGenerator[Message, None]]
 class Method:
     """What the protos say of an rpc: its name as Service.Method, and who may call it.
 
+    `path_fields` are the names of the request's fields that HTTP has in the path.
     `kept_answer` is the type of the answers that are kept for idempotency keys, None
     for an rpc that takes no such key.
     """
@@ -42,6 +46,7 @@ class Method:
     name: str
     scope: str
     needs_verified_email: bool
+    path_fields: frozenset[str]
     kept_answer: type[Message] | None
 
 
@@ -60,8 +65,14 @@ def method_of(path: str) -> Method:
         name=f"{service.removeprefix(PACKAGE)}.{name}",
         scope=access.scope,
         needs_verified_email=access.verified_email,
+        path_fields=_path_fields(descriptor),
         kept_answer=_kept_answer(descriptor),
     )
+
+
+def _path_fields(method: MethodDescriptor) -> frozenset[str]:
+    rule = method.GetOptions().Extensions[annotations_pb2.http]
+    return frozenset(_VARIABLE.findall(getattr(rule, rule.WhichOneof("pattern"))))
 
 
 def _kept_answer(method: MethodDescriptor) -> type[Message] | None:

@@ -8,7 +8,14 @@ that nobody learns anything about a body's faults without a key that may send it
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Iterator,
+    Sequence,
+)
 from contextlib import aclosing
 from functools import cache
 from typing import Any, NamedTuple
@@ -23,6 +30,7 @@ from ..accounts.rules import allows
 from ..caller import current
 from ..errors import Detail, EmailNotVerified, Forbidden, RosterError, ValidationError, invalid
 from ..messages import Context
+from ..texts import has_control_characters, trim
 from .around import Around, Method, Proceed, ProceedStream
 
 FAULT = "roster-fault-bin"
@@ -43,14 +51,12 @@ _CODES = {
     "gt_now": "OUT_OF_RANGE",
     "gt_now_lt": "OUT_OF_RANGE",
     "lt": "OUT_OF_RANGE",
-    "not_contains": "INVALID_CHARACTER",
     "in": "INVALID_VALUE",
     "defined_only": "INVALID_VALUE",
 }
 _MESSAGES = {
     "required": "is required",
     "min_len": "is required",
-    "not_contains": "must not hold the character NUL",
 }
 
 
@@ -77,7 +83,7 @@ class Validate(Around):
         self, method: Method, proceed: Proceed, request: Any, context: Context
     ) -> Message:
         self._admit(method, context)
-        self._check(request)
+        self._check(method, request)
         return await proceed(request, context)
 
     async def around_stream(
@@ -85,16 +91,18 @@ class Validate(Around):
     ) -> AsyncGenerator[Message, None]:
         self._admit(method, context)
         if isinstance(request, AsyncIterable):
-            request = self._checked(request)
+            request = self._checked(method, request)
         else:
-            self._check(request)
+            self._check(method, request)
         async with aclosing(proceed(request, context)) as replies:
             async for reply in replies:
                 yield reply
 
-    async def _checked(self, requests: AsyncIterable[Message | None]) -> AsyncIterator[Message]:
+    async def _checked(
+        self, method: Method, requests: AsyncIterable[Message | None]
+    ) -> AsyncIterator[Message]:
         async for request in requests:
-            self._check(request)
+            self._check(method, request)
             assert request is not None
             yield request
 
@@ -111,16 +119,17 @@ class Validate(Around):
         if fault is not None:
             raise fault
 
-    def _check(self, request: Any) -> None:
-        """Takes blanks off a request. Raises ValidationError if it does not keep the bounds."""
+    def _check(self, method: Method, request: Any) -> None:
+        """Trims the text of a request. Raises ValidationError if it does not keep the bounds."""
         if request is None:
             raise invalid("", "INVALID_FORMAT", "is not a message of the type that the rpc takes")
-        checks = checks_of(request.DESCRIPTOR)
-        checks.trim(request)
+        checks = checks_of(request.DESCRIPTOR, method.path_fields)
+        faults = list(checks.text_faults(request))
         if checks.has_bounds:
             violations = self._validator.collect_violations(request)
-            if violations:
-                raise ValidationError([_detail(violation.proto) for violation in violations])
+            faults += [_detail(violation.proto) for violation in violations]
+        if faults:
+            raise ValidationError(faults)
 
 
 def _tolerant(deserialize: Callable[[bytes], Message]) -> Callable[[bytes], Message | None]:
@@ -163,43 +172,75 @@ def _finding(value: bytes) -> GatewayFault | None:
     return GatewayFault(reason, error.message, details)
 
 
-class Checks(NamedTuple):
-    """What is done with a request of some type: blanks taken off, and whether it has bounds."""
+class Text(NamedTuple):
+    """A field of text, and what its options ask for."""
 
-    single: Sequence[str]
-    repeated: Sequence[str]
+    name: str
+    is_repeated: bool
+    is_trimmed: bool
+    is_multiline: bool
+
+    def faults(self, request: Any) -> Iterator[Detail]:
+        """Trims the field if it declares that. Yields each text with control characters."""
+        if self.is_repeated:
+            values = getattr(request, self.name)
+            for index, value in enumerate(values):
+                if self._is_at_fault(value):
+                    yield self._fault(f"{json_name(self.name)}[{index}]")
+                elif self.is_trimmed and (trimmed := trim(value)) != value:
+                    values[index] = trimmed
+            return
+        value = getattr(request, self.name)
+        if self._is_at_fault(value):
+            yield self._fault(json_name(self.name))
+        elif self.is_trimmed and (trimmed := trim(value)) != value:
+            setattr(request, self.name, trimmed)
+
+    def _is_at_fault(self, value: str) -> bool:
+        # Line breaks around text that is trimmed go, as blanks do; no other control does.
+        if self.is_trimmed and has_control_characters(value, multiline=True):
+            return True
+        text = value.strip() if self.is_trimmed else value
+        return has_control_characters(text, multiline=self.is_multiline)
+
+    def _fault(self, path: str) -> Detail:
+        but = " other than tabs and line breaks" if self.is_multiline else ""
+        return Detail(path, "INVALID_CHARACTER", f"must not contain control characters{but}")
+
+
+class Checks(NamedTuple):
+    """What is done with a request of some type: text trimmed and checked, bounds or not."""
+
+    texts: Sequence[Text]
     has_bounds: bool
 
-    def trim(self, request: Any) -> None:
-        """Takes blanks off the fields that declare it."""
-        for name in self.single:
-            value = getattr(request, name)
-            trimmed = value.strip()
-            if trimmed != value:
-                setattr(request, name, trimmed)
-        for name in self.repeated:
-            values = getattr(request, name)
-            for index, value in enumerate(values):
-                trimmed = value.strip()
-                if trimmed != value:
-                    values[index] = trimmed
+    def text_faults(self, request: Any) -> Iterator[Detail]:
+        """Trims the text of a request. Yields what holds control characters."""
+        for text in self.texts:
+            yield from text.faults(request)
 
 
 @cache
-def checks_of(message: Descriptor) -> Checks:
-    """Returns what the options of a message's fields ask for."""
-    trimmed = [field for field in message.fields if _is_trimmed(field)]
+def checks_of(message: Descriptor, path_fields: frozenset[str]) -> Checks:
+    """Returns what the options of a message, its fields and its file ask for.
+
+    Text in the path is not checked: what is no identifier is not found.
+    """
     return Checks(
-        single=[field.name for field in trimmed if not field.is_repeated],
-        repeated=[field.name for field in trimmed if field.is_repeated],
+        texts=[
+            Text(
+                field.name,
+                field.is_repeated,
+                field.GetOptions().Extensions[http_pb2.trimmed],
+                field.GetOptions().Extensions[http_pb2.multiline],
+            )
+            for field in message.fields
+            if field.type == FieldDescriptor.TYPE_STRING and field.name not in path_fields
+        ],
         has_bounds=any(
             field.GetOptions().HasExtension(validate_pb2.field) for field in message.fields
         ),
     )
-
-
-def _is_trimmed(field: FieldDescriptor) -> bool:
-    return bool(field.GetOptions().Extensions[http_pb2.trimmed])
 
 
 def _detail(violation: Any) -> Detail:

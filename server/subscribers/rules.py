@@ -15,7 +15,8 @@ from typing import Any, NamedTuple, Protocol
 from ..emails import Email, parse_email, trim
 from ..errors import InvalidStatusTransition, invalid
 from ..events.rules import Kind
-from ..tags.rules import distinct, is_name
+from ..tags.rules import distinct, parse_name
+from ..texts import has_control_characters
 
 MAX_NAME_LENGTH = 100
 MAX_TAGS = 100
@@ -231,9 +232,9 @@ def _judge(row: Row, email: Email | None, tag_sets: TagSets) -> Judged:
     if email is None:
         failure = Failure.INVALID_EMAIL if trim(row.email) else Failure.MISSING_EMAIL
         return Refused(failure, "email")
-    if len(first_name) > MAX_NAME_LENGTH or "\0" in first_name:
+    if not _is_name(first_name):
         return Refused(Failure.INVALID_FIELD, "firstName")
-    if len(last_name) > MAX_NAME_LENGTH or "\0" in last_name:
+    if not _is_name(last_name):
         return Refused(Failure.INVALID_FIELD, "lastName")
     if tags is None:
         return Refused(Failure.INVALID_TAG, "tags")
@@ -245,9 +246,11 @@ def _judge(row: Row, email: Email | None, tag_sets: TagSets) -> Judged:
     return NewSubscriber(email, first_name, last_name, status, tags, values)
 
 
-def _tags(names: Sequence[str]) -> dict[str, str] | None:
+def _is_name(text: str) -> bool:
+    return len(text) <= MAX_NAME_LENGTH and not has_control_characters(text, multiline=True)
+
+
+def _tags(texts: Sequence[str]) -> dict[str, str] | None:
     """Returns the tags by key, or None if there are too many or one has no valid name."""
-    trimmed = [name.strip() for name in names]
-    if len(trimmed) > MAX_TAGS or not all(is_name(name) for name in trimmed):
-        return None
-    return distinct(trimmed)
+    names = [name for text in texts if (name := parse_name(text)) is not None]
+    return distinct(names) if len(names) == len(texts) <= MAX_TAGS else None

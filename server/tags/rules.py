@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import unicodedata
 
+from ..texts import has_control_characters, trim
+
 MAX_NAME_LENGTH = 100
 
 
@@ -14,9 +16,15 @@ def name_key(name: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
-def is_name(name: str) -> bool:
-    """Whether a trimmed text can name a tag: 1 to 100 characters, no NUL."""
-    return 0 < len(name) <= MAX_NAME_LENGTH and "\0" not in name
+def parse_name(text: str) -> str | None:
+    """Returns the name that a text is after trimming, or None if it cannot name a tag.
+
+    A name has 1 to 100 characters, at least one of them visible, and no control characters.
+    """
+    name = trim(text)
+    if has_control_characters(text, multiline=True) or has_control_characters(name):
+        return None
+    return name if 0 < len(name) <= MAX_NAME_LENGTH else None
 
 
 def distinct(names: list[str]) -> dict[str, str]:

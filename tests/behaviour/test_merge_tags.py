@@ -143,7 +143,7 @@ def test_values_are_escaped_in_the_body_and_not_in_the_subject(account: Account)
     )
 
 
-@pytest.mark.parametrize("end", ["\r\n", "\n", "\r", "\u2028", "\x85", "\x0b", "\x1b"], ids=repr)
+@pytest.mark.parametrize("end", ["\r\n", "\n", "\r", "\u2028", "\x85"], ids=repr)
 def test_line_break_in_a_value_cannot_break_the_subject(account: Account, end: str) -> None:
     field(account, "Town")
     evil = f"Ada{end}Bcc: all@example.com"

@@ -171,6 +171,17 @@ def test_keys_are_created_listed_and_revoked(url: str, account: str) -> None:
     assert key["id"] in complaint(again, ExitCode.NOT_FOUND)
 
 
+@pytest.mark.parametrize("name", ["", " ", "\u200b", "x" * 101, "a\x1bb", "a\nb"], ids=ascii)
+def test_key_with_a_name_that_the_api_refuses_is_not_created(
+    url: str, account: str, name: str
+) -> None:
+    given = ("--account", account, "--scope", "read", "--name", name)
+
+    done = roster("keys", "create", *given, ROSTER_DATABASE_URL=url)
+
+    assert "1 to 100 characters" in complaint(done, ExitCode.USAGE)
+
+
 def test_account_and_keys_work_beside_a_running_service_at_once(service: Service) -> None:
     url = service.database_url
 

@@ -74,7 +74,6 @@ def bounds(path: str) -> Any:
 )
 def test_text_is_as_long_in_the_protos_as_in_the_rules(path: str, bound: int) -> None:
     assert bounds(path).string.max_len == bound
-    assert bounds(path).string.not_contains == "\0"
 
 
 @pytest.mark.parametrize(
@@ -94,17 +93,15 @@ def test_tags_on_a_subscriber_are_bounded_in_the_protos_as_in_the_rules(
     assert (repeated.min_items, repeated.max_items) == (least, subscribers.MAX_TAGS)
     assert repeated.items.string.min_len == 1
     assert repeated.items.string.max_len == tags.MAX_NAME_LENGTH
-    assert repeated.items.string.not_contains == "\0"
 
 
 @pytest.mark.parametrize(
     "request_", ["CreateWebhookRequest", "UpdateWebhookRequest", "ReplayWebhookRequest"]
 )
-def test_protos_let_through_every_type_of_event_and_no_nul(request_: str) -> None:
+def test_protos_let_through_every_type_of_event(request_: str) -> None:
     types = bounds(f"{request_}.event_types").repeated.items.string
 
     assert types.max_len >= max(map(len, Kind))
-    assert types.not_contains == "\0"
 
 
 @pytest.mark.parametrize("request_", ["CreateSubscriberRequest", "UpdateSubscriberRequest"])

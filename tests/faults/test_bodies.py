@@ -247,51 +247,6 @@ def test_text_that_is_not_unicode_is_refused_without_effect(account: Account, se
     assert account.ok("ListTags")["total"] == 0
 
 
-# An identifier is none with NUL in it: not found, like any other that is none.
-TEXTS = [
-    (rpc, field)
-    for rpc, field in FIELDS
-    if field.type == FieldDescriptor.TYPE_STRING and not field.name.endswith("_id")
-]
-
-
-@pytest.mark.parametrize(
-    ("rpc", "field"), [pytest.param(r, f, id=f"{r}.{f.json_name}") for r, f in TEXTS]
-)
-def test_nul_in_any_text_is_refused_and_named(
-    account: Account, rpc: str, field: FieldDescriptor
-) -> None:
-    name = field.json_name
-    request: dict[str, Any] = {name: ["a\0@b.io"] if field.is_repeated else "a\0@b.io"}
-    if "id" in UNARY[rpc].input_type.fields_by_name:
-        request["id"] = MISSING_ID
-
-    answer = account.fails("ValidationError", rpc, **request)
-
-    assert (f"{name}[0]" if field.is_repeated else name) in [path for path, _ in answer.faults]
-
-
-@pytest.mark.parametrize(
-    ("row", "reason"),
-    [
-        ({"email": "a\0@b.io"}, "INVALID_EMAIL"),
-        ({"email": "a@b.io", "firstName": "\0"}, "INVALID_FIELD"),
-        ({"email": "a@b.io", "lastName": "\0"}, "INVALID_FIELD"),
-        ({"email": "a@b.io", "tags": ["\0"]}, "INVALID_TAG"),
-    ],
-    ids=lambda value: next(reversed(value)) if isinstance(value, dict) else "",
-)
-def test_nul_in_a_row_fails_that_row_only(
-    account: Account, row: dict[str, Any], reason: str
-) -> None:
-    rows = [row, {"email": "good@example.com"}]
-
-    failed = account.ok("BulkCreateSubscribers", subscribers=rows)["failed"]
-
-    assert failed == [{"index": 0, "email": row["email"], "reason": reason}]
-    assert account.ok("ListSubscribers")["total"] == 1
-
-
 @both_http
 @each_field
 def test_a_wrong_json_type_is_refused_and_its_path_named(

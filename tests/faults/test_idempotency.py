@@ -200,7 +200,7 @@ def test_keys_are_apart_by_account(
     assert post(other, "/api/subscribers", "key", ADA)[2] != first[2]
 
 
-@pytest.mark.parametrize("key", ["", "   ", "x" * 256, "schlüssel"])
+@pytest.mark.parametrize("key", ["", "   ", "x" * 256, "schlüssel", "a\tb"])
 def test_key_that_is_blank_too_long_or_not_ascii_is_refused(
     http_account: Account, key: str
 ) -> None:

@@ -27,7 +27,6 @@ WORDS = {
     "plus formula": "+1-1@SUM(A1)",
     "script": "<script>alert(1)</script>",
     "merge tag": "{{customFields.x}} {{email}}",
-    "line break": "a\r\nSet-Cookie: b=c",
     "bidi": "a\u202eb",
     "emoji": "👩\u200d👩\u200d👧",
     "NFD": "e\u0301",
@@ -105,7 +104,7 @@ def test_line_breaks_of_a_path_never_reach_a_header(account: Account, path: str)
 @over_http
 def test_line_breaks_of_a_value_never_reach_a_header(account: Account) -> None:
     assert isinstance(account.front, HttpFront)
-    body = b'{"name": "a\\r\\nSet-Cookie: b=c"}'
+    body = b'{"name": "a", "description": "a\\r\\nSet-Cookie: b=c"}'
 
     status, headers, _ = account.front.exchange("POST", "/api/tags", account.key, body=body)
 

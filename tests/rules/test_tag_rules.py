@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from server.tags.rules import distinct, is_name, name_key
+from server.tags.rules import distinct, name_key, parse_name
 
 
 @pytest.mark.parametrize(
@@ -29,18 +29,27 @@ def test_other_names_have_other_keys(one: str, other: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "taken"),
+    ("text", "name"),
     [
-        pytest.param("", False, id="empty"),
-        pytest.param("a", True, id="one character"),
-        pytest.param("é" * 100, True, id="100 characters"),
-        pytest.param("a" * 101, False, id="101 characters"),
-        pytest.param("a\0b", False, id="NUL"),
-        pytest.param("'; DROP TABLE tag; --", True, id="SQL"),
+        pytest.param("", None, id="empty"),
+        pytest.param(" \t", None, id="blank"),
+        pytest.param("a", "a", id="one character"),
+        pytest.param(" vip\n", "vip", id="blanks around"),
+        pytest.param("é" * 100, "é" * 100, id="100 characters"),
+        pytest.param("a" * 101, None, id="101 characters"),
+        pytest.param("a\0b", None, id="NUL"),
+        pytest.param("\x1fa", None, id="control character at the start"),
+        pytest.param("a\nb", None, id="line break"),
+        pytest.param("\u200b\ufeff", None, id="invisible"),
+        pytest.param("\u200ba", "\u200ba", id="visible with an invisible one"),
+        pytest.param("👩\u200d👧", "👩\u200d👧", id="emoji with a joiner"),
+        pytest.param("'; DROP TABLE tag; --", "'; DROP TABLE tag; --", id="SQL"),
     ],
 )
-def test_name_has_1_to_100_characters_and_no_nul(name: str, taken: bool) -> None:
-    assert is_name(name) is taken
+def test_name_has_1_to_100_characters_one_of_them_visible_and_no_controls(
+    text: str, name: str | None
+) -> None:
+    assert parse_name(text) == name
 
 
 def test_distinct_keeps_the_first_spelling_in_order() -> None:

@@ -90,6 +90,13 @@ def message_of(**fields: tuple[str, Options]) -> Descriptor:
     return _added(file).message_types_by_name["Made"]
 
 
+def message_without_controls(**fields: tuple[str, Options]) -> Descriptor:
+    """Returns the message type Made of a file whose text has no control characters."""
+    file = file_of({"Made": fields})
+    file.options.Extensions[http_pb2.no_control_characters] = True
+    return _added(file).message_types_by_name["Made"]
+
+
 def service_of(
     messages: dict[str, dict[str, tuple[str, Options]]], methods: dict[str, tuple[str, str, Rule]]
 ) -> ServiceDescriptor:

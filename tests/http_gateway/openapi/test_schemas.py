@@ -13,7 +13,7 @@ from http_gateway.codec.transcode import message_class, reader, writer
 from http_gateway.faults import Faults
 from http_gateway.openapi.schemas import Schemas
 
-from .made import Options, message_of
+from .made import Options, message_of, message_without_controls
 
 RULES = validate_pb2.field
 Rules = validate_pb2.FieldRules
@@ -95,7 +95,6 @@ def test_field_that_is_like_a_boolean_is_one_and_says_what_else_counts() -> None
         ("string", {"string": {"pattern": "^a$"}}, {"pattern": "^a$"}),
         ("string", {"string": {"in": ["a", "b"]}}, {"enum": ["a", "b", None]}),
         ("string", {"string": {"email": True}}, {"format": "email"}),
-        ("string", {"string": {"not_contains": "\0"}}, {"pattern": r"^[^\u0000]*$"}),
         ("string", {"required": True}, {"minLength": 1}),
         ("int32", {"int32": {"gte": 0, "lt": 9}}, {"minimum": 0, "exclusiveMaximum": 9}),
         ("*string", {"repeated": {"min_items": 1, "max_items": 4}}, {"minItems": 1, "maxItems": 4}),
@@ -123,9 +122,32 @@ def test_rules_of_items_are_keywords_of_items() -> None:
 def test_text_that_is_trimmed_and_required_may_not_be_blank() -> None:
     options = {RULES: Rules(required=True), http_pb2.trimmed: True}
 
-    blank = ["", " ", "\u001d", "\u00a0\t"]
-    assert [text.strip() for text in blank] == [""] * 4
-    assert valid("string", options, [" a ", *blank]) == ["' a '"]
+    blank = ["", " ", "\u001d", "\u00a0\t", "\u200b", "\ufeff \u2060"]
+    assert valid("string", options, [" a ", "a\nb", *blank]) == ["' a '", "'a\\nb'"]
+
+
+@pytest.mark.parametrize(
+    ("options", "texts"),
+    [
+        # Python lets a line break follow the end of a pattern; JavaScript does not.
+        ({}, ["", "a b", "a\u2028b", "\t", "\n", "a\n"]),
+        ({http_pb2.trimmed: True}, ["", "a b", "a\u2028b", "\t", "\n", "a\n"]),
+        ({http_pb2.trimmed: True, RULES: Rules(required=True)}, ["a b", "a\u2028b", "a\n"]),
+        ({http_pb2.multiline: True}, ["", "a b", "a\u2028b", "\t", "\n", "a\n", "a\nb", "a\r\nb"]),
+    ],
+    ids=["one line", "trimmed", "trimmed and required", "multiline"],
+)
+def test_text_of_a_file_without_control_characters_holds_none(
+    options: Options, texts: list[str]
+) -> None:
+    message = message_without_controls(x=("string", options))
+    validator = Draft202012Validator(Schemas().property(message.fields[0]))
+    controls = [f"a{chr(number)}b" for number in (*range(32), 127) if chr(number) not in "\t\r\n"]
+    given = ["", "a b", "a\u2028b", "\t", "\n", "a\n", "a\nb", "a\r\nb", "\u200b", *controls]
+
+    taken = [text for text in given if validator.is_valid(text)]
+
+    assert [text for text in taken if text != "\u200b"] == texts
 
 
 def test_what_is_required_takes_no_null_and_cannot_be_absent() -> None:

@@ -210,7 +210,8 @@ type CreateCustomFieldRequest struct {
 	Label string `protobuf:"bytes,1,opt,name=label,proto3" json:"label,omitempty"`
 	// What values of the field will be; TEXT where it is absent.
 	DataType CustomField_DataType `protobuf:"varint,2,opt,name=data_type,json=dataType,proto3,enum=roster.v1.CustomField_DataType" json:"data_type,omitempty"`
-	// Text that stands in for a missing value: at most 1,000 characters.
+	// Text that stands in for a missing value: at most 1,000 characters, line breaks
+	// allowed.
 	Fallback      string `protobuf:"bytes,3,opt,name=fallback,proto3" json:"fallback,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -540,7 +541,8 @@ type UpdateCustomFieldRequest struct {
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// New label: 1 to 80 characters after trimming. The key stays as it is.
 	Label string `protobuf:"bytes,2,opt,name=label,proto3" json:"label,omitempty"`
-	// New stand-in for a missing value: at most 1,000 characters; empty takes it away.
+	// New stand-in for a missing value: at most 1,000 characters, line breaks
+	// allowed; empty takes it away.
 	Fallback string `protobuf:"bytes,3,opt,name=fallback,proto3" json:"fallback,omitempty"`
 	// The fields to change: label, fallback. Absent, every field that is not
 	// empty is changed (AIP-134). Over HTTP it is made from the keys of the body whose value is
@@ -760,11 +762,11 @@ const file_roster_v1_custom_fields_proto_rawDesc = "" +
 	"\x06NUMBER\x10\x02\x12\v\n" +
 	"\aBOOLEAN\x10\x03\x12\b\n" +
 	"\x04DATE\x10\x04B\v\n" +
-	"\t_fallback\"\x8f\x02\n" +
-	"\x18CreateCustomFieldRequest\x12<\n" +
-	"\x05label\x18\x01 \x01(\tB&\xbaH\v\xc8\x01\x01r\x06\x18P\xba\x01\x01\x00\x90\xb5\x18\x01\xaa\xb5\x18\x10Favourite colourR\x05label\x12N\n" +
+	"\t_fallback\"\x8b\x02\n" +
+	"\x18CreateCustomFieldRequest\x128\n" +
+	"\x05label\x18\x01 \x01(\tB\"\xbaH\a\xc8\x01\x01r\x02\x18P\x90\xb5\x18\x01\xaa\xb5\x18\x10Favourite colourR\x05label\x12N\n" +
 	"\tdata_type\x18\x02 \x01(\x0e2\x1f.roster.v1.CustomField.DataTypeB\x10\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04TEXTR\bdataType\x120\n" +
-	"\bfallback\x18\x03 \x01(\tB\x14\xbaH\tr\a\x18\xe8\a\xba\x01\x01\x00\xaa\xb5\x18\x04greyR\bfallback:3\x8a\xb5\x18\x02id\x8a\xb5\x18\x03key\x8a\xb5\x18\bmergeTag\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\tupdatedAt\"^\n" +
+	"\bfallback\x18\x03 \x01(\tB\x14\xbaH\x05r\x03\x18\xe8\a\xaa\xb5\x18\x04greyе\x18\x01R\bfallback:3\x8a\xb5\x18\x02id\x8a\xb5\x18\x03key\x8a\xb5\x18\bmergeTag\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\tupdatedAt\"^\n" +
 	"\x19CreateCustomFieldResponse\x12A\n" +
 	"\fcustom_field\x18\x01 \x01(\v2\x16.roster.v1.CustomFieldB\x06\xbaH\x03\xc8\x01\x01R\vcustomField\"G\n" +
 	"\x15GetCustomFieldRequest\x12.\n" +
@@ -778,11 +780,11 @@ const file_roster_v1_custom_fields_proto_rawDesc = "" +
 	"\rcustom_fields\x18\x01 \x03(\v2\x16.roster.v1.CustomFieldR\fcustomFields\x12\x1b\n" +
 	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05total\x12\x19\n" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
-	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\"\xb9\x02\n" +
+	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\"\xb5\x02\n" +
 	"\x18UpdateCustomFieldRequest\x12.\n" +
-	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12=\n" +
-	"\x05label\x18\x02 \x01(\tB'\xbaH\br\x06\x18P\xba\x01\x01\x00\x90\xb5\x18\x01\xaa\xb5\x18\x10Favourite colour\xb8\xb5\x18\x01R\x05label\x120\n" +
-	"\bfallback\x18\x03 \x01(\tB\x14\xbaH\tr\a\x18\xe8\a\xba\x01\x01\x00\xaa\xb5\x18\x04greyR\bfallback\x12;\n" +
+	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x129\n" +
+	"\x05label\x18\x02 \x01(\tB#\xbaH\x04r\x02\x18P\x90\xb5\x18\x01\xaa\xb5\x18\x10Favourite colour\xb8\xb5\x18\x01R\x05label\x120\n" +
+	"\bfallback\x18\x03 \x01(\tB\x14\xbaH\x05r\x03\x18\xe8\a\xaa\xb5\x18\x04greyе\x18\x01R\bfallback\x12;\n" +
 	"\vupdate_mask\x18\x04 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
 	"updateMask:?\x8a\xb5\x18\x02id\x8a\xb5\x18\x03key\x8a\xb5\x18\bdataType\x8a\xb5\x18\bmergeTag\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\tupdatedAt\"^\n" +
 	"\x19UpdateCustomFieldResponse\x12A\n" +
@@ -800,7 +802,7 @@ const file_roster_v1_custom_fields_proto_rawDesc = "" +
 	"\x11UpdateCustomField\x12#.roster.v1.UpdateCustomFieldRequest\x1a$.roster.v1.UpdateCustomFieldResponse\"S\x92\xb5\x18\t\n" +
 	"\x05write\x10\x01\x9a\xb5\x18\x02\a\r\x82\xd3\xe4\x93\x02::\x01*Z\x1c:\x01*2\x17/api/custom-fields/{id}\x1a\x17/api/custom-fields/{id}\x12\x96\x01\n" +
 	"\x11DeleteCustomField\x12#.roster.v1.DeleteCustomFieldRequest\x1a$.roster.v1.DeleteCustomFieldResponse\"6\x88\xb5\x18\xcc\x01\x92\xb5\x18\t\n" +
-	"\x05write\x10\x01\x9a\xb5\x18\x01\a\x82\xd3\xe4\x93\x02\x19*\x17/api/custom-fields/{id}B\x02P\x01b\x06proto3"
+	"\x05write\x10\x01\x9a\xb5\x18\x01\a\x82\xd3\xe4\x93\x02\x19*\x17/api/custom-fields/{id}B\x06\x88\xb5\x18\x01P\x01b\x06proto3"
 
 var (
 	file_roster_v1_custom_fields_proto_rawDescOnce sync.Once

@@ -220,7 +220,7 @@ const (
 	Error_Detail_OUT_OF_RANGE Error_Detail_Code = 6
 	// The text does not have the form that the field asks for.
 	Error_Detail_INVALID_FORMAT Error_Detail_Code = 7
-	// The text holds a character that the field does not take, such as NUL.
+	// The text holds a character that the field does not take, such as a control character.
 	Error_Detail_INVALID_CHARACTER Error_Detail_Code = 8
 	// The JSON type is not the one that the field takes.
 	Error_Detail_INVALID_TYPE Error_Detail_Code = 9

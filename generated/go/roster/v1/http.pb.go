@@ -226,6 +226,14 @@ func (x *Row_Fault) GetField() string {
 
 var file_roster_v1_http_proto_extTypes = []protoimpl.ExtensionInfo{
 	{
+		ExtendedType:  (*descriptorpb.FileOptions)(nil),
+		ExtensionType: (*bool)(nil),
+		Field:         50001,
+		Name:          "roster.v1.no_control_characters",
+		Tag:           "varint,50001,opt,name=no_control_characters",
+		Filename:      "roster/v1/http.proto",
+	},
+	{
 		ExtendedType:  (*descriptorpb.MethodOptions)(nil),
 		ExtensionType: (*int32)(nil),
 		Field:         50001,
@@ -330,6 +338,14 @@ var file_roster_v1_http_proto_extTypes = []protoimpl.ExtensionInfo{
 		Filename:      "roster/v1/http.proto",
 	},
 	{
+		ExtendedType:  (*descriptorpb.FieldOptions)(nil),
+		ExtensionType: (*bool)(nil),
+		Field:         50010,
+		Name:          "roster.v1.multiline",
+		Tag:           "varint,50010,opt,name=multiline",
+		Filename:      "roster/v1/http.proto",
+	},
+	{
 		ExtendedType:  (*descriptorpb.EnumValueOptions)(nil),
 		ExtensionType: (*string)(nil),
 		Field:         50002,
@@ -339,21 +355,33 @@ var file_roster_v1_http_proto_extTypes = []protoimpl.ExtensionInfo{
 	},
 }
 
+// Extension fields to descriptorpb.FileOptions.
+var (
+	// Whether text in requests of this file is free of control characters, which are U+0000
+	// to U+001F and U+007F. The server rejects any other text. Tabs, line feeds and carriage
+	// returns are allowed in fields that are multiline. Not subject to this are the fields in
+	// the path of a request, since a text that is no identifier is not found, and rows, since
+	// each of them is checked by itself.
+	//
+	// optional bool no_control_characters = 50001;
+	E_NoControlCharacters = &file_roster_v1_http_proto_extTypes[0]
+)
+
 // Extension fields to descriptorpb.MethodOptions.
 var (
 	// The HTTP status of a success, where it is not 200. 204 sends no body.
 	//
 	// optional int32 success_status = 50001;
-	E_SuccessStatus = &file_roster_v1_http_proto_extTypes[0]
+	E_SuccessStatus = &file_roster_v1_http_proto_extTypes[1]
 	// Who may make the call. Every rpc of this package declares it.
 	//
 	// optional roster.v1.Access access = 50002;
-	E_Access = &file_roster_v1_http_proto_extTypes[1]
+	E_Access = &file_roster_v1_http_proto_extTypes[2]
 	// The reasons for which this very call can be refused. Those for which any call can
 	// be, such as UNAUTHORIZED and VALIDATION_ERROR, follow from its other options.
 	//
 	// repeated roster.v1.Error.Reason fails_with = 50003;
-	E_FailsWith = &file_roster_v1_http_proto_extTypes[2]
+	E_FailsWith = &file_roster_v1_http_proto_extTypes[3]
 )
 
 // Extension fields to descriptorpb.MessageOptions.
@@ -363,7 +391,7 @@ var (
 	// was fetched can be sent back.
 	//
 	// repeated string ignored_keys = 50001;
-	E_IgnoredKeys = &file_roster_v1_http_proto_extTypes[3]
+	E_IgnoredKeys = &file_roster_v1_http_proto_extTypes[4]
 )
 
 // Extension fields to descriptorpb.FieldOptions.
@@ -372,47 +400,53 @@ var (
 	// in any letter case.
 	//
 	// optional bool boolean_like = 50001;
-	E_BooleanLike = &file_roster_v1_http_proto_extTypes[4]
+	E_BooleanLike = &file_roster_v1_http_proto_extTypes[5]
 	// For text: blanks around it do not count. The server takes them off before
-	// it looks at the bounds.
+	// it looks at the bounds. Text of nothing but blanks and invisible characters, such as
+	// U+200B and U+FEFF, is empty.
 	//
 	// optional bool trimmed = 50002;
-	E_Trimmed = &file_roster_v1_http_proto_extTypes[5]
+	E_Trimmed = &file_roster_v1_http_proto_extTypes[6]
 	// For the page token of the next page: HTTP sends it as a Link header with
 	// rel="next" (RFC 8288), and not in the body.
 	//
 	// optional bool next_link = 50004;
-	E_NextLink = &file_roster_v1_http_proto_extTypes[6]
+	E_NextLink = &file_roster_v1_http_proto_extTypes[7]
 	// For a repeated Row.Fault: the message is a row that is judged by itself.
 	// Where its JSON cannot be read, the gateway notes that here and goes on,
 	// so that the row fails alone. The field has no JSON name.
 	//
 	// optional bool row_faults = 50003;
-	E_RowFaults = &file_roster_v1_http_proto_extTypes[7]
+	E_RowFaults = &file_roster_v1_http_proto_extTypes[8]
 	// A value that shows what the field is for: text, names of enums and moments as they
 	// are, anything else as JSON. The examples of the reference are put together of them.
 	//
 	// optional string example = 50005;
-	E_Example = &file_roster_v1_http_proto_extTypes[8]
+	E_Example = &file_roster_v1_http_proto_extTypes[9]
 	// For text of which the server takes more than its bounds tell: the format of JSON
 	// Schema that says it, such as "email".
 	//
 	// optional string text_format = 50006;
-	E_TextFormat = &file_roster_v1_http_proto_extTypes[9]
+	E_TextFormat = &file_roster_v1_http_proto_extTypes[10]
 	// For text that an update can leave out, but not make empty.
 	//
 	// optional bool never_empty = 50007;
-	E_NeverEmpty = &file_roster_v1_http_proto_extTypes[10]
+	E_NeverEmpty = &file_roster_v1_http_proto_extTypes[11]
 	// For a field of an update request: null in JSON is a value and clears the field. Without
 	// this option, null is the same as an absent key, and the update keeps the stored value.
 	//
 	// optional bool null_clears = 50008;
-	E_NullClears = &file_roster_v1_http_proto_extTypes[11]
+	E_NullClears = &file_roster_v1_http_proto_extTypes[12]
 	// For a double that is always a whole number: OpenAPI describes it as an integer. An int64
 	// would be a string in JSON.
 	//
 	// optional bool whole = 50009;
-	E_Whole = &file_roster_v1_http_proto_extTypes[12]
+	E_Whole = &file_roster_v1_http_proto_extTypes[13]
+	// For text that may have several lines: it may hold tabs, line feeds and carriage
+	// returns.
+	//
+	// optional bool multiline = 50010;
+	E_Multiline = &file_roster_v1_http_proto_extTypes[14]
 )
 
 // Extension fields to descriptorpb.EnumValueOptions.
@@ -423,7 +457,7 @@ var (
 	// unspecified, its Accept header chooses among these media types.
 	//
 	// optional string media_type = 50002;
-	E_MediaType = &file_roster_v1_http_proto_extTypes[13]
+	E_MediaType = &file_roster_v1_http_proto_extTypes[15]
 )
 
 var File_roster_v1_http_proto protoreflect.FileDescriptor
@@ -439,7 +473,8 @@ const file_roster_v1_http_proto_rawDesc = "" +
 	"\x05cells\x18\x02 \x03(\tR\x05cells\"$\n" +
 	"\x03Row\x1a\x1d\n" +
 	"\x05Fault\x12\x14\n" +
-	"\x05field\x18\x01 \x01(\tR\x05field:G\n" +
+	"\x05field\x18\x01 \x01(\tR\x05field:R\n" +
+	"\x15no_control_characters\x12\x1c.google.protobuf.FileOptions\x18ц\x03 \x01(\bR\x13noControlCharacters:G\n" +
 	"\x0esuccess_status\x12\x1e.google.protobuf.MethodOptions\x18ц\x03 \x01(\x05R\rsuccessStatus:K\n" +
 	"\x06access\x12\x1e.google.protobuf.MethodOptions\x18҆\x03 \x01(\v2\x11.roster.v1.AccessR\x06access:X\n" +
 	"\n" +
@@ -457,7 +492,8 @@ const file_roster_v1_http_proto_rawDesc = "" +
 	"neverEmpty:@\n" +
 	"\vnull_clears\x12\x1d.google.protobuf.FieldOptions\x18؆\x03 \x01(\bR\n" +
 	"nullClears:5\n" +
-	"\x05whole\x12\x1d.google.protobuf.FieldOptions\x18ن\x03 \x01(\bR\x05whole:B\n" +
+	"\x05whole\x12\x1d.google.protobuf.FieldOptions\x18ن\x03 \x01(\bR\x05whole:=\n" +
+	"\tmultiline\x12\x1d.google.protobuf.FieldOptions\x18چ\x03 \x01(\bR\tmultiline:B\n" +
 	"\n" +
 	"media_type\x12!.google.protobuf.EnumValueOptions\x18҆\x03 \x01(\tR\tmediaTypeB\x02P\x01b\x06proto3"
 
@@ -479,33 +515,36 @@ var file_roster_v1_http_proto_goTypes = []any{
 	(*CsvLine)(nil),                       // 1: roster.v1.CsvLine
 	(*Row)(nil),                           // 2: roster.v1.Row
 	(*Row_Fault)(nil),                     // 3: roster.v1.Row.Fault
-	(*descriptorpb.MethodOptions)(nil),    // 4: google.protobuf.MethodOptions
-	(*descriptorpb.MessageOptions)(nil),   // 5: google.protobuf.MessageOptions
-	(*descriptorpb.FieldOptions)(nil),     // 6: google.protobuf.FieldOptions
-	(*descriptorpb.EnumValueOptions)(nil), // 7: google.protobuf.EnumValueOptions
-	(Error_Reason)(0),                     // 8: roster.v1.Error.Reason
+	(*descriptorpb.FileOptions)(nil),      // 4: google.protobuf.FileOptions
+	(*descriptorpb.MethodOptions)(nil),    // 5: google.protobuf.MethodOptions
+	(*descriptorpb.MessageOptions)(nil),   // 6: google.protobuf.MessageOptions
+	(*descriptorpb.FieldOptions)(nil),     // 7: google.protobuf.FieldOptions
+	(*descriptorpb.EnumValueOptions)(nil), // 8: google.protobuf.EnumValueOptions
+	(Error_Reason)(0),                     // 9: roster.v1.Error.Reason
 }
 var file_roster_v1_http_proto_depIdxs = []int32{
-	4,  // 0: roster.v1.success_status:extendee -> google.protobuf.MethodOptions
-	4,  // 1: roster.v1.access:extendee -> google.protobuf.MethodOptions
-	4,  // 2: roster.v1.fails_with:extendee -> google.protobuf.MethodOptions
-	5,  // 3: roster.v1.ignored_keys:extendee -> google.protobuf.MessageOptions
-	6,  // 4: roster.v1.boolean_like:extendee -> google.protobuf.FieldOptions
-	6,  // 5: roster.v1.trimmed:extendee -> google.protobuf.FieldOptions
-	6,  // 6: roster.v1.next_link:extendee -> google.protobuf.FieldOptions
-	6,  // 7: roster.v1.row_faults:extendee -> google.protobuf.FieldOptions
-	6,  // 8: roster.v1.example:extendee -> google.protobuf.FieldOptions
-	6,  // 9: roster.v1.text_format:extendee -> google.protobuf.FieldOptions
-	6,  // 10: roster.v1.never_empty:extendee -> google.protobuf.FieldOptions
-	6,  // 11: roster.v1.null_clears:extendee -> google.protobuf.FieldOptions
-	6,  // 12: roster.v1.whole:extendee -> google.protobuf.FieldOptions
-	7,  // 13: roster.v1.media_type:extendee -> google.protobuf.EnumValueOptions
-	0,  // 14: roster.v1.access:type_name -> roster.v1.Access
-	8,  // 15: roster.v1.fails_with:type_name -> roster.v1.Error.Reason
-	16, // [16:16] is the sub-list for method output_type
-	16, // [16:16] is the sub-list for method input_type
-	14, // [14:16] is the sub-list for extension type_name
-	0,  // [0:14] is the sub-list for extension extendee
+	4,  // 0: roster.v1.no_control_characters:extendee -> google.protobuf.FileOptions
+	5,  // 1: roster.v1.success_status:extendee -> google.protobuf.MethodOptions
+	5,  // 2: roster.v1.access:extendee -> google.protobuf.MethodOptions
+	5,  // 3: roster.v1.fails_with:extendee -> google.protobuf.MethodOptions
+	6,  // 4: roster.v1.ignored_keys:extendee -> google.protobuf.MessageOptions
+	7,  // 5: roster.v1.boolean_like:extendee -> google.protobuf.FieldOptions
+	7,  // 6: roster.v1.trimmed:extendee -> google.protobuf.FieldOptions
+	7,  // 7: roster.v1.next_link:extendee -> google.protobuf.FieldOptions
+	7,  // 8: roster.v1.row_faults:extendee -> google.protobuf.FieldOptions
+	7,  // 9: roster.v1.example:extendee -> google.protobuf.FieldOptions
+	7,  // 10: roster.v1.text_format:extendee -> google.protobuf.FieldOptions
+	7,  // 11: roster.v1.never_empty:extendee -> google.protobuf.FieldOptions
+	7,  // 12: roster.v1.null_clears:extendee -> google.protobuf.FieldOptions
+	7,  // 13: roster.v1.whole:extendee -> google.protobuf.FieldOptions
+	7,  // 14: roster.v1.multiline:extendee -> google.protobuf.FieldOptions
+	8,  // 15: roster.v1.media_type:extendee -> google.protobuf.EnumValueOptions
+	0,  // 16: roster.v1.access:type_name -> roster.v1.Access
+	9,  // 17: roster.v1.fails_with:type_name -> roster.v1.Error.Reason
+	18, // [18:18] is the sub-list for method output_type
+	18, // [18:18] is the sub-list for method input_type
+	16, // [16:18] is the sub-list for extension type_name
+	0,  // [0:16] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
 }
 
@@ -522,7 +561,7 @@ func file_roster_v1_http_proto_init() {
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_http_proto_rawDesc), len(file_roster_v1_http_proto_rawDesc)),
 			NumEnums:      0,
 			NumMessages:   4,
-			NumExtensions: 14,
+			NumExtensions: 16,
 			NumServices:   0,
 		},
 		GoTypes:           file_roster_v1_http_proto_goTypes,

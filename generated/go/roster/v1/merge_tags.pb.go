@@ -28,9 +28,9 @@ const (
 // Asks for a template to be rendered.
 type RenderMergeTagsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Subject of the mail: plain text of at most 1,000 characters.
+	// Subject of the mail: one line of plain text, at most 1,000 characters.
 	Subject string `protobuf:"bytes,1,opt,name=subject,proto3" json:"subject,omitempty"`
-	// Body of the mail: HTML of at most 500,000 characters.
+	// Body of the mail: HTML of at most 500,000 characters, line breaks allowed.
 	Body string `protobuf:"bytes,2,opt,name=body,proto3" json:"body,omitempty"`
 	// Identifier or email address of the subscriber.
 	SubscriberId  string `protobuf:"bytes,3,opt,name=subscriber_id,json=subscriberId,proto3" json:"subscriber_id,omitempty"`
@@ -158,11 +158,10 @@ var File_roster_v1_merge_tags_proto protoreflect.FileDescriptor
 
 const file_roster_v1_merge_tags_proto_rawDesc = "" +
 	"\n" +
-	"\x1aroster/v1/merge_tags.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x14roster/v1/http.proto\"\x90\x02\n" +
-	"\x16RenderMergeTagsRequest\x12R\n" +
-	"\asubject\x18\x01 \x01(\tB8\xbaH\tr\a\x18\xe8\a\xba\x01\x01\x00\xaa\xb5\x18(Hello {{firstName | fallback: \"friend\"}}R\asubject\x12W\n" +
-	"\x04body\x18\x02 \x01(\tBC\xbaH\n" +
-	"r\b\x18\xa0\xc2\x1e\xba\x01\x01\x00\xaa\xb5\x182<p>You like {{customFields.favourite_colour}}.</p>R\x04body\x12I\n" +
+	"\x1aroster/v1/merge_tags.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x14roster/v1/http.proto\"\x8c\x02\n" +
+	"\x16RenderMergeTagsRequest\x12N\n" +
+	"\asubject\x18\x01 \x01(\tB4\xbaH\x05r\x03\x18\xe8\a\xaa\xb5\x18(Hello {{firstName | fallback: \"friend\"}}R\asubject\x12W\n" +
+	"\x04body\x18\x02 \x01(\tBC\xbaH\x06r\x04\x18\xa0\xc2\x1e\xaa\xb5\x182<p>You like {{customFields.favourite_colour}}.</p>е\x18\x01R\x04body\x12I\n" +
 	"\rsubscriber_id\x18\x03 \x01(\tB$\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\fsubscriberId\"\x93\x01\n" +
 	"\x17RenderMergeTagsResponse\x12'\n" +
 	"\asubject\x18\x01 \x01(\tB\r\xaa\xb5\x18\tHello AdaR\asubject\x12-\n" +
@@ -170,7 +169,7 @@ const file_roster_v1_merge_tags_proto_rawDesc = "" +
 	"\aunknown\x18\x03 \x03(\tB\x06\xaa\xb5\x18\x02[]R\aunknown2\xa1\x01\n" +
 	"\x0fMergeTagService\x12\x8d\x01\n" +
 	"\x0fRenderMergeTags\x12!.roster.v1.RenderMergeTagsRequest\x1a\".roster.v1.RenderMergeTagsResponse\"3\x92\xb5\x18\x06\n" +
-	"\x04read\x9a\xb5\x18\x01\x05\x82\xd3\xe4\x93\x02\x1b:\x01*\"\x16/api/merge-tags/render\x90\x02\x01B\x02P\x01b\x06proto3"
+	"\x04read\x9a\xb5\x18\x01\x05\x82\xd3\xe4\x93\x02\x1b:\x01*\"\x16/api/merge-tags/render\x90\x02\x01B\x06\x88\xb5\x18\x01P\x01b\x06proto3"
 
 var (
 	file_roster_v1_merge_tags_proto_rawDescOnce sync.Once

@@ -109,9 +109,11 @@ const (
 	BulkFailure_MISSING_EMAIL BulkFailure_Reason = 3
 	// The email address is malformed or too long.
 	BulkFailure_INVALID_EMAIL BulkFailure_Reason = 4
-	// A field has the wrong JSON type, is not known, is too long or holds NUL.
+	// A field has the wrong JSON type, is not known, is too long or holds a control
+	// character that it may not have.
 	BulkFailure_INVALID_FIELD BulkFailure_Reason = 5
-	// A tag's name is blank, too long or holds NUL, or there are over 100 tags.
+	// A tag's name is blank, without a visible character, too long or holds a control
+	// character, or there are over 100 tags.
 	BulkFailure_INVALID_TAG BulkFailure_Reason = 6
 	// The row is not an object.
 	BulkFailure_INVALID_ROW BulkFailure_Reason = 7
@@ -475,22 +477,22 @@ type CreateSubscriberRequest struct {
 	// are taken; nothing is looked up. Compared in Unicode NFC, lower case, with
 	// the domain in IDNA.
 	Email string `protobuf:"bytes,1,opt,name=email,proto3" json:"email,omitempty"`
-	// First name: at most 100 characters, kept word for word.
+	// First name: at most 100 characters, stored verbatim. Tabs and line breaks are allowed.
 	FirstName string `protobuf:"bytes,2,opt,name=first_name,json=firstName,proto3" json:"first_name,omitempty"`
-	// Last name: at most 100 characters, kept word for word.
+	// Last name: at most 100 characters, stored verbatim. Tabs and line breaks are allowed.
 	LastName string `protobuf:"bytes,3,opt,name=last_name,json=lastName,proto3" json:"last_name,omitempty"`
 	// Whether the owner of the address has confirmed it: the status is CONFIRMED
 	// if so, else UNCONFIRMED.
 	IsConfirmed bool `protobuf:"varint,4,opt,name=is_confirmed,json=isConfirmed,proto3" json:"is_confirmed,omitempty"`
-	// Names of at most 100 tags, each 1 to 100 characters after trimming. Names
-	// that differ only in case are one. A name that the account does not have
-	// yet becomes a tag.
+	// Names of at most 100 tags, each 1 to 100 characters after trimming, at least one of
+	// them visible. Names that differ only in case are one. A name that the account does
+	// not have yet becomes a tag.
 	Tags []string `protobuf:"bytes,5,rep,name=tags,proto3" json:"tags,omitempty"`
 	// Values of custom fields, by key; null is none. TEXT takes text of at most
-	// 1,000 characters, NUMBER a finite number, BOOLEAN true or false, DATE a text
-	// such as 2026-01-31 or an ISO 8601 timestamp, which is kept word for word. All
-	// values of a subscriber with their keys, as JSON in UTF-8, come to at most
-	// 32,768 bytes. Values that an earlier version stored above that are kept.
+	// 1,000 characters, tabs and line breaks allowed, NUMBER a finite number, BOOLEAN
+	// true or false, DATE a text such as 2026-01-31 or an ISO 8601 timestamp, which is
+	// stored verbatim. All values of a subscriber with their keys, as JSON in UTF-8, come
+	// to at most 32,768 bytes. Values that an earlier version stored above that are kept.
 	CustomFields  *structpb.Struct `protobuf:"bytes,6,opt,name=custom_fields,json=customFields,proto3" json:"custom_fields,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1189,9 +1191,9 @@ type UpdateSubscriberRequest struct {
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// New email address, bounded as on creation.
 	Email string `protobuf:"bytes,2,opt,name=email,proto3" json:"email,omitempty"`
-	// New first name: at most 100 characters; empty, or null in JSON, clears it.
+	// New first name, bounded as on creation; empty, or null in JSON, clears it.
 	FirstName string `protobuf:"bytes,3,opt,name=first_name,json=firstName,proto3" json:"first_name,omitempty"`
-	// New last name: at most 100 characters; empty, or null in JSON, clears it.
+	// New last name, bounded as on creation; empty, or null in JSON, clears it.
 	LastName string `protobuf:"bytes,4,opt,name=last_name,json=lastName,proto3" json:"last_name,omitempty"`
 	// The names of all tags that the subscriber has from now on, bounded as on
 	// creation; empty, or null in JSON, takes them all off.
@@ -2124,25 +2126,25 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\fUNSUBSCRIBED\x10\x03\x12\v\n" +
 	"\aBOUNCED\x10\x04\x12\x0e\n" +
 	"\n" +
-	"COMPLAINED\x10\x05\"\xb7\x03\n" +
-	"\x17CreateSubscriberRequest\x12A\n" +
-	"\x05email\x18\x01 \x01(\tB+\xbaH\f\xc8\x01\x01r\a\x18\xc0\x02\xba\x01\x01\x00\xaa\xb5\x18\x0fada@example.com\xb2\xb5\x18\x05emailR\x05email\x121\n" +
+	"COMPLAINED\x10\x05\"\xaf\x03\n" +
+	"\x17CreateSubscriberRequest\x12=\n" +
+	"\x05email\x18\x01 \x01(\tB'\xbaH\b\xc8\x01\x01r\x03\x18\xc0\x02\xaa\xb5\x18\x0fada@example.com\xb2\xb5\x18\x05emailR\x05email\x121\n" +
 	"\n" +
-	"first_name\x18\x02 \x01(\tB\x12\xbaH\br\x06\x18d\xba\x01\x01\x00\xaa\xb5\x18\x03AdaR\tfirstName\x124\n" +
-	"\tlast_name\x18\x03 \x01(\tB\x17\xbaH\br\x06\x18d\xba\x01\x01\x00\xaa\xb5\x18\bLovelaceR\blastName\x12/\n" +
-	"\fis_confirmed\x18\x04 \x01(\bB\f\x88\xb5\x18\x01\xaa\xb5\x18\x04trueR\visConfirmed\x12@\n" +
-	"\x04tags\x18\x05 \x03(\tB,\xbaH\x11\x92\x01\x0e\x10d\"\n" +
-	"r\b\x10\x01\x18d\xba\x01\x01\x00\x90\xb5\x18\x01\xaa\xb5\x18\x10[\"early\", \"vip\"]R\x04tags\x12^\n" +
+	"first_name\x18\x02 \x01(\tB\x12\xbaH\x04r\x02\x18d\xaa\xb5\x18\x03Adaе\x18\x01R\tfirstName\x124\n" +
+	"\tlast_name\x18\x03 \x01(\tB\x17\xbaH\x04r\x02\x18d\xaa\xb5\x18\bLovelaceе\x18\x01R\blastName\x12/\n" +
+	"\fis_confirmed\x18\x04 \x01(\bB\f\x88\xb5\x18\x01\xaa\xb5\x18\x04trueR\visConfirmed\x12<\n" +
+	"\x04tags\x18\x05 \x03(\tB(\xbaH\r\x92\x01\n" +
+	"\x10d\"\x06r\x04\x10\x01\x18d\x90\xb5\x18\x01\xaa\xb5\x18\x10[\"early\", \"vip\"]R\x04tags\x12^\n" +
 	"\rcustom_fields\x18\x06 \x01(\v2\x17.google.protobuf.StructB \xaa\xb5\x18\x1c{\"favourite_colour\": \"blue\"}R\fcustomFields:\x1d\x8a\xb5\x18\x02id\x8a\xb5\x18\x06status\x8a\xb5\x18\tcreatedAt\"Y\n" +
 	"\x18CreateSubscriberResponse\x12=\n" +
 	"\n" +
 	"subscriber\x18\x01 \x01(\v2\x15.roster.v1.SubscriberB\x06\xbaH\x03\xc8\x01\x01R\n" +
-	"subscriber\"\xa5\x03\n" +
+	"subscriber\"\xad\x03\n" +
 	"\x0eBulkSubscriber\x122\n" +
-	"\x05email\x18\x01 \x01(\tB\x1c\xaa\xb5\x18\x0fada@example.com\xb2\xb5\x18\x05emailR\x05email\x12&\n" +
+	"\x05email\x18\x01 \x01(\tB\x1c\xaa\xb5\x18\x0fada@example.com\xb2\xb5\x18\x05emailR\x05email\x12*\n" +
 	"\n" +
-	"first_name\x18\x02 \x01(\tB\a\xaa\xb5\x18\x03AdaR\tfirstName\x12)\n" +
-	"\tlast_name\x18\x03 \x01(\tB\f\xaa\xb5\x18\bLovelaceR\blastName\x12/\n" +
+	"first_name\x18\x02 \x01(\tB\v\xaa\xb5\x18\x03Adaе\x18\x01R\tfirstName\x12-\n" +
+	"\tlast_name\x18\x03 \x01(\tB\x10\xaa\xb5\x18\bLovelaceе\x18\x01R\blastName\x12/\n" +
 	"\fis_confirmed\x18\x04 \x01(\bB\f\x88\xb5\x18\x01\xaa\xb5\x18\x04trueR\visConfirmed\x12(\n" +
 	"\x04tags\x18\x05 \x03(\tB\x14\xaa\xb5\x18\x10[\"early\", \"vip\"]R\x04tags\x12^\n" +
 	"\rcustom_fields\x18\x06 \x01(\v2\x17.google.protobuf.StructB \xaa\xb5\x18\x1c{\"favourite_colour\": \"blue\"}R\fcustomFields\x122\n" +
@@ -2194,15 +2196,15 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05total\x12\x19\n" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
 	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
-	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\x80\x04\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\xf8\x03\n" +
 	"\x17UpdateSubscriberRequest\x12.\n" +
-	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12B\n" +
-	"\x05email\x18\x02 \x01(\tB,\xbaH\tr\a\x18\xc0\x02\xba\x01\x01\x00\xaa\xb5\x18\x0fada@example.com\xb2\xb5\x18\x05email\xb8\xb5\x18\x01R\x05email\x125\n" +
+	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12>\n" +
+	"\x05email\x18\x02 \x01(\tB(\xbaH\x05r\x03\x18\xc0\x02\xaa\xb5\x18\x0fada@example.com\xb2\xb5\x18\x05email\xb8\xb5\x18\x01R\x05email\x125\n" +
 	"\n" +
-	"first_name\x18\x03 \x01(\tB\x16\xbaH\br\x06\x18d\xba\x01\x01\x00\xaa\xb5\x18\x03Ada\xc0\xb5\x18\x01R\tfirstName\x128\n" +
-	"\tlast_name\x18\x04 \x01(\tB\x1b\xbaH\br\x06\x18d\xba\x01\x01\x00\xaa\xb5\x18\bLovelace\xc0\xb5\x18\x01R\blastName\x12D\n" +
-	"\x04tags\x18\x05 \x03(\tB0\xbaH\x11\x92\x01\x0e\x10d\"\n" +
-	"r\b\x10\x01\x18d\xba\x01\x01\x00\x90\xb5\x18\x01\xaa\xb5\x18\x10[\"early\", \"vip\"]\xc0\xb5\x18\x01R\x04tags\x12;\n" +
+	"first_name\x18\x03 \x01(\tB\x16\xbaH\x04r\x02\x18d\xaa\xb5\x18\x03Ada\xc0\xb5\x18\x01е\x18\x01R\tfirstName\x128\n" +
+	"\tlast_name\x18\x04 \x01(\tB\x1b\xbaH\x04r\x02\x18d\xaa\xb5\x18\bLovelace\xc0\xb5\x18\x01е\x18\x01R\blastName\x12@\n" +
+	"\x04tags\x18\x05 \x03(\tB,\xbaH\r\x92\x01\n" +
+	"\x10d\"\x06r\x04\x10\x01\x18d\x90\xb5\x18\x01\xaa\xb5\x18\x10[\"early\", \"vip\"]\xc0\xb5\x18\x01R\x04tags\x12;\n" +
 	"\vupdate_mask\x18\x06 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
 	"updateMask\x12^\n" +
 	"\rcustom_fields\x18\a \x01(\v2\x17.google.protobuf.StructB \xaa\xb5\x18\x1c{\"favourite_colour\": \"blue\"}R\fcustomFields:\x1d\x8a\xb5\x18\x02id\x8a\xb5\x18\x06status\x8a\xb5\x18\tcreatedAt\"Y\n" +
@@ -2216,19 +2218,17 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x1eChangeSubscriberStatusResponse\x12=\n" +
 	"\n" +
 	"subscriber\x18\x01 \x01(\v2\x15.roster.v1.SubscriberB\x06\xbaH\x03\xc8\x01\x01R\n" +
-	"subscriber\"\x87\x01\n" +
+	"subscriber\"\x83\x01\n" +
 	"\x18AddSubscriberTagsRequest\x12.\n" +
-	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12;\n" +
-	"\x04tags\x18\x02 \x03(\tB'\xbaH\x13\x92\x01\x10\b\x01\x10d\"\n" +
-	"r\b\x10\x01\x18d\xba\x01\x01\x00\x90\xb5\x18\x01\xaa\xb5\x18\t[\"early\"]R\x04tags\"Z\n" +
+	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x127\n" +
+	"\x04tags\x18\x02 \x03(\tB#\xbaH\x0f\x92\x01\f\b\x01\x10d\"\x06r\x04\x10\x01\x18d\x90\xb5\x18\x01\xaa\xb5\x18\t[\"early\"]R\x04tags\"Z\n" +
 	"\x19AddSubscriberTagsResponse\x12=\n" +
 	"\n" +
 	"subscriber\x18\x01 \x01(\v2\x15.roster.v1.SubscriberB\x06\xbaH\x03\xc8\x01\x01R\n" +
-	"subscriber\"\x8a\x01\n" +
+	"subscriber\"\x86\x01\n" +
 	"\x1bRemoveSubscriberTagsRequest\x12.\n" +
-	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12;\n" +
-	"\x04tags\x18\x02 \x03(\tB'\xbaH\x13\x92\x01\x10\b\x01\x10d\"\n" +
-	"r\b\x10\x01\x18d\xba\x01\x01\x00\x90\xb5\x18\x01\xaa\xb5\x18\t[\"early\"]R\x04tags\"]\n" +
+	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x127\n" +
+	"\x04tags\x18\x02 \x03(\tB#\xbaH\x0f\x92\x01\f\b\x01\x10d\"\x06r\x04\x10\x01\x18d\x90\xb5\x18\x01\xaa\xb5\x18\t[\"early\"]R\x04tags\"]\n" +
 	"\x1cRemoveSubscriberTagsResponse\x12=\n" +
 	"\n" +
 	"subscriber\x18\x01 \x01(\v2\x15.roster.v1.SubscriberB\x06\xbaH\x03\xc8\x01\x01R\n" +
@@ -2304,7 +2304,7 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x11ExportSubscribers\x12#.roster.v1.ExportSubscribersRequest\x1a$.roster.v1.ExportSubscribersResponse\"6\x92\xb5\x18\x06\n" +
 	"\x04read\x82\xd3\xe4\x93\x02&b\vsubscribers\x12\x17/api/subscribers/export0\x01\x12\x8f\x01\n" +
 	"\x10DeleteSubscriber\x12\".roster.v1.DeleteSubscriberRequest\x1a#.roster.v1.DeleteSubscriberResponse\"2\x88\xb5\x18\xcc\x01\x92\xb5\x18\a\n" +
-	"\x05write\x9a\xb5\x18\x01\x05\x82\xd3\xe4\x93\x02\x17*\x15/api/subscribers/{id}B\x02P\x01b\x06proto3"
+	"\x05write\x9a\xb5\x18\x01\x05\x82\xd3\xe4\x93\x02\x17*\x15/api/subscribers/{id}B\x06\x88\xb5\x18\x01P\x01b\x06proto3"
 
 var (
 	file_roster_v1_subscribers_proto_rawDescOnce sync.Once

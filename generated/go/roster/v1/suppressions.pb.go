@@ -426,7 +426,7 @@ const file_roster_v1_suppressions_proto_rawDesc = "" +
 	"\x10ListSuppressions\x12\".roster.v1.ListSuppressionsRequest\x1a#.roster.v1.ListSuppressionsResponse\"#\x92\xb5\x18\x06\n" +
 	"\x04read\x82\xd3\xe4\x93\x02\x13\x12\x11/api/suppressions\x12\x96\x01\n" +
 	"\x11DeleteSuppression\x12#.roster.v1.DeleteSuppressionRequest\x1a$.roster.v1.DeleteSuppressionResponse\"6\x88\xb5\x18\xcc\x01\x92\xb5\x18\a\n" +
-	"\x05admin\x9a\xb5\x18\x01\x17\x82\xd3\xe4\x93\x02\x1b*\x19/api/suppressions/{email}B\x02P\x01b\x06proto3"
+	"\x05admin\x9a\xb5\x18\x01\x17\x82\xd3\xe4\x93\x02\x1b*\x19/api/suppressions/{email}B\x06\x88\xb5\x18\x01P\x01b\x06proto3"
 
 var (
 	file_roster_v1_suppressions_proto_rawDescOnce sync.Once

@@ -103,9 +103,9 @@ func (x *Tag) GetCreatedAt() *timestamppb.Timestamp {
 // Asks for a new tag.
 type CreateTagRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name: 1 to 100 characters after trimming.
+	// Name: 1 to 100 characters after trimming, at least one of them visible.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Description: at most 500 characters.
+	// Description: at most 500 characters, line breaks allowed.
 	Description   string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -426,9 +426,9 @@ type UpdateTagRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier of the tag.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// New name: 1 to 100 characters after trimming. A change of case only is allowed.
+	// New name, bounded as on creation. A change of case only is allowed.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// New description: at most 500 characters; empty clears it.
+	// New description: at most 500 characters, line breaks allowed; empty clears it.
 	Description string `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
 	// The fields to change: name, description. Absent, every field that is not
 	// empty is changed (AIP-134). Over HTTP it is made from the keys of the body whose value is
@@ -635,10 +635,10 @@ const file_roster_v1_tags_proto_rawDesc = "" +
 	"\x04name\x18\x02 \x01(\tB\a\xaa\xb5\x18\x03vipR\x04name\x12B\n" +
 	"\vdescription\x18\x03 \x01(\tB \xaa\xb5\x18\x1cPeople whom we know by name.R\vdescription\x12]\n" +
 	"\n" +
-	"created_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\tcreatedAt\"\xa6\x01\n" +
-	"\x10CreateTagRequest\x12-\n" +
-	"\x04name\x18\x01 \x01(\tB\x19\xbaH\v\xc8\x01\x01r\x06\x18d\xba\x01\x01\x00\x90\xb5\x18\x01\xaa\xb5\x18\x03vipR\x04name\x12N\n" +
-	"\vdescription\x18\x02 \x01(\tB,\xbaH\tr\a\x18\xf4\x03\xba\x01\x01\x00\xaa\xb5\x18\x1cPeople whom we know by name.R\vdescription:\x13\x8a\xb5\x18\x02id\x8a\xb5\x18\tcreatedAt\"=\n" +
+	"created_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\tcreatedAt\"\xa2\x01\n" +
+	"\x10CreateTagRequest\x12)\n" +
+	"\x04name\x18\x01 \x01(\tB\x15\xbaH\a\xc8\x01\x01r\x02\x18d\x90\xb5\x18\x01\xaa\xb5\x18\x03vipR\x04name\x12N\n" +
+	"\vdescription\x18\x02 \x01(\tB,\xbaH\x05r\x03\x18\xf4\x03\xaa\xb5\x18\x1cPeople whom we know by name.е\x18\x01R\vdescription:\x13\x8a\xb5\x18\x02id\x8a\xb5\x18\tcreatedAt\"=\n" +
 	"\x11CreateTagResponse\x12(\n" +
 	"\x03tag\x18\x01 \x01(\v2\x0e.roster.v1.TagB\x06\xbaH\x03\xc8\x01\x01R\x03tag\"?\n" +
 	"\rGetTagRequest\x12.\n" +
@@ -652,11 +652,11 @@ const file_roster_v1_tags_proto_rawDesc = "" +
 	"\x04tags\x18\x01 \x03(\v2\x0e.roster.v1.TagR\x04tags\x12\x1b\n" +
 	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05total\x12\x19\n" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
-	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\"\x94\x02\n" +
+	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\"\x90\x02\n" +
 	"\x10UpdateTagRequest\x12.\n" +
-	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12.\n" +
-	"\x04name\x18\x02 \x01(\tB\x1a\xbaH\br\x06\x18d\xba\x01\x01\x00\x90\xb5\x18\x01\xaa\xb5\x18\x03vip\xb8\xb5\x18\x01R\x04name\x12N\n" +
-	"\vdescription\x18\x03 \x01(\tB,\xbaH\tr\a\x18\xf4\x03\xba\x01\x01\x00\xaa\xb5\x18\x1cPeople whom we know by name.R\vdescription\x12;\n" +
+	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12*\n" +
+	"\x04name\x18\x02 \x01(\tB\x16\xbaH\x04r\x02\x18d\x90\xb5\x18\x01\xaa\xb5\x18\x03vip\xb8\xb5\x18\x01R\x04name\x12N\n" +
+	"\vdescription\x18\x03 \x01(\tB,\xbaH\x05r\x03\x18\xf4\x03\xaa\xb5\x18\x1cPeople whom we know by name.е\x18\x01R\vdescription\x12;\n" +
 	"\vupdate_mask\x18\x04 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
 	"updateMask:\x13\x8a\xb5\x18\x02id\x8a\xb5\x18\tcreatedAt\"=\n" +
 	"\x11UpdateTagResponse\x12(\n" +
@@ -675,7 +675,7 @@ const file_roster_v1_tags_proto_rawDesc = "" +
 	"\tUpdateTag\x12\x1b.roster.v1.UpdateTagRequest\x1a\x1c.roster.v1.UpdateTagResponse\"?\x92\xb5\x18\a\n" +
 	"\x05write\x9a\xb5\x18\x02\x06\f\x82\xd3\xe4\x93\x02(:\x01*Z\x13:\x01*2\x0e/api/tags/{id}\x1a\x0e/api/tags/{id}\x12s\n" +
 	"\tDeleteTag\x12\x1b.roster.v1.DeleteTagRequest\x1a\x1c.roster.v1.DeleteTagResponse\"+\x88\xb5\x18\xcc\x01\x92\xb5\x18\a\n" +
-	"\x05write\x9a\xb5\x18\x01\x06\x82\xd3\xe4\x93\x02\x10*\x0e/api/tags/{id}B\x02P\x01b\x06proto3"
+	"\x05write\x9a\xb5\x18\x01\x06\x82\xd3\xe4\x93\x02\x10*\x0e/api/tags/{id}B\x06\x88\xb5\x18\x01P\x01b\x06proto3"
 
 var (
 	file_roster_v1_tags_proto_rawDescOnce sync.Once

@@ -578,7 +578,7 @@ type CreateWebhookRequest struct {
 	// Where events are to be sent to: https and a public address, without user, password
 	// and fragment, at most 2,048 characters.
 	Url string `protobuf:"bytes,1,opt,name=url,proto3" json:"url,omitempty"`
-	// What the webhook is for: at most 500 characters.
+	// What the webhook is for: at most 500 characters, line breaks allowed.
 	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
 	// The types of events that it is to hear of, at most 50, each a type such as
 	// tag.deleted or all types of one thing such as subscriber.*; none for all.
@@ -930,7 +930,7 @@ type UpdateWebhookRequest struct {
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// New place to send events to; bounds as on creation. What is pending goes there.
 	Url string `protobuf:"bytes,2,opt,name=url,proto3" json:"url,omitempty"`
-	// New description: at most 500 characters; empty clears it.
+	// New description: at most 500 characters, line breaks allowed; empty clears it.
 	Description string `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
 	// New types of events; none for all. They hold for events from now on.
 	EventTypes []string `protobuf:"bytes,4,rep,name=event_types,json=eventTypes,proto3" json:"event_types,omitempty"`
@@ -2281,11 +2281,11 @@ const file_roster_v1_webhooks_proto_rawDesc = "" +
 	"\x05error\x18\x05 \x01(\tB\x10\xaa\xb5\x18\fanswered 503H\x01R\x05error\x88\x01\x01\x125\n" +
 	"\rresponse_body\x18\x06 \x01(\tB\x10\xaa\xb5\x18\fout of orderR\fresponseBodyB\x0e\n" +
 	"\f_http_statusB\b\n" +
-	"\x06_error\"\x86\x03\n" +
-	"\x14CreateWebhookRequest\x12P\n" +
-	"\x03url\x18\x01 \x01(\tB>\xbaH\f\xc8\x01\x01r\a\x18\x80\x10\xba\x01\x01\x00\x90\xb5\x18\x01\xaa\xb5\x18 https://example.com/hooks/roster\xb2\xb5\x18\x03uriR\x03url\x12K\n" +
-	"\vdescription\x18\x02 \x01(\tB)\xbaH\tr\a\x18\xf4\x03\xba\x01\x01\x00\xaa\xb5\x18\x19Keeps the CRM up to date.R\vdescription\x12V\n" +
-	"\vevent_types\x18\x03 \x03(\tB5\xbaH\x0f\x92\x01\f\x102\"\br\x06\x182\xba\x01\x01\x00\xaa\xb5\x18\x1f[\"subscriber.*\", \"tag.deleted\"]R\n" +
+	"\x06_error\"\xfe\x02\n" +
+	"\x14CreateWebhookRequest\x12L\n" +
+	"\x03url\x18\x01 \x01(\tB:\xbaH\b\xc8\x01\x01r\x03\x18\x80\x10\x90\xb5\x18\x01\xaa\xb5\x18 https://example.com/hooks/roster\xb2\xb5\x18\x03uriR\x03url\x12K\n" +
+	"\vdescription\x18\x02 \x01(\tB)\xbaH\x05r\x03\x18\xf4\x03\xaa\xb5\x18\x19Keeps the CRM up to date.е\x18\x01R\vdescription\x12R\n" +
+	"\vevent_types\x18\x03 \x03(\tB1\xbaH\v\x92\x01\b\x102\"\x04r\x02\x182\xaa\xb5\x18\x1f[\"subscriber.*\", \"tag.deleted\"]R\n" +
 	"eventTypes\x12'\n" +
 	"\aenabled\x18\x04 \x01(\bB\b\xaa\xb5\x18\x04trueH\x00R\aenabled\x88\x01\x01:B\x8a\xb5\x18\x02id\x8a\xb5\x18\x0edisabledReason\x8a\xb5\x18\ffailingSince\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\tupdatedAtB\n" +
 	"\n" +
@@ -2304,12 +2304,12 @@ const file_roster_v1_webhooks_proto_rawDesc = "" +
 	"\bwebhooks\x18\x01 \x03(\v2\x12.roster.v1.WebhookR\bwebhooks\x12\x1b\n" +
 	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05total\x12\x19\n" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
-	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\"\xe3\x03\n" +
+	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\"\xdb\x03\n" +
 	"\x14UpdateWebhookRequest\x12.\n" +
-	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12Q\n" +
-	"\x03url\x18\x02 \x01(\tB?\xbaH\tr\a\x18\x80\x10\xba\x01\x01\x00\x90\xb5\x18\x01\xaa\xb5\x18 https://example.com/hooks/roster\xb2\xb5\x18\x03uri\xb8\xb5\x18\x01R\x03url\x12K\n" +
-	"\vdescription\x18\x03 \x01(\tB)\xbaH\tr\a\x18\xf4\x03\xba\x01\x01\x00\xaa\xb5\x18\x19Keeps the CRM up to date.R\vdescription\x12V\n" +
-	"\vevent_types\x18\x04 \x03(\tB5\xbaH\x0f\x92\x01\f\x102\"\br\x06\x182\xba\x01\x01\x00\xaa\xb5\x18\x1f[\"subscriber.*\", \"tag.deleted\"]R\n" +
+	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12M\n" +
+	"\x03url\x18\x02 \x01(\tB;\xbaH\x05r\x03\x18\x80\x10\x90\xb5\x18\x01\xaa\xb5\x18 https://example.com/hooks/roster\xb2\xb5\x18\x03uri\xb8\xb5\x18\x01R\x03url\x12K\n" +
+	"\vdescription\x18\x03 \x01(\tB)\xbaH\x05r\x03\x18\xf4\x03\xaa\xb5\x18\x19Keeps the CRM up to date.е\x18\x01R\vdescription\x12R\n" +
+	"\vevent_types\x18\x04 \x03(\tB1\xbaH\v\x92\x01\b\x102\"\x04r\x02\x182\xaa\xb5\x18\x1f[\"subscriber.*\", \"tag.deleted\"]R\n" +
 	"eventTypes\x12\"\n" +
 	"\aenabled\x18\x05 \x01(\bB\b\xaa\xb5\x18\x04trueR\aenabled\x12;\n" +
 	"\vupdate_mask\x18\x06 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
@@ -2328,12 +2328,12 @@ const file_roster_v1_webhooks_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"\x92\x01\n" +
 	"\x13TestWebhookResponse\x12>\n" +
 	"\bdelivery\x18\x01 \x01(\v2\x1a.roster.v1.WebhookDeliveryB\x06\xbaH\x03\xc8\x01\x01R\bdelivery\x12;\n" +
-	"\aattempt\x18\x02 \x01(\v2\x19.roster.v1.WebhookAttemptB\x06\xbaH\x03\xc8\x01\x01R\aattempt\"\xe4\x02\n" +
+	"\aattempt\x18\x02 \x01(\v2\x19.roster.v1.WebhookAttemptB\x06\xbaH\x03\xc8\x01\x01R\aattempt\"\xe0\x02\n" +
 	"\x14ReplayWebhookRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12T\n" +
 	"\x05since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-01-01T00:00:00.000ZR\x05since\x12N\n" +
-	"\x05until\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182099-01-01T00:00:00.000ZR\x05until\x12G\n" +
-	"\vevent_types\x18\x04 \x03(\tB&\xbaH\x0f\x92\x01\f\x102\"\br\x06\x182\xba\x01\x01\x00\xaa\xb5\x18\x10[\"subscriber.*\"]R\n" +
+	"\x05until\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182099-01-01T00:00:00.000ZR\x05until\x12C\n" +
+	"\vevent_types\x18\x04 \x03(\tB\"\xbaH\v\x92\x01\b\x102\"\x04r\x02\x182\xaa\xb5\x18\x10[\"subscriber.*\"]R\n" +
 	"eventTypes\x12-\n" +
 	"\vonly_failed\x18\x05 \x01(\bB\f\x88\xb5\x18\x01\xaa\xb5\x18\x04trueR\n" +
 	"onlyFailed\"\xdd\x01\n" +
@@ -2344,16 +2344,16 @@ const file_roster_v1_webhooks_proto_rawDesc = "" +
 	"\n" +
 	"created_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\tcreatedAt\"Q\n" +
 	"\x15ReplayWebhookResponse\x128\n" +
-	"\x06replay\x18\x01 \x01(\v2\x18.roster.v1.WebhookReplayB\x06\xbaH\x03\xc8\x01\x01R\x06replay\"\xe1\x04\n" +
+	"\x06replay\x18\x01 \x01(\v2\x18.roster.v1.WebhookReplayB\x06\xbaH\x03\xc8\x01\x01R\x06replay\"\xd9\x04\n" +
 	"\x1cListWebhookDeliveriesRequest\x12=\n" +
 	"\n" +
 	"webhook_id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5JR\twebhookId\x12#\n" +
 	"\x05limit\x18\x02 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
 	"\x04page\x18\x03 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12M\n" +
-	"\x06status\x18\x04 \x01(\x0e2!.roster.v1.WebhookDelivery.StatusB\x12\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x06FAILEDR\x06status\x129\n" +
+	"\x06status\x18\x04 \x01(\x0e2!.roster.v1.WebhookDelivery.StatusB\x12\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x06FAILEDR\x06status\x125\n" +
 	"\n" +
-	"event_type\x18\x05 \x01(\tB\x1a\xbaH\br\x06\x182\xba\x01\x01\x00\xaa\xb5\x18\vtag.updatedR\teventType\x12H\n" +
-	"\bevent_id\x18\x06 \x01(\tB-\xbaH\br\x06\x182\xba\x01\x01\x00\xaa\xb5\x18\x1eevt_01M7Y2MPAQ036JVMBN3RCKGA5KR\aeventId\x12]\n" +
+	"event_type\x18\x05 \x01(\tB\x16\xbaH\x04r\x02\x182\xaa\xb5\x18\vtag.updatedR\teventType\x12D\n" +
+	"\bevent_id\x18\x06 \x01(\tB)\xbaH\x04r\x02\x182\xaa\xb5\x18\x1eevt_01M7Y2MPAQ036JVMBN3RCKGA5KR\aeventId\x12]\n" +
 	"\rcreated_after\x18\a \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-01-01T00:00:00.000ZR\fcreatedAfter\x12_\n" +
 	"\x0ecreated_before\x18\b \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182099-01-01T00:00:00.000ZR\rcreatedBefore\x12'\n" +
 	"\n" +
@@ -2380,11 +2380,11 @@ const file_roster_v1_webhooks_proto_rawDesc = "" +
 	"webhook_id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5JR\twebhookId\"\x9c\x01\n" +
 	"\x1dTailWebhookDeliveriesResponse\x12>\n" +
 	"\bdelivery\x18\x01 \x01(\v2\x1a.roster.v1.WebhookDeliveryB\x06\xbaH\x03\xc8\x01\x01R\bdelivery\x12;\n" +
-	"\aattempt\x18\x02 \x01(\v2\x19.roster.v1.WebhookAttemptB\x06\xbaH\x03\xc8\x01\x01R\aattempt\"\xbf\x03\n" +
+	"\aattempt\x18\x02 \x01(\v2\x19.roster.v1.WebhookAttemptB\x06\xbaH\x03\xc8\x01\x01R\aattempt\"\xbb\x03\n" +
 	"\x11ListEventsRequest\x12#\n" +
 	"\x05limit\x18\x01 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
-	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12(\n" +
-	"\x04type\x18\x03 \x01(\tB\x14\xbaH\br\x06\x182\xba\x01\x01\x00\xaa\xb5\x18\x05tag.*R\x04type\x12G\n" +
+	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12$\n" +
+	"\x04type\x18\x03 \x01(\tB\x10\xbaH\x04r\x02\x182\xaa\xb5\x18\x05tag.*R\x04type\x12G\n" +
 	"\x0eafter_sequence\x18\x04 \x01(\x01B \xbaH\x14\x12\x12\x19\xff\xff\xff\xff\xff\xff?C)\x00\x00\x00\x00\x00\x00\x00\x00\xaa\xb5\x18\x010ȵ\x18\x01R\rafterSequence\x12]\n" +
 	"\rcreated_after\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-01-01T00:00:00.000ZR\fcreatedAfter\x12_\n" +
 	"\x0ecreated_before\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182099-01-01T00:00:00.000ZR\rcreatedBefore\x120\n" +
@@ -2422,7 +2422,7 @@ const file_roster_v1_webhooks_proto_rawDesc = "" +
 	"\x04read\x9a\xb5\x18\x01\x1b\x82\xd3\xe4\x93\x02\x1e\x12\x1c/api/webhook-deliveries/tail0\x01\x12h\n" +
 	"\n" +
 	"ListEvents\x12\x1c.roster.v1.ListEventsRequest\x1a\x1d.roster.v1.ListEventsResponse\"\x1d\x92\xb5\x18\x06\n" +
-	"\x04read\x82\xd3\xe4\x93\x02\r\x12\v/api/eventsB\x02P\x01b\x06proto3"
+	"\x04read\x82\xd3\xe4\x93\x02\r\x12\v/api/eventsB\x06\x88\xb5\x18\x01P\x01b\x06proto3"
 
 var (
 	file_roster_v1_webhooks_proto_rawDescOnce sync.Once

@@ -130,7 +130,9 @@ class CreateCustomFieldRequest(_message.Message):
     data_type: Global___CustomField.DataType.ValueType
     """What values of the field will be; TEXT where it is absent."""
     fallback: _builtins.str
-    """Text that stands in for a missing value: at most 1,000 characters."""
+    """Text that stands in for a missing value: at most 1,000 characters, line breaks
+    allowed.
+    """
     def __init__(
         self,
         *,
@@ -293,7 +295,9 @@ class UpdateCustomFieldRequest(_message.Message):
     label: _builtins.str
     """New label: 1 to 80 characters after trimming. The key stays as it is."""
     fallback: _builtins.str
-    """New stand-in for a missing value: at most 1,000 characters; empty takes it away."""
+    """New stand-in for a missing value: at most 1,000 characters, line breaks
+    allowed; empty takes it away.
+    """
     @_builtins.property
     def update_mask(self) -> _field_mask_pb2.FieldMask:
         """The fields to change: label, fallback. Absent, every field that is not

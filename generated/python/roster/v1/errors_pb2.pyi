@@ -245,7 +245,7 @@ class Error(_message.Message):
             INVALID_FORMAT: Error.Detail._Code.ValueType  # 7
             """The text does not have the form that the field asks for."""
             INVALID_CHARACTER: Error.Detail._Code.ValueType  # 8
-            """The text holds a character that the field does not take, such as NUL."""
+            """The text holds a character that the field does not take, such as a control character."""
             INVALID_TYPE: Error.Detail._Code.ValueType  # 9
             """The JSON type is not the one that the field takes."""
             INVALID_VALUE: Error.Detail._Code.ValueType  # 10
@@ -281,7 +281,7 @@ class Error(_message.Message):
         INVALID_FORMAT: Error.Detail.Code.ValueType  # 7
         """The text does not have the form that the field asks for."""
         INVALID_CHARACTER: Error.Detail.Code.ValueType  # 8
-        """The text holds a character that the field does not take, such as NUL."""
+        """The text holds a character that the field does not take, such as a control character."""
         INVALID_TYPE: Error.Detail.Code.ValueType  # 9
         """The JSON type is not the one that the field takes."""
         INVALID_VALUE: Error.Detail.Code.ValueType  # 10

@@ -122,6 +122,7 @@ class Row(_message.Message):
 
 Global___Row: _TypeAlias = Row  # noqa: Y015
 
+NO_CONTROL_CHARACTERS_FIELD_NUMBER: _builtins.int
 SUCCESS_STATUS_FIELD_NUMBER: _builtins.int
 ACCESS_FIELD_NUMBER: _builtins.int
 FAILS_WITH_FIELD_NUMBER: _builtins.int
@@ -135,7 +136,15 @@ TEXT_FORMAT_FIELD_NUMBER: _builtins.int
 NEVER_EMPTY_FIELD_NUMBER: _builtins.int
 NULL_CLEARS_FIELD_NUMBER: _builtins.int
 WHOLE_FIELD_NUMBER: _builtins.int
+MULTILINE_FIELD_NUMBER: _builtins.int
 MEDIA_TYPE_FIELD_NUMBER: _builtins.int
+no_control_characters: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FileOptions, _builtins.bool]
+"""Whether text in requests of this file is free of control characters, which are U+0000
+to U+001F and U+007F. The server rejects any other text. Tabs, line feeds and carriage
+returns are allowed in fields that are multiline. Not subject to this are the fields in
+the path of a request, since a text that is no identifier is not found, and rows, since
+each of them is checked by itself.
+"""
 success_status: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MethodOptions, _builtins.int]
 """The HTTP status of a success, where it is not 200. 204 sends no body."""
 access: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MethodOptions, Global___Access]
@@ -155,7 +164,8 @@ in any letter case.
 """
 trimmed: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.bool]
 """For text: blanks around it do not count. The server takes them off before
-it looks at the bounds.
+it looks at the bounds. Text of nothing but blanks and invisible characters, such as
+U+200B and U+FEFF, is empty.
 """
 next_link: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.bool]
 """For the page token of the next page: HTTP sends it as a Link header with
@@ -183,6 +193,10 @@ this option, null is the same as an absent key, and the update keeps the stored 
 whole: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.bool]
 """For a double that is always a whole number: OpenAPI describes it as an integer. An int64
 would be a string in JSON.
+"""
+multiline: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.bool]
+"""For text that may have several lines: it may hold tabs, line feeds and carriage
+returns.
 """
 media_type: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.EnumValueOptions, _builtins.str]
 """For an enum that chooses the format of a streamed response: the media type that the

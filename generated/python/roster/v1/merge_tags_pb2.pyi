@@ -28,9 +28,9 @@ class RenderMergeTagsRequest(_message.Message):
     BODY_FIELD_NUMBER: _builtins.int
     SUBSCRIBER_ID_FIELD_NUMBER: _builtins.int
     subject: _builtins.str
-    """Subject of the mail: plain text of at most 1,000 characters."""
+    """Subject of the mail: one line of plain text, at most 1,000 characters."""
     body: _builtins.str
-    """Body of the mail: HTML of at most 500,000 characters."""
+    """Body of the mail: HTML of at most 500,000 characters, line breaks allowed."""
     subscriber_id: _builtins.str
     """Identifier or email address of the subscriber."""
     def __init__(

@@ -136,27 +136,27 @@ class CreateSubscriberRequest(_message.Message):
     the domain in IDNA.
     """
     first_name: _builtins.str
-    """First name: at most 100 characters, kept word for word."""
+    """First name: at most 100 characters, stored verbatim. Tabs and line breaks are allowed."""
     last_name: _builtins.str
-    """Last name: at most 100 characters, kept word for word."""
+    """Last name: at most 100 characters, stored verbatim. Tabs and line breaks are allowed."""
     is_confirmed: _builtins.bool
     """Whether the owner of the address has confirmed it: the status is CONFIRMED
     if so, else UNCONFIRMED.
     """
     @_builtins.property
     def tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Names of at most 100 tags, each 1 to 100 characters after trimming. Names
-        that differ only in case are one. A name that the account does not have
-        yet becomes a tag.
+        """Names of at most 100 tags, each 1 to 100 characters after trimming, at least one of
+        them visible. Names that differ only in case are one. A name that the account does
+        not have yet becomes a tag.
         """
 
     @_builtins.property
     def custom_fields(self) -> _struct_pb2.Struct:
         """Values of custom fields, by key; null is none. TEXT takes text of at most
-        1,000 characters, NUMBER a finite number, BOOLEAN true or false, DATE a text
-        such as 2026-01-31 or an ISO 8601 timestamp, which is kept word for word. All
-        values of a subscriber with their keys, as JSON in UTF-8, come to at most
-        32,768 bytes. Values that an earlier version stored above that are kept.
+        1,000 characters, tabs and line breaks allowed, NUMBER a finite number, BOOLEAN
+        true or false, DATE a text such as 2026-01-31 or an ISO 8601 timestamp, which is
+        stored verbatim. All values of a subscriber with their keys, as JSON in UTF-8, come
+        to at most 32,768 bytes. Values that an earlier version stored above that are kept.
         """
 
     def __init__(
@@ -308,9 +308,13 @@ class BulkFailure(_message.Message):
         INVALID_EMAIL: BulkFailure._Reason.ValueType  # 4
         """The email address is malformed or too long."""
         INVALID_FIELD: BulkFailure._Reason.ValueType  # 5
-        """A field has the wrong JSON type, is not known, is too long or holds NUL."""
+        """A field has the wrong JSON type, is not known, is too long or holds a control
+        character that it may not have.
+        """
         INVALID_TAG: BulkFailure._Reason.ValueType  # 6
-        """A tag's name is blank, too long or holds NUL, or there are over 100 tags."""
+        """A tag's name is blank, without a visible character, too long or holds a control
+        character, or there are over 100 tags.
+        """
         INVALID_ROW: BulkFailure._Reason.ValueType  # 7
         """The row is not an object."""
         UNKNOWN_CUSTOM_FIELD: BulkFailure._Reason.ValueType  # 8
@@ -339,9 +343,13 @@ class BulkFailure(_message.Message):
     INVALID_EMAIL: BulkFailure.Reason.ValueType  # 4
     """The email address is malformed or too long."""
     INVALID_FIELD: BulkFailure.Reason.ValueType  # 5
-    """A field has the wrong JSON type, is not known, is too long or holds NUL."""
+    """A field has the wrong JSON type, is not known, is too long or holds a control
+    character that it may not have.
+    """
     INVALID_TAG: BulkFailure.Reason.ValueType  # 6
-    """A tag's name is blank, too long or holds NUL, or there are over 100 tags."""
+    """A tag's name is blank, without a visible character, too long or holds a control
+    character, or there are over 100 tags.
+    """
     INVALID_ROW: BulkFailure.Reason.ValueType  # 7
     """The row is not an object."""
     UNKNOWN_CUSTOM_FIELD: BulkFailure.Reason.ValueType  # 8
@@ -579,9 +587,9 @@ class UpdateSubscriberRequest(_message.Message):
     email: _builtins.str
     """New email address, bounded as on creation."""
     first_name: _builtins.str
-    """New first name: at most 100 characters; empty, or null in JSON, clears it."""
+    """New first name, bounded as on creation; empty, or null in JSON, clears it."""
     last_name: _builtins.str
-    """New last name: at most 100 characters; empty, or null in JSON, clears it."""
+    """New last name, bounded as on creation; empty, or null in JSON, clears it."""
     @_builtins.property
     def tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The names of all tags that the subscriber has from now on, bounded as on

@@ -65,9 +65,9 @@ class CreateTagRequest(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     DESCRIPTION_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """Name: 1 to 100 characters after trimming."""
+    """Name: 1 to 100 characters after trimming, at least one of them visible."""
     description: _builtins.str
-    """Description: at most 500 characters."""
+    """Description: at most 500 characters, line breaks allowed."""
     def __init__(
         self,
         *,
@@ -227,9 +227,9 @@ class UpdateTagRequest(_message.Message):
     id: _builtins.str
     """Identifier of the tag."""
     name: _builtins.str
-    """New name: 1 to 100 characters after trimming. A change of case only is allowed."""
+    """New name, bounded as on creation. A change of case only is allowed."""
     description: _builtins.str
-    """New description: at most 500 characters; empty clears it."""
+    """New description: at most 500 characters, line breaks allowed; empty clears it."""
     @_builtins.property
     def update_mask(self) -> _field_mask_pb2.FieldMask:
         """The fields to change: name, description. Absent, every field that is not

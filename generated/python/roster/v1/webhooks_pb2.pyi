@@ -326,7 +326,7 @@ class CreateWebhookRequest(_message.Message):
     and fragment, at most 2,048 characters.
     """
     description: _builtins.str
-    """What the webhook is for: at most 500 characters."""
+    """What the webhook is for: at most 500 characters, line breaks allowed."""
     enabled: _builtins.bool
     """Whether events are sent to it at once; true where it is absent."""
     @_builtins.property
@@ -508,7 +508,7 @@ class UpdateWebhookRequest(_message.Message):
     url: _builtins.str
     """New place to send events to; bounds as on creation. What is pending goes there."""
     description: _builtins.str
-    """New description: at most 500 characters; empty clears it."""
+    """New description: at most 500 characters, line breaks allowed; empty clears it."""
     enabled: _builtins.bool
     """Whether events are sent to it."""
     @_builtins.property

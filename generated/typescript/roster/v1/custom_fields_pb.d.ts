@@ -156,7 +156,8 @@ export declare type CreateCustomFieldRequest = Message<"roster.v1.CreateCustomFi
   dataType: CustomField_DataType;
 
   /**
-   * Text that stands in for a missing value: at most 1,000 characters.
+   * Text that stands in for a missing value: at most 1,000 characters, line breaks
+   * allowed.
    *
    * @generated from field: string fallback = 3;
    */
@@ -318,7 +319,8 @@ export declare type UpdateCustomFieldRequest = Message<"roster.v1.UpdateCustomFi
   label: string;
 
   /**
-   * New stand-in for a missing value: at most 1,000 characters; empty takes it away.
+   * New stand-in for a missing value: at most 1,000 characters, line breaks
+   * allowed; empty takes it away.
    *
    * @generated from field: string fallback = 3;
    */

@@ -183,7 +183,7 @@ export enum Error_Detail_Code {
   INVALID_FORMAT = 7,
 
   /**
-   * The text holds a character that the field does not take, such as NUL.
+   * The text holds a character that the field does not take, such as a control character.
    *
    * @generated from enum value: INVALID_CHARACTER = 8;
    */

@@ -7,7 +7,7 @@
 
 import type { GenExtension, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
-import type { EnumValueOptions, FieldOptions, MessageOptions, MethodOptions } from "@bufbuild/protobuf/wkt";
+import type { EnumValueOptions, FieldOptions, FileOptions, MessageOptions, MethodOptions } from "@bufbuild/protobuf/wkt";
 import type { Error_Reason } from "./errors_pb.js";
 
 /**
@@ -110,6 +110,17 @@ export declare type Row_Fault = Message<"roster.v1.Row.Fault"> & {
 export declare const Row_FaultSchema: GenMessage<Row_Fault>;
 
 /**
+ * Whether text in requests of this file is free of control characters, which are U+0000
+ * to U+001F and U+007F. The server rejects any other text. Tabs, line feeds and carriage
+ * returns are allowed in fields that are multiline. Not subject to this are the fields in
+ * the path of a request, since a text that is no identifier is not found, and rows, since
+ * each of them is checked by itself.
+ *
+ * @generated from extension: bool no_control_characters = 50001;
+ */
+export declare const no_control_characters: GenExtension<FileOptions, boolean>;
+
+/**
  * The HTTP status of a success, where it is not 200. 204 sends no body.
  *
  * @generated from extension: int32 success_status = 50001;
@@ -150,7 +161,8 @@ export declare const boolean_like: GenExtension<FieldOptions, boolean>;
 
 /**
  * For text: blanks around it do not count. The server takes them off before
- * it looks at the bounds.
+ * it looks at the bounds. Text of nothing but blanks and invisible characters, such as
+ * U+200B and U+FEFF, is empty.
  *
  * @generated from extension: bool trimmed = 50002;
  */
@@ -211,6 +223,14 @@ export declare const null_clears: GenExtension<FieldOptions, boolean>;
  * @generated from extension: bool whole = 50009;
  */
 export declare const whole: GenExtension<FieldOptions, boolean>;
+
+/**
+ * For text that may have several lines: it may hold tabs, line feeds and carriage
+ * returns.
+ *
+ * @generated from extension: bool multiline = 50010;
+ */
+export declare const multiline: GenExtension<FieldOptions, boolean>;
 
 /**
  * For an enum that chooses the format of a streamed response: the media type that the

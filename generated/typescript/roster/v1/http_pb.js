@@ -13,7 +13,7 @@ import { file_roster_v1_errors } from "./errors_pb.js";
  * Describes the file roster/v1/http.proto.
  */
 export const file_roster_v1_http = /*@__PURE__*/
-  fileDesc("ChRyb3N0ZXIvdjEvaHR0cC5wcm90bxIJcm9zdGVyLnYxIi8KBkFjY2VzcxINCgVzY29wZRgBIAEoCRIWCg52ZXJpZmllZF9lbWFpbBgCIAEoCCIoCgdDc3ZMaW5lEg4KBm51bWJlchgBIAEoBRINCgVjZWxscxgCIAMoCSIdCgNSb3caFgoFRmF1bHQSDQoFZmllbGQYASABKAk6RwoOc3VjY2Vzc19zdGF0dXMSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjRhgMgASgFUg1zdWNjZXNzU3RhdHVzOksKBmFjY2VzcxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNKGAyABKAsyES5yb3N0ZXIudjEuQWNjZXNzUgZhY2Nlc3M6WAoKZmFpbHNfd2l0aBIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNOGAyADKA4yFy5yb3N0ZXIudjEuRXJyb3IuUmVhc29uUglmYWlsc1dpdGg6RAoMaWdub3JlZF9rZXlzEh8uZ29vZ2xlLnByb3RvYnVmLk1lc3NhZ2VPcHRpb25zGNGGAyADKAlSC2lnbm9yZWRLZXlzOkIKDGJvb2xlYW5fbGlrZRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY0YYDIAEoCFILYm9vbGVhbkxpa2U6OQoHdHJpbW1lZBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY0oYDIAEoCFIHdHJpbW1lZDo8CgluZXh0X2xpbmsSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNSGAyABKAhSCG5leHRMaW5rOj4KCnJvd19mYXVsdHMSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNOGAyABKAhSCXJvd0ZhdWx0czo5CgdleGFtcGxlEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjVhgMgASgJUgdleGFtcGxlOkAKC3RleHRfZm9ybWF0Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjWhgMgASgJUgp0ZXh0Rm9ybWF0OkAKC25ldmVyX2VtcHR5Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjXhgMgASgIUgpuZXZlckVtcHR5OkAKC251bGxfY2xlYXJzEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjYhgMgASgIUgpudWxsQ2xlYXJzOjUKBXdob2xlEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjZhgMgASgIUgV3aG9sZTpCCgptZWRpYV90eXBlEiEuZ29vZ2xlLnByb3RvYnVmLkVudW1WYWx1ZU9wdGlvbnMY0oYDIAEoCVIJbWVkaWFUeXBlQgJQAWIGcHJvdG8z", [file_google_protobuf_descriptor, file_roster_v1_errors]);
+  fileDesc("ChRyb3N0ZXIvdjEvaHR0cC5wcm90bxIJcm9zdGVyLnYxIi8KBkFjY2VzcxINCgVzY29wZRgBIAEoCRIWCg52ZXJpZmllZF9lbWFpbBgCIAEoCCIoCgdDc3ZMaW5lEg4KBm51bWJlchgBIAEoBRINCgVjZWxscxgCIAMoCSIdCgNSb3caFgoFRmF1bHQSDQoFZmllbGQYASABKAk6UgoVbm9fY29udHJvbF9jaGFyYWN0ZXJzEhwuZ29vZ2xlLnByb3RvYnVmLkZpbGVPcHRpb25zGNGGAyABKAhSE25vQ29udHJvbENoYXJhY3RlcnM6RwoOc3VjY2Vzc19zdGF0dXMSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjRhgMgASgFUg1zdWNjZXNzU3RhdHVzOksKBmFjY2VzcxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNKGAyABKAsyES5yb3N0ZXIudjEuQWNjZXNzUgZhY2Nlc3M6WAoKZmFpbHNfd2l0aBIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNOGAyADKA4yFy5yb3N0ZXIudjEuRXJyb3IuUmVhc29uUglmYWlsc1dpdGg6RAoMaWdub3JlZF9rZXlzEh8uZ29vZ2xlLnByb3RvYnVmLk1lc3NhZ2VPcHRpb25zGNGGAyADKAlSC2lnbm9yZWRLZXlzOkIKDGJvb2xlYW5fbGlrZRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY0YYDIAEoCFILYm9vbGVhbkxpa2U6OQoHdHJpbW1lZBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY0oYDIAEoCFIHdHJpbW1lZDo8CgluZXh0X2xpbmsSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNSGAyABKAhSCG5leHRMaW5rOj4KCnJvd19mYXVsdHMSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNOGAyABKAhSCXJvd0ZhdWx0czo5CgdleGFtcGxlEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjVhgMgASgJUgdleGFtcGxlOkAKC3RleHRfZm9ybWF0Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjWhgMgASgJUgp0ZXh0Rm9ybWF0OkAKC25ldmVyX2VtcHR5Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjXhgMgASgIUgpuZXZlckVtcHR5OkAKC251bGxfY2xlYXJzEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjYhgMgASgIUgpudWxsQ2xlYXJzOjUKBXdob2xlEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjZhgMgASgIUgV3aG9sZTo9CgltdWx0aWxpbmUSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNqGAyABKAhSCW11bHRpbGluZTpCCgptZWRpYV90eXBlEiEuZ29vZ2xlLnByb3RvYnVmLkVudW1WYWx1ZU9wdGlvbnMY0oYDIAEoCVIJbWVkaWFUeXBlQgJQAWIGcHJvdG8z", [file_google_protobuf_descriptor, file_roster_v1_errors]);
 
 /**
  * Describes the message roster.v1.Access.
@@ -44,12 +44,24 @@ export const Row_FaultSchema = /*@__PURE__*/
   messageDesc(file_roster_v1_http, 2, 0);
 
 /**
+ * Whether text in requests of this file is free of control characters, which are U+0000
+ * to U+001F and U+007F. The server rejects any other text. Tabs, line feeds and carriage
+ * returns are allowed in fields that are multiline. Not subject to this are the fields in
+ * the path of a request, since a text that is no identifier is not found, and rows, since
+ * each of them is checked by itself.
+ *
+ * @generated from extension: bool no_control_characters = 50001;
+ */
+export const no_control_characters = /*@__PURE__*/
+  extDesc(file_roster_v1_http, 0);
+
+/**
  * The HTTP status of a success, where it is not 200. 204 sends no body.
  *
  * @generated from extension: int32 success_status = 50001;
  */
 export const success_status = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 0);
+  extDesc(file_roster_v1_http, 1);
 
 /**
  * Who may make the call. Every rpc of this package declares it.
@@ -57,7 +69,7 @@ export const success_status = /*@__PURE__*/
  * @generated from extension: roster.v1.Access access = 50002;
  */
 export const access = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 1);
+  extDesc(file_roster_v1_http, 2);
 
 /**
  * The reasons for which this very call can be refused. Those for which any call can
@@ -66,7 +78,7 @@ export const access = /*@__PURE__*/
  * @generated from extension: repeated roster.v1.Error.Reason fails_with = 50003;
  */
 export const fails_with = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 2);
+  extDesc(file_roster_v1_http, 3);
 
 /**
  * JSON keys that a body of this message may hold and that are ignored: the
@@ -76,7 +88,7 @@ export const fails_with = /*@__PURE__*/
  * @generated from extension: repeated string ignored_keys = 50001;
  */
 export const ignored_keys = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 3);
+  extDesc(file_roster_v1_http, 4);
 
 /**
  * For a bool: JSON may also say 1, 0, "1", "0", "true", "false", "yes", "no",
@@ -85,16 +97,17 @@ export const ignored_keys = /*@__PURE__*/
  * @generated from extension: bool boolean_like = 50001;
  */
 export const boolean_like = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 4);
+  extDesc(file_roster_v1_http, 5);
 
 /**
  * For text: blanks around it do not count. The server takes them off before
- * it looks at the bounds.
+ * it looks at the bounds. Text of nothing but blanks and invisible characters, such as
+ * U+200B and U+FEFF, is empty.
  *
  * @generated from extension: bool trimmed = 50002;
  */
 export const trimmed = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 5);
+  extDesc(file_roster_v1_http, 6);
 
 /**
  * For the page token of the next page: HTTP sends it as a Link header with
@@ -103,7 +116,7 @@ export const trimmed = /*@__PURE__*/
  * @generated from extension: bool next_link = 50004;
  */
 export const next_link = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 6);
+  extDesc(file_roster_v1_http, 7);
 
 /**
  * For a repeated Row.Fault: the message is a row that is judged by itself.
@@ -113,7 +126,7 @@ export const next_link = /*@__PURE__*/
  * @generated from extension: bool row_faults = 50003;
  */
 export const row_faults = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 7);
+  extDesc(file_roster_v1_http, 8);
 
 /**
  * A value that shows what the field is for: text, names of enums and moments as they
@@ -122,7 +135,7 @@ export const row_faults = /*@__PURE__*/
  * @generated from extension: string example = 50005;
  */
 export const example = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 8);
+  extDesc(file_roster_v1_http, 9);
 
 /**
  * For text of which the server takes more than its bounds tell: the format of JSON
@@ -131,7 +144,7 @@ export const example = /*@__PURE__*/
  * @generated from extension: string text_format = 50006;
  */
 export const text_format = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 9);
+  extDesc(file_roster_v1_http, 10);
 
 /**
  * For text that an update can leave out, but not make empty.
@@ -139,7 +152,7 @@ export const text_format = /*@__PURE__*/
  * @generated from extension: bool never_empty = 50007;
  */
 export const never_empty = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 10);
+  extDesc(file_roster_v1_http, 11);
 
 /**
  * For a field of an update request: null in JSON is a value and clears the field. Without
@@ -148,7 +161,7 @@ export const never_empty = /*@__PURE__*/
  * @generated from extension: bool null_clears = 50008;
  */
 export const null_clears = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 11);
+  extDesc(file_roster_v1_http, 12);
 
 /**
  * For a double that is always a whole number: OpenAPI describes it as an integer. An int64
@@ -157,7 +170,16 @@ export const null_clears = /*@__PURE__*/
  * @generated from extension: bool whole = 50009;
  */
 export const whole = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 12);
+  extDesc(file_roster_v1_http, 13);
+
+/**
+ * For text that may have several lines: it may hold tabs, line feeds and carriage
+ * returns.
+ *
+ * @generated from extension: bool multiline = 50010;
+ */
+export const multiline = /*@__PURE__*/
+  extDesc(file_roster_v1_http, 14);
 
 /**
  * For an enum that chooses the format of a streamed response: the media type that the
@@ -168,5 +190,5 @@ export const whole = /*@__PURE__*/
  * @generated from extension: string media_type = 50002;
  */
 export const media_type = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 13);
+  extDesc(file_roster_v1_http, 15);
 

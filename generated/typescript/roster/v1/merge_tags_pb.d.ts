@@ -19,14 +19,14 @@ export declare const file_roster_v1_merge_tags: GenFile;
  */
 export declare type RenderMergeTagsRequest = Message<"roster.v1.RenderMergeTagsRequest"> & {
   /**
-   * Subject of the mail: plain text of at most 1,000 characters.
+   * Subject of the mail: one line of plain text, at most 1,000 characters.
    *
    * @generated from field: string subject = 1;
    */
   subject: string;
 
   /**
-   * Body of the mail: HTML of at most 500,000 characters.
+   * Body of the mail: HTML of at most 500,000 characters, line breaks allowed.
    *
    * @generated from field: string body = 2;
    */

@@ -156,14 +156,14 @@ export declare type CreateSubscriberRequest = Message<"roster.v1.CreateSubscribe
   email: string;
 
   /**
-   * First name: at most 100 characters, kept word for word.
+   * First name: at most 100 characters, stored verbatim. Tabs and line breaks are allowed.
    *
    * @generated from field: string first_name = 2;
    */
   firstName: string;
 
   /**
-   * Last name: at most 100 characters, kept word for word.
+   * Last name: at most 100 characters, stored verbatim. Tabs and line breaks are allowed.
    *
    * @generated from field: string last_name = 3;
    */
@@ -178,9 +178,9 @@ export declare type CreateSubscriberRequest = Message<"roster.v1.CreateSubscribe
   isConfirmed: boolean;
 
   /**
-   * Names of at most 100 tags, each 1 to 100 characters after trimming. Names
-   * that differ only in case are one. A name that the account does not have
-   * yet becomes a tag.
+   * Names of at most 100 tags, each 1 to 100 characters after trimming, at least one of
+   * them visible. Names that differ only in case are one. A name that the account does
+   * not have yet becomes a tag.
    *
    * @generated from field: repeated string tags = 5;
    */
@@ -188,10 +188,10 @@ export declare type CreateSubscriberRequest = Message<"roster.v1.CreateSubscribe
 
   /**
    * Values of custom fields, by key; null is none. TEXT takes text of at most
-   * 1,000 characters, NUMBER a finite number, BOOLEAN true or false, DATE a text
-   * such as 2026-01-31 or an ISO 8601 timestamp, which is kept word for word. All
-   * values of a subscriber with their keys, as JSON in UTF-8, come to at most
-   * 32,768 bytes. Values that an earlier version stored above that are kept.
+   * 1,000 characters, tabs and line breaks allowed, NUMBER a finite number, BOOLEAN
+   * true or false, DATE a text such as 2026-01-31 or an ISO 8601 timestamp, which is
+   * stored verbatim. All values of a subscriber with their keys, as JSON in UTF-8, come
+   * to at most 32,768 bytes. Values that an earlier version stored above that are kept.
    *
    * @generated from field: google.protobuf.Struct custom_fields = 6;
    */
@@ -388,14 +388,16 @@ export enum BulkFailure_Reason {
   INVALID_EMAIL = 4,
 
   /**
-   * A field has the wrong JSON type, is not known, is too long or holds NUL.
+   * A field has the wrong JSON type, is not known, is too long or holds a control
+   * character that it may not have.
    *
    * @generated from enum value: INVALID_FIELD = 5;
    */
   INVALID_FIELD = 5,
 
   /**
-   * A tag's name is blank, too long or holds NUL, or there are over 100 tags.
+   * A tag's name is blank, without a visible character, too long or holds a control
+   * character, or there are over 100 tags.
    *
    * @generated from enum value: INVALID_TAG = 6;
    */
@@ -655,14 +657,14 @@ export declare type UpdateSubscriberRequest = Message<"roster.v1.UpdateSubscribe
   email: string;
 
   /**
-   * New first name: at most 100 characters; empty, or null in JSON, clears it.
+   * New first name, bounded as on creation; empty, or null in JSON, clears it.
    *
    * @generated from field: string first_name = 3;
    */
   firstName: string;
 
   /**
-   * New last name: at most 100 characters; empty, or null in JSON, clears it.
+   * New last name, bounded as on creation; empty, or null in JSON, clears it.
    *
    * @generated from field: string last_name = 4;
    */

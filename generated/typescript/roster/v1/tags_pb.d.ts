@@ -61,14 +61,14 @@ export declare const TagSchema: GenMessage<Tag>;
  */
 export declare type CreateTagRequest = Message<"roster.v1.CreateTagRequest"> & {
   /**
-   * Name: 1 to 100 characters after trimming.
+   * Name: 1 to 100 characters after trimming, at least one of them visible.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * Description: at most 500 characters.
+   * Description: at most 500 characters, line breaks allowed.
    *
    * @generated from field: string description = 2;
    */
@@ -223,14 +223,14 @@ export declare type UpdateTagRequest = Message<"roster.v1.UpdateTagRequest"> & {
   id: string;
 
   /**
-   * New name: 1 to 100 characters after trimming. A change of case only is allowed.
+   * New name, bounded as on creation. A change of case only is allowed.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * New description: at most 500 characters; empty clears it.
+   * New description: at most 500 characters, line breaks allowed; empty clears it.
    *
    * @generated from field: string description = 3;
    */

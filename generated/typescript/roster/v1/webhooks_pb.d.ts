@@ -380,7 +380,7 @@ export declare type CreateWebhookRequest = Message<"roster.v1.CreateWebhookReque
   url: string;
 
   /**
-   * What the webhook is for: at most 500 characters.
+   * What the webhook is for: at most 500 characters, line breaks allowed.
    *
    * @generated from field: string description = 2;
    */
@@ -565,7 +565,7 @@ export declare type UpdateWebhookRequest = Message<"roster.v1.UpdateWebhookReque
   url: string;
 
   /**
-   * New description: at most 500 characters; empty clears it.
+   * New description: at most 500 characters, line breaks allowed; empty clears it.
    *
    * @generated from field: string description = 3;
    */

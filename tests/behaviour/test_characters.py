@@ -1,0 +1,199 @@
+"""Characters that text may not have: control characters, and names that show nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from google.protobuf.descriptor import FieldDescriptor
+from roster.v1 import http_pb2
+
+from ..conftest import Account
+from ..fronts import UNARY, path_variables
+from .helpers import (
+    MISSING_ID,
+    emails,
+    failures,
+    field,
+    stored,
+    subscriber,
+    subscriber_in,
+    tag_names,
+)
+from .streams import import_rows, import_table, send_export, written_table
+
+# Every text that a request may hold, but for what stands in the path.
+TEXTS = [
+    (rpc, text)
+    for rpc, method in UNARY.items()
+    for text in method.input_type.fields
+    if text.type == FieldDescriptor.TYPE_STRING and text.json_name not in path_variables(rpc)
+]
+each_text = pytest.mark.parametrize(
+    ("rpc", "text"), [pytest.param(rpc, text, id=f"{rpc}.{text.json_name}") for rpc, text in TEXTS]
+)
+CONTROLS = ["\0", "\x01", "\x0b", "\x1b", "\x1f", "\x7f"]
+LINES = "a\tb\nc\r\nd"
+INVISIBLE = ["\u200b", "\ufeff", " \u200b\u2060 ", "\u00ad", "\u3164", "\U000e0020"]
+
+
+def is_multiline(text: FieldDescriptor) -> bool:
+    return bool(text.GetOptions().Extensions[http_pb2.multiline])
+
+
+def given(rpc: str, text: FieldDescriptor, value: str) -> dict[str, Any]:
+    """Returns a request with a value for a text."""
+    request: dict[str, Any] = dict.fromkeys(path_variables(rpc), MISSING_ID)
+    return {**request, text.json_name: [value] if text.is_repeated else value}
+
+
+@each_text
+def test_control_characters_in_any_text_are_refused_and_named(
+    account: Account, rpc: str, text: FieldDescriptor
+) -> None:
+    path = f"{text.json_name}[0]" if text.is_repeated else text.json_name
+    for control in [*CONTROLS, *([] if is_multiline(text) else ["\n", "\r"])]:
+        value = f"a{control}b@example.com"
+
+        refused = account.fails("ValidationError", rpc, **given(rpc, text, value))
+
+        assert refused.status == 400
+        assert (path, "INVALID_CHARACTER") in refused.faults, repr(control)
+
+
+@pytest.mark.parametrize(
+    ("rpc", "text"),
+    [
+        pytest.param(rpc, text, id=f"{rpc}.{text.json_name}")
+        for rpc, text in TEXTS
+        if text.GetOptions().Extensions[http_pb2.trimmed]
+    ],
+)
+def test_control_characters_are_not_taken_for_blanks_around_a_text(
+    account: Account, rpc: str, text: FieldDescriptor
+) -> None:
+    refused = account.fails("ValidationError", rpc, **given(rpc, text, "\x1fa"))
+
+    assert "INVALID_CHARACTER" in {code for _, code in refused.faults}
+
+
+@pytest.mark.parametrize("name", ["tag", "afterId"])
+def test_control_characters_in_a_filter_of_an_export_are_refused(
+    account: Account, name: str
+) -> None:
+    for control in (*CONTROLS, "\n"):
+        ended = send_export(account, **{name: f"a{control}b"})
+
+        assert ended.error is not None
+        assert (ended.error.status, ended.error.code) == (400, "ValidationError")
+        assert ended.error.faults == [(name, "INVALID_CHARACTER")]
+
+
+@pytest.mark.parametrize("rpc", ["GetSuppression", "DeleteSuppression"])
+def test_address_in_the_path_with_a_control_character_is_not_found(
+    account: Account, rpc: str
+) -> None:
+    account.fails("SuppressionNotFound", rpc, email="a\0b@example.com")
+
+
+def test_text_that_may_have_lines_is_stored_verbatim(account: Account) -> None:
+    field(account, "Note")
+    words = {"firstName": LINES, "lastName": LINES, "customFields": {"note": LINES}}
+
+    made = subscriber(account, **words)
+    account.ok("BulkCreateSubscribers", subscribers=[{"email": "bob@example.com", **words}])
+    tag = account.ok("CreateTag", name="vip", description=LINES)["tag"]
+    house = account.ok("CreateCustomField", label="House", fallback=LINES)["customField"]
+    rendered = account.ok("RenderMergeTags", subscriberId=made["id"], body=LINES)
+
+    bob = account.ok("GetSubscriber", id="bob@example.com")["subscriber"]
+    for person in (stored(account, made), bob):
+        assert {key: person[key] for key in words} == words
+    assert (tag["description"], house["fallback"], rendered["body"]) == (LINES, LINES, LINES)
+
+
+@pytest.mark.parametrize("control", CONTROLS)
+def test_control_characters_in_a_custom_field_value_are_refused(
+    account: Account, control: str
+) -> None:
+    field(account, "Note")
+    made = subscriber(account)
+    values = {"note": f"a{control}b"}
+
+    for rpc, named in (("CreateSubscriber", {"email": "b@b.io"}), ("UpdateSubscriber", made)):
+        request = {key: named[key] for key in ("id", "email") if key in named}
+        refused = account.fails("ValidationError", rpc, **request, customFields=values)
+        assert refused.faults == [("customFields.note", "INVALID_CHARACTER")]
+    assert stored(account, made) == made
+    assert emails(account) == [made["email"]]
+
+
+@pytest.mark.parametrize("control", CONTROLS)
+def test_row_with_control_characters_fails_alone(account: Account, control: str) -> None:
+    field(account, "Note")
+    rows = [
+        {"email": f"a{control}@b.io"},
+        {"email": "a@b.io", "firstName": f"a{control}b"},
+        {"email": "a@b.io", "lastName": f"{control}"},
+        {"email": "a@b.io", "tags": [f"a{control}b"]},
+        {"email": "a@b.io", "customFields": {"note": f"a{control}b"}},
+        {"email": "a@b.io", "customFields": {f"note{control}": "b"}},
+        {"email": "good@b.io"},
+    ]
+    reasons = ["INVALID_EMAIL", "INVALID_FIELD", "INVALID_FIELD", "INVALID_TAG"]
+    reasons += ["INVALID_CUSTOM_FIELD", "UNKNOWN_CUSTOM_FIELD"]
+
+    body = account.ok("BulkCreateSubscribers", subscribers=rows)
+    results = import_rows(account, rows[:-1])
+
+    assert failures(body) == list(enumerate(reasons))
+    assert [result["reason"] for result in results] == reasons
+    assert emails(account) == ["good@b.io"]
+
+
+def test_line_of_a_table_with_control_characters_fails_alone(account: Account) -> None:
+    table = written_table(
+        [
+            ["email", "firstName", "tags"],
+            ["a@b.io", "A\x01da", ""],
+            ["a@b.io", "", "v\x1bip"],
+            ["good@b.io", "A\nda", "vip"],
+        ]
+    )
+
+    results = import_table(account, table)
+
+    assert [result.get("reason") for result in results] == ["INVALID_FIELD", "INVALID_TAG", None]
+    assert emails(account) == ["good@b.io"]
+
+
+@pytest.mark.parametrize("name", INVISIBLE, ids=ascii)
+def test_tag_name_that_shows_nothing_is_refused_as_a_blank_one_is(
+    account: Account, name: str
+) -> None:
+    made = subscriber_in(account, "CONFIRMED", tags=["vip"])
+    tag = account.ok("ListTags")["tags"][0]
+    required = ("tags[1]", "REQUIRED")
+
+    for rpc, request, fault in [
+        ("CreateTag", {"name": name}, ("name", "REQUIRED")),
+        ("UpdateTag", {"id": tag["id"], "name": name}, ("name", "REQUIRED")),
+        ("CreateSubscriber", {"email": "b@b.io", "tags": ["a", name]}, required),
+        ("UpdateSubscriber", {"id": made["id"], "tags": ["a", name]}, required),
+        ("AddSubscriberTags", {"id": made["id"], "tags": ["a", name]}, required),
+        ("RemoveSubscriberTags", {"id": made["id"], "tags": ["vip", name]}, required),
+    ]:
+        assert account.fails("ValidationError", rpc, **request).faults == [fault], rpc
+    row = {"email": "b@b.io", "tags": ["a", name]}
+    assert failures(account.ok("BulkCreateSubscribers", subscribers=[row])) == [(0, "INVALID_TAG")]
+    assert [result["reason"] for result in import_rows(account, [row])] == ["INVALID_TAG"]
+
+    assert stored(account, made) == made
+    assert tag_names(account) == ["vip"]
+
+
+@pytest.mark.parametrize("name", ["\u200bvip", "👩\u200d👩\u200d👧", "नि\u200dशा"], ids=ascii)
+def test_invisible_characters_beside_visible_ones_are_stored(account: Account, name: str) -> None:
+    assert account.ok("CreateTag", name=name)["tag"]["name"] == name
+    assert subscriber(account, tags=[name])["tags"] == [name]
+    assert tag_names(account) == [name]
