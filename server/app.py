@@ -8,7 +8,6 @@ from typing import Any
 import grpc
 from google.protobuf.descriptor import ServiceDescriptor
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
-from grpc_reflection.v1alpha import reflection
 from roster.v1 import (
     api_keys_pb2,
     api_keys_pb2_grpc,
@@ -35,10 +34,10 @@ from .custom_fields.service import CustomFieldService
 from .health.service import HealthService
 from .idempotency.once import OnceDatabase
 from .interceptors.admission import Admission
-from .interceptors.around import Around
 from .interceptors.authenticate import Authenticate
 from .interceptors.idempotency import Idempotency
 from .interceptors.observe import Observe
+from .interceptors.other_packages import OtherPackages
 from .interceptors.rate_limit import RateLimit
 from .interceptors.trace import Trace
 from .interceptors.translate import Translate
@@ -46,6 +45,7 @@ from .interceptors.validate import Validate
 from .interceptors.wrong_keys import WrongKeys
 from .merge_tags.service import MergeTagService
 from .messages import MAX_MESSAGE_BYTES
+from .reflection import service as reflection
 from .storage.database import Database
 from .storage.transaction import Transaction
 from .subscribers import store_reading as subscribers
@@ -121,7 +121,8 @@ class App:
         authenticate = Authenticate(database, clock, WrongKeys(proxies))
         once = OnceDatabase(database, vault)
         self._admission = Admission()
-        self.interceptors: Sequence[Around] = (
+        self.interceptors: Sequence[grpc.aio.ServerInterceptor] = (
+            OtherPackages(),
             Observe(watch.calls),
             *([Trace(watch.tracing)] if watch.tracing else []),
             Translate(),
@@ -170,13 +171,8 @@ class App:
             ),
         )
         self.register(server)
-        reflection.enable_server_reflection(
-            [
-                *(service.full_name for service in SERVICES),
-                health.SERVICE_NAME,
-                reflection.SERVICE_NAME,
-            ],
-            server,
+        reflection.register(
+            [*(service.full_name for service in SERVICES), health.SERVICE_NAME], server
         )
         return server
 

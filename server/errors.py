@@ -253,6 +253,20 @@ class IdempotencyKeyInUse(RosterError):
     message = "The first request with this idempotency key is still running."
 
 
+class MethodNotImplemented(RosterError):
+    """The service has no method of this name."""
+
+    reason = "METHOD_NOT_IMPLEMENTED"
+    message = "The service does not implement this method."
+
+
+class ServiceNotFound(RosterError):
+    """A health check names a service that this server does not have."""
+
+    reason = "SERVICE_NOT_FOUND"
+    message = "This server has no such service."
+
+
 class Unavailable(RosterError):
     """The service cannot take the call now; nothing was changed."""
 

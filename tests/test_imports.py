@@ -23,7 +23,7 @@ ROOMS = (
     {"subscribers"},
     {"merge_tags"},
     {"webhooks"},
-    {"upkeep", "health"},
+    {"upkeep", "health", "reflection"},
 )
 # The same, of the gateway.
 GATEWAY_ROOMS = (

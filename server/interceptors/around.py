@@ -3,7 +3,7 @@
 grpc.aio asks interceptors for a handler, not for an answer. An Around hands over
 a handler that runs `around` with the rest of the call as `proceed`, or, where the
 answer is a stream, `around_stream`. Health and reflection belong to other packages
-and pass untouched.
+and pass untouched; `other_packages` is for them.
 """
 
 from __future__ import annotations

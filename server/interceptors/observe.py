@@ -72,12 +72,9 @@ class Observe(Around):
 
     def _begin(self, context: Context) -> Call:
         """Takes or makes the request id, and tells both the rest of the call and the client."""
-        request_id = accepted(context) or secrets.token_hex(16)
-        caller.enter_request(request_id)
-        context.set_trailing_metadata(((REQUEST_ID, request_id),))
         self._calls.rpcs_running += 1
         call = current() or _new_call()
-        call.request_id = request_id
+        call.request_id = enter_request(context)
         return call
 
     def _end(
@@ -120,6 +117,14 @@ def _sent(serialize: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
         return data
 
     return write
+
+
+def enter_request(context: Context) -> str:
+    """Takes or makes the request id of a call, and returns it to the client."""
+    request_id = accepted(context) or secrets.token_hex(16)
+    caller.enter_request(request_id)
+    context.set_trailing_metadata(((REQUEST_ID, request_id),))
+    return request_id
 
 
 def accepted(context: Context) -> str | None:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from functools import cache, partial
+from functools import cache
 from math import ceil
 from typing import Any
 
-import grpc
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import Message
@@ -27,7 +26,7 @@ from roster.v1 import errors_pb2
 from .. import caller, deadline
 from ..errors import DeadlineExceeded, Internal, RosterError
 from ..messages import Context
-from .around import PACKAGE, Around, Method, Proceed, ProceedStream, add_trailing_metadata
+from .around import Around, Method, Proceed, ProceedStream, add_trailing_metadata
 from .deadlines import Deadlines
 
 log = logging.getLogger(__name__)
@@ -47,16 +46,6 @@ class Translate(Around):
     def __init__(self) -> None:
         super().__init__()
         self._deadlines = Deadlines()
-
-    async def intercept_service(
-        self,
-        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Any]],
-        details: grpc.HandlerCallDetails,
-    ) -> Any:
-        handler = await super().intercept_service(continuation, details)
-        if handler is None or not handler.unary_unary or details.method.startswith(f"/{PACKAGE}"):
-            return handler
-        return handler._replace(unary_unary=partial(_calmly, handler.unary_unary))
 
     async def around(
         self, method: Method, proceed: Proceed, request: Any, context: Context
@@ -130,19 +119,6 @@ class Translate(Around):
             "%s failed", method.name, exc_info=error, extra={"requestId": caller.request_id()}
         )
         return Internal()
-
-
-async def _calmly(proceed: Proceed, request: Any, context: Context) -> Any:
-    """Answers a call of another package, such as health; what it raises stays in the log."""
-    try:
-        return await proceed(request, context)
-    except NotImplementedError:
-        await context.abort(grpc.StatusCode.UNIMPLEMENTED, "This method is not served here.")
-    except (AbortError, asyncio.CancelledError):
-        raise
-    except Exception:
-        log.exception("a call of another package failed")
-        await context.abort(grpc.StatusCode.INTERNAL, Internal.message)
 
 
 async def abort(context: Context, error: RosterError) -> None:

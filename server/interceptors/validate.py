@@ -76,7 +76,7 @@ class Validate(Around):
         self._validator = protovalidate.Validator()
 
     def _wrap(self, method: Method, handler: Any) -> Any:
-        handler = handler._replace(request_deserializer=_tolerant(handler.request_deserializer))
+        handler = handler._replace(request_deserializer=tolerant(handler.request_deserializer))
         return super()._wrap(method, handler)
 
     async def around(
@@ -122,7 +122,7 @@ class Validate(Around):
     def _check(self, method: Method, request: Any) -> None:
         """Trims the text of a request. Raises ValidationError if it does not keep the bounds."""
         if request is None:
-            raise invalid("", "INVALID_FORMAT", "is not a message of the type that the rpc takes")
+            raise not_a_message()
         checks = checks_of(request.DESCRIPTOR, method.path_fields)
         faults = list(checks.text_faults(request))
         if checks.has_bounds:
@@ -132,7 +132,12 @@ class Validate(Around):
             raise ValidationError(faults)
 
 
-def _tolerant(deserialize: Callable[[bytes], Message]) -> Callable[[bytes], Message | None]:
+def not_a_message() -> ValidationError:
+    """Returns the error of a request whose bytes `tolerant` could not read."""
+    return invalid("", "INVALID_FORMAT", "is not a message of the type that the rpc takes")
+
+
+def tolerant(deserialize: Callable[[bytes], Message]) -> Callable[[bytes], Message | None]:
     """Reads None from bytes that are no message.
 
     grpc.aio reads a request before any interceptor runs, and would tell the

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -13,8 +16,9 @@ import apsw
 import grpc
 import pytest
 from aiohttp import web
+from google.protobuf import descriptor_pb2
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2
 from roster.v1 import tags_pb2 as pb
 
 from http_gateway.app import Gateway
@@ -23,6 +27,7 @@ from server.accounts import store
 from server.accounts.rules import hash_secret, make_secret
 from server.app import MAX_METADATA_BYTES, SERVICES, App
 from server.clock import system_clock
+from server.health.service import HealthService
 from server.interceptors import translate
 from server.messages import MAX_MESSAGE_BYTES
 from server.storage.sqlite import SqliteDatabase
@@ -32,8 +37,7 @@ from server.webhooks.client import Client
 from server.webhooks.reach import Reach
 
 from ..conftest import FRONTS, Account
-from ..fronts import Answer, Front, GrpcFront, HttpFront
-from ..processes import Service
+from ..fronts import Answer, Front, GrpcFront, HttpFront, answer_of_error
 
 
 def call(account: Account, rpc: str, request: Any, **options: Any) -> Any:
@@ -76,12 +80,39 @@ def test_metadata_over_16_kibibytes_is_refused_without_effect(grpc_account: Acco
     assert tags_of(grpc_account) == []
 
 
-@pytest.mark.parametrize("method", ["/roster.v1.TagService/Nothing", "/roster.v1.Nothing/GetTag"])
-def test_an_unknown_method_is_unimplemented(grpc_front: GrpcFront, method: str) -> None:
-    refused(
+@pytest.mark.parametrize(
+    "method",
+    [
+        "/roster.v1.TagService/Nothing",
+        "/roster.v1.Nothing/GetTag",
+        "/grpc.health.v1.Health/List",
+        "/grpc.health.v1.Health/Nothing",
+        "/nothing.Nothing/Nothing",
+        "nothing",
+    ],
+)
+def test_an_unknown_method_is_unimplemented_with_a_reason(
+    grpc_front: GrpcFront, method: str
+) -> None:
+    error = refused(
         grpc.StatusCode.UNIMPLEMENTED,
-        lambda: grpc_front.channel.unary_unary(method)(b"", timeout=20),
+        lambda: grpc_front.channel.unary_unary(method)(
+            b"", timeout=20, metadata=[("x-request-id", "abc")]
+        ),
     )
+
+    answer = answer_of_error(error)
+    assert (answer.status, answer.code) == (501, "MethodNotImplemented")
+    assert answer.body["error"]["requestId"] == "abc"
+    assert ("x-request-id", "abc") in error.trailing_metadata()
+
+
+def test_an_unknown_method_is_unimplemented_for_a_stream(grpc_front: GrpcFront) -> None:
+    stub = grpc_front.channel.stream_stream("/roster.v1.TagService/Nothing")
+
+    error = refused(grpc.StatusCode.UNIMPLEMENTED, lambda: list(stub(iter([b"", b""]), timeout=20)))
+
+    assert answer_of_error(error).code == "MethodNotImplemented"
 
 
 @pytest.mark.parametrize("sent", [b"\xff\xff\xff", b"\x0a\x01\xff"], ids=["no message", "no UTF-8"])
@@ -176,33 +207,103 @@ def test_health_says_that_every_service_serves_without_a_key(
 def test_health_does_not_know_other_services(grpc_front: GrpcFront) -> None:
     stub = health_pb2_grpc.HealthStub(grpc_front.channel)
 
-    refused(
+    error = refused(
         grpc.StatusCode.NOT_FOUND,
         lambda: stub.Check(health_pb2.HealthCheckRequest(service="nothing"), timeout=20),
     )
 
+    assert answer_of_error(error).code == "ServiceNotFound"
 
-def reflect(front: GrpcFront, **request: str) -> Any:
-    stub = reflection_pb2_grpc.ServerReflectionStub(front.channel)
+
+REFLECTION = [f"grpc.reflection.{version}.ServerReflection" for version in ("v1", "v1alpha")]
+each_reflection = pytest.mark.parametrize("name", REFLECTION)
+
+
+@pytest.mark.parametrize(
+    ("kind", "method"),
+    [
+        ("unary_unary", "/grpc.health.v1.Health/Check"),
+        ("unary_stream", "/grpc.health.v1.Health/Watch"),
+        *(("stream_stream", f"/{service}/ServerReflectionInfo") for service in REFLECTION),
+    ],
+)
+def test_bytes_that_are_no_message_are_invalid_for_the_services_of_grpc_as_well(
+    grpc_front: GrpcFront, kind: str, method: str
+) -> None:
+    stub = getattr(grpc_front.channel, kind)(method)
+    sent = iter([b"\xff\xff\xff"]) if kind == "stream_stream" else b"\xff\xff\xff"
+
+    error = refused(
+        grpc.StatusCode.INVALID_ARGUMENT,
+        lambda: stub(sent, timeout=20) if kind == "unary_unary" else list(stub(sent, timeout=20)),
+    )
+
+    answer = answer_of_error(error)
+    assert (answer.code, answer.faults) == ("ValidationError", [("", "INVALID_FORMAT")])
+
+
+def reflect(front: GrpcFront, service: str, **request: str) -> Any:
+    """Calls reflection; its messages are the same in both versions."""
+    stub = front.channel.stream_stream(
+        f"/{service}/ServerReflectionInfo",
+        reflection_pb2.ServerReflectionRequest.SerializeToString,
+        reflection_pb2.ServerReflectionResponse.FromString,
+    )
     asked = reflection_pb2.ServerReflectionRequest(**request)
-    (reply,) = stub.ServerReflectionInfo(iter([asked]), timeout=20)
+    (reply,) = stub(iter([asked]), timeout=20)
     return reply
 
 
-def test_reflection_lists_every_service(grpc_front: GrpcFront) -> None:
-    listed = reflect(grpc_front, list_services="").list_services_response.service
+@each_reflection
+def test_reflection_lists_every_service(grpc_front: GrpcFront, name: str) -> None:
+    listed = reflect(grpc_front, name, list_services="").list_services_response.service
 
-    assert {service.name for service in listed} == {
-        *(service.full_name for service in SERVICES),
+    assert {each.name for each in listed} == {
+        *(each.full_name for each in SERVICES),
         "grpc.health.v1.Health",
-        "grpc.reflection.v1alpha.ServerReflection",
+        *REFLECTION,
     }
 
 
-def test_reflection_hands_out_the_protos(grpc_front: GrpcFront) -> None:
-    reply = reflect(grpc_front, file_containing_symbol="roster.v1.TagService")
+@each_reflection
+def test_reflection_hands_out_the_protos(grpc_front: GrpcFront, name: str) -> None:
+    reply = reflect(grpc_front, name, file_containing_symbol="roster.v1.TagService")
 
     assert pb.DESCRIPTOR.serialized_pb in reply.file_descriptor_response.file_descriptor_proto
+
+
+@each_reflection
+def test_reflection_describes_itself(grpc_front: GrpcFront, name: str) -> None:
+    reply = reflect(grpc_front, name, file_containing_symbol=name)
+
+    (data,) = reply.file_descriptor_response.file_descriptor_proto
+    file = descriptor_pb2.FileDescriptorProto.FromString(data)
+    (method,) = file.service[0].method
+    assert f"{file.package}.{file.service[0].name}" == name
+    assert method.input_type == f".{file.package}.ServerReflectionRequest"
+
+
+@pytest.mark.parametrize("protocol", ["grpc-v1", "grpc-v1alpha"])
+def test_client_that_knows_no_protos_calls_an_operation_by_reflection(
+    grpc_account: Account, protocol: str
+) -> None:
+    grpc_account.ok("CreateTag", name="vip")
+    buf = str(Path(sys.executable).parent / "buf")
+
+    done = subprocess.run(
+        [
+            *(buf, "curl", "--protocol", "grpc", "--http2-prior-knowledge"),
+            *("--reflect", "--reflect-protocol", protocol, "-d", "{}"),
+            *("-H", f"authorization: Bearer {grpc_account.key}"),
+            f"http://{grpc_account.service.grpc}/roster.v1.TagService/ListTags",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert [tag["name"] for tag in json.loads(done.stdout)["tags"]] == ["vip"]
 
 
 @asynccontextmanager
@@ -335,11 +436,28 @@ def test_a_call_without_any_deadline_gets_that_of_the_server(
     assert asyncio.run(main()).details() == "The deadline of this call passed. Nothing was changed."
 
 
-def test_a_method_of_health_that_is_not_served_says_so_calmly(service: Service) -> None:
-    with grpc.insecure_channel(service.grpc) as channel:
-        call = channel.unary_unary("/grpc.health.v1.Health/List")
-        with pytest.raises(grpc.RpcError) as caught:
-            call(b"", timeout=10)
+@pytest.mark.parametrize("name", ["Check", "Watch"])
+def test_an_unexpected_error_of_health_is_told_in_the_log_only(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path, name: str
+) -> None:
+    async def fail(self: HealthService, request: Any, context: Any) -> Any:
+        raise OddError("SELECT rose")
 
-    assert caught.value.code() is grpc.StatusCode.UNIMPLEMENTED
-    assert "class" not in caught.value.details()
+    monkeypatch.setattr(HealthService, name, fail)
+
+    async def main() -> grpc.RpcError:
+        async with serving(tmp_path) as (fronts, _):
+            stub = health_pb2_grpc.HealthStub(fronts["grpc"].channel)  # type: ignore[attr-defined]
+            request = health_pb2.HealthCheckRequest()
+            calls = {"Check": stub.Check, "Watch": lambda *a, **b: next(stub.Watch(*a, **b))}
+            return await asyncio.to_thread(
+                refused, grpc.StatusCode.INTERNAL, lambda: calls[name](request, timeout=20)
+            )
+
+    answer = answer_of_error(asyncio.run(main()))
+
+    assert answer.code == "Internal"
+    assert "rose" not in str(answer.body)
+    (record,) = [r for r in caplog.records if r.levelno >= logging.ERROR]
+    assert vars(record)["requestId"] == answer.body["error"]["requestId"] != ""
+    assert "SELECT rose" in caplog.text

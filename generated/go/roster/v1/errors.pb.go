@@ -28,6 +28,16 @@ const (
 
 // Why a call was refused. On gRPC it is the reason of google.rpc.ErrorInfo,
 // in the domain "roster"; over HTTP it is the code, in Pascal case.
+//
+// Every status that the service sends has a reason, also for an unknown method and from
+// health checks. gRPC itself refuses some calls before the service sees them, without a
+// reason: messages over 4 MiB and metadata over 16 KiB (RESOURCE_EXHAUSTED), malformed
+// grpc-timeout values (INTERNAL), unknown compression (UNIMPLEMENTED). Calls that are cut
+// off while a server stops end as UNAVAILABLE without one. Over HTTP the code of a status
+// without a reason is that of a reason above with the same meaning, if there is one, and
+// else the name of its gRPC code: NOT_FOUND is NotFound, with the HTTP status that
+// google.rpc.Code documents. A server may be newer than a gateway: a reason that the
+// gateway does not know has the HTTP status of its gRPC code, too.
 type Error_Reason int32
 
 const (
@@ -99,6 +109,10 @@ const (
 	Error_LAST_ADMIN_KEY Error_Reason = 30
 	// The key has expired, so it cannot be rotated. Create a new key.
 	Error_API_KEY_EXPIRED Error_Reason = 31
+	// The service has no rpc of this name, or the HTTP method is none that it knows.
+	Error_METHOD_NOT_IMPLEMENTED Error_Reason = 32
+	// The service that a health check names is not one of this server.
+	Error_SERVICE_NOT_FOUND Error_Reason = 33
 )
 
 // Enum value maps for Error_Reason.
@@ -136,6 +150,8 @@ var (
 		29: "WEBHOOK_DELIVERY_NOT_FOUND",
 		30: "LAST_ADMIN_KEY",
 		31: "API_KEY_EXPIRED",
+		32: "METHOD_NOT_IMPLEMENTED",
+		33: "SERVICE_NOT_FOUND",
 	}
 	Error_Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":          0,
@@ -170,6 +186,8 @@ var (
 		"WEBHOOK_DELIVERY_NOT_FOUND":  29,
 		"LAST_ADMIN_KEY":              30,
 		"API_KEY_EXPIRED":             31,
+		"METHOD_NOT_IMPLEMENTED":      32,
+		"SERVICE_NOT_FOUND":           33,
 	}
 )
 
@@ -573,7 +591,7 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\x16roster/v1/errors.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a google/protobuf/descriptor.proto\x1a\x15google/rpc/code.proto\"H\n" +
 	"\fErrorMapping\x12$\n" +
 	"\x04grpc\x18\x01 \x01(\x0e2\x10.google.rpc.CodeR\x04grpc\x12\x12\n" +
-	"\x04http\x18\x02 \x01(\x05R\x04http\"\x8d\r\n" +
+	"\x04http\x18\x02 \x01(\x05R\x04http\"\xd6\r\n" +
 	"\x05Error\x12-\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x17.roster.v1.Error.ReasonR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x121\n" +
@@ -601,7 +619,7 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\x0fDUPLICATE_FIELD\x10\f\x12\x10\n" +
 	"\fINVALID_JSON\x10\r\x12\f\n" +
 	"\bRESERVED\x10\x0e\x12\t\n" +
-	"\x05TAKEN\x10\x0f\"\xe1\b\n" +
+	"\x05TAKEN\x10\x0f\"\xaa\t\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\fUNAUTHORIZED\x10\x01\x1a\t\x8a\xb5\x18\x05\b\x10\x10\x91\x03\x12\x1f\n" +
@@ -636,7 +654,9 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\x15WEBHOOK_LIMIT_REACHED\x10\x1c\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\x12)\n" +
 	"\x1aWEBHOOK_DELIVERY_NOT_FOUND\x10\x1d\x1a\t\x8a\xb5\x18\x05\b\x05\x10\x94\x03\x12\x1d\n" +
 	"\x0eLAST_ADMIN_KEY\x10\x1e\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\x12\x1e\n" +
-	"\x0fAPI_KEY_EXPIRED\x10\x1f\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\"?\n" +
+	"\x0fAPI_KEY_EXPIRED\x10\x1f\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\x12%\n" +
+	"\x16METHOD_NOT_IMPLEMENTED\x10 \x1a\t\x8a\xb5\x18\x05\b\f\x10\xf5\x03\x12 \n" +
+	"\x11SERVICE_NOT_FOUND\x10!\x1a\t\x8a\xb5\x18\x05\b\x05\x10\x94\x03\"?\n" +
 	"\rErrorResponse\x12.\n" +
 	"\x05error\x18\x01 \x01(\v2\x10.roster.v1.ErrorB\x06\xbaH\x03\xc8\x01\x01R\x05error:a\n" +
 	"\rerror_mapping\x12!.google.protobuf.EnumValueOptions\x18ц\x03 \x01(\v2\x17.roster.v1.ErrorMappingR\ferrorMappingB\x02P\x01b\x06proto3"

@@ -137,10 +137,24 @@ class Error(_message.Message):
         """
         API_KEY_EXPIRED: Error._Reason.ValueType  # 31
         """The key has expired, so it cannot be rotated. Create a new key."""
+        METHOD_NOT_IMPLEMENTED: Error._Reason.ValueType  # 32
+        """The service has no rpc of this name, or the HTTP method is none that it knows."""
+        SERVICE_NOT_FOUND: Error._Reason.ValueType  # 33
+        """The service that a health check names is not one of this server."""
 
     class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
         """Why a call was refused. On gRPC it is the reason of google.rpc.ErrorInfo,
         in the domain "roster"; over HTTP it is the code, in Pascal case.
+
+        Every status that the service sends has a reason, also for an unknown method and from
+        health checks. gRPC itself refuses some calls before the service sees them, without a
+        reason: messages over 4 MiB and metadata over 16 KiB (RESOURCE_EXHAUSTED), malformed
+        grpc-timeout values (INTERNAL), unknown compression (UNIMPLEMENTED). Calls that are cut
+        off while a server stops end as UNAVAILABLE without one. Over HTTP the code of a status
+        without a reason is that of a reason above with the same meaning, if there is one, and
+        else the name of its gRPC code: NOT_FOUND is NotFound, with the HTTP status that
+        google.rpc.Code documents. A server may be newer than a gateway: a reason that the
+        gateway does not know has the HTTP status of its gRPC code, too.
         """
 
     REASON_UNSPECIFIED: Error.Reason.ValueType  # 0
@@ -215,6 +229,10 @@ class Error(_message.Message):
     """
     API_KEY_EXPIRED: Error.Reason.ValueType  # 31
     """The key has expired, so it cannot be rotated. Create a new key."""
+    METHOD_NOT_IMPLEMENTED: Error.Reason.ValueType  # 32
+    """The service has no rpc of this name, or the HTTP method is none that it knows."""
+    SERVICE_NOT_FOUND: Error.Reason.ValueType  # 33
+    """The service that a health check names is not one of this server."""
 
     @_typing.final
     class Detail(_message.Message):

@@ -248,6 +248,16 @@ export declare const Error_Detail_CodeSchema: GenEnum<Error_Detail_Code>;
  * Why a call was refused. On gRPC it is the reason of google.rpc.ErrorInfo,
  * in the domain "roster"; over HTTP it is the code, in Pascal case.
  *
+ * Every status that the service sends has a reason, also for an unknown method and from
+ * health checks. gRPC itself refuses some calls before the service sees them, without a
+ * reason: messages over 4 MiB and metadata over 16 KiB (RESOURCE_EXHAUSTED), malformed
+ * grpc-timeout values (INTERNAL), unknown compression (UNIMPLEMENTED). Calls that are cut
+ * off while a server stops end as UNAVAILABLE without one. Over HTTP the code of a status
+ * without a reason is that of a reason above with the same meaning, if there is one, and
+ * else the name of its gRPC code: NOT_FOUND is NotFound, with the HTTP status that
+ * google.rpc.Code documents. A server may be newer than a gateway: a reason that the
+ * gateway does not know has the HTTP status of its gRPC code, too.
+ *
  * @generated from enum roster.v1.Error.Reason
  */
 export enum Error_Reason {
@@ -478,6 +488,20 @@ export enum Error_Reason {
    * @generated from enum value: API_KEY_EXPIRED = 31;
    */
   API_KEY_EXPIRED = 31,
+
+  /**
+   * The service has no rpc of this name, or the HTTP method is none that it knows.
+   *
+   * @generated from enum value: METHOD_NOT_IMPLEMENTED = 32;
+   */
+  METHOD_NOT_IMPLEMENTED = 32,
+
+  /**
+   * The service that a health check names is not one of this server.
+   *
+   * @generated from enum value: SERVICE_NOT_FOUND = 33;
+   */
+  SERVICE_NOT_FOUND = 33,
 }
 
 /**

@@ -1,0 +1,40 @@
+"""Reflection: grpc.reflection.v1, and v1alpha for clients that do not know it yet.
+
+The library has v1alpha only. The messages of v1 are the same on the wire, so one servicer is
+registered under both names. The file that describes v1 is that of v1alpha, renamed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import grpc
+from google.protobuf import descriptor_pb2, descriptor_pool, text_format
+from grpc_reflection.v1alpha import reflection_pb2 as messages
+from grpc_reflection.v1alpha.reflection import SERVICE_NAME as V1ALPHA
+from grpc_reflection.v1alpha.reflection import aio
+
+V1 = V1ALPHA.replace("v1alpha", "v1")
+
+
+def register(services: Iterable[str], server: Any) -> None:
+    """Adds reflection of these services, and of itself, to a server."""
+    _describe_v1()
+    servicer = aio.ReflectionServicer([*services, V1, V1ALPHA])
+    handler = grpc.stream_stream_rpc_method_handler(
+        servicer.ServerReflectionInfo,
+        messages.ServerReflectionRequest.FromString,
+        messages.ServerReflectionResponse.SerializeToString,
+    )
+    for name in (V1, V1ALPHA):
+        handlers = {"ServerReflectionInfo": handler}
+        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(name, handlers),))
+
+
+def _describe_v1() -> None:
+    """Adds the file of v1 to the descriptors that are served; more than once is no harm."""
+    file = descriptor_pb2.FileDescriptorProto()
+    messages.DESCRIPTOR.CopyToProto(file)
+    text = text_format.MessageToString(file).replace("v1alpha", "v1")
+    descriptor_pool.Default().Add(text_format.Parse(text, descriptor_pb2.FileDescriptorProto()))
