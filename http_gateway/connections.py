@@ -10,16 +10,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import cast
 
 from aiohttp import StreamReader, web
+from aiohttp.http_exceptions import BadStatusLine
 from aiohttp.web_protocol import RequestHandler
 
 from . import errors
 from .answers import Answer
 from .refusals import dismissal
+from .routing.methods import METHODS
 
 log = logging.getLogger(__name__)
 
@@ -28,6 +31,10 @@ HEAD_SECONDS = 10.0
 # How long what a client goes on sending is read and thrown away, so that it sees the
 # answer before its connection is reset.
 LINGERING_SECONDS = 2.0
+# A request line as an error of aiohttp's parser shows it, by Python's `repr`.
+_REQUEST_LINE = re.compile(
+    r"""^ *b(['"])(?P<method>[-!#$%&'*+.^_`|~0-9A-Za-z]+) \S+ HTTP/1\.[01]\1$""", re.MULTILINE
+)
 # How many connections are refused with an answer at once.
 MAX_REFUSED = 100
 
@@ -107,7 +114,19 @@ class Connection(RequestHandler):
         if status >= 500:
             log.error("an answer could not be made", exc_info=exc)
             return dismissal("INTERNAL", errors.FAILED)
+        if isinstance(exc, BadStatusLine) and _has_unknown_method(exc.message):
+            return dismissal("METHOD_NOT_IMPLEMENTED", "This HTTP method is not implemented.")
         return dismissal("VALIDATION_ERROR", "This is not well-formed HTTP.")
+
+
+def _has_unknown_method(message: str) -> bool:
+    """Whether a parser's error shows a well-formed request line but for its method.
+
+    Methods are case-sensitive, so `get` is unknown. Other bytes that do not begin with a known
+    method, such as a TLS handshake, are not HTTP.
+    """
+    line = _REQUEST_LINE.search(message)
+    return line is not None and line["method"] not in METHODS
 
 
 class Refused(asyncio.Protocol):

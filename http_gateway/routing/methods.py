@@ -1,8 +1,8 @@
 """The HTTP methods that a request can have.
 
-aiohttp's parser takes these and no others: any other is answered with 400 before its path
-is looked at, and not with the 405 of a method that its path does not have. CONNECT, which
-it takes too, has no path.
+aiohttp's parser takes these and no others: any other is a 501 before its path is looked at,
+and not the 405 of a method that its path does not have. CONNECT, which it takes too, has no
+path.
 """
 
 from __future__ import annotations

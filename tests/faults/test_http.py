@@ -102,6 +102,10 @@ GET = "GET /healthz HTTP/1.1\r\nHost: x\r\n"
         pytest.param(f"{GET}A: {'b' * 9_216}\r\n\r\n", id="9 k header"),
         pytest.param("GET /healthz?" + "b" * 9_216 + " HTTP/1.1\r\nHost: x\r\n\r\n", id="9 k line"),
         pytest.param("hello\r\n\r\n", id="no HTTP at all"),
+        pytest.param("hello you there\r\n\r\n", id="three words"),
+        pytest.param("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", id="TLS"),
+        pytest.param("F(O /healthz HTTP/1.1\r\nHost: x\r\n\r\n", id="a method that is no token"),
+        pytest.param("FOO /healthz HTTP/9.9.9\r\nHost: x\r\n\r\n", id="no version, no method"),
         pytest.param("GET /healthz HTTP/9.9.9\r\nHost: x\r\n\r\n", id="no version"),
     ],
 )
@@ -165,6 +169,8 @@ def test_a_path_that_leads_nowhere_is_not_found(account: Account, path: str) -> 
         ("GET", f"/api/keys/{MISSING_ID}/rotate", "OPTIONS, POST"),
         ("HEAD", f"/api/keys/{MISSING_ID}/rotate", "OPTIONS, POST"),
         ("TRACE", "/api/tags", "GET, HEAD, OPTIONS, POST"),
+        ("PURGE", "/api/tags", "GET, HEAD, OPTIONS, POST"),
+        ("PROPFIND", "/api/tags", "GET, HEAD, OPTIONS, POST"),
         ("POST", "/healthz", "GET, HEAD, OPTIONS"),
     ],
 )
@@ -177,6 +183,22 @@ def test_a_wrong_method_is_told_which_are_allowed(
     assert (status, headers["allow"]) == (405, allowed)
     if method != "HEAD":
         assert json.loads(body)["error"]["code"] == "MethodNotAllowed"
+
+
+@both_http
+@pytest.mark.parametrize("path", ["/api/tags", "/nothing"])
+@pytest.mark.parametrize("method", ["FOO", "get", "GETS", "DESCRIBE", "X-Y", "F'O", "F`"])
+def test_an_unknown_method_is_not_implemented(
+    http_service: Service, method: str, path: str
+) -> None:
+    head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n"
+
+    answer = talk(http_service.http, f"{head}{{}}".encode())
+
+    assert (answer.status, answer.code) == (501, "MethodNotImplemented")
+    assert set(answer.json["error"]) == {"code", "message", "details", "requestId"}
+    assert answer.json["error"]["requestId"] == answer.headers["x-request-id"]
+    assert logged(http_service, answer.headers["x-request-id"])["status"] == 501
 
 
 @both_http
