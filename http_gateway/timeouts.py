@@ -1,7 +1,8 @@
 """Grpc-Timeout: how long a client gives its call, written as gRPC over HTTP/2 writes it.
 
 That is up to eight digits and a unit: hours, minutes, seconds, or thousandths,
-millionths and billionths of one. It can shorten the deadline that a call has
+millionths and billionths of one. Zero is a deadline that has passed, as it is on the gRPC
+port and from clients of gRPC, which send it for one. It can shorten the deadline that a call has
 anyway, and never lengthens it. It counts from when the call is made, which for a
 call with one request is when its body is there. Where it is over before that, there is
 no time to ask the server who the caller is, and the answer tells nothing but that.

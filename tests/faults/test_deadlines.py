@@ -23,7 +23,7 @@ def asked(
 
 
 @both_http
-@pytest.mark.parametrize("timeout", ["1n", "0S"])
+@pytest.mark.parametrize("timeout", ["1n", "0S", "0H", "00000000H"])
 @pytest.mark.parametrize("path", ["/api/tags", EXPORT])
 def test_a_call_whose_time_is_over_is_told_so(account: Account, path: str, timeout: str) -> None:
     answer = asked(account, "GET", path, timeout)
@@ -32,8 +32,9 @@ def test_a_call_whose_time_is_over_is_told_so(account: Account, path: str, timeo
 
 
 @both_http
-def test_a_call_whose_time_is_over_has_no_effect(account: Account) -> None:
-    answer = asked(account, "POST", "/api/tags", "1n", b'{"name": "vip"}')
+@pytest.mark.parametrize("timeout", ["1n", "0H"])
+def test_a_call_whose_time_is_over_has_no_effect(account: Account, timeout: str) -> None:
+    answer = asked(account, "POST", "/api/tags", timeout, b'{"name": "vip"}')
 
     assert (answer.status, answer.code) == (504, "DeadlineExceeded")
     assert account.ok("ListTags")["total"] == 0
