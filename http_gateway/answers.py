@@ -23,10 +23,14 @@ READ_SECONDS = 10.0
 JSON = "application/json"
 REQUEST_ID = "X-Request-Id"
 
+# The status of a call that was cancelled, as google.rpc.Code documents it. It is in no RFC.
+CANCELLED = 499
+_PHRASES = {CANCELLED: "Client Closed Request"} | {
+    status.value: status.phrase for status in HTTPStatus
+}
 _LINES = {
-    status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n"
-    "Server: roster\r\nX-Content-Type-Options: nosniff\r\n"
-    for status in HTTPStatus
+    status: f"HTTP/1.1 {status} {phrase}\r\nServer: roster\r\nX-Content-Type-Options: nosniff\r\n"
+    for status, phrase in _PHRASES.items()
 }
 
 

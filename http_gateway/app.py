@@ -19,16 +19,15 @@ import orjson
 from aiohttp import web
 from google.protobuf.descriptor import ServiceDescriptor
 from grpc.aio import AioRpcError, Channel
-from roster.v1 import errors_pb2
 
 from . import errors, headers, timeouts, traces
-from .answers import Answer
+from .answers import CANCELLED, Answer
 from .channel.in_process import InProcessChannel
 from .channel.unary import Call
 from .channel.writing import writing
 from .compression import compress
 from .edge import Server
-from .faults import Reason, RequestFault
+from .faults import RequestFault
 from .headers import Metadata
 from .links import next_page
 from .load import Load
@@ -49,8 +48,6 @@ log = logging.getLogger(__name__)
 # A call always has a deadline, in seconds.
 CALL_SECONDS = 30.0
 FAULT = "roster-fault-bin"
-# The status of a request whose client left before there was an answer, as others call it too.
-CLIENT_LEFT = 499
 
 
 class Gateway:
@@ -101,15 +98,14 @@ class Gateway:
         try:
             answer = await self._answer(request, request_id, watched)
         except RequestFault as refused:
-            answer = errors.response(refused.error, request_id, close=refused.close)
+            answer = errors.response(errors.of(refused.error), request_id, close=refused.close)
         except AioRpcError as failed:
             answer = errors.failure(failed, request_id)
         except Exception:  # the log gets the story, the caller one calm sentence
             log.exception("the gateway failed", extra={"requestId": request_id})
-            error = errors_pb2.Error(reason=Reason.Value("INTERNAL"), message=errors.FAILED)
-            answer = errors.response(error, request_id, close=True)
+            answer = errors.response(errors.INTERNAL, request_id, close=True)
         finally:
-            status, sent = (answer.status, answer.sent) if answer else (CLIENT_LEFT, 0)
+            status, sent = (answer.status, answer.sent) if answer else (CANCELLED, 0)
             watched.ends(status, request.content.total_bytes, sent)
         return answer
 
@@ -146,7 +142,7 @@ class Gateway:
         try:
             reply = await call
         except AioRpcError as failed:
-            raise outcome_of(failed, binding.rpc, metadata) from failed
+            raise outcome_of(failed, binding.method, metadata) from failed
         finally:
             self.load.calls -= 1
         trailing = call.trailing if isinstance(call, Call) else await call.trailing_metadata()

@@ -1,13 +1,21 @@
-"""From what a call failed with to an HTTP answer: one table, one shape.
+"""Maps the failure of a call to an HTTP error: one table, one shape.
 
-The status of a reason is written in errors.proto. A failure without a reason
-comes from the transport, between this gateway and the server; the second table
-gives it one.
+A status with google.rpc.ErrorInfo of the domain "roster" keeps its reason, its message and
+the violations of its google.rpc.BadRequest. The HTTP status of a known reason is written in
+errors.proto. A server may be newer than this gateway: the HTTP status of an unknown reason
+is that of the gRPC code, as google.rpc.Code documents it.
+
+Any other status comes from gRPC itself, from a proxy or from a handler that gives no reason.
+Its message may name addresses, classes or limits of the server, so it is never passed on: the
+code and the message are those of the gRPC code in the table below.
 """
 
 from __future__ import annotations
 
 import logging
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 
 import orjson
@@ -19,58 +27,154 @@ from grpc_status import rpc_status
 from roster.v1 import errors_pb2
 
 from . import headers
-from .answers import Answer
+from .answers import CANCELLED, Answer
 from .faults import Code, Reason
 
 log = logging.getLogger(__name__)
 
-_TRANSPORT = {
-    StatusCode.UNAVAILABLE: ("UNAVAILABLE", "The service cannot be reached now; try again."),
-    StatusCode.DEADLINE_EXCEEDED: ("DEADLINE_EXCEEDED", "The deadline of this call passed."),
-    StatusCode.RESOURCE_EXHAUSTED: ("PAYLOAD_TOO_LARGE", "The request is too large."),
-    StatusCode.UNIMPLEMENTED: ("ROUTE_NOT_FOUND", "There is no such operation."),
-}
+DOMAIN = "roster"
 FAILED = "The service failed. Its log tells more under the request id."
-_UNKNOWN = ("INTERNAL", FAILED)
-# The first of each says nothing, and has no status.
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """One violation of a request: its JSON path, its code and a sentence for people."""
+
+    field: str
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class HttpError:
+    """An error as it is sent over HTTP; `code` is the reason in Pascal case."""
+
+    status: int
+    code: str
+    message: str
+    details: Sequence[Detail] = ()
+
+
+INTERNAL = HttpError(500, "Internal", FAILED)
+_CODES = {
+    StatusCode.CANCELLED: HttpError(CANCELLED, "Cancelled", "The call was cancelled."),
+    StatusCode.UNKNOWN: INTERNAL,
+    StatusCode.INVALID_ARGUMENT: HttpError(400, "ValidationError", "The request is not valid."),
+    StatusCode.DEADLINE_EXCEEDED: HttpError(
+        504, "DeadlineExceeded", "The deadline of this call passed."
+    ),
+    StatusCode.NOT_FOUND: HttpError(404, "NotFound", "The resource does not exist."),
+    StatusCode.ALREADY_EXISTS: HttpError(409, "AlreadyExists", "The resource already exists."),
+    StatusCode.PERMISSION_DENIED: HttpError(403, "Forbidden", "The caller may not do this."),
+    StatusCode.UNAUTHENTICATED: HttpError(401, "Unauthorized", "Valid credentials are required."),
+    StatusCode.RESOURCE_EXHAUSTED: HttpError(
+        429, "ResourceExhausted", "A quota or another limit is reached. Try again later."
+    ),
+    StatusCode.FAILED_PRECONDITION: HttpError(
+        400, "FailedPrecondition", "The system is not in the state that this operation requires."
+    ),
+    StatusCode.ABORTED: HttpError(
+        409, "Aborted", "The operation conflicts with a concurrent one. Try again."
+    ),
+    StatusCode.OUT_OF_RANGE: HttpError(
+        400, "OutOfRange", "The request goes beyond the valid range."
+    ),
+    StatusCode.UNIMPLEMENTED: HttpError(
+        501, "MethodNotImplemented", "The service does not implement this operation."
+    ),
+    StatusCode.INTERNAL: INTERNAL,
+    StatusCode.UNAVAILABLE: HttpError(
+        503, "Unavailable", "The service is unavailable. Try again later."
+    ),
+    StatusCode.DATA_LOSS: INTERNAL,
+}
+# gRPC reports messages and metadata over a limit by RESOURCE_EXHAUSTED and these words, those
+# of its C core and of the servers in Go and Java. Its code alone is a quota, 429. A response
+# that this gateway or the server refuses to pass on is a failure of theirs, never the client's.
+_RESPONSE_TOO_LARGE = re.compile(
+    r"CLIENT: Received message larger|SERVER: Sent message larger|trying to send message larger"
+    r"|Stream removed \(received metadata size exceeds"
+)
+_REQUEST_TOO_LARGE = re.compile(
+    r"[Mm]essage larger than max|message exceeds maximum size|received metadata size exceeds"
+)
+_TOO_LARGE_RESPONSE = HttpError(500, "Internal", "The response of the service is too large.")
+_TOO_LARGE_REQUEST = HttpError(413, "PayloadTooLarge", "The request is too large.")
+
+# The names of reasons and of the codes of violations, as google.rpc.ErrorInfo bounds them. A
+# name that says nothing is no reason.
+_NAME = re.compile(r"(?!\w+_UNSPECIFIED$)[A-Z][A-Z0-9_]{0,62}", re.ASCII)
 _REASONS = frozenset(Reason.keys()[1:])
-_CODES = frozenset(Code.keys()[1:])
 
 
-def error_of(failure: AioRpcError) -> errors_pb2.Error:
-    """Returns what a failed call is to be told over HTTP.
+def error_of(failure: AioRpcError) -> HttpError:
+    """Returns the error that a failed call is over HTTP.
 
     Details that cannot be read, or that contradict the call's own status, are as good as none.
     """
     try:
         status = rpc_status.from_call(failure)  # type: ignore[arg-type]
-        return _told(failure, status or status_pb2.Status())
+        return _error(failure, status or status_pb2.Status())
     except (DecodeError, ValueError):
         log.warning("the details of a failed call cannot be read")
-        return _told(failure, status_pb2.Status())
+        return _error(failure, status_pb2.Status())
 
 
-def _told(failure: AioRpcError, status: status_pb2.Status) -> errors_pb2.Error:
-    reason, message = _TRANSPORT.get(failure.code(), _UNKNOWN)
-    error = errors_pb2.Error(reason=Reason.Value(reason), message=message)
+def reason_of(failure: AioRpcError) -> str:
+    """Returns the reason that the server gave for a failed call; empty if it gave none."""
+    try:
+        status = rpc_status.from_call(failure)  # type: ignore[arg-type]
+        return _reason(status or status_pb2.Status())
+    except (DecodeError, ValueError):
+        return ""
+
+
+def _error(failure: AioRpcError, status: status_pb2.Status) -> HttpError:
+    error, details = _without_reason(failure), _details(status)
+    reason = _reason(status)
+    if not reason:
+        return HttpError(error.status, error.code, error.message, details)
+    known = http_status(Reason.Value(reason)) if reason in _REASONS else error.status
+    return HttpError(known, pascal(reason), status.message, details)
+
+
+def _without_reason(failure: AioRpcError) -> HttpError:
+    if failure.code() is StatusCode.RESOURCE_EXHAUSTED:
+        text = failure.details() or ""
+        if _RESPONSE_TOO_LARGE.search(text):
+            return _TOO_LARGE_RESPONSE
+        if _REQUEST_TOO_LARGE.search(text):
+            return _TOO_LARGE_REQUEST
+    return _CODES[failure.code()]
+
+
+def _reason(status: status_pb2.Status) -> str:
+    info = error_details_pb2.ErrorInfo()
     for packed in status.details:
-        if packed.Is(error_details_pb2.ErrorInfo.DESCRIPTOR):
-            info = error_details_pb2.ErrorInfo()
-            packed.Unpack(info)
-            # A reason that this gateway does not know yet keeps what its code says.
-            if info.reason in _REASONS:
-                error.reason, error.message = Reason.Value(info.reason), status.message
-        elif packed.Is(error_details_pb2.BadRequest.DESCRIPTOR):
-            request = error_details_pb2.BadRequest()
-            packed.Unpack(request)
-            for violation in request.field_violations:
-                code = violation.reason if violation.reason in _CODES else "INVALID_VALUE"
-                error.details.add(
-                    field=violation.field,
-                    code=Code.Value(code),
-                    message=violation.description,
-                )
-    return error
+        if packed.Unpack(info) and info.domain == DOMAIN and _NAME.fullmatch(info.reason):
+            return str(info.reason)
+    return ""
+
+
+def _details(status: status_pb2.Status) -> list[Detail]:
+    request = error_details_pb2.BadRequest()
+    return [
+        Detail(violation.field, _code(violation.reason), violation.description)
+        for packed in status.details
+        if packed.Unpack(request)
+        for violation in request.field_violations
+    ]
+
+
+def _code(reason: str) -> str:
+    return reason if _NAME.fullmatch(reason) else "INVALID_VALUE"
+
+
+def of(error: errors_pb2.Error) -> HttpError:
+    """Returns an error of this gateway as it is sent over HTTP."""
+    details = [Detail(each.field, Code.Name(each.code), each.message) for each in error.details]
+    code = pascal(Reason.Name(error.reason))
+    return HttpError(http_status(error.reason), code, error.message, details)
 
 
 def failure(failed: AioRpcError, request_id: str, *, close: bool = False) -> Answer:
@@ -80,35 +184,30 @@ def failure(failed: AioRpcError, request_id: str, *, close: bool = False) -> Ans
 
 
 def response(
-    error: errors_pb2.Error,
+    error: HttpError,
     request_id: str,
     more: dict[str, str] | None = None,
     *,
     close: bool = False,
 ) -> Answer:
     """Returns the answer for an error, in the one shape that errors have."""
-    if error.reason == Reason.Value("UNAUTHORIZED"):
+    if error.status == 401:
         more = {"WWW-Authenticate": "Bearer", **(more or {})}
-    body = written(error, request_id)
-    return Answer(http_status(error.reason), request_id, body, more=more, close=close)
+    return Answer(error.status, request_id, written(error, request_id), more=more, close=close)
 
 
-def written(error: errors_pb2.Error, request_id: str) -> bytes:
-    """Returns an error as the JSON that it is told in."""
-    return orjson.dumps({"error": _body(error, request_id)})
-
-
-def _body(error: errors_pb2.Error, request_id: str) -> dict[str, object]:
-    body: dict[str, object] = {
-        "code": pascal(Reason.Name(error.reason)),
+def written(error: HttpError, request_id: str) -> bytes:
+    """Returns an error as the JSON that it is sent in."""
+    body = {
+        "code": error.code,
         "message": error.message,
         "details": [
-            {"field": detail.field, "code": Code.Name(detail.code), "message": detail.message}
+            {"field": detail.field, "code": detail.code, "message": detail.message}
             for detail in error.details
         ],
         "requestId": request_id,
     }
-    return body
+    return orjson.dumps({"error": body})
 
 
 @cache

@@ -24,7 +24,7 @@ def refusal(
 ) -> Answer:
     """Returns the answer. `reason` names a value of Error.Reason."""
     error = errors_pb2.Error(reason=Reason.Value(reason), message=message)
-    return errors.response(error, request_id, more, close=close)
+    return errors.response(errors.of(error), request_id, more, close=close)
 
 
 def dismissal(reason: str, message: str) -> Answer:

@@ -25,11 +25,11 @@ class Call(BaseCall, aio.UnaryUnaryCall[Any, Any]):
         return self._run().__await__()
 
     async def _run(self) -> Any:
+        if self._outcome is StatusCode.CANCELLED:
+            raise asyncio.CancelledError
         if self._outcome is None:
             self._response = await self._answer()
             self._finish(self._context.code() or StatusCode.OK)
-        if self._outcome is StatusCode.CANCELLED:
-            raise asyncio.CancelledError
         if self._outcome is not StatusCode.OK:
             raise self._error()
         return self._response

@@ -48,6 +48,8 @@ class Binding:
     template: Template
     # What sets the fields that the template names.
     variables: dict[str, Setter]
+    method: MethodDescriptor
+    # The path of the rpc, such as /roster.v1.TagService/GetTag.
     rpc: str
     # The name of what makes calls of it, as channels have it.
     kind: str
@@ -126,6 +128,7 @@ def _made(method: MethodDescriptor, rule: Any, http_method: str, template: Templ
         http_method=http_method,
         template=template,
         variables={name: setter(fields) for name, fields in paths.items()},
+        method=method,
         rpc=f"/{method.containing_service.full_name}/{method.name}",
         kind=_KINDS[method.client_streaming, method.server_streaming],
         success_status=success_status(method, rule.response_body),

@@ -19,6 +19,7 @@ from grpc.aio import AioRpcError
 
 from .. import errors, headers
 from ..answers import Answer
+from ..channel.cancellation import failure_of
 from ..connections import watched
 from ..faults import RequestFault
 from ..headers import Metadata
@@ -108,10 +109,10 @@ class Exchange:
         assert self._messages is not None
         try:
             reply = await call
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if self._messages.fault is None or (task is not None and task.cancelling()):
-                raise
+        except asyncio.CancelledError as cancelled:
+            failed = await failure_of(cancelled, call)
+            if self._messages.fault is None:
+                raise failed from None
             self._messages.fault.close = True
             raise self._messages.fault from None
         status = self._binding.success_status

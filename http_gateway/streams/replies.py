@@ -20,11 +20,12 @@ from typing import Any
 
 from aiohttp import web
 from grpc.aio import AioRpcError
-from roster.v1 import errors_pb2
 
 from .. import errors, headers
 from ..answers import Answer
-from ..faults import Reason, RequestFault
+from ..channel.cancellation import failure_of
+from ..errors import HttpError
+from ..faults import RequestFault
 from ..routing.bindings import Binding
 from .answer import StreamedAnswer
 from .forms import NDJSON, Form, form_given, form_of
@@ -82,7 +83,7 @@ class Replies:
             self._answer.break_off()
         return self._answer
 
-    async def _records(self, call: Any) -> errors_pb2.Error | None:
+    async def _records(self, call: Any) -> HttpError | None:
         """Writes the records of the replies. Returns what went wrong, if anything did."""
         try:
             async for reply in call:
@@ -96,16 +97,22 @@ class Replies:
                     return None
                 await self._answer.write(records)
         except AioRpcError as failed:
-            if not self._answer.has_begun:
-                raise
-            return errors.error_of(failed)
+            return self._error(failed)
+        except asyncio.CancelledError as cancelled:
+            return self._error(await failure_of(cancelled, call))
         except ConnectionError:
             raise
         except Exception:
             log.exception("the gateway failed", extra={"requestId": self._request_id})
-            return errors_pb2.Error(reason=Reason.Value("INTERNAL"), message=errors.FAILED)
+            return errors.INTERNAL
         fault = self._fault()
-        return fault.error if fault else None
+        return errors.of(fault.error) if fault else None
+
+    def _error(self, failed: AioRpcError) -> HttpError:
+        """Returns the error that ends the response; raises it if the response has not begun."""
+        if not self._answer.has_begun:
+            raise failed
+        return errors.error_of(failed)
 
     async def _begin(self, call: Any, form: Form) -> None:
         """Writes the head, if that was not done. By then there is a reply, or none at all."""
@@ -117,7 +124,7 @@ class Replies:
             more = {"Vary": "Accept", **form.headers, **headers.returned(said)}
             await self._answer.begin(form.content_type, more)
 
-    async def _end(self, call: Any, error: errors_pb2.Error | None) -> None:
+    async def _end(self, call: Any, error: HttpError | None) -> None:
         """Ends the answer. Raises ConnectionError where it cannot tell of an error."""
         form = self._form or NDJSON
         await self._begin(call, form)

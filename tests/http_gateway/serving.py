@@ -90,19 +90,27 @@ async def gateway_to(
     `grace` is for its end.
     """
     async with channel_to(kind, handled_by(service, handlers)) as channel:
-        with patch.object(edge, "LINGERING_SECONDS", 0.1):
-            server = Gateway(
-                channel, [service], asks_first=asks_first, keepalive_seconds=keepalive_seconds
-            ).server()
-        runner = web.ServerRunner(server, shutdown_timeout=grace)
-        await runner.setup()
-        try:
-            await web.TCPSite(runner, "127.0.0.1", 0).start()
+        gateway = Gateway(
+            channel, [service], asks_first=asks_first, keepalive_seconds=keepalive_seconds
+        )
+        async with running(gateway, grace=grace) as runner:
             yield runner
-        finally:
-            while OPEN:
-                OPEN.pop().leave()
-            await runner.cleanup()
+
+
+@asynccontextmanager
+async def running(gateway: Gateway, *, grace: float = 0.5) -> AsyncIterator[web.ServerRunner]:
+    """Yields what runs a gateway on a free port; `grace` is for its end."""
+    with patch.object(edge, "LINGERING_SECONDS", 0.1):
+        server = gateway.server()
+    runner = web.ServerRunner(server, shutdown_timeout=grace)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        yield runner
+    finally:
+        while OPEN:
+            OPEN.pop().leave()
+        await runner.cleanup()
 
 
 def run(body: Any) -> Any:

@@ -61,26 +61,103 @@ def test_a_code_is_the_reason_in_pascal_case(reason: str, code: str) -> None:
     assert errors.pascal(reason) == code
 
 
-@pytest.mark.parametrize(
-    ("code", "reason", "status"),
-    [
-        (StatusCode.UNAVAILABLE, "UNAVAILABLE", 503),
-        (StatusCode.DEADLINE_EXCEEDED, "DEADLINE_EXCEEDED", 504),
-        (StatusCode.RESOURCE_EXHAUSTED, "PAYLOAD_TOO_LARGE", 413),
-        (StatusCode.UNIMPLEMENTED, "ROUTE_NOT_FOUND", 404),
-        (StatusCode.UNKNOWN, "INTERNAL", 500),
-        (StatusCode.INTERNAL, "INTERNAL", 500),
-        (StatusCode.CANCELLED, "INTERNAL", 500),
-    ],
-    ids=lambda value: getattr(value, "name", None),
-)
-def test_a_failure_without_a_reason_gets_one_and_its_text_is_not_told(
-    code: StatusCode, reason: str, status: int
-) -> None:
-    error = errors.error_of(failure(code, message="Unexpected <class 'Rose'>"))
+# As google.rpc.Code documents them.
+STATUSES = {
+    StatusCode.CANCELLED: (499, "Cancelled"),
+    StatusCode.UNKNOWN: (500, "Internal"),
+    StatusCode.INVALID_ARGUMENT: (400, "ValidationError"),
+    StatusCode.DEADLINE_EXCEEDED: (504, "DeadlineExceeded"),
+    StatusCode.NOT_FOUND: (404, "NotFound"),
+    StatusCode.ALREADY_EXISTS: (409, "AlreadyExists"),
+    StatusCode.PERMISSION_DENIED: (403, "Forbidden"),
+    StatusCode.UNAUTHENTICATED: (401, "Unauthorized"),
+    StatusCode.RESOURCE_EXHAUSTED: (429, "ResourceExhausted"),
+    StatusCode.FAILED_PRECONDITION: (400, "FailedPrecondition"),
+    StatusCode.ABORTED: (409, "Aborted"),
+    StatusCode.OUT_OF_RANGE: (400, "OutOfRange"),
+    StatusCode.UNIMPLEMENTED: (501, "MethodNotImplemented"),
+    StatusCode.INTERNAL: (500, "Internal"),
+    StatusCode.UNAVAILABLE: (503, "Unavailable"),
+    StatusCode.DATA_LOSS: (500, "Internal"),
+}
+FAILURES = [code for code in StatusCode if code is not StatusCode.OK]
+each_code = pytest.mark.parametrize("code", FAILURES, ids=lambda code: code.name)
 
-    assert (Reason.Name(error.reason), errors.http_status(error.reason)) == (reason, status)
+
+def told(error: errors.HttpError) -> tuple[int, str]:
+    return error.status, error.code
+
+
+@each_code
+def test_status_without_a_reason_is_that_of_its_code_and_its_message_is_not_sent(
+    code: StatusCode,
+) -> None:
+    error = errors.error_of(failure(code, message="Unexpected <class 'Rose'> at 10.0.0.1"))
+
+    assert told(error) == STATUSES[code]
+    assert error.message.endswith(".")
     assert "Rose" not in error.message
+
+
+@each_code
+def test_reason_of_a_newer_server_has_the_status_of_its_code(code: StatusCode) -> None:
+    info = error_details_pb2.ErrorInfo(reason="GARDEN_2_IS_CLOSED", domain="roster")
+    violation = error_details_pb2.BadRequest.FieldViolation(
+        field="gate", reason="LOCKED", description="is locked"
+    )
+    request = error_details_pb2.BadRequest(field_violations=[violation])
+
+    error = errors.error_of(failure(code, info, request, message="The garden is closed."))
+
+    assert told(error) == (STATUSES[code][0], "Garden2IsClosed")
+    assert error.message == "The garden is closed."
+    assert error.details == [errors.Detail("gate", "LOCKED", "is locked")]
+
+
+@pytest.mark.parametrize(
+    ("reason", "domain"),
+    [
+        ("TAG_NOT_FOUND", "example.com"),
+        ("TAG_NOT_FOUND", ""),
+        ("", "roster"),
+        ("REASON_UNSPECIFIED", "roster"),
+        ("tagNotFound", "roster"),
+        ("TAG\r\nSet-Cookie: a", "roster"),
+        ("X" * 64, "roster"),
+    ],
+)
+def test_reason_of_another_domain_or_form_is_as_good_as_none(reason: str, domain: str) -> None:
+    info = error_details_pb2.ErrorInfo(reason=reason, domain=domain)
+
+    error = errors.error_of(failure(StatusCode.NOT_FOUND, info, message="SELECT rose"))
+
+    assert (told(error), error.message) == ((404, "NotFound"), "The resource does not exist.")
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ("SERVER: Received message larger than max (5000000 vs. 4194304)", 413),
+        ("CLIENT: Sent message larger than max (5000000 vs. 4194304)", 413),
+        ("grpc: received message larger than max (5000000 vs. 4194304)", 413),
+        ("gRPC message exceeds maximum size 4194304: 5000000", 413),
+        ("received metadata size exceeds hard limit (value length 20000 vs. 16384)", 413),
+        ("Stream removed (CLIENT: Received message larger than max (5 vs. 4))", 500),
+        ("CLIENT: Received message larger than max (5000000 vs. 4194304)", 500),
+        ("SERVER: Sent message larger than max (5000000 vs. 4194304)", 500),
+        ("grpc: trying to send message larger than max (5000000 vs. 4194304)", 500),
+        ("Stream removed (received metadata size exceeds hard limit (value length 5 vs. 4))", 500),
+        ("The daily quota is used up.", 429),
+        ("", 429),
+    ],
+)
+def test_exhausted_resource_is_a_large_request_a_large_response_or_a_quota(
+    text: str, status: int
+) -> None:
+    error = errors.error_of(failure(StatusCode.RESOURCE_EXHAUSTED, message=text))
+
+    assert error.status == status
+    assert not text or text not in error.message
 
 
 def test_a_failure_with_a_reason_is_told_with_its_details() -> None:
@@ -94,10 +171,8 @@ def test_a_failure_with_a_reason_is_told_with_its_details() -> None:
         error_details_pb2.RequestInfo(request_id="server"),
     )
 
-    assert errors.error_of(failed) == errors_pb2.Error(
-        reason=Reason.Value("VALIDATION_ERROR"),
-        message="Told.",
-        details=[{"field": "name", "code": Code.Value("TOO_LONG"), "message": "is too long"}],
+    assert errors.error_of(failed) == errors.HttpError(
+        400, "ValidationError", "Told.", [errors.Detail("name", "TOO_LONG", "is too long")]
     )
 
 
@@ -110,7 +185,7 @@ INFO = "type.googleapis.com/google.rpc.ErrorInfo"
 
 
 @pytest.mark.parametrize(
-    "told",
+    "sent",
     [
         b"\xff\xff\xff",
         status_of(**{**GONE, "code": StatusCode.ABORTED.value[0]}),
@@ -120,13 +195,13 @@ INFO = "type.googleapis.com/google.rpc.ErrorInfo"
     ],
     ids=["no status", "another code", "no code", "another message", "no detail"],
 )
-def test_details_that_cannot_be_read_are_as_good_as_none(told: bytes) -> None:
-    trailing = aio.Metadata(("grpc-status-details-bin", told))
+def test_details_that_cannot_be_read_are_as_good_as_none(sent: bytes) -> None:
+    trailing = aio.Metadata(("grpc-status-details-bin", sent))
     failed = aio.AioRpcError(StatusCode.NOT_FOUND, aio.Metadata(), trailing, "gone")
 
     error = errors.error_of(failed)
 
-    assert (Reason.Name(error.reason), error.message) == ("INTERNAL", errors.FAILED)
+    assert (told(error), error.message) == ((404, "NotFound"), "The resource does not exist.")
 
 
 def test_a_reason_that_says_nothing_is_as_good_as_none() -> None:
@@ -136,8 +211,8 @@ def test_a_reason_that_says_nothing_is_as_good_as_none() -> None:
 
     error = errors.error_of(failure(StatusCode.UNAVAILABLE, info, request))
 
-    assert Reason.Name(error.reason) == "UNAVAILABLE"
-    assert [Code.Name(detail.code) for detail in error.details] == ["INVALID_VALUE"]
+    assert told(error) == (503, "Unavailable")
+    assert [detail.code for detail in error.details] == ["INVALID_VALUE"]
 
 
 def test_an_answer_has_the_one_shape_of_errors() -> None:
@@ -147,7 +222,7 @@ def test_an_answer_has_the_one_shape_of_errors() -> None:
         details=[{"field": "name", "code": Code.Value("TAKEN"), "message": "is taken"}],
     )
 
-    answer = errors.response(error, "abc", {"X-Other": "1"})
+    answer = errors.response(errors.of(error), "abc", {"X-Other": "1"})
 
     assert answer.status == 409
     assert body_of(answer) == {
@@ -162,14 +237,14 @@ def test_an_answer_has_the_one_shape_of_errors() -> None:
 
 
 def test_an_answer_without_details_has_an_empty_list_of_them() -> None:
-    answer = errors.response(errors_pb2.Error(reason=Reason.Value("INTERNAL")), "abc")
+    answer = errors.response(errors.INTERNAL, "abc")
 
     assert body_of(answer)["error"]["details"] == []
 
 
 @pytest.mark.parametrize("value", REASONS, ids=lambda value: value.name)
 def test_only_unauthorized_asks_for_a_key(value: Any) -> None:
-    answer = errors.response(errors_pb2.Error(reason=value.number), "abc")
+    answer = errors.response(errors.of(errors_pb2.Error(reason=value.number)), "abc")
 
     asked = answer.headers.get("WWW-Authenticate")
     assert asked == ("Bearer" if value.name == "UNAUTHORIZED" else None)
@@ -177,9 +252,7 @@ def test_only_unauthorized_asks_for_a_key(value: Any) -> None:
 
 @pytest.mark.parametrize("close", [True, False])
 def test_an_answer_closes_the_connection_if_asked(close: bool) -> None:
-    error = errors_pb2.Error(reason=Reason.Value("INTERNAL"))
-
-    assert errors.response(error, "abc", close=close).keep_alive is not close
+    assert errors.response(errors.INTERNAL, "abc", close=close).keep_alive is not close
 
 
 def test_a_failure_of_the_gateway_itself_is_told_in_the_log_only(

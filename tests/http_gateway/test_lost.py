@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import pytest
 from google.protobuf import any_pb2
+from google.protobuf.descriptor import MethodDescriptor
 from google.rpc import error_details_pb2, status_pb2
 from grpc import StatusCode
 from grpc.aio import AioRpcError, Metadata
 from grpc_status import rpc_status
+from roster.v1 import merge_tags_pb2, subscribers_pb2, tags_pb2
 
+from http_gateway import errors
 from http_gateway.faults import Reason, RequestFault
 from http_gateway.lost import has_effect, outcome_of
 
-CREATE = "/roster.v1.TagService/CreateTag"
-GET = "/roster.v1.TagService/GetTag"
-UPDATE = "/roster.v1.TagService/UpdateTag"
+TAGS = tags_pb2.DESCRIPTOR.services_by_name["TagService"].methods_by_name
+CREATE, GET, UPDATE = TAGS["CreateTag"], TAGS["GetTag"], TAGS["UpdateTag"]
+SUBSCRIBERS = subscribers_pb2.DESCRIPTOR.services_by_name["SubscriberService"].methods_by_name
+MERGE_TAGS = merge_tags_pb2.DESCRIPTOR.services_by_name["MergeTagService"].methods_by_name
 KEY = (("idempotency-key", "once"),)
 REFUSED = "failed to connect to all addresses; last error: UNKNOWN: Connection refused"
 ALL_REFUSED = "connections to all backends failing; last error: UNKNOWN: Connection refused"
@@ -25,40 +29,66 @@ def failure(code: StatusCode, details: str, *trailing: tuple[str, bytes]) -> Aio
 
 
 @pytest.mark.parametrize(
-    ("rpc", "changes"),
+    ("method", "changes"),
     [
         (CREATE, True),
         (GET, False),
-        ("/roster.v1.TagService/DeleteTag", True),
-        ("/roster.v1.TagService/UpdateTag", True),
-        ("/roster.v1.MergeTagService/RenderMergeTags", False),
-        ("/roster.v1.SubscriberService/ExportSubscribers", False),
+        (TAGS["DeleteTag"], True),
+        (UPDATE, True),
+        (MERGE_TAGS["RenderMergeTags"], False),
+        (SUBSCRIBERS["ExportSubscribers"], False),
     ],
 )
-def test_protos_say_what_changes_something(rpc: str, changes: bool) -> None:
-    assert has_effect(rpc) is changes
+def test_protos_say_what_changes_something(method: MethodDescriptor, changes: bool) -> None:
+    assert has_effect(method) is changes
 
 
-def test_lost_answer_of_a_call_with_an_effect_is_no_promise_that_nothing_was_changed() -> None:
-    told = outcome_of(failure(StatusCode.UNAVAILABLE, "Socket closed"), CREATE, ())
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Stream removed (Socket closed)",
+        "Socket closed",
+        "Connection reset by peer",
+        "keepalive watchdog timeout",
+        "Cancelling all calls",
+        "upstream connect error or disconnect/reset before headers",
+    ],
+)
+def test_lost_answer_of_a_call_with_an_effect_is_no_promise_that_nothing_was_changed(
+    text: str,
+) -> None:
+    told = outcome_of(failure(StatusCode.UNAVAILABLE, text), CREATE, ())
 
     assert isinstance(told, RequestFault)
     assert told.error.reason == Reason.Value("INTERNAL")
-    assert "nobody knows" in told.error.message
+    assert "unknown whether this request took effect" in told.error.message
 
 
 @pytest.mark.parametrize("details", [REFUSED, ALL_REFUSED, "DNS resolution failed for roster"])
 def test_call_that_was_never_sent_changed_nothing(details: str) -> None:
-    failed = failure(StatusCode.UNAVAILABLE, details)
+    for method in (CREATE, GET):
+        told = outcome_of(failure(StatusCode.UNAVAILABLE, details), method, ())
+
+        assert isinstance(told, RequestFault)
+        assert told.error.reason == Reason.Value("UNAVAILABLE")
+        assert "Nothing was changed" in told.error.message
+
+
+def test_server_that_gives_no_reason_is_unavailable_and_promises_nothing() -> None:
+    failed = failure(StatusCode.UNAVAILABLE, "The library is closed.")
 
     assert outcome_of(failed, CREATE, ()) is failed
+    assert errors.error_of(failed).status == 503
+    assert "changed" not in errors.error_of(failed).message
 
 
-@pytest.mark.parametrize(("rpc", "metadata"), [(UPDATE, ()), (CREATE, KEY)], ids=["put", "keyed"])
+@pytest.mark.parametrize(
+    ("method", "metadata"), [(UPDATE, ()), (CREATE, KEY)], ids=["put", "keyed"]
+)
 def test_call_that_is_repeated_may_have_been_sent_before_there_was_no_connection(
-    rpc: str, metadata: tuple[tuple[str, str], ...]
+    method: MethodDescriptor, metadata: tuple[tuple[str, str], ...]
 ) -> None:
-    told = outcome_of(failure(StatusCode.UNAVAILABLE, ALL_REFUSED), rpc, metadata)
+    told = outcome_of(failure(StatusCode.UNAVAILABLE, ALL_REFUSED), method, metadata)
 
     assert isinstance(told, RequestFault)
 
@@ -74,10 +104,10 @@ def test_call_that_the_server_refused_changed_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "rpc"),
+    ("code", "method"),
     [(StatusCode.UNAVAILABLE, GET), (StatusCode.DEADLINE_EXCEEDED, CREATE)],
 )
-def test_other_failures_are_told_as_they_are(code: StatusCode, rpc: str) -> None:
+def test_other_failures_are_told_as_they_are(code: StatusCode, method: MethodDescriptor) -> None:
     failed = failure(code, "Socket closed")
 
-    assert outcome_of(failed, rpc, ()) is failed
+    assert outcome_of(failed, method, ()) is failed

@@ -160,8 +160,8 @@ def test_details_of_an_error_that_cannot_be_read_spoil_no_answer(kind: str) -> N
 
     begun, other = with_gateway(kind, body, Give=give)
 
-    assert (begun.status, begun.texts, begun.is_whole) == (200, ["a", "Internal"], True)
-    assert (other.status, other.headers["x-request-id"]) == (500, "abc")
+    assert (begun.status, begun.texts, begun.is_whole) == (200, ["a", "NotFound"], True)
+    assert (other.status, other.headers["x-request-id"]) == (404, "abc")
 
 
 @each_channel

@@ -1,0 +1,274 @@
+"""Statuses of gRPC over HTTP, of services from a pool of their own, over both channels."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import grpc
+import pytest
+from aiohttp import web
+from grpc import StatusCode, aio
+
+from http_gateway.app import Gateway
+
+from ..parts import free_port
+from .client import Client, Got, get, post
+from .made import SERVICE, refuse, told
+from .serving import channel_to, gateway_to, handled_by, run, running
+from .test_errors import STATUSES, each_code
+
+each_channel = pytest.mark.parametrize("kind", ["real", "in-process"])
+
+
+def error_of(got: Got) -> dict[str, Any]:
+    """Returns the error of a response, which has the one shape that errors have."""
+    error: dict[str, Any] = json.loads(got.body)["error"]
+    assert set(error) == {"code", "message", "details", "requestId"}
+    assert error["requestId"] == got.headers["x-request-id"]
+    return error
+
+
+async def send(runner: web.ServerRunner, method: str, path: str) -> Got:
+    if method == "GET":
+        return await get(runner, path)
+    kind = "application/json" if path == "/once" else "application/x-ndjson"
+    return await post(runner, path, b"{}\n", kind)
+
+
+@each_channel
+@each_code
+@pytest.mark.parametrize("path", ["/once", "/give", "/collect/x", "/both"])
+def test_each_code_has_its_status_whatever_streams(kind: str, code: StatusCode, path: str) -> None:
+    async def fail(request: Any, context: Any) -> Any:
+        await context.abort(code, "SELECT rose")
+
+    async def fail_stream(request: Any, context: Any) -> AsyncIterator[Any]:
+        await context.abort(code, "SELECT rose")
+        yield told()
+
+    async def main() -> Got:
+        handlers = {"Once": fail, "Collect": fail, "Give": fail_stream, "Both": fail_stream}
+        async with gateway_to(kind, **handlers) as runner:
+            return await send(runner, "GET" if path == "/give" else "POST", path)
+
+    got = run(main())
+
+    error = error_of(got)
+    assert (got.status, error["code"]) == STATUSES[code]
+    assert "rose" not in str(error)
+    assert "effect" not in error["message"]
+
+
+@each_channel
+def test_stream_that_the_server_cancels_ends_with_that_error(kind: str) -> None:
+    async def give(request: Any, context: Any) -> AsyncIterator[Any]:
+        yield told("a")
+        await context.abort(StatusCode.CANCELLED, "no")
+
+    async def main() -> Got:
+        async with gateway_to(kind, Give=give) as runner:
+            return await get(runner, "/give")
+
+    got = run(main())
+
+    assert (got.status, got.texts, got.is_whole) == (200, ["a", "Cancelled"], True)
+
+
+@each_channel
+def test_reason_of_the_server_is_kept(kind: str) -> None:
+    async def once(request: Any, context: Any) -> Any:
+        await refuse(context, request.name)
+
+    async def main() -> list[Got]:
+        async with gateway_to(kind, Once=once) as runner:
+            return [
+                await post(runner, "/once", b'{"name": "%s"}' % reason, "application/json")
+                for reason in (b"TAG_NOT_FOUND", b"SUNDAY")
+            ]
+
+    known, unknown = run(main())
+
+    assert (known.status, error_of(known)["code"]) == (404, "TagNotFound")
+    assert (unknown.status, error_of(unknown)["code"]) == (409, "Sunday")
+    assert error_of(unknown)["message"] == "No."
+
+
+class Statuses:
+    """Watches a gateway, and notes the status of each request."""
+
+    trace = ()
+
+    def __init__(self) -> None:
+        self.seen: list[int] = []
+        self.has_seen = asyncio.Event()
+
+    def begins(self, *_: Any) -> Statuses:
+        return self
+
+    def is_for(self, *_: Any) -> None:
+        """Not noted."""
+
+    def is_for_page(self, *_: Any) -> None:
+        """Not noted."""
+
+    def ends(self, status: int, *_: Any) -> None:
+        self.seen.append(status)
+        self.has_seen.set()
+
+
+@each_channel
+@pytest.mark.parametrize(
+    ("code", "status"), [(StatusCode.CANCELLED, 499), (StatusCode.UNAVAILABLE, 503)]
+)
+def test_status_that_is_logged_and_counted_is_the_one_that_was_sent(
+    kind: str, code: StatusCode, status: int
+) -> None:
+    statuses = Statuses()
+
+    async def once(request: Any, context: Any) -> Any:
+        await context.abort(code)
+
+    async def main() -> Got:
+        async with channel_to(kind, handled_by(SERVICE, {"Once": once})) as channel:
+            gateway = Gateway(channel, [SERVICE], asks_first=False, watcher=statuses)
+            async with running(gateway) as runner:
+                return await send(runner, "POST", "/once")
+
+    assert (run(main()).status, statuses.seen) == (status, [status])
+
+
+@each_channel
+def test_client_that_leaves_is_counted_as_499(kind: str) -> None:
+    statuses = Statuses()
+    begun = asyncio.Event()
+
+    async def once(request: Any, context: Any) -> Any:
+        begun.set()
+        await asyncio.Event().wait()
+
+    async def main() -> None:
+        async with channel_to(kind, handled_by(SERVICE, {"Once": once})) as channel:
+            gateway = Gateway(channel, [SERVICE], asks_first=False, watcher=statuses)
+            async with running(gateway) as runner:
+                client = await Client.to(runner)
+                await client.begin("POST", "/once")
+                await client.send(b"{}")
+                await client.finish()
+                await begun.wait()
+                client.leave()
+                await statuses.has_seen.wait()
+
+    run(main())
+
+    assert statuses.seen == [499]
+
+
+async def answer_of(address: str, method: str, path: str, body: bytes = b"{}") -> Got:
+    """Returns the response of a gateway to a server, by a channel with gRPC's defaults."""
+    async with (
+        aio.insecure_channel(address) as channel,
+        running(Gateway(channel, [SERVICE], asks_first=False)) as runner,
+    ):
+        if method == "GET":
+            return await get(runner, path)
+        return await post(runner, path, body, "application/json")
+
+
+@pytest.mark.parametrize(
+    ("received", "returned", "status", "code"),
+    [(2_000, 0, 413, "PayloadTooLarge"), (0, 5_000_000, 500, "Internal")],
+    ids=["request", "response"],
+)
+def test_message_that_is_too_large_is_the_fault_of_whoever_sent_it(
+    received: int, returned: int, status: int, code: str
+) -> None:
+    async def once(request: bytes, context: Any) -> bytes:
+        return b"\x12" + bytes([*varint(returned)]) + bytes(returned)
+
+    async def main() -> Got:
+        server = aio.server(options=[("grpc.max_receive_message_length", 1_000)])
+        handler = grpc.unary_unary_rpc_method_handler(once)
+        generic = grpc.method_handlers_generic_handler("made.Service", {"Once": handler})
+        server.add_generic_rpc_handlers((generic,))
+        port = server.add_insecure_port("127.0.0.1:0")
+        await server.start()
+        try:
+            body = json.dumps({"name": "x" * received}).encode()
+            return await answer_of(f"127.0.0.1:{port}", "POST", "/once", body)
+        finally:
+            await server.stop(None)
+
+    got = run(main())
+
+    assert (got.status, error_of(got)["code"]) == (status, code)
+    assert "too large" in error_of(got)["message"]
+
+
+def varint(number: int) -> list[int]:
+    """Returns a number as protobuf writes it."""
+    return [number & 0x7F | 0x80, *varint(number >> 7)] if number > 0x7F else [number]
+
+
+def relaying(port: int, writers: list[asyncio.StreamWriter]) -> Any:
+    """Returns what passes on bytes between a client and a port, and collects both writers."""
+
+    async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(65536):
+            writer.write(data)
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        back, forth = await asyncio.open_connection("127.0.0.1", port)
+        writers.extend((writer, forth))
+        await asyncio.gather(copy(reader, forth), copy(back, writer), return_exceptions=True)
+
+    return serve
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "words"),
+    [
+        ("POST", "/once", 500, "unknown whether this request took effect"),
+        ("GET", "/give", 503, "is unavailable"),
+    ],
+)
+def test_connection_that_is_lost_leaves_a_change_unknown_and_a_read_unavailable(
+    method: str, path: str, status: int, words: str
+) -> None:
+    writers: list[asyncio.StreamWriter] = []
+
+    async def lose(*_: Any) -> Any:
+        for writer in writers:
+            writer.transport.abort()
+        await asyncio.Event().wait()
+
+    async def give(request: Any, context: Any) -> AsyncIterator[Any]:
+        await lose()
+        yield told()
+
+    async def main() -> Got:
+        server = aio.server()
+        handled_by(SERVICE, {"Once": lose, "Give": give})(server)
+        port = server.add_insecure_port("127.0.0.1:0")
+        await server.start()
+        relay = await asyncio.start_server(relaying(port, writers), "127.0.0.1", 0)
+        host, relayed = relay.sockets[0].getsockname()
+        try:
+            return await answer_of(f"{host}:{relayed}", method, path)
+        finally:
+            relay.close()
+            await server.stop(None)
+
+    got = run(main())
+
+    assert got.status == status
+    assert words in error_of(got)["message"]
+
+
+def test_call_that_reaches_no_server_changed_nothing() -> None:
+    got = run(answer_of(f"127.0.0.1:{free_port()}", "POST", "/once"))
+
+    assert (got.status, error_of(got)["code"]) == (503, "Unavailable")
+    assert "Nothing was changed" in error_of(got)["message"]
