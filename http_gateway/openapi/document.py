@@ -27,10 +27,12 @@ _VERSION = "3.1.0"
 _DISTRIBUTION = "roster"
 _METHODS = frozenset({"delete", "get", "head", "options", "patch", "post", "put", "trace"})
 _DESCRIPTION = f"""\
-Bodies are JSON in UTF-8. In a body, null stands for an absent key, and a key may also be the name \
-that the field has in the protos. Values may also have the other forms of ProtoJSON: a number as \
-text, an enum by its number. Timestamps in responses are in UTC with three fractional digits, such \
-as 2026-01-02T03:04:05.000Z. Unknown keys and query parameters are refused, and named. \
+Bodies are JSON in UTF-8. An operation without a request body accepts an empty body or `{{}}` and \
+nothing else; this holds for GET and DELETE too. In a body, null is the same as an absent key, \
+unless the field says otherwise, and a key may also be the name that the field has in the protos. \
+Values may also have the other forms of ProtoJSON: a number as text, an enum by its number. \
+Timestamps in responses are in UTC with three fractional digits, such as 2026-01-02T03:04:05.000Z. \
+Unknown keys and query parameters are refused, and named. \
 A query has at most {MAX_PARAMETERS} parameters, one that is repeated counted each time.
 
 Whatever has GET also takes HEAD; every path takes OPTIONS and says in `Allow` what else it takes. \

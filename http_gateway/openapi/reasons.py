@@ -20,19 +20,22 @@ _EVERY_CALL = (
     "INTERNAL",
     "UNAVAILABLE",
     "DEADLINE_EXCEEDED",
+    # A body may come with any request, if only to be refused.
+    "REQUEST_TIMEOUT",
+    "PAYLOAD_TOO_LARGE",
+    "UNSUPPORTED_MEDIA_TYPE",
 )
-_WITH_BODY = ("REQUEST_TIMEOUT", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE")
 _WITH_IDEMPOTENCY_KEY = ("IDEMPOTENCY_KEY_IN_USE", "IDEMPOTENCY_KEY_REUSED")
 # The scope that every key has.
 _LEAST_SCOPE = "read"
 
 
-def reasons_of(method: MethodDescriptor, *, has_body: bool) -> list[str]:
+def reasons_of(method: MethodDescriptor) -> list[str]:
     """Returns the names of the reasons for which HTTP can refuse a call, each once."""
-    return list(dict.fromkeys(_reasons(method, has_body=has_body)))
+    return list(dict.fromkeys(_reasons(method)))
 
 
-def _reasons(method: MethodDescriptor, *, has_body: bool) -> Iterator[str]:
+def _reasons(method: MethodDescriptor) -> Iterator[str]:
     options = method.GetOptions()
     access = options.Extensions[http_pb2.access]
     yield from _EVERY_CALL
@@ -41,8 +44,6 @@ def _reasons(method: MethodDescriptor, *, has_body: bool) -> Iterator[str]:
     if access.verified_email:
         yield "EMAIL_NOT_VERIFIED"
     yield from (_REASON.Name(number) for number in options.Extensions[http_pb2.fails_with])
-    if has_body:
-        yield from _WITH_BODY
     if takes_idempotency_key(method):
         yield from _WITH_IDEMPOTENCY_KEY
 

@@ -5,16 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from aiohttp import web
+from google.protobuf.empty_pb2 import Empty
 
 from .. import body
 from ..codec import strict_json
 from ..codec.required import note_missing
 from ..codec.scalars import WrongValue
+from ..codec.transcode import reader
 from ..faults import Faults, RequestFault, invalid
 from .bindings import Binding
 from .bodies import WHOLE
 from .fields import json_path, path_field
 from .routes import Match
+
+_read_no_keys = reader(Empty.DESCRIPTOR)
 
 
 async def message_of(match: Match, query: str, request: web.BaseRequest) -> Any:
@@ -32,6 +36,8 @@ async def message_of(match: Match, query: str, request: web.BaseRequest) -> Any:
         given = binding.read_body(value, "", faults, message)
         if faults:
             raise invalid(faults)
+    elif binding.requests is None and request.body_exists:
+        await _check_no_content(request)
     for name, text in match.variables.items():
         try:
             binding.variables[name](message, name, text)
@@ -44,6 +50,20 @@ async def message_of(match: Match, query: str, request: web.BaseRequest) -> Any:
     if binding.requests is None:
         _refuse_missing(message)
     return message
+
+
+async def _check_no_content(request: web.BaseRequest) -> None:
+    """Raises RequestFault if the body is neither empty nor an object without keys.
+
+    A body that the binding has no place for is refused with any method, GET and DELETE
+    included: the client expects it to have an effect that it would not have.
+    """
+    data = await body.read(request)
+    if data:
+        faults = Faults()
+        _read_no_keys(strict_json.read(data), "", faults, Empty())
+        if faults:
+            raise invalid(faults)
 
 
 def _refuse_missing(message: Any) -> None:

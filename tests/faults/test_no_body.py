@@ -1,0 +1,122 @@
+"""Operations without a request body accept an empty body or {} and refuse any other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from http_gateway.body import MAX_BODY_BYTES
+
+from ..behaviour.deliveries import webhook
+from ..behaviour.helpers import MISSING_ID
+from ..conftest import Account
+from ..fronts import METHODS, UNARY, Answer, HttpFront, binding, path_variables
+from .test_http import both_http, talk, talk_of
+
+pytestmark = both_http
+
+WITHOUT_BODY = sorted(rpc for rpc in METHODS if not binding(rpc)[2])
+INVALID = {
+    "garbage": b"garbage",
+    "a key": b'{"id": "x"}',
+    "an array": b"[]",
+    "null": b"null",
+    "only whitespace": b" ",
+    "something after the object": b"{} x",
+    "another encoding": b"\xff\xfe{\x00}\x00",
+}
+HEADERS: dict[str, tuple[int, bytes, dict[str, str]]] = {
+    "another content type": (415, b"{}", {"Content-Type": "text/plain"}),
+    "compressed": (415, b"\x1f\x8b", {"Content-Encoding": "gzip"}),
+    "too large": (413, b" " * (MAX_BODY_BYTES + 1), {}),
+}
+
+
+def send(
+    account: Account,
+    rpc: str,
+    body: bytes,
+    *,
+    key: str | None = "",
+    headers: dict[str, str] | None = None,
+    **variables: str,
+) -> Answer:
+    """Calls an rpc with a body as it is given, on a resource that does not exist by default."""
+    assert isinstance(account.front, HttpFront)
+    method, path, _ = binding(rpc)
+    for variable in path_variables(rpc):
+        path = path.replace(f"{{{variable}}}", variables.get(variable, MISSING_ID))
+    sent = account.key if key == "" else key
+    return account.front.send(method, path, sent, body=body, headers=headers)
+
+
+@pytest.mark.parametrize("rpc", WITHOUT_BODY)
+def test_any_other_body_is_refused_before_the_resource_is_looked_for(
+    account: Account, rpc: str
+) -> None:
+    for body in INVALID.values():
+        refused = send(account, rpc, body)
+        assert (refused.status, refused.code) == (400, "ValidationError"), body
+
+
+@pytest.mark.parametrize("rpc", WITHOUT_BODY)
+def test_a_body_that_cannot_be_read_is_refused_by_its_headers(account: Account, rpc: str) -> None:
+    for status, body, headers in HEADERS.values():
+        assert send(account, rpc, body, headers=headers).status == status
+
+
+@pytest.mark.parametrize("rpc", WITHOUT_BODY)
+def test_without_a_valid_key_the_body_does_not_matter(account: Account, rpc: str) -> None:
+    for _, body, headers in HEADERS.values():
+        assert send(account, rpc, body, key=None, headers=headers).code == "Unauthorized"
+    for body in INVALID.values():
+        assert send(account, rpc, body, key=None).code == "Unauthorized"
+
+
+@pytest.mark.parametrize("rpc", ["TestWebhook", "RotateWebhookSecret", "DeleteTag", "ListApiKeys"])
+def test_the_scope_comes_before_the_faults_of_such_a_body(account: Account, rpc: str) -> None:
+    reader = account.new_key("read")
+
+    assert send(account, rpc, b"garbage", key=reader).code == "Forbidden"
+    headers = {"Content-Type": "text/plain"}
+    assert send(account, rpc, b"{}", key=reader, headers=headers).status == 415
+
+
+@pytest.mark.parametrize("rpc", sorted(set(WITHOUT_BODY) & set(UNARY)))
+def test_an_empty_body_and_an_empty_object_are_the_same(account: Account, rpc: str) -> None:
+    # An empty body has no type that could be wrong.
+    empty = send(account, rpc, b"", headers={"Content-Type": "text/plain"})
+
+    assert empty.status in (200, 404)
+    for body in (b"{}", b" { } \n"):
+        assert send(account, rpc, body).status == empty.status
+
+
+def test_a_refused_test_and_rotation_have_no_effect(account: Account) -> None:
+    made = webhook(account, url="http://127.0.0.1:9/", enabled=False)
+
+    for rpc in ("TestWebhook", "RotateWebhookSecret", "DeleteWebhook"):
+        refused = send(account, rpc, b'{"nothing": 1}', id=made["id"])
+        assert (refused.status, refused.faults) == (400, [("nothing", "UNKNOWN_FIELD")])
+
+    listed: dict[str, Any] = account.ok("ListWebhookDeliveries", webhookId=made["id"])
+    assert listed["deliveries"] == []
+    assert account.ok("GetWebhook", id=made["id"])["webhook"] == made
+
+
+@pytest.mark.parametrize(
+    ("chunks", "status"),
+    [([], 404), ([b"{", b"}"], 404), ([b"{", b'"a": 1}'], 400)],
+    ids=["empty", "an empty object", "a key"],
+)
+def test_a_chunked_body_is_read_to_its_end(
+    account: Account, chunks: list[bytes], status: int
+) -> None:
+    head = (
+        f"POST /api/webhooks/{MISSING_ID}/test HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+        f"Authorization: Bearer {account.key}\r\nTransfer-Encoding: chunked\r\n\r\n"
+    )
+    sent = b"".join(b"%x\r\n%b\r\n" % (len(chunk), chunk) for chunk in [*chunks, b""])
+
+    assert talk(talk_of(account), head.encode() + sent).status == status
