@@ -1,4 +1,4 @@
-"""roster worker: the upkeep of a database apart from the services that are on it."""
+"""roster worker: delivers webhooks and maintains a database, apart from its services."""
 
 from __future__ import annotations
 

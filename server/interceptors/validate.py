@@ -69,7 +69,10 @@ class GatewayFault(RosterError):
 
 
 class Validate(Around):
-    """The innermost interceptor: what it lets through, a service may rely on."""
+    """Checks access and bounds, so that services can rely on both.
+
+    Only the interceptor of idempotency keys runs after it.
+    """
 
     def __init__(self) -> None:
         super().__init__()
