@@ -28,7 +28,7 @@ HEADERS = {
         '"default";q=100;w=1',
     ),
     "Idempotency-Replayed": _header(
-        "`true` where this is the answer to an earlier request with the same idempotency key.",
+        "`true` if this is the stored response to an earlier request with this idempotency key.",
         "true",
     ),
     "Link": _header(

@@ -21,8 +21,12 @@ _IDEMPOTENCY_KEY: Parameter = {
     "name": "Idempotency-Key",
     "in": "header",
     "description": (
-        "A text of your own that names this request. Sent again with it within 24 hours, the same"
-        " request has no second effect and gets the first answer."
+        "A unique text of your choice that identifies this request. When the request succeeds, its"
+        " response is stored under the key for 24 hours per account, in the transaction of the"
+        " write. The same request with the same key then returns that response, with"
+        " `Idempotency-Replayed: true`, and has no second effect. Another request with the key is a"
+        " 422, and one that arrives while the first is running a 409. A request that is rejected"
+        " changes nothing and stores nothing: its key is free again."
     ),
     "schema": {
         "type": "string",

@@ -1,8 +1,12 @@
 """Idempotency keys: a request that is sent again has no second effect.
 
-`Idempotency-Key` may come with every operation that is a POST over HTTP and has
-an effect (draft-ietf-httpapi-idempotency-key-header). The same key and request
-within 24 hours get the first answer again, marked by `idempotency-replayed`.
+`Idempotency-Key` is taken by every operation that is a POST over HTTP and has an
+effect (draft-ietf-httpapi-idempotency-key-header); an import is repeated with
+on_conflict SKIP instead. When the first request succeeds, its response is stored for
+24 hours per account, in the transaction of the write. The same key and request then
+return that response, marked by `idempotency-replayed`; the key with another request is
+IDEMPOTENCY_KEY_REUSED, and while the first request runs, IDEMPOTENCY_KEY_IN_USE. A
+request that is rejected changes nothing and stores nothing: its key is free again.
 """
 
 from __future__ import annotations

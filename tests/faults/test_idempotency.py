@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import grpc
 import pytest
@@ -17,9 +17,18 @@ from google.api import annotations_pb2
 from google.protobuf import json_format
 
 from ..behaviour.deliveries import deliveries, replays_left, webhook
-from ..behaviour.helpers import at_once, over_http
+from ..behaviour.helpers import MISSING_ID, at_once
 from ..conftest import Account, new_account
-from ..fronts import METHODS, UNARY, Answer, GrpcFront, HttpFront, answer_of_error, to_message
+from ..fronts import (
+    METHODS,
+    UNARY,
+    Answer,
+    GrpcFront,
+    HttpFront,
+    answer_of_error,
+    binding,
+    to_message,
+)
 from ..parts import wait_until
 from ..processes import Service, start
 
@@ -70,27 +79,75 @@ def a_delivery(account: Account) -> str:
     return str(answer["delivery"]["id"])
 
 
-POSTS: dict[str, Callable[[Account], tuple[str, dict[str, Any]]]] = {
-    "subscriber": lambda _: ("/api/subscribers", ADA),
-    "bulk": lambda _: ("/api/subscribers/bulk", {"subscribers": [ADA, {"email": "no"}, ADA]}),
-    "tag": lambda _: ("/api/tags", {"name": "vip"}),
-    "custom field": lambda _: ("/api/custom-fields", {"label": "City"}),
-    "key": lambda _: ("/api/keys", {"name": "second", "scope": "read"}),
-    "rotation": lambda account: (f"/api/keys/{a_key(account)}/rotate", {}),
-    "tags": lambda account: (f"/api/subscribers/{a_subscriber(account)}/tags", {"tags": ["x"]}),
-    "fewer tags": lambda account: (
-        f"/api/subscribers/{a_subscriber(account)}/tags/remove",
-        {"tags": ["old"]},
-    ),
-    "webhook": lambda _: ("/api/webhooks", SILENT),
-    "rotation of a secret": lambda account: (
-        f"/api/webhooks/{a_webhook(account)}/rotate-secret",
-        {},
-    ),
-    "test": lambda account: (f"/api/webhooks/{a_webhook(account)}/test", {}),
-    "replay": lambda account: (f"/api/webhooks/{a_webhook(account)}/replay", SINCE),
-    "retry": lambda account: (f"/api/webhook-deliveries/{a_delivery(account)}/retry", {}),
+# A request, and another one of the same operation.
+Pair = tuple[dict[str, Any], dict[str, Any]]
+
+
+def about(id: str, **given: Any) -> Pair:
+    """Returns a request about a resource, and the same about one that is missing."""
+    return {"id": id, **given}, {"id": MISSING_ID, **given}
+
+
+EVE = {"email": "eve@example.com"}
+BULK = {"subscribers": [ADA, {"email": "no"}, ADA]}
+KEY = {"name": "second", "scope": "read"}
+POSTS: dict[str, Callable[[Account], Pair]] = {
+    "CreateSubscriber": lambda _: (ADA, EVE),
+    "BulkCreateSubscribers": lambda _: (BULK, {"subscribers": [EVE]}),
+    "CreateTag": lambda _: ({"name": "vip"}, {"name": "other"}),
+    "CreateCustomField": lambda _: ({"label": "City"}, {"label": "Town"}),
+    "CreateApiKey": lambda _: (KEY, {**KEY, "scope": "write"}),
+    "RotateApiKey": lambda account: about(a_key(account)),
+    "AddSubscriberTags": lambda account: about(a_subscriber(account), tags=["x"]),
+    "RemoveSubscriberTags": lambda account: about(a_subscriber(account), tags=["old"]),
+    "CreateWebhook": lambda _: (SILENT, {**SILENT, "description": "other"}),
+    "RotateWebhookSecret": lambda account: about(a_webhook(account)),
+    "TestWebhook": lambda account: about(a_webhook(account)),
+    "ReplayWebhook": lambda account: about(a_webhook(account), **SINCE),
+    "RetryWebhookDelivery": lambda account: about(a_delivery(account)),
 }
+# How a request about something that is missing is refused; any other is refused when it is empty.
+NOT_FOUND = {
+    "RotateApiKey": "ApiKeyNotFound",
+    "AddSubscriberTags": "SubscriberNotFound",
+    "RemoveSubscriberTags": "SubscriberNotFound",
+    "RotateWebhookSecret": "WebhookNotFound",
+    "TestWebhook": "WebhookNotFound",
+    "ReplayWebhook": "WebhookNotFound",
+    "RetryWebhookDelivery": "WebhookDeliveryNotFound",
+}
+each_post = pytest.mark.parametrize("rpc", POSTS)
+
+
+class Once(NamedTuple):
+    """The response to a request with an idempotency key.
+
+    `error` is empty after a success; `content` is the body or the message in bytes.
+    """
+
+    error: str
+    is_replay: bool
+    content: bytes
+
+
+def once(account: Account, rpc: str, key: str, request: dict[str, Any]) -> Once:
+    """Calls with an idempotency key over any front."""
+    if isinstance(account.front, GrpcFront):
+        metadata = (("authorization", f"Bearer {account.key}"), ("idempotency-key", key))
+        message = to_message(METHODS[rpc], request)
+        try:
+            reply, call = account.front.stub(rpc).with_call(message, metadata=metadata, timeout=60)
+        except grpc.RpcError as error:
+            return Once(answer_of_error(error).code, is_replay=False, content=b"")
+        is_replay = dict(call.trailing_metadata()).get("idempotency-replayed") == "true"
+        return Once("", is_replay, reply.SerializeToString())
+    _, path, _ = binding(rpc)
+    body = dict(request)
+    if "{id}" in path:
+        path = path.replace("{id}", body.pop("id"))
+    status, headers, content = post(account, path, key, body)
+    error = json.loads(content)["error"]["code"] if status >= 400 else ""
+    return Once(error, headers.get("idempotency-replayed") == "true", content)
 
 
 def everything(account: Account) -> list[Any]:
@@ -107,33 +164,55 @@ def everything(account: Account) -> list[Any]:
     ]
 
 
-@over_http
-@pytest.mark.parametrize("what", POSTS)
-def test_same_key_and_request_give_the_first_answer_byte_for_byte(
-    account: Account, what: str
+@each_post
+def test_same_key_and_request_return_the_first_response_byte_for_byte(
+    account: Account, rpc: str
 ) -> None:
-    path, body = POSTS[what](account)
-    first = post(account, path, "key", body)
+    request, _ = POSTS[rpc](account)
+    first = once(account, rpc, "key", request)
     before = everything(account)
 
-    again = post(account, path, "key", body)
+    again = once(account, rpc, "key", request)
 
-    assert first[0] in (200, 201, 202)
-    assert (again[0], again[2]) == (first[0], first[2])
-    assert "idempotency-replayed" not in first[1]
-    assert again[1]["idempotency-replayed"] == "true"
+    assert (first.error, first.is_replay) == ("", False)
+    assert again == first._replace(is_replay=True)
     assert everything(account) == before
+
+
+@each_post
+def test_same_key_with_another_request_is_refused(account: Account, rpc: str) -> None:
+    request, other = POSTS[rpc](account)
+    elsewhere = "CreateCustomField" if rpc == "CreateTag" else "CreateTag"
+    given = {"label": "Elsewhere"} if rpc == "CreateTag" else {"name": "elsewhere"}
+    assert once(account, rpc, "key", request).error == ""
+    before = everything(account)
+
+    refused = [once(account, rpc, "key", other), once(account, elsewhere, "key", given)]
+
+    assert {each.error for each in refused} == {"IdempotencyKeyReused"}
+    assert everything(account) == before
+
+
+@each_post
+def test_a_request_that_was_rejected_leaves_the_key_free(account: Account, rpc: str) -> None:
+    request, other = POSTS[rpc](account)
+    rejected = once(account, rpc, "key", other if rpc in NOT_FOUND else {})
+    assert rejected.error == NOT_FOUND.get(rpc, "ValidationError")
+
+    first, again = once(account, rpc, "key", request), once(account, rpc, "key", request)
+
+    assert (first.error, first.is_replay, again.is_replay) == ("", False, True)
 
 
 def test_every_post_that_has_an_effect_is_tried_here() -> None:
     posts = {
-        path
-        for method in UNARY.values()
-        if (path := _post_path(method)) is not None
+        rpc
+        for rpc, method in UNARY.items()
+        if _post_path(method) is not None
         and method.GetOptions().idempotency_level != 1  # NO_SIDE_EFFECTS
     }
 
-    assert len(posts) == len(POSTS)
+    assert POSTS.keys() == posts
 
 
 def _post_path(method: Any) -> str | None:
@@ -149,17 +228,6 @@ def test_the_first_answer_is_given_again_after_what_it_tells_of_has_changed(
 
     assert post(http_account, "/api/subscribers", "key", ADA)[2] == first[2]
     assert http_account.ok("ListSubscribers")["total"] == 0
-
-
-@over_http
-def test_same_key_with_another_request_is_refused(account: Account) -> None:
-    post(account, "/api/subscribers", "key", ADA)
-
-    other = post(account, "/api/subscribers", "key", {"email": "eve@example.com"})
-    elsewhere = post(account, "/api/tags", "key", {"name": "vip"})
-
-    assert code_of(other) == code_of(elsewhere) == (422, "IdempotencyKeyReused")
-    assert account.ok("ListSubscribers")["total"] == 1
 
 
 def test_spelling_of_the_json_does_not_make_another_request(http_account: Account) -> None:
@@ -188,6 +256,34 @@ def test_a_request_that_failed_is_tried_afresh(http_account: Account) -> None:
 
     assert again[0] == 201
     assert "idempotency-replayed" not in again[1]
+
+
+@pytest.mark.parametrize("key", ["", "x" * 256])
+@pytest.mark.parametrize(
+    ("path", "body", "content_type"),
+    [
+        ("/api/subscribers/import?onConflict=SKIP", ADA, "application/x-ndjson"),
+        ("/api/merge-tags/render", {"subject": "Hello"}, "application/json"),
+    ],
+    ids=["import", "rendering"],
+)
+def test_import_and_rendering_ignore_the_key(
+    http_account: Account, path: str, body: Any, content_type: str, key: str
+) -> None:
+    assert isinstance(http_account.front, HttpFront)
+    if content_type == "application/json":
+        body = {**body, "subscriberId": a_subscriber(http_account)}
+    sent = json.dumps(body).encode()
+    for _ in range(2):
+        status, headers, _ = http_account.front.exchange(
+            "POST",
+            path,
+            http_account.key,
+            body=sent,
+            headers={"Idempotency-Key": key, "Content-Type": content_type},
+        )
+        assert status == 200
+        assert "idempotency-replayed" not in headers
 
 
 def test_keys_are_apart_by_account(

@@ -91,9 +91,9 @@ const (
 	Error_SUBSCRIBER_SUPPRESSED Error_Reason = 22
 	// The account has no suppression of this address.
 	Error_SUPPRESSION_NOT_FOUND Error_Reason = 23
-	// The idempotency key came with another request before.
+	// Another request with this idempotency key succeeded in the last 24 hours.
 	Error_IDEMPOTENCY_KEY_REUSED Error_Reason = 24
-	// The request that first came with the idempotency key is still running.
+	// A request with this idempotency key is still running.
 	Error_IDEMPOTENCY_KEY_IN_USE Error_Reason = 25
 	// The account has made more calls than its limit, or too many calls with a wrong key came
 	// from one address; Retry-After says when to go on.

@@ -118,9 +118,9 @@ class Error(_message.Message):
         SUPPRESSION_NOT_FOUND: Error._Reason.ValueType  # 23
         """The account has no suppression of this address."""
         IDEMPOTENCY_KEY_REUSED: Error._Reason.ValueType  # 24
-        """The idempotency key came with another request before."""
+        """Another request with this idempotency key succeeded in the last 24 hours."""
         IDEMPOTENCY_KEY_IN_USE: Error._Reason.ValueType  # 25
-        """The request that first came with the idempotency key is still running."""
+        """A request with this idempotency key is still running."""
         RATE_LIMITED: Error._Reason.ValueType  # 26
         """The account has made more calls than its limit, or too many calls with a wrong key came
         from one address; Retry-After says when to go on.
@@ -210,9 +210,9 @@ class Error(_message.Message):
     SUPPRESSION_NOT_FOUND: Error.Reason.ValueType  # 23
     """The account has no suppression of this address."""
     IDEMPOTENCY_KEY_REUSED: Error.Reason.ValueType  # 24
-    """The idempotency key came with another request before."""
+    """Another request with this idempotency key succeeded in the last 24 hours."""
     IDEMPOTENCY_KEY_IN_USE: Error.Reason.ValueType  # 25
-    """The request that first came with the idempotency key is still running."""
+    """A request with this idempotency key is still running."""
     RATE_LIMITED: Error.Reason.ValueType  # 26
     """The account has made more calls than its limit, or too many calls with a wrong key came
     from one address; Retry-After says when to go on.

@@ -432,14 +432,14 @@ export enum Error_Reason {
   SUPPRESSION_NOT_FOUND = 23,
 
   /**
-   * The idempotency key came with another request before.
+   * Another request with this idempotency key succeeded in the last 24 hours.
    *
    * @generated from enum value: IDEMPOTENCY_KEY_REUSED = 24;
    */
   IDEMPOTENCY_KEY_REUSED = 24,
 
   /**
-   * The request that first came with the idempotency key is still running.
+   * A request with this idempotency key is still running.
    *
    * @generated from enum value: IDEMPOTENCY_KEY_IN_USE = 25;
    */
