@@ -39,4 +39,5 @@ def make(folder: Path) -> Programs:
         return [str(target / "example")]
 
     shell(f"go build -o {folder}/ ./...", FOLDER / "go", environment)
-    return Programs([str(folder / "walk")], [str(folder / "corpus")], example)
+    names = ("walk", "corpus", "large")
+    return Programs(*([str(folder / name)] for name in names), example=example)

@@ -34,7 +34,7 @@ def make(folder: Path) -> Programs:
         file.write_text(text)
         return [*start, str(file)]
 
-    return Programs([*start, "Walk"], [*start, "Corpus"], example)
+    return Programs(*([*start, name] for name in ("Walk", "Corpus", "Large")), example=example)
 
 
 def stubs(javac: str) -> Path:

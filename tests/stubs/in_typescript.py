@@ -30,4 +30,5 @@ def make(folder: Path) -> Programs:
     # Whatever a program installs later leaves the package as it is.
     shell("npm install", folder, environment)
     shell("node_modules/.bin/tsc", folder, environment)
-    return Programs([node, str(folder / "walk.ts")], [node, str(folder / "corpus.ts")], example)
+    names = ("walk.ts", "corpus.ts", "large.ts")
+    return Programs(*([node, str(folder / name)] for name in names), example=example)

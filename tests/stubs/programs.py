@@ -1,7 +1,7 @@
 """Programs in several languages that talk to a running service through the generated stubs.
 
 Each language keeps its programs in the folder of its name and has a module `in_<language>`
-beside this one, which makes them ready and says how they are started. There are three:
+beside this one, which makes them ready and says how they are started. There are four:
 
     walk      takes the steps of STEPS against a service, as a user of the stubs would, and
               asserts everything itself. It finds the service in ROSTER_GRPC_ADDRESS and a key
@@ -10,6 +10,8 @@ beside this one, which makes them ready and says how they are started. There are
     corpus    reads the corpus at the path in its first argument. For each entry, in order, it
               decodes the message and prints a line of JSON: {"binary": what it encodes the
               message to again, in base64, "json": the message in ProtoJSON}.
+    large     lists a page of 100 subscribers and exports all, by a gRPC client with default
+              settings, and prints a line of JSON: {"listed": NUMBER, "exported": NUMBER}.
     example   is the example of the README, word for word. It finds what `walk` finds, creates
               a subscriber whose address no other language takes, and prints its id, as text.
 """
@@ -50,6 +52,7 @@ class Programs:
 
     walk: list[str]
     corpus: list[str]
+    large: list[str]
     example: Callable[[str], list[str]]
     environment: Mapping[str, str] = field(default_factory=dict)
 

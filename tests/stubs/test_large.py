@@ -1,0 +1,22 @@
+"""Clients of each language with default settings, which accept messages of up to 4 MiB."""
+
+from __future__ import annotations
+
+import json
+
+from ..behaviour.large import fill, with_fields
+from ..conftest import new_account
+from ..fronts import GrpcFront
+from ..processes import Service
+from .programs import Programs
+
+
+def test_subscribers_with_all_the_values_they_may_have_are_received(
+    programs: Programs, service: Service, grpc_front: GrpcFront
+) -> None:
+    account = new_account(service, grpc_front)
+    fill(with_fields(account), 150)
+
+    (line,) = programs.run(programs.large, ROSTER_GRPC_ADDRESS=service.grpc, ROSTER_KEY=account.key)
+
+    assert json.loads(line) == {"listed": 100, "exported": 150}
