@@ -139,7 +139,7 @@ class App:
         self._subscribers = SubscriberService(once, suppressions)
         self._suppressions = SuppressionService(once, suppressions)
         self._tags = TagService(once)
-        self._webhooks = WebhookService(once, database, Secrets(vault), client, reach, clock)
+        self._webhooks = WebhookService(once, Secrets(vault), client, reach, clock)
         self._health = HealthService()
 
     def register(self, server: Any) -> None:

@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import IdempotencyKeyInUse, IdempotencyKeyReused
+from ..errors import IdempotencyKeyInUse, IdempotencyKeyReused, RosterError
 from ..storage.database import Database, Result, Work
 from ..storage.transaction import Transaction
 from ..vault import Vault
@@ -49,8 +49,8 @@ class OnceDatabase:
     """A database whose writes are done once for a request that came with a key.
 
     Such a request makes one write, whose work returns the answer as a message. One that
-    acts outside of the database before it writes asks first whether it was `answered`, and
-    has its write `conclude` it.
+    acts outside of the database makes two: `begin` before it acts, `conclude` after that.
+    In between the key is in use for all processes.
     """
 
     def __init__(self, database: Database, vault: Vault) -> None:
@@ -93,25 +93,30 @@ class OnceDatabase:
             return await self._database.write(work)
         return await self._database.write(lambda tx: self._once(request, work, tx))
 
-    async def answered(self) -> Any | None:
-        """Returns the answer that is kept for the request, or None.
+    async def begin(self, work: Work[Result]) -> Result | Any:
+        """Returns the answer that is kept for the request, or what the work returns.
 
-        Raises IdempotencyKeyReused if the key came with another request.
-        """
-        request = _current.get()
-        if request is None:
-            return None
-        return await self._database.read(lambda tx: self._kept(request, tx))
-
-    async def conclude(self, work: Work[Result]) -> Result:
-        """Does the work, whatever is kept by now: what it tells of has happened.
-
-        Keeps its answer, if none is kept.
+        The work stands whatever becomes of the call, and the key is in use from then on. Raises
+        IdempotencyKeyReused or IdempotencyKeyInUse.
         """
         request = _current.get()
         if request is None:
             return await self._database.write(work)
-        return await self._database.write(lambda tx: self._concluded(request, work, tx))
+        return await self._database.write(lambda tx: self._begun(request, work, tx))
+
+    async def conclude(self, work: Work[Result]) -> Result:
+        """Does the work, whatever is kept by now: what it tells of has happened.
+
+        Keeps its answer, if none is kept. If the work fails, the key is free again.
+        """
+        request = _current.get()
+        if request is None:
+            return await self._database.write(work)
+        try:
+            return await self._database.write(lambda tx: self._concluded(request, work, tx))
+        except RosterError:
+            await self._database.write(lambda tx: store.release(*request.place, tx))
+            raise
 
     def _once(self, request: Request, work: Work[Any], tx: Transaction) -> Any:
         """Returns the answer that is kept, or does the work and keeps its answer.
@@ -125,10 +130,18 @@ class OnceDatabase:
         self._keep(request, answer, tx)
         return answer
 
+    def _begun(self, request: Request, work: Work[Any], tx: Transaction) -> Any:
+        kept = self._kept(request, tx)
+        if kept is not None:
+            return kept
+        result = work(tx)
+        store.mark_running(*request.place, self._fingerprint(request), tx)
+        return result
+
     def _concluded(self, request: Request, work: Work[Any], tx: Transaction) -> Any:
         kept = store.find(*request.place, tx)
         answer = work(tx)
-        if kept is None:
+        if kept is None or kept.is_running:
             self._keep(request, answer, tx)
         return answer
 
@@ -136,6 +149,8 @@ class OnceDatabase:
         kept = store.find(*request.place, tx)
         if kept is None:
             return None
+        if kept.is_running:
+            raise IdempotencyKeyInUse
         if kept.fingerprint != self._fingerprint(request):
             raise IdempotencyKeyReused
         request.replayed = True

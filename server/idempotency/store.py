@@ -12,6 +12,10 @@ from .models import KeptAnswer
 
 # How long, in milliseconds, the answer to a request is kept.
 KEPT_MILLISECONDS = 24 * 60 * 60 * 1000
+# How long, in milliseconds, a key is in use by a request that acts outside of the database and
+# whose process may have ended since.
+RUNNING_MILLISECONDS = 60_000
+_RUNNING = b""
 # Old answers that each new one takes away: more than one, so that they get fewer.
 _PURGED_BY_EACH = 10
 # Old answers that are taken away in one transaction of their own.
@@ -23,6 +27,11 @@ class Kept(NamedTuple):
 
     fingerprint: str
     answer: bytes
+
+    @property
+    def is_running(self) -> bool:
+        """Whether there is no answer yet: the request is still running."""
+        return self.answer == _RUNNING
 
 
 _IN_ACCOUNT = KeptAnswer.account_id == param("account_id")
@@ -50,6 +59,9 @@ _PUT = Statement(
             for field in (KeptAnswer.fingerprint, KeptAnswer.answer, KeptAnswer.created_at)
         },
     )
+)
+_DELETE = Statement(
+    lambda _: KeptAnswer.delete().where(_IN_ACCOUNT & (KeptAnswer.key == param("key")))
 )
 _OLD = KeptAnswer.alias()
 _PURGE = Statement(
@@ -82,6 +94,19 @@ def keep(account_id: str, key: str, kept: Kept, tx: Transaction) -> None:
     """Keeps an answer for a key, and takes some away whose time is over."""
     _purge(account_id, _PURGED_BY_EACH, tx)
     tx.run(_PUT, account_id=account_id, key=key, created_at=tx.now, **kept._asdict())
+
+
+def mark_running(account_id: str, key: str, fingerprint: str, tx: Transaction) -> None:
+    """Puts a key in use until its answer is kept, but for RUNNING_MILLISECONDS at most."""
+    until = tx.now + RUNNING_MILLISECONDS
+    kept = Kept(fingerprint, _RUNNING)
+    created_at = until - KEPT_MILLISECONDS
+    tx.run(_PUT, account_id=account_id, key=key, created_at=created_at, **kept._asdict())
+
+
+def release(account_id: str, key: str, tx: Transaction) -> None:
+    """Frees a key of a request that failed while it was running."""
+    tx.run(_DELETE, account_id=account_id, key=key)
 
 
 def has_old(account_id: str, tx: Transaction) -> bool:

@@ -19,7 +19,6 @@ from ..idempotency.once import OnceDatabase
 from ..ids import checked_id
 from ..messages import Context, changed_fields, check_page, first_id_after, first_id_from
 from ..paging import page_of
-from ..storage.database import Database
 from ..storage.transaction import Transaction
 from . import messages, store, store_reading, store_trials
 from .client import Client
@@ -35,15 +34,11 @@ Result = TypeVar("Result")
 
 
 class WebhookService(DeliveryCalls, WebhookServiceServicer):
-    """Keeps the webhooks of the caller's account, and tells of their events and deliveries.
-
-    `once` does the writes of callers; `database` those that stand whatever becomes of a call.
-    """
+    """Keeps the webhooks of the caller's account, and tells of their events and deliveries."""
 
     def __init__(
         self,
         once: OnceDatabase,
-        database: Database,
         secrets: Secrets,
         client: Client,
         reach: Reach,
@@ -51,7 +46,6 @@ class WebhookService(DeliveryCalls, WebhookServiceServicer):
     ) -> None:
         super().__init__(once)
         self._once = once
-        self._plain = database
         self._secrets = secrets
         self._reach = reach
         self._sender = Sender(client, secrets, clock)
@@ -134,11 +128,10 @@ class WebhookService(DeliveryCalls, WebhookServiceServicer):
         self, request: pb.TestWebhookRequest, context: Context
     ) -> pb.TestWebhookResponse:
         account, webhook_id = account_id(), checked_id(request.id, WebhookNotFound)
-        answered: pb.TestWebhookResponse | None = await self._once.answered()
-        if answered is not None:
-            return answered
-        taken = await self._plain.write(lambda tx: store_trials.begin(account, webhook_id, tx))
-        return await _to_its_end(self._try(account, taken))
+        begun = await self._once.begin(lambda tx: store_trials.begin(account, webhook_id, tx))
+        if isinstance(begun, pb.TestWebhookResponse):
+            return begun
+        return await _to_its_end(self._try(account, begun))
 
     async def _try(self, account: str, taken: Taken) -> pb.TestWebhookResponse:
         ended = await self._sender.send(account, taken)

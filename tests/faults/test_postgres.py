@@ -22,6 +22,7 @@ from ..conftest import Account, new_account
 from ..fronts import Answer, HttpFront
 from ..postgres import Postgres, running
 from ..processes import Service, start
+from ..webhooks.receiver import Receiver, Reply
 
 LONG = 60.0
 # Without the warning that the server for the tests does not care for crashes.
@@ -146,6 +147,45 @@ def test_tags_that_are_deleted_while_they_are_put_on_break_nothing(
 
     assert {answer.status for answer in answers[:15]} == {201}
     assert {answer.status for answer in answers[15:]} <= {204, 404}
+
+
+def test_20_requests_with_one_idempotency_key_through_two_services_have_one_effect(
+    accounts: tuple[Account, Account],
+) -> None:
+    def create(account: Account) -> Answer:
+        body, headers = b'{"name": "once", "scope": "read"}', {"Idempotency-Key": "key"}
+        assert isinstance(account.front, HttpFront)
+        return account.front.send("POST", "/api/keys", account.key, body=body, headers=headers)
+
+    answers = at_once(*[partial(create, accounts[number % 2]) for number in range(20)])
+
+    made = [answer.body for answer in answers if answer.status == 201]
+    assert made
+    assert all(body == made[0] for body in made)
+    assert {answer.status for answer in answers} <= {201, 409}
+    assert accounts[0].ok("ListApiKeys")["total"] == 2
+
+
+def test_test_of_a_webhook_that_runs_in_one_service_is_not_begun_in_another(
+    accounts: tuple[Account, Account], receiver: Receiver
+) -> None:
+    account, elsewhere = accounts
+    made = account.ok("CreateWebhook", url=receiver.url)["webhook"]
+    path, answers = f"/api/webhooks/{made['id']}/test", []
+
+    def send(through: Account) -> None:
+        assert isinstance(through.front, HttpFront)
+        headers = {"Idempotency-Key": "key"}
+        answers.append(through.front.send("POST", path, through.key, headers=headers))
+
+    receiver.replies = [Reply(before=partial(send, elsewhere))]
+    send(account)
+    send(elsewhere)
+
+    assert [answer.status for answer in answers] == [409, 200, 200]
+    assert answers[0].code == "IdempotencyKeyInUse"
+    assert answers[1].body == answers[2].body
+    assert len(receiver.received) == 1
 
 
 def test_two_admin_keys_that_revoke_each_other_through_two_services_leave_one(

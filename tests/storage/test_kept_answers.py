@@ -14,7 +14,7 @@ from roster.v1 import api_keys_pb2 as pb
 
 from server.errors import IdempotencyKeyInUse, IdempotencyKeyReused, TagAlreadyExists
 from server.idempotency.once import OnceDatabase, Request
-from server.idempotency.store import KEPT_MILLISECONDS, Kept, find, keep
+from server.idempotency.store import KEPT_MILLISECONDS, RUNNING_MILLISECONDS, Kept, find, keep
 from server.storage.database import Database
 from server.storage.postgres import PostgresDatabase
 from server.storage.sqlite import SqliteDatabase
@@ -275,6 +275,71 @@ def test_key_of_a_request_that_runs_is_in_use_until_it_ends(play: Callable[[Stor
             )
         await call(database, "a", request())
         assert await number_of_tags(database) == 3
+
+    play(story)
+
+
+def acts(name: str) -> Callable[[Transaction], str]:
+    """Work before an act outside of the database."""
+
+    def begin(tx: Transaction) -> str:
+        return tags.create(OURS, name, "", tx).id
+
+    return begin
+
+
+@pytest.mark.parametrize("fingerprint", ["first", "another"])
+def test_key_is_in_use_for_every_process_between_begin_and_conclude(
+    play: Callable[[Story], Any], clock: Moments, fingerprint: str
+) -> None:
+    async def story(database: OnceDatabase) -> None:
+        with database.request(request()):
+            await database.begin(acts("a"))
+        # The process knows nothing of the request any more.
+        with (
+            database.request(request(fingerprint=fingerprint)),
+            pytest.raises(IdempotencyKeyInUse),
+        ):
+            await database.begin(acts("b"))
+        assert await number_of_tags(database) == 1
+
+        with database.request(request()):
+            answer = await database.conclude(work("c"))
+        again = request()
+        with database.request(again):
+            assert await database.begin(acts("d")) == answer
+        assert again.replayed
+        clock.now += 24 * HOUR - 1
+        with pytest.raises(IdempotencyKeyReused):
+            await call(database, "e", request(fingerprint="another"))
+
+    play(story)
+
+
+def test_key_of_a_request_whose_process_ended_is_free_after_a_minute(
+    play: Callable[[Story], Any], clock: Moments
+) -> None:
+    async def story(database: OnceDatabase) -> None:
+        with database.request(request()):
+            await database.begin(acts("a"))
+        clock.now += RUNNING_MILLISECONDS - 1
+        with database.request(request()), pytest.raises(IdempotencyKeyInUse):
+            await database.begin(acts("b"))
+        clock.now += 1
+        with database.request(request()):
+            assert isinstance(await database.begin(acts("c")), str)
+
+    play(story)
+
+
+def test_key_is_free_again_once_the_conclusion_has_failed(play: Callable[[Story], Any]) -> None:
+    async def story(database: OnceDatabase) -> None:
+        with database.request(request()):
+            await database.begin(acts("a"))
+            with pytest.raises(TagAlreadyExists):
+                await database.conclude(work("A"))
+
+        await call(database, "b", request(fingerprint="another"))
 
     play(story)
 
