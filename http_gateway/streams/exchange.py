@@ -23,6 +23,7 @@ from ..channel.cancellation import failure_of
 from ..connections import watched
 from ..faults import RequestFault
 from ..headers import Metadata
+from ..lost import outcome_of
 from ..routing.bindings import Binding
 from .answer import StreamedAnswer
 from .forms import choose_format
@@ -76,6 +77,10 @@ class Exchange:
                     return await self._once(call)
                 return await self._replies().pass_on(call)
         except AioRpcError as failed:
+            outcome = outcome_of(failed, self._binding.method, metadata)
+            if isinstance(outcome, RequestFault):
+                outcome.close = self._is_unread()
+                raise outcome from failed
             return errors.failure(failed, self._request_id, close=self._is_unread())
         finally:
             call.cancel()

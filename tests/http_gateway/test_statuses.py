@@ -174,7 +174,8 @@ async def answer_of(address: str, method: str, path: str, body: bytes = b"{}") -
     ):
         if method == "GET":
             return await get(runner, path)
-        return await post(runner, path, body, "application/json")
+        kind = "application/json" if path == "/once" else "application/x-ndjson"
+        return await post(runner, path, body, kind)
 
 
 @pytest.mark.parametrize(
@@ -231,6 +232,7 @@ def relaying(port: int, writers: list[asyncio.StreamWriter]) -> Any:
     ("method", "path", "status", "words"),
     [
         ("POST", "/once", 500, "unknown whether this request took effect"),
+        ("POST", "/collect/x", 500, "unknown whether this request took effect"),
         ("GET", "/give", 503, "is unavailable"),
     ],
 )
@@ -250,7 +252,7 @@ def test_connection_that_is_lost_leaves_a_change_unknown_and_a_read_unavailable(
 
     async def main() -> Got:
         server = aio.server()
-        handled_by(SERVICE, {"Once": lose, "Give": give})(server)
+        handled_by(SERVICE, {"Once": lose, "Collect": lose, "Give": give})(server)
         port = server.add_insecure_port("127.0.0.1:0")
         await server.start()
         relay = await asyncio.start_server(relaying(port, writers), "127.0.0.1", 0)
@@ -267,8 +269,9 @@ def test_connection_that_is_lost_leaves_a_change_unknown_and_a_read_unavailable(
     assert words in error_of(got)["message"]
 
 
-def test_call_that_reaches_no_server_changed_nothing() -> None:
-    got = run(answer_of(f"127.0.0.1:{free_port()}", "POST", "/once"))
+@pytest.mark.parametrize("path", ["/once", "/collect/x", "/both"])
+def test_call_that_reaches_no_server_changed_nothing(path: str) -> None:
+    got = run(answer_of(f"127.0.0.1:{free_port()}", "POST", path))
 
     assert (got.status, error_of(got)["code"]) == (503, "Unavailable")
     assert "Nothing was changed" in error_of(got)["message"]

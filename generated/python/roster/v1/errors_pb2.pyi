@@ -149,12 +149,14 @@ class Error(_message.Message):
         Every status that the service sends has a reason, also for an unknown method and from
         health checks. gRPC itself refuses some calls before the service sees them, without a
         reason: messages over 4 MiB and metadata over 16 KiB (RESOURCE_EXHAUSTED), malformed
-        grpc-timeout values (INTERNAL), unknown compression (UNIMPLEMENTED). Calls that are cut
-        off while a server stops end as UNAVAILABLE without one. Over HTTP the code of a status
-        without a reason is that of a reason above with the same meaning, if there is one, and
-        else the name of its gRPC code: NOT_FOUND is NotFound, with the HTTP status that
-        google.rpc.Code documents. A server may be newer than a gateway: a reason that the
-        gateway does not know has the HTTP status of its gRPC code, too.
+        values of grpc-timeout and grpc-encoding (INTERNAL). Calls that are cut off while a server
+        stops end as UNAVAILABLE without one, which, unlike the reason of that name, does not mean
+        that nothing was changed.
+
+        Over HTTP the code of a status without a reason is that of a reason below with the same
+        meaning, if there is one, and else the name of its gRPC code: NOT_FOUND is NotFound, with
+        the HTTP status that google.rpc.Code documents. A server may be newer than a gateway: a
+        reason that the gateway does not know has the HTTP status of its gRPC code, too.
         """
 
     REASON_UNSPECIFIED: Error.Reason.ValueType  # 0
