@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ from server.accounts import store
 from server.accounts.rules import hash_secret, make_secret
 from server.cli.beside import bring_up_to_date
 
+from . import reaper
 from .fronts import Answer, Front, GrpcFront, HttpFront
 from .memory import copied
 from .memory import folder as memory_folder
@@ -39,9 +41,17 @@ FRONTS = ("grpc", "http", "http-over-grpc")
 gc.disable()
 
 
+def pytest_configure() -> None:
+    reaper.start()
+
+
 def pytest_collection_finish() -> None:
     gc.freeze()
     gc.enable()
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # As in the background of a script. Programs that tests start would inherit that; a
+        # signal that is handled, by a function that does nothing, is not inherited.
+        signal.signal(signal.SIGINT, lambda *_: None)
 
 
 def pytest_xdist_auto_num_workers() -> int:

@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-# Where Linux keeps files in memory. In some containers that is a few megabytes large.
-SHARED = Path("/dev/shm")
+from .reaper import SHARED, prefix
+
+# In some containers the folder in memory is a few megabytes large.
 ENOUGH_BYTES = 2 << 30
 
 
@@ -28,5 +29,5 @@ def copied(file: Path) -> Iterator[Path]:
 def folder() -> Iterator[Path]:
     """Makes a folder for the length of a block."""
     there = os.access(SHARED, os.W_OK) and shutil.disk_usage(SHARED).free > ENOUGH_BYTES
-    with tempfile.TemporaryDirectory(prefix="roster-", dir=SHARED if there else None) as name:
+    with tempfile.TemporaryDirectory(prefix=prefix(), dir=SHARED if there else None) as name:
         yield Path(name)

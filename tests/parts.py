@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .processes import environment
+from .processes import environment, limited
 
 LONG = 60.0
 
@@ -78,11 +78,12 @@ def launch(
 def ready(part: Part) -> Part:
     """Returns a part once it serves. Raises AssertionError with what it said if it ends instead."""
     assert part.process.stdout is not None
-    for line in part.process.stdout:
-        part.printed.append(line)
-        # The addresses stand between the first empty line and the second.
-        if part.printed.count("\n") == 2:
-            return part
+    with limited(part.process):
+        for line in part.process.stdout:
+            part.printed.append(line)
+            # The addresses stand between the first empty line and the second.
+            if part.printed.count("\n") == 2:
+                return part
     code = part.process.wait(timeout=60)
     raise AssertionError(f"roster {part.command} ended with {code}:\n{part.log.read_text()}")
 
@@ -107,7 +108,9 @@ def free_port() -> int:
 
 def workers_of(process: int) -> list[int]:
     """Returns the ids of the processes that a process has started, oldest first."""
-    found = subprocess.run(["pgrep", "-P", str(process)], stdout=subprocess.PIPE, text=True)
+    found = subprocess.run(
+        ["pgrep", "-P", str(process)], stdout=subprocess.PIPE, text=True, timeout=LONG
+    )
     return [int(line) for line in found.stdout.split()]
 
 

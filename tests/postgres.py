@@ -20,7 +20,7 @@ from psycopg.conninfo import conninfo_to_dict
 from server.cli.beside import bring_up_to_date
 from server.vault import make_key
 
-from . import memory
+from . import memory, reaper
 
 _numbers = count(1)
 ATTEMPTS = 3
@@ -108,6 +108,6 @@ def _started(stack: ExitStack) -> Postgres:
 @cache
 def _runtime() -> str:
     """Makes where the package keeps its lock until the end; without it, it warns."""
-    folder = tempfile.mkdtemp(prefix="roster-runtime-")
+    folder = tempfile.mkdtemp(prefix=f"{reaper.prefix()}runtime-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder

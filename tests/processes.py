@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,6 +21,21 @@ from server.storage.transaction import Transaction
 
 _READY = re.compile(r"HTTP\s+http://(?P<http>\S+)\s+gRPC\s+(?P<grpc>\S+)")
 _KEY = re.compile(r"rk_[0-9A-Za-z]{46}")
+
+
+# How long a program may take until it prints what a test waits for, in seconds.
+PATIENCE = 60.0
+
+
+@contextmanager
+def limited(process: subprocess.Popen[Any], seconds: float = PATIENCE) -> Iterator[None]:
+    """Kills a process if the block takes longer, so that reading from it ends."""
+    timer = threading.Timer(seconds, process.kill)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 @dataclass
@@ -112,10 +128,11 @@ def start(folder: Path, *, under: Sequence[str] = (), **settings: str) -> Servic
         )
     service = Service(process, settings["ROSTER_DATABASE_URL"], log)
     assert process.stdout is not None
-    for line in process.stdout:
-        service.printed.append(line)
-        if "curl" in line and "-d" not in line and "\\" not in line:
-            break
+    with limited(process):
+        for line in process.stdout:
+            service.printed.append(line)
+            if "curl" in line and "-d" not in line and "\\" not in line:
+                break
     text = "".join(service.printed)
     match = _READY.search(text)
     if match is None:

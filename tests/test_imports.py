@@ -145,7 +145,8 @@ def test_command_line_does_without_grpc_and_http_until_it_needs_them() -> None:
     late = {"grpc", "google.protobuf", "aiohttp"}
     program = f"import sys, server.cli; print(*sys.modules.keys() & {late})"
 
-    done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    words = [sys.executable, "-c", program]
+    done = subprocess.run(words, stdout=subprocess.PIPE, text=True, timeout=60)
 
     assert (done.returncode, done.stdout) == (0, "\n")
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from .. import reaper
 from ..memory import folder as memory_folder
 from ..processes import start
 from . import against_aiohttp, against_apsw, codec, hop, webhooks, workers
@@ -78,6 +79,7 @@ def figures(measured: dict[str, float]) -> Iterator[Figure]:
 
 
 def main() -> None:
+    reaper.start()
     table = Table("figure", "Roster", "compared to", "ratio", "to reach", box=None)
     measured: dict[str, float] = {}
     ratios: dict[str, float] = {}

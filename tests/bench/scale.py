@@ -29,6 +29,7 @@ from server.subscribers.store_paging import Filter, Place, page
 from server.suppressions.store import Suppressions
 from server.vault import Vault
 
+from .. import reaper
 from ..postgres import running
 from .measuring import numbers
 from .scale_fill import ACCOUNT, fill
@@ -129,6 +130,7 @@ def stores() -> Iterator[dict[str, list[str]]]:
 
 
 def main() -> None:
+    reaper.start()
     table = Table("ms, on", *(f"{size:,}" for size in SIZES), "ratio", "to reach", box=None)
     with stores() as urls:
         costs = {kind: asyncio.run(measured(own)) for kind, own in urls.items()}

@@ -20,7 +20,7 @@ from server.storage.backups.making import back_up
 from server.storage.installation import keep_key_fingerprint
 from server.vault import Vault, make_key, parse_key
 
-from ..processes import Service, environment
+from ..processes import Service, environment, limited
 from .test_commands import FREE, complaint, printed, roster
 
 LONG = 60.0
@@ -169,13 +169,14 @@ def test_interrupted_command_leaves_everything_as_it_was(
     code += "\nshow = lambda *_: (print('begun', flush=True), time.sleep(60))"
     code += "\nbackup.BytesBar.show = restore.BytesBar.show = show\nmain()"
 
-    with subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "-c", code, command, str(target)],
         env=environment(ROSTER_DATABASE_URL=url),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-    ) as process:
+    )
+    with process, limited(process):
         assert process.stdout is not None
         assert process.stderr is not None
         assert process.stdout.readline() == "begun\n"

@@ -17,7 +17,7 @@ import pytest
 from server.accounts.rules import make_secret
 
 from ..conftest import Account, new_account
-from ..processes import start
+from ..processes import limited, start
 from .cut import cut
 from .transfers import command, counted, emails, first_account, people, transfer
 
@@ -173,10 +173,11 @@ def test_reader_that_has_enough_ends_an_export_without_a_word(http_account: Acco
     running = subprocess.Popen(words, env=settings, stdout=-1, stderr=-1)
     assert running.stdout is not None
     assert running.stderr is not None
-    running.stdout.readline()
-    running.stdout.close()
+    with limited(running):
+        running.stdout.readline()
+        running.stdout.close()
 
-    assert running.stderr.read() == b""
+        assert running.stderr.read() == b""
     running.stderr.close()
     assert running.wait(timeout=30) == 1
 

@@ -20,6 +20,7 @@ from ..behaviour.deliveries import deliveries, tags, webhook
 from ..behaviour.helpers import MISSING_ID
 from ..conftest import Account
 from ..parts import free_port
+from ..processes import limited
 from ..webhooks.receiver import Receiver, Reply
 from .transfers import command, transfer
 
@@ -46,15 +47,16 @@ def tailing(
     testing = threading.Thread(target=test)
     testing.start()
     try:
-        try:
-            assert "webhook.test" in process.stdout.readline()
-        finally:
-            told.set()
-            testing.join()
-        yield process, (line for line in process.stdout if "webhook.test" not in line)
+        with limited(process):
+            try:
+                assert "webhook.test" in process.stdout.readline()
+            finally:
+                told.set()
+                testing.join()
+            yield process, (line for line in process.stdout if "webhook.test" not in line)
     finally:
         process.kill()
-        process.communicate()
+        process.communicate(timeout=20)
 
 
 def test_tail_prints_a_line_for_each_attempt(http_account: Account, receiver: Receiver) -> None:

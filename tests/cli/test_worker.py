@@ -24,7 +24,7 @@ from server.webhooks.signing import Secrets, make_secret
 from server.webhooks.store import NewWebhook
 
 from ..postgres import Postgres
-from ..processes import environment
+from ..processes import environment, limited
 from ..webhooks.receiver import Receiver
 from .test_commands import complaint, roster
 
@@ -68,9 +68,11 @@ def start(url: str, postgres: Postgres) -> subprocess.Popen[str]:
         text=True,
     )
     assert process.stdout is not None
-    if "looking after" not in process.stdout.readline():
+    with limited(process):
+        line = process.stdout.readline()
+    if "looking after" not in line:
         process.kill()
-        raise AssertionError(process.communicate()[1])
+        raise AssertionError(process.communicate(timeout=PATIENCE)[1])
     return process
 
 

@@ -26,6 +26,10 @@ class Found(NamedTuple):
     report: dict[str, Any]
 
 
+# A full run takes hours.
+LONGEST = 6 * 3600
+
+
 def go_over(account: Account, folder: Path, examples: str) -> Found:
     """Goes over the service of an account, over HTTP, with so many examples an operation."""
     own = account.ok("ListApiKeys")["apiKeys"][0]["id"]
@@ -40,6 +44,7 @@ def go_over(account: Account, folder: Path, examples: str) -> Found:
         stderr=subprocess.STDOUT,
         text=True,
         check=False,
+        timeout=LONGEST,
         cwd=folder,  # it leaves a folder of its own behind
         env=environment(ROSTER_API_KEY=account.key, ROSTER_API_KEY_ID=own, PYTHONPATH=str(ROOT)),
     )

@@ -87,6 +87,6 @@ def unit(tmp_path: Path) -> Path:
 def test_systemd_has_nothing_against_the_unit(unit: Path, question: list[str]) -> None:
     analyze = program("systemd-analyze", "systemd")
 
-    done = subprocess.run([analyze, *question, unit], capture_output=True, text=True)
+    done = subprocess.run([analyze, *question, unit], capture_output=True, text=True, timeout=60)
 
     assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr

@@ -31,7 +31,7 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder with what a wheel of this checkout holds, which nobody may write to."""
     folder = tmp_path_factory.mktemp("unpacked")
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True, timeout=120)
     (wheel,) = folder.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(folder)
@@ -60,7 +60,7 @@ def test_service_is_that_of_the_wheel(unpacked: Path) -> None:
     given = environment(PYTHONPATH=str(unpacked), PYTHONSAFEPATH="yes")
     program = (sys.executable, "-B", "-c", "import server, http_gateway; print(server.__file__)")
 
-    done = subprocess.run(program, env=given, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run(program, env=given, stdout=subprocess.PIPE, text=True, timeout=60)
 
     assert done.stdout.strip() == f"{unpacked}/server/__init__.py"
 
@@ -104,7 +104,7 @@ def test_all_that_a_service_writes_is_beside_its_database_and_for_its_owner_alon
 def healthy(address: str, **settings: str) -> bool:
     """What the health check of a container says of an address."""
     given = environment(ROSTER_HTTP_ADDRESS=address, **settings)
-    return subprocess.run(HEALTHY, env=given, cwd=ROOT).returncode == 0
+    return subprocess.run(HEALTHY, env=given, cwd=ROOT, timeout=60).returncode == 0
 
 
 def test_health_check_of_a_container_finds_a_service_and_misses_none(installed: Service) -> None:

@@ -162,7 +162,9 @@ def test_promtool_finds_no_fault_with_the_names(http_account: Account) -> None:
     page = page_of(place_of(http_account.service.printed))
 
     tool = program("promtool", "prometheus")
-    done = subprocess.run([tool, "check", "metrics"], input=page, text=True, capture_output=True)
+    done = subprocess.run(
+        [tool, "check", "metrics"], input=page, text=True, capture_output=True, timeout=60
+    )
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 

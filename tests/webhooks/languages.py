@@ -104,7 +104,7 @@ def running(language: Language, secret: str, folder: Path) -> Iterator[Running]:
         yield Running(f"http://{PUBLIC}:{port}/", said)
     finally:
         process.kill()
-        process.wait()
+        process.wait(timeout=PATIENCE)
 
 
 def _listens(port: int) -> bool:

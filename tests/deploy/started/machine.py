@@ -21,6 +21,9 @@ import pytest
 from ... import tools
 from ...parts import wait_until, workers_of
 
+# To build an image takes minutes.
+LONG = 600.0
+
 ROOT = Path(__file__).parents[3]
 FILE = ROOT / "server/deploy/Containerfile"
 CERTIFICATES = "/etc/ssl/certs"
@@ -66,7 +69,7 @@ def may_run_machines(folder: Path) -> None:
         pytest.skip("only root runs machines")
     mount = f"mount -t tmpfs none {folder} && mount -t proc none /proc"
     tried = ["unshare", "--mount", "--pid", "--uts", "--ipc", "--fork", "sh", "-c", mount]
-    done = subprocess.run(tried, capture_output=True, text=True)
+    done = subprocess.run(tried, capture_output=True, text=True, timeout=LONG)
     if done.returncode != 0:
         pytest.skip(f"this machine lets nobody run another in it: {done.stderr.strip()}")
 
@@ -76,7 +79,9 @@ def may_boot(folder: Path) -> None:
     nspawn = tools.program("systemd-nspawn", "machine")
     flags = ("--quiet", "--register=no", "--keep-unit", "--volatile=overlay")
     tried = [nspawn, *flags, f"--directory={folder}", "true"]
-    done = subprocess.run(tried, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    done = subprocess.run(
+        tried, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=LONG
+    )
     if done.returncode != 0:
         pytest.skip(f"this machine lets nobody run another in it: {done.stderr.strip()}")
 
@@ -89,7 +94,7 @@ class Buildah:
 
     def __call__(self, *words: str | Path) -> str:
         """Runs a command and returns what it printed. Raises AssertionError if it fails."""
-        done = subprocess.run([*self._start, *words], capture_output=True, text=True)
+        done = subprocess.run([*self._start, *words], capture_output=True, text=True, timeout=LONG)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
@@ -123,7 +128,7 @@ class Machine:
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Runs a program in the machine."""
         inside = ["nsenter", f"--target={self.first}", "--mount", "--pid", "--uts", "--ipc"]
-        return subprocess.run([*inside, *words], capture_output=True, text=True)
+        return subprocess.run([*inside, *words], capture_output=True, text=True, timeout=LONG)
 
     def says(self, *words: str) -> str:
         """Returns what a program in the machine prints. Raises AssertionError if it fails."""

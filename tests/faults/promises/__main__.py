@@ -17,6 +17,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from ... import reaper
 from .checker import Figures
 from .table import PROMISES, Promise
 
@@ -49,6 +50,7 @@ def drawn(promise: Promise, figures: Figures) -> Table:
 
 
 def main() -> None:
+    reaper.start()
     console, names = Console(highlight=False), tuple(sys.argv[1:])
     full = os.environ.get("ROSTER_FAULTS") == "full"
     chosen = [
