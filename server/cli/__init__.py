@@ -24,7 +24,7 @@ from . import (
     webhooks,
     worker,
 )
-from .output import ExitCode, complain, console, say, unknown_settings
+from .output import ExitCode, complain, console, flush, say, unknown_settings
 from .serving.reserve import PortInUse
 from .transfer import exporting, importing
 from .transfer.failing import TransferError
@@ -79,6 +79,14 @@ app.add_typer(webhooks.app, name="webhooks", help="List webhooks, and follow wha
 
 def main() -> None:
     """Runs the command line; what cannot be done is one sentence and an exit code."""
+    try:
+        _run()
+    except SystemExit as ended:
+        flush(failed=bool(ended.code))
+        raise
+
+
+def _run() -> None:
     try:
         app()
     except SettingError as error:

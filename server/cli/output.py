@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from enum import IntEnum
 from typing import Annotated, Any, NoReturn
 
@@ -18,7 +20,24 @@ from ..accounts.store import AccountRow, ApiKeyRow
 from ..clock import written
 from ..config import SETTINGS, unknown_variables
 
-console = Console(highlight=False, markup=False)
+
+class _StandardOutput(Console):
+    """Ends the program if standard output is broken, such as a full disk."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        try:
+            super().print(*objects, **options)
+        except OSError as error:
+            _end_output(error)
+
+    def out(self, *objects: Any, **options: Any) -> None:
+        try:
+            super().out(*objects, **options)
+        except OSError as error:
+            _end_output(error)
+
+
+console = _StandardOutput(highlight=False, markup=False)
 errors = Console(stderr=True, highlight=False)
 # Wider than any table.
 _BOUNDLESS = 1_000_000
@@ -67,6 +86,29 @@ def say(sentence: str) -> None:
     errors.print(f"[bold]roster:[/] {escape(sentence)}", soft_wrap=True)
 
 
+def flush(*, failed: bool) -> None:
+    """Hands what was printed to the system. Ends the program with an error if that fails.
+
+    A command that has `failed` has said why.
+    """
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        _end_output(error, failed=failed)
+
+
+def _end_output(error: OSError, *, failed: bool = False) -> None:
+    """Ends the program since standard output is broken; a reader that left needs no reason."""
+    with suppress(OSError), open(os.devnull, "wb") as nowhere:
+        # Python would try again at exit, and complain.
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+    if failed:
+        return
+    if isinstance(error, BrokenPipeError):
+        raise SystemExit(1)
+    complain(f"Standard output cannot be written: {error.strerror}.", ExitCode.BROKEN)
+
+
 def complain(sentence: str, code: ExitCode) -> NoReturn:
     """Says on standard error what is wrong, and ends the program."""
     errors.print(f"[bold red]roster:[/] {escape(sentence)}", soft_wrap=True)
@@ -83,9 +125,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 DatabaseUrl = Annotated[str, option("database_url")]
 
 
-def print_json(value: Any) -> None:
+def print_json(value: Any, target: Console = console) -> None:
     """Prints JSON as a script reads it."""
-    print(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
+    target.out(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode(), highlight=False)
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

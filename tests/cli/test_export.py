@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import pytest
 
 from server.accounts.rules import make_secret
+from server.cli.transfer.packing import packing_of
 
 from ..conftest import Account, new_account
 from ..processes import limited, start
@@ -32,6 +33,9 @@ ROWS: list[dict[str, Any]] = [
         "customFields": {"age": 36.5, "vip": True, "born": "1815-12-10", "note": 'a "b",\r\nc'},
     },
 ]
+
+
+ENDINGS = ["csv", "ndjson", "csv.gz", "ndjson.zst"]
 
 
 @pytest.fixture
@@ -78,7 +82,7 @@ def ids(file: Path) -> list[str]:
     return [json.loads(line)["id"] for line in text.splitlines()]
 
 
-@pytest.mark.parametrize("ending", ["csv", "ndjson"])
+@pytest.mark.parametrize("ending", ENDINGS)
 def test_what_was_exported_is_imported_as_the_same(
     http_account: Account, other: Account, tmp_path: Path, ending: str
 ) -> None:
@@ -95,6 +99,8 @@ def test_what_was_exported_is_imported_as_the_same(
     assert os.listdir(tmp_path) == [file.name]
     assert counts["created"] == 3
     assert kept(other) == kept(first)
+    packing = packing_of(file.read_bytes())
+    assert (packing.ending if packing else "") == ending.removeprefix("csv").removeprefix("ndjson")
 
 
 def test_standard_output_gets_ndjson_and_nothing_else(http_account: Account) -> None:
@@ -224,7 +230,7 @@ def test_wrong_key_leaves_what_is_there(http_account: Account, tmp_path: Path) -
 # Going on
 
 
-@pytest.mark.parametrize("ending", ["csv", "ndjson"])
+@pytest.mark.parametrize("ending", ENDINGS)
 def test_export_goes_on_after_the_last_whole_row_and_says_so(
     http_account: Account, tmp_path: Path, ending: str
 ) -> None:

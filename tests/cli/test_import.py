@@ -6,10 +6,14 @@ import csv
 import gzip
 import json
 import os
+import random
+import re
 import signal
 import socket
 import subprocess
+import sys
 import threading
+from collections.abc import Callable
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -17,6 +21,8 @@ from pathlib import Path
 import pytest
 
 from server.accounts.rules import make_secret
+from server.cli.transfer.packing import Unpacker, packing_of
+from server.cli.transfer.remote import PIECE
 
 from ..conftest import Account, new_account
 from ..processes import start
@@ -31,6 +37,11 @@ from .transfers import (
     transfer,
     written,
 )
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 TAB = "Email\tFirst name\tTags\nada@example.com\tAda\tvip;early\n"
 
@@ -151,21 +162,107 @@ def test_format_flag_is_stronger_than_the_ending(http_account: Account, tmp_path
     ]
 
 
-def test_packed_file_is_unpacked(http_account: Account, tmp_path: Path) -> None:
-    file = tmp_path / "people.csv.gz"
-    file.write_bytes(gzip.compress(b"email\nada@example.com\n"))
+TABLE = b"email\nada@example.com\nbo@example.com\n"
+PACKED = {
+    "gzip": gzip.compress(TABLE),
+    "gzip in two members and a filled block": gzip.compress(TABLE[:20])
+    + gzip.compress(TABLE[20:])
+    + bytes(100),
+    "zstd": zstd.compress(TABLE),
+    "zstd in two frames after a skipped one": b"\x50\x2a\x4d\x18\x02\x00\x00\x00hi"
+    + zstd.compress(TABLE[:20])
+    + zstd.compress(TABLE[20:]),
+    "not at all": TABLE,
+}
 
-    assert counted(transfer(http_account, "import", str(file), "--json"))["created"] == 1
+
+@pytest.mark.parametrize("content", PACKED.values(), ids=PACKED)
+@pytest.mark.parametrize("name", ["people.csv", "people.csv.gz", "people.csv.zst"])
+def test_file_is_unpacked_by_its_content_whatever_its_name(
+    http_account: Account, tmp_path: Path, name: str, content: bytes
+) -> None:
+    (tmp_path / name).write_bytes(content)
+
+    done = transfer(http_account, "import", str(tmp_path / name), "--json")
+
+    assert counted(done)["created"] == 2
 
 
-def test_packed_file_that_is_damaged_is_named(http_account: Account, tmp_path: Path) -> None:
-    file = tmp_path / "people.csv.gz"
-    file.write_bytes(gzip.compress(b"email\nada@example.com\n")[:-9])
+@pytest.mark.parametrize("content", PACKED.values(), ids=PACKED)
+def test_pipe_is_unpacked_by_its_content(http_account: Account, content: bytes) -> None:
+    words, settings = command(http_account, "import", "-", "--json")
+
+    with subprocess.Popen(words, env=settings, stdin=-1, stdout=-1) as process:
+        assert process.stdin is not None
+        # The first byte alone does not say how the rest is packed.
+        process.stdin.write(content[:1])
+        process.stdin.flush()
+        printed, _ = process.communicate(content[1:], timeout=60)
+
+    assert (process.returncode, json.loads(printed)["created"]) == (0, 2)
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstd.compress], ids=["gzip", "zstd"])
+@pytest.mark.parametrize("fault", ["truncated", "corrupt"])
+def test_damaged_file_is_named_and_the_rows_before_the_damage_are_counted(
+    http_account: Account, tmp_path: Path, pack: Callable[[bytes], bytes], fault: str
+) -> None:
+    rows = "".join(f"{n}{random.randbytes(9).hex()}@example.com,n{n}\n" for n in range(20_000))
+    packed = bytearray(pack(f"email,firstName\n{rows}".encode()))
+    if fault == "truncated":
+        del packed[len(packed) // 2 :]
+    else:
+        packed[len(packed) // 2 :] = random.randbytes(len(packed) // 2)
+    file = tmp_path / "people.csv"
+    file.write_bytes(packed)
 
     done = transfer(http_account, "import", str(file))
 
     assert done.returncode == 2
-    assert f"{file} cannot be read" in done.stderr
+    assert f"{file} cannot be read: it is damaged: " in done.stderr
+    said = re.search(r"Up to line ([\d,]+), ([\d,]+) rows taken and 0 failed\.", done.stderr)
+    assert said is not None, done.stderr
+    line, taken = (int(number.replace(",", "")) for number in said.groups())
+    assert (line, taken) == (total(http_account) + 1, total(http_account))
+    assert 0 < taken < 20_000
+    # The row that was cut off is not taken for a shorter one.
+    last = http_account.ok("ListSubscribers", limit=1, order="desc")["subscribers"][0]
+    assert f"{last['email']},{last['firstName']}\n" in rows
+
+
+def test_damage_before_the_first_row_is_named(http_account: Account, tmp_path: Path) -> None:
+    file = tmp_path / "people.csv"
+    file.write_bytes(gzip.compress(TABLE)[:12])
+
+    code, line = refused(http_account, str(file))
+
+    assert (code, total(http_account)) == (2, 0)
+    assert f"{file} cannot be read: it is damaged: the gzip data ends early." in line
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstd.compress], ids=["gzip", "zstd"])
+def test_file_that_unpacks_to_a_line_without_end_is_refused(
+    http_account: Account, tmp_path: Path, pack: Callable[[bytes], bytes]
+) -> None:
+    file = tmp_path / "people.csv"
+    file.write_bytes(pack(b"email\n" + bytes(b"x" * (1 << 26))))
+
+    code, line = refused(http_account, str(file))
+
+    assert (code, "1,048,576 bytes" in line) == (7, True)
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstd.compress], ids=["gzip", "zstd"])
+def test_what_is_unpacked_comes_in_short_pieces(pack: Callable[[bytes], bytes]) -> None:
+    packed = pack(bytes(1 << 26))
+    packing = packing_of(packed)
+    assert packing is not None
+    unpacker = Unpacker(packing)
+
+    sizes = [len(piece) for piece in unpacker.unpack(packed)]
+    unpacker.finish()
+
+    assert (sum(sizes), max(sizes)) == (1 << 26, PIECE)
 
 
 def test_standard_input_is_read_and_leaves_no_file(http_account: Account) -> None:
@@ -231,7 +328,7 @@ def test_list_of_failures_stays_while_nothing_new_is_known(
     transfer(http_account, "import", file)
 
     assert after_refusal == before
-    assert not listed.exists()
+    assert listed.read_bytes() == before
 
 
 @pytest.mark.parametrize("url", ["127.0.0.1:8080", "http://", "http://127.0.0.1:99999", "ftp://x"])
@@ -295,7 +392,11 @@ def test_fault_in_the_middle_of_a_file_says_what_is_in_and_how_to_begin_again(
 
     code, line = refused(http_account, f"{tmp_path}/people.csv")
 
-    assert (code, "line 1502" in line, "Rows up to line 1,501 are in" in line) == (7, True, True)
+    assert (
+        code,
+        "line 1502" in line,
+        "Up to line 1,501, 1,500 rows taken and 0 failed." in line,
+    ) == (7, True, True)
     assert total(http_account) == 1_500
 
 

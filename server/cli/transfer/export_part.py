@@ -3,7 +3,8 @@
 Subscribers are written to FILE.part, which takes the name FILE when the last one is
 there. What was asked for is kept in FILE.roster-export, so that a part is never gone
 on with by an export of something else. A part ends in the middle of a row if the
-program was killed: such a row is cut off and comes again.
+program was killed: such a row is cut off and comes again. A file that is to be packed
+is packed from its part in the end.
 """
 
 from __future__ import annotations
@@ -11,16 +12,24 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import orjson
 
+from ...output_file import Part
+from ..bytes_bar import BytesBar
 from ..output import ExitCode, say
 from .failing import TransferError
 from .files import Form, write_whole
+from .packing import Packing
+from .remote import PIECE
+
+# The end of the name of a file that is being packed.
+PACKING = ".packing"
 
 
 @dataclass
@@ -33,100 +42,126 @@ class Found:
     last_id: str = ""
 
 
-class Part:
+class ExportPart:
     """A file that an export writes, or goes on writing."""
 
-    def __init__(self, path: Path, form: Form, job: Mapping[str, Any]) -> None:
-        self.path = path
-        self._part = path.with_name(f"{path.name}.part")
+    hides_bar = False
+
+    def __init__(
+        self, path: Path, form: Form, job: Mapping[str, Any], packing: Packing | None
+    ) -> None:
+        self._path = path
         self._asked = path.with_name(f"{path.name}.roster-export")
         self._form = form
         self._job = dict(job)
-        self._file: BinaryIO | None = None
-        self.hides_bar = False
+        self._packing = packing
+        self._part: Part | None = None
 
     def open(self, *, resume: bool) -> Found:
         """Opens the part, returns what it holds that can be gone on with, and cuts off the rest.
 
         Raises TransferError if it cannot be written.
         """
-        found = self._found() if resume else Found()
-        try:
+        with self._writing(ExitCode.USAGE):
+            part = Part(self._path)
+            found = self._found(part) if resume else Found()
             if not found.rows:
                 write_whole(self._asked, self._job)
-            self._file = self._part.open("r+b" if found.rows else "wb")
-            self._file.truncate(found.end)
-            self._file.seek(found.end)
-        except OSError as error:
-            raise self._unwritable(error) from error
+            part.cut(found.end)
+            self._part = part
         return found
 
     def write(self, data: bytes) -> None:
         """Adds to the part. Raises TransferError if the disk does not take it."""
-        assert self._file is not None
-        try:
-            self._file.write(data)
-        except OSError as error:
-            raise self._unwritable(error) from error
+        assert self._part is not None
+        with self._writing():
+            self._part.file.write(data)
 
     def finish(self) -> None:
-        """Gives the part its name, once it is on the disk."""
-        assert self._file is not None
-        try:
-            self._file.flush()
-            os.fsync(self._file.fileno())
-            self._file.close()
-            self._part.replace(self.path)
+        """Gives the part its name, packed if it is to be, once it is on the disk."""
+        assert self._part is not None
+        with self._writing():
+            if self._packing is None:
+                self._publish(self._part)
+            else:
+                self._pack(self._packing)
+                self._part.discard()
             self._asked.unlink(missing_ok=True)
-        except OSError as error:
-            raise self._unwritable(error) from error
 
     def leave(self) -> None:
         """Closes the part, for another run to go on with."""
-        if self._file is not None:
-            self._file.close()
+        if self._part is not None:
+            with self._writing():
+                self._part.close()
 
     def hint(self) -> str:
         """Returns how an export that ended early can go on; empty if it had not begun."""
-        if self._file is None:
+        if self._part is None:
             return ""
-        return f"{self._part} holds what came; run the same command again to go on."
+        return f"{self._part.path} holds what came; run the same command again to go on."
 
-    def _found(self) -> Found:
-        if not self._part.exists():
+    def _publish(self, part: Part) -> None:
+        if self._path.exists():
+            part.belong_like(self._path)
+        part.publish()
+
+    def _pack(self, packing: Packing) -> None:
+        """Writes the file from the part, which stays until that is done."""
+        assert self._part is not None
+        rows = self._part.file
+        packed = Part(self._path, ending=PACKING)
+        try:
+            packed.cut(0)
+            size = rows.seek(0, os.SEEK_END)
+            rows.seek(0)
+            with BytesBar() as bar, packing.pack(packed.file) as target:
+                while piece := rows.read(PIECE):
+                    target.write(piece)
+                    bar.show("packing", rows.tell(), size)
+            self._publish(packed)
+        except BaseException:
+            packed.discard()
+            raise
+
+    def _found(self, part: Part) -> Found:
+        if not part.size:
             return Found()
         try:
             asked = orjson.loads(self._asked.read_bytes())
         except (OSError, ValueError):
             asked = None
         if asked != self._job:
-            say(f"{self._part} belongs to another export; starts over.")
+            say(f"{part.path} belongs to another export; starts over.")
             return Found()
         try:
-            return scan(self._part, self._form)
+            return scan(part.file, self._form)
         except (OSError, ValueError, KeyError):
-            say(f"{self._part} cannot be understood; starts over.")
+            say(f"{part.path} cannot be understood; starts over.")
             return Found()
 
-    def _unwritable(self, error: OSError) -> TransferError:
-        ending = ExitCode.USAGE if self._file is None else ExitCode.BROKEN
-        return TransferError(f"{self._part} cannot be written: {error.strerror}.", ending)
+    @contextmanager
+    def _writing(self, ending: ExitCode = ExitCode.BROKEN) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise TransferError(
+                f"{self._path} cannot be written: {error.strerror}.", ending
+            ) from error
 
 
-def scan(path: Path, form: Form) -> Found:
+def scan(file: BinaryIO, form: Form) -> Found:
     """Looks through a part for its whole rows. Raises ValueError or KeyError if it is not one."""
     found, row, last = Found(), b"", b""
-    with path.open("rb") as file:
-        for line in file:
-            row += line
-            if not row.endswith(b"\n") or (form is Form.CSV and row.count(b'"') % 2):
-                continue
-            found.end += len(row)
-            if form is Form.CSV and not found.header:
-                found.header = row
-            else:
-                found.rows, last = found.rows + 1, row
-            row = b""
+    for line in file:
+        row += line
+        if not row.endswith(b"\n") or (form is Form.CSV and row.count(b'"') % 2):
+            continue
+        found.end += len(row)
+        if form is Form.CSV and not found.header:
+            found.header = row
+        else:
+            found.rows, last = found.rows + 1, row
+        row = b""
     if last:
         found.last_id = _id_of(last, found.header)
     return found

@@ -6,15 +6,15 @@ there when it is run again.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import uvloop
 
+from ...output_file import replaceable
 from ..output import ExitCode, counted, say
-from .export_part import Found, Part, RowCounter
-from .export_target import StandardOutput, Target
+from .export_part import ExportPart, Found, RowCounter
+from .export_target import Stream, Target
 from .failing import TransferError
-from .files import STANDARD, Form
+from .files import Form
+from .packing import packing_by_ending
 from .progress import Bar
 from .remote import Remote, blocks, fingerprint, told_error
 
@@ -25,14 +25,19 @@ def run(file: str, form: Form, filters: dict[str, str], *, url: str, key: str, r
     Raises TransferError, which says how to go on, if that does not come to its end.
     """
     remote = Remote(url, key)
-    target: Target = StandardOutput()
-    if Path(file).is_dir():
-        raise TransferError(f"{file} is a folder.", ExitCode.USAGE)
-    if file != STANDARD:
-        job = {"service": remote.url, "key": fingerprint(key), "format": form, **filters}
-        target = Part(Path(file), form, job)
+    packing = packing_by_ending(file)
+    job = {"service": remote.url, "key": fingerprint(key), "format": form, **filters}
     try:
-        return uvloop.run(_export(remote, target, form, filters, resume=resume))
+        path = replaceable(file)
+    except OSError as error:
+        raise TransferError(
+            f"{file} cannot be written: {error.strerror}.", ExitCode.USAGE
+        ) from error
+    target: Target = ExportPart(path, form, job, packing) if path else Stream(file, packing)
+    try:
+        rows = uvloop.run(_export(remote, target, form, filters, resume=resume))
+        target.finish()
+        return rows
     except KeyboardInterrupt:
         raise TransferError(f"Interrupted. {target.hint()}", ExitCode.INTERRUPTED) from None
     except TransferError as error:
@@ -55,7 +60,6 @@ async def _export(
         except BaseException:
             target.leave()
             raise
-    target.finish()
     return rows
 
 

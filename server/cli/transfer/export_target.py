@@ -1,16 +1,17 @@
-"""Where an export goes: a part of a file (export_part.py), or standard output."""
+"""Where an export goes: a part of a file (export_part.py), or what is opened and not replaced."""
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Protocol
 
+from ...output_file import opened, standard_stream
 from ..output import ExitCode
 from .export_part import Found
 from .failing import TransferError
+from .packing import Packing
 
 
 class Target(Protocol):
@@ -35,24 +36,32 @@ class Target(Protocol):
         """Returns how an export that ended early can go on; empty if it had not begun."""
 
 
-class StandardOutput:
-    """Standard output, which cannot be gone on with."""
+class Stream:
+    """Standard output, a device or a FIFO, which cannot be gone on with."""
 
-    def __init__(self) -> None:
-        self.hides_bar = sys.stdout.isatty()
+    def __init__(self, name: str, packing: Packing | None) -> None:
+        """Opens it; a FIFO waits for its reader. Raises TransferError."""
+        stream = standard_stream(name)
+        self._name = "Standard output" if stream is sys.stdout else name
+        self.hides_bar = stream is not None and stream.isatty()
         self._has_begun = False
+        self._stack = ExitStack()
+        with self._writing():
+            self._file = self._stack.enter_context(opened(name))
+            if packing:
+                self._file = self._stack.enter_context(packing.pack(self._file))
 
     def open(self, *, resume: bool) -> Found:
         self._has_begun = True
         return Found()
 
     def write(self, data: bytes) -> None:
-        with _writing():
-            sys.stdout.buffer.write(data)
+        with self._writing():
+            self._file.write(data)
 
     def finish(self) -> None:
-        with _writing():
-            sys.stdout.flush()
+        with self._writing():
+            self._stack.close()
 
     def leave(self) -> None:
         self.finish()
@@ -60,17 +69,14 @@ class StandardOutput:
     def hint(self) -> str:
         return "What was written is not all; only an export to a file goes on." * self._has_begun
 
-
-@contextmanager
-def _writing() -> Iterator[None]:
-    """Ends the program without a word if who reads, such as `head`, has enough."""
-    try:
-        yield
-    except BrokenPipeError:
-        # Nothing is left for Python to flush at its end, which it would complain of.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise SystemExit(1) from None
-    except OSError as error:
-        raise TransferError(
-            f"Standard output cannot be written: {error.strerror}.", ExitCode.BROKEN
-        ) from error
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Ends the program without a message if the reader, such as `head`, has closed the pipe."""
+        try:
+            yield
+        except BrokenPipeError:
+            raise SystemExit(1) from None
+        except OSError as error:
+            raise TransferError(
+                f"{self._name} cannot be written: {error.strerror}.", ExitCode.BROKEN
+            ) from error

@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
+from ...output_file import STANDARD, standard_stream
 from ...subscribers.rules import Status
 from ..output import console, counted
-from .files import STANDARD, Form, form_by_ending
+from .files import Form, form_by_ending
 from .flags import LOCAL, Key, Url
 
 
@@ -50,7 +51,8 @@ def export(
 ) -> None:
     """Write the subscribers of an account to a CSV or NDJSON file, oldest first.
 
-    FILE is there when all of them are; until then they are in FILE.part.
+    FILE is there when all of them are; until then they are in FILE.part. It is packed if its
+    name ends in .gz or .zst.
     Run it again when it breaks off: it goes on where it was. Ends with 0 if
     all were written, 2 if an argument is wrong, 6 if the service cannot be
     reached, 7 if it refuses, 8 if the export broke off and 130 if it was
@@ -68,5 +70,5 @@ def export(
     from .export_run import run
 
     rows = run(file, form, filters, url=url, key=api_key, resume=not no_resume)
-    if file != STANDARD:
+    if standard_stream(file) is None:
         console.print(f"{file} has {counted(rows, 'subscriber')}.", soft_wrap=True)

@@ -10,9 +10,6 @@ from typing import Any
 
 import orjson
 
-# The name that stands for standard input or output.
-STANDARD = "-"
-
 
 class Form(StrEnum):
     """The forms in which rows are read and written."""
@@ -21,6 +18,7 @@ class Form(StrEnum):
     NDJSON = "ndjson"
 
 
+PACKED_ENDINGS = GZIP_ENDING, ZSTD_ENDING = ".gz", ".zst"
 _ENDINGS = {
     ".csv": Form.CSV,
     ".tsv": Form.CSV,
@@ -31,7 +29,10 @@ _ENDINGS = {
 
 def form_by_ending(name: str) -> Form | None:
     """Returns the form that the end of a file's name stands for, if it stands for one."""
-    return _ENDINGS.get(Path(name.lower().removesuffix(".gz")).suffix)
+    name = name.lower()
+    for ending in PACKED_ENDINGS:
+        name = name.removesuffix(ending)
+    return _ENDINGS.get(Path(name).suffix)
 
 
 def write_whole(path: Path, content: Mapping[str, Any]) -> None:

@@ -38,6 +38,8 @@ class Place:
         self.path = path
         self._job = dict(job)
         self._due = 0.0
+        # The last line of the rows that it says are done.
+        self.line = 0
 
     def read(self) -> Kept | None:
         """Returns what an earlier run of the same job came to.
@@ -73,8 +75,12 @@ class Place:
             "failuresSize": kept.failures_size,
         }
         write_whole(self.path, content)
+        self.line = kept.tally.line
         self._due = time.monotonic() + SECONDS_BETWEEN
 
     def remove(self) -> None:
-        """Forgets the place."""
-        self.path.unlink(missing_ok=True)
+        """Forgets the place of an import that is complete."""
+        try:
+            self.path.unlink(missing_ok=True)
+        except OSError as error:
+            say(f"{self.path} cannot be removed: {error.strerror}.")

@@ -10,17 +10,20 @@ service: only it can tell where a row of a table begins.
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
 
-from ..output import ExitCode, say
+from ..output import ExitCode, counted, say
 from .failing import TransferError
 from .files import Form
+from .import_failures import Failures
 from .import_place import Kept, Place
 from .import_source import Source
-from .import_tally import FAILED, Failures, Judge, OnConflict, Tally
+from .import_tally import FAILED, Judge, OnConflict, Tally
 from .progress import Bar
 from .remote import Remote, blocks, fingerprint, told_error
 
@@ -33,7 +36,7 @@ class Options:
 
     on_conflict: OnConflict
     form: Form | None
-    failures: Path | None
+    failures: Failures | None
     resume: bool
 
 
@@ -47,7 +50,10 @@ class Run:
         self._place: Place | None = None
         self.tally = Tally()
         self.resumed_after = 0
-        self.failures: Failures | None = None
+        self.failures = options.failures
+        # Why the failed rows of a complete import could not be listed.
+        self.unlisted: TransferError | None = None
+        self._half_listed = ""
 
     async def run(self) -> None:
         """Imports all rows. Raises TransferError if that does not come to its end."""
@@ -63,16 +69,23 @@ class Run:
             except BaseException as error:
                 self._break_off(error, is_new=kept is None)
                 raise
-        self._finish()
+            self._finish()
 
     def hint(self, ending: ExitCode) -> str:
         """Returns how a run that ended early can go on; empty if it had not begun."""
-        line = f"{self.tally.line:,}"
+        tally, hints = self.tally, []
         if ending in (ExitCode.BROKEN, ExitCode.INTERRUPTED) and self._place is not None:
-            return f"Run the same command again to go on after line {line}."
-        if not self.tally.line:
-            return ""
-        return f"Rows up to line {line} are in; begin again with --on-conflict skip."
+            hints.append(f"Run the same command again to go on after line {self._place.line:,}.")
+        elif tally.rows:
+            hints.append(
+                f"Up to line {tally.line:,}, {counted(tally.rows - tally.failed, 'row')} taken and"
+                f" {tally.failed:,} failed. Begin again with --on-conflict skip."
+            )
+        elif self._source.fault:
+            hints.append("No rows were taken.")
+        if self._half_listed:
+            hints.append(f"The rows that failed so far are listed in {self._half_listed}.")
+        return " ".join(hints)
 
     def _find_place(self, form: Form) -> Kept | None:
         """Sees where an earlier run of the same import came to, if there is one."""
@@ -91,10 +104,9 @@ class Run:
         """Takes over what an earlier run came to, or begins anew; and keeps the place."""
         self.tally = kept.tally if kept else Tally(newest)
         self.resumed_after = self.tally.line
-        path = self._options.failures
-        if path is not None:
-            same = kept is not None and kept.failures == str(path.resolve())
-            self.failures = Failures(path, kept.failures_size if kept and same else 0)
+        if self.failures is not None:
+            same = kept is not None and kept.failures == os.path.abspath(self.failures.name)
+            self.failures.open(kept.failures_size if kept and same else 0)
         if kept:
             say(f"Goes on after line {self.tally.line:,} of {self._source.name}.")
         self._keep_place()
@@ -111,17 +123,24 @@ class Run:
                 expect100=True,  # so that a refusal comes before the rows are sent
                 headers={"Content-Type": _CONTENT_TYPES[form]},
             ) as answer:
-                if self.failures is not None:
-                    self.failures.begin()
                 with Bar(self.tally.line, self.tally.rows) as bar:
                     async for block in blocks(answer):
                         self._take(block, judge)
                         bar.show(self.tally.line, self.tally.rows, self._source.total_lines())
         except TransferError as error:
-            # A file that cannot be read breaks the connection too, and is the better reason.
-            raise self._source.fault or error from error
+            # Rows before the place where a file is damaged may make no whole table.
+            if self._source.fault:
+                raise self._source.fault from error
+            if error.ending is not ExitCode.BROKEN or not self._is_complete():
+                raise
+        if self._source.fault:
+            raise self._source.fault
         if not self._source.ended:
             raise TransferError("The service ended before all rows were sent.", ExitCode.BROKEN)
+
+    def _is_complete(self) -> bool:
+        """Whether the result of the last row is there, whatever becomes of the connection then."""
+        return self._source.ended and self.tally.line >= self._source.last_line > 0
 
     def _take(self, block: bytes, judge: Judge) -> None:
         for line in block.split(b"\n"):
@@ -131,16 +150,16 @@ class Run:
             if error is not None:
                 raise error
             result = judge.settle(orjson.loads(line), self.tally.newest)
-            self.tally.count(result)
             if self.failures is not None and result["outcome"] == FAILED:
                 self.failures.add(result)
+            self.tally.count(result)
         if self._place is not None and self._place.is_due():
             self._keep_place()
 
     def _keep_place(self) -> None:
         # The table first: what the place speaks of has to be in it.
         size = self.failures.flush() if self.failures else 0
-        path = str(self.failures.path.resolve()) if self.failures else ""
+        path = os.path.abspath(self.failures.name) if self.failures else ""
         if self._place is None:
             return
         try:
@@ -158,12 +177,18 @@ class Run:
         if refused and is_new and not self.tally.line and self._place is not None:
             self._place.remove()
         else:
-            self._keep_place()
+            # The place stays what it was if the table cannot be written.
+            with suppress(TransferError):
+                self._keep_place()
         if self.failures is not None:
-            self.failures.close(keep=bool(self.tally.failed))
+            self._half_listed = self.failures.leave()
 
     def _finish(self) -> None:
-        if self.failures is not None:
-            self.failures.close(keep=bool(self.tally.failed))
+        # The place first: a table that has replaced the file cannot be gone on with.
         if self._place is not None:
             self._place.remove()
+        if self.failures is not None:
+            try:
+                self.failures.finish()
+            except TransferError as error:
+                self.unlisted = error

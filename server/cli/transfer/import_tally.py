@@ -18,15 +18,9 @@ of the next row that was not stored, then the row is counted as created and is n
 
 from __future__ import annotations
 
-import csv
-import os
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from pathlib import Path
-from typing import Any, TextIO
-
-from ..output import ExitCode
-from .failing import TransferError
+from typing import Any
 
 CREATED, UPDATED, SKIPPED, FAILED = "CREATED", "UPDATED", "SKIPPED", "FAILED"
 ALREADY_EXISTS = "ALREADY_EXISTS"
@@ -98,56 +92,3 @@ class Judge:
             why = {"outcome": FAILED, "reason": ALREADY_EXISTS, "field": "email", "id": ""}
             return {**result, **why}
         return result
-
-
-class Failures:
-    """The table of rows that failed, which is there in the end only if there are any.
-
-    What an earlier import left under this name stays until the service takes this one.
-    """
-
-    def __init__(self, path: Path, keep: int) -> None:
-        """Opens the table; the first `keep` bytes, which an earlier run wrote, will stay.
-
-        Raises TransferError if it cannot be written.
-        """
-        self.path = path
-        try:
-            self._file: TextIO = path.open("a", encoding="utf-8", newline="")
-        except OSError as error:
-            raise TransferError(
-                f"{path} cannot be written: {error.strerror}. Name another file with --failures.",
-                ExitCode.USAGE,
-            ) from error
-        self._keep = keep if keep <= self._size() else 0
-        self._has_begun = False
-        self._writer = csv.writer(self._file)
-
-    def begin(self) -> None:
-        """Takes away what is not of this import."""
-        self._has_begun = True
-        self._file.truncate(self._keep)
-        if not self._keep:
-            self._writer.writerow(("line", "email", "reason", "field"))
-
-    def add(self, result: dict[str, Any]) -> None:
-        """Writes a row that failed."""
-        self._writer.writerow(
-            (result["line"], result["email"], result["reason"], result.get("field", ""))
-        )
-
-    def flush(self) -> int:
-        """Hands everything to the system and returns how many bytes are of this import."""
-        self._file.flush()
-        return self._size() if self._has_begun else self._keep
-
-    def close(self, *, keep: bool) -> None:
-        """Ends the table, and takes it away if it is not to be kept."""
-        self._file.flush()
-        is_empty = not self._size()
-        self._file.close()
-        if is_empty or (self._has_begun and not keep):
-            self.path.unlink(missing_ok=True)
-
-    def _size(self) -> int:
-        return os.fstat(self._file.fileno()).st_size

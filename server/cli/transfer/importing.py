@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import closing
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 import uvloop
 
-from ..output import ExitCode, Json, console, counted, print_json
+from ...output_file import STANDARD
+from ..output import ExitCode, Json, console, counted, errors, print_json, say
 from .failing import TransferError
-from .files import STANDARD, Form, form_by_ending
+from .files import Form, form_by_ending
 from .flags import LOCAL, Key, Url
 from .import_tally import OnConflict
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 def import_(
     file: Annotated[
-        str, typer.Argument(metavar="FILE", help="The file, packed if it ends in .gz; - is stdin.")
+        str, typer.Argument(metavar="FILE", help="The file, packed or not; - is stdin.")
     ],
     url: Url = LOCAL,
     api_key: Key = "",
@@ -41,13 +42,13 @@ def import_(
         ),
     ] = None,
     failures: Annotated[
-        Path | None,
+        str,
         typer.Option(
             metavar="FILE.csv",
-            help="Where rows that fail are listed: FILE.failures.csv if it is not given, and"
-            " nowhere for standard input.",
+            help="Where rows that fail are listed; - is standard output. Default:"
+            " FILE.failures.csv, and nowhere for standard input or a FIFO.",
         ),
-    ] = None,
+    ] = "",
     no_resume: Annotated[
         bool, typer.Option("--no-resume", help="Start over, even if the last run broke off.")
     ] = False,
@@ -55,26 +56,32 @@ def import_(
 ) -> None:
     """Bring subscribers from a CSV or NDJSON file into a running service.
 
+    A file that is packed with gzip or Zstandard is unpacked, whatever its name. A file of
+    rows that failed is replaced when the import is complete, and only if a row failed.
     Run it again when it breaks off: it goes on where it was, as long as
     the file is the same. Ends with 0 if no row failed, 1 if rows failed,
     2 if an argument is wrong, 6 if the service cannot be reached, 7 if
     it refuses, 8 if the import broke off and 130 if it was interrupted.
     """
-    if failures is None and file != STANDARD:
-        failures = Path(f"{file}.failures.csv")
-    if failures is not None and failures.resolve() == Path(file).resolve():
+    if failures and failures != STANDARD and os.path.realpath(failures) == os.path.realpath(file):
         raise TransferError(f"{file} cannot be both read and written.", ExitCode.USAGE)
     # Imported here, since other commands do not need what speaks HTTP.
+    from .import_failures import Failures
     from .import_run import Options, Run
     from .import_source import Source
     from .remote import Remote
 
-    options = Options(on_conflict, form or form_by_ending(file), failures, resume=not no_resume)
     remote = Remote(url, api_key)
     with closing(Source(file)) as source:
-        run = Run(remote, source, options)
+        if source.can_resume:
+            failures = failures or f"{file}.failures.csv"
+        listed = Failures(failures) if failures else None
+        form = form or form_by_ending(file)
+        run = Run(remote, source, Options(on_conflict, form, listed, resume=not no_resume))
         _run(run)
     _print(run, as_json=json)
+    if run.unlisted:
+        say(f"All rows were sent, but those that failed cannot be listed: {run.unlisted}")
     if run.tally.failed:
         raise SystemExit(ExitCode.ROWS_FAILED)
 
@@ -95,17 +102,20 @@ def _run(run: Run) -> None:
 
 
 def _print(run: Run, *, as_json: bool) -> None:
-    """Prints what became of the rows."""
-    tally, path = run.tally, run.failures.path if run.failures and run.tally.failed else None
+    """Prints what became of the rows: on standard error if failures went to standard output."""
+    tally, listed = run.tally, run.failures
+    path = listed.name if listed and tally.failed and not run.unlisted else None
+    target = errors if listed and listed.is_standard_output else console
     counts = {outcome.lower(): number for outcome, number in tally.counts.items()}
     if as_json:
         print_json(
             {
                 **counts,
                 "reasons": tally.reasons,
-                "failures": None if path is None else str(path),
+                "failures": path,
                 "resumedAfterLine": run.resumed_after,
-            }
+            },
+            target,
         )
         return
     words = ", ".join(f"{number:,} {outcome}" for outcome, number in counts.items())
@@ -113,4 +123,4 @@ def _print(run: Run, *, as_json: bool) -> None:
     lines += [f"  {number:,} {reason}" for reason, number in sorted(tally.reasons.items())]
     if path is not None:
         lines.append(f"The rows that failed are listed in {path}.")
-    console.print("\n".join(lines), soft_wrap=True)
+    target.print("\n".join(lines), markup=False, soft_wrap=True)

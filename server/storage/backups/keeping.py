@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from .part import ENDING
+from ...output_file import ENDING
 
 HOURS, DAYS = 24, 7
 APART = timedelta(hours=1)

@@ -14,15 +14,17 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import apsw
 from playhouse.apsw_ext import APSWDatabase
 
 from ...clock import Clock, system_clock
+from ...output_file import Part, opened
 from ..sqlite_file import size_of
 from .checking import check, reading, recognise
-from .part import BrokenOff, Part, appearing
+from .part import BrokenOff, appearing
 
 COPYING, CHECKING = "copying", "checking"
 # Told what is being done, how many bytes are done, and of how many; what it raises ends it.
@@ -48,6 +50,22 @@ def back_up(source: Path, target: Path, tell: Told, *, clock: Clock = system_clo
         moment = clock()
         copy(source, part, tell)
         return Made(target, moment, part.size, check_part(part, source, tell))
+
+
+def stream_backup(source: Path, target: str, tell: Told) -> Made:
+    """Writes a whole and checked copy of a database to a name that is opened and not replaced.
+
+    The copy is made and checked in a temporary folder before its first byte is written. Raises
+    StorageError as `back_up` does.
+    """
+    with TemporaryDirectory(prefix="roster-backup-") as folder:
+        made = back_up(source, Path(folder) / "roster.db", tell)
+        try:
+            with made.file.open("rb") as file, opened(target) as sink:
+                shutil.copyfileobj(file, sink)
+        except OSError as error:
+            raise BrokenOff(f"{target} cannot be written: {error.strerror}.") from error
+    return made._replace(file=Path(target))
 
 
 def copy(source: Path, part: Part, tell: Told) -> None:

@@ -23,11 +23,12 @@ from typing import NamedTuple
 
 import apsw
 
+from ...output_file import Part, sync_folder
 from ..database import StorageError
 from ..sqlite_file import BUSY_SECONDS, FileLock, make_folder
 from .checking import reading, recognise
 from .making import Told, check_part, copy
-from .part import Part, appearing, sync_folder
+from .part import appearing
 
 # What SQLite may have beside a database, and would take for its own.
 _LOGS = ("-wal", "-shm", "-journal")
