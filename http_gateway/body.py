@@ -10,7 +10,7 @@ import asyncio
 
 from aiohttp import web
 
-from .faults import fault
+from .faults import RequestFault, fault
 
 MAX_BODY_BYTES = 1024 * 1024
 # How long the whole body may take to arrive.
@@ -34,8 +34,7 @@ async def read(request: web.BaseRequest) -> bytes:
         async with asyncio.timeout(BODY_SECONDS):
             return await _all(request)
     except TimeoutError:
-        message = f"The body did not arrive within {BODY_SECONDS:.0f} seconds."
-        raise fault("REQUEST_TIMEOUT", message, close=True) from None
+        raise too_slow() from None
 
 
 async def _all(request: web.BaseRequest) -> bytes:
@@ -53,7 +52,13 @@ async def _all(request: web.BaseRequest) -> bytes:
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
-def _too_large() -> Exception:
+def too_slow() -> RequestFault:
+    """Returns the fault of a body that does not arrive in time."""
+    message = f"The body did not arrive within {BODY_SECONDS:.0f} seconds."
+    return fault("REQUEST_TIMEOUT", message, close=True)
+
+
+def _too_large() -> RequestFault:
     message = f"A body may have at most {MAX_BODY_BYTES} bytes."
     return fault("PAYLOAD_TOO_LARGE", message, close=True)
 

@@ -45,7 +45,7 @@ class Operations:
             **({"requestBody": body} if body else {}),
             "responses": {
                 str(binding.success_status): self._success(binding, method),
-                **self.refusals.of(reasons_of(method)),
+                **self.refusals.of(method, reasons_of(method)),
             },
         }
 

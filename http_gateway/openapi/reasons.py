@@ -22,7 +22,6 @@ _EVERY_CALL = (
     "DEADLINE_EXCEEDED",
     # A body may come with any request, if only to be refused.
     "REQUEST_TIMEOUT",
-    "PAYLOAD_TOO_LARGE",
     "UNSUPPORTED_MEDIA_TYPE",
 )
 _WITH_IDEMPOTENCY_KEY = ("IDEMPOTENCY_KEY_IN_USE", "IDEMPOTENCY_KEY_REUSED")
@@ -44,6 +43,9 @@ def _reasons(method: MethodDescriptor) -> Iterator[str]:
     if access.verified_email:
         yield "EMAIL_NOT_VERIFIED"
     yield from (_REASON.Name(number) for number in options.Extensions[http_pb2.fails_with])
+    # A stream has no bound; a record that is too long is a VALIDATION_ERROR.
+    if not method.client_streaming:
+        yield "PAYLOAD_TOO_LARGE"
     if takes_idempotency_key(method):
         yield from _WITH_IDEMPOTENCY_KEY
 

@@ -136,8 +136,7 @@ class Messages:
                 raise
             raise _stopped() from None
         except TimeoutError:
-            message = f"Nothing of the body came for {IDLE_SECONDS:.0f} seconds."
-            raise fault("REQUEST_TIMEOUT", message, close=True) from None
+            raise too_slow() from None
         except (web.RequestPayloadError, OSError):
             if self._request.transport is None:
                 raise
@@ -149,6 +148,12 @@ class Messages:
         self._is_over = True
         if self._reading is not None:
             self._reading.cancel()
+
+
+def too_slow() -> RequestFault:
+    """Returns the fault of a body of which nothing comes in time."""
+    message = f"Nothing of the body came for {IDLE_SECONDS:.0f} seconds."
+    return fault("REQUEST_TIMEOUT", message, close=True)
 
 
 def _stopped() -> RequestFault:

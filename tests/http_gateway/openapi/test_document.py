@@ -231,7 +231,7 @@ def test_every_refusal_has_the_shape_of_errors_and_the_headers_that_go_with_it()
     for name, response in responses.items():
         content = response["content"]["application/json"]
         assert content["schema"] == {"$ref": "#/components/schemas/ErrorResponse"}
-        assert list(content["examples"]) == name.split("Or")
+        assert name.endswith("Or".join(content["examples"]))
 
 
 @pytest.mark.parametrize(
