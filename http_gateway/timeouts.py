@@ -1,11 +1,10 @@
-"""Grpc-Timeout: how long a client gives its call, written as gRPC over HTTP/2 writes it.
+"""Reads Grpc-Timeout: how long a client gives its call, in the notation of gRPC over HTTP/2.
 
-That is up to eight digits and a unit: hours, minutes, seconds, or thousandths,
-millionths and billionths of one. Zero is a deadline that has passed, as it is on the gRPC
-port and from clients of gRPC, which send it for one. It can shorten the deadline that a call has
-anyway, and never lengthens it. It counts from when the call is made, which for a
-call with one request is when its body is there. Where it is over before that, there is
-no time to ask the server who the caller is, and the answer tells nothing but that.
+The value is a positive integer of at most eight digits and a unit: hours, minutes, seconds,
+milliseconds, microseconds or nanoseconds. It can shorten the deadline that a call has anyway and
+never lengthens it. The time counts from the start of the call, which for a call with one request
+is when its body has arrived. A timeout too short for any call ends with DeadlineExceeded before
+the caller is authenticated.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from aiohttp import web
 from .faults import fault, invalid_body
 
 HEADER = "Grpc-Timeout"
-_FORM = re.compile(r"([0-9]{1,8})([HMSmun])")
+_FORM = re.compile(r"(?!0+[HMSmun])([0-9]{1,8})([HMSmun])")
 _SECONDS = {"H": 3600.0, "M": 60.0, "S": 1.0, "m": 1e-3, "u": 1e-6, "n": 1e-9}
 # Hours of eight digits are eleven thousand years, for which gRPC's own clock is too small.
 MAX_SECONDS = 365 * 24 * 3600.0
@@ -37,7 +36,9 @@ def given(request: web.BaseRequest) -> float | None:
     match = _FORM.fullmatch(values[0])
     if match is None or len(values) > 1:
         raise invalid_body(
-            "INVALID_FORMAT", "must be up to eight digits and one of H, M, S, m, u, n", HEADER
+            "INVALID_FORMAT",
+            "must be a positive integer of at most eight digits and one of H, M, S, m, u, n",
+            HEADER,
         )
     seconds = int(match[1]) * _SECONDS[match[2]]
     if seconds < MIN_SECONDS:

@@ -23,7 +23,7 @@ def asked(
 
 
 @both_http
-@pytest.mark.parametrize("timeout", ["1n", "0S", "0H", "00000000H"])
+@pytest.mark.parametrize("timeout", ["1n", "999u"])
 @pytest.mark.parametrize("path", ["/api/tags", EXPORT])
 def test_a_call_whose_time_is_over_is_told_so(account: Account, path: str, timeout: str) -> None:
     answer = asked(account, "GET", path, timeout)
@@ -32,11 +32,20 @@ def test_a_call_whose_time_is_over_is_told_so(account: Account, path: str, timeo
 
 
 @both_http
-@pytest.mark.parametrize("timeout", ["1n", "0H"])
+@pytest.mark.parametrize("timeout", ["1n"])
 def test_a_call_whose_time_is_over_has_no_effect(account: Account, timeout: str) -> None:
     answer = asked(account, "POST", "/api/tags", timeout, b'{"name": "vip"}')
 
     assert (answer.status, answer.code) == (504, "DeadlineExceeded")
+    assert account.ok("ListTags")["total"] == 0
+
+
+@both_http
+@pytest.mark.parametrize("timeout", ["0H", "00000000H", "0S"])
+def test_timeout_of_zero_is_invalid_and_has_no_effect(account: Account, timeout: str) -> None:
+    response = asked(account, "POST", "/api/tags", timeout, b'{"name": "vip"}')
+
+    assert (response.status, response.code) == (400, "ValidationError")
     assert account.ok("ListTags")["total"] == 0
 
 

@@ -329,7 +329,7 @@ def test_what_stands_in_a_header_ends_no_header_of_the_answer(
 
 
 @both_http
-@pytest.mark.parametrize("end", ["%0d%0a", "%0a", "%0D", "%0b", "%c2%85", "%e2%80%a8"])
+@pytest.mark.parametrize("end", ["%0d%0a", "%0a", "%0D", "%c2%85", "%e2%80%a8"])
 def test_what_stands_in_a_query_ends_no_line_of_the_link_to_the_next_page(
     account: Account, end: str
 ) -> None:

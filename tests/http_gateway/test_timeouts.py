@@ -46,7 +46,7 @@ def test_a_timeout_is_digits_and_a_unit(text: str, seconds: float) -> None:
     assert given(text) == pytest.approx(seconds)
 
 
-@pytest.mark.parametrize("text", ["0H", "00000000H", "0S", "1n", "999u"])
+@pytest.mark.parametrize("text", ["1n", "999u"])
 def test_a_time_in_which_no_call_could_be_made_is_over(text: str) -> None:
     with pytest.raises(RequestFault) as caught:
         given(text)
@@ -65,6 +65,9 @@ def test_without_a_header_there_is_no_timeout() -> None:
         ("5",),
         ("S",),
         ("-1S",),
+        ("0H",),
+        ("00000000H",),
+        ("0S",),
         ("+1S",),
         ("1.5S",),
         ("1 S",),
