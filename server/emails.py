@@ -31,6 +31,9 @@ _PLAIN = re.compile(
     r"(?:[A-Za-z](?:[A-Za-z0-9-]{0,61}[A-Za-z])|[A-Za-z])"
 )
 
+# What a label of a domain begins with if it stands for one in Unicode.
+_A_LABEL = "xn--"
+
 
 class Email(NamedTuple):
     """An address as it was given, less surrounding blanks, and as it is compared."""
@@ -71,3 +74,30 @@ def _parse_any(given: str) -> Email | None:
         return None
     local = unicodedata.normalize("NFC", address.local_part).lower()
     return Email(given, f"{unicodedata.normalize('NFC', local)}@{address.ascii_domain.lower()}")
+
+
+def unicode_key(key: str) -> str | None:
+    """Returns the key of an address with the domain in Unicode, or None if that is the same."""
+    if _A_LABEL not in key:
+        return None
+    local, _, domain = key.rpartition("@")
+    labels = ".".join(
+        label.removeprefix(_A_LABEL).encode().decode("punycode")
+        if label.startswith(_A_LABEL)
+        else label
+        for label in domain.split(".")
+    )
+    return f"{local}@{labels}" if labels != domain else None
+
+
+def key_prefix(text: str) -> str:
+    """Returns the beginning of an address in the form in which keys are compared.
+
+    An unfinished label has no form in IDNA's ASCII. So a domain is brought to the form of
+    `unicode_key`, by the mappings that IDNA makes before it encodes; in ASCII that is the
+    form of the key itself.
+    """
+    local, at, domain = text.partition("@")
+    mapped = unicodedata.normalize("NFKC", domain).lower().replace("\u3002", ".")
+    key = unicodedata.normalize("NFC", unicodedata.normalize("NFC", local).lower())
+    return f"{key}{at}{unicodedata.normalize('NFC', mapped)}"

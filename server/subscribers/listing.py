@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import unicodedata
 from typing import NamedTuple
 
 from roster.v1 import subscribers_pb2 as pb
 
-from ..emails import parse_email
+from ..emails import key_prefix, parse_email
 from ..messages import first_id_after, first_id_from
 from ..paging import PageToken, page_of, parse_page_token
 from ..tags.rules import name_key
@@ -36,7 +35,7 @@ def asked_for(request: pb.ListSubscribersRequest) -> Asked:
         status=request.status or None,
         tag_key=name_key(request.tag) if request.tag else None,
         email_key=email.key if email else None,
-        prefix=_address_beginning(request.q) if request.q else None,
+        prefix=key_prefix(request.q) if request.q else None,
         folded_prefix=fold(request.q) if request.q else None,
         first_id=_first_id(request),
         end_id=_end_id(request),
@@ -64,15 +63,6 @@ def exported(request: pb.ExportSubscribersRequest) -> Filter:
 def next_page_token(asked: Asked, last_id: str) -> str:
     """Returns the token that leads on from a page, whose last subscriber has the id."""
     return PageToken(last_id, asked.page + 1).text(asked.words)
-
-
-def _address_beginning(text: str) -> str:
-    """Returns the beginning of an address as it is stored for comparison.
-
-    What could be a whole address may have a domain that is stored in IDNA.
-    """
-    email = parse_email(text)
-    return email.key if email else unicodedata.normalize("NFC", text).lower()
 
 
 def _first_id(request: ListRequest) -> str | None:

@@ -17,6 +17,8 @@ class Subscriber(Model):
 
     `name_key` and `last_name_key` are what a search by name finds: first and last
     name, and the last name where it does not come first; null where there is none.
+    `email_unicode_key` is the address as it is compared with its domain in Unicode; null
+    where that is no different.
     """
 
     account_id = TextField()
@@ -29,6 +31,7 @@ class Subscriber(Model):
     created_at = BigIntegerField()
     name_key = TextField(null=True)
     last_name_key = TextField(null=True)
+    email_unicode_key = TextField(null=True)
 
     class Meta:
         table_name = "subscriber"
@@ -40,7 +43,11 @@ class Subscriber(Model):
         without_rowid = True
 
 
-for _name, _key in (("name", Subscriber.name_key), ("last_name", Subscriber.last_name_key)):
+for _name, _key in (
+    ("name", Subscriber.name_key),
+    ("last_name", Subscriber.last_name_key),
+    ("email_unicode", Subscriber.email_unicode_key),
+):
     Subscriber.add_index(
         Subscriber.account_id,
         _key,

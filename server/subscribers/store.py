@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ..custom_fields import store as custom_fields
 from ..custom_fields.rules import check_size, check_values, merged
-from ..emails import Email
+from ..emails import Email, unicode_key
 from ..errors import (
     Detail,
     SubscriberAlreadyExists,
@@ -39,7 +39,12 @@ from .store_attached import attach, detach, detach_all, merge_values, put_values
 from .store_counting import count_in, count_out
 from .store_reading import COLUMNS, IN_ACCOUNT, ONE, Reference, SubscriberRow, find
 
-_STORED = (*COLUMNS, Subscriber.name_key, Subscriber.last_name_key)
+_STORED = (
+    *COLUMNS,
+    Subscriber.name_key,
+    Subscriber.last_name_key,
+    Subscriber.email_unicode_key,
+)
 _NAMES = tuple(column.name for column in _STORED)
 
 _TAKEN = Statement(
@@ -369,12 +374,14 @@ def _new_columns(subscriber_id: str, new: NewSubscriber) -> tuple[Any, ...]:
     """Returns `_columns` of `_new_row`, in half the time: of these there are many."""
     names = (new.first_name, new.last_name)
     moment = moment_of(subscriber_id)
-    return (subscriber_id, *new.email, *names, new.status, moment, *search_keys(*names))
+    keys = (*search_keys(*names), unicode_key(new.email.key))
+    return (subscriber_id, *new.email, *names, new.status, moment, *keys)
 
 
 def _columns(row: SubscriberRow) -> tuple[Any, ...]:
     """Returns what is stored of a row, in the order of `_STORED`."""
-    return (*row[: len(COLUMNS)], *search_keys(row.first_name, row.last_name))
+    keys = (*search_keys(row.first_name, row.last_name), unicode_key(row.email_key))
+    return (*row[: len(COLUMNS)], *keys)
 
 
 def _named(row: SubscriberRow) -> dict[str, Any]:

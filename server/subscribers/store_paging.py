@@ -23,7 +23,7 @@ class Filter(NamedTuple):
     """What a subscriber has to be to be on the list; None asks for nothing.
 
     `tag_key` and `email_key` are compared as they are stored; `prefix` is the
-    beginning of an address in lower case, and `folded_prefix` that of a name.
+    beginning of an address as `key_prefix` returns it, and `folded_prefix` that of a name.
     `first_id` is the least id on the list, `end_id` the least one beyond it.
     """
 
@@ -208,6 +208,7 @@ def _beginning() -> ModelCompoundSelectQuery:
 
     return (
         begins("email_key", "prefix")
+        + begins("email_unicode_key", "prefix")
         + begins("name_key", "folded_prefix")
         + begins("last_name_key", "folded_prefix")
     )

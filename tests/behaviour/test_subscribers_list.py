@@ -161,6 +161,56 @@ def test_search_knows_an_international_address_in_any_form(
     assert listed(account, q=q) == [unicodedata.normalize(form, "josé")]
 
 
+@pytest.mark.parametrize(
+    "given",
+    ["user@bücher.example", "User@BU\u0308CHER.example", "user@xn--bcher-kva.EXAMPLE"],
+    ids=["as it is compared", "upper case and NFD", "in ASCII"],
+)
+@pytest.mark.parametrize(
+    ("q", "is_found"),
+    [
+        ("user@b", True),
+        ("user@bü", True),
+        ("USER@BÜCH", True),
+        ("user@bu\u0308", True),
+        ("user@ｂü", True),
+        ("user@bücher.", True),
+        ("user@bücher。ex", True),
+        ("user@bücher.example", True),
+        ("user@xn--", True),
+        ("user@XN--bcher-k", True),
+        ("user@xn--bcher-kva.ex", True),
+        ("user@bu", False),
+        ("user@ü", False),
+        ("user@bücher.x", False),
+        ("user@%", False),
+        ("bü", False),
+    ],
+)
+def test_search_finds_an_international_domain_by_its_beginning_in_either_form(
+    account: Account, given: str, q: str, is_found: bool
+) -> None:
+    subscriber(account, given)
+    subscriber(account, "user@other.example")
+    subscriber(account, "other@bücher.example")
+
+    assert listed(account, q=q) == ([given.partition("@")[0]] if is_found else [])
+
+
+def test_search_finds_the_beginning_of_every_label_of_an_address_that_was_changed_or_imported(
+    account: Account,
+) -> None:
+    made = subscriber(account, "user@example.com")
+    account.ok("UpdateSubscriber", id=made["id"], email="one@straße.bücher.example")
+    account.ok("BulkCreateSubscribers", subscribers=[{"email": "two@straße.bücher.example"}])
+
+    for q in ("{}@stra", "{}@straß", "{}@straße.bü", "{}@straße.bücher.e", "{}@xn--strae-oqa.xn"):
+        assert listed(account, q=q.format("one")) == ["one"]
+        assert listed(account, q=q.format("two")) == ["two"]
+    assert listed(account, q="one@strass") == []
+    assert listed(account, q="user@") == []
+
+
 def test_search_follows_a_change_of_name_or_address(account: Account) -> None:
     ada = subscriber(account, firstName="Ada", lastName="Byron")
 

@@ -65,10 +65,11 @@ def _raw_bulk(connection: apsw.Connection) -> None:
     for _ in range(100):
         number = next(numbers)
         person, email = f"01M7Y2MPAQ{number:016}", f"person{number}@example.com"
-        names = ("Ada", "Lovelace", 2, 1_700_000_000_000, "ada lovelace", "lovelace")
+        names = ("Ada", "Lovelace", 2, 1_700_000_000_000, "ada lovelace", "lovelace", None)
         people.append(("A" * 26, person, email, email, *names))
         links.append(("A" * 26, person, "T" * 26))
     connection.execute("BEGIN IMMEDIATE")
-    connection.executemany("INSERT INTO subscriber VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", people)
+    places = ", ".join("?" * len(people[0]))
+    connection.executemany(f"INSERT INTO subscriber VALUES ({places})", people)
     connection.executemany("INSERT INTO subscriber_tag VALUES (?, ?, ?)", links)
     connection.execute("COMMIT")

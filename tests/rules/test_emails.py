@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from server.emails import _PLAIN, _parse_any, parse_email, trim
+from server.emails import _PLAIN, _parse_any, key_prefix, parse_email, trim, unicode_key
 
 LONGEST = f"{'l' * 64}@{'d' * 60}.{'d' * 60}.{'d' * 60}.abc.de"
 
@@ -180,3 +180,39 @@ _any_text = st.text("aZ0.-+_@ \t\n\"<>[]:'\\", max_size=12)
 @example("a@127.0.0.1")
 def test_fast_path_gives_exactly_what_the_library_gives(text: str) -> None:
     assert parse_email(text) == _parse_any(trim(text))
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        pytest.param("ada@example.com", None, id="ASCII"),
+        pytest.param("xn--a@example.com", None, id="prefix in the local part"),
+        pytest.param("ada@bücher.example", "ada@bücher.example", id="Unicode"),
+        pytest.param("Ada@XN--BCHER-KVA.example", "ada@bücher.example", id="ASCII form"),
+        pytest.param("ada@BU\u0308CHER.example", "ada@bücher.example", id="upper case and NFD"),
+        pytest.param("ada@straße.de", "ada@straße.de", id="sharp s"),
+        pytest.param("a@例え.テスト", "a@例え.テスト", id="every label"),
+    ],
+)
+def test_unicode_key_has_the_domain_in_unicode(given: str, expected: str | None) -> None:
+    email = parse_email(given)
+
+    assert email is not None
+    assert unicode_key(email.key) == expected
+
+
+LABELS = st.sampled_from(["bücher", "BÜCHER", "straße", "example", "ｅx", "例え", "é"])
+
+
+@given(st.lists(LABELS, min_size=1, max_size=3), st.integers(1))
+def test_every_beginning_of_an_address_is_the_beginning_of_one_of_its_keys(
+    labels: list[str], length: int
+) -> None:
+    address = f"Josef@{'.'.join(labels)}.Example"
+    email = parse_email(address)
+    assert email is not None
+
+    beginning = key_prefix(address[:length])
+
+    assert (unicode_key(email.key) or email.key).startswith(beginning)
+    assert email.key.startswith(key_prefix(email.key[:length]))

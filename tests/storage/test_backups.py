@@ -176,7 +176,7 @@ def test_restore_that_is_killed_anywhere_leaves_the_old_database_or_the_new(
 
 
 NULL_WHERE_NONE_MAY_BE = """
-INSERT INTO subscriber VALUES ('a', 'a', 'a', 'a', '', '', 1, 1, NULL, NULL);
+INSERT INTO subscriber VALUES ('a', 'a', 'a', 'a', '', '', 1, 1, NULL, NULL, NULL);
 PRAGMA writable_schema = on;
 UPDATE sqlite_schema SET sql = replace(sql, '"name_key" TEXT', '"name_key" TEXT NOT NULL')
 WHERE name = 'subscriber'

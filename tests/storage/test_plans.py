@@ -163,6 +163,8 @@ TAG = (
 EMAIL = "INDEX subscriber_account_id_email_key (account_id=? AND email_key=?)"
 PREFIX = (
     "COVERING INDEX subscriber_account_id_email_key (account_id=? AND email_key>? AND email_key<?)",
+    "COVERING INDEX subscriber_by_email_unicode (account_id=? AND email_unicode_key>?"
+    " AND email_unicode_key<?)",
     "COVERING INDEX subscriber_by_name (account_id=? AND name_key>? AND name_key<?)",
     "COVERING INDEX subscriber_by_last_name (account_id=? AND last_name_key>? AND last_name_key<?)",
 )

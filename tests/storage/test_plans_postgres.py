@@ -48,7 +48,7 @@ COPIES = {
     "tag": "id, name, name_key, description, created_at",
     "custom_field": "id, key, label, label_key, data_type, fallback, created_at, updated_at",
     "subscriber": "id, email, email_key, first_name, last_name, status, created_at, name_key,"
-    " last_name_key",
+    " last_name_key, email_unicode_key",
     "subscriber_tag": "subscriber_id, tag_id",
     "custom_value": "subscriber_id, key, value",
     "subscriber_block": "level, first_id, total",
@@ -162,7 +162,12 @@ INDEXES = {
     "status": {"subscriber_account_id_status_id"},
     "tag": {"subscribertag_account_id_tag_id_subscriber_id"},
     "email": {"subscriber_account_id_email_key"},
-    "prefix": {"subscriber_account_id_email_key", "subscriber_by_name", "subscriber_by_last_name"},
+    "prefix": {
+        "subscriber_account_id_email_key",
+        "subscriber_by_email_unicode",
+        "subscriber_by_name",
+        "subscriber_by_last_name",
+    },
 }
 
 

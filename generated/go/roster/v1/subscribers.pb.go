@@ -985,8 +985,9 @@ type ListSubscribersRequest struct {
 	Tag string `protobuf:"bytes,4,opt,name=tag,proto3" json:"tag,omitempty"`
 	// Only the subscriber with this email address, compared as on creation.
 	Email string `protobuf:"bytes,5,opt,name=email,proto3" json:"email,omitempty"`
-	// Only subscribers whose email address, first name with last name, or last
-	// name begins with this text, compared without regard to case.
+	// Only subscribers whose email address, first name with last name, or last name
+	// begins with this text, compared without regard to case. The domain of an address may
+	// be written in Unicode or in IDNA's ASCII form, whichever the address was given in.
 	Q string `protobuf:"bytes,6,opt,name=q,proto3" json:"q,omitempty"`
 	// Only subscribers that were created later than this.
 	CreatedAfter *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=created_after,json=createdAfter,proto3" json:"created_after,omitempty"`

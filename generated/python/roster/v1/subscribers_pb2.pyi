@@ -489,8 +489,9 @@ class ListSubscribersRequest(_message.Message):
     email: _builtins.str
     """Only the subscriber with this email address, compared as on creation."""
     q: _builtins.str
-    """Only subscribers whose email address, first name with last name, or last
-    name begins with this text, compared without regard to case.
+    """Only subscribers whose email address, first name with last name, or last name
+    begins with this text, compared without regard to case. The domain of an address may
+    be written in Unicode or in IDNA's ASCII form, whichever the address was given in.
     """
     order: _builtins.str
     """"asc", which is the default, for the oldest first; "desc" for the newest first."""

@@ -544,8 +544,9 @@ export declare type ListSubscribersRequest = Message<"roster.v1.ListSubscribersR
   email: string;
 
   /**
-   * Only subscribers whose email address, first name with last name, or last
-   * name begins with this text, compared without regard to case.
+   * Only subscribers whose email address, first name with last name, or last name
+   * begins with this text, compared without regard to case. The domain of an address may
+   * be written in Unicode or in IDNA's ASCII form, whichever the address was given in.
    *
    * @generated from field: string q = 6;
    */

@@ -1,0 +1,66 @@
+"""The migration that lets a search find international domains, on both databases."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playhouse.migrations import Runner
+
+from server.cli.beside import unit_of_work
+from server.emails import key_prefix
+from server.storage import migrate as migrations
+from server.storage import postgres_link
+from server.storage.sqlite_file import connect, prepare
+from server.subscribers.store_paging import Filter, Place, stretch
+
+BEFORE = "0004_unique_account_emails"
+ADDRESSES = ["user@example.com", "user@xn--bcher-kva.de", "xn--user@example.com"]
+COLUMNS = "account_id, id, email, email_key, first_name, last_name, status, created_at"
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A database of the schema before, with subscribers of two accounts."""
+    if request.param == "sqlite":
+        address = f"sqlite:///{tmp_path}/roster.db"
+        database: Any = connect(tmp_path / "roster.db")
+        prepare(database)
+    else:
+        address = request.getfixturevalue("postgres").new_database()
+        database = postgres_link.connect(address)
+    with closing(database):
+        Runner(database, str(migrations.DIRECTORY)).up(BEFORE)
+        for account in ("A", "B"):
+            for number, email in enumerate(ADDRESSES):
+                database.execute_sql(
+                    f"INSERT INTO subscriber ({COLUMNS})"
+                    f" VALUES ('{account}', '{number}', '{email}', '{email}', '', '', 1, 1)"
+                )
+        if request.param == "postgres":
+            database.commit()
+    return address
+
+
+@pytest.mark.parametrize("account", ["A", "B"])
+def test_search_finds_domains_that_were_stored_before(url: str, account: str) -> None:
+    with unit_of_work(url) as tx:
+        found = {
+            q: [
+                row.email
+                for row in stretch(
+                    account, Filter(prefix=key_prefix(q), folded_prefix=q), Place(10), tx
+                )
+            ]
+            for q in ("user@", "user@bü", "user@xn", "xn--user@e", "user@ü")
+        }
+
+    assert found == {
+        "user@": ADDRESSES[:2],
+        "user@bü": ADDRESSES[1:2],
+        "user@xn": ADDRESSES[1:2],
+        "xn--user@e": ADDRESSES[2:],
+        "user@ü": [],
+    }
