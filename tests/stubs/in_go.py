@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..tools import FOLDER as TOOLS
 from ..tools import file, program
-from .programs import FOLDER, Programs, readme_commands, shell
+from .programs import FOLDER, Programs, documented_commands, shell
 
 
 def go_environment() -> dict[str, str]:
@@ -29,12 +29,12 @@ def make(folder: Path) -> Programs:
     environment = go_environment()
 
     def example(code: str) -> list[str]:
-        """Makes a module of the code, as the README tells people to, and builds it."""
+        """Makes a module of the code, with the documented commands, and builds it."""
         target = folder / "example"
         target.mkdir()
         (target / "main.go").write_text(code)
         shell("go mod init example", target, environment)
-        shell(readme_commands("install: go"), target, environment)
+        shell(documented_commands("install: go"), target, environment)
         shell("go build -o example .", target, environment)
         return [str(target / "example")]
 

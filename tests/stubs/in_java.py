@@ -1,4 +1,4 @@
-"""Java: stubs made as the README says, from the descriptor image, and compiled.
+"""Java: stubs made with the documented commands from the descriptor image, and compiled.
 
 That takes many seconds, so what was made is kept beside the tools until the image, or
 what the stubs are made with, is another.
@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from .. import tools
-from .programs import FOLDER, ROOT, Programs, readme_commands, shell
+from .programs import FOLDER, ROOT, Programs, documented_commands, shell
 
 IMAGE = ROOT / "generated" / "roster.binpb"
 SOURCES = FOLDER / "java"
@@ -38,9 +38,9 @@ def make(folder: Path) -> Programs:
 
 
 def stubs(javac: str) -> Path:
-    """Returns a folder of what the README's commands make: `lib`, `sources`, and `classes`."""
+    """Returns a folder of what the documented commands make: `lib`, `sources`, and `classes`."""
     repository = tools.file("java/repository", "java")
-    folder, commands = repository.parent, readme_commands("install: java")
+    folder, commands = repository.parent, documented_commands("install: java")
     made_of = [IMAGE.read_bytes(), (SOURCES / "pom.xml").read_bytes(), commands.encode()]
     target = folder / f"stubs-{hashlib.sha256(b'|'.join(made_of)).hexdigest()[:12]}"
     if target.exists():

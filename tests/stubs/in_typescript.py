@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from ..tools import file, program
-from .programs import FOLDER, Programs, readme_commands, shell
+from .programs import FOLDER, Programs, documented_commands, shell
 
 
 def make(folder: Path) -> Programs:
@@ -26,7 +26,7 @@ def make(folder: Path) -> Programs:
         return [node, str(folder / "example.ts")]
 
     shutil.copytree(FOLDER / "typescript", folder, dirs_exist_ok=True)
-    shell(readme_commands("install: typescript"), folder, environment)
+    shell(documented_commands("install: typescript"), folder, environment)
     # Whatever a program installs later leaves the package as it is.
     shell("npm install", folder, environment)
     shell("node_modules/.bin/tsc", folder, environment)

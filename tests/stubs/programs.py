@@ -12,20 +12,20 @@ beside this one, which makes them ready and says how they are started. There are
               message to again, in base64, "json": the message in ProtoJSON}.
     large     lists a page of 100 subscribers and exports all, by a gRPC client with default
               settings, and prints a line of JSON: {"listed": NUMBER, "exported": NUMBER}.
-    example   is the example of the README, word for word. It finds what `walk` finds, creates
+    example   is the documented example, unchanged. It finds what `walk` finds, creates
               a subscriber whose address no other language takes, and prints its id, as text.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from ..documents import CLIENTS, ROOT, code
+
 FOLDER = Path(__file__).parent
 
 STEPS = [
@@ -47,7 +47,7 @@ BULK = [f"person{number}@example.com" for number in range(24)]
 class Programs:
     """The programs of a language, ready to be started: their commands, and what they find.
 
-    `example` takes the text of an example of the README and gives its command.
+    `example` takes the text of a documented example and gives its command.
     """
 
     walk: list[str]
@@ -89,15 +89,6 @@ def shell(command: str, where: Path, environment: Mapping[str, str]) -> None:
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
 
 
-def readme_code(mark: str) -> str:
-    """Returns the code that the README shows under <!-- MARK -->."""
-    found = re.search(
-        rf"<!-- {mark} -->\n```\w+\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL
-    )
-    assert found, f"the README has no {mark}"
-    return found[1]
-
-
-def readme_commands(mark: str) -> str:
-    """Returns commands that the README shows, for the checkout that is tested."""
-    return readme_code(mark).replace("../roster", str(ROOT))
+def documented_commands(mark: str) -> str:
+    """Returns the documented commands for the clients, with the path of this checkout."""
+    return code(CLIENTS, mark).replace("../roster", str(ROOT))

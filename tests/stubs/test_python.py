@@ -12,11 +12,12 @@ import pytest
 
 from .. import tools
 from ..conftest import new_account
+from ..documents import CLIENTS, code
 from ..fronts import GrpcFront
 from ..processes import Service
 from .comments import lines_of_comments
 from .in_python import SOURCES, install, programs
-from .programs import ROOT, readme_code
+from .programs import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +80,7 @@ def files(site: Path, package: str) -> dict[Path, bytes]:
 
 def test_programs_are_well_typed(site: Path, tmp_path: Path) -> None:
     example = tmp_path / "example.py"
-    example.write_text(readme_code("example: python"))
+    example.write_text(code(CLIENTS, "example: python"))
 
     mypy(example, *SOURCES.glob("*.py"), site=site, folder=tmp_path)
 

@@ -7,9 +7,10 @@ import json
 import pytest
 
 from ..conftest import Account, new_account
+from ..documents import CLIENTS, code
 from ..fronts import GrpcFront
 from ..processes import Service
-from .programs import BULK, CREATED, STEPS, Programs, readme_code
+from .programs import BULK, CREATED, STEPS, Programs
 
 
 def test_program_takes_every_step(
@@ -36,7 +37,7 @@ def reader(service: Service, grpc_front: GrpcFront) -> Account:
 def test_example_of_the_readme_runs_after_those_of_other_languages(
     programs: Programs, language: str, reader: Account
 ) -> None:
-    command = programs.example(readme_code(f"example: {language}"))
+    command = programs.example(code(CLIENTS, f"example: {language}"))
 
     said = programs.run(command, ROSTER_GRPC_ADDRESS=reader.service.grpc, ROSTER_KEY=reader.key)
 

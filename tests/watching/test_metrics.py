@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
@@ -15,13 +14,13 @@ from server.watching.exposition import Exposition
 from server.watching.metrics import LANE_BATCH, METRICS, RPC_RUNNING, WEBHOOK_ATTEMPTS, Sample
 
 from ..conftest import Account
+from ..documents import OPERATION, table
 from ..fronts import METHODS, HttpFront
 from ..parts import wait_until
 from ..processes import Service
 from ..tools import program
 from .helpers import Samples, page_of, place_of, samples_of, value
 
-README = (Path(__file__).parent.parent.parent / "README.md").read_text()
 # What is there besides rpcs: the document, the reference, health, and what is none of them.
 PAGES = 8
 GET, TAGS = "SubscriberService.GetSubscriber", "TagService.ListTags"
@@ -32,11 +31,14 @@ def told(account: Account) -> Samples:
     return samples_of(place_of(account.service.printed))
 
 
-def test_table_of_the_readme_is_that_of_the_code() -> None:
-    rows = re.findall(r"^\| `(roster_\w+)` \| (\w+) \| (.*?) \| (.*) \|$", README, re.MULTILINE)
-
-    assert rows == [
-        (each.name, each.kind.value, ", ".join(f"`{label}`" for label in each.labels), each.help)
+def test_table_of_metrics_agrees_with_the_code() -> None:
+    assert table(OPERATION, "metric | kind | labels | meaning") == [
+        [
+            f"`{each.name}`",
+            each.kind.value,
+            ", ".join(f"`{label}`" for label in each.labels),
+            each.help,
+        ]
         for each in METRICS
     ]
 

@@ -1,0 +1,89 @@
+"""The Markdown files of the repository, and the code, tables and links in them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+ROOT = Path(__file__).parent.parent
+README = "README.md"
+API, CLIENTS = "protos/README.md", "generated/README.md"
+OPERATION, GATEWAY, TESTS = (
+    f"{folder}/README.md" for folder in ("server/deploy", "http_gateway", "tests")
+)
+# Other folders hold tools and caches.
+_FOLDERS = (".github", "generated", "http_gateway", "protos", "server", "tests")
+NAMES = sorted(
+    str(path.relative_to(ROOT))
+    for path in (*ROOT.glob("*.md"), *(file for f in _FOLDERS for file in (ROOT / f).rglob("*.md")))
+)
+
+
+@cache
+def read(name: str) -> str:
+    """Returns the text of a document."""
+    return (ROOT / name).read_text()
+
+
+@cache
+def tokens(name: str) -> tuple[Token, ...]:
+    """Returns the tokens of a document, those within paragraphs and cells included."""
+    blocks = MarkdownIt("commonmark").enable("table").parse(read(name))
+    return tuple(inner for block in blocks for inner in (block, *(block.children or ())))
+
+
+def code(name: str, mark: str) -> str:
+    """Returns the code block below the comment `<!-- mark -->`."""
+    (found,) = marked_code(name, re.escape(mark))
+    return found[1]
+
+
+def marked_code(name: str, pattern: str) -> list[tuple[str, str]]:
+    """Returns the comments that match a pattern, each with the code block below it."""
+    return re.findall(rf"<!-- ({pattern}) -->\n```\w+\n(.*?)```", read(name), re.DOTALL)
+
+
+def fences(name: str, language: str) -> list[str]:
+    """Returns the code blocks in a language."""
+    return [t.content for t in tokens(name) if t.type == "fence" and t.info == language]
+
+
+def spans(name: str) -> list[str]:
+    """Returns the code within text."""
+    return [token.content for token in tokens(name) if token.type == "code_inline"]
+
+
+def table(name: str, header: str) -> list[list[str]]:
+    """Returns the rows of the table with this header, as Markdown; `|` separates cells."""
+    _, separator, rest = read(name).partition(f"| {header} |\n")
+    assert separator, f"{name} has no table {header!r}"
+    rows = rest.partition("\n\n")[0].splitlines()[1:]
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+
+
+def links(name: str) -> Iterator[str]:
+    """Yields the targets of links and images."""
+    for token in tokens(name):
+        if token.type in ("link_open", "image"):
+            yield str(token.attrs["src" if token.type == "image" else "href"])
+
+
+@cache
+def anchors(name: str) -> frozenset[str]:
+    """Returns the fragments that lead to the headings of a document, as GitHub names them."""
+    seen: Counter[str] = Counter()
+    found = set()
+    blocks = tokens(name)
+    for block, content in pairwise(blocks):
+        if block.type == "heading_open":
+            anchor = re.sub(r"[^\w\- ]", "", content.content.lower()).replace(" ", "-")
+            found.add(f"{anchor}-{seen[anchor]}" if seen[anchor] else anchor)
+            seen[anchor] += 1
+    return frozenset(found)

@@ -1,0 +1,203 @@
+"""The Markdown files: commands run, tables agree with the code, links and names lead somewhere."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.api import annotations_pb2
+from roster.v1 import http_pb2
+from typer.main import get_command
+
+from server import cli
+from server.cli.output import ExitCode
+from server.config import API_KEY, PREFIX, SETTINGS
+
+from .conftest import new_account
+from .documents import (
+    API,
+    NAMES,
+    OPERATION,
+    README,
+    ROOT,
+    anchors,
+    fences,
+    links,
+    marked_code,
+    read,
+    spans,
+    table,
+    tokens,
+)
+from .fronts import METHODS, HttpFront
+from .processes import Service
+
+MAX_README_LINES = 200
+# Variables of the tests and of the example programs.
+OTHER_VARIABLES = {
+    f"{PREFIX}{name}" for name in ("BENCH", "DRILL_ROUNDS", "FAULTS", "KEY", "TOOLS")
+}
+TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+# Top-level folders of the repository; a path that begins with one has to exist.
+PATH = re.compile(r"(?:server|http_gateway|protos|generated|tests|\.ci|\.github)/[\w./-]+")
+
+each_document = pytest.mark.parametrize("name", NAMES)
+
+
+def test_readme_is_short_and_names_the_two_commands() -> None:
+    assert len(read(README).splitlines()) <= MAX_README_LINES
+    assert "make run" in read(README)
+    assert "make test" in read(README)
+
+
+@pytest.mark.parametrize("name", [README, API])
+def test_requests_have_the_stated_status(name: str, service: Service) -> None:
+    front = HttpFront("http", service.http)
+    key = new_account(service, front).key
+    commands = marked_code(name, r"test: \d+")
+
+    statuses = []
+    subscriber = ""
+    for _, command in commands:
+        status, body = send(front, command.replace("$ID", subscriber), key)
+        statuses.append((f"test: {status}", command))
+        subscriber = subscriber or json.loads(body)["subscriber"]["id"]
+
+    assert len(commands) >= 5
+    assert statuses == commands
+
+
+def test_no_request_is_left_untested() -> None:
+    for name in NAMES:
+        requests = [code for code in fences(name, "sh") if "$BASE" in code]
+        assert requests == [code for _, code in marked_code(name, r"test: \d+")], name
+
+
+def send(front: HttpFront, command: str, key: str) -> tuple[int, bytes]:
+    """Sends the request of a curl command with the standard library's client."""
+    text = command.replace("$BASE", "").replace("$KEY", key).replace("\\\n", " ")
+    typed, _, text = text.rpartition("|\n")
+    words = iter(shlex.split(text)[1:])
+    path, method, body, headers = "", None, None, {}
+    for word in words:
+        if word == "-H":
+            name, _, value = next(words).partition(": ")
+            headers[name] = value
+        elif word == "-d":
+            body = next(words).encode()
+        elif word == "--data-binary":
+            assert next(words) == "@-"
+            body = shlex.split(typed)[1].replace("\\n", "\n").encode()
+        elif word == "-X":
+            method = next(words)
+        else:
+            path = word
+    verb = method or ("POST" if body else "GET")
+    status, _, answer = front.exchange(verb, path, body=body, headers=headers)
+    return status, answer
+
+
+@each_document
+def test_json_is_well_formed(name: str) -> None:
+    for text in fences(name, "json"):
+        assert json.loads(text)
+
+
+def test_table_of_settings_agrees_with_the_code() -> None:
+    assert table(OPERATION, "setting | default | meaning") == [
+        [f"`{row.environment}`", f"`{row.default}`" if row.default else "", row.help]
+        for row in SETTINGS.values()
+    ]
+
+
+def test_table_of_exit_codes_agrees_with_the_code() -> None:
+    rows = table(OPERATION, "exit code | meaning")
+
+    assert [int(number) for number, _ in rows] == [code.value for code in ExitCode]
+
+
+def test_table_of_operations_agrees_with_the_definitions() -> None:
+    assert table(API, "rpc | HTTP | success") == [
+        [f"`{method.containing_service.name}.{name}`", *http_of(name)]
+        for name, method in METHODS.items()
+    ]
+
+
+def http_of(rpc: str) -> tuple[str, str]:
+    """Returns the HTTP methods and path of an rpc as the table has them, and its status."""
+    options = METHODS[rpc].GetOptions()
+    rule = options.Extensions[annotations_pb2.http]
+    rules = [rule, *rule.additional_bindings]
+    verbs = [each.WhichOneof("pattern") for each in rules]
+    *others, last = [verb.upper() for verb in verbs]
+    binding = ", ".join([*(f"`{verb}`" for verb in others), f"`{last} {getattr(rule, verbs[0])}`"])
+    return binding, str(options.Extensions[http_pb2.success_status] or 200)
+
+
+@each_document
+def test_relative_links_lead_to_a_file_and_a_heading(name: str) -> None:
+    for link in links(name):
+        if re.match(r"\w+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (ROOT / name).parent / path if path else ROOT / name
+        assert target.exists(), link
+        if anchor:
+            assert anchor in anchors(str(target.resolve().relative_to(ROOT))), link
+
+
+@each_document
+def test_paths_in_text_exist(name: str) -> None:
+    paths = [text for text in spans(name) if PATH.fullmatch(text)]
+
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+@each_document
+def test_make_targets_exist(name: str) -> None:
+    text = "\n".join(commands(name))
+    named = re.findall(r"(?:^|[ `])make((?: [a-z-]+)+)(?=$|[ `]*[#;&)]| {2}| [A-Z])", text, re.M)
+
+    assert {target for words in named for target in words.split()} <= TARGETS
+
+
+@each_document
+def test_variables_are_settings(name: str) -> None:
+    named = set(re.findall(rf"\b{PREFIX}[A-Z_]+\b", read(name)))
+
+    known = {setting.environment for setting in SETTINGS.values()}
+    assert named <= known | OTHER_VARIABLES | {API_KEY}
+
+
+@each_document
+def test_roster_commands_and_their_flags_exist(name: str) -> None:
+    known: Any = get_command(cli.app)
+    for line in commands(name):
+        match = re.search(r"(?:^|[ /])roster ([a-z].*)$", line)
+        if match is None:
+            continue
+        command = known
+        words = shlex.split(match[1], comments=True)
+        while words and hasattr(command, "commands"):
+            assert words[0] in command.commands, line
+            command = command.commands[words.pop(0)]
+        flags = {option for parameter in command.params for option in parameter.opts}
+        given = {word.partition("=")[0] for word in words if word.startswith("-")}
+        assert given - {"--help", "-h"} <= flags, line
+
+
+def commands(name: str) -> Iterator[str]:
+    """Yields the lines of shell blocks, continued lines joined, and the code within text."""
+    for text in fences(name, "sh"):
+        yield from text.replace("\\\n", " ").splitlines()
+    yield from spans(name)
+
+
+def test_every_document_is_found() -> None:
+    assert {README, API, OPERATION, ".github/SECURITY.md", "server/README.md"} <= set(NAMES)
+    assert all(Path(ROOT, name).is_file() and tokens(name) for name in NAMES)
