@@ -1,4 +1,4 @@
-"""What tests start ends with them, and no test waits for ever."""
+"""Processes that tests start end with the tests, and every wait for them is bounded."""
 
 from __future__ import annotations
 

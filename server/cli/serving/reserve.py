@@ -25,8 +25,8 @@ class PortInUse(Exception):
 def check_ports(addresses: Mapping[str, Address], watch: WatchOptions) -> WatchOptions:
     """Checks that every address can be listened on; `addresses` are those of calls, by setting.
 
-    Raises PortInUse, which names all that cannot. But metrics are optional where nobody set
-    their address: if only that one is in use, this logs a warning and returns options without it.
+    Raises PortInUse, which names all that cannot. Metrics are optional if their address is the
+    default: if only that one is in use, this logs a warning and returns options without metrics.
     """
     wanted = {**addresses, METRICS: watch.address} if watch.address else dict(addresses)
     settings: dict[Address, str] = {}
