@@ -161,7 +161,7 @@ def test_paths_in_text_exist(name: str) -> None:
 @each_document
 def test_make_targets_exist(name: str) -> None:
     text = "\n".join(commands(name))
-    named = re.findall(r"(?:^|[ `])make((?: [a-z-]+)+)(?=$|[ `]*[#;&)]| {2}| [A-Z])", text, re.M)
+    named = re.findall(r"\bmake((?: [a-z-]+)+)\b", text)
 
     assert {target for words in named for target in words.split()} <= TARGETS
 
