@@ -21,27 +21,27 @@ from google.protobuf.descriptor import ServiceDescriptor
 from grpc.aio import AioRpcError, Channel
 
 from . import errors, headers, timeouts, traces
-from .answers import CANCELLED, Answer
+from .ambiguous_failures import classify_failure
 from .channel.in_process import InProcessChannel
+from .channel.request_streams import writing
 from .channel.unary import Call
-from .channel.writing import writing
 from .compression import compress
-from .edge import Server
-from .faults import RequestFault
+from .error_responses import error_response
 from .headers import Metadata
+from .http_server import Server
 from .links import next_page
-from .load import Load
-from .lost import outcome_of
+from .load_shedding import LoadShedder
+from .observability import NullObserver, Observer, RequestObserver
 from .pages import REDIRECTS, pages_of
-from .refusals import refusal
+from .request_errors import RequestFault
 from .request_ids import request_id_of
+from .responses import CANCELLED, Response
 from .routing.bindings import UNARY, Binding
 from .routing.requests import message_of
 from .routing.routes import Routes
-from .streams.answer import StreamedAnswer
 from .streams.exchange import Exchange, try_out
-from .streams.replies import KEEPALIVE_SECONDS
-from .watching import Nobody, Watched, Watcher
+from .streams.response import StreamResponse
+from .streams.server_stream import KEEPALIVE_SECONDS
 
 log = logging.getLogger(__name__)
 
@@ -66,20 +66,20 @@ class Gateway:
         services: Iterable[ServiceDescriptor],
         *,
         asks_first: bool,
-        watcher: Watcher | None = None,
+        watcher: Observer | None = None,
         keepalive_seconds: float = KEEPALIVE_SECONDS,
     ) -> None:
         services = tuple(services)
         self._keepalive_seconds = keepalive_seconds
-        self._watcher = watcher or Nobody()
+        self._watcher = watcher or NullObserver()
         self._asks_first = asks_first
         self._routes = Routes(services)
         self._channel = channel
         self._calls: dict[str, Any] = {}
-        self.load = Load()
+        self.load = LoadShedder()
         self._pages = pages_of(channel, services, self.load)
         self._routes.leave(self._pages.keys() - REDIRECTS.keys())
-        self.load.spared = self._pages.keys()
+        self.load.exempt = self._pages.keys()
 
     def server(self) -> Server:
         """Returns what aiohttp's ServerRunner runs. Call it with the event loop running."""
@@ -89,12 +89,12 @@ class Gateway:
         """Says from now on that it is not ready, and ends each connection with its next answer."""
         self.load.ends = True
 
-    async def handle(self, request: web.BaseRequest) -> Answer | StreamedAnswer:
+    async def handle(self, request: web.BaseRequest) -> Response | StreamResponse:
         """Answers one request."""
         request_id = request_id_of(request)
         trace = traces.trace_of(request.headers) if traces.PARENT in request.headers else ()
         watched = self._watcher.begins(request.method, request_id, trace)
-        answer: Answer | StreamedAnswer | None = None
+        answer: Response | StreamResponse | None = None
         try:
             answer = await self._answer(request, request_id, watched)
         except RequestFault as refused:
@@ -110,8 +110,8 @@ class Gateway:
         return answer
 
     async def _answer(
-        self, request: web.BaseRequest, request_id: str, watched: Watched
-    ) -> Answer | StreamedAnswer:
+        self, request: web.BaseRequest, request_id: str, watched: RequestObserver
+    ) -> Response | StreamResponse:
         path, _, query = _target(request).partition("?")
         match = self._routes.match(request.method, path)
         if match is None:
@@ -119,7 +119,7 @@ class Gateway:
         binding = match.binding
         watched.is_for(binding.rpc, binding.template.text)
         if self.load.is_full:
-            return self.load.refusal(request_id)
+            return self.load.error_response(request_id)
         metadata = headers.forwarded(request, request_id, watched.trace)
         timeout = None
         try:
@@ -142,17 +142,17 @@ class Gateway:
         try:
             reply = await call
         except AioRpcError as failed:
-            raise outcome_of(failed, binding.method, metadata) from failed
+            raise classify_failure(failed, binding.method, metadata) from failed
         finally:
             self.load.calls -= 1
         trailing = call.trailing if isinstance(call, Call) else await call.trailing_metadata()
         more = headers.returned(trailing)
         if binding.success_status == 204:
-            return Answer(204, request_id, more=more)
+            return Response(204, request_id, more=more)
         if binding.next_link is not None and (token := getattr(reply, binding.next_link)):
             more["Link"] = next_page(path, query, token)
         written = orjson.dumps(binding.write(reply))
-        answer = Answer(binding.success_status, request_id, written, more=more)
+        answer = Response(binding.success_status, request_id, written, more=more)
         if not binding.holds_secret:
             await compress(answer, request)
         return answer
@@ -164,7 +164,7 @@ class Gateway:
         metadata: Metadata,
         seconds: float | None,
         request_id: str,
-    ) -> Answer:
+    ) -> Response:
         """Answers a request that is no message: with its fault, if the caller may know of it."""
         if not self._asks_first or errors.http_status(unreadable.error.reason) >= 500:
             raise unreadable
@@ -198,22 +198,22 @@ class Gateway:
         return self._calls[binding.rpc]
 
     async def _without_binding(
-        self, request: web.BaseRequest, path: str, request_id: str, watched: Watched
-    ) -> Answer:
+        self, request: web.BaseRequest, path: str, request_id: str, watched: RequestObserver
+    ) -> Response:
         method = "GET" if request.method == "HEAD" else request.method
         page = self._pages.get(path)
         if page is not None:
             watched.is_for_page(path)
         allowed = self._routes.methods(path) or (["GET", "HEAD", "OPTIONS"] if page else [])
         if not allowed:
-            return refusal("ROUTE_NOT_FOUND", "There is no such path.", request_id)
+            return error_response("ROUTE_NOT_FOUND", "There is no such path.", request_id)
         allow = {"Allow": ", ".join(allowed)}
         if method == "OPTIONS":
-            return Answer(204, request_id, more=allow)
+            return Response(204, request_id, more=allow)
         if page is not None and method == "GET":
             return await page(request, request_id)
         message = f"This path takes {allow['Allow']}."
-        return refusal("METHOD_NOT_ALLOWED", message, request_id, allow)
+        return error_response("METHOD_NOT_ALLOWED", message, request_id, allow)
 
 
 def _at_most(seconds: float | None) -> float:

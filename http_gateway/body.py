@@ -10,7 +10,7 @@ import asyncio
 
 from aiohttp import web
 
-from .faults import RequestFault, fault
+from .request_errors import RequestFault, fault
 
 MAX_BODY_BYTES = 1024 * 1024
 # How long the whole body may take to arrive.

@@ -17,8 +17,8 @@ from functools import lru_cache
 
 from aiohttp import web
 
-from .answers import Answer
 from .headers import qualities
+from .responses import Response
 
 # A smaller body fits into the packet of its headers, and is not compressed.
 MIN_BYTES = 1_024
@@ -47,7 +47,7 @@ def gzipped(body: bytes) -> bytes:
     return zlib.compress(body, BEST, _GZIP)
 
 
-async def compress(answer: Answer, request: web.BaseRequest) -> None:
+async def compress(answer: Response, request: web.BaseRequest) -> None:
     """Compresses the body of a response, unless it is small or the client does not accept that.
 
     Other requests have their turns meanwhile.

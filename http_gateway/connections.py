@@ -20,8 +20,8 @@ from aiohttp.http_exceptions import BadStatusLine
 from aiohttp.web_protocol import RequestHandler
 
 from . import errors
-from .answers import Answer
-from .refusals import dismissal
+from .error_responses import connection_error
+from .responses import Response
 from .routing.methods import METHODS
 
 log = logging.getLogger(__name__)
@@ -109,14 +109,16 @@ class Connection(RequestHandler):
         status: int = 500,
         exc: BaseException | None = None,
         message: str | None = None,
-    ) -> Answer:
+    ) -> Response:
         """Answers what aiohttp's parser refuses. A client's fault is no traceback in the log."""
         if status >= 500:
             log.error("an answer could not be made", exc_info=exc)
-            return dismissal("INTERNAL", errors.FAILED)
+            return connection_error("INTERNAL", errors.FAILED)
         if isinstance(exc, BadStatusLine) and _has_unknown_method(exc.message):
-            return dismissal("METHOD_NOT_IMPLEMENTED", "This HTTP method is not implemented.")
-        return dismissal("VALIDATION_ERROR", "This is not well-formed HTTP.")
+            return connection_error(
+                "METHOD_NOT_IMPLEMENTED", "This HTTP method is not implemented."
+            )
+        return connection_error("VALIDATION_ERROR", "This is not well-formed HTTP.")
 
 
 def _has_unknown_method(message: str) -> bool:
@@ -129,13 +131,13 @@ def _has_unknown_method(message: str) -> bool:
     return line is not None and line["method"] not in METHODS
 
 
-class Refused(asyncio.Protocol):
+class RowError(asyncio.Protocol):
     """A connection that there is no room for: it is told so, and closed.
 
     `others` are those that are still being told; beyond a hundred nobody is.
     """
 
-    def __init__(self, others: set[Refused]) -> None:
+    def __init__(self, others: set[RowError]) -> None:
         self._others = others
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -153,7 +155,7 @@ class Refused(asyncio.Protocol):
 
 def turn_away(transport: asyncio.Transport, reason: str, message: str) -> None:
     """Answers whatever a client was about to ask, and closes the connection."""
-    answer = dismissal(reason, message)
+    answer = connection_error(reason, message)
     transport.write(answer.written("Connection: close\r\n", with_body=True))
     if not transport.can_write_eof():
         # TLS has no half that could be ended.

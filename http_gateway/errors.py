@@ -27,8 +27,8 @@ from grpc_status import rpc_status
 from roster.v1 import errors_pb2
 
 from . import headers
-from .answers import CANCELLED, Answer
-from .faults import Code, Reason
+from .request_errors import Code, Reason
+from .responses import CANCELLED, Response
 
 log = logging.getLogger(__name__)
 
@@ -177,7 +177,7 @@ def of(error: errors_pb2.Error) -> HttpError:
     return HttpError(http_status(error.reason), code, error.message, details)
 
 
-def failure(failed: AioRpcError, request_id: str, *, close: bool = False) -> Answer:
+def failure(failed: AioRpcError, request_id: str, *, close: bool = False) -> Response:
     """Returns the answer for a failed call."""
     more = headers.returned(failed.trailing_metadata() or ())
     return response(error_of(failed), request_id, more, close=close)
@@ -189,11 +189,11 @@ def response(
     more: dict[str, str] | None = None,
     *,
     close: bool = False,
-) -> Answer:
+) -> Response:
     """Returns the answer for an error, in the one shape that errors have."""
     if error.status == 401:
         more = {"WWW-Authenticate": "Bearer", **(more or {})}
-    return Answer(error.status, request_id, written(error, request_id), more=more, close=close)
+    return Response(error.status, request_id, written(error, request_id), more=more, close=close)
 
 
 def written(error: HttpError, request_id: str) -> bytes:

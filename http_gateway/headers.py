@@ -10,8 +10,8 @@ from collections.abc import Iterable
 
 from aiohttp import web
 
-from .faults import invalid_body
-from .watching import Trace
+from .observability import Trace
+from .request_errors import invalid_body
 
 Metadata = tuple[tuple[str, str | bytes], ...]
 

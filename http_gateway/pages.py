@@ -16,19 +16,19 @@ from google.protobuf.descriptor import ServiceDescriptor
 from grpc.aio import AioRpcError, Channel
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from .answers import JSON, Answer
-from .load import Load
+from .load_shedding import LoadShedder
 from .openapi.document import document, webhooks_document
 from .openapi.webhooks import are_sent_by
+from .responses import JSON, Response
 from .static_content import StaticContent
 
 if TYPE_CHECKING:
-    from .docs.rendered import Rendered
+    from .docs.page import Rendered
 
 HTML = "text/html; charset=utf-8"
 
 # Answers a GET; it is given the request and its id.
-Page = Callable[[web.BaseRequest, str], Awaitable[Answer]]
+Page = Callable[[web.BaseRequest, str], Awaitable[Response]]
 
 # Paths that lead to a page, with the status. The root may lead elsewhere one day.
 REDIRECTS = {"/": (302, "/docs"), "/docs/": (308, "/docs")}
@@ -38,7 +38,7 @@ READY_SECONDS = 2.0
 
 
 def pages_of(
-    channel: Channel, services: Sequence[ServiceDescriptor], load: Load
+    channel: Channel, services: Sequence[ServiceDescriptor], load: LoadShedder
 ) -> Mapping[str, Page]:
     """Returns the pages of a gateway in front of some services over a channel, by path."""
     health: Any = health_pb2_grpc.HealthStub(channel)
@@ -54,7 +54,7 @@ def pages_of(
     # Imported when a page is first asked for: a service that nobody reads about pays nothing.
     @cache
     def reference() -> StaticContent:
-        from .docs.render import render
+        from .docs.reference import render
 
         return _page(render(document(services)))
 
@@ -64,11 +64,11 @@ def pages_of(
 
         return _page(render(webhooks_document()))
 
-    async def healthz(request: web.BaseRequest, request_id: str) -> Answer:
+    async def healthz(request: web.BaseRequest, request_id: str) -> Response:
         """Whether the gateway runs; asks nobody else."""
         return _state(200, "ok", request_id)
 
-    async def readyz(request: web.BaseRequest, request_id: str) -> Answer:
+    async def readyz(request: web.BaseRequest, request_id: str) -> Response:
         """Whether the server behind the gateway takes calls, and the gateway goes on to."""
         if load.ends:
             return _state(503, "stopping", request_id)
@@ -96,7 +96,7 @@ def pages_of(
 def _static(make: Callable[[], StaticContent]) -> Page:
     """Returns a page of content that is made once, in a thread, so that calls go on meanwhile."""
 
-    async def page(request: web.BaseRequest, request_id: str) -> Answer:
+    async def page(request: web.BaseRequest, request_id: str) -> Response:
         content = await asyncio.to_thread(make)
         return content.response(request, request_id)
 
@@ -104,8 +104,8 @@ def _static(make: Callable[[], StaticContent]) -> Page:
 
 
 def _redirect(status: int, path: str) -> Page:
-    async def page(request: web.BaseRequest, request_id: str) -> Answer:
-        return Answer(status, request_id, b"", content_type=HTML, more={"Location": path})
+    async def page(request: web.BaseRequest, request_id: str) -> Response:
+        return Response(status, request_id, b"", content_type=HTML, more={"Location": path})
 
     return page
 
@@ -115,5 +115,5 @@ def _page(page: Rendered) -> StaticContent:
     return StaticContent(page.html, HTML, headers)
 
 
-def _state(status: int, word: str, request_id: str) -> Answer:
-    return Answer(status, request_id, orjson.dumps({"status": word}))
+def _state(status: int, word: str, request_id: str) -> Response:
+    return Response(status, request_id, orjson.dumps({"status": word}))

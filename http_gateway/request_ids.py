@@ -8,7 +8,7 @@ from itertools import count
 
 from aiohttp import web
 
-from .answers import REQUEST_ID
+from .responses import REQUEST_ID
 
 _ACCEPTED = re.compile(r"[A-Za-z0-9._-]{1,64}")
 # Unique by a random part a process and a count: fresh random bits for each request

@@ -8,8 +8,8 @@ from hashlib import sha256
 
 from aiohttp import web
 
-from .answers import Answer
 from .compression import accepts_gzip, gzipped
+from .responses import Response
 
 _TAG = re.compile(r'"[^"]*"|\*')
 # Clients keep the content and ask each time whether it has changed, so that an upgrade shows.
@@ -28,16 +28,16 @@ class StaticContent:
         self._plain = (body, {"ETag": f'"{tag}"', **_CACHING})
         self._gzipped = (gzipped(body), {"ETag": f'"{tag}-gzip"', **_CACHING})
 
-    def response(self, request: web.BaseRequest, request_id: str) -> Answer:
+    def response(self, request: web.BaseRequest, request_id: str) -> Response:
         """Returns the content, or 304 if the client has it."""
         is_gzipped = accepts_gzip(request)
         body, caching = self._gzipped if is_gzipped else self._plain
         if _has(request, caching["ETag"]):
-            return Answer(304, request_id, more=caching)
+            return Response(304, request_id, more=caching)
         more = {**self._headers, **caching}
         if is_gzipped:
             more["Content-Encoding"] = "gzip"
-        return Answer(200, request_id, body, content_type=self._content_type, more=more)
+        return Response(200, request_id, body, content_type=self._content_type, more=more)
 
 
 def _has(request: web.BaseRequest, tag: str) -> bool:

@@ -13,7 +13,7 @@ import re
 
 from aiohttp import web
 
-from .faults import fault, invalid_body
+from .request_errors import fault, invalid_body
 
 HEADER = "Grpc-Timeout"
 _FORM = re.compile(r"(?!0+[HMSmun])([0-9]{1,8})([HMSmun])")

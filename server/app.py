@@ -31,10 +31,12 @@ from .clock import Clock
 from .config import Network, Rate
 from .custom_fields import store as custom_fields
 from .custom_fields.service import CustomFieldService
+from .encryption import Encryption
 from .health.service import HealthService
-from .idempotency.once import OnceDatabase
-from .interceptors.admission import Admission
+from .idempotency.idempotent_database import IdempotentDatabase
+from .interceptors.auth_throttling import AuthThrottle
 from .interceptors.authenticate import Authenticate
+from .interceptors.concurrency_limit import ConcurrencyLimit
 from .interceptors.idempotency import Idempotency
 from .interceptors.observe import Observe
 from .interceptors.other_packages import OtherPackages
@@ -42,9 +44,9 @@ from .interceptors.rate_limit import RateLimit
 from .interceptors.trace import Trace
 from .interceptors.translate import Translate
 from .interceptors.validate import Validate
-from .interceptors.wrong_keys import WrongKeys
 from .merge_tags.service import MergeTagService
 from .messages import MAX_MESSAGE_BYTES
+from .observability.observability import Observability, disabled_observability
 from .reflection import service as reflection
 from .storage.database import Database
 from .storage.transaction import Transaction
@@ -53,14 +55,12 @@ from .subscribers.service import SubscriberService
 from .suppressions.service import SuppressionService
 from .suppressions.store import Suppressions
 from .tags.service import TagService
-from .vault import Vault
-from .watching.watch import Watch, unwatched
-from .webhooks import store_newest as deliveries
-from .webhooks import store_reading as webhooks
-from .webhooks.client import Client
-from .webhooks.reach import Reach
+from .webhooks.delivery import store_newest as deliveries
+from .webhooks.egress.client import Client
+from .webhooks.egress.policy import EgressPolicy
+from .webhooks.endpoints import store_reading as webhooks
+from .webhooks.endpoints.signing import Secrets
 from .webhooks.service import WebhookService
-from .webhooks.signing import Secrets
 
 SERVICES: Sequence[ServiceDescriptor] = [
     service
@@ -108,38 +108,38 @@ class App:
         self,
         database: Database,
         clock: Clock,
-        vault: Vault,
+        encryption: Encryption,
         *,
-        reach: Reach,
+        egress_policy: EgressPolicy,
         client: Client,
         rate_limit: Rate | None = None,
         proxies: Sequence[Network] = (),
-        watch: Watch | None = None,
+        watch: Observability | None = None,
     ) -> None:
-        watch = watch or unwatched()
-        watch.exposition.add(watch.calls.tell_rpcs)
-        authenticate = Authenticate(database, clock, WrongKeys(proxies))
-        once = OnceDatabase(database, vault)
-        self._admission = Admission()
+        watch = watch or disabled_observability()
+        watch.exposition.add(watch.calls.rpc_samples)
+        authenticate = Authenticate(database, clock, AuthThrottle(proxies))
+        once = IdempotentDatabase(database, encryption)
+        self._concurrency_limit = ConcurrencyLimit()
         self.interceptors: Sequence[grpc.aio.ServerInterceptor] = (
             OtherPackages(),
             Observe(watch.calls),
             *([Trace(watch.tracing)] if watch.tracing else []),
             Translate(),
-            self._admission,
+            self._concurrency_limit,
             authenticate,
             *([RateLimit(rate_limit)] if rate_limit else []),
             Validate(),
             Idempotency(once),
         )
-        suppressions = Suppressions(vault)
+        suppressions = Suppressions(encryption)
         self._api_keys = ApiKeyService(once, authenticate.forget)
         self._custom_fields = CustomFieldService(once)
         self._merge_tags = MergeTagService(once)
         self._subscribers = SubscriberService(once, suppressions)
         self._suppressions = SuppressionService(once, suppressions)
         self._tags = TagService(once)
-        self._webhooks = WebhookService(once, Secrets(vault), client, reach, clock)
+        self._webhooks = WebhookService(once, Secrets(encryption), client, egress_policy, clock)
         self._health = HealthService()
 
     def register(self, server: Any) -> None:
@@ -178,7 +178,7 @@ class App:
 
     def begin(self) -> None:
         """Has the services take calls from now on."""
-        self._admission.open()
+        self._concurrency_limit.open()
 
     def end_watches(self) -> None:
         """Lets those go who follow its health; they have heard all that there is to hear."""
@@ -186,7 +186,7 @@ class App:
 
     def end_streams(self) -> None:
         """Has all streams end, which may take long by themselves."""
-        self._admission.end_streams()
+        self._concurrency_limit.end_streams()
 
     async def set_serving(self, *, serving: bool) -> None:
         """Tells health checks whether to send calls here. If not, what is followed ends."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -11,7 +12,7 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from .accounts.rules import is_well_formed, make_secret
-from .vault import make_key, parse_key
+from .encryption import make_key, parse_key
 
 IN_PROCESS = "in-process"
 OVER_GRPC = "grpc"
@@ -370,3 +371,17 @@ def check_choice(name: str, value: str, choices: tuple[str, ...]) -> str:
         known = ", ".join(choice or "empty" for choice in choices)
         raise SettingError(f"{SETTINGS[name].environment} must be one of {known} and is {value!r}.")
     return value
+
+
+def unknown_settings() -> list[str]:
+    """Returns a sentence for each variable of the environment that looks like a setting.
+
+    Such a variable is removed from the environment, so that a worker process, which inherits
+    it, does not report it again.
+    """
+    sentences = []
+    for name, similar in unknown_variables(os.environ).items():
+        del os.environ[name]
+        hint = f" Did you mean {similar}?" if similar else ""
+        sentences.append(f"{name} is not a setting and is ignored.{hint}")
+    return sentences

@@ -216,7 +216,7 @@ class RateLimited(RosterError):
         super().__init__()
 
 
-class TooManyWrongKeys(RosterError):
+class TooManyFailedAttempts(RosterError):
     """Too many calls with wrong keys came from where this one comes from."""
 
     reason = "RATE_LIMITED"
@@ -228,7 +228,7 @@ class TooManyWrongKeys(RosterError):
         super().__init__()
 
 
-class TooManyTests(RosterError):
+class TooManyTestDeliveries(RosterError):
     """As many tests of the webhook as there may be are on their way; nothing was sent."""
 
     reason = "RATE_LIMITED"

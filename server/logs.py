@@ -8,7 +8,7 @@ from typing import Any, TextIO
 
 import orjson
 
-from .watching.call_log import moment
+from .observability.request_log import moment
 
 LEVELS = ("debug", "info", "warning", "error")
 AUTO, JSON, TEXT = "auto", "json", "text"

@@ -66,7 +66,7 @@ def opened(name: str) -> Iterator[BinaryIO]:
     stream.flush()
 
 
-class Part:
+class AtomicFile:
     """A file that is being written as NAME.part, and which no other process writes meanwhile.
 
     What a process that was killed left of it is taken over by the next.

@@ -21,10 +21,10 @@ import pytest
 
 from server.accounts import store
 from server.accounts.rules import hash_secret, make_secret
-from server.cli.beside import bring_up_to_date
+from server.storage.databases import bring_up_to_date
 
 from . import reaper
-from .fronts import Answer, Front, GrpcFront, HttpFront
+from .fronts import Front, GrpcFront, HttpFront, Response
 from .memory import copied
 from .memory import folder as memory_folder
 from .postgres import Postgres
@@ -130,7 +130,7 @@ class Account:
     front: Front
     service: Service
 
-    def call(self, rpc: str, /, **request: Any) -> Answer:
+    def call(self, rpc: str, /, **request: Any) -> Response:
         """Calls and returns whatever came."""
         return self.front.call(rpc, self.key, request)
 
@@ -140,7 +140,7 @@ class Account:
         assert answer.status < 300, answer
         return answer.body
 
-    def fails(self, code: str, rpc: str, /, **request: Any) -> Answer:
+    def fails(self, code: str, rpc: str, /, **request: Any) -> Response:
         """Calls, expects this error, and returns the answer."""
         answer = self.call(rpc, **request)
         assert answer.status >= 400, answer

@@ -57,7 +57,7 @@ UNARY = {
 
 
 @dataclass(frozen=True)
-class Answer:
+class Response:
     """What a call gave: an HTTP status and a JSON body (None where there is none).
 
     `next` is the token of the next page; empty where there is none.
@@ -83,7 +83,7 @@ class Front(Protocol):
 
     name: str
 
-    def call(self, rpc: str, key: str | None, request: dict[str, Any]) -> Answer: ...
+    def call(self, rpc: str, key: str | None, request: dict[str, Any]) -> Response: ...
 
 
 def binding(rpc: str) -> tuple[str, str, bool]:
@@ -111,7 +111,7 @@ class HttpFront:
         self.name = name
         self.address = address
 
-    def call(self, rpc: str, key: str | None, request: dict[str, Any]) -> Answer:
+    def call(self, rpc: str, key: str | None, request: dict[str, Any]) -> Response:
         method, template, has_body = binding(rpc)
         rest, path = dict(request), template
         for variable in path_variables(rpc):
@@ -128,11 +128,11 @@ class HttpFront:
         *,
         body: bytes | None = None,
         headers: dict[str, str] | None = None,
-    ) -> Answer:
+    ) -> Response:
         """Sends a request as it is given and returns the answer."""
         status, given, text = self.exchange(method, path, key, body=body, headers=headers)
         token = next_token(given["link"]) if "link" in given else ""
-        return Answer(status, json.loads(text) if text else None, token)
+        return Response(status, json.loads(text) if text else None, token)
 
     def exchange(
         self,
@@ -177,7 +177,7 @@ class GrpcFront:
     def __init__(self, address: str) -> None:
         self.channel = grpc.insecure_channel(address)
 
-    def call(self, rpc: str, key: str | None, request: dict[str, Any]) -> Answer:
+    def call(self, rpc: str, key: str | None, request: dict[str, Any]) -> Response:
         method = METHODS[rpc]
         message = to_message(method, request)
         metadata = [] if key is None else [("authorization", f"Bearer {key}")]
@@ -189,7 +189,7 @@ class GrpcFront:
             return answer
         status = method.GetOptions().Extensions[http_pb2.success_status] or 200
         token = getattr(reply, "next_page_token", "")
-        return Answer(status, None if status == 204 else to_json(reply), token)
+        return Response(status, None if status == 204 else to_json(reply), token)
 
     def stub(self, rpc: str) -> Any:
         """Returns what calls an rpc."""
@@ -256,7 +256,7 @@ def _milliseconds(text: str) -> str:
     return f"{head}.{digits[:3].ljust(3, '0')}Z"
 
 
-def answer_of_error(error: Any) -> Answer:
+def answer_of_error(error: Any) -> Response:
     """Returns what a call that failed was told, as HTTP would tell it."""
     status = rpc_status.from_call(error)
     assert status is not None, f"no details in {error}"
@@ -282,4 +282,4 @@ def answer_of_error(error: Any) -> Answer:
         ],
         "requestId": call.request_id,
     }
-    return Answer(mapping.http, {"error": body})
+    return Response(mapping.http, {"error": body})

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from server.config import PostgresUrl, parse_database_url
-from server.storage import sqlite_file
-from server.storage.postgres_link import connect, transaction
+from server.storage.postgres.connection import connect, transaction
+from server.storage.sqlite import file
 from server.storage.transaction import Transaction
 
 _READY = re.compile(r"HTTP\s+http://(?P<http>\S+)\s+gRPC\s+(?P<grpc>\S+)")
@@ -60,7 +60,7 @@ class Service:
         """
         place = parse_database_url(self.database_url)
         if not isinstance(place, PostgresUrl):
-            with sqlite_file.transaction(place) as tx:
+            with file.transaction(place) as tx:
                 yield tx
             return
         if self.link is None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from google.protobuf.descriptor import FieldDescriptor
 
-from ..faults import Faults, join
+from ..request_errors import Faults, join
 from .enums import UnknownName
 from .scalars import READERS, Reader, WrongValue
 from .style import Style

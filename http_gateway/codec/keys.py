@@ -13,7 +13,7 @@ from typing import Any
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from roster.v1 import http_pb2
 
-from ..faults import Faults, join
+from ..request_errors import Faults, join
 from .fields import takes_null
 from .style import Style
 

@@ -15,9 +15,9 @@ from typing import Any
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from roster.v1 import http_pb2
 
-from ..faults import Faults
+from ..request_errors import Faults
 from . import items, reading_text, scalars, well_known
-from .anys import any_reader
+from .any import any_reader
 from .enums import UnknownName, enum_numbers, enum_reader
 from .fields import compiled, is_map, is_row_faults, key_of, max_items, row_faults
 from .keys import Keys, MessageReader, OneOfs

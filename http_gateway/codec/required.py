@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..faults import Faults, join
+from ..request_errors import Faults, join
 from .fields import is_map, key_of
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import orjson
 
-from ..faults import Faults, RequestFault, invalid, invalid_body, join
+from ..request_errors import Faults, RequestFault, invalid, invalid_body, join
 
 MAX_DEPTH = 32
 # Objects, arrays, strings that are not keys, numbers and literals. The largest request that

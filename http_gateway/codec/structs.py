@@ -17,7 +17,7 @@ from typing import Any
 
 from google.protobuf.struct_pb2 import NULL_VALUE, ListValue, Struct, Value
 
-from ..faults import Faults, join
+from ..request_errors import Faults, join
 from .scalars import NoJsonForm, plain_number
 
 

@@ -15,7 +15,7 @@ from google.protobuf import message_factory
 from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import Message
 
-from ..faults import Faults
+from ..request_errors import Faults
 from .fields import row_faults
 from .items import rows_reader
 from .keys import MessageReader

@@ -13,8 +13,8 @@ from typing import Any
 
 from google.protobuf.descriptor import Descriptor
 
-from ..faults import Faults
-from . import scalars, structs, times
+from ..request_errors import Faults
+from . import scalars, structs, timestamps
 from .masks import fill_mask, write_mask
 from .style import Style
 
@@ -30,8 +30,8 @@ _TIMESTAMP = "google.protobuf.Timestamp"
 _WRAPPERS = "google/protobuf/wrappers.proto"
 
 _FILLERS: dict[str, Filler] = {
-    _TIMESTAMP: times.fill_timestamp,
-    "google.protobuf.Duration": times.fill_duration,
+    _TIMESTAMP: timestamps.fill_timestamp,
+    "google.protobuf.Duration": timestamps.fill_duration,
     "google.protobuf.FieldMask": fill_mask,
 }
 _IN_PLACE: dict[str, InPlace] = {
@@ -40,8 +40,8 @@ _IN_PLACE: dict[str, InPlace] = {
     VALUE: structs.read_value,
 }
 _WRITERS: dict[str, Writer] = {
-    _TIMESTAMP: times.write_timestamp,
-    "google.protobuf.Duration": times.write_duration,
+    _TIMESTAMP: timestamps.write_timestamp,
+    "google.protobuf.Duration": timestamps.write_duration,
     "google.protobuf.FieldMask": write_mask,
     "google.protobuf.Struct": structs.write_struct,
     LIST: structs.write_list,
@@ -77,7 +77,7 @@ def writer(kind: Descriptor, style: Style) -> Writer | None:
         convert = scalars.WRITERS.get(kind.fields_by_name["value"].type)
         return _unwrapped if convert is None else partial(_write_wrapper, convert)
     if kind.full_name == _TIMESTAMP and style.milliseconds:
-        return times.write_milliseconds
+        return timestamps.write_milliseconds
     return _WRITERS.get(kind.full_name)
 
 

@@ -16,7 +16,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from roster.v1 import http_pb2
 
 from . import scalars, well_known
-from .anys import any_writer
+from .any import any_writer
 from .enums import enum_names
 from .fields import compiled, is_map, is_row_faults, key_of, place_of
 from .style import Style

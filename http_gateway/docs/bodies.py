@@ -6,9 +6,9 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..answers import JSON
+from ..responses import JSON
 from ..streams import ndjson
-from . import layout
+from . import literals
 from .fields import Field, Fields
 
 
@@ -35,7 +35,7 @@ class Body:
     def text(self) -> str:
         """The example as it is sent, laid out for people."""
         if self.is_json:
-            return layout.laid_out(self.example, layout.JSON)
+            return literals.laid_out(self.example, literals.JSON)
         if self.has_records:
             return "\n".join(json.dumps(record, ensure_ascii=False) for record in self.example)
         return str(self.example)

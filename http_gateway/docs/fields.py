@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .bounds import bounds_of
-from .reader import Document
+from .document import Document
 
 Schema = dict[str, Any]
 

@@ -9,9 +9,9 @@ from urllib.parse import quote
 
 from ..openapi.operations import needs, words
 from .bodies import Body, bodies_of, last_alone
+from .document import Document
+from .errors import codes_of
 from .fields import Field, Fields
-from .reader import Document
-from .refusals import codes_of
 from .samples import Call, Sample, samples_of
 
 

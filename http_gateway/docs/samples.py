@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from .bodies import Body
 from .highlight import BASE, KEYS, highlight, own
-from .layout import JAVASCRIPT, PYTHON, laid_out
+from .literals import JAVASCRIPT, PYTHON, laid_out
 
 
 @dataclass(frozen=True)

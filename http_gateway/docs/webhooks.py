@@ -10,12 +10,12 @@ from typing import Any
 import orjson
 
 from ..openapi.events import told
+from .document import Document
 from .fields import Fields
 from .highlight import highlight
-from .layout import JSON, laid_out
+from .literals import JSON, laid_out
 from .operations import Parameter, parameters_of
-from .reader import Document
-from .rendered import Rendered, rendered
+from .page import Rendered, rendered
 from .samples import Sample
 
 _SCRIPTS = ("store.js", "theme.js", "navigation.js", "samples.js")

@@ -8,13 +8,13 @@ from typing import Any
 from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
 from roster.v1 import http_pb2
 
-from ..answers import REQUEST_ID
+from ..responses import REQUEST_ID
 from ..routing.bindings import Binding
-from . import contents, parameters, places
+from . import bodies, field_locations, parameters
 from .comments import comment, sentences
+from .error_responses import Refusals
 from .paths import Path
 from .reasons import reasons_of, takes_idempotency_key
-from .refusals import Refusals
 from .schemas import Schemas
 
 Operation = dict[str, Any]
@@ -33,7 +33,7 @@ class Operations:
 
     def of(self, binding: Binding, method: MethodDescriptor, verb: str, path: Path) -> Operation:
         """Returns the operation of a binding; `verb` is its HTTP method, in lower case."""
-        body = contents.request_body(binding, self.schemas)
+        body = bodies.request_body(binding, self.schemas)
         text = comment(method)
         return {
             "operationId": self._id(method.name, verb),
@@ -66,7 +66,7 @@ class Operations:
             names.append("Link")
         content = {}
         if binding.success_status != 204:
-            content = {"content": contents.answer(binding, self.schemas)}
+            content = {"content": bodies.answer(binding, self.schemas)}
         return {
             "description": comment(method.output_type) or "The call succeeded.",
             "headers": {name: {"$ref": f"#/components/headers/{name}"} for name in names},
@@ -107,6 +107,6 @@ def _security(method: MethodDescriptor) -> dict[str, Any]:
 def _parameters(binding: Binding, method: MethodDescriptor, path: Path) -> list[dict[str, Any]]:
     return [
         *map(parameters.in_path, path.slots),
-        *(parameters.in_query(fields) for fields in places.in_query(binding)),
+        *(parameters.in_query(fields) for fields in field_locations.in_query(binding)),
         *parameters.shared(idempotency_key=takes_idempotency_key(method)),
     ]

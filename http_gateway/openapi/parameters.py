@@ -6,7 +6,7 @@ from typing import Any
 
 from google.protobuf.descriptor import FieldDescriptor
 
-from ..answers import REQUEST_ID
+from ..responses import REQUEST_ID
 from ..routing.fields import Fields, json_path
 from ..routing.query import MAX_PARAMETERS
 from ..timeouts import HEADER as TIMEOUT

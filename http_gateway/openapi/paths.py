@@ -16,7 +16,7 @@ from itertools import chain, count, repeat
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from ..routing.bindings import ANY_METHOD, Binding, ImpossibleBinding
+from ..routing.bindings import ANY_METHOD, Binding, InvalidBinding
 from ..routing.fields import Fields, json_path, path_field
 from ..routing.templates import Segment, Template, Variable, Wildcard
 
@@ -64,7 +64,7 @@ class Paths:
         """Returns the path of a binding, and those of its methods that are free there.
 
         A binding that takes any method is content with those that are left. Raises
-        ImpossibleBinding if another one has what this one cannot do without.
+        InvalidBinding if another one has what this one cannot do without.
         """
         wanted = list(verbs)
         for path in self._paths(binding):
@@ -74,7 +74,7 @@ class Paths:
                 return path, free
         if binding.http_method == ANY_METHOD:
             return path, []
-        raise ImpossibleBinding(f"{binding} has the path of another binding in OpenAPI")
+        raise InvalidBinding(f"{binding} has the path of another binding in OpenAPI")
 
     def _paths(self, binding: Binding) -> Iterator[Path]:
         """Yields the paths that a binding can be told with."""

@@ -13,7 +13,7 @@ from typing import Any
 from google.protobuf.descriptor import ServiceDescriptor
 from roster.v1 import custom_fields_pb2, subscribers_pb2, tags_pb2, webhooks_pb2
 
-from ..answers import JSON
+from ..responses import JSON
 from .comments import comment, sentences
 from .events import WHEN, told
 from .operations import tag_of, words

@@ -35,7 +35,7 @@ _KINDS = {
 }
 
 
-class ImpossibleBinding(TypeError):
+class InvalidBinding(TypeError):
     """A google.api.http option that no request could be served by."""
 
 
@@ -79,7 +79,7 @@ class Binding:
 
 
 def bindings_of(service: ServiceDescriptor) -> Iterator[Binding]:
-    """Yields every binding of a service. Raises ImpossibleBinding."""
+    """Yields every binding of a service. Raises InvalidBinding."""
     for method in service.methods:
         rule = method.GetOptions().Extensions[annotations_pb2.http]
         if not rule.ByteSize():
@@ -87,7 +87,7 @@ def bindings_of(service: ServiceDescriptor) -> Iterator[Binding]:
         yield _binding(method, rule)
         for each in rule.additional_bindings:
             if each.additional_bindings:
-                raise ImpossibleBinding(
+                raise InvalidBinding(
                     f"{method.full_name} has additional bindings within additional bindings"
                 )
             yield _binding(method, each)
@@ -98,7 +98,7 @@ def _binding(method: MethodDescriptor, rule: Any) -> Binding:
     try:
         return _made(method, rule, http_method, Template(path))
     except Unusable as why:
-        raise ImpossibleBinding(
+        raise InvalidBinding(
             f"{method.full_name} cannot be bound to {http_method} {path!r}: {why}"
         ) from why
 

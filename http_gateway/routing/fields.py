@@ -14,7 +14,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from roster.v1 import http_pb2
 
 from ..codec.scalars import WrongValue
-from ..codec.texts import text_reader
+from ..codec.url_values import text_reader
 from ..codec.well_known import is_well_known
 from .templates import Unusable
 

@@ -18,8 +18,8 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from ..codec.scalars import WrongValue
 from ..codec.strict_json import MAX_DEPTH
-from ..codec.texts import TextReader, text_reader
-from ..faults import Faults, invalid
+from ..codec.url_values import TextReader, text_reader
+from ..request_errors import Faults, invalid
 from .fields import Fields, by_name, is_plain, parts_of, put
 
 # A parameter that is repeated counts each time.

@@ -12,7 +12,7 @@ from ..codec import strict_json
 from ..codec.required import note_missing
 from ..codec.scalars import WrongValue
 from ..codec.transcode import reader
-from ..faults import Faults, RequestFault, invalid
+from ..request_errors import Faults, RequestFault, invalid
 from .bindings import Binding
 from .bodies import WHOLE
 from .fields import json_path, path_field

@@ -17,7 +17,7 @@ from urllib.parse import unquote
 
 from google.protobuf.descriptor import ServiceDescriptor
 
-from .bindings import ANY_METHOD, Binding, ImpossibleBinding, bindings_of
+from .bindings import ANY_METHOD, Binding, InvalidBinding, bindings_of
 from .templates import Wildcard, decoded
 
 # What a path takes at which a binding takes any method.
@@ -80,10 +80,10 @@ class Routes:
         methods = node.methods if methods is None else methods
         other = methods.setdefault(binding.http_method, binding)
         if other is not binding:
-            raise ImpossibleBinding(f"{binding} takes the same paths as {other}")
+            raise InvalidBinding(f"{binding} takes the same paths as {other}")
 
     def leave(self, paths: Iterable[str]) -> None:
-        """Raises ImpossibleBinding if a binding takes one of some paths, by whatever method.
+        """Raises InvalidBinding if a binding takes one of some paths, by whatever method.
 
         Somebody else answers there, and would be hidden.
         """
@@ -91,7 +91,7 @@ class Routes:
             for method in self.methods(path):
                 match = self.match(method, path)
                 if match is not None:
-                    raise ImpossibleBinding(f"{match.binding} takes {path}, a page of the gateway")
+                    raise InvalidBinding(f"{match.binding} takes {path}, a page of the gateway")
 
     def match(self, http_method: str, path: str) -> Match | None:
         """Returns the binding for a method and the path as it was sent, or None.

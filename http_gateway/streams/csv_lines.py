@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from ..faults import invalid_body
+from ..request_errors import invalid_body
 from .records import MAX_RECORD_BYTES, Added, Lines, Record, added_in_turn, too_long
 
 CONTENT_TYPE = "text/csv"

@@ -18,17 +18,17 @@ from aiohttp import web
 from grpc.aio import AioRpcError
 
 from .. import errors, headers
-from ..answers import Answer
+from ..ambiguous_failures import classify_failure
 from ..channel.cancellation import failure_of
 from ..connections import watched
-from ..faults import RequestFault
 from ..headers import Metadata
-from ..lost import outcome_of
+from ..request_errors import RequestFault
+from ..responses import Response
 from ..routing.bindings import Binding
-from .answer import StreamedAnswer
-from .forms import choose_format
-from .replies import KEEPALIVE_SECONDS, Replies
-from .requests import Messages, form_of
+from .client_stream import Messages, form_of
+from .formats import choose_format
+from .response import StreamResponse
+from .server_stream import KEEPALIVE_SECONDS, Replies
 
 
 class Exchange:
@@ -62,7 +62,7 @@ class Exchange:
 
     async def answer(
         self, method: Any, metadata: Metadata, seconds: float | None = None
-    ) -> Answer | StreamedAnswer:
+    ) -> Response | StreamResponse:
         """Makes the call by what `method` makes calls with, and answers the request.
 
         `seconds` is how long the client gives it. Raises RequestFault for a body at fault
@@ -77,7 +77,7 @@ class Exchange:
                     return await self._once(call)
                 return await self._replies().pass_on(call)
         except AioRpcError as failed:
-            outcome = outcome_of(failed, self._binding.method, metadata)
+            outcome = classify_failure(failed, self._binding.method, metadata)
             if isinstance(outcome, RequestFault):
                 outcome.close = self._is_unread()
                 raise outcome from failed
@@ -109,7 +109,7 @@ class Exchange:
             keepalive_seconds=self._keepalive_seconds,
         )
 
-    async def _once(self, call: Any) -> Answer:
+    async def _once(self, call: Any) -> Response:
         """Answers with the one reply of a client stream."""
         assert self._messages is not None
         try:
@@ -123,7 +123,7 @@ class Exchange:
         status = self._binding.success_status
         written = None if status == 204 else orjson.dumps(self._binding.write(reply))
         more = headers.returned(await call.trailing_metadata())
-        return Answer(status, self._request_id, written, more=more, close=self._is_unread())
+        return Response(status, self._request_id, written, more=more, close=self._is_unread())
 
 
 async def try_out(binding: Binding, method: Any, metadata: Metadata, seconds: float) -> None:

@@ -10,7 +10,7 @@ import orjson
 from ..codec import strict_json
 from ..codec.required import note_missing
 from ..codec.transcode import MessageWriter, rows_reader
-from ..faults import Code, Faults, RequestFault, invalid
+from ..request_errors import Code, Faults, RequestFault, invalid
 from ..routing.stream_fields import RequestRecords
 from .records import Added, Lines, Record, added_in_turn
 

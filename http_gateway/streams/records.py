@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
-from ..faults import RequestFault, invalid_body
+from ..request_errors import RequestFault, invalid_body
 
 MAX_RECORD_BYTES = 1024 * 1024
 BOM = b"\xef\xbb\xbf"

@@ -7,8 +7,10 @@ from typing import Annotated
 
 import typer
 
-from ..config import SettingError
+from ..config import SettingError, unknown_settings
+from ..console import ExitCode, complain, console, flush, say
 from ..errors import RosterError
+from ..serving.reserved_ports import PortInUse
 from ..storage.database import StorageError
 from . import (
     accounts,
@@ -24,10 +26,8 @@ from . import (
     webhooks,
     worker,
 )
-from .output import ExitCode, complain, console, flush, say, unknown_settings
-from .serving.reserve import PortInUse
-from .transfer import exporting, importing
-from .transfer.failing import TransferError
+from .transfer import export_command, import_command
+from .transfer.errors import TransferError
 
 app = typer.Typer(
     name="roster",
@@ -69,8 +69,8 @@ app.command(name="migrate")(migrate.migrate)
 app.command(name="copy")(copy.copy)
 app.command(name="backup")(backup.backup)
 app.command(name="restore")(restore.restore)
-app.command(name="import")(importing.import_)
-app.command(name="export")(exporting.export)
+app.command(name="import")(import_command.import_)
+app.command(name="export")(export_command.export)
 app.command(name="settings")(settings.settings)
 app.add_typer(accounts.app, name="accounts", help="Create, list and verify accounts.")
 app.add_typer(keys.app, name="keys", help="Create, list and revoke API keys.")

@@ -10,18 +10,10 @@ from ..accounts import store
 from ..accounts.rules import ADMIN, hash_secret, make_secret
 from ..clock import written
 from ..config import SETTINGS
+from ..console import ExitCode, complain, console
 from ..emails import parse_email
-from .beside import reading, unit_of_work
-from .output import (
-    DatabaseUrl,
-    ExitCode,
-    Json,
-    account_json,
-    complain,
-    console,
-    print_json,
-    print_table,
-)
+from ..storage.databases import reading, unit_of_work
+from .output import DatabaseUrl, Json, account_json, print_json, print_table
 
 app = typer.Typer(no_args_is_help=True)
 

@@ -11,14 +11,15 @@ import typer
 
 from ..clock import written
 from ..config import SETTINGS, PostgresUrl, parse_database_url
+from ..console import ExitCode, complain, console, errors
 from ..output_file import replaceable, standard_stream
-from ..storage.backups.making import Made, back_up, stream_backup
-from ..storage.backups.part import BrokenOff
+from ..serving.secret_key import key_file
+from ..storage.backups.atomic_file import Interrupted
+from ..storage.backups.create import Made, back_up, stream_backup
 from ..storage.database import StorageError
-from ..storage.sqlite_file import check_exists
-from .bytes_bar import BytesBar
-from .output import DatabaseUrl, ExitCode, Json, complain, console, errors, print_json
-from .secret_key import key_file
+from ..storage.sqlite.file import check_exists
+from .byte_progress import BytesBar
+from .output import DatabaseUrl, Json, print_json
 
 
 def backup(
@@ -53,7 +54,7 @@ def backup(
                 made = stream_backup(place, file, bar.show)
             else:
                 made = back_up(place, target, bar.show)
-    except BrokenOff as error:
+    except Interrupted as error:
         complain(str(error), ExitCode.BROKEN)
     except KeyboardInterrupt:
         complain(f"Interrupted. {file} was not written.", ExitCode.INTERRUPTED)

@@ -8,9 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from ..config import SETTINGS, PostgresUrl, parse_database_url
-from ..storage.copying.copy import Copied, Copy
-from ..storage.copying.opening import both_sides
-from .output import ExitCode, Json, complain, console, print_json, print_table
+from ..console import ExitCode, complain, console
+from ..storage.copy.copy import Copied, Copy
+from ..storage.copy.opening import both_endpoints
+from .output import Json, print_json, print_table
 from .transfer.progress import Bar
 
 _KINDS = "sqlite:///PATH or postgresql://USER:PASSWORD@HOST/NAME"
@@ -38,7 +39,7 @@ def copy(
         complain("--from and --to are the same database.", ExitCode.USAGE)
     urls = [place.url if isinstance(place, PostgresUrl) else place for place in places]
     try:
-        with both_sides(*urls) as sides, Bar(0, 0) as bar:
+        with both_endpoints(*urls) as sides, Bar(0, 0) as bar:
             copied = Copy(*sides, names[0], lambda rows, total: bar.show(rows, rows, total)).run()
     except KeyboardInterrupt:
         complain("Interrupted. The same command goes on with it.", ExitCode.INTERRUPTED)

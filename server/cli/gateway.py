@@ -8,16 +8,16 @@ import typer
 
 from ..addresses import check_plaintext, parse_upstream
 from ..config import SETTINGS, parse_boolean
+from ..serving.observability_options import observability_options, start_log
+from ..serving.options import http_options, upstream_options, worker_count
+from ..serving.reserved_ports import check_ports
+from ..serving.role import Role
+from ..serving.supervisor import supervise
+from . import serve_flags
 from .output import option
-from .serving import flags
-from .serving.options import http_options, upstream_options, worker_count
-from .serving.reserve import check_ports
-from .serving.role import Role
-from .serving.watch_options import start_log, watch_options
-from .serving.workers import supervise
 
 # Beside a server on the same machine.
-GATEWAY_FIGURES = "127.0.0.1:9465"
+GATEWAY_METRICS = "127.0.0.1:9465"
 
 
 def gateway(
@@ -26,20 +26,20 @@ def gateway(
     upstream_tls_ca: Annotated[str, option("upstream_tls_ca")] = "",
     upstream_tls_certificate: Annotated[str, option("upstream_tls_certificate")] = "",
     upstream_tls_key: Annotated[str, option("upstream_tls_key")] = "",
-    http_address: flags.HttpAddress = SETTINGS["http_address"].default,
-    http_tls_certificate: flags.HttpTlsCertificate = "",
-    http_tls_key: flags.HttpTlsKey = "",
-    dangerously_in_plaintext: flags.DangerouslyInPlaintext = SETTINGS[
+    http_address: serve_flags.HttpAddress = SETTINGS["http_address"].default,
+    http_tls_certificate: serve_flags.HttpTlsCertificate = "",
+    http_tls_key: serve_flags.HttpTlsKey = "",
+    dangerously_in_plaintext: serve_flags.DangerouslyInPlaintext = SETTINGS[
         "dangerously_in_plaintext"
     ].default,
-    workers: flags.Workers = SETTINGS["workers"].default,
-    log_level: flags.LogLevel = SETTINGS["log_level"].default,
-    log_format: flags.LogFormat = SETTINGS["log_format"].default,
-    metrics_address: flags.MetricsAddress = GATEWAY_FIGURES,
-    metrics_tls_certificate: flags.MetricsTlsCertificate = "",
-    metrics_tls_key: flags.MetricsTlsKey = "",
-    tracing: flags.Tracing = "",
-    worker: flags.Worker = Role.ALONE,
+    workers: serve_flags.Workers = SETTINGS["workers"].default,
+    log_level: serve_flags.LogLevel = SETTINGS["log_level"].default,
+    log_format: serve_flags.LogFormat = SETTINGS["log_format"].default,
+    metrics_address: serve_flags.MetricsAddress = GATEWAY_METRICS,
+    metrics_tls_certificate: serve_flags.MetricsTlsCertificate = "",
+    metrics_tls_key: serve_flags.MetricsTlsKey = "",
+    tracing: serve_flags.Tracing = "",
+    worker: serve_flags.Worker = Role.ALONE,
 ) -> None:
     """Serve JSON over HTTP in front of servers elsewhere."""
     start_log(log_level, log_format)
@@ -49,9 +49,9 @@ def gateway(
     if not upstream_tls_ca:
         check_plaintext("upstream", servers.addresses, "upstream_tls_ca", risk=risk)
     told = upstream_options(servers, upstream_tls_ca, upstream_tls_certificate, upstream_tls_key)
-    watch = watch_options(
+    watch = observability_options(
         address=metrics_address,
-        address_is_set=flags.is_set(context, "metrics_address"),
+        address_is_set=serve_flags.is_set(context, "metrics_address"),
         certificate=metrics_tls_certificate,
         key=metrics_tls_key,
         risk=risk,
@@ -65,8 +65,8 @@ def gateway(
         watch = check_ports(addresses, watch)
     if count > 1 and not worker:
         raise typer.Exit(supervise("gateway", count, context.params, addresses, watch))
-    from .serving.process import run
-    from .serving.services import HttpAlone
+    from ..serving.process import run
+    from ..serving.services import HttpOnly
 
-    service = HttpAlone(http, told, watch, worker)
+    service = HttpOnly(http, told, watch, worker)
     run(service, worker, identities=(http.identity, watch.identity))

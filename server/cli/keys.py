@@ -11,21 +11,13 @@ from ..accounts import store
 from ..accounts.rules import MAX_NAME_LENGTH, SCOPES, hash_secret, make_secret
 from ..clock import written
 from ..config import SETTINGS
+from ..console import ExitCode, complain, console
 from ..errors import ApiKeyNotFound
 from ..paging import MAX_LIMIT, Page
+from ..storage.databases import reading, unit_of_work
 from ..storage.transaction import Transaction
 from ..texts import has_control_characters, trim
-from .beside import reading, unit_of_work
-from .output import (
-    DatabaseUrl,
-    ExitCode,
-    Json,
-    api_key_json,
-    complain,
-    console,
-    print_json,
-    print_table,
-)
+from .output import DatabaseUrl, Json, api_key_json, print_json, print_table
 
 app = typer.Typer(no_args_is_help=True)
 

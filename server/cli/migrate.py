@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 
 from ..config import SETTINGS
-from ..storage.distribution import ACCOUNT, Kind, Spread
-from .beside import bring_up_to_date, distributed
-from .output import DatabaseUrl, Json, console, print_json
+from ..console import console
+from ..storage.databases import bring_up_to_date, distributed
+from ..storage.distribution import ACCOUNT, DistributedTable, TableKind
+from .output import DatabaseUrl, Json, print_json
 
 
 def migrate(
@@ -30,7 +31,7 @@ def migrate(
     if not json:
         lines = [f"applied {name}" for name in applied] or ["The schema is up to date."]
         console.print("\n".join(lines))
-    spread: list[Spread] = []
+    spread: list[DistributedTable] = []
     if distribute:
         for table in distributed(database_url):
             spread.append(table)
@@ -41,6 +42,8 @@ def migrate(
         print_json({"applied": applied, **({"tables": tables} if distribute else {})})
 
 
-def _line(table: Spread) -> str:
-    kind = f"distributed by {ACCOUNT}" if table.kind is Kind.DISTRIBUTED else "a reference table"
+def _line(table: DistributedTable) -> str:
+    kind = (
+        f"distributed by {ACCOUNT}" if table.kind is TableKind.DISTRIBUTED else "a reference table"
+    )
     return f"{table.table} {'was' if table.before else 'is'} {kind}"

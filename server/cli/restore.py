@@ -9,14 +9,15 @@ from typing import Annotated
 import typer
 
 from ..config import SETTINGS, PostgresUrl, check_secret_key, parse_database_url
-from ..storage.backups.part import BrokenOff
-from ..storage.backups.restoring import Restored
-from ..storage.backups.restoring import restore as put_back
+from ..console import ExitCode, complain, console
+from ..serving.secret_key import is_at_hand, key_file
+from ..storage.backups.atomic_file import Interrupted
+from ..storage.backups.restore import Restored
+from ..storage.backups.restore import restore as put_back
 from ..storage.database import StorageError
-from .bytes_bar import BytesBar
-from .output import DatabaseUrl, ExitCode, Json, complain, console, print_json
-from .secret_key import is_at_hand, key_file
-from .serving.flags import SecretKey
+from .byte_progress import BytesBar
+from .output import DatabaseUrl, Json, print_json
+from .serve_flags import SecretKey
 
 
 def restore(
@@ -50,7 +51,7 @@ def restore(
     try:
         with BytesBar() as bar:
             done = put_back(file, place, accept, bar.show)
-    except BrokenOff as error:
+    except Interrupted as error:
         complain(str(error), ExitCode.BROKEN)
     except KeyboardInterrupt:
         complain(f"Interrupted. {place} is what it was.", ExitCode.INTERRUPTED)

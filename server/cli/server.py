@@ -5,41 +5,41 @@ from __future__ import annotations
 import typer
 
 from ..config import SETTINGS, parse_boolean
+from ..serving.observability_options import observability_options, start_log
+from ..serving.options import core_options, egress_policy_option, grpc_options, worker_count
+from ..serving.reserved_ports import check_ports
+from ..serving.role import Role
+from ..serving.supervisor import supervise
+from . import serve_flags
 from .output import DatabaseUrl
-from .serving import flags
-from .serving.options import core_options, grpc_options, reach_option, worker_count
-from .serving.reserve import check_ports
-from .serving.role import Role
-from .serving.watch_options import start_log, watch_options
-from .serving.workers import supervise
 
 
 def server(
     context: typer.Context,
-    grpc_address: flags.GrpcAddress = SETTINGS["grpc_address"].default,
-    grpc_tls_certificate: flags.GrpcTlsCertificate = "",
-    grpc_tls_key: flags.GrpcTlsKey = "",
-    grpc_tls_client_ca: flags.GrpcTlsClientCa = "",
-    dangerously_in_plaintext: flags.DangerouslyInPlaintext = SETTINGS[
+    grpc_address: serve_flags.GrpcAddress = SETTINGS["grpc_address"].default,
+    grpc_tls_certificate: serve_flags.GrpcTlsCertificate = "",
+    grpc_tls_key: serve_flags.GrpcTlsKey = "",
+    grpc_tls_client_ca: serve_flags.GrpcTlsClientCa = "",
+    dangerously_in_plaintext: serve_flags.DangerouslyInPlaintext = SETTINGS[
         "dangerously_in_plaintext"
     ].default,
-    workers: flags.Workers = SETTINGS["workers"].default,
+    workers: serve_flags.Workers = SETTINGS["workers"].default,
     database_url: DatabaseUrl = SETTINGS["database_url"].default,
-    database_pool: flags.DatabasePool = SETTINGS["database_pool"].default,
-    bootstrap_api_key: flags.BootstrapApiKey = "",
-    secret_key: flags.SecretKey = "",
-    backup_folder: flags.BackupFolder = "",
-    rate_limit: flags.RateLimit = "",
-    webhook_allow_nets: flags.WebhookAllowNets = "",
-    webhook_allow_http: flags.WebhookAllowHttp = SETTINGS["webhook_allow_http"].default,
-    trusted_proxies: flags.TrustedProxies = "",
-    log_level: flags.LogLevel = SETTINGS["log_level"].default,
-    log_format: flags.LogFormat = SETTINGS["log_format"].default,
-    metrics_address: flags.MetricsAddress = SETTINGS["metrics_address"].default,
-    metrics_tls_certificate: flags.MetricsTlsCertificate = "",
-    metrics_tls_key: flags.MetricsTlsKey = "",
-    tracing: flags.Tracing = "",
-    worker: flags.Worker = Role.ALONE,
+    database_pool: serve_flags.DatabasePool = SETTINGS["database_pool"].default,
+    bootstrap_api_key: serve_flags.BootstrapApiKey = "",
+    secret_key: serve_flags.SecretKey = "",
+    backup_folder: serve_flags.BackupFolder = "",
+    rate_limit: serve_flags.RateLimit = "",
+    webhook_allow_nets: serve_flags.WebhookAllowNets = "",
+    webhook_allow_http: serve_flags.WebhookAllowHttp = SETTINGS["webhook_allow_http"].default,
+    trusted_proxies: serve_flags.TrustedProxies = "",
+    log_level: serve_flags.LogLevel = SETTINGS["log_level"].default,
+    log_format: serve_flags.LogFormat = SETTINGS["log_format"].default,
+    metrics_address: serve_flags.MetricsAddress = SETTINGS["metrics_address"].default,
+    metrics_tls_certificate: serve_flags.MetricsTlsCertificate = "",
+    metrics_tls_key: serve_flags.MetricsTlsKey = "",
+    tracing: serve_flags.Tracing = "",
+    worker: serve_flags.Worker = Role.ALONE,
 ) -> None:
     """Serve gRPC alone."""
     start_log(log_level, log_format)
@@ -59,11 +59,11 @@ def server(
         backup_folder=backup_folder,
         rate_limit=rate_limit,
         trusted_proxies=trusted_proxies,
-        reach=reach_option(webhook_allow_nets, webhook_allow_http),
+        egress_policy=egress_policy_option(webhook_allow_nets, webhook_allow_http),
     )
-    watch = watch_options(
+    watch = observability_options(
         address=metrics_address,
-        address_is_set=flags.is_set(context, "metrics_address"),
+        address_is_set=serve_flags.is_set(context, "metrics_address"),
         certificate=metrics_tls_certificate,
         key=metrics_tls_key,
         risk=risk,
@@ -77,8 +77,8 @@ def server(
         watch = check_ports(addresses, watch)
     if count > 1 and not worker:
         raise typer.Exit(supervise("server", count, context.params, addresses, watch))
-    from .serving.process import run
-    from .serving.services import GrpcAlone
+    from ..serving.process import run
+    from ..serving.services import GrpcOnly
 
-    service = GrpcAlone(grpc, core, watch, worker)
+    service = GrpcOnly(grpc, core, watch, worker)
     run(service, worker, identities=(grpc.identity, watch.identity))

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 import typer
 import uvloop
 
-from .output import ExitCode, Json, print_json, print_table
+from ..console import ExitCode
+from .output import Json, print_json, print_table
 from .transfer.flags import LOCAL, Key, Url
 
 app = typer.Typer(no_args_is_help=True)
@@ -17,7 +18,7 @@ app = typer.Typer(no_args_is_help=True)
 def list_(url: Url = LOCAL, api_key: Key = "", json: Json = False) -> None:
     """List the webhooks of an account, oldest first."""
     # Imported here, since other commands do not need what speaks HTTP.
-    from .webhooks_run import webhooks
+    from .webhooks_client import webhooks
 
     found = uvloop.run(webhooks(url, api_key))
     if json:
@@ -48,7 +49,7 @@ def tail(
     7 if it refuses, 8 if the connection broke off and 130 if it was
     interrupted.
     """
-    from .webhooks_run import print_attempts
+    from .webhooks_client import print_attempts
 
     try:
         uvloop.run(print_attempts(url, api_key, webhook, as_json=json))

@@ -9,7 +9,7 @@ from peewee import fn
 
 from ..clock import written
 from ..errors import CustomFieldAlreadyExists, CustomFieldLimitReached, CustomFieldNotFound
-from ..events.rules import Change, Kind, created, deleted
+from ..events.rules import Change, EventType, created, deleted
 from ..events.store import record
 from ..paging import Page
 from ..storage.statements import Statement, param
@@ -112,7 +112,7 @@ def create(
         raise CustomFieldAlreadyExists
     if count(account_id, tx) > MAX_FIELDS:
         raise CustomFieldLimitReached
-    record(account_id, [created(Kind.CUSTOM_FIELD_CREATED, row)], tx)
+    record(account_id, [created(EventType.CUSTOM_FIELD_CREATED, row)], tx)
     return row
 
 
@@ -160,7 +160,7 @@ def update(
         fallback=row.fallback,
         updated_at=row.updated_at,
     )
-    record(account_id, [Change(Kind.CUSTOM_FIELD_UPDATED, before, row)], tx)
+    record(account_id, [Change(EventType.CUSTOM_FIELD_UPDATED, before, row)], tx)
     return row
 
 
@@ -168,7 +168,7 @@ def delete(account_id: str, field_id: str, tx: Transaction) -> None:
     """Deletes a custom field. Raises CustomFieldNotFound."""
     before = find(account_id, field_id, tx)
     tx.run(_DELETE, account_id=account_id, id=field_id)
-    record(account_id, [deleted(Kind.CUSTOM_FIELD_DELETED, before)], tx)
+    record(account_id, [deleted(EventType.CUSTOM_FIELD_DELETED, before)], tx)
 
 
 def types(account_id: str, tx: Transaction) -> dict[str, int]:

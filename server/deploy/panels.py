@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..watching import metrics as m
+from ..observability import metrics as m
 from .queries import CHOSEN, SPAN, mean, now, quantile, rate, total
 
 # Statuses that are the service's fault, not the caller's.
@@ -69,7 +69,7 @@ ROWS = (
                 "Writes waiting",
                 "Beyond 2,000 in a process callers are refused with 503.",
                 "short",
-                total(m.LANE_WAITING, match='lane="writer"'),
+                total(m.EXECUTOR_QUEUED, match='lane="writer"'),
                 500.0,
             ),
             number(
@@ -134,8 +134,8 @@ ROWS = (
                     (total(m.RPC_RUNNING), "rpcs"),
                     (total(m.HTTP_RUNNING), "requests"),
                     (total(m.HTTP_CONNECTIONS), "connections"),
-                    (rate(m.HTTP_SHED), "requests refused/s"),
-                    (rate(m.HTTP_REFUSED), "connections refused/s"),
+                    (rate(m.HTTP_REQUESTS_SHED), "requests refused/s"),
+                    (rate(m.HTTP_CONNECTIONS_REFUSED), "connections refused/s"),
                 ),
             ),
         ),
@@ -148,7 +148,7 @@ ROWS = (
                 "Units of work in the queue of each lane. One that stays long has a slow disk or"
                 " server, or more load than there are connections.",
                 "short",
-                ((total(m.LANE_WAITING, "lane"), "{{lane}}"),),
+                ((total(m.EXECUTOR_QUEUED, "lane"), "{{lane}}"),),
             ),
             Panel(
                 "Use of the connections",
@@ -157,7 +157,8 @@ ROWS = (
                 "percentunit",
                 (
                     (
-                        f"{rate(m.LANE_BUSY_SECONDS, 'lane')} / {total(m.LANE_THREADS, 'lane')}",
+                        f"{rate(m.EXECUTOR_BUSY_SECONDS, 'lane')}"
+                        f" / {total(m.EXECUTOR_THREADS, 'lane')}",
                         "{{lane}}",
                     ),
                 ),
@@ -167,7 +168,7 @@ ROWS = (
                 "Units of work in a second that were refused since too much waited or none was free"
                 " in time. Nothing was changed; callers got 503.",
                 "reqps",
-                ((rate(m.LANE_REFUSED, "lane"), "{{lane}}"),),
+                ((rate(m.EXECUTOR_REJECTED, "lane"), "{{lane}}"),),
             ),
             Panel(
                 "Commits take",
@@ -182,7 +183,7 @@ ROWS = (
                 "Units of work in a batch",
                 "SQLite's writer commits together what had waited: it grows with the load.",
                 "short",
-                ((mean(m.LANE_BATCH, "lane"), "{{lane}}"),),
+                ((mean(m.EXECUTOR_BATCH_SIZE, "lane"), "{{lane}}"),),
             ),
             Panel(
                 "SQLite's files",
@@ -241,7 +242,10 @@ ROWS = (
                         f"{FILES}{{{CHOSEN}}} / {MOST_FILES}{{{CHOSEN}}}",
                         "descriptors {{instance}} {{worker}}",
                     ),
-                    (f"{total(m.HTTP_CONNECTIONS)} / {total(m.HTTP_ROOM)}", "connections"),
+                    (
+                        f"{total(m.HTTP_CONNECTIONS)} / {total(m.HTTP_CONNECTIONS_LIMIT)}",
+                        "connections",
+                    ),
                     (f"{now(m.WORKER_UP)} == 0", "silent: {{instance}} {{worker}}"),
                 ),
             ),

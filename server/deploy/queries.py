@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..watching.metrics import Kind, Metric
+from ..observability.metrics import Kind, Metric
 
 # The processes that the dashboard's reader has chosen, and the span that a rate is taken over.
 CHOSEN = 'instance=~"$instance"'

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
 
 
-class Kind(StrEnum):
+class EventType(StrEnum):
     """What happened; the word before the dot says to what."""
 
     SUBSCRIBER_CREATED = "subscriber.created"
@@ -37,32 +37,32 @@ class Resource(Protocol):
 class Change(NamedTuple):
     """A change to tell of: what there was before it, and what there is after it."""
 
-    kind: Kind
+    kind: EventType
     before: Resource | None
     after: Resource | None
 
 
-def created(kind: Kind, after: Resource) -> Change:
+def created(kind: EventType, after: Resource) -> Change:
     """Returns the change by which something comes to be."""
     return Change(kind, None, after)
 
 
-def deleted(kind: Kind, before: Resource) -> Change:
+def deleted(kind: EventType, before: Resource) -> Change:
     """Returns the change by which something ends."""
     return Change(kind, before, None)
 
 
-_WILDCARDS = {f"{kind.partition('.')[0]}.*" for kind in Kind}
+_WILDCARDS = {f"{kind.partition('.')[0]}.*" for kind in EventType}
 
 
 def is_pattern(text: str) -> bool:
     """Whether a text names a kind, or all kinds of one thing, such as `subscriber.*`."""
-    return text in _WILDCARDS or text in set(Kind)
+    return text in _WILDCARDS or text in set(EventType)
 
 
-def kinds_of(pattern: str) -> list[str]:
+def event_types_matching(pattern: str) -> list[str]:
     """Returns the kinds that a text names, as `is_pattern` has it; none where it is none."""
-    return [kind for kind in Kind if is_wanted(kind, [pattern])]
+    return [kind for kind in EventType if is_wanted(kind, [pattern])]
 
 
 def is_wanted(kind: str, patterns: Collection[str]) -> bool:

@@ -21,7 +21,7 @@ from .models import Event, EventStream
 from .rules import Change
 
 # How many accounts without webhooks are remembered.
-MAX_REMEMBERED = 100_000
+MAX_CACHED_ACCOUNTS = 100_000
 
 _OWN_STREAM = EventStream.account_id == param("account_id")
 _ADVANCE = Statement(
@@ -57,24 +57,24 @@ _INSERT_ALL = Statement(
 
 def record(account_id: str, changes: Sequence[Change], tx: Transaction) -> None:
     """Writes an event for each change, if the account has a webhook. Two statements at most."""
-    if not changes or _quiet(account_id) in tx.remembered:
+    if not changes or _quiet(account_id) in tx.cache:
         return
     advanced = tx.all(_ADVANCE, account_id=account_id, count=len(changes))
     if not advanced:
-        _remember_quiet(account_id, tx)
+        _cache_quiet(account_id, tx)
         return
     _write(account_id, int(advanced[0][0]), changes, tx)
     tx.news.add(account_id)
 
 
-def is_heard(account_id: str, tx: Transaction) -> bool:
+def has_webhooks(account_id: str, tx: Transaction) -> bool:
     """Whether the account has a webhook: what takes long to tell is told to nobody else."""
-    if _quiet(account_id) in tx.remembered:
+    if _quiet(account_id) in tx.cache:
         return False
     row = tx.one(_STREAM, account_id=account_id)
     if row is not None and row[1] > 0:
         return True
-    _remember_quiet(account_id, tx)
+    _cache_quiet(account_id, tx)
     return False
 
 
@@ -82,10 +82,10 @@ def _quiet(account_id: str) -> tuple[str, str]:
     return ("no webhooks", account_id)
 
 
-def _remember_quiet(account_id: str, tx: Transaction) -> None:
-    if len(tx.remembered) >= MAX_REMEMBERED:
-        tx.remembered.clear()
-    tx.remembered.add(_quiet(account_id))
+def _cache_quiet(account_id: str, tx: Transaction) -> None:
+    if len(tx.cache) >= MAX_CACHED_ACCOUNTS:
+        tx.cache.clear()
+    tx.cache.add(_quiet(account_id))
 
 
 def _write(account_id: str, last: int, changes: Sequence[Change], tx: Transaction) -> None:
@@ -102,7 +102,7 @@ def _write(account_id: str, last: int, changes: Sequence[Change], tx: Transactio
 
 def count_webhooks(account_id: str, webhooks: int, tx: Transaction) -> int:
     """Notes how many webhooks the account has, and returns the sequence of its last event."""
-    tx.remembered.discard(_quiet(account_id))
+    tx.cache.discard(_quiet(account_id))
     tx.run(_BEGIN, account_id=account_id, sequence=0, webhooks=webhooks)
     tx.run(_COUNT_WEBHOOKS, account_id=account_id, webhooks=webhooks)
     row = tx.one(_STREAM, account_id=account_id)

@@ -35,7 +35,7 @@ class Filter(NamedTuple):
     """
 
     after: int = 0
-    kinds: Sequence[str] = ()
+    event_types: Sequence[str] = ()
     first_id: str | None = None
     end_id: str | None = None
 
@@ -72,7 +72,7 @@ def _pieces_of_kind(dialect: Dialect, *, descending: bool) -> ModelSelect[Event]
 
 
 def _pieces_of_kinds(dialect: Dialect, *order: object) -> ModelSelect[Event]:
-    query = _pieces(*order).where(dialect.any_of(Event.kind, "kinds"))
+    query = _pieces(*order).where(dialect.any_of(Event.kind, "event_types"))
     return query.offset(param("offset"))
 
 
@@ -91,7 +91,7 @@ _PAGE_OF_KINDS_BACKWARDS = Statement(lambda dialect: _pieces_of_kinds(dialect, *
 _NEWEST = Statement(lambda _: Event.select(fn.MAX(Event.id)).where(_IN_ACCOUNT))
 _COUNT_OF_KINDS = Statement(
     lambda dialect: Event.select(fn.COUNT(Event.sequence)).where(
-        _BETWEEN & dialect.any_of(Event.kind, "kinds")
+        _BETWEEN & dialect.any_of(Event.kind, "event_types")
     )
 )
 
@@ -115,8 +115,10 @@ def page(
 ) -> tuple[list[EventRow], int]:
     """Returns the events of a page, and how many the filter matches. Six statements at most."""
     between = _stretch(account_id, wanted, tx)
-    if wanted.kinds:
-        return _page_of_kinds(account_id, wanted.kinds, between, page, tx, descending=descending)
+    if wanted.event_types:
+        return _page_of_kinds(
+            account_id, wanted.event_types, between, page, tx, descending=descending
+        )
     total = max(between.until - between.after, 0)
     statement = _PAGE_BACKWARDS if descending else _PAGE
     after = between.after + (0 if descending else page.offset)
@@ -127,7 +129,7 @@ def page(
 
 def _page_of_kinds(
     account_id: str,
-    kinds: Sequence[str],
+    event_types: Sequence[str],
     between: Span,
     page: Page,
     tx: Transaction,
@@ -136,13 +138,13 @@ def _page_of_kinds(
 ) -> tuple[list[EventRow], int]:
     values = {"account_id": account_id, **between._asdict()}
     piece = {"limit": page.limit, "offset": page.offset, **values}
-    if len(kinds) == 1:
+    if len(event_types) == 1:
         statement = _PAGE_OF_KIND_BACKWARDS if descending else _PAGE_OF_KIND
-        rows = tx.all(statement, kind=kinds[0], **piece)
+        rows = tx.all(statement, kind=event_types[0], **piece)
     else:
         statement = _PAGE_OF_KINDS_BACKWARDS if descending else _PAGE_OF_KINDS
-        rows = tx.all(statement, kinds=kinds, **piece)
-    total = tx.one(_COUNT_OF_KINDS, kinds=kinds, **values)
+        rows = tx.all(statement, event_types=event_types, **piece)
+    total = tx.one(_COUNT_OF_KINDS, event_types=event_types, **values)
     return [EventRow._make(row) for row in rows], int(total[0]) if total else 0
 
 

@@ -49,7 +49,7 @@ async def told(database: Database, folder: Path | None, tell: Tell) -> AsyncIter
     `folder` is where the database grows; None where that is another machine's affair.
     """
     readiness = Readiness(database, partial(_free_bytes, folder), tell)
-    tasks = [asyncio.create_task(readiness.beat())]
+    tasks = [asyncio.create_task(readiness.ping())]
     try:
         await readiness.first_beat()
         tasks.append(asyncio.create_task(readiness.look()))
@@ -88,14 +88,14 @@ class Readiness:
                 await self._has_beaten.wait()
         await self.look_once()
 
-    async def beat(self) -> None:
+    async def ping(self) -> None:
         """Asks the database for a sign of life again and again, until it is cancelled."""
         task = asyncio.current_task()
         assert task is not None
         # A write that was begun is waited for, whoever is cancelled meanwhile.
         while not task.cancelling():
             try:
-                await self._database.write(Transaction.beat)
+                await self._database.write(Transaction.ping)
                 self._last = self._clock()
                 self._has_beaten.set()
             except Exception as error:  # noqa: BLE001 - whatever it is, it is no heartbeat

@@ -5,7 +5,7 @@ from __future__ import annotations
 from peewee import BigIntegerField, BlobField, CompositeKey, Model, TextField
 
 
-class KeptAnswer(Model):
+class StoredResponse(Model):
     """The answer to the first request with a key, sealed; `fingerprint` tells that request."""
 
     account_id = TextField()
@@ -15,7 +15,7 @@ class KeptAnswer(Model):
     created_at = BigIntegerField()
 
     class Meta:
-        table_name = "kept_answer"
+        table_name = "has_stored_response"
         primary_key = CompositeKey("account_id", "key")
         indexes = ((("account_id", "created_at", "key"), True),)
         without_rowid = True

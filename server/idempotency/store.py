@@ -8,7 +8,7 @@ from peewee import EXCLUDED, SQL
 
 from ..storage.statements import Statement, param
 from ..storage.transaction import Transaction
-from .models import KeptAnswer
+from .models import StoredResponse
 
 # How long, in milliseconds, the answer to a request is kept.
 KEPT_MILLISECONDS = 24 * 60 * 60 * 1000
@@ -34,40 +34,46 @@ class Kept(NamedTuple):
         return self.answer == _RUNNING
 
 
-_IN_ACCOUNT = KeptAnswer.account_id == param("account_id")
+_IN_ACCOUNT = StoredResponse.account_id == param("account_id")
 _FIND = Statement(
-    lambda _: KeptAnswer.select(KeptAnswer.fingerprint, KeptAnswer.answer).where(
-        _IN_ACCOUNT & (KeptAnswer.key == param("key")) & (KeptAnswer.created_at > param("since"))
+    lambda _: StoredResponse.select(StoredResponse.fingerprint, StoredResponse.answer).where(
+        _IN_ACCOUNT
+        & (StoredResponse.key == param("key"))
+        & (StoredResponse.created_at > param("since"))
     )
 )
 _PUT = Statement(
-    lambda _: KeptAnswer.insert(
+    lambda _: StoredResponse.insert(
         {
             field: param(field.name)
             for field in (
-                KeptAnswer.account_id,
-                KeptAnswer.key,
-                KeptAnswer.fingerprint,
-                KeptAnswer.answer,
-                KeptAnswer.created_at,
+                StoredResponse.account_id,
+                StoredResponse.key,
+                StoredResponse.fingerprint,
+                StoredResponse.answer,
+                StoredResponse.created_at,
             )
         }
     ).on_conflict(
-        conflict_target=[KeptAnswer.account_id, KeptAnswer.key],
+        conflict_target=[StoredResponse.account_id, StoredResponse.key],
         update={
             field: getattr(EXCLUDED, field.name)
-            for field in (KeptAnswer.fingerprint, KeptAnswer.answer, KeptAnswer.created_at)
+            for field in (
+                StoredResponse.fingerprint,
+                StoredResponse.answer,
+                StoredResponse.created_at,
+            )
         },
     )
 )
 _DELETE = Statement(
-    lambda _: KeptAnswer.delete().where(_IN_ACCOUNT & (KeptAnswer.key == param("key")))
+    lambda _: StoredResponse.delete().where(_IN_ACCOUNT & (StoredResponse.key == param("key")))
 )
-_OLD = KeptAnswer.alias()
+_OLD = StoredResponse.alias()
 _PURGE = Statement(
-    lambda _: KeptAnswer.delete().where(
+    lambda _: StoredResponse.delete().where(
         _IN_ACCOUNT
-        & KeptAnswer.key.in_(
+        & StoredResponse.key.in_(
             _OLD.select(_OLD.key)
             .where((_OLD.account_id == param("account_id")) & (_OLD.created_at <= param("since")))
             .order_by(_OLD.account_id, _OLD.created_at)
@@ -77,8 +83,8 @@ _PURGE = Statement(
 )
 _ONE_OLD = Statement(
     lambda _: (
-        KeptAnswer.select(KeptAnswer.key)
-        .where(_IN_ACCOUNT & (KeptAnswer.created_at <= param("since")))
+        StoredResponse.select(StoredResponse.key)
+        .where(_IN_ACCOUNT & (StoredResponse.created_at <= param("since")))
         .limit(SQL("1"))
     )
 )

@@ -22,8 +22,8 @@ from ..clock import Clock
 from ..errors import Unauthorized
 from ..messages import Context
 from ..storage.database import Database
-from .around import Around, Method, Proceed, ProceedStream
-from .wrong_keys import WrongKeys
+from .auth_throttling import AuthThrottle
+from .base import Interceptor, Method, Proceed, ProceedStream
 
 # How long, in milliseconds, an answer of the database about a key is believed.
 CACHE_MILLISECONDS = 5_000
@@ -31,13 +31,16 @@ CACHE_MILLISECONDS = 5_000
 CACHE_SIZE = 10_000
 
 
-class Authenticate(Around):
-    """Enters the caller, or raises Unauthorized, or TooManyWrongKeys where that came too often."""
+class Authenticate(Interceptor):
+    """Resolves the API key of a call to its account.
 
-    def __init__(self, database: Database, clock: Clock, wrong_keys: WrongKeys) -> None:
+    Raises Unauthorized, or TooManyFailedAttempts if the address failed too often.
+    """
+
+    def __init__(self, database: Database, clock: Clock, auth_throttle: AuthThrottle) -> None:
         super().__init__()
         self._database = database
-        self._wrong_keys = wrong_keys
+        self._auth_throttle = auth_throttle
         self._clock = clock
         self._forgotten = 0
         self._known: dict[str, tuple[store.Identity, Caller, int]] = {}
@@ -67,7 +70,7 @@ class Authenticate(Around):
         try:
             return await self._identify(presented(context), context)
         except Unauthorized:
-            raise self._wrong_keys.refusal(context) from None
+            raise self._auth_throttle.error_response(context) from None
 
     async def _identify(self, secret: str, context: Context) -> Caller:
         now, secret_hash = self._clock(), hash_secret(secret)
@@ -77,7 +80,7 @@ class Authenticate(Around):
             if not is_well_formed(secret):
                 raise Unauthorized
             if identity is None:
-                self._wrong_keys.check(context)
+                self._auth_throttle.check(context)
             identity, known = await self._look_up(secret_hash, now)
         if identity.expires_at is not None and identity.expires_at <= now:
             raise Unauthorized

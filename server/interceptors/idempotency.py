@@ -18,33 +18,36 @@ from google.protobuf.message import Message
 
 from .. import caller
 from ..errors import invalid
-from ..idempotency.once import OnceDatabase, Request
+from ..idempotency.idempotent_database import IdempotentDatabase, Request
 from ..messages import Context
-from .around import Around, Method, Proceed, add_trailing_metadata
+from .base import Interceptor, Method, Proceed, add_trailing_metadata
 
 IDEMPOTENCY_KEY = "idempotency-key"
 REPLAYED = ("idempotency-replayed", "true")
 MAX_LENGTH = 255
 
 
-class Idempotency(Around):
+class Idempotency(Interceptor):
     """The innermost interceptor: it tells requests apart once blanks are off and bounds kept."""
 
-    def __init__(self, database: OnceDatabase) -> None:
+    def __init__(self, database: IdempotentDatabase) -> None:
         super().__init__()
         self._database = database
 
     def _wrap(self, method: Method, handler: Any) -> Any:
-        return handler if method.kept_answer is None else super()._wrap(method, handler)
+        return handler if method.has_stored_response is None else super()._wrap(method, handler)
 
     async def around(
         self, method: Method, proceed: Proceed, request: Any, context: Context
     ) -> Message:
         key = presented(context)
-        if key is None or method.kept_answer is None:
+        if key is None or method.has_stored_response is None:
             return await proceed(request, context)
         sent = Request(
-            caller.account_id(), key, _fingerprint(method, request), method.kept_answer.FromString
+            caller.account_id(),
+            key,
+            _fingerprint(method, request),
+            method.has_stored_response.FromString,
         )
         with self._database.request(sent):
             reply = await proceed(request, context)

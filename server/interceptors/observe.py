@@ -15,15 +15,15 @@ from grpc import StatusCode
 
 from .. import caller
 from ..messages import Context
-from ..watching.call import Call, current, enter
-from ..watching.calls import Calls
-from .around import Around, Method, Proceed, ProceedStream
+from ..observability.request_record import Call, current, enter
+from ..observability.request_stats import RequestStats
+from .base import Interceptor, Method, Proceed, ProceedStream
 
 REQUEST_ID = "x-request-id"
 _ACCEPTED = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
-class Observe(Around):
+class Observe(Interceptor):
     """The outermost interceptor. Takes or makes the request id, counts the call and logs it.
 
     The line names the rpc, the account, the status, the time taken and the sizes of both
@@ -31,7 +31,7 @@ class Observe(Around):
     this process is noted in the record of its request, and whoever began that writes the line.
     """
 
-    def __init__(self, calls: Calls) -> None:
+    def __init__(self, calls: RequestStats) -> None:
         super().__init__()
         self._calls = calls
 

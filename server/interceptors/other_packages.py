@@ -18,7 +18,7 @@ from grpc.aio import AbortError, ServerInterceptor
 
 from ..errors import Internal, MethodNotImplemented, RosterError
 from ..messages import Context
-from .around import PACKAGE
+from .base import PACKAGE
 from .observe import enter_request
 from .translate import abort
 from .validate import not_a_message, tolerant

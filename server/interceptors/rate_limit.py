@@ -27,7 +27,7 @@ from .. import caller
 from ..config import Rate
 from ..errors import RateLimited
 from ..messages import Context
-from .around import Around, Method, Proceed, ProceedStream, add_trailing_metadata
+from .base import Interceptor, Method, Proceed, ProceedStream, add_trailing_metadata
 
 NANOSECONDS = 1_000_000_000
 
@@ -105,7 +105,7 @@ class Buckets:
         return -(-moments // self._second)
 
 
-class RateLimit(Around):
+class RateLimit(Interceptor):
     """Stands behind Authenticate. Raises RateLimited for a call beyond the account's limit."""
 
     def __init__(self, rate: Rate, clock: MonotonicClock = time.monotonic_ns) -> None:

@@ -11,9 +11,9 @@ from google.protobuf.message import Message
 from grpc import StatusCode
 
 from ..messages import Context
-from ..watching.call import current
-from ..watching.tracing import RpcSpan, Tracing
-from .around import Around, Method, Proceed, ProceedStream
+from ..observability.request_record import current
+from ..observability.tracing import RpcSpan, Tracing
+from .base import Interceptor, Method, Proceed, ProceedStream
 
 # What a server is to blame for, by OpenTelemetry's conventions.
 _FAILURES = frozenset(
@@ -21,7 +21,7 @@ _FAILURES = frozenset(
 )
 
 
-class Trace(Around):
+class Trace(Interceptor):
     """Stands right after Observe, so that the line of a call can name its trace."""
 
     def __init__(self, tracing: Tracing) -> None:

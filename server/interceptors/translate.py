@@ -26,7 +26,7 @@ from roster.v1 import errors_pb2
 from .. import caller, deadline
 from ..errors import DeadlineExceeded, Internal, RosterError
 from ..messages import Context
-from .around import Around, Method, Proceed, ProceedStream, add_trailing_metadata
+from .base import Interceptor, Method, Proceed, ProceedStream, add_trailing_metadata
 from .deadlines import Deadlines
 
 log = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ MAX_DETAILS = 20
 MAX_DETAIL_BYTES = 120
 
 
-class Translate(Around):
+class Translate(Interceptor):
     """Applies the deadline, and turns what a call raises into a status."""
 
     def __init__(self) -> None:

@@ -31,7 +31,7 @@ from ..caller import current
 from ..errors import Detail, EmailNotVerified, Forbidden, RosterError, ValidationError, invalid
 from ..messages import Context
 from ..texts import has_control_characters, trim
-from .around import Around, Method, Proceed, ProceedStream
+from .base import Interceptor, Method, Proceed, ProceedStream
 
 FAULT = "roster-fault-bin"
 # What a gateway can find wrong. Anything else under that name is nobody's finding.
@@ -68,7 +68,7 @@ class GatewayFault(RosterError):
         super().__init__()
 
 
-class Validate(Around):
+class Validate(Interceptor):
     """Checks access and bounds, so that services can rely on both.
 
     Only the interceptor of idempotency keys runs after it.

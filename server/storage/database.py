@@ -35,7 +35,7 @@ class Database(Protocol):
     async def read(self, work: Work[Result]) -> Result:
         """Runs the work on one consistent view and returns what it returns."""
 
-    async def glance(self, work: Work[Result]) -> Result:
+    async def lookup(self, work: Work[Result]) -> Result:
         """Runs work as `read` does that finds few rows by their keys, and nothing else.
 
         It may run on the event loop.
@@ -48,7 +48,7 @@ class Database(Protocol):
         effect, if the database cannot take it now.
         """
 
-    def listen(self, hear: Callable[[Collection[str]], None]) -> None:
+    def listen(self, listener: Callable[[Collection[str]], None]) -> None:
         """Has accounts told of, on the event loop, once what makes news of them stands.
 
         What other processes write is told of as well, as long as their news gets here:

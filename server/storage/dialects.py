@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 from peewee import SQL, Expression, Field, ModelSelect, Node, fn
 
-from .statements import Slot
+from .statements import Placeholder
 
 
 class SqliteDialect:
@@ -20,7 +20,7 @@ class SqliteDialect:
     """
 
     def any_of(self, field: Field, name: str) -> Expression:
-        items = SQL("(SELECT value FROM json_each(?))", [Slot(name, _json)])
+        items = SQL("(SELECT value FROM json_each(?))", [Placeholder(name, _json)])
         return Expression(field, "IN", items)
 
     def within(self, field: Field, query: Node) -> Expression:
@@ -39,7 +39,7 @@ class SqliteDialect:
 
     def insert_all(self, account_id: Field, fields: Sequence[Field], name: str) -> Node:
         values = ", ".join(f"value ->> {index}" for index in range(len(fields)))
-        slots = [Slot(account_id.name), Slot(name, _json)]
+        slots = [Placeholder(account_id.name), Placeholder(name, _json)]
         rows = SQL(f"SELECT ?, {values} FROM jsonb_each(?)", slots)  # noqa: S608 - no values in it
         query: Node = account_id.model.insert_from(rows, (account_id, *fields)).on_conflict_ignore()
         return query
@@ -53,7 +53,7 @@ class PostgresDialect:
     """
 
     def any_of(self, field: Field, name: str) -> Expression:
-        return Expression(field, "=", SQL("ANY(%s::text[])", [Slot(name, list)]))
+        return Expression(field, "=", SQL("ANY(%s::text[])", [Placeholder(name, list)]))
 
     def within(self, field: Field, query: Node) -> Expression:
         # An array is found first, whatever is known of the table: where that is little,
@@ -76,7 +76,7 @@ class PostgresDialect:
         values = ", ".join(
             f"(value ->> {index})::{field.field_type}" for index, field in enumerate(fields)
         )
-        slots = [Slot(account_id.name), Slot(name, _json)]
+        slots = [Placeholder(account_id.name), Placeholder(name, _json)]
         rows = SQL(f"SELECT %s, {values} FROM jsonb_array_elements(%s::jsonb)", slots)  # noqa: S608 - no values in it
         query: Node = account_id.model.insert_from(rows, (account_id, *fields)).on_conflict_ignore()
         return query

@@ -21,26 +21,26 @@ from peewee import PeeweeException
 from playhouse.postgres_ext import Psycopg3Database
 
 from .database import StorageError
-from .postgres_link import alone
-from .postgres_transaction import driver_error
+from .postgres.connection import alone
+from .postgres.transaction import driver_error
 from .tables import in_order
 
 REFERENCE_TABLES = ("account", "api_key", "installation")
 ACCOUNT = "account_id"
 
 
-class Kind(StrEnum):
+class TableKind(StrEnum):
     """What Citus calls the two kinds of tables."""
 
     DISTRIBUTED = "distributed"
     REFERENCE = "reference"
 
 
-class Spread(NamedTuple):
+class DistributedTable(NamedTuple):
     """How a table lies on the cluster, and whether it did so before."""
 
     table: str
-    kind: Kind
+    kind: TableKind
     before: bool
 
 
@@ -52,7 +52,7 @@ class _Known(NamedTuple):
     group: int
 
 
-def distribute(database: Psycopg3Database) -> Iterator[Spread]:
+def distribute(database: Psycopg3Database) -> Iterator[DistributedTable]:
     """Distributes what is not distributed yet, and yields each table once that stands.
 
     Raises StorageError if the database has no Citus, and if Citus refuses.
@@ -66,26 +66,26 @@ def distribute(database: Psycopg3Database) -> Iterator[Spread]:
         yield from _distribute(database)
 
 
-def _distribute(database: Psycopg3Database) -> Iterator[Spread]:
+def _distribute(database: Psycopg3Database) -> Iterator[DistributedTable]:
     tables = in_order(database)
     known = _known(database)
     _check(tables, known)
     # Any table of the group tells Citus which one is meant; the first begins it.
     beside = next((table for table in tables if _is_spread(table, known)), "none")
     for table in tables:
-        kind = Kind.REFERENCE if table in REFERENCE_TABLES else Kind.DISTRIBUTED
+        kind = TableKind.REFERENCE if table in REFERENCE_TABLES else TableKind.DISTRIBUTED
         if table not in known:
             _spread(database, table, kind, beside)
-        if kind is Kind.DISTRIBUTED and beside == "none":
+        if kind is TableKind.DISTRIBUTED and beside == "none":
             beside = table
-        yield Spread(table, kind, before=table in known)
+        yield DistributedTable(table, kind, before=table in known)
     _check(tables, _known(database))
     for table in tables:
         _ask(database, table, "SELECT truncate_local_data_after_distributing_table(%s)", table)
 
 
-def _spread(database: Psycopg3Database, table: str, kind: Kind, beside: str) -> None:
-    if kind is Kind.REFERENCE:
+def _spread(database: Psycopg3Database, table: str, kind: TableKind, beside: str) -> None:
+    if kind is TableKind.REFERENCE:
         _ask(database, table, "SELECT create_reference_table(%s)", table)
         return
     text = "SELECT create_distributed_table(%s, %s, colocate_with => %s)"
@@ -119,9 +119,9 @@ def _check(tables: list[str], known: dict[str, _Known]) -> None:
     for table in filter(known.__contains__, tables):
         found = known[table]
         if table in REFERENCE_TABLES:
-            is_right = found.kind == Kind.REFERENCE
+            is_right = found.kind == TableKind.REFERENCE
         else:
-            is_right = (found.kind, found.column) == (Kind.DISTRIBUTED, ACCOUNT)
+            is_right = (found.kind, found.column) == (TableKind.DISTRIBUTED, ACCOUNT)
             groups.add(found.group)
         if not is_right:
             raise StorageError(

@@ -16,7 +16,7 @@ from peewee import Database, Expression, Field, ModelSelect, Node, Value
 Bind = Callable[[Sequence[Any]], Any]
 
 
-class Slot:
+class Placeholder:
     """The place of a named value in a built query; `bind` gives a list the form that it takes."""
 
     __slots__ = ("bind", "name")
@@ -28,7 +28,7 @@ class Slot:
 
 def param(name: str) -> Value:
     """Stands in a query for the value that is given under this name at each run."""
-    return Value(Slot(name), converter=False)
+    return Value(Placeholder(name), converter=False)
 
 
 class Dialect(Protocol):
@@ -84,13 +84,15 @@ class Statement:
     """A query that is built once for each dialect.
 
     `build` is given the dialect and returns a Peewee query whose values are all
-    `param(name)` or constants that never change. One that is `beside` may write while
+    `param(name)` or constants that never change. One that is `without_account_lock` may write while
     another transaction writes to the account: what it relies on it locks by itself.
     """
 
-    def __init__(self, build: Callable[[Dialect], Node], *, beside: bool = False) -> None:
+    def __init__(
+        self, build: Callable[[Dialect], Node], *, without_account_lock: bool = False
+    ) -> None:
         self._build = build
-        self.beside = beside
+        self.without_account_lock = without_account_lock
         self._prepared: dict[type, Prepared] = {}
 
     def prepared(self, dialect: Dialect, database: Database) -> Prepared:
@@ -98,7 +100,7 @@ class Statement:
         known = self._prepared.get(type(dialect))
         if known is None:
             sql, values = database.get_sql_context().parse(self._build(dialect))
-            if not all(isinstance(value, Slot) for value in values):
+            if not all(isinstance(value, Placeholder) for value in values):
                 raise TypeError(f"a statement may only hold named parameters: {sql}")
             names = tuple(value.name for value in values)
             binds = {value.name: value.bind for value in values if value.bind is not None}

@@ -19,12 +19,12 @@ class Transaction:
     `statements` counts what was run; a test holds pages and bulks to fixed numbers.
     `news` are the accounts of which others are told once the transaction stands.
 
-    `remembered` is what stores may remember from one transaction to the next, so as not
+    `cache` is what stores may remember from one transaction to the next, so as not
     to ask again: what can change only by another transaction of the same database object.
     Where other processes write as well, nothing is remembered.
     """
 
-    __slots__ = ("_database", "_dialect", "_ids", "news", "now", "remembered", "statements")
+    __slots__ = ("_database", "_dialect", "_ids", "cache", "news", "now", "statements")
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class Transaction:
         dialect: Dialect,
         clock: Clock,
         ids: Ids,
-        remembered: set[Hashable] | None = None,
+        cache: set[Hashable] | None = None,
     ) -> None:
         self._database = database
         self._dialect = dialect
@@ -40,7 +40,7 @@ class Transaction:
         self.now = clock()
         self.statements = 0
         self.news: set[str] = set()
-        self.remembered: set[Hashable] = set() if remembered is None else remembered
+        self.cache: set[Hashable] = set() if cache is None else cache
 
     def new_id(self) -> str:
         """Returns an id greater than any before."""
@@ -62,7 +62,7 @@ class Transaction:
         """Runs a statement and returns how many rows it changed."""
         return self._database.rows_affected(self._execute(statement, values))  # type: ignore[no-any-return]
 
-    def beat(self) -> None:
+    def ping(self) -> None:
         """Asks the database for nothing but a sign of life."""
         self._database.execute_sql("SELECT 1")
 

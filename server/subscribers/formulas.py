@@ -19,7 +19,7 @@ _WITH_MARK = re.compile(rf"'++{_MARKED}")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?", re.ASCII)
 
 
-def neutralised(text: str) -> str:
+def neutralized(text: str) -> str:
     """Returns the cell for a text: harmless in a spreadsheet, and never blank."""
     if _TO_MARK.match(text) and not _NUMBER.fullmatch(text):
         return f"'{text}"
@@ -27,5 +27,5 @@ def neutralised(text: str) -> str:
 
 
 def original(cell: str) -> str:
-    """Returns the text that a cell from `neutralised` holds."""
+    """Returns the text that a cell from `neutralized` holds."""
     return cell[1:] if _WITH_MARK.match(cell) else cell

@@ -58,7 +58,7 @@ for _name, _key in (
     )
 
 
-class SubscriberBlock(Model):
+class SubscriberCounter(Model):
     """How many subscribers there are from an id on, up to the next row's of the same level.
 
     Changed in the transaction that adds or removes them; `store_blocks` says more.

@@ -1,6 +1,6 @@
 """What a subscriber may be, in two verbs over one set of rules.
 
-`check_*` raise a ValidationError that names each fault; `judge` looks at the rows
+`check_*` raise a ValidationError that names each fault; `validate_rows` looks at the rows
 of a bulk or an import one by one and returns of each whether it can be taken.
 """
 
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 from ..emails import Email, parse_email, trim
 from ..errors import InvalidStatusTransition, invalid
-from ..events.rules import Kind
+from ..events.rules import EventType
 from ..tags.rules import distinct, parse_name
 from ..texts import has_control_characters
 
@@ -101,14 +101,14 @@ class Row(Protocol):
     def faults(self) -> Sequence[Fault]: ...
 
 
-class Refused(NamedTuple):
+class RowError(NamedTuple):
     """Why a row cannot be taken, and the field that is at fault, if there is one."""
 
     failure: Failure
     field: str | None = None
 
 
-Judged = NewSubscriber | Refused
+Validated = NewSubscriber | RowError
 
 
 def initial_status(*, is_confirmed: bool) -> Status:
@@ -137,10 +137,10 @@ _DECIDED = frozenset({Status.UNSUBSCRIBED, Status.COMPLAINED})
 
 # What it is called when a subscriber comes to a status; any other move is an update.
 MOVED = {
-    Status.CONFIRMED: Kind.SUBSCRIBER_CONFIRMED,
-    Status.UNSUBSCRIBED: Kind.SUBSCRIBER_UNSUBSCRIBED,
-    Status.BOUNCED: Kind.SUBSCRIBER_BOUNCED,
-    Status.COMPLAINED: Kind.SUBSCRIBER_COMPLAINED,
+    Status.CONFIRMED: EventType.SUBSCRIBER_CONFIRMED,
+    Status.UNSUBSCRIBED: EventType.SUBSCRIBER_UNSUBSCRIBED,
+    Status.BOUNCED: EventType.SUBSCRIBER_BOUNCED,
+    Status.COMPLAINED: EventType.SUBSCRIBER_COMPLAINED,
 }
 
 
@@ -203,7 +203,7 @@ def check_email(text: str) -> Email:
     raise invalid("email", "INVALID_FORMAT", "must be one email address, such as name@example.com")
 
 
-def judge(rows: Iterable[Row]) -> list[Judged]:
+def validate_rows(rows: Iterable[Row]) -> list[Validated]:
     """Returns what each row asks for, or why it cannot be taken; needs no database."""
     tag_sets = TagSets()
     return [_judge(row, parse_email(row.email), tag_sets) for row in rows]
@@ -217,7 +217,7 @@ class TagSets(dict[tuple[str, ...], "dict[str, str] | None"]):
         return tags
 
 
-def _judge(row: Row, email: Email | None, tag_sets: TagSets) -> Judged:
+def _judge(row: Row, email: Email | None, tag_sets: TagSets) -> Validated:
     """Returns the subscriber that a row asks for, or the first rule that it breaks by itself.
 
     `email` is what the row's address comes to.
@@ -227,22 +227,22 @@ def _judge(row: Row, email: Email | None, tag_sets: TagSets) -> Judged:
     if row.faults:
         fields = [fault.field for fault in row.faults]
         if "" in fields:
-            return Refused(Failure.INVALID_ROW)
-        return Refused(Failure.INVALID_FIELD, fields[0])
+            return RowError(Failure.INVALID_ROW)
+        return RowError(Failure.INVALID_FIELD, fields[0])
     if email is None:
         failure = Failure.INVALID_EMAIL if trim(row.email) else Failure.MISSING_EMAIL
-        return Refused(failure, "email")
+        return RowError(failure, "email")
     if not _is_name(first_name):
-        return Refused(Failure.INVALID_FIELD, "firstName")
+        return RowError(Failure.INVALID_FIELD, "firstName")
     if not _is_name(last_name):
-        return Refused(Failure.INVALID_FIELD, "lastName")
+        return RowError(Failure.INVALID_FIELD, "lastName")
     if tags is None:
-        return Refused(Failure.INVALID_TAG, "tags")
+        return RowError(Failure.INVALID_TAG, "tags")
     status = initial_status(is_confirmed=row.is_confirmed)
     try:
         values = dict(row.custom_fields) if len(row.custom_fields) else NO_VALUES
     except ValueError:  # a member that has no value, not even null
-        return Refused(Failure.INVALID_FIELD, "customFields")
+        return RowError(Failure.INVALID_FIELD, "customFields")
     return NewSubscriber(email, first_name, last_name, status, tags, values)
 
 

@@ -23,11 +23,11 @@ from ..streams import accept, accepting, one_ahead
 from ..suppressions.store import Suppressions
 from ..tags.rules import distinct, name_key
 from . import rules, store
-from .intake import Intake
-from .listing import asked_for, exported, next_page_token
+from .csv_format import written_header, written_tags, written_text, written_values
+from .import_pipeline import ImportPipeline
+from .list_query import export_filter, list_query, next_page_token
 from .store_paging import Place, page, stretch
 from .store_reading import SubscriberRow, check_reference, find
-from .table import written_header, written_tags, written_text, written_values
 
 Reply = TypeVar(
     "Reply",
@@ -72,11 +72,11 @@ class SubscriberService(SubscriberServiceServicer):
         self, request: pb.BulkCreateSubscribersRequest, context: Context
     ) -> pb.BulkCreateSubscribersResponse:
         account, rows = account_id(), request.subscribers
-        judged = dict(enumerate(rules.judge(rows)))
-        good = {i: row for i, row in judged.items() if isinstance(row, rules.NewSubscriber)}
-        failed = {i: row for i, row in judged.items() if isinstance(row, rules.Refused)}
+        validated = dict(enumerate(rules.validate_rows(rows)))
+        good = {i: row for i, row in validated.items() if isinstance(row, rules.NewSubscriber)}
+        failed = {i: row for i, row in validated.items() if isinstance(row, rules.RowError)}
 
-        def reply(failed: Mapping[int, rules.Refused]) -> pb.BulkCreateSubscribersResponse:
+        def reply(failed: Mapping[int, rules.RowError]) -> pb.BulkCreateSubscribersResponse:
             return pb.BulkCreateSubscribersResponse(
                 failed=[
                     pb.BulkFailure(
@@ -97,13 +97,13 @@ class SubscriberService(SubscriberServiceServicer):
         self, request: pb.GetSubscriberRequest, context: Context
     ) -> pb.GetSubscriberResponse:
         account, reference = account_id(), check_reference(request.id)
-        row = await self._database.glance(lambda tx: find(account, reference, tx))
+        row = await self._database.lookup(lambda tx: find(account, reference, tx))
         return _filled(pb.GetSubscriberResponse(), row)
 
     async def ListSubscribers(
         self, request: pb.ListSubscribersRequest, context: Context
     ) -> pb.ListSubscribersResponse:
-        account, asked = account_id(), asked_for(request)
+        account, asked = account_id(), list_query(request)
         reply = pb.ListSubscribersResponse(page=asked.page, limit=asked.place.limit)
         if asked.nothing:
             return reply
@@ -175,14 +175,14 @@ class SubscriberService(SubscriberServiceServicer):
     ) -> AsyncIterator[pb.ImportSubscribersResponse]:
         # One message is read, one judged, one stored and one told of at the same time.
         # What works ahead is closed by name: left to the collector, it would outlive the call.
-        intake = Intake(self._store, self._database)
+        pipeline = ImportPipeline(self._store, self._database)
         async with (
             aclosing(one_ahead(requests)) as coming,
-            aclosing(intake.judged(coming)) as judging,
+            aclosing(pipeline.validated(coming)) as judging,
             # A first message that is not valid, such as a header at fault, fails the whole call.
             aclosing(accepting(context, judging)) as accepted,
-            aclosing(one_ahead(accepted)) as judged,
-            aclosing(intake.stored(judged)) as storing,
+            aclosing(one_ahead(accepted)) as validated,
+            aclosing(pipeline.stored(validated)) as storing,
             aclosing(one_ahead(storing)) as stored,
         ):
             async for told in stored:
@@ -192,7 +192,7 @@ class SubscriberService(SubscriberServiceServicer):
     async def ExportSubscribers(
         self, request: pb.ExportSubscribersRequest, context: Context
     ) -> AsyncIterator[pb.ExportSubscribersResponse]:
-        account, wanted = account_id(), exported(request)
+        account, wanted = account_id(), export_filter(request)
         after = request.after_id or None
         if after is not None and not is_id(after):
             raise invalid("afterId", "INVALID_FORMAT", "must be the identifier of a subscriber")

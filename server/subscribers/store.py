@@ -8,19 +8,15 @@ from typing import Any, NamedTuple
 from ..custom_fields import store as custom_fields
 from ..custom_fields.rules import check_size, check_values, merged
 from ..emails import Email, unicode_key
-from ..errors import (
-    Detail,
-    SubscriberAlreadyExists,
-    SubscriberSuppressed,
-    ValidationError,
-)
-from ..events.rules import Change, Kind, created, deleted
-from ..events.store import is_heard, record
+from ..errors import Detail, SubscriberAlreadyExists, SubscriberSuppressed, ValidationError
+from ..events.rules import Change, EventType, created, deleted
+from ..events.store import has_webhooks, record
 from ..ids import moment_of
 from ..storage.statements import Statement, param
 from ..storage.transaction import Transaction
 from ..suppressions.store import Suppressions
 from ..tags.rules import name_key
+from .counters.store_counting import count_in, count_out
 from .models import Subscriber
 from .rules import (
     MOVED,
@@ -28,7 +24,7 @@ from .rules import (
     OPTED_OUT,
     Failure,
     NewSubscriber,
-    Refused,
+    RowError,
     Status,
     check_move,
     check_number_of_tags,
@@ -36,7 +32,6 @@ from .rules import (
     status_at_new_address,
 )
 from .store_attached import attach, detach, detach_all, merge_values, put_values
-from .store_counting import count_in, count_out
 from .store_reading import COLUMNS, IN_ACCOUNT, ONE, Reference, SubscriberRow, find
 
 _STORED = (
@@ -93,11 +88,11 @@ class Changes(NamedTuple):
     values: Mapping[str, Any] | None = None
 
 
-class Taken(NamedTuple):
+class CreateManyResult(NamedTuple):
     """The ids of the rows that were stored, and why the others were not, by index."""
 
     ids: dict[int, str]
-    refused: dict[int, Refused]
+    refused: dict[int, RowError]
 
 
 class SubscriberStore:
@@ -121,12 +116,12 @@ class SubscriberStore:
         put_values(account_id, [(row.id, new.values)], tx)
         names = attach(account_id, [(row.id, new.tags)], tx)
         row = row._replace(tags=tuple(names.values()))
-        record(account_id, [created(Kind.SUBSCRIBER_CREATED, row)], tx)
+        record(account_id, [created(EventType.SUBSCRIBER_CREATED, row)], tx)
         return row
 
     def create_many(
         self, account_id: str, rows: Mapping[int, NewSubscriber], tx: Transaction
-    ) -> Taken:
+    ) -> CreateManyResult:
         """Stores those rows that can be taken.
 
         Of several rows with one address the first that can be taken is stored, and the
@@ -143,7 +138,7 @@ class SubscriberStore:
                 first.setdefault(new.email.key, index)
         wanted = {index: rows[index] for index in first.values()}
         if not wanted:
-            return Taken({}, refused)
+            return CreateManyResult({}, refused)
         ids = dict(zip(wanted, tx.new_ids(len(wanted)), strict=True))
         values = [_new_columns(ids[index], new) for index, new in wanted.items()]
         inserted = tx.run(_INSERT_ALL, account_id=account_id, rows=values)
@@ -151,7 +146,7 @@ class SubscriberStore:
             known = tx.all(_KNOWN, account_id=account_id, ids=list(ids.values()))
             there = {subscriber_id for (subscriber_id,) in known}
             refused |= {
-                index: Refused(Failure.ALREADY_EXISTS, "email")
+                index: RowError(Failure.ALREADY_EXISTS, "email")
                 for index in wanted
                 if ids[index] not in there
             }
@@ -160,31 +155,31 @@ class SubscriberStore:
             count_in(account_id, [own_id for own_id, _ in stored], tx)
             put_values(account_id, [(own_id, new.values) for own_id, new in stored], tx)
             names = attach(account_id, [(own_id, new.tags) for own_id, new in stored], tx)
-            _tell_of_new(account_id, stored, names, tx)
+            _record_created(account_id, stored, names, tx)
         created = {index: own_id for index, own_id in ids.items() if index not in refused}
-        duplicate = Refused(Failure.DUPLICATE_IN_REQUEST, "email")
+        duplicate = RowError(Failure.DUPLICATE_IN_REQUEST, "email")
         for index, new in rows.items():
             if index not in refused and index not in created:
                 # If the first row found the address taken, so does this one.
                 refused[index] = refused.get(first[new.email.key], duplicate)
-        return Taken(created, refused)
+        return CreateManyResult(created, refused)
 
     def _judge(
         self, account_id: str, rows: Mapping[int, NewSubscriber], tx: Transaction
-    ) -> dict[int, Refused]:
+    ) -> dict[int, RowError]:
         """Returns why rows cannot be taken in this account, as far as that has to be asked."""
-        refused: dict[int, Refused] = {}
+        refused: dict[int, RowError] = {}
         with_values = {index: new.values for index, new in rows.items() if new.values}
         if with_values:
             types = custom_fields.types(account_id, tx)
             for index, values in with_values.items():
                 faults = check_values(values, types) or check_size(values)
                 if faults:
-                    refused[index] = refused_for(faults[0])
+                    refused[index] = row_error_for(faults[0])
         keys = {index: new.email.key for index, new in rows.items() if index not in refused}
         suppressed = self._suppressions.among(account_id, set(keys.values()), tx)
-        refusal = Refused(Failure.SUPPRESSED, "email")
-        return refused | {index: refusal for index, key in keys.items() if key in suppressed}
+        error_response = RowError(Failure.SUPPRESSED, "email")
+        return refused | {index: error_response for index, key in keys.items() if key in suppressed}
 
     def update(
         self, account_id: str, reference: Reference, changes: Changes, tx: Transaction
@@ -225,7 +220,7 @@ class SubscriberStore:
             spelled = attach(account_id, [(before.id, changes.tags)], tx)
             row = row._replace(tags=tuple(spelled.values()))
         if row != before:
-            record(account_id, [Change(Kind.SUBSCRIBER_UPDATED, before, row)], tx)
+            record(account_id, [Change(EventType.SUBSCRIBER_UPDATED, before, row)], tx)
         return row
 
     def _new_address(
@@ -251,7 +246,7 @@ class SubscriberStore:
         self._suppress_if_opted_out(account_id, row, tx)
         tx.run(_DELETE, account_id=account_id, id=row.id)
         count_out(account_id, row.id, tx)
-        record(account_id, [deleted(Kind.SUBSCRIBER_DELETED, row)], tx)
+        record(account_id, [deleted(EventType.SUBSCRIBER_DELETED, row)], tx)
 
     def _refuse_suppressed(self, account_id: str, email: Email, tx: Transaction) -> None:
         if self._suppressions.among(account_id, [email.key], tx):
@@ -262,19 +257,19 @@ class SubscriberStore:
             self._suppressions.add(account_id, row.email_key, row.status, tx)
 
 
-def _tell_of_new(
+def _record_created(
     account_id: str,
     stored: Sequence[tuple[str, NewSubscriber]],
     names: Mapping[str, str],
     tx: Transaction,
 ) -> None:
-    if not is_heard(account_id, tx):
+    if not has_webhooks(account_id, tx):
         return
     rows = [
         _new_row(own_id, new)._replace(tags=tuple(names[key] for key in sorted(new.tags)))
         for own_id, new in stored
     ]
-    record(account_id, [created(Kind.SUBSCRIBER_CREATED, row) for row in rows], tx)
+    record(account_id, [created(EventType.SUBSCRIBER_CREATED, row) for row in rows], tx)
 
 
 def ids_by_address(account_id: str, email_keys: Iterable[str], tx: Transaction) -> dict[str, str]:
@@ -294,7 +289,7 @@ def change_status(
     row = before._replace(status=int(status))
     if row != before:
         tx.run(_UPDATE, account_id=account_id, **_named(row))
-        kind = MOVED.get(status, Kind.SUBSCRIBER_UPDATED)
+        kind = MOVED.get(status, EventType.SUBSCRIBER_UPDATED)
         record(account_id, [Change(kind, before, row)], tx)
     return row
 
@@ -314,7 +309,7 @@ def add_tags(
     check_number_of_tags(len(has) + len(missing))
     attach(account_id, [(before.id, missing)], tx)
     row = find(account_id, before.id, tx)
-    record(account_id, [Change(Kind.SUBSCRIBER_UPDATED, before, row)], tx)
+    record(account_id, [Change(EventType.SUBSCRIBER_UPDATED, before, row)], tx)
     return row
 
 
@@ -330,7 +325,7 @@ def remove_tags(
     row = before._replace(tags=kept)
     if row != before:
         detach(account_id, before.id, unwanted, tx)
-        record(account_id, [Change(Kind.SUBSCRIBER_UPDATED, before, row)], tx)
+        record(account_id, [Change(EventType.SUBSCRIBER_UPDATED, before, row)], tx)
     return row
 
 
@@ -351,11 +346,11 @@ def _check(
             raise ValidationError(faults)
 
 
-def refused_for(fault: Detail) -> Refused:
+def row_error_for(fault: Detail) -> RowError:
     """Returns what a row is told of a value that no custom field takes."""
     unknown = fault.code == "UNKNOWN_FIELD"
     failure = Failure.UNKNOWN_CUSTOM_FIELD if unknown else Failure.INVALID_CUSTOM_FIELD
-    return Refused(failure, fault.field)
+    return RowError(failure, fault.field)
 
 
 def _new_row(subscriber_id: str, new: NewSubscriber) -> SubscriberRow:

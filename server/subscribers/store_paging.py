@@ -11,8 +11,8 @@ from peewee import Expression, Field, ModelCompoundSelectQuery, ModelSelect, fn
 from ..storage.statements import Dialect, Statement, param
 from ..storage.transaction import Transaction
 from ..tags.models import Tag
+from .counters.store_pages import numbered, total
 from .models import Subscriber, SubscriberTag
-from .store_numbered import numbered, total
 from .store_reading import IN_ACCOUNT, SubscriberRow, complete, stored
 
 # Greater than whatever begins with a text: the text and the last character there is.

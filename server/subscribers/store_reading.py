@@ -16,7 +16,7 @@ from ..ids import is_id
 from ..storage.statements import Dialect, Statement, param
 from ..storage.transaction import Transaction
 from ..tags.models import Tag
-from .models import CustomValue, Subscriber, SubscriberBlock, SubscriberTag
+from .models import CustomValue, Subscriber, SubscriberCounter, SubscriberTag
 from .rules import NO_VALUES, Status
 
 # What names a subscriber in a request: its id or its address.
@@ -122,11 +122,11 @@ def _newest(_: Dialect) -> ModelSelect[Subscriber]:
 
     Each account is joined to itself alone, so every node of a cluster does it for its own.
     """
-    block = SubscriberBlock
+    bucket = SubscriberCounter
     last = (
-        block.select(block.account_id, fn.MAX(block.first_id).alias("first_id"))
-        .where(block.total > SQL("0"))
-        .group_by(block.account_id)
+        bucket.select(bucket.account_id, fn.MAX(bucket.first_id).alias("first_id"))
+        .where(bucket.total > SQL("0"))
+        .group_by(bucket.account_id)
         .alias("last")
     )
     in_it = (Subscriber.account_id == last.c.account_id) & (Subscriber.id >= last.c.first_id)

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from peewee import EXCLUDED, SQL, fn
 
+from ..encryption import Encryption
 from ..errors import SuppressionNotFound
 from ..paging import Page
 from ..storage.statements import Statement, param
 from ..storage.transaction import Transaction
-from ..vault import Vault
 from .models import Suppression
 
 _PURPOSE = "suppression"
@@ -65,8 +65,8 @@ _DELETE = Statement(lambda _: Suppression.delete().where(_ONE))
 class Suppressions:
     """The suppressions of all accounts; addresses are given as they are compared."""
 
-    def __init__(self, vault: Vault) -> None:
-        self._vault = vault
+    def __init__(self, encryption: Encryption) -> None:
+        self._encryption = encryption
 
     def add(self, account_id: str, email_key: str, reason: int, tx: Transaction) -> None:
         """Suppresses an address from now on."""
@@ -109,4 +109,4 @@ class Suppressions:
             raise SuppressionNotFound
 
     def _hash(self, account_id: str, email_key: str) -> str:
-        return self._vault.digest(_PURPOSE, account_id, email_key)
+        return self._encryption.digest(_PURPOSE, account_id, email_key)

@@ -9,7 +9,7 @@ from peewee import fn
 
 from ..clock import written
 from ..errors import TagAlreadyExists, TagNotFound
-from ..events.rules import Change, Kind, created, deleted
+from ..events.rules import Change, EventType, created, deleted
 from ..events.store import record
 from ..paging import Page
 from ..storage.statements import Statement, param
@@ -106,7 +106,7 @@ def create(account_id: str, name: str, description: str, tx: Transaction) -> Tag
     values = {"account_id": account_id, "name_key": name_key(name), **row._asdict()}
     if not tx.run(_INSERT, **values):
         raise TagAlreadyExists
-    record(account_id, [created(Kind.TAG_CREATED, row)], tx)
+    record(account_id, [created(EventType.TAG_CREATED, row)], tx)
     return row
 
 
@@ -151,7 +151,7 @@ def update(account_id: str, tag_id: str, changes: Mapping[str, Any], tx: Transac
         name_key=key,
         description=row.description,
     )
-    record(account_id, [Change(Kind.TAG_UPDATED, before, row)], tx)
+    record(account_id, [Change(EventType.TAG_UPDATED, before, row)], tx)
     return row
 
 
@@ -159,7 +159,7 @@ def delete(account_id: str, tag_id: str, tx: Transaction) -> None:
     """Deletes a tag and takes it off every subscriber. Raises TagNotFound."""
     before = find(account_id, tag_id, tx)
     tx.run(_DELETE, account_id=account_id, id=tag_id)
-    record(account_id, [deleted(Kind.TAG_DELETED, before)], tx)
+    record(account_id, [deleted(EventType.TAG_DELETED, before)], tx)
 
 
 def ensure(account_id: str, names: Mapping[str, str], tx: Transaction) -> dict[str, TagRef]:
@@ -177,7 +177,7 @@ def ensure(account_id: str, names: Mapping[str, str], tx: Transaction) -> dict[s
     new = {key: TagRow(tx.new_id(), names[key], "", tx.now) for key in missing}
     rows = [(row.id, row.name, key, row.description, row.created_at) for key, row in new.items()]
     tx.run(_INSERT_ALL, account_id=account_id, rows=rows)
-    record(account_id, [created(Kind.TAG_CREATED, row) for row in new.values()], tx)
+    record(account_id, [created(EventType.TAG_CREATED, row) for row in new.values()], tx)
     return _by_keys(account_id, names, tx)
 
 

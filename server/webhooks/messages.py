@@ -7,9 +7,9 @@ from google.protobuf.json_format import ParseDict
 from roster.v1 import webhooks_pb2 as pb
 
 from ..messages import timestamp
+from .delivery.store_deliveries import AttemptRow, DeliveryRow
+from .endpoints.store_reading import WebhookRow
 from .rules import DeliveryStatus
-from .store_deliveries import AttemptRow, DeliveryRow
-from .store_reading import WebhookRow
 
 
 def webhook(row: WebhookRow) -> pb.Webhook:

@@ -24,11 +24,11 @@ JITTER = 0.2
 # How long, in milliseconds, whoever takes on a delivery has for it before another may.
 LEASE = 60_000
 # How many deliveries may be on their way at the same time.
-IN_FLIGHT_AN_ENDPOINT = 4
-IN_FLIGHT_AN_ACCOUNT = 32
+MAX_IN_FLIGHT_PER_ENDPOINT = 4
+MAX_IN_FLIGHT_PER_ACCOUNT = 32
 # After how many failures in a row an endpoint is paused, and how long, in milliseconds:
 # twice as long with each further failure, up to the last.
-FAILURES_BEFORE_A_PAUSE = 5
+FAILURES_BEFORE_PAUSE = 5
 SHORTEST_PAUSE, LONGEST_PAUSE = 30_000, 600_000
 # How long an endpoint may fail before it is disabled, in milliseconds.
 PATIENCE = 120 * 3_600_000
@@ -66,9 +66,9 @@ class Health(NamedTuple):
     paused_until: int = 0
 
     @property
-    def room(self) -> int:
+    def capacity(self) -> int:
         """How many deliveries may be on their way to it: one, where it has to prove itself."""
-        return 1 if self.failures >= FAILURES_BEFORE_A_PAUSE else IN_FLIGHT_AN_ENDPOINT
+        return 1 if self.failures >= FAILURES_BEFORE_PAUSE else MAX_IN_FLIGHT_PER_ENDPOINT
 
     def failed(self, now: int) -> Health:
         """Returns how it does after one more failure.
@@ -79,13 +79,13 @@ class Health(NamedTuple):
             return self
         failures = self.failures + 1
         since = now if self.failing_since is None else self.failing_since
-        over = failures - FAILURES_BEFORE_A_PAUSE
+        over = failures - FAILURES_BEFORE_PAUSE
         if over < 0:
             return Health(failures, since, self.paused_until)
         pause = min(SHORTEST_PAUSE << min(over, 10), LONGEST_PAUSE)
         return Health(failures, since, now + pause)
 
-    def is_hopeless(self, now: int) -> bool:
+    def is_failing_too_long(self, now: int) -> bool:
         """Whether it has failed for so long that it is to be disabled."""
         return self.failing_since is not None and now - self.failing_since >= PATIENCE
 

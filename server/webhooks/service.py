@@ -14,21 +14,23 @@ from ..caller import account_id
 from ..clock import Clock
 from ..errors import WebhookNotFound, invalid
 from ..events import store_reading as events
-from ..events.rules import kinds_of
-from ..idempotency.once import OnceDatabase
+from ..events.rules import event_types_matching
+from ..idempotency.idempotent_database import IdempotentDatabase
 from ..ids import checked_id
 from ..messages import Context, changed_fields, check_page, first_id_after, first_id_from
 from ..paging import page_of
 from ..storage.transaction import Transaction
-from . import messages, store, store_reading, store_trials
-from .client import Client
-from .reach import Reach
+from . import messages, store
+from .delivery import store_test_deliveries
+from .delivery.sender import Sender
+from .delivery.store_leases import LeasedDelivery
+from .egress.client import Client
+from .egress.policy import EgressPolicy
+from .egress.urls import check_url
+from .endpoints import store_reading
+from .endpoints.signing import Secrets, make_secret
 from .rules import check_event_types
-from .sending import Sender
 from .service_deliveries import DeliveryCalls
-from .signing import Secrets, make_secret
-from .store_claiming import Taken
-from .urls import check_url
 
 Result = TypeVar("Result")
 
@@ -38,16 +40,16 @@ class WebhookService(DeliveryCalls, WebhookServiceServicer):
 
     def __init__(
         self,
-        once: OnceDatabase,
+        once: IdempotentDatabase,
         secrets: Secrets,
         client: Client,
-        reach: Reach,
+        egress_policy: EgressPolicy,
         clock: Clock,
     ) -> None:
         super().__init__(once)
         self._once = once
         self._secrets = secrets
-        self._reach = reach
+        self._egress_policy = egress_policy
         self._sender = Sender(client, secrets, clock)
 
     async def CreateWebhook(
@@ -55,14 +57,14 @@ class WebhookService(DeliveryCalls, WebhookServiceServicer):
     ) -> pb.CreateWebhookResponse:
         account, secret = account_id(), make_secret()
         new = store.NewWebhook(
-            url=check_url(request.url, self._reach),
+            url=check_url(request.url, self._egress_policy),
             description=request.description,
             event_types=tuple(check_event_types(list(request.event_types))),
             enabled=request.enabled if request.HasField("enabled") else True,
         )
 
         def create(tx: Transaction) -> pb.CreateWebhookResponse:
-            row = store.create(account, new, self._sealing(account, secret), tx)
+            row = store.create(account, new, self._encrypting(account, secret), tx)
             return pb.CreateWebhookResponse(webhook=messages.webhook(row), secret=secret)
 
         return await self._once.write(create)
@@ -97,7 +99,7 @@ class WebhookService(DeliveryCalls, WebhookServiceServicer):
         allowed = ("url", "description", "event_types", "enabled")
         changes = {name: getattr(request, name) for name in changed_fields(request, allowed)}
         if "url" in changes:
-            changes["url"] = check_url(request.url, self._reach)
+            changes["url"] = check_url(request.url, self._egress_policy)
         if "event_types" in changes:
             changes["event_types"] = tuple(check_event_types(list(request.event_types)))
         return changes
@@ -116,28 +118,30 @@ class WebhookService(DeliveryCalls, WebhookServiceServicer):
         webhook_id = checked_id(request.id, WebhookNotFound)
 
         def rotate(tx: Transaction) -> pb.RotateWebhookSecretResponse:
-            row = store.rotate(account, webhook_id, self._sealing(account, secret), tx)
+            row = store.rotate(account, webhook_id, self._encrypting(account, secret), tx)
             return pb.RotateWebhookSecretResponse(webhook=messages.webhook(row), secret=secret)
 
         return await self._once.write(rotate)
 
-    def _sealing(self, account: str, secret: str) -> store.Seal:
-        return lambda webhook_id: self._secrets.seal(account, webhook_id, secret)
+    def _encrypting(self, account: str, secret: str) -> store.Encrypt:
+        return lambda webhook_id: self._secrets.encrypt(account, webhook_id, secret)
 
     async def TestWebhook(
         self, request: pb.TestWebhookRequest, context: Context
     ) -> pb.TestWebhookResponse:
         account, webhook_id = account_id(), checked_id(request.id, WebhookNotFound)
-        begun = await self._once.begin(lambda tx: store_trials.begin(account, webhook_id, tx))
+        begun = await self._once.begin(
+            lambda tx: store_test_deliveries.begin(account, webhook_id, tx)
+        )
         if isinstance(begun, pb.TestWebhookResponse):
             return begun
         return await _to_its_end(self._try(account, begun))
 
-    async def _try(self, account: str, taken: Taken) -> pb.TestWebhookResponse:
+    async def _try(self, account: str, taken: LeasedDelivery) -> pb.TestWebhookResponse:
         ended = await self._sender.send(account, taken)
 
         def conclude(tx: Transaction) -> pb.TestWebhookResponse:
-            delivery, attempt = store_trials.conclude(account, ended, tx)
+            delivery, attempt = store_test_deliveries.conclude(account, ended, tx)
             return pb.TestWebhookResponse(
                 delivery=messages.delivery(delivery), attempt=messages.attempt(attempt)
             )
@@ -161,15 +165,15 @@ class WebhookService(DeliveryCalls, WebhookServiceServicer):
 
 def _filter(request: pb.ListEventsRequest) -> events.Filter:
     """Returns what a request asks for, in the words of the store. Raises ValidationError."""
-    kinds = kinds_of(request.type)
-    if request.type and not kinds:
+    event_types = event_types_matching(request.type)
+    if request.type and not event_types:
         raise invalid("type", "INVALID_VALUE", "is no type of event")
     if not request.after_sequence.is_integer():
         raise invalid("afterSequence", "INVALID_VALUE", "must be a whole number")
     since, until = request.created_after, request.created_before
     return events.Filter(
         after=int(request.after_sequence),
-        kinds=kinds,
+        event_types=event_types,
         first_id=first_id_after(since) if request.HasField("created_after") else None,
         end_id=first_id_from(until) if request.HasField("created_before") else None,
     )

@@ -8,20 +8,20 @@ from roster.v1 import webhooks_pb2 as pb
 
 from ..caller import account_id, current
 from ..errors import WebhookDeliveryNotFound, WebhookNotFound, invalid
-from ..events.rules import kinds_of
+from ..events.rules import event_types_matching
 from ..ids import checked_id
 from ..messages import Context, first_id_after, first_id_from, timestamp
 from ..paging import PageToken, page_of, parse_page_token
 from ..storage.database import Database
 from ..storage.transaction import Transaction
 from ..streams import accept
-from . import store_deliveries as deliveries
-from . import store_delivery_pages as pages
-from . import store_replays as replays
+from .delivery import store_deliveries as deliveries
+from .delivery import store_pages as pages
+from .delivery import store_replays as replays
+from .delivery.tail import Tails
+from .endpoints.store_reading import find
 from .messages import attempt, delivery
 from .rules import check_event_types
-from .store_reading import find
-from .tails import Tails
 
 
 class DeliveryCalls:
@@ -112,13 +112,13 @@ class DeliveryCalls:
 
 def _filter(request: pb.ListWebhookDeliveriesRequest) -> pages.Filter:
     """Returns what a request asks for, in the words of the store. Raises ValidationError."""
-    kinds = kinds_of(request.event_type)
-    if request.event_type and not kinds:
+    event_types = event_types_matching(request.event_type)
+    if request.event_type and not event_types:
         raise invalid("eventType", "INVALID_VALUE", "is no type of event")
     since, until = request.created_after, request.created_before
     return pages.Filter(
         status=request.status or None,
-        kinds=kinds or None,
+        event_types=event_types or None,
         event_id=request.event_id or None,
         first_id=first_id_after(since) if request.HasField("created_after") else None,
         end_id=first_id_from(until) if request.HasField("created_before") else None,

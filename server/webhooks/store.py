@@ -13,14 +13,14 @@ from ..errors import WebhookLimitReached
 from ..events.store import count_webhooks
 from ..storage.statements import Statement, param
 from ..storage.transaction import Transaction
-from . import store_queue
+from .delivery import store_queue
+from .delivery.store_pending_events import expand_pending
+from .endpoints.store_reading import COLUMNS, ONE, WebhookRow, count, find, stored
 from .models import Webhook
 from .rules import HEALTHY, MAX_WEBHOOKS, OVERLAP, DisabledReason
-from .store_hearing import hear_out
-from .store_reading import COLUMNS, ONE, WebhookRow, count, find, stored
 
 # Seals a secret for the webhook with an id.
-Seal = Callable[[str], bytes]
+Encrypt = Callable[[str], bytes]
 
 
 class NewWebhook(NamedTuple):
@@ -64,7 +64,7 @@ _ROTATE = Statement(
 _DELETE = Statement(lambda _: Webhook.delete().where(ONE))
 
 
-def create(account_id: str, new: NewWebhook, seal: Seal, tx: Transaction) -> WebhookRow:
+def create(account_id: str, new: NewWebhook, encrypt: Encrypt, tx: Transaction) -> WebhookRow:
     """Stores a new webhook, which hears of what happens from now on.
 
     Raises WebhookLimitReached if the account has as many as it may have.
@@ -79,7 +79,7 @@ def create(account_id: str, new: NewWebhook, seal: Seal, tx: Transaction) -> Web
         id=own_id,
         **new._asdict(),
         disabled_reason=DisabledReason.NONE,
-        secret=seal(own_id),
+        secret=encrypt(own_id),
         old_secret=None,
         old_secret_until=None,
         **HEALTHY._asdict(),
@@ -104,10 +104,10 @@ def update(
     if row == before:
         return before
     if (row.enabled, row.event_types) != (before.enabled, before.event_types):
-        hear_out(account_id, before, tx)
+        expand_pending(account_id, before, tx)
     if (row.enabled, row.url) != (before.enabled, before.url) and row.enabled:
         row = row._replace(disabled_reason=DisabledReason.NONE, **HEALTHY._asdict())
-        store_queue.stir(account_id, tx)
+        store_queue.wake(account_id, tx)
     row = row._replace(updated_at=tx.now)
     values = stored(row)
     changed = {column.name: values[column.name] for column in _CHANGEABLE}
@@ -115,14 +115,14 @@ def update(
     return row
 
 
-def rotate(account_id: str, webhook_id: str, seal: Seal, tx: Transaction) -> WebhookRow:
+def rotate(account_id: str, webhook_id: str, encrypt: Encrypt, tx: Transaction) -> WebhookRow:
     """Gives a webhook a new secret; the one before signs along for a while.
 
     Of more than two the oldest is dropped. Raises WebhookNotFound.
     """
     before = _find_to_change(account_id, webhook_id, tx)
     row = before._replace(
-        secret=seal(webhook_id),
+        secret=encrypt(webhook_id),
         old_secret=before.secret,
         old_secret_until=tx.now + OVERLAP,
         updated_at=tx.now,

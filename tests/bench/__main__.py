@@ -50,7 +50,7 @@ AT_MOST = {
 }
 
 
-def figures(measured: dict[str, float]) -> Iterator[Figure]:
+def stats(measured: dict[str, float]) -> Iterator[Figure]:
     """Yields every ratio; what stands alone goes into `measured`."""
     with tempfile.TemporaryDirectory(dir=".") as folder:
         (Path(folder) / "ready").mkdir()
@@ -58,9 +58,9 @@ def figures(measured: dict[str, float]) -> Iterator[Figure]:
         measured |= {"idle_memory_mib": round(memory, 1), "seconds_to_ready": round(ready, 2)}
         service = start(Path(folder), **webhooks.SETTINGS)
         try:
-            yield from against_aiohttp.figures(service)
-            yield from against_apsw.figures(service)
-            yield from webhooks.figures(service)
+            yield from against_aiohttp.stats(service)
+            yield from against_apsw.stats(service)
+            yield from webhooks.stats(service)
             delays = webhooks.delays(service)
             measured |= {
                 "webhook_median_ms": round(delays.median, 1),
@@ -72,10 +72,10 @@ def figures(measured: dict[str, float]) -> Iterator[Figure]:
         with memory_folder() as memory:
             ratio = webhooks.beside_a_hanging_one(memory)
         measured["webhook_99th_beside_a_hanging_one"] = round(ratio, 2)
-        yield from workers.figures(Path(folder))
-    yield from hop.figures()
+        yield from workers.stats(Path(folder))
+    yield from hop.stats()
     measured["in_process_call_us"] = round(hop.channel_microseconds(), 1)
-    yield from codec.figures()
+    yield from codec.stats()
 
 
 def main() -> None:
@@ -83,7 +83,7 @@ def main() -> None:
     table = Table("figure", "Roster", "compared to", "ratio", "to reach", box=None)
     measured: dict[str, float] = {}
     ratios: dict[str, float] = {}
-    for figure in figures(measured):
+    for figure in stats(measured):
         ratios[figure.name] = round(figure.ratio, 3)
         table.add_row(
             figure.name,

@@ -12,7 +12,7 @@ SUBSCRIBERS = 1_000
 MANY = 10_000 if SHORT else 100_000
 
 
-def figures(service: Service) -> Iterator[Figure]:
+def stats(service: Service) -> Iterator[Figure]:
     """Yields what the service answers of look-ups, pages and creations."""
     key = service.first_key
     for _ in range(SUBSCRIBERS // 100):

@@ -13,7 +13,7 @@ from .measuring import SECONDS, Figure, in_turns, load, numbers, request, row
 from .transfers import IMPORTED, import_rows
 
 
-def figures(service: Service) -> Iterator[Figure]:
+def stats(service: Service) -> Iterator[Figure]:
     """Yields what the service takes of a bulk and of an import."""
     key = service.first_key
 

@@ -17,18 +17,18 @@ from rich.console import Console
 from rich.table import Table
 
 from server.emails import Email
-from server.storage.backups.making import back_up
-from server.storage.sqlite import SqliteDatabase
+from server.encryption import Encryption
+from server.storage.backups.create import back_up
+from server.storage.sqlite.database import SqliteDatabase
 from server.subscribers.rules import NewSubscriber, Status
 from server.subscribers.store import SubscriberStore
 from server.suppressions.store import Suppressions
-from server.vault import Vault
 
 from .measuring import ROUNDS, SECONDS, numbers
 from .scale_fill import ACCOUNT, fill
 
 SUBSCRIBERS, CLIENTS = 200_000, 8
-_STORE = SubscriberStore(Suppressions(Vault(bytes(32))))
+_STORE = SubscriberStore(Suppressions(Encryption(bytes(32))))
 
 
 async def _create(database: SqliteDatabase, ended: asyncio.Event, waits: list[float]) -> None:
@@ -72,7 +72,7 @@ def main() -> None:
         path = Path(folder) / "roster.db"
         fill(f"sqlite:///{path}", SUBSCRIBERS)
         for name, turns in asyncio.run(measured(path)).items():
-            waits = sorted(wait for turn in turns for wait in turn)
+            waits = sorted(wait for run_cycle in turns for wait in run_cycle)
             rate = CLIENTS * 1000 / statistics.mean(waits)
             quantiles = (waits[len(waits) // 2], waits[len(waits) * 99 // 100], waits[-1])
             table.add_row(name, f"{rate:,.0f}", *(f"{each:.1f}" for each in quantiles))

@@ -21,7 +21,7 @@ from roster.v1 import subscribers_pb2 as pb
 
 from http_gateway.codec import strict_json
 from http_gateway.codec.transcode import reader, writer
-from http_gateway.faults import Faults
+from http_gateway.request_errors import Faults
 
 from .measuring import Figure, row
 
@@ -31,7 +31,7 @@ NAMES = [f"{verb}_{what}_of_{ROWS}" for what in ("page", "bulk") for verb in ("w
 TURNS, RUNS = 15, 25
 
 
-def figures() -> Iterator[Figure]:
+def stats() -> Iterator[Figure]:
     """Yields messages a second, each way, for rows as clients send them."""
     bulk = json.dumps({"subscribers": [row() for _ in range(ROWS)]}).encode()
     request = _read(pb.BulkCreateSubscribersRequest, bulk)

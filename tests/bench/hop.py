@@ -27,7 +27,7 @@ class HandOn(aio.ServerInterceptor):
         return await continuation(details)
 
 
-def figures() -> Iterator[Figure]:
+def stats() -> Iterator[Figure]:
     """Yields the gateway over a real channel, against one of stock aiohttp and grpc.aio."""
     with (
         program("hop_servers", "backend") as backend,

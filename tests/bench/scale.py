@@ -19,15 +19,15 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from server.cli.beside import to_serve
 from server.config import parse_database_url
 from server.emails import Email
+from server.encryption import Encryption
 from server.storage.database import Database
+from server.storage.databases import to_serve
 from server.subscribers.rules import NewSubscriber, Status
 from server.subscribers.store import SubscriberStore
 from server.subscribers.store_paging import Filter, Place, page
 from server.suppressions.store import Suppressions
-from server.vault import Vault
 
 from .. import reaper
 from ..postgres import running
@@ -50,7 +50,7 @@ AT_MOST = {LAST: 2.0, CREATE: 1.5, BULK: 1.5}
 Costs = dict[str, list[float]]
 Work = Callable[[Database, int], Awaitable[Any]]
 
-_STORE = SubscriberStore(Suppressions(Vault(bytes(32))))
+_STORE = SubscriberStore(Suppressions(Encryption(bytes(32))))
 
 
 def _new() -> NewSubscriber:

@@ -9,21 +9,21 @@ from __future__ import annotations
 from contextlib import closing
 from typing import Any, NamedTuple
 
-from server.cli.beside import bring_up_to_date
 from server.clock import system_clock
 from server.config import PostgresUrl, parse_database_url
 from server.ids import Ids
-from server.storage import sqlite_file
-from server.storage.postgres_link import connect
-from server.storage.postgres_transaction import Writing
+from server.storage.databases import bring_up_to_date
+from server.storage.postgres.connection import connect
+from server.storage.postgres.transaction import Writing
+from server.storage.sqlite import file
 from server.storage.transaction import Transaction
-from server.subscribers.store_blocks import (
+from server.subscribers.counters.store_buckets import (
     BEGIN,
-    BLOCK,
-    BLOCK_SIZE,
-    CHAPTER,
-    CHAPTER_SIZE,
-    OPEN_BLOCK,
+    BUCKET,
+    BUCKET_SIZE,
+    GROUP,
+    GROUP_SIZE,
+    OPEN_BUCKET,
 )
 from server.tags import store as tags
 
@@ -76,8 +76,8 @@ def fill(url: str, count: int) -> None:
             _fill(Writing(database, system_clock, Ids(system_clock)), _POSTGRES, count)
             database.execute_sql("VACUUM ANALYZE")
         return
-    with closing(sqlite_file.connect(place)) as database:
-        tx = Transaction(database, sqlite_file.DIALECT, system_clock, Ids(system_clock))
+    with closing(file.connect(place)) as database:
+        tx = Transaction(database, file.DIALECT, system_clock, Ids(system_clock))
         _fill(tx, _SQLITE, count)
         database.execute_sql("PRAGMA wal_checkpoint(truncate)")
 
@@ -105,9 +105,9 @@ def _fill(tx: Transaction, words: Words, count: int) -> None:
 
 def _stretches(count: int) -> list[tuple[int, str, int]]:
     """Returns what has been counted once so many have come, one after the other."""
-    closed = max(count // BLOCK_SIZE - 1, 0) * BLOCK_SIZE
-    rows = [(OPEN_BLOCK, _begin(closed), count - closed)]
-    for level, size in ((BLOCK, BLOCK_SIZE), (CHAPTER, BLOCK_SIZE * CHAPTER_SIZE)):
+    closed = max(count // BUCKET_SIZE - 1, 0) * BUCKET_SIZE
+    rows = [(OPEN_BUCKET, _begin(closed), count - closed)]
+    for level, size in ((BUCKET, BUCKET_SIZE), (GROUP, BUCKET_SIZE * GROUP_SIZE)):
         rows += [(level, _begin(n), min(size, closed - n)) for n in range(0, closed, size)]
     return rows
 

@@ -33,7 +33,7 @@ TURNS = 1 if SHORT else 45
 PATIENCE = 30.0
 
 
-def figures(service: Service) -> Iterator[Figure]:
+def stats(service: Service) -> Iterator[Figure]:
     """Yields what creations are with one webhook, and with many, against those with none.
 
     The webhooks are disabled: events are recorded, and the machine is left to the creations.

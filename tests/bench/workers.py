@@ -24,7 +24,7 @@ ACCOUNTS = 8
 MANY = 50_000
 
 
-def figures(folder: Path) -> Iterator[Figure]:
+def stats(folder: Path) -> Iterator[Figure]:
     """Yields what two workers answer beside one."""
     with (
         running() as server,

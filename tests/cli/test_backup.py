@@ -14,11 +14,11 @@ import apsw
 import pytest
 
 from server.accounts import store
-from server.cli.beside import unit_of_work
-from server.cli.output import ExitCode
-from server.storage.backups.making import back_up
+from server.console import ExitCode
+from server.encryption import Encryption, make_key, parse_key
+from server.storage.backups.create import back_up
+from server.storage.databases import unit_of_work
 from server.storage.installation import keep_key_fingerprint
-from server.vault import Vault, make_key, parse_key
 
 from ..processes import Service, environment, limited
 from .test_commands import FREE, complaint, printed, roster
@@ -34,7 +34,7 @@ def path(tmp_path: Path) -> Path:
     path.with_name("roster.db.key").write_text(key)
     add(path, "first@example.com")
     with unit_of_work(f"sqlite:///{path}") as tx:
-        keep_key_fingerprint(Vault(parse_key(key) or b"").fingerprint(), tx)
+        keep_key_fingerprint(Encryption(parse_key(key) or b"").fingerprint(), tx)
     return path
 
 
@@ -164,7 +164,7 @@ def test_interrupted_command_leaves_everything_as_it_was(
     before = names(path.parent) | names(file.parent)
     target = path.parent / "two" if command == "backup" else file
     # It stands still at its first look around, until the signal comes.
-    code = "import time, server.storage.backups.checking as checking\nchecking.STEPS = 1"
+    code = "import time, server.storage.backups.verify as checking\nchecking.STEPS = 1"
     code += "\nfrom server.cli import backup, restore, main"
     code += "\nshow = lambda *_: (print('begun', flush=True), time.sleep(60))"
     code += "\nbackup.BytesBar.show = restore.BytesBar.show = show\nmain()"

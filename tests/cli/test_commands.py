@@ -22,11 +22,11 @@ from typer.main import get_command
 from server import cli
 from server.accounts import store
 from server.accounts.rules import is_well_formed, make_secret
-from server.cli.beside import unit_of_work
-from server.cli.output import ExitCode
 from server.config import SETTINGS
+from server.console import ExitCode
 from server.errors import Unavailable
-from server.storage.postgres_link import opened
+from server.storage.databases import unit_of_work
+from server.storage.postgres.connection import opened
 
 from ..fronts import HttpFront
 from ..parts import free_port

@@ -22,21 +22,12 @@ import pytest
 
 from server.accounts.rules import make_secret
 from server.cli.transfer.packing import Unpacker, packing_of
-from server.cli.transfer.remote import PIECE
+from server.cli.transfer.service_client import PIECE
 
 from ..conftest import Account, new_account
 from ..processes import start
 from .cut import cut
-from .transfers import (
-    command,
-    counted,
-    emails,
-    first_account,
-    people,
-    total,
-    transfer,
-    written,
-)
+from .transfers import command, counted, emails, first_account, people, total, transfer, written
 
 if sys.version_info >= (3, 14):
     from compression import zstd

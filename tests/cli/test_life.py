@@ -8,8 +8,8 @@ from collections.abc import Callable, Coroutine, Iterator
 
 import pytest
 
-from server.cli.serving.process import Life
-from server.cli.serving.ready import Ready
+from server.serving.process import Lifecycle
+from server.serving.ready import Ready
 
 
 @pytest.fixture(autouse=True)
@@ -21,19 +21,19 @@ def collector() -> Iterator[None]:
     gc.set_threshold(*before)
 
 
-def lived(service: Callable[[Life], Coroutine[None, None, None]]) -> list[Ready]:
+def lived(service: Callable[[Lifecycle], Coroutine[None, None, None]]) -> list[Ready]:
     """Runs a service and returns what it has told. Raises CancelledError if it was given up."""
     told: list[Ready] = []
 
     async def main() -> None:
-        await service(Life(told.append))
+        await service(Lifecycle(told.append))
 
     asyncio.run(main())
     return told
 
 
 def test_start_is_given_up_in_its_midst() -> None:
-    async def service(life: Life) -> None:
+    async def service(life: Lifecycle) -> None:
         with life.starting():
             asyncio.get_running_loop().call_soon(life.end)
             await asyncio.Event().wait()
@@ -45,7 +45,7 @@ def test_start_is_given_up_in_its_midst() -> None:
 def test_start_that_comes_later_is_not_begun() -> None:
     begun = []
 
-    async def service(life: Life) -> None:
+    async def service(life: Lifecycle) -> None:
         life.end()
         with life.starting():
             begun.append(True)
@@ -56,7 +56,7 @@ def test_start_that_comes_later_is_not_begun() -> None:
 
 
 def test_what_follows_a_start_is_finished_so_that_a_first_key_is_told() -> None:
-    async def service(life: Life) -> None:
+    async def service(life: Lifecycle) -> None:
         with life.starting():
             await asyncio.sleep(0)
         life.end()

@@ -22,9 +22,9 @@ import apsw
 import pytest
 
 from server.accounts import store
-from server.cli.beside import unit_of_work
-from server.cli.output import ExitCode
-from server.output_file import Part
+from server.console import ExitCode
+from server.output_file import AtomicFile
+from server.storage.databases import unit_of_work
 
 from ..conftest import Account
 from ..processes import environment
@@ -437,13 +437,13 @@ def test_link_to_the_database_is_no_place_for_its_backup(database: Path, tmp_pat
 
 
 def test_part_that_another_process_writes_is_refused(tmp_path: Path) -> None:
-    part = Part(tmp_path / "one")
+    part = AtomicFile(tmp_path / "one")
 
     with pytest.raises(OSError, match="another process"):
-        Part(tmp_path / "one")
+        AtomicFile(tmp_path / "one")
 
     part.discard()
-    Part(tmp_path / "one").discard()
+    AtomicFile(tmp_path / "one").discard()
     assert os.listdir(tmp_path) == []
 
 
@@ -452,6 +452,6 @@ def test_part_that_is_a_link_is_refused(tmp_path: Path) -> None:
     (tmp_path / "one.part").symlink_to(tmp_path / "other")
 
     with pytest.raises(OSError, match="symbolic links"):
-        Part(tmp_path / "one")
+        AtomicFile(tmp_path / "one")
 
     assert (tmp_path / "other").read_text() == "other"

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from server.cli.output import ExitCode
-from server.cli.secret_key import open_vault
+from server.console import ExitCode
+from server.encryption import Encryption, make_key, parse_key
+from server.serving.secret_key import open_encryption
 from server.storage.database import StorageError
 from server.storage.installation import key_fingerprint
-from server.storage.sqlite import SqliteDatabase
-from server.vault import Vault, make_key, parse_key
+from server.storage.sqlite.database import SqliteDatabase
 
 from ..processes import start
 from .test_commands import FREE, complaint, roster
@@ -42,14 +42,14 @@ def no_umask() -> Iterator[None]:
     os.umask(before)
 
 
-def opened(path: Path, setting: str = "") -> Vault:
+def opened(path: Path, setting: str = "") -> Encryption:
     """Opens the vault as a service does that starts on the database."""
 
-    async def story() -> Vault:
+    async def story() -> Encryption:
         database = SqliteDatabase(path)
         await database.open()
         try:
-            return await open_vault(setting, path, database)
+            return await open_encryption(setting, path, database)
         finally:
             await database.close()
 
@@ -70,7 +70,7 @@ def known(path: Path) -> str | None:
     return asyncio.run(story())
 
 
-def refusal(path: Path, setting: str = "") -> str:
+def error_response(path: Path, setting: str = "") -> str:
     """Returns why a vault is not opened, and sees that the database keeps what it knew."""
     before = known(path)
     with pytest.raises(StorageError) as caught:
@@ -81,12 +81,12 @@ def refusal(path: Path, setting: str = "") -> str:
 
 @pytest.mark.usefixtures("no_umask")
 def test_key_of_a_new_database_is_put_beside_it_for_its_owner_alone(path: Path, file: Path) -> None:
-    vault = opened(path)
+    encryption = opened(path)
 
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     key = parse_key(file.read_text())
     assert key is not None
-    assert Vault(key).fingerprint() == vault.fingerprint() == known(path)
+    assert Encryption(key).fingerprint() == encryption.fingerprint() == known(path)
 
 
 def test_two_databases_in_a_folder_have_keys_of_their_own(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_key_that_the_operator_made_beforehand_is_used(path: Path, file: Path) -
     key = make_key()
     file.write_text(key)
 
-    assert opened(path).fingerprint() == Vault(parse_key(key) or b"").fingerprint()
+    assert opened(path).fingerprint() == Encryption(parse_key(key) or b"").fingerprint()
 
 
 def test_key_that_is_set_is_used_and_kept_in_no_file(path: Path, file: Path) -> None:
@@ -125,7 +125,7 @@ def test_key_that_is_set_is_used_and_kept_in_no_file(path: Path, file: Path) -> 
 
     fingerprint = opened(path, key).fingerprint()
 
-    assert fingerprint == Vault(parse_key(key) or b"").fingerprint() == known(path)
+    assert fingerprint == Encryption(parse_key(key) or b"").fingerprint() == known(path)
     assert not file.exists()
     assert opened(path, key).fingerprint() == fingerprint
 
@@ -149,7 +149,7 @@ def test_lost_key_is_refused_and_no_other_made(path: Path, file: Path) -> None:
     opened(path)
     file.unlink()
 
-    why = refusal(path)
+    why = error_response(path)
 
     assert str(file) in why
     assert "ROSTER_SECRET_KEY" in why
@@ -163,7 +163,7 @@ def test_another_key_is_refused_and_not_repeated(path: Path, file: Path, place: 
     if place == "file":
         file.write_text(other)
 
-    why = refusal(path, other if place == "setting" else "")
+    why = error_response(path, other if place == "setting" else "")
 
     assert (str(file) if place == "file" else "ROSTER_SECRET_KEY") in why
     assert "another secret key" in why
@@ -180,7 +180,7 @@ def test_file_that_holds_no_key_is_refused_named_and_left_alone(
         opened(path)
     file.write_bytes(content)
 
-    assert str(file) in refusal(path)
+    assert str(file) in error_response(path)
     assert file.read_bytes() == content
 
 
@@ -193,7 +193,7 @@ def test_folder_in_place_of_the_file_is_refused_and_named(
         file.unlink()
     file.mkdir()
 
-    assert str(file) in refusal(path)
+    assert str(file) in error_response(path)
 
 
 # Through the command line

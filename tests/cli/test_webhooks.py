@@ -16,8 +16,8 @@ import pytest
 from server.accounts.rules import make_secret
 from server.cli.webhooks import state_of
 
-from ..behaviour.deliveries import deliveries, tags, webhook
-from ..behaviour.helpers import MISSING_ID
+from ..behavior.deliveries import deliveries, tags, webhook
+from ..behavior.helpers import MISSING_ID
 from ..conftest import Account
 from ..parts import free_port
 from ..processes import limited

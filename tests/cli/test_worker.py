@@ -13,14 +13,14 @@ import psycopg
 import pytest
 
 from server.accounts import store as accounts
-from server.cli.beside import unit_of_work
-from server.cli.output import ExitCode
+from server.console import ExitCode
+from server.encryption import Encryption, parse_key
 from server.idempotency.store import KEPT_MILLISECONDS, Kept, keep
-from server.storage.postgres import PostgresDatabase
+from server.storage.databases import unit_of_work
+from server.storage.postgres.database import PostgresDatabase
 from server.tags import store as tags
-from server.vault import Vault, parse_key
 from server.webhooks import store as webhooks
-from server.webhooks.signing import Secrets, make_secret
+from server.webhooks.endpoints.signing import Secrets, make_secret
 from server.webhooks.store import NewWebhook
 
 from ..postgres import Postgres
@@ -31,8 +31,8 @@ from .test_commands import complaint, roster
 # Runs the command line with rounds of upkeep that follow each other at once, and with one
 # search for deliveries, at the start: of what comes later it has to be told.
 HURRIES = """
-from server.upkeep import upkeep
-from server.webhooks import dispatcher
+from server.maintenance import tasks as upkeep
+from server.webhooks.delivery import dispatcher
 upkeep.PURGE_INTERVAL = 0.02
 dispatcher.POLL_SECONDS = 3600
 from server.cli import main
@@ -86,11 +86,11 @@ def ended(*workers: subprocess.Popen[str]) -> list[tuple[int, str]]:
 
 def listen(url: str, key: str, receiver: Receiver) -> tuple[str, str]:
     """Adds a webhook to the account of a database. Returns its account and its secret."""
-    secret, secrets = make_secret(), Secrets(Vault(parse_key(key) or b""))
+    secret, secrets = make_secret(), Secrets(Encryption(parse_key(key) or b""))
     with unit_of_work(url) as tx:
         (own,) = [row.id for row in accounts.list_accounts(tx)]
         new = NewWebhook(receiver.url, "", ("tag.*",), enabled=True)
-        webhooks.create(own, new, lambda webhook: secrets.seal(own, webhook, secret), tx)
+        webhooks.create(own, new, lambda webhook: secrets.encrypt(own, webhook, secret), tx)
     return own, secret
 
 
@@ -115,7 +115,7 @@ def test_workers_take_away_what_is_old_and_end_with_0(url: str, postgres: Postgr
     workers = [start(url, postgres) for _ in range(2)]
     try:
         with psycopg.connect(url, autocommit=True) as connection:
-            while connection.execute("SELECT * FROM kept_answer").fetchall():
+            while connection.execute("SELECT * FROM has_stored_response").fetchall():
                 assert all(worker.poll() is None for worker in workers)
     finally:
         codes, logs = zip(*ended(*workers), strict=True)

@@ -30,7 +30,7 @@ from http_gateway.codec import strict_json
 from http_gateway.codec.scalars import NoJsonForm
 from http_gateway.codec.style import SPECIFICATION, Style
 from http_gateway.codec.transcode import message_class, reader, writer
-from http_gateway.faults import Faults, RequestFault
+from http_gateway.request_errors import Faults, RequestFault
 
 # What the messages of the suite import; to import the modules puts it into the pool.
 IMPORTED = (any_pb2, duration_pb2, field_mask_pb2, struct_pb2, timestamp_pb2, wrappers_pb2)

@@ -21,18 +21,18 @@ import orjson
 from google.protobuf.descriptor import MethodDescriptor
 
 from http_gateway import body
-from http_gateway.answers import JSON
 from http_gateway.errors import pascal
-from http_gateway.faults import RequestFault
 from http_gateway.openapi.document import document
 from http_gateway.openapi.reasons import reasons_of
-from http_gateway.streams import requests
+from http_gateway.request_errors import RequestFault
+from http_gateway.responses import JSON
+from http_gateway.streams import client_stream
 from server import errors
 from server.app import SERVICES
 
-from ..behaviour.helpers import field, subscriber, subscriber_in, suppress
+from ..behavior.helpers import field, subscriber, subscriber_in, suppress
 from ..conftest import Account, new_account
-from ..fronts import METHODS, Answer, HttpFront, binding
+from ..fronts import METHODS, HttpFront, Response, binding
 from ..processes import Service, start
 
 FILE = Path(__file__).parents[2] / "http_gateway/openapi/errors.json"
@@ -52,7 +52,7 @@ UNPROVOKED: dict[str, errors.RosterError | RequestFault] = {
     "INTERNAL": errors.Internal(),
     "UNAVAILABLE": errors.Unavailable(),
     "DEADLINE_EXCEEDED": errors.DeadlineExceeded(),
-    "ImportSubscribers REQUEST_TIMEOUT": requests.too_slow(),
+    "ImportSubscribers REQUEST_TIMEOUT": client_stream.too_slow(),
     "ReplayWebhook WEBHOOK_LIMIT_REACHED": errors.ReplayLimitReached(),
 }
 
@@ -82,7 +82,7 @@ class Operation(NamedTuple):
         query: str = "",
         body: bytes | None = None,
         **headers: str,
-    ) -> Answer:
+    ) -> Response:
         """Sends the request with something else in it."""
         sent = {"Content-Type": self.media_type} if self.body is not None else {}
         sent |= {name.replace("_", "-"): value for name, value in headers.items()}
@@ -150,7 +150,7 @@ class Recorder:
         error = answer.body["error"]
         return {"message": error["message"], "details": error["details"]}
 
-    def _refused(self, operation: Operation, reason: str) -> Answer:
+    def _refused(self, operation: Operation, reason: str) -> Response:
         """Sends a request that is refused for a reason whatever is in the account."""
         send, account = operation.send, self.account
         match reason:

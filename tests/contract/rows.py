@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..behaviour.helpers import STATUSES, suppress
+from ..behavior.helpers import STATUSES, suppress
 from ..conftest import Account, new_account
 from ..fronts import HttpFront
 from ..parts import free_port

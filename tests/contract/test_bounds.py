@@ -23,16 +23,16 @@ from roster.v1 import (
 )
 
 import http_gateway.app
-import http_gateway.faults
+import http_gateway.request_errors
 from server import emails, errors
 from server.accounts import rules as accounts
 from server.custom_fields import rules as custom_fields
-from server.events.rules import Kind
+from server.events.rules import EventType
 from server.interceptors import translate, validate
 from server.subscribers import rules as subscribers
 from server.tags import rules as tags
 from server.webhooks import rules as webhooks
-from server.webhooks import urls
+from server.webhooks.egress import urls
 
 from ..fronts import METHODS, UNARY
 
@@ -101,7 +101,7 @@ def test_tags_on_a_subscriber_are_bounded_in_the_protos_as_in_the_rules(
 def test_protos_let_through_every_type_of_event(request_: str) -> None:
     types = bounds(f"{request_}.event_types").repeated.items.string
 
-    assert types.max_len >= max(map(len, Kind))
+    assert types.max_len >= max(map(len, EventType))
 
 
 @pytest.mark.parametrize("request_", ["CreateSubscriberRequest", "UpdateSubscriberRequest"])
@@ -224,4 +224,4 @@ def test_every_error_has_a_reason_of_the_protos(kind: type[errors.RosterError]) 
 
 def test_gateway_and_server_agree_on_what_passes_between_them() -> None:
     assert http_gateway.app.FAULT == validate.FAULT
-    assert http_gateway.faults.MAX_FAULTS == translate.MAX_DETAILS
+    assert http_gateway.request_errors.MAX_FAULTS == translate.MAX_DETAILS

@@ -8,7 +8,7 @@ import pytest
 
 from http_gateway.errors import pascal
 from http_gateway.openapi.document import document
-from http_gateway.openapi.refusals import sent
+from http_gateway.openapi.error_responses import sent
 from server.app import SERVICES
 
 from .error_examples import FILE, operations, recorded

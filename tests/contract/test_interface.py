@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ..behaviour.helpers import STATUSES
+from ..behavior.helpers import STATUSES
 from ..fronts import HttpFront
 from ..processes import Service
 from .rows import (

@@ -22,7 +22,7 @@ from server.merge_tags.rules import MAX_PUT_IN
 from server.messages import MAX_MESSAGE_BYTES
 from server.paging import DEFAULT_LIMIT, MAX_LIMIT
 from server.subscribers.rules import MAX_REPEATED, MAX_TAGS
-from server.webhooks.store_deliveries import MAX_ATTEMPTS
+from server.webhooks.delivery.store_deliveries import MAX_ATTEMPTS
 
 from ..fronts import UNARY
 

@@ -11,9 +11,9 @@ import pytest
 from typer.main import get_command
 
 from server import cli
-from server.cli.output import ExitCode
-from server.cli.serving.process import STOP_SECONDS
 from server.config import SETTINGS, parse_database_url
+from server.console import ExitCode
+from server.serving.process import STOP_SECONDS
 
 from ..tools import program
 

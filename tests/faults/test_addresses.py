@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ..behaviour.helpers import emails, failures
+from ..behavior.helpers import emails, failures
 from ..conftest import Account
 
 SAME = {

@@ -22,8 +22,8 @@ from typing import Any
 import apsw
 
 from server.accounts.rules import make_secret
-from server.storage.backups.making import back_up
-from server.subscribers.store_blocks import BLOCK, CHAPTER, OPEN_BLOCK
+from server.storage.backups.create import back_up
+from server.subscribers.counters.store_buckets import BUCKET, GROUP, OPEN_BUCKET
 
 from ..bench.scale_fill import fill
 from ..cli.test_commands import printed
@@ -46,7 +46,7 @@ def turns_of(number: int) -> Turn:
     """Returns turns that create two, change the first, delete the second, and so on."""
     made: dict[tuple[int, int], Sent] = {}
 
-    def turn(client: Client, count: int) -> Sent:
+    def run_cycle(client: Client, count: int) -> Sent:
         step = count % TURNS
         if step < 2:
             email = f"round{number}-client{client.number}-{count}@example.com"
@@ -61,7 +61,7 @@ def turns_of(number: int) -> Turn:
             return client.ask("PATCH", path, {"lastName": f"turn {count}"}, email=old.email)
         return client.ask("DELETE", path, email=old.email)
 
-    return turn
+    return run_cycle
 
 
 def model(sent: list[Sent], turns: int) -> Model:
@@ -99,7 +99,7 @@ def assert_sound(path: Path) -> None:
         assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
         rows = connection.execute("SELECT account_id, count(*) FROM subscriber GROUP BY 1")
         for account_id, count in rows.fetchall():
-            for levels in ((OPEN_BLOCK, BLOCK), (OPEN_BLOCK, CHAPTER)):
+            for levels in ((OPEN_BUCKET, BUCKET), (OPEN_BUCKET, GROUP)):
                 counted = connection.execute(COUNTED, (account_id, *levels)).fetchall()
                 assert counted == [(count,)]
 

@@ -14,10 +14,10 @@ from google.protobuf.descriptor import FieldDescriptor
 from roster.v1 import http_pb2, subscribers_pb2
 
 from http_gateway import body
-from http_gateway.faults import RequestFault
+from http_gateway.request_errors import RequestFault
 
 from ..conftest import Account
-from ..fronts import UNARY, Answer, HttpFront, binding
+from ..fronts import UNARY, HttpFront, Response, binding
 from .test_http import both_http, talk, talk_of
 
 MISSING_ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
@@ -51,7 +51,7 @@ def post(
     *,
     method: str = "POST",
     headers: dict[str, str] | None = None,
-) -> Answer:
+) -> Response:
     """Sends a body as it is given."""
     assert isinstance(account.front, HttpFront)
     return account.front.send(method, path, account.key, body=sent, headers=headers)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ..behaviour.helpers import MISSING_ID, emails, failures, over_http, send, tag_names
+from ..behavior.helpers import MISSING_ID, emails, failures, over_http, send, tag_names
 from ..conftest import Account
 from ..fronts import UNARY, HttpFront, binding, path_variables
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from ..behaviour.helpers import at_once, emails, failures, statuses
+from ..behavior.helpers import at_once, emails, failures, statuses
 from ..conftest import Account
-from ..fronts import Answer
+from ..fronts import Response
 
 
-def same(account: Account, count: int, rpc: str, **request: Any) -> list[Answer]:
+def same(account: Account, count: int, rpc: str, **request: Any) -> list[Response]:
     """Makes one call many times at once."""
     return at_once(*[partial(account.call, rpc, **request)] * count)
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from ..behaviour.helpers import emails
+from ..behavior.helpers import emails
 from ..conftest import Account
-from ..fronts import Answer, HttpFront
+from ..fronts import HttpFront, Response
 from ..http_gateway.serving import run
 from .test_http import both_http
 from .test_streams import EXPORT, IMPORT, connection, row
@@ -16,7 +16,7 @@ from .test_streams import EXPORT, IMPORT, connection, row
 
 def asked(
     account: Account, method: str, path: str, timeout: str, body: bytes | None = None
-) -> Answer:
+) -> Response:
     assert isinstance(account.front, HttpFront)
     headers = {"Grpc-Timeout": timeout}
     return account.front.send(method, path, account.key, body=body, headers=headers)

@@ -27,17 +27,17 @@ from server.accounts import store
 from server.accounts.rules import hash_secret, make_secret
 from server.app import MAX_METADATA_BYTES, SERVICES, App
 from server.clock import system_clock
+from server.encryption import KEY_BYTES, Encryption
 from server.health.service import HealthService
 from server.interceptors import translate
 from server.messages import MAX_MESSAGE_BYTES
-from server.storage.sqlite import SqliteDatabase
+from server.storage.sqlite.database import SqliteDatabase
 from server.tags.service import TagService
-from server.vault import KEY_BYTES, Vault
-from server.webhooks.client import Client
-from server.webhooks.reach import Reach
+from server.webhooks.egress.client import Client
+from server.webhooks.egress.policy import EgressPolicy
 
 from ..conftest import FRONTS, Account
-from ..fronts import Answer, Front, GrpcFront, HttpFront, answer_of_error
+from ..fronts import Front, GrpcFront, HttpFront, Response, answer_of_error
 
 
 def call(account: Account, rpc: str, request: Any, **options: Any) -> Any:
@@ -311,9 +311,15 @@ async def serving(folder: Path) -> AsyncIterator[tuple[dict[str, Front], str]]:
     """Runs the services in this process and yields every front of them, and a key."""
     database = SqliteDatabase(folder / "roster.db")
     await database.open()
-    reach = Reach()
-    vault = Vault(bytes(KEY_BYTES))
-    app = App(database, system_clock, vault, reach=reach, client=Client(reach))
+    egress_policy = EgressPolicy()
+    encryption = Encryption(bytes(KEY_BYTES))
+    app = App(
+        database,
+        system_clock,
+        encryption,
+        egress_policy=egress_policy,
+        client=Client(egress_policy),
+    )
     app.begin()
     secret = make_secret()
 
@@ -352,11 +358,11 @@ async def serving(folder: Path) -> AsyncIterator[tuple[dict[str, Front], str]]:
 
 def answer_of_broken_handler(
     monkeypatch: pytest.MonkeyPatch, folder: Path, front: str, handler: Any
-) -> Answer:
+) -> Response:
     """Returns what a front answers where ListTags is another handler."""
     monkeypatch.setattr(TagService, "ListTags", handler)
 
-    async def main() -> Answer:
+    async def main() -> Response:
         async with serving(folder) as (fronts, key):
             return await asyncio.to_thread(fronts[front].call, "ListTags", key, {})
 

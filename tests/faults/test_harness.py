@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from ..conftest import Account
-from ..fronts import Answer
+from ..fronts import Response
 from ..stubs.lossy import running
-from .promises import power_cuts, strangers
+from .promises import isolation, power_cuts
 from .promises.broken_lines import STRETCH, in_stretches
 from .promises.checker import NONE, Figures, broken, check
 from .promises.contents import Contents
@@ -27,9 +27,9 @@ from .promises.lines import PLACES, Break, Lines, Way, breaks
 from .promises.recorder import Operation, Outcome, Recorder, outcome_of
 
 ONE, BULK = Operation("CreateSubscriber", "a"), Operation("BulkCreateSubscribers", "b")
-MADE = Answer(201, {"subscriber": {"id": "1"}})
-TAKEN, BUSY, LOST = Answer(200, {"failed": []}), Answer(503, {}), Answer(500, {})
-IN_USE = Answer(409, {"error": {"code": "IdempotencyKeyInUse"}})
+MADE = Response(201, {"subscriber": {"id": "1"}})
+TAKEN, BUSY, LOST = Response(200, {"failed": []}), Response(503, {}), Response(500, {})
+IN_USE = Response(409, {"error": {"code": "IdempotencyKeyInUse"}})
 WHOLE = Contents(
     made=Counter(["first key", *ONE.makes, *BULK.makes]),
     ids={"a.0": "1", "b.0": "2", "b.1": "3", "b.2": "4"},
@@ -39,7 +39,7 @@ WHOLE = Contents(
 )
 
 
-def noted(*answers: tuple[Operation, Answer | None]) -> Recorder:
+def noted(*answers: tuple[Operation, Response | None]) -> Recorder:
     recorder = Recorder()
     for operation, answer in answers:
         recorder.note(operation, answer)
@@ -58,12 +58,12 @@ DONE = noted((ONE, MADE), (BULK, TAKEN))
         (LOST, Outcome.UNKNOWN),
         (IN_USE, Outcome.UNKNOWN),
         (None, Outcome.UNKNOWN),
-        (Answer(200, {"failed": [{"index": 0}]}), None),
-        (Answer(409, {"error": {"code": "SubscriberAlreadyExists"}}), None),
+        (Response(200, {"failed": [{"index": 0}]}), None),
+        (Response(409, {"error": {"code": "SubscriberAlreadyExists"}}), None),
     ],
 )
 def test_answer_tells_what_became_of_an_operation(
-    answer: Answer | None, outcome: Outcome | None
+    answer: Response | None, outcome: Outcome | None
 ) -> None:
     assert outcome_of(answer) is outcome
 
@@ -93,11 +93,11 @@ def test_store_that_holds_what_was_told_breaks_nothing() -> None:
         (noted((ONE, None), (BULK, LOST)), {}, {}),
         (noted((ONE, None), (BULK, TAKEN)), {"made": Counter(BULK.makes), "kept": {"b"}}, {}),
         (
-            noted((ONE, MADE), (ONE, Answer(201, {"subscriber": {"id": "2"}})), (BULK, TAKEN)),
+            noted((ONE, MADE), (ONE, Response(201, {"subscriber": {"id": "2"}})), (BULK, TAKEN)),
             {},
             {"answered in two ways": 1},
         ),
-        (noted((ONE, Answer(404, {})), (BULK, TAKEN)), {}, {"unexpected answers": 1}),
+        (noted((ONE, Response(404, {})), (BULK, TAKEN)), {}, {"unexpected answers": 1}),
     ],
 )
 def test_checker_finds(recorder: Recorder, change: dict[str, Any], found: dict[str, int]) -> None:
@@ -308,6 +308,6 @@ def test_no_more_stretches_are_looked_at_after_one_that_lost_something() -> None
 def test_one_who_finds_what_is_another_accounts_is_found_out(http_account: Account) -> None:
     tag = http_account.ok("CreateTag", name="vip")["tag"]["id"]
 
-    figures = strangers.figures_of([strangers.ask(http_account, "GetTag", tag, 1)])
+    figures = isolation.figures_of([isolation.ask(http_account, "GetTag", tag, 1)])
 
     assert figures["not 404"] == 4

@@ -13,8 +13,8 @@ import pytest
 
 from ..conftest import Account
 from ..fronts import HttpFront
+from ..observability.helpers import lines_of
 from ..processes import Service
-from ..watching.helpers import lines_of
 
 both_http = pytest.mark.parametrize("front_and_service", ["http", "http-over-grpc"], indirect=True)
 MISSING_ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"

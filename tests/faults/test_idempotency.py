@@ -16,15 +16,15 @@ import pytest
 from google.api import annotations_pb2
 from google.protobuf import json_format
 
-from ..behaviour.deliveries import deliveries, replays_left, webhook
-from ..behaviour.helpers import MISSING_ID, at_once
+from ..behavior.deliveries import deliveries, replays_left, webhook
+from ..behavior.helpers import MISSING_ID, at_once
 from ..conftest import Account, new_account
 from ..fronts import (
     METHODS,
     UNARY,
-    Answer,
     GrpcFront,
     HttpFront,
+    Response,
     answer_of_error,
     binding,
     to_message,
@@ -327,10 +327,10 @@ def test_key_beside_a_get_means_nothing(http_account: Account, path: str) -> Non
 
 
 def test_20_at_once_make_one_effect(account: Account) -> None:
-    def send() -> Answer:
+    def send() -> Response:
         if isinstance(account.front, HttpFront):
             status, _, text = post(account, "/api/keys", "key", {"name": "once", "scope": "read"})
-            return Answer(status, json.loads(text))
+            return Response(status, json.loads(text))
         return call_over_grpc(account, "CreateApiKey", "key", name="once", scope="read")[0]
 
     answers = at_once(*[send] * 20)
@@ -345,7 +345,7 @@ def test_20_at_once_make_one_effect(account: Account) -> None:
 
 def call_over_grpc(
     account: Account, rpc: str, key: str, **request: Any
-) -> tuple[Answer, dict[str, str | bytes]]:
+) -> tuple[Response, dict[str, str | bytes]]:
     """Calls with an idempotency key; returns the answer and the metadata at its end."""
     assert isinstance(account.front, GrpcFront)
     metadata = (("authorization", f"Bearer {account.key}"), ("idempotency-key", key))
@@ -354,7 +354,7 @@ def call_over_grpc(
         reply, call = account.front.stub(rpc).with_call(message, metadata=metadata, timeout=20)
     except grpc.RpcError as error:
         return answer_of_error(error), {}
-    return Answer(201, json_format.MessageToDict(reply)), dict(call.trailing_metadata())
+    return Response(201, json_format.MessageToDict(reply)), dict(call.trailing_metadata())
 
 
 def test_grpc_says_the_same_in_metadata(grpc_account: Account) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from http_gateway import connections, edge
+from http_gateway import connections, http_server
 
 from ..conftest import Account
 from ..http_gateway.client import Client, Got
@@ -76,7 +76,7 @@ async def ask(client: Client) -> Got:
 def test_a_connection_that_there_is_no_room_for_is_told_so_and_closed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(edge, "MAX_CONNECTIONS", 2)
+    monkeypatch.setattr(http_server, "MAX_CONNECTIONS", 2)
 
     async def main() -> None:
         async with gateway_to("in-process", Once=once) as runner:
@@ -102,7 +102,7 @@ def test_a_connection_that_there_is_no_room_for_is_told_so_and_closed(
 def test_only_so_many_are_told_at_once_that_there_is_no_room(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(edge, "MAX_CONNECTIONS", 0)
+    monkeypatch.setattr(http_server, "MAX_CONNECTIONS", 0)
     monkeypatch.setattr(connections, "MAX_REFUSED", 2)
 
     async def main() -> list[bool]:
@@ -175,5 +175,5 @@ def test_room_is_made_as_far_as_the_limit_of_descriptors_may_be_raised(
     monkeypatch.setattr(resource, "getrlimit", lambda _: limits)
     monkeypatch.setattr(resource, "setrlimit", lambda _, new: made.append(new))
 
-    assert edge.room() == connections
+    assert http_server.capacity() == connections
     assert made == ([] if raised is None else [raised])

@@ -8,10 +8,10 @@ import pytest
 
 from http_gateway.body import MAX_BODY_BYTES
 
-from ..behaviour.deliveries import webhook
-from ..behaviour.helpers import MISSING_ID
+from ..behavior.deliveries import webhook
+from ..behavior.helpers import MISSING_ID
 from ..conftest import Account
-from ..fronts import METHODS, UNARY, Answer, HttpFront, binding, path_variables
+from ..fronts import METHODS, UNARY, HttpFront, Response, binding, path_variables
 from .test_http import both_http, talk, talk_of
 
 pytestmark = both_http
@@ -41,7 +41,7 @@ def send(
     key: str | None = "",
     headers: dict[str, str] | None = None,
     **variables: str,
-) -> Answer:
+) -> Response:
     """Calls an rpc with a body as it is given, on a resource that does not exist by default."""
     assert isinstance(account.front, HttpFront)
     method, path, _ = binding(rpc)

@@ -10,7 +10,7 @@ from http_gateway.body import MAX_BODY_BYTES
 from server.accounts.rules import make_secret
 
 from ..conftest import Account
-from ..fronts import Answer, HttpFront
+from ..fronts import HttpFront, Response
 from .test_http import both_http
 
 pytestmark = both_http
@@ -52,7 +52,7 @@ each_413_and_415 = pytest.mark.parametrize(
 )
 
 
-def send(account: Account, method: str, path: str, wrong: Wrong) -> Answer:
+def send(account: Account, method: str, path: str, wrong: Wrong) -> Response:
     assert isinstance(account.front, HttpFront)
     return account.front.send(method, path, account.key, body=wrong.body, headers=wrong.headers)
 

@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from server.cli.output import ExitCode
-from server.vault import make_key
+from server.console import ExitCode
+from server.encryption import make_key
 
-from ..behaviour.helpers import at_once, emails, failures, statuses
+from ..behavior.helpers import at_once, emails, failures, statuses
 from ..cli.test_commands import FREE, complaint, printed, roster
 from ..conftest import Account, new_account
-from ..fronts import Answer, HttpFront
+from ..fronts import HttpFront, Response
 from ..postgres import Postgres, running
 from ..processes import Service, start
 from ..webhooks.receiver import Receiver, Reply
@@ -63,7 +63,7 @@ def accounts(two: tuple[Service, Service]) -> tuple[Account, Account]:
 
 def of_both(
     accounts: tuple[Account, Account], count: int, rpc: str, **request: Any
-) -> list[Answer]:
+) -> list[Response]:
     """Makes one call many times at once, in turns through each service."""
     calls = [partial(accounts[number % 2].call, rpc, **request) for number in range(count)]
     return at_once(*calls)
@@ -116,7 +116,7 @@ def test_overlapping_bulks_in_opposite_orders_through_two_services_take_each_ema
 def test_key_sent_through_two_services_at_once_has_one_effect(
     accounts: tuple[Account, Account],
 ) -> None:
-    def create(account: Account) -> Answer:
+    def create(account: Account) -> Response:
         front = account.front
         assert isinstance(front, HttpFront)
         headers = {"Idempotency-Key": "once"}
@@ -136,10 +136,10 @@ def test_key_sent_through_two_services_at_once_has_one_effect(
 def test_tags_that_are_deleted_while_they_are_put_on_break_nothing(
     accounts: tuple[Account, Account],
 ) -> None:
-    def create(number: int) -> Answer:
+    def create(number: int) -> Response:
         return accounts[0].call("CreateSubscriber", email=f"{number}@example.com", tags=["vip"])
 
-    def delete() -> Answer:
+    def delete() -> Response:
         found = accounts[1].ok("ListTags")["tags"]
         return accounts[1].call("DeleteTag", id=found[0]["id"] if found else "0" * 26)
 
@@ -152,7 +152,7 @@ def test_tags_that_are_deleted_while_they_are_put_on_break_nothing(
 def test_20_requests_with_one_idempotency_key_through_two_services_have_one_effect(
     accounts: tuple[Account, Account],
 ) -> None:
-    def create(account: Account) -> Answer:
+    def create(account: Account) -> Response:
         body, headers = b'{"name": "once", "scope": "read"}', {"Idempotency-Key": "key"}
         assert isinstance(account.front, HttpFront)
         return account.front.send("POST", "/api/keys", account.key, body=body, headers=headers)
@@ -289,13 +289,13 @@ class Load:
     answers: list[tuple[str, int, float]] = field(default_factory=list)
 
     def create(self, client: int) -> None:
-        turn = 0
+        run_cycle = 0
         while not self.ended.is_set():
-            email = f"{client}-{turn}@example.com"
+            email = f"{client}-{run_cycle}@example.com"
             began = time.monotonic()
             answer = self.account.call("CreateSubscriber", email=email, tags=["load"])
             self.answers.append((email, answer.status, time.monotonic() - began))
-            turn += 1
+            run_cycle += 1
 
     def taken(self) -> list[str]:
         """Returns the addresses that were acknowledged so far."""

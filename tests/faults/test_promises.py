@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from peewee import OperationalError
 
-from server.storage import sqlite_file
-from server.storage.sqlite import SqliteDatabase
+from server.storage.sqlite import file
+from server.storage.sqlite.database import SqliteDatabase
 
 from ..documents import TESTS, table
 from .promises import __main__ as faults
@@ -35,12 +35,12 @@ def test_nothing_is_lost_when_the_power_is_cut() -> None:
 
 
 def test_commits_that_are_not_synced_are_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = sqlite_file._Connections
+    real = file._Connections
 
     def hasty(path: str, *, pragmas: dict[str, Any], **options: Any) -> Any:
         return real(path, pragmas={**pragmas, "synchronous": "off"}, **options)
 
-    monkeypatch.setattr(sqlite_file, "_Connections", hasty)
+    monkeypatch.setattr(file, "_Connections", hasty)
 
     assert broken(power_cuts.run(10), power_cuts.AT_MOST)
 

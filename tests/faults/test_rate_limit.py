@@ -114,8 +114,8 @@ def test_every_call_counts_and_says_what_is_left(slow: Limited) -> None:
     assert [parameter(more["ratelimit"], "r") for _, more in said] == [2, 1, 0, 0]
     assert {more["ratelimit-policy"] for _, more in said} == {f'"default";q={CALLS};w={SECONDS}'}
     assert ["retry-after" in more for _, more in said] == [False] * CALLS + [True]
-    refusal = said[-1][1]
-    waits = int(refusal["retry-after"]), parameter(refusal["ratelimit"], "t")
+    error_response = said[-1][1]
+    waits = int(error_response["retry-after"]), parameter(error_response["ratelimit"], "t")
     assert 0 < waits[0] == waits[1] <= SECONDS // CALLS
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from http_gateway import body, connections, edge
-from http_gateway.streams import requests
+from http_gateway import body, connections, http_server
+from http_gateway.streams import client_stream
 
 from ..http_gateway.client import Client, Got
 from ..http_gateway.made import message
@@ -60,7 +60,7 @@ async def dripped(client: Client, data: bytes) -> tuple[Got, bool]:
 def test_the_limits_are_those_that_are_promised() -> None:
     assert body.BODY_SECONDS <= 10
     assert connections.HEAD_SECONDS + connections.LINGERING_SECONDS <= 15
-    assert edge.KEEPALIVE_SECONDS == 30
+    assert http_server.KEEPALIVE_SECONDS == 30
 
 
 @pytest.mark.parametrize("head", [DECLARED, CHUNKED + b"28\r\n"], ids=["declared", "chunked"])
@@ -159,10 +159,10 @@ def test_a_bad_chunk_is_the_only_answer_where_there_was_none(kind: str, path: st
 
 
 def test_a_bad_chunk_of_a_request_that_waits_for_its_turn_is_refused_too() -> None:
-    turn = asyncio.Event()
+    run_cycle = asyncio.Event()
 
     async def waiting(request: Any, context: Any) -> Any:
-        await turn.wait()
+        await run_cycle.wait()
         return message("Sum")
 
     async def main() -> list[int]:
@@ -172,7 +172,7 @@ def test_a_bad_chunk_of_a_request_that_waits_for_its_turn_is_refused_too() -> No
             for piece in pieces:
                 await client.raw(piece)
                 await asyncio.sleep(0.05)
-            turn.set()
+            run_cycle.set()
             return [(await client.answer()).status for _ in range(2)]
 
     assert run(main()) == [200, 400]
@@ -233,7 +233,7 @@ def test_a_head_has_its_time_on_a_connection_that_was_used_before(
 def test_a_connection_that_is_idle_for_too_long_is_closed(
     monkeypatch: pytest.MonkeyPatch, *, has_asked: bool
 ) -> None:
-    monkeypatch.setattr(edge, "KEEPALIVE_SECONDS", 0.2)
+    monkeypatch.setattr(http_server, "KEEPALIVE_SECONDS", 0.2)
 
     async def story(client: Client) -> bool:
         if has_asked:
@@ -258,7 +258,7 @@ def test_a_gateway_that_stops_does_not_wait_for_a_head() -> None:
 
 def test_a_stream_that_only_drips_is_read_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """A stream has no time as a whole: what comes of it now and then keeps it open."""
-    monkeypatch.setattr(requests, "IDLE_SECONDS", 1.0)
+    monkeypatch.setattr(client_stream, "IDLE_SECONDS", 1.0)
     monkeypatch.setattr(body, "BODY_SECONDS", 0.2)
 
     async def story(client: Client) -> Got:

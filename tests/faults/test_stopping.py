@@ -54,7 +54,7 @@ def emails(service: Service, account: Account) -> set[str]:
         return {email for (email,) in rows}
 
 
-def look(client: Client, turn: int) -> Sent:
+def look(client: Client, run_cycle: int) -> Sent:
     """Reads a page."""
     return client.ask("GET", "/api/subscribers?limit=5")
 

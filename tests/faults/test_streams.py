@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ..behaviour.helpers import emails
+from ..behavior.helpers import emails
 from ..conftest import Account, new_account
 from ..fronts import HttpFront
 from ..http_gateway.client import Client, Got

@@ -21,9 +21,9 @@ from roster.v1.tags_pb2_grpc import TagServiceStub
 from http_gateway.channel.upstream import UpstreamChannel
 from server.accounts.rules import make_secret
 from server.addresses import parse_upstream
-from server.cli.output import ExitCode
-from server.cli.serving.options import grpc_options, http_options, upstream_options
 from server.config import SettingError
+from server.console import ExitCode
+from server.serving.options import grpc_options, http_options, upstream_options
 
 from ..cli.test_commands import complaint, roster
 from ..cli.transfers import counted, people, written

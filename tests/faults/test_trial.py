@@ -28,7 +28,7 @@ from http_gateway.channel import upstream
 from http_gateway.channel.upstream import OPTIONS, UpstreamChannel
 from server.accounts import store
 from server.accounts.rules import hash_secret, make_secret
-from server.cli.beside import unit_of_work
+from server.storage.databases import unit_of_work
 
 from ..load import Client, Load, Sent, create, stored
 from ..parts import Part, free_port, launch, ready, running
@@ -120,9 +120,9 @@ def fleet(folder: Path, settings: dict[str, str]) -> Iterator[Fleet]:
             part.stop(signal.SIGKILL)
 
 
-def create_with_key(client: Client, turn: int) -> Sent:
+def create_with_key(client: Client, run_cycle: int) -> Sent:
     """Creates a subscriber with an idempotency key; sends it again until it was taken."""
-    email = f"keyed-{client.number}-{turn}@example.com"
+    email = f"keyed-{client.number}-{run_cycle}@example.com"
     while True:
         sent = client.ask(
             "POST", "/api/subscribers", {"email": email}, email=email, Idempotency_Key=email
@@ -152,7 +152,7 @@ def test_killing_servers_and_gateways_loses_nothing_and_fails_only_what_is_in_fl
         ada = known.ask("POST", "/api/subscribers", {"email": "ada@example.com"}).body
         path = f"/api/subscribers/{ada['subscriber']['id']}"
 
-        def read(client: Client, turn: int) -> Sent:
+        def read(client: Client, run_cycle: int) -> Sent:
             return client.ask("GET", path)
 
         load = Load(parts.gateways, secrets[0], rest=REST)

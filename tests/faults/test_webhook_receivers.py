@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from server.webhooks import connector
-from server.webhooks.client import MAX_KEPT, Client
-from server.webhooks.connector import MAX_INTERIM
-from server.webhooks.outcome import Outcome
+from server.webhooks.egress import connector
+from server.webhooks.egress.client import MAX_KEPT, Client
+from server.webhooks.egress.connector import MAX_INTERIM
+from server.webhooks.egress.outcome import Outcome
 
 from ..stubs.authority import Authority
 from ..webhooks.receivers import (
@@ -107,7 +107,7 @@ def test_look_up_that_never_ends_is_timed_out() -> None:
         return []
 
     async def main() -> Outcome:
-        async with Client(REACH, seconds=SOON, look_up=never) as client:
+        async with Client(REACH, seconds=SOON, lookup=never) as client:
             return await client.post("http://hooks.example/", b"{}", {})
 
     assert run(main()).error == "timed out"
@@ -434,10 +434,10 @@ def over_tls(
     behave: Behaviour, tls: ssl.SSLContext | None, *, host: str = PUBLIC, seconds: float = 15
 ) -> Outcome:
     async def main() -> Outcome:
-        look_up = leading_to([PUBLIC])
+        lookup = leading_to([PUBLIC])
         async with (
             receiving(behave, tls=tls) as receiver,
-            Client(REACH, look_up=look_up, seconds=seconds) as client,
+            Client(REACH, lookup=lookup, seconds=seconds) as client,
         ):
             return await client.post(f"https://{host}:{receiver.port}/", b"{}", {})
 

@@ -8,10 +8,10 @@ from contextlib import AsyncExitStack
 import pytest
 
 from server.errors import ValidationError
-from server.webhooks.client import Client
-from server.webhooks.outcome import Outcome
-from server.webhooks.reach import Reach
-from server.webhooks.urls import check_url
+from server.webhooks.egress.client import Client
+from server.webhooks.egress.outcome import Outcome
+from server.webhooks.egress.policy import EgressPolicy
+from server.webhooks.egress.urls import check_url
 
 from ..webhooks.receivers import (
     PRIVATE,
@@ -26,7 +26,7 @@ from ..webhooks.receivers import (
 )
 
 # Whatever is not about addresses is allowed here, so that nothing else refuses these.
-OPEN = Reach(http=True)
+OPEN = EgressPolicy(http=True)
 
 # All of them lead to this machine, for one reader of URLs or another.
 HOSTS = [
@@ -152,7 +152,7 @@ def test_name_that_leads_inside_or_both_ways_is_a_blocked_address(answer: list[s
     async def main() -> tuple[Outcome, Receiver]:
         async with (
             receiving(ok) as canary,
-            Client(OPEN, look_up=leading_to(answer)) as client,
+            Client(OPEN, lookup=leading_to(answer)) as client,
         ):
             url = check_url(f"http://hooks.example:{canary.port}/", OPEN)
             return await client.post(url, b"{}", {}), canary
@@ -171,8 +171,8 @@ def test_name_that_changes_between_look_ups_is_judged_by_the_one_that_is_connect
             canary = await stack.enter_async_context(
                 receiving(ok, host=PRIVATE, port=receiver.port)
             )
-            look_up = leading_to([PUBLIC], [PRIVATE], [PUBLIC, PRIVATE], [PUBLIC])
-            client = await stack.enter_async_context(Client(REACH, look_up=look_up))
+            lookup = leading_to([PUBLIC], [PRIVATE], [PUBLIC, PRIVATE], [PUBLIC])
+            client = await stack.enter_async_context(Client(REACH, lookup=lookup))
             url = f"http://hooks.example:{receiver.port}/"
             outcomes = [await client.post(url, b"{}", {}) for _ in range(4)]
             return outcomes, receiver, canary
@@ -190,8 +190,8 @@ def test_connection_that_is_kept_leads_where_it_led_when_it_was_checked() -> Non
             canary = await stack.enter_async_context(
                 receiving(ok, host=PRIVATE, port=receiver.port)
             )
-            look_up = leading_to([PUBLIC], [PRIVATE])
-            client = await stack.enter_async_context(Client(REACH, look_up=look_up))
+            lookup = leading_to([PUBLIC], [PRIVATE])
+            client = await stack.enter_async_context(Client(REACH, lookup=lookup))
             url = f"http://hooks.example:{receiver.port}/"
             outcomes = [await client.post(url, b"{}", {}) for _ in range(2)]
             return outcomes, receiver, canary

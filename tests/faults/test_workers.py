@@ -14,7 +14,7 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from server.cli.output import ExitCode
+from server.console import ExitCode
 
 from ..cli.test_commands import FREE, complaint, roster
 from ..conftest import new_account

@@ -15,7 +15,7 @@ from server.errors import Unavailable
 from server.health import readiness
 from server.health.readiness import HEARTBEAT_SECONDS, LEAST_FREE_BYTES, Readiness, told
 from server.storage.database import Database
-from server.storage.sqlite import SqliteDatabase
+from server.storage.sqlite.database import SqliteDatabase
 
 
 class Heart:
@@ -40,10 +40,10 @@ class Heart:
         database: Any = self
         return Readiness(database, lambda: self.free, self.tell, lambda: self.now)
 
-    async def beat(self, readiness: Readiness) -> None:
+    async def ping(self, readiness: Readiness) -> None:
         """Has the database asked once."""
         self.asked.clear()
-        beating = asyncio.create_task(readiness.beat())
+        beating = asyncio.create_task(readiness.ping())
         await self.asked.wait()
         beating.cancel()
         with suppress(asyncio.CancelledError):
@@ -63,7 +63,7 @@ def story(body: Callable[[Heart, Readiness], Awaitable[None]]) -> list[bool]:
 
 def test_process_is_ready_while_its_heart_beats() -> None:
     async def body(heart: Heart, ready: Readiness) -> None:
-        await heart.beat(ready)
+        await heart.ping(ready)
         await ready.look_once()
         heart.now += HEARTBEAT_SECONDS
         await ready.look_once()
@@ -75,15 +75,15 @@ def test_process_without_a_heartbeat_is_not_ready_until_there_is_one(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def body(heart: Heart, ready: Readiness) -> None:
-        await heart.beat(ready)
+        await heart.ping(ready)
         await ready.look_once()
         heart.beats = False
         heart.now += HEARTBEAT_SECONDS + 0.1
-        await heart.beat(ready)
+        await heart.ping(ready)
         await ready.look_once()
         await ready.look_once()
         heart.beats = True
-        await heart.beat(ready)
+        await heart.ping(ready)
         await ready.look_once()
 
     assert story(body) == [True, False, True]
@@ -96,7 +96,7 @@ def test_process_without_a_heartbeat_is_not_ready_until_there_is_one(
 
 def test_process_whose_disk_is_nearly_full_is_not_ready() -> None:
     async def body(heart: Heart, ready: Readiness) -> None:
-        await heart.beat(ready)
+        await heart.ping(ready)
         for free in (LEAST_FREE_BYTES, LEAST_FREE_BYTES - 1, LEAST_FREE_BYTES):
             heart.free = free
             await ready.look_once()
@@ -152,7 +152,7 @@ def test_heartbeat_is_no_commit(tmp_path: Path) -> None:
         log = path.with_name("roster.db-wal")
         before = log.stat().st_size
         for _ in range(50):
-            await database.write(lambda tx: tx.beat())
+            await database.write(lambda tx: tx.ping())
         assert log.stat().st_size == before
         await database.close()
 

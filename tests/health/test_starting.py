@@ -19,7 +19,7 @@ from grpc_status import rpc_status
 from roster.v1 import subscribers_pb2, subscribers_pb2_grpc, tags_pb2, tags_pb2_grpc
 
 from server.app import SERVICES
-from server.cli.output import ExitCode
+from server.console import ExitCode
 
 from ..cli.test_commands import FREE, complaint, roster
 from ..parts import ready, running, status_of, wait_until, workers_of
@@ -94,7 +94,7 @@ def test_ports_answer_while_the_database_is_migrated_and_the_same_connections_ar
         assert not service.says_that_it_serves()
         socket = service.connection.sock
 
-        database.let_go()
+        database.release()
 
         assert next(watch).status is SERVING
         watch.cancel()
@@ -130,7 +130,7 @@ def test_gateway_is_not_ready_until_the_server_behind_it_has_migrated(
         assert status_of(gateway.http, "/readyz") == 503
         assert status_of(gateway.http, "/api/tags") == 503
 
-        database.let_go()
+        database.release()
 
         wait_until(lambda: status_of(gateway.http, "/readyz") == 200, "it is not ready")
         assert status_of(gateway.http, "/api/tags") == 401
@@ -166,7 +166,7 @@ def test_sigterm_meanwhile_ends_with_0_and_nothing_migrated(
         assert service.part.process.wait(timeout=20) == service.part.stop() == 0
         assert service.part.log.read_text() == ""
 
-    database.let_go()
+    database.release()
     assert_nothing_was_migrated(database)
 
 
@@ -202,7 +202,7 @@ def test_first_worker_listens_while_it_migrates_and_the_rest_follow(
         assert_http_refuses(service)
         assert len(workers_of(service.part.process.pid)) == 1
 
-        database.let_go()
+        database.release()
 
         assert "in 2 processes" in "".join(ready(service.part).printed)
         assert service.ask("GET", "/readyz")[0] == 200

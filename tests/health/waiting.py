@@ -16,7 +16,7 @@ import apsw
 import psycopg
 
 from server.accounts.rules import make_secret
-from server.storage.postgres_link import alone, opened
+from server.storage.postgres.connection import alone, opened
 
 from ..parts import Part, free_port, launch, listens, wait_until
 from ..postgres import Postgres
@@ -32,7 +32,7 @@ class Held:
         self.settings = settings
         self._lock = lock
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Lets whoever waits go on."""
         self._lock.close()
 

@@ -19,10 +19,10 @@ from google.protobuf import message_factory
 from google.protobuf.descriptor import ServiceDescriptor
 from grpc import aio
 
-from http_gateway import edge
+from http_gateway import http_server
 from http_gateway.app import Gateway
 from http_gateway.channel.in_process import InProcessChannel
-from http_gateway.streams.replies import KEEPALIVE_SECONDS
+from http_gateway.streams.server_stream import KEEPALIVE_SECONDS
 
 from .client import OPEN
 from .made import SERVICE
@@ -100,7 +100,7 @@ async def gateway_to(
 @asynccontextmanager
 async def running(gateway: Gateway, *, grace: float = 0.5) -> AsyncIterator[web.ServerRunner]:
     """Yields what runs a gateway on a free port; `grace` is for its end."""
-    with patch.object(edge, "LINGERING_SECONDS", 0.1):
+    with patch.object(http_server, "LINGERING_SECONDS", 0.1):
         server = gateway.server()
     runner = web.ServerRunner(server, shutdown_timeout=grace)
     await runner.setup()

@@ -11,8 +11,8 @@ import pytest
 from multidict import CIMultiDict
 from roster.v1 import api_keys_pb2, tags_pb2, webhooks_pb2
 
-from http_gateway.answers import Answer
 from http_gateway.compression import MIN_BYTES, SLICE_BYTES, accepts_gzip, compress
+from http_gateway.responses import Response
 from http_gateway.routing.responses import holds_secret
 
 
@@ -50,7 +50,7 @@ def test_gzip_is_for_clients_that_accept_it(accepted: list[str], is_accepted: bo
 @pytest.mark.parametrize("size", [MIN_BYTES, SLICE_BYTES, 3 * SLICE_BYTES + 1])
 def test_compressed_body_of_any_size_is_the_same_again(size: int) -> None:
     body = bytes(place % 251 for place in range(size))
-    answer = Answer(200, "a", body)
+    answer = Response(200, "a", body)
 
     asyncio.run(compress(answer, request_with("gzip")))
 
@@ -64,7 +64,7 @@ def test_compressed_body_of_any_size_is_the_same_again(size: int) -> None:
 
 def test_small_body_stays_as_it_is() -> None:
     body = b"a" * (MIN_BYTES - 1)
-    answer = Answer(200, "a", body)
+    answer = Response(200, "a", body)
 
     asyncio.run(compress(answer, request_with("gzip")))
 
@@ -82,7 +82,7 @@ def test_large_body_lets_other_tasks_run_while_it_is_compressed() -> None:
                 await asyncio.sleep(0)
 
         task = asyncio.ensure_future(others())
-        await compress(Answer(200, "a", b"a" * (4 * SLICE_BYTES)), request_with("gzip"))
+        await compress(Response(200, "a", b"a" * (4 * SLICE_BYTES)), request_with("gzip"))
         task.cancel()
         return turns
 

@@ -15,10 +15,10 @@ from grpc_status import rpc_status
 from roster.v1 import errors_pb2, tags_pb2
 
 from http_gateway import errors
-from http_gateway.answers import Answer
 from http_gateway.app import Gateway
 from http_gateway.channel.in_process import InProcessChannel
-from http_gateway.faults import Code, Reason
+from http_gateway.request_errors import Code, Reason
+from http_gateway.responses import Response
 
 from ..fronts import HttpFront
 
@@ -36,7 +36,7 @@ def failure(code: StatusCode, *details: Any, message: str = "Told.") -> aio.AioR
     return aio.AioRpcError(code, aio.Metadata(), trailing, message)
 
 
-def body_of(answer: Answer) -> Any:
+def body_of(answer: Response) -> Any:
     assert isinstance(answer.body, bytes)
     return json.loads(answer.body)
 

@@ -17,10 +17,10 @@ from multidict import CIMultiDict
 from roster.v1 import errors_pb2, tags_pb2_grpc
 from roster.v1 import tags_pb2 as pb
 
-from http_gateway.answers import Answer
 from http_gateway.app import FAULT, Gateway
-from http_gateway.faults import Code, Reason
 from http_gateway.headers import returned
+from http_gateway.request_errors import Code, Reason
+from http_gateway.responses import Response
 
 from .serving import Register, channel_to
 
@@ -66,10 +66,10 @@ each_channel = pytest.mark.parametrize("kind", ["real", "in-process"])
 
 def ask(
     kind: str, tags: Tags, method: str, path: str, *headers: tuple[str, str], body: bytes = b""
-) -> Answer:
+) -> Response:
     """Asks a gateway in front of the servicer, and returns its answer."""
 
-    async def main() -> Answer:
+    async def main() -> Response:
         async with channel_to(kind, served_by(tags)) as channel:
             gateway = Gateway(
                 channel, [pb.DESCRIPTOR.services_by_name["TagService"]], asks_first=True

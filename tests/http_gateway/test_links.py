@@ -17,11 +17,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from roster.v1 import http_pb2
 
-from http_gateway.answers import Answer
 from http_gateway.app import Gateway
 from http_gateway.channel.in_process import InProcessChannel
 from http_gateway.links import next_page
-from http_gateway.routing.routes import ImpossibleBinding, Routes
+from http_gateway.responses import Response
+from http_gateway.routing.routes import InvalidBinding, Routes
 
 F = FieldDescriptor
 
@@ -51,7 +51,7 @@ def service_of(
     return pool.FindServiceByName("made.Service")
 
 
-def ask(target: str, token: str, method: str = "GET") -> Answer:
+def ask(target: str, token: str, method: str = "GET") -> Response:
     """Asks for a list whose next page has the token."""
     service = service_of()
     reply = message_factory.GetMessageClass(service.methods_by_name["List"].output_type)
@@ -63,7 +63,7 @@ def ask(target: str, token: str, method: str = "GET") -> Answer:
         handler = unary_unary_rpc_method_handler(handle)
         server.add_registered_method_handlers("made.Service", {"List": handler})
 
-    async def main() -> Answer:
+    async def main() -> Response:
         gateway = Gateway(InProcessChannel(register, ()), [service], asks_first=True)
         return await gateway.handle(make_mocked_request(method, target))
 
@@ -140,7 +140,7 @@ def test_link_is_one_header_value_whatever_was_sent(path: str, query: str, token
     ],
 )
 def test_a_link_that_cannot_be_followed_stops_the_start(service: dict[str, Any]) -> None:
-    with pytest.raises(ImpossibleBinding, match=r"made\.Service\.List"):
+    with pytest.raises(InvalidBinding, match=r"made\.Service\.List"):
         Routes([service_of(**service)])
 
 

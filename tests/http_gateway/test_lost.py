@@ -12,8 +12,8 @@ from grpc_status import rpc_status
 from roster.v1 import merge_tags_pb2, subscribers_pb2, tags_pb2
 
 from http_gateway import errors
-from http_gateway.faults import Reason, RequestFault
-from http_gateway.lost import has_effect, outcome_of
+from http_gateway.ambiguous_failures import classify_failure, has_effect
+from http_gateway.request_errors import Reason, RequestFault
 
 TAGS = tags_pb2.DESCRIPTOR.services_by_name["TagService"].methods_by_name
 CREATE, GET, UPDATE = TAGS["CreateTag"], TAGS["GetTag"], TAGS["UpdateTag"]
@@ -57,7 +57,7 @@ def test_protos_say_what_changes_something(method: MethodDescriptor, changes: bo
 def test_lost_answer_of_a_call_with_an_effect_is_no_promise_that_nothing_was_changed(
     text: str,
 ) -> None:
-    told = outcome_of(failure(StatusCode.UNAVAILABLE, text), CREATE, ())
+    told = classify_failure(failure(StatusCode.UNAVAILABLE, text), CREATE, ())
 
     assert isinstance(told, RequestFault)
     assert told.error.reason == Reason.Value("INTERNAL")
@@ -67,7 +67,7 @@ def test_lost_answer_of_a_call_with_an_effect_is_no_promise_that_nothing_was_cha
 @pytest.mark.parametrize("details", [REFUSED, ALL_REFUSED, "DNS resolution failed for roster"])
 def test_call_that_was_never_sent_changed_nothing(details: str) -> None:
     for method in (CREATE, GET):
-        told = outcome_of(failure(StatusCode.UNAVAILABLE, details), method, ())
+        told = classify_failure(failure(StatusCode.UNAVAILABLE, details), method, ())
 
         assert isinstance(told, RequestFault)
         assert told.error.reason == Reason.Value("UNAVAILABLE")
@@ -77,7 +77,7 @@ def test_call_that_was_never_sent_changed_nothing(details: str) -> None:
 def test_server_that_gives_no_reason_is_unavailable_and_promises_nothing() -> None:
     failed = failure(StatusCode.UNAVAILABLE, "The library is closed.")
 
-    assert outcome_of(failed, CREATE, ()) is failed
+    assert classify_failure(failed, CREATE, ()) is failed
     assert errors.error_of(failed).status == 503
     assert "changed" not in errors.error_of(failed).message
 
@@ -88,7 +88,7 @@ def test_server_that_gives_no_reason_is_unavailable_and_promises_nothing() -> No
 def test_call_that_is_repeated_may_have_been_sent_before_there_was_no_connection(
     method: MethodDescriptor, metadata: tuple[tuple[str, str], ...]
 ) -> None:
-    told = outcome_of(failure(StatusCode.UNAVAILABLE, ALL_REFUSED), method, metadata)
+    told = classify_failure(failure(StatusCode.UNAVAILABLE, ALL_REFUSED), method, metadata)
 
     assert isinstance(told, RequestFault)
 
@@ -100,7 +100,7 @@ def test_call_that_the_server_refused_changed_nothing() -> None:
     trailing = rpc_status.to_status(status).trailing_metadata
     failed = failure(StatusCode.UNAVAILABLE, "busy", *trailing)
 
-    assert outcome_of(failed, CREATE, ()) is failed
+    assert classify_failure(failed, CREATE, ()) is failed
 
 
 @pytest.mark.parametrize(
@@ -110,4 +110,4 @@ def test_call_that_the_server_refused_changed_nothing() -> None:
 def test_other_failures_are_told_as_they_are(code: StatusCode, method: MethodDescriptor) -> None:
     failed = failure(code, "Socket closed")
 
-    assert outcome_of(failed, method, ()) is failed
+    assert classify_failure(failed, method, ()) is failed

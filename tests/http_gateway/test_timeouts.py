@@ -12,7 +12,7 @@ from aiohttp.test_utils import make_mocked_request
 from multidict import CIMultiDict
 
 from http_gateway import app, timeouts
-from http_gateway.faults import Reason, RequestFault
+from http_gateway.request_errors import Reason, RequestFault
 
 from .client import Client, Got
 from .made import message, told

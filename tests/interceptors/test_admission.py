@@ -12,8 +12,8 @@ from grpc import StatusCode, aio
 from roster.v1 import subscribers_pb2 as pb
 from roster.v1 import subscribers_pb2_grpc
 
-from server.interceptors import admission
-from server.interceptors.admission import Admission
+from server.interceptors import concurrency_limit
+from server.interceptors.concurrency_limit import ConcurrencyLimit
 from server.interceptors.translate import Translate
 
 from ..http_gateway.serving import channel_to, run
@@ -48,7 +48,7 @@ class Subscribers(subscribers_pb2_grpc.SubscriberServiceServicer):
 class Guarded:
     """Subscribers behind an admission, and a stub that calls them."""
 
-    def __init__(self, subscribers: Subscribers, door: Admission, stub: Any) -> None:
+    def __init__(self, subscribers: Subscribers, door: ConcurrencyLimit, stub: Any) -> None:
         self.subscribers, self.door, self.stub = subscribers, door, stub
 
     def get(self) -> asyncio.Task[Any]:
@@ -63,7 +63,7 @@ class Guarded:
 
 @asynccontextmanager
 async def guarded(kind: str, *, is_open: bool = True) -> AsyncIterator[Guarded]:
-    subscribers, door = Subscribers(), Admission()
+    subscribers, door = Subscribers(), ConcurrencyLimit()
     if is_open:
         door.open()
 
@@ -107,7 +107,7 @@ def test_calls_and_streams_are_refused_until_the_door_is_open(kind: str) -> None
 def test_calls_beyond_what_can_run_are_refused_and_the_others_answered(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(admission, "MAX_CALLS", 2)
+    monkeypatch.setattr(concurrency_limit, "MAX_CALLS", 2)
 
     async def story(service: Guarded) -> None:
         running = [service.get(), service.get()]
@@ -123,8 +123,8 @@ def test_calls_beyond_what_can_run_are_refused_and_the_others_answered(
 
 @each_channel
 def test_streams_have_places_of_their_own(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admission, "MAX_CALLS", 1)
-    monkeypatch.setattr(admission, "MAX_STREAMS", 1)
+    monkeypatch.setattr(concurrency_limit, "MAX_CALLS", 1)
+    monkeypatch.setattr(concurrency_limit, "MAX_STREAMS", 1)
 
     async def story(service: Guarded) -> None:
         export = service.stub.ExportSubscribers(pb.ExportSubscribersRequest())

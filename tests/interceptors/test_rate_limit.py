@@ -20,12 +20,12 @@ from http_gateway.channel.in_process import InProcessChannel
 from server import caller
 from server.config import Rate
 from server.errors import TagNotFound
-from server.interceptors.around import Around, Method, Proceed
+from server.interceptors.base import Interceptor, Method, Proceed
 from server.interceptors.observe import REQUEST_ID, Observe
 from server.interceptors.rate_limit import NANOSECONDS, Buckets, RateLimit
 from server.interceptors.translate import Translate
 from server.messages import Context
-from server.watching.watch import unwatched
+from server.observability.observability import disabled_observability
 
 RATES = [Rate(1, 1), Rate(3, 7), Rate(100, 1), Rate(5000, 60), Rate(7, 86_400)]
 each_rate = pytest.mark.parametrize("rate", RATES, ids=lambda rate: f"{rate.calls}/{rate.seconds}")
@@ -148,7 +148,7 @@ def test_full_buckets_are_forgotten() -> None:
     assert most <= 2 * 60
 
 
-class Enter(Around):
+class Enter(Interceptor):
     """Takes the account that a call names for its caller."""
 
     async def around(self, method: Method, proceed: Proceed, request: Any, context: Context) -> Any:
@@ -173,7 +173,12 @@ class Tags(tags_pb2_grpc.TagServiceServicer):
 @asynccontextmanager
 async def stub_of(kind: str, tags: Tags, rate: Rate) -> AsyncIterator[Any]:
     """A stub for tags behind a rate limit whose clock stands still."""
-    chain = [Observe(unwatched().calls), Translate(), Enter(), RateLimit(rate, Clock())]
+    chain = [
+        Observe(disabled_observability().calls),
+        Translate(),
+        Enter(),
+        RateLimit(rate, Clock()),
+    ]
 
     def register(server: Any) -> None:
         tags_pb2_grpc.add_TagServiceServicer_to_server(tags, server)
@@ -233,25 +238,25 @@ def test_refusal_says_when_to_go_on_and_runs_nothing(kind: str) -> None:
     async def main() -> aio.AioRpcError | None:
         async with stub_of(kind, tags, Rate(1, 60)) as stub:
             for _ in range(2):
-                refusal = await awaited(stub.GetTag(pb.GetTagRequest(id="x"), metadata=ADA))
-        return refusal
+                error_response = await awaited(stub.GetTag(pb.GetTagRequest(id="x"), metadata=ADA))
+        return error_response
 
-    refusal = asyncio.run(main())
+    error_response = asyncio.run(main())
 
-    assert refusal is not None
-    assert (refusal.code(), tags.calls) == (StatusCode.RESOURCE_EXHAUSTED, 1)
-    said = dict(list(refusal.trailing_metadata() or ()))
+    assert error_response is not None
+    assert (error_response.code(), tags.calls) == (StatusCode.RESOURCE_EXHAUSTED, 1)
+    said = dict(list(error_response.trailing_metadata() or ()))
     assert said["retry-after"] == "60"
     assert said["grpc-retry-pushback-ms"] == "60000"
     assert said["ratelimit"] == '"default";r=0;t=60'
     assert said[REQUEST_ID] == "abc"
-    info, retry = details_of(refusal)
+    info, retry = details_of(error_response)
     assert (info.reason, retry.retry_delay.seconds) == ("RATE_LIMITED", 60)
 
 
-def details_of(refusal: aio.AioRpcError) -> tuple[Any, Any]:
+def details_of(error_response: aio.AioRpcError) -> tuple[Any, Any]:
     """Returns ErrorInfo and RetryInfo of a failed call."""
-    status = rpc_status.from_call(refusal)  # type: ignore[arg-type]
+    status = rpc_status.from_call(error_response)  # type: ignore[arg-type]
     info, retry = error_details_pb2.ErrorInfo(), error_details_pb2.RetryInfo()
     assert status is not None
     for packed in status.details:

@@ -16,7 +16,7 @@ from roster.v1 import subscribers_pb2_grpc
 from http_gateway.channel.in_process import InProcessChannel
 from server.interceptors.observe import Observe
 from server.interceptors.translate import Translate
-from server.watching.watch import unwatched
+from server.observability.observability import disabled_observability
 
 SECONDS = 0.1
 
@@ -43,7 +43,7 @@ async def export(subscribers: Subscribers, seconds: float) -> AsyncIterator[Any]
     def register(server: Any) -> None:
         subscribers_pb2_grpc.add_SubscriberServiceServicer_to_server(subscribers, server)
 
-    channel = InProcessChannel(register, (Observe(unwatched().calls), Translate()))
+    channel = InProcessChannel(register, (Observe(disabled_observability().calls), Translate()))
     stub: Any = subscribers_pb2_grpc.SubscriberServiceStub(channel)
     call = stub.ExportSubscribers(pb.ExportSubscribersRequest(), timeout=seconds)
     try:

@@ -9,7 +9,7 @@ import pytest
 from http_gateway.openapi.document import document
 from http_gateway.openapi.events import told
 from server.app import SERVICES
-from server.events.rules import Kind
+from server.events.rules import EventType
 
 from ..conftest import Account
 from .programs import CREATED, GENERATORS, STEPS, Program, make
@@ -23,7 +23,7 @@ def client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def test_generated_client_takes_every_step(client: Program, http_account: Account) -> None:
-    event = json.dumps(told().kinds[Kind.SUBSCRIBER_UPDATED])
+    event = json.dumps(told().kinds[EventType.SUBSCRIBER_UPDATED])
 
     lines = client.run(
         ROSTER_URL=f"http://{http_account.service.http}",

@@ -8,13 +8,7 @@ from roster.v1 import subscribers_pb2, tags_pb2
 from roster.v1.http_pb2 import CsvLine
 
 from server.errors import ValidationError
-from server.messages import (
-    MAX_STREAMED_BYTES,
-    changed_fields,
-    in_pieces,
-    milliseconds,
-    timestamp,
-)
+from server.messages import MAX_STREAMED_BYTES, changed_fields, in_pieces, milliseconds, timestamp
 
 ALLOWED = ("name", "description")
 

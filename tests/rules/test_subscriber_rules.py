@@ -16,15 +16,15 @@ from server.subscribers.rules import (
     MAX_TAGS,
     Failure,
     NewSubscriber,
-    Refused,
+    RowError,
     Status,
     check_email,
     check_move,
     check_number_of_tags,
     fold,
     initial_status,
-    judge,
     search_keys,
+    validate_rows,
 )
 
 
@@ -51,8 +51,8 @@ WHOLE, FIELD = Fault(""), Fault("firstName")
 
 def failure(row: Row) -> Failure | None:
     """Returns why a row cannot be taken, or None if it can."""
-    (judged,) = judge([row])
-    return judged.failure if isinstance(judged, Refused) else None
+    (judged,) = validate_rows([row])
+    return judged.failure if isinstance(judged, RowError) else None
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_good_row_is_kept_word_for_word() -> None:
         custom_fields=values,
     )
 
-    (new,) = judge([row])
+    (new,) = validate_rows([row])
 
     assert isinstance(new, NewSubscriber)
     assert (new.email.given, new.email.key) == ("Ada@X.de", "ada@x.de")
@@ -128,9 +128,9 @@ def test_row_takes_names_of_100_characters_and_100_tags() -> None:
 
 
 def test_each_row_gets_one_outcome_in_order() -> None:
-    judged = judge([Row("a@x.de"), Row(""), Row("b@x.de"), Row("ada")])
+    judged = validate_rows([Row("a@x.de"), Row(""), Row("b@x.de"), Row("ada")])
 
-    assert [isinstance(each, Refused) for each in judged] == [False, True, False, True]
+    assert [isinstance(each, RowError) for each in judged] == [False, True, False, True]
 
 
 @pytest.mark.parametrize(

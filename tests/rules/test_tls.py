@@ -73,10 +73,10 @@ def test_failed_reload_keeps_the_identity(certificate: str, key: str) -> None:
 
 def test_sealed_key_is_refused_without_asking_for_a_password(certificate: str, key: str) -> None:
     opened = load_pem_private_key(Path(key).read_bytes(), None)
-    sealed = opened.private_bytes(
+    encrypted = opened.private_bytes(
         Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"sesame")
     )
-    Path(key).write_bytes(sealed)
+    Path(key).write_bytes(encrypted)
 
     with pytest.raises(SettingError, match="open private key"):
         read_identity("http_tls", certificate, key)

@@ -14,8 +14,8 @@ from ulid import ULID
 from server.clock import system_clock
 from server.errors import RosterError
 from server.ids import Ids
-from server.storage import sqlite_file
-from server.storage.postgres_transaction import Writing, undo
+from server.storage.postgres.transaction import Writing, undo
+from server.storage.sqlite import file
 from server.storage.transaction import Transaction
 
 from .helpers import OURS, field
@@ -45,7 +45,7 @@ class Both(RuleBasedStateMachine):
         """Begins a transaction on each, in which nothing stays."""
         self.sqlite.execute_sql("BEGIN IMMEDIATE")
         self.both: list[Transaction] = [
-            Transaction(self.sqlite, sqlite_file.DIALECT, system_clock, SameIds()),
+            Transaction(self.sqlite, file.DIALECT, system_clock, SameIds()),
             Writing(self.postgres, system_clock, SameIds()),
         ]
         for tx in self.both:
@@ -71,5 +71,5 @@ class Both(RuleBasedStateMachine):
         except RosterError as error:
             tx._database.execute_sql("ROLLBACK TO SAVEPOINT step")
             # What it had learnt may not be so.
-            tx.remembered.clear()
+            tx.cache.clear()
             return (type(error).__name__, list(error.details)), set()

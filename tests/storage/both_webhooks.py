@@ -11,14 +11,15 @@ from server.events import store_reading as events
 from server.ids import first_id_at
 from server.paging import Page
 from server.storage.transaction import Transaction
-from server.webhooks import store, store_replays
-from server.webhooks.rules import IN_FLIGHT_AN_ACCOUNT, SCHEDULE
+from server.webhooks import store
+from server.webhooks.delivery import store_replays
+from server.webhooks.delivery.store_disabling import disable
+from server.webhooks.delivery.store_leases import LeasedDelivery
+from server.webhooks.delivery.store_replays import Asked
+from server.webhooks.delivery.store_results import Ended, run_cycle
+from server.webhooks.endpoints.store_reading import page
+from server.webhooks.rules import MAX_IN_FLIGHT_PER_ACCOUNT, SCHEDULE
 from server.webhooks.store import NewWebhook
-from server.webhooks.store_claiming import Taken
-from server.webhooks.store_disabling import disable
-from server.webhooks.store_reading import page
-from server.webhooks.store_replays import Asked
-from server.webhooks.store_settling import Ended, turn
 
 from .both import Both
 from .helpers import OURS, select
@@ -43,7 +44,7 @@ class BothWithWebhooks(Both):
 
     def __init__(self) -> None:
         super().__init__()
-        self.on_their_way: list[Taken] = []
+        self.on_their_way: list[LeasedDelivery] = []
         # How many events there were after the last step, and whether this one makes any.
         self.events, self.is_news = 0, False
 
@@ -90,9 +91,11 @@ class BothWithWebhooks(Both):
         for tx in self.both:
             tx.now += wait * 1000
         ended = [answered(taken, answer) for taken in self.on_their_way]
-        settled, claimed = self.same(lambda tx: turn(OURS, ended, IN_FLIGHT_AN_ACCOUNT, tx))
+        settled, claimed = self.same(
+            lambda tx: run_cycle(OURS, ended, MAX_IN_FLIGHT_PER_ACCOUNT, tx)
+        )
         self.on_their_way = claimed.taken
-        for own_id, reason in settled.hopeless.items():
+        for own_id, reason in settled.to_disable.items():
             self.same(lambda tx, own=own_id, why=reason: disable(OURS, own, why, tx))  # type: ignore[misc]
         self.same(deliveries)
 
@@ -107,7 +110,7 @@ class BothWithWebhooks(Both):
         self.events, self.is_news = len(rows), False
 
 
-def answered(taken: Taken, status: int) -> Ended:
+def answered(taken: LeasedDelivery, status: int) -> Ended:
     """Returns the end of an attempt that took no time."""
     error = "" if status == 200 else f"answered {status}"
     return Ended(taken.delivery, 0, 0, status, error, "", None, 0.5, URL)

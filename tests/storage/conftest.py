@@ -8,11 +8,11 @@ from contextlib import closing, contextmanager
 import pytest
 from playhouse.postgres_ext import Psycopg3Database
 
-from server.cli.beside import unit_of_work
 from server.clock import system_clock
 from server.ids import Ids
-from server.storage.postgres_link import connect
-from server.storage.postgres_transaction import Writing, undo
+from server.storage.databases import unit_of_work
+from server.storage.postgres.connection import connect
+from server.storage.postgres.transaction import Writing, undo
 from server.storage.transaction import Transaction
 
 from ..memory import copied

@@ -14,6 +14,7 @@ import server
 from server.custom_fields import store as custom_fields
 from server.custom_fields.rules import DataType
 from server.emails import Email
+from server.encryption import Encryption
 from server.storage.statements import Statement
 from server.storage.transaction import Transaction
 from server.subscribers.rules import NewSubscriber, Status
@@ -21,10 +22,9 @@ from server.subscribers.store import SubscriberStore
 from server.subscribers.store_paging import Filter, Found, Place, page
 from server.suppressions.store import Suppressions
 from server.tags.rules import distinct
-from server.vault import Vault
 
 OURS, THEIRS = "0" * 26, "1" * 26
-VAULT = Vault(bytes(range(32)))
+VAULT = Encryption(bytes(range(32)))
 SUPPRESSIONS = Suppressions(VAULT)
 SUBSCRIBERS = SubscriberStore(SUPPRESSIONS)
 EVERYONE = Filter()

@@ -14,13 +14,13 @@ import apsw
 import pytest
 
 from server.accounts import store
-from server.cli.beside import unit_of_work
-from server.storage.backups import making
-from server.storage.backups.keeping import Kept, is_due, superfluous
-from server.storage.backups.making import back_up
-from server.storage.backups.part import BrokenOff, appearing
-from server.storage.backups.restoring import restore
+from server.storage.backups import create
+from server.storage.backups.atomic_file import Interrupted, appearing
+from server.storage.backups.create import back_up
+from server.storage.backups.restore import restore
+from server.storage.backups.retention import Kept, is_due, superfluous
 from server.storage.database import StorageError
+from server.storage.databases import unit_of_work
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -56,7 +56,7 @@ def quietly(_what: str, _done: int, _total: int) -> None:
 def test_what_is_written_after_a_backup_began_is_not_in_it(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("server.storage.backups.checking.STEPS", 1)
+    monkeypatch.setattr("server.storage.backups.verify.STEPS", 1)
     told: list[str] = []
 
     def tell(what: str, _done: int, _total: int) -> None:
@@ -67,7 +67,7 @@ def test_what_is_written_after_a_backup_began_is_not_in_it(
 
     back_up(path, tmp_path / "one", tell)
 
-    assert set(told) == {making.COPYING, making.CHECKING}
+    assert set(told) == {create.COPYING, create.CHECKING}
     assert accounts(tmp_path / "one") == ["first@example.com"]
     assert accounts(path) == ["first@example.com", "second@example.com"]
 
@@ -90,9 +90,9 @@ def test_no_backup_is_begun_without_room_for_it(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usage = type("", (), {"free": path.stat().st_size - 1})
-    monkeypatch.setattr(making.shutil, "disk_usage", lambda _: usage)
+    monkeypatch.setattr(create.shutil, "disk_usage", lambda _: usage)
 
-    with pytest.raises(BrokenOff, match="has no room"):
+    with pytest.raises(Interrupted, match="has no room"):
         back_up(path, tmp_path / "one", quietly)
 
 
@@ -103,7 +103,7 @@ def test_part_of_a_killed_process_is_taken_over_and_one_being_written_is_not(
 
     with appearing(tmp_path / "one") as part:
         assert part.size == 0
-        with pytest.raises(BrokenOff, match="another process"):
+        with pytest.raises(Interrupted, match="another process"):
             back_up(path, tmp_path / "one", quietly)
         part.path.write_text("whole")
 
@@ -120,7 +120,7 @@ CRASHES = """
 import os, shutil, sys
 from itertools import count
 from pathlib import Path
-from server.storage.backups.restoring import restore
+from server.storage.backups.restore import restore
 
 def crashing(name):
     real = getattr(os, name)

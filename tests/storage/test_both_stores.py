@@ -14,9 +14,9 @@ from hypothesis.stateful import run_state_machine_as_test as run_machine
 from playhouse.apsw_ext import APSWDatabase
 from playhouse.postgres_ext import Psycopg3Database
 
-from server.cli.beside import bring_up_to_date
 from server.paging import Page
-from server.storage import sqlite_file
+from server.storage.databases import bring_up_to_date
+from server.storage.sqlite import file
 from server.storage.transaction import Transaction
 from server.subscribers.rules import NewSubscriber, Status, fold
 from server.subscribers.store import Changes, add_tags, change_status, remove_tags
@@ -141,7 +141,7 @@ def stores(
 ) -> Iterator[tuple[APSWDatabase, Psycopg3Database]]:
     """A database of each kind, in which nothing stays."""
     bring_up_to_date(f"sqlite:///{tmp_path}/roster.db")
-    with closing(sqlite_file.connect(tmp_path / "roster.db")) as sqlite:
+    with closing(file.connect(tmp_path / "roster.db")) as sqlite:
         yield sqlite, postgres_link
 
 

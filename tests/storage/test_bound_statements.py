@@ -26,7 +26,7 @@ from server.storage.distribution import REFERENCE_TABLES
 from server.storage.statements import Statement
 from server.storage.transaction import Transaction
 from server.subscribers.store_paging import Filter, Place, page, stretch
-from server.webhooks import store_delivery_pages as deliveries
+from server.webhooks.delivery import store_pages as deliveries
 from server.webhooks.rules import DeliveryStatus
 
 from .helpers import OURS, THEIRS
@@ -48,10 +48,14 @@ UNBOUND = {
     "accounts.store._NEWEST": "once, at the start; on every node",
     "custom_fields.store._NEWEST": "once, at the start, by every node for its own",
     "subscribers.store_reading._NEWEST": "once, at the start, by every node for its own",
-    "webhooks.store_reading._NEWEST": "once, at the start, by every node for its own",
-    "webhooks.store_queue._EVERY": "once, at the start, by every node for its own",
-    "webhooks.store_queue._WITH_WORK": "to deliver for all accounts, by every node for its own",
-    "webhooks.store_backlog._BACKLOG": "how much waits, of all accounts; by every node for its own",
+    "webhooks.endpoints.store_reading._NEWEST": "once, at the start, by every node for its own",
+    "webhooks.delivery.store_queue._EVERY": "once, at the start, by every node for its own",
+    "webhooks.delivery.store_queue._WITH_WORK": (
+        "to deliver for all accounts, by every node for its own"
+    ),
+    "webhooks.delivery.store_backlog._BACKLOG": (
+        "how much waits, of all accounts; by every node for its own"
+    ),
     "storage.installation._FIND": "a fact of the installation; on every node",
     "storage.installation._KEEP": "a fact of the installation; on every node",
 }
@@ -59,8 +63,8 @@ UNBOUND = {
 MAKERS = {
     "subscribers.store_paging._page",
     "subscribers.store_paging._counting",
-    "webhooks.store_delivery_pages._page",
-    "webhooks.store_delivery_pages._counting",
+    "webhooks.delivery.store_pages._page",
+    "webhooks.delivery.store_pages._counting",
 }
 
 
@@ -117,7 +121,7 @@ def made() -> dict[str, Statement]:
 
 def made_of_deliveries() -> dict[str, Statement]:
     """Returns those of pages of deliveries, for every status and every set of other filters."""
-    every = {"kinds": ["tag.deleted"], "event_id": OURS, "first_id": OURS, "end_id": OURS}
+    every = {"event_types": ["tag.deleted"], "event_id": OURS, "first_id": OURS, "end_id": OURS}
     found = {}
     for status in (None, *DeliveryStatus):
         for chosen in chain.from_iterable(combinations(every, n) for n in range(len(every) + 1)):

@@ -13,11 +13,11 @@ import psycopg
 import pytest
 from playhouse.postgres_ext import Psycopg3Database
 
-from server.cli.beside import bring_up_to_date, distributed
 from server.storage.database import StorageError
-from server.storage.distribution import REFERENCE_TABLES, Kind
+from server.storage.databases import bring_up_to_date, distributed
+from server.storage.distribution import REFERENCE_TABLES, TableKind
 from server.storage.migrate import HISTORY
-from server.storage.postgres_link import connect
+from server.storage.postgres.connection import connect
 
 from ..cli.test_commands import ExitCode, complaint, printed, roster
 from ..postgres import Postgres
@@ -148,14 +148,14 @@ def test_file_cannot_be_distributed(tmp_path: object) -> None:
 def test_every_table_is_distributed_by_account_and_three_are_on_every_node(url: str) -> None:
     told = printed(url, "migrate", "--distribute")["tables"]
 
-    kinds = {table: (kind, column) for table, kind, column in rows(url, LISTED)}
-    assert {table for table, (kind, _) in kinds.items() if kind == Kind.REFERENCE} == set(
-        REFERENCE_TABLES
-    )
-    others = {table: of for table, of in kinds.items() if table not in REFERENCE_TABLES}
+    event_types = {table: (kind, column) for table, kind, column in rows(url, LISTED)}
+    assert {
+        table for table, (kind, _) in event_types.items() if kind == TableKind.REFERENCE
+    } == set(REFERENCE_TABLES)
+    others = {table: of for table, of in event_types.items() if table not in REFERENCE_TABLES}
     with closing(connect(url)) as database:
         assert set(others) == owned(database)
-    assert set(others.values()) == {(Kind.DISTRIBUTED, "account_id")}
+    assert set(others.values()) == {(TableKind.DISTRIBUTED, "account_id")}
     assert (
         len(
             rows(
@@ -167,7 +167,7 @@ def test_every_table_is_distributed_by_account_and_three_are_on_every_node(url: 
         == 1
     )
     assert {table["table"]: table["kind"] for table in told} == {
-        table: kind for table, (kind, _) in kinds.items()
+        table: kind for table, (kind, _) in event_types.items()
     }
     assert not any(table["before"] for table in told)
 
@@ -179,8 +179,8 @@ def test_tables_lie_beside_the_first_and_what_stays_behind_goes_last(url: str) -
     spread = [text for text in texts if text.startswith("distributed")]
     first = spread[0].split()[1]
     assert [text.split(" with ")[1] for text in spread] == ["none", *[first] * (len(spread) - 1)]
-    kinds = [text.split()[0] for text in texts]
-    assert kinds == sorted(kinds, key=lambda kind: kind == "truncated")
+    event_types = [text.split()[0] for text in texts]
+    assert event_types == sorted(event_types, key=lambda kind: kind == "truncated")
     assert {text.split()[1] for text in texts if text.startswith("truncated")} == {
         name for (name,) in rows(url, "SELECT name::text FROM stand_in.spread")
     }

@@ -10,13 +10,13 @@ from typing import Any
 import orjson
 import pytest
 
-from server.cli.beside import unit_of_work
 from server.events.envelope import PREFIX
 from server.events.models import Event
-from server.events.rules import Kind, created
-from server.events.store import count_webhooks, is_heard, record
+from server.events.rules import EventType, created
+from server.events.store import count_webhooks, has_webhooks, record
 from server.events.store_reading import EventRow, Filter, last, page
 from server.paging import Page
+from server.storage.databases import unit_of_work
 from server.storage.statements import Statement, param
 from server.storage.transaction import Transaction
 from server.tags.store import TagRow
@@ -24,7 +24,7 @@ from server.tags.store import TagRow
 from .helpers import OURS, THEIRS, cost, select
 from .test_plans import Watched, searches
 
-KINDS = (Kind.TAG_CREATED, Kind.TAG_DELETED, Kind.SUBSCRIBER_CREATED)
+KINDS = (EventType.TAG_CREATED, EventType.TAG_DELETED, EventType.SUBSCRIBER_CREATED)
 _FORGET = Statement(
     lambda _: Event.delete().where(
         (Event.account_id == param("account_id")) & (Event.sequence <= param("last"))
@@ -67,16 +67,16 @@ def test_sequence_goes_on_from_one_transaction_to_the_next(tx: Transaction) -> N
 
 def test_nothing_is_recorded_where_nobody_listens(tx: Transaction) -> None:
     happen(OURS, 2, tx)
-    assert not is_heard(OURS, tx)
+    assert not has_webhooks(OURS, tx)
     assert count_webhooks(OURS, 2, tx) == 0
     happen(OURS, 2, tx)
-    assert is_heard(OURS, tx)
+    assert has_webhooks(OURS, tx)
 
     assert count_webhooks(OURS, 0, tx) == 2
     happen(OURS, 2, tx)
 
     assert page(OURS, Filter(), Page(1, 100), tx, descending=False)[1] == 2
-    assert not is_heard(OURS, tx)
+    assert not has_webhooks(OURS, tx)
 
 
 def test_events_cost_two_statements_more_however_many_they_are(tx: Transaction) -> None:
@@ -111,12 +111,17 @@ def test_pages_are_those_of_a_list_that_is_filtered_by_hand(
             tx,
         )
     ]
-    kinds = [KINDS[number % len(KINDS)] for number in range(12)]
+    event_types = [KINDS[number % len(KINDS)] for number in range(12)]
     forget(OURS, forgotten, tx)
 
     every = product(
         (0, 3, 12, 99),
-        ((), [Kind.TAG_CREATED], [Kind.TAG_CREATED, Kind.TAG_DELETED], [Kind.WEBHOOK_TEST]),
+        (
+            (),
+            [EventType.TAG_CREATED],
+            [EventType.TAG_CREATED, EventType.TAG_DELETED],
+            [EventType.WEBHOOK_TEST],
+        ),
         (None, ids[0], ids[5], f"{ids[-1]}0"),
         (None, ids[0], ids[7], f"{ids[-1]}0"),
         (False, True),
@@ -125,7 +130,7 @@ def test_pages_are_those_of_a_list_that_is_filtered_by_hand(
         expected = [
             number
             for number in range(max(after, forgotten) + 1, 13)
-            if (not wanted or kinds[number - 1] in wanted)
+            if (not wanted or event_types[number - 1] in wanted)
             and (first_id is None or ids[number - 1] >= first_id)
             and (end_id is None or ids[number - 1] < end_id)
         ]
@@ -154,9 +159,13 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Transaction]:
 FILTERS: dict[str, dict[str, Any]] = {
     "everything": {},
     "what comes later": {"after": ROWS // 2},
-    "kinds": {"kinds": [Kind.TAG_DELETED]},
+    "event types": {"event_types": [EventType.TAG_DELETED]},
     "moments": {"first_id": "0", "end_id": "Z"},
-    "kinds and moments": {"kinds": [Kind.TAG_DELETED], "first_id": "0", "end_id": "Z"},
+    "event types and bounds": {
+        "event_types": [EventType.TAG_DELETED],
+        "first_id": "0",
+        "end_id": "Z",
+    },
 }
 
 
@@ -180,7 +189,13 @@ def test_page_is_searched_in_the_account_and_not_sorted(
 def test_events_of_other_kinds_are_not_looked_at(many: Transaction, descending: bool) -> None:
     watched = Watched(many)
 
-    page(OURS, Filter(kinds=[Kind.TAG_DELETED]), Page(2, 10), watched, descending=descending)
+    page(
+        OURS,
+        Filter(event_types=[EventType.TAG_DELETED]),
+        Page(2, 10),
+        watched,
+        descending=descending,
+    )
 
     of_page, of_count = watched.seen[-2:]
     by_kind = "COVERING INDEX event_account_id_kind_sequence (account_id=? AND kind=?"

@@ -12,14 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from server.cli.beside import unit_of_work
+from server.storage.databases import unit_of_work
 from server.storage.transaction import Transaction
 from server.tags import store as tags
-from server.webhooks import store, store_replays, store_retention, store_trials
-from server.webhooks.rules import IN_FLIGHT_AN_ACCOUNT
-from server.webhooks.store_claiming import being_sent
-from server.webhooks.store_replays import Asked
-from server.webhooks.store_settling import Ended, turn
+from server.webhooks import store
+from server.webhooks.delivery import store_replays, store_retention, store_test_deliveries
+from server.webhooks.delivery.store_leases import leases_of
+from server.webhooks.delivery.store_replays import Asked
+from server.webhooks.delivery.store_results import Ended, run_cycle
+from server.webhooks.rules import MAX_IN_FLIGHT_PER_ACCOUNT
 
 from .helpers import OURS
 from .watched import Watched
@@ -31,13 +32,13 @@ FEW, MANY = 320, 1_600
 
 def deliver(tx: Transaction, error: str = "") -> None:
     """Delivers what is due until there is nothing left."""
-    claimed = turn(OURS, [], IN_FLIGHT_AN_ACCOUNT, tx)[1]
+    claimed = run_cycle(OURS, [], MAX_IN_FLIGHT_PER_ACCOUNT, tx)[1]
     while claimed.taken:
         ended = [
             Ended(taken.delivery, tx.now, 5, 204, error, "", None, 0.5, URL)
             for taken in claimed.taken
         ]
-        claimed = turn(OURS, ended, IN_FLIGHT_AN_ACCOUNT, tx)[1]
+        claimed = run_cycle(OURS, ended, MAX_IN_FLIGHT_PER_ACCOUNT, tx)[1]
 
 
 def lived(rows: int, tx: Transaction) -> str:
@@ -57,9 +58,9 @@ def lived(rows: int, tx: Transaction) -> str:
 
 def event(webhook_id: str, tx: Transaction) -> None:
     tags.create(OURS, "one more", "", tx)
-    (taken,) = turn(OURS, [], IN_FLIGHT_AN_ACCOUNT, tx)[1].taken
+    (taken,) = run_cycle(OURS, [], MAX_IN_FLIGHT_PER_ACCOUNT, tx)[1].taken
     ended = Ended(taken.delivery, tx.now, 5, 204, "", "", None, 0.5, URL)
-    assert turn(OURS, [ended], IN_FLIGHT_AN_ACCOUNT, tx)[0].heard == 1
+    assert run_cycle(OURS, [ended], MAX_IN_FLIGHT_PER_ACCOUNT, tx)[0].accepted == 1
 
 
 def names(webhook_id: str, tx: Transaction) -> None:
@@ -67,7 +68,7 @@ def names(webhook_id: str, tx: Transaction) -> None:
 
 
 def trial(webhook_id: str, tx: Transaction) -> None:
-    store_trials.begin(OURS, webhook_id, tx)
+    store_test_deliveries.begin(OURS, webhook_id, tx)
 
 
 def replay(webhook_id: str, tx: Transaction) -> None:
@@ -77,7 +78,7 @@ def replay(webhook_id: str, tx: Transaction) -> None:
 
 
 def start(webhook_id: str, tx: Transaction) -> None:
-    assert being_sent(OURS, tx) == []
+    assert leases_of(OURS, tx) == []
 
 
 def purge(webhook_id: str, tx: Transaction) -> None:

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from playhouse.migrations import Runner
 
-from server.cli.beside import unit_of_work
 from server.emails import key_prefix
 from server.storage import migrate as migrations
-from server.storage import postgres_link
-from server.storage.sqlite_file import connect, prepare
+from server.storage.databases import unit_of_work
+from server.storage.postgres import connection
+from server.storage.sqlite.file import connect, prepare
 from server.subscribers.store_paging import Filter, Place, stretch
 
 BEFORE = "0004_unique_account_emails"
@@ -30,7 +30,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         prepare(database)
     else:
         address = request.getfixturevalue("postgres").new_database()
-        database = postgres_link.connect(address)
+        database = connection.connect(address)
     with closing(database):
         Runner(database, str(migrations.DIRECTORY)).up(BEFORE)
         for account in ("A", "B"):

@@ -14,8 +14,8 @@ import pytest
 
 from server.storage import migrate as migrations
 from server.storage.interruptible import InterruptedBy, interruptible
-from server.storage.postgres import PostgresDatabase
-from server.storage.sqlite import SqliteDatabase
+from server.storage.postgres.database import PostgresDatabase
+from server.storage.sqlite.database import SqliteDatabase
 
 from ..parts import wait_until
 from ..postgres import Postgres

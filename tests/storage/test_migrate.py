@@ -15,7 +15,7 @@ import server
 from server.storage import migrate as migrations
 from server.storage.database import StorageError
 from server.storage.migrate import migrate, pending
-from server.storage.sqlite_file import connect, prepare
+from server.storage.sqlite.file import connect, prepare
 
 # On a cluster these are copied to every node, so they need not begin with an account.
 REFERENCE_TABLES = {"account", "api_key", "installation"}

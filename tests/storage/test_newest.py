@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 
 from server.app import newest_id
-from server.cli.beside import unit_of_work
-from server.events.rules import Kind, created
+from server.events.rules import EventType, created
 from server.events.store import record
 from server.ids import Ids
+from server.storage.databases import unit_of_work
 from server.storage.transaction import Transaction
 from server.subscribers.store_reading import newest_id_of_any_account
 from server.tags.store import TagRow
 from server.webhooks import store as webhooks
-from server.webhooks import store_newest
+from server.webhooks.delivery import store_newest
+from server.webhooks.delivery.store_leases import claim
 from server.webhooks.store import NewWebhook
-from server.webhooks.store_claiming import claim
 
 from .helpers import OURS, SUBSCRIBERS, THEIRS, field, new
 from .test_plans import Watched, searches
@@ -70,7 +70,7 @@ def hear(account: str, tx: Transaction) -> None:
 
 def happen(account: str, tx: Transaction) -> None:
     """Records an event."""
-    record(account, [created(Kind.TAG_CREATED, TagRow("1", "vip", "", tx.now))], tx)
+    record(account, [created(EventType.TAG_CREATED, TagRow("1", "vip", "", tx.now))], tx)
 
 
 @pytest.mark.parametrize("last", [OURS, THEIRS])

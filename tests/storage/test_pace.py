@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from server.storage import pace as paces
-from server.storage.pace import Pace
+from server.storage.executor import queue_delay as paces
+from server.storage.executor.queue_delay import QueueDelay
 
 
 class Clock:
@@ -27,19 +27,19 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
     return clock
 
 
-def batch(pace: Pace, clock: Clock, jobs: int, seconds: float) -> None:
+def batch(pace: QueueDelay, clock: Clock, items: int, seconds: float) -> None:
     taken = pace.taken()
     clock.now += seconds
-    pace.done(jobs, taken)
+    pace.done(items, taken)
     pace.taken()
 
 
 def test_nothing_is_known_at_first_and_nobody_kept_waiting(clock: Clock) -> None:
-    assert Pace(1).wait(1_000) == 0
+    assert QueueDelay(1).wait(1_000) == 0
 
 
 def test_wait_is_the_queue_times_what_each_job_took_of_late(clock: Clock) -> None:
-    pace = Pace(1)
+    pace = QueueDelay(1)
     for _ in range(20):
         batch(pace, clock, 100, 0.2)
 
@@ -48,7 +48,7 @@ def test_wait_is_the_queue_times_what_each_job_took_of_late(clock: Clock) -> Non
 
 
 def test_several_ends_of_a_queue_share_it(clock: Clock) -> None:
-    pace = Pace(4)
+    pace = QueueDelay(4)
     for _ in range(500):
         batch(pace, clock, 1, 0.02)
 
@@ -56,7 +56,7 @@ def test_several_ends_of_a_queue_share_it(clock: Clock) -> None:
 
 
 def test_a_rush_is_judged_by_its_first_batch_and_not_by_the_quiet_time_before(clock: Clock) -> None:
-    pace = Pace(1)
+    pace = QueueDelay(1)
     for _ in range(500):
         batch(pace, clock, 1, 0.01)
     assert pace.wait(500) == pytest.approx(5.0, rel=0.01)
@@ -67,7 +67,7 @@ def test_a_rush_is_judged_by_its_first_batch_and_not_by_the_quiet_time_before(cl
 
 
 def test_a_queue_that_stands_still_takes_as_long_as_it_has_stood_at_least(clock: Clock) -> None:
-    pace = Pace(1)
+    pace = QueueDelay(1)
     batch(pace, clock, 1, 0.001)
     clock.now += 60
     pace.joined(0)

@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from server.cli.beside import unit_of_work
 from server.emails import Email
+from server.storage.databases import unit_of_work
 from server.storage.transaction import Transaction
-from server.subscribers import store_counting
+from server.subscribers.counters import store_counting
 from server.subscribers.rules import NewSubscriber, Status
 from server.subscribers.store_paging import Filter, Place, page
 
@@ -53,8 +53,8 @@ def made() -> dict[int, NewSubscriber]:
 def many_blocks() -> Iterator[None]:
     """Makes blocks of so few subscribers that thousands of these fill some chapters."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(store_counting, "BLOCK_SIZE", 20)
-        patch.setattr(store_counting, "CHAPTER_SIZE", 8)
+        patch.setattr(store_counting, "BUCKET_SIZE", 20)
+        patch.setattr(store_counting, "GROUP_SIZE", 8)
         yield
 
 

@@ -15,11 +15,11 @@ import pytest
 from peewee import SQL
 from playhouse.postgres_ext import Psycopg3Database
 
-from server.cli.beside import bring_up_to_date, unit_of_work
 from server.clock import system_clock
 from server.ids import Ids
-from server.storage.postgres_link import connect
-from server.storage.postgres_transaction import DIALECT, begin_reading, undo
+from server.storage.databases import bring_up_to_date, unit_of_work
+from server.storage.postgres.connection import connect
+from server.storage.postgres.transaction import DIALECT, begin_reading, undo
 from server.storage.statements import Statement
 from server.storage.transaction import Transaction
 from server.subscribers.rules import Status

@@ -13,14 +13,14 @@ import pytest
 from peewee import SQL, PeeweeException
 from psycopg.conninfo import conninfo_to_dict
 
-from server.cli.beside import bring_up_to_date, reading, unit_of_work
 from server.errors import Internal, TagNotFound, Unavailable
 from server.paging import Page
-from server.storage import postgres as module
-from server.storage import postgres_watch
 from server.storage.database import StorageError
-from server.storage.postgres import PostgresDatabase
-from server.storage.postgres_transaction import RolledBack, lock_of
+from server.storage.databases import bring_up_to_date, reading, unit_of_work
+from server.storage.postgres import commit_timeout
+from server.storage.postgres import database as module
+from server.storage.postgres.database import PostgresDatabase
+from server.storage.postgres.transaction import RolledBack, lock_of
 from server.storage.statements import Statement
 from server.storage.transaction import Transaction
 from server.tags import store as tags
@@ -233,8 +233,8 @@ def test_commit_whose_answer_is_lost_is_neither_acknowledged_nor_done_again(url:
 def test_commit_that_no_standby_confirms_is_given_up_and_no_acknowledgement(
     url: str, postgres: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postgres_watch, "COMMIT_SECONDS", 0.1)
-    monkeypatch.setattr(postgres_watch, "SWEEP_SECONDS", 0.05)
+    monkeypatch.setattr(commit_timeout, "COMMIT_SECONDS", 0.1)
+    monkeypatch.setattr(commit_timeout, "SWEEP_SECONDS", 0.05)
 
     async def story(database: PostgresDatabase) -> None:
         with pytest.raises(Internal):
@@ -309,7 +309,7 @@ def test_statement_that_takes_too_long_is_ended_and_others_get_their_answers(url
 def test_request_that_finds_no_free_connection_in_time_is_refused(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(module, "QUEUE_TIMEOUT_SECONDS", 0.05)
     reached, opened = threading.Barrier(3), threading.Event()
 
     def hold(tx: Transaction) -> None:
@@ -389,7 +389,7 @@ def test_writer_sees_all_that_the_writer_before_it_did(url: str) -> None:
 # What is refused at the start
 
 
-def refusal(url: str) -> str:
+def error_response(url: str) -> str:
     """Returns why a database is not served."""
 
     async def opening() -> None:
@@ -404,7 +404,7 @@ def refusal(url: str) -> str:
 
 
 def test_database_that_acknowledges_before_it_has_stored_is_refused(url: str) -> None:
-    why = refusal(options(url, "-c synchronous_commit=off"))
+    why = error_response(options(url, "-c synchronous_commit=off"))
 
     assert "synchronous_commit = off" in why
     assert "ALTER DATABASE" in why
@@ -413,18 +413,18 @@ def test_database_that_acknowledges_before_it_has_stored_is_refused(url: str) ->
 def test_database_of_another_encoding_is_refused(postgres: Postgres) -> None:
     latin = postgres.new_database("ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
 
-    assert "LATIN1" in refusal(latin)
+    assert "LATIN1" in error_response(latin)
 
 
 def test_server_that_is_not_there_is_named_and_the_password_is_not() -> None:
-    why = refusal("postgresql://ada:secret@127.0.0.1:1/roster")
+    why = error_response("postgresql://ada:secret@127.0.0.1:1/roster")
 
     assert "127.0.0.1" in why
     assert "secret" not in why
 
 
 def test_url_that_cannot_be_read_is_refused() -> None:
-    assert "colour" in refusal("postgresql://127.0.0.1/roster?colour=green")
+    assert "colour" in error_response("postgresql://127.0.0.1/roster?colour=green")
 
 
 def test_of_many_that_migrate_at_once_one_does_and_the_others_wait(postgres: Postgres) -> None:

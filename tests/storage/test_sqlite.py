@@ -16,10 +16,10 @@ from peewee import SQL, IntegrityError
 
 from server.errors import TagAlreadyExists, Unavailable
 from server.paging import Page
-from server.storage import sqlite_file
 from server.storage.database import StorageError, Work
-from server.storage.sqlite import SqliteDatabase
-from server.storage.sqlite_file import FileLock, connect, prepare
+from server.storage.sqlite import file
+from server.storage.sqlite.database import SqliteDatabase
+from server.storage.sqlite.file import FileLock, connect, prepare
 from server.storage.statements import Statement
 from server.storage.transaction import Transaction
 from server.tags import store
@@ -87,7 +87,7 @@ class Busy:
         assert await asyncio.to_thread(self._reached.wait, LONG)
         return task
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         self._done.set()
 
 
@@ -103,7 +103,7 @@ async def together(database: SqliteDatabase, *works: Work[Any]) -> list[Any]:
     first = await busy.hold(database)
     tasks = [asyncio.create_task(database.write(work)) for work in works]
     await turns()
-    busy.let_go()
+    busy.release()
     await first
     return await asyncio.gather(*tasks, return_exceptions=True)
 
@@ -182,7 +182,7 @@ def test_commit_that_fails_acknowledges_nobody_and_the_next_one_stands(path: Pat
 def test_write_while_another_program_holds_the_file_is_refused_and_the_next_one_stands(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite_file, "BUSY_SECONDS", 0.01)
+    monkeypatch.setattr(file, "BUSY_SECONDS", 0.01)
 
     async def story() -> Any:
         async with served(path) as database:
@@ -226,8 +226,8 @@ def test_readers_cannot_write(path: Path) -> None:
 
 def test_read_sees_every_write_that_was_acknowledged_before(path: Path) -> None:
     async def client(database: SqliteDatabase, number: int) -> None:
-        for turn in range(10):
-            name = f"{number}-{turn}"
+        for run_cycle in range(10):
+            name = f"{number}-{run_cycle}"
             await database.write(create(name))
             assert name in await database.read(names)
 
@@ -245,7 +245,7 @@ def test_reads_go_on_while_a_write_runs(path: Path) -> None:
             busy = Busy()
             writing = await busy.hold(database)
             assert await database.read(names) == ["a"]
-            busy.let_go()
+            busy.release()
             await writing
 
     run(story())
@@ -274,7 +274,7 @@ def test_close_finishes_the_writes_that_wait(path: Path) -> None:
             await turns()
             end = asyncio.create_task(database.close())
             await turns()
-            busy.let_go()
+            busy.release()
             await asyncio.gather(first, end, *waiting)
 
     run(story())
@@ -357,7 +357,7 @@ def test_file_that_cannot_be_written_is_refused_with_a_hint(path: Path) -> None:
 def test_file_that_another_program_holds_is_refused_with_a_hint(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite_file, "BUSY_SECONDS", 0.01)
+    monkeypatch.setattr(file, "BUSY_SECONDS", 0.01)
 
     async def story() -> None:
         with closing(apsw.Connection(str(path))) as other:

@@ -10,20 +10,20 @@ from peewee import SQL, SqliteDatabase
 
 from server.accounts import store as accounts
 from server.custom_fields import store as custom_fields
-from server.events.store import is_heard
+from server.events.store import has_webhooks
 from server.paging import Page
 from server.storage.dialects import SqliteDialect
 from server.storage.statements import Statement, param
 from server.storage.transaction import Transaction
-from server.subscribers import store_counting
+from server.subscribers.counters import store_counting
 from server.subscribers.rules import Failure, Status
-from server.subscribers.store import Changes, Taken
+from server.subscribers.store import Changes, CreateManyResult
 from server.subscribers.store_paging import Place
 from server.subscribers.store_reading import find
 from server.tags import store as tags
 from server.tags.models import Tag
 from server.tags.rules import distinct
-from server.webhooks import store_reading as webhooks
+from server.webhooks.endpoints import store_reading as webhooks
 
 from .helpers import OURS, SUBSCRIBERS, SUPPRESSIONS, cost, email, field, listed, new, stores
 
@@ -43,7 +43,7 @@ def bulk(
     numbers: Sequence[int],
     names: Sequence[str] = TAGS,
     values: Mapping[str, Any] | None = None,
-) -> Taken:
+) -> CreateManyResult:
     """Stores subscribers by number, with many tags unless told otherwise."""
     rows = {number: new(f"{number}", *names, values=values) for number in numbers}
     return SUBSCRIBERS.create_many(OURS, rows, tx)
@@ -85,7 +85,7 @@ def test_page_of_subscribers_without_tags_costs_two_statements(tx: Transaction) 
 def test_page_by_its_number_costs_one_statement_more_unless_it_is_among_the_last(
     tx: Transaction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store_counting, "BLOCK_SIZE", 20)
+    monkeypatch.setattr(store_counting, "BUCKET_SIZE", 20)
     bulk(tx, range(100))
 
     assert cost(tx, lambda: listed(OURS, tx, place=Place(5, 90))) == 3
@@ -109,7 +109,7 @@ def test_bulk_costs_the_same_whatever_it_holds(tx: Transaction, rows: int) -> No
 def test_bulk_that_begins_a_block_costs_at_most_five_statements_more(
     tx: Transaction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store_counting, "BLOCK_SIZE", 100)
+    monkeypatch.setattr(store_counting, "BUCKET_SIZE", 100)
     bulk(tx, range(100))
 
     # Where it begins; move the open one; the last chapter; the block. Then also its chapter.
@@ -119,7 +119,7 @@ def test_bulk_that_begins_a_block_costs_at_most_five_statements_more(
 
 
 def test_first_subscriber_of_an_account_costs_two_statements_more(tx: Transaction) -> None:
-    assert not is_heard(OURS, tx)
+    assert not has_webhooks(OURS, tx)
     first = cost(tx, lambda: SUBSCRIBERS.create(OURS, new("a"), tx))
 
     assert first == cost(tx, lambda: SUBSCRIBERS.create(OURS, new("b"), tx)) + 2
@@ -204,7 +204,7 @@ def test_tags_are_found_by_one_statement_and_made_by_three_if_nobody_listens(
 ) -> None:
     names = distinct([str(number) for number in range(count)])
 
-    assert not is_heard(OURS, tx)
+    assert not has_webhooks(OURS, tx)
     assert cost(tx, lambda: tags.ensure(OURS, names, tx)) == 3
     assert cost(tx, lambda: tags.ensure(OURS, names, tx)) == 1
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from server.encryption import Encryption
 from server.errors import SubscriberSuppressed, SuppressionNotFound
 from server.paging import Page
 from server.storage.transaction import Transaction
@@ -13,7 +14,6 @@ from server.subscribers.rules import Failure, Status
 from server.subscribers.store import Changes, change_status
 from server.subscribers.store_reading import SubscriberRow
 from server.suppressions.store import SuppressionRow, Suppressions
-from server.vault import Vault
 
 from .helpers import (
     OURS,
@@ -207,7 +207,7 @@ def test_nothing_in_any_table_tells_the_address_that_was_given_up(tx: Transactio
 
 def test_with_another_key_nothing_is_recognised(tx: Transaction) -> None:
     deleted(tx, Status.UNSUBSCRIBED)
-    other = Suppressions(Vault(bytes(32)))
+    other = Suppressions(Encryption(bytes(32)))
 
     assert set(SUPPRESSIONS.among(OURS, ["eve@x.de", "ada@example.com"], tx)) == {"ada@example.com"}
     assert set(other.among(OURS, ["eve@x.de", "ada@example.com"], tx)) == set()

@@ -77,8 +77,8 @@ def test_values_are_read_as_they_were_stored(tx: Transaction, values: dict[str, 
 
     everywhere = [created.values, *values_everywhere("one", tx), *values_everywhere("many", tx)]
     assert everywhere == [values] * 7
-    kinds = {key: type(value) for key, value in values.items()}
-    assert [{key: type(v) for key, v in read.items()} for read in everywhere] == [kinds] * 7
+    event_types = {key: type(value) for key, value in values.items()}
+    assert [{key: type(v) for key, v in read.items()} for read in everywhere] == [event_types] * 7
 
 
 def test_none_stores_no_value(tx: Transaction) -> None:

@@ -8,30 +8,31 @@ from typing import Any
 import pytest
 from peewee import SQL
 
-from server.errors import TooManyTests, WebhookLimitReached, WebhookNotFound
+from server.errors import TooManyTestDeliveries, WebhookLimitReached, WebhookNotFound
 from server.events import store_reading as events
-from server.events.rules import Kind
+from server.events.rules import EventType
 from server.paging import Page
 from server.storage.statements import Statement
 from server.storage.transaction import Transaction
 from server.tags import store as tags
-from server.webhooks import store, store_hearing
+from server.webhooks import store
+from server.webhooks.delivery import store_pending_events
+from server.webhooks.delivery.store_disabling import disable
+from server.webhooks.delivery.store_endpoints import endpoints_of
+from server.webhooks.delivery.store_expansion import expand
+from server.webhooks.delivery.store_queue import Queue, lock
+from server.webhooks.delivery.store_results import Ended
+from server.webhooks.delivery.store_test_deliveries import begin, conclude
+from server.webhooks.endpoints.store_reading import WebhookRow, find, page
 from server.webhooks.rules import (
-    IN_FLIGHT_AN_ENDPOINT,
     LEASE,
+    MAX_IN_FLIGHT_PER_ENDPOINT,
     MAX_WEBHOOKS,
     OVERLAP,
     SCHEDULE,
     DeliveryStatus,
     DisabledReason,
 )
-from server.webhooks.store_disabling import disable
-from server.webhooks.store_endpoints import endpoints_of
-from server.webhooks.store_expanding import expand
-from server.webhooks.store_queue import Queue, lock
-from server.webhooks.store_reading import WebhookRow, find, page
-from server.webhooks.store_settling import Ended
-from server.webhooks.store_trials import begin, conclude
 
 from .helpers import OURS, THEIRS, select
 
@@ -48,7 +49,7 @@ class Numbered:
 
 
 @pytest.fixture
-def seal() -> Numbered:
+def encrypt() -> Numbered:
     return Numbered()
 
 
@@ -157,10 +158,10 @@ def test_change_holds_for_what_comes_after_it(tx: Transaction, change: dict[str,
     store.update(OURS, row.id, change, tx)
     tags.create(OURS, "after", "", tx)
 
-    assert deliveries(tx) == [(row.id, Kind.TAG_CREATED)]
+    assert deliveries(tx) == [(row.id, EventType.TAG_CREATED)]
     assert lock(OURS, tx) == Queue(expanded=0, due_at=tx.now, attempts=0, reached=2)
     expand(OURS, lock(OURS, tx), endpoints_of(OURS, tx), tx)
-    assert deliveries(tx) == [(own, Kind.TAG_CREATED) for own in (row.id, other.id, other.id)]
+    assert deliveries(tx) == [(own, EventType.TAG_CREATED) for own in (row.id, other.id, other.id)]
 
 
 def test_what_a_webhook_hears_of_does_not_follow_its_place_and_description(
@@ -173,7 +174,7 @@ def test_what_a_webhook_hears_of_does_not_follow_its_place_and_description(
 
     assert deliveries(tx) == []
     expand(OURS, lock(OURS, tx), endpoints_of(OURS, tx), tx)
-    assert deliveries(tx) == [(row.id, Kind.TAG_CREATED)]
+    assert deliveries(tx) == [(row.id, EventType.TAG_CREATED)]
 
 
 def test_each_of_several_changes_holds_for_what_comes_after_it(tx: Transaction) -> None:
@@ -184,7 +185,7 @@ def test_each_of_several_changes_holds_for_what_comes_after_it(tx: Transaction) 
 
     expand(OURS, lock(OURS, tx), endpoints_of(OURS, tx), tx)
 
-    assert deliveries(tx) == [(row.id, Kind.TAG_CREATED)] * 2
+    assert deliveries(tx) == [(row.id, EventType.TAG_CREATED)] * 2
 
 
 def test_webhook_that_is_enabled_again_passes_over_what_happened_meanwhile(
@@ -204,28 +205,28 @@ def test_webhook_that_is_enabled_again_passes_over_what_happened_meanwhile(
     [
         ({"enabled": False}, []),
         ({"event_types": ("subscriber.*",)}, []),
-        ({"event_types": ("tag.created",)}, [Kind.TAG_CREATED]),
+        ({"event_types": ("tag.created",)}, [EventType.TAG_CREATED]),
     ],
     ids=str,
 )
 def test_change_with_very_many_events_waiting_costs_as_much_as_with_many(
     tx: Transaction, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any], then: list[str]
 ) -> None:
-    monkeypatch.setattr(store_hearing, "HEARD_AT_ONCE", 2)
+    monkeypatch.setattr(store_pending_events, "EXPANDED_PER_TRANSACTION", 2)
     row = create(tx)
     for name in ("first", "second", "third"):
         tags.create(OURS, name, "", tx)
 
     store.update(OURS, row.id, change, tx)
 
-    now = [(row.id, Kind.TAG_CREATED)] * 2
+    now = [(row.id, EventType.TAG_CREATED)] * 2
     assert deliveries(tx) == now
     # The rest is heard by what the webhook says now.
     expand(OURS, lock(OURS, tx), endpoints_of(OURS, tx), tx)
     assert deliveries(tx) == [*now, *((row.id, kind) for kind in then)]
 
 
-def test_two_secrets_sign_for_a_while_and_never_three(tx: Transaction, seal: Numbered) -> None:
+def test_two_secrets_sign_for_a_while_and_never_three(tx: Transaction, encrypt: Numbered) -> None:
     row = create(tx)
     assert row.secrets_at(tx.now) == [b"secret 1"]
 
@@ -280,9 +281,9 @@ def test_test_of_a_webhook_that_is_gone_by_then_is_not_found(tx: Transaction) ->
 
 def test_endpoint_has_few_tests_on_their_way_at_the_same_time(tx: Transaction) -> None:
     row, other = create(tx), create(tx)
-    taken = [begin(OURS, row.id, tx) for _ in range(IN_FLIGHT_AN_ENDPOINT)]
+    taken = [begin(OURS, row.id, tx) for _ in range(MAX_IN_FLIGHT_PER_ENDPOINT)]
 
-    with pytest.raises(TooManyTests):
+    with pytest.raises(TooManyTestDeliveries):
         begin(OURS, row.id, tx)
 
     begin(OURS, other.id, tx)
@@ -292,7 +293,7 @@ def test_endpoint_has_few_tests_on_their_way_at_the_same_time(tx: Transaction) -
 
 def test_tests_of_which_nothing_was_heard_leave_room_for_others(tx: Transaction) -> None:
     row = create(tx)
-    for _ in range(IN_FLIGHT_AN_ENDPOINT):
+    for _ in range(MAX_IN_FLIGHT_PER_ENDPOINT):
         begin(OURS, row.id, tx)
     tx.run(Statement(lambda _: SQL(f"UPDATE delivery SET due_at = due_at - {LEASE}")))
 

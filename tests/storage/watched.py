@@ -8,7 +8,7 @@ import apsw
 
 from server.clock import system_clock
 from server.ids import Ids
-from server.storage.sqlite_file import DIALECT
+from server.storage.sqlite.file import DIALECT
 from server.storage.transaction import Transaction
 
 

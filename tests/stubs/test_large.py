@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from ..behaviour.large import fill, with_fields
+from ..behavior.large import fill, with_fields
 from ..conftest import new_account
 from ..fronts import GrpcFront
 from ..processes import Service

@@ -11,26 +11,26 @@ from typing import Any
 
 from peewee import SQL
 
+from server.encryption import Encryption
 from server.storage.database import Database
-from server.storage.postgres import PostgresDatabase
-from server.storage.sqlite import SqliteDatabase
+from server.storage.postgres.database import PostgresDatabase
+from server.storage.sqlite.database import SqliteDatabase
 from server.storage.statements import Statement
 from server.storage.transaction import Transaction
 from server.tags import store as tags
-from server.vault import Vault
 from server.webhooks import store
-from server.webhooks.client import Client
-from server.webhooks.dispatcher import Dispatcher
-from server.webhooks.sending import Sender
-from server.webhooks.signing import Secrets, make_secret
+from server.webhooks.delivery.dispatcher import Dispatcher
+from server.webhooks.delivery.sender import Sender
+from server.webhooks.delivery.store_leases import LeasedDelivery, claim
+from server.webhooks.egress.client import Client
+from server.webhooks.endpoints.signing import Secrets, make_secret
+from server.webhooks.endpoints.store_reading import WebhookRow
 from server.webhooks.store import NewWebhook
-from server.webhooks.store_claiming import Taken, claim
-from server.webhooks.store_reading import WebhookRow
 
 from .receivers import REACH
 
 OURS = "0" * 26
-SECRETS = Secrets(Vault(bytes(range(32))))
+SECRETS = Secrets(Encryption(bytes(range(32))))
 START = 1_790_000_000_000
 PATIENCE = 10.0
 
@@ -80,7 +80,7 @@ class Process:
         new = NewWebhook(url, "", types, enabled)
         return await self.database.write(
             lambda tx: store.create(
-                account_id, new, lambda own: SECRETS.seal(account_id, own, self.secret), tx
+                account_id, new, lambda own: SECRETS.encrypt(account_id, own, self.secret), tx
             )
         )
 
@@ -94,7 +94,7 @@ class Process:
                 lambda tx, name=name: tags.create(account_id, name, "", tx)  # type: ignore[misc]
             )
 
-    async def take(self) -> list[Taken]:
+    async def take(self) -> list[LeasedDelivery]:
         """Takes on what is due, as a dispatcher does."""
         return (await self.database.write(lambda tx: claim(OURS, tx))).taken
 

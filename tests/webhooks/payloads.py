@@ -21,25 +21,26 @@ from ulid import ULID
 from server.custom_fields import store as custom_fields
 from server.custom_fields.rules import DataType
 from server.emails import Email
+from server.encryption import Encryption
 from server.events import store_reading as events
 from server.events.envelope import PREFIX
-from server.events.rules import Kind
+from server.events.rules import EventType
 from server.ids import first_id_at, moment_of
 from server.paging import Page
-from server.storage.sqlite import SqliteDatabase
+from server.storage.sqlite.database import SqliteDatabase
 from server.storage.transaction import Transaction
 from server.subscribers.rules import NewSubscriber, Status
 from server.subscribers.store import Changes, SubscriberStore, change_status
 from server.suppressions.store import Suppressions
 from server.tags import store as tags
-from server.vault import Vault
-from server.webhooks import rules, store_disabling, store_trials
-from server.webhooks.client import MAX_READ, SECONDS
-from server.webhooks.signing import signed
+from server.webhooks import rules
+from server.webhooks.delivery import store_disabling, store_test_deliveries
+from server.webhooks.delivery.store_leases import claim
+from server.webhooks.delivery.store_results import Ended, settle
+from server.webhooks.delivery.store_retention import ATTEMPTS_KEPT, EVENTS_KEPT
+from server.webhooks.egress.client import MAX_READ, SECONDS
+from server.webhooks.endpoints.signing import signed
 from server.webhooks.store import NewWebhook, create
-from server.webhooks.store_claiming import claim
-from server.webhooks.store_retention import ATTEMPTS_KEPT, EVENTS_KEPT
-from server.webhooks.store_settling import Ended, settle
 
 from .delivering import TestClock
 
@@ -47,7 +48,7 @@ FILE = Path(__file__).parents[2] / "http_gateway/openapi/events.json"
 OURS = "0" * 26
 # 2026-11-21T03:33:16.247Z, which the examples of the protos tell of.
 BEGINNING = 1_795_231_996_247
-SUBSCRIBERS = SubscriberStore(Suppressions(Vault(bytes(32))))
+SUBSCRIBERS = SubscriberStore(Suppressions(Encryption(bytes(32))))
 ALL = Page(number=1, limit=100)
 # The one that the examples of the protos show.
 SECRET = f"whsec_{'A' * 43}="
@@ -72,8 +73,8 @@ def made() -> bytes:
     content = {
         "delivery": DELIVERY,
         "secret": SECRET,
-        "headers": _headers(first[Kind.TAG_CREATED]),
-        "kinds": {str(kind): first[kind] for kind in Kind},
+        "headers": _headers(first[EventType.TAG_CREATED]),
+        "kinds": {str(kind): first[kind] for kind in EventType},
     }
     return orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
@@ -84,12 +85,12 @@ DELIVERY = {
     "jitter": rules.JITTER,
     "answerWithin": SECONDS,
     "mostRead": MAX_READ,
-    "failuresBeforeAPause": rules.FAILURES_BEFORE_A_PAUSE,
+    "failuresBeforeAPause": rules.FAILURES_BEFORE_PAUSE,
     "shortestPause": rules.SHORTEST_PAUSE // 1000,
     "longestPause": rules.LONGEST_PAUSE // 1000,
     "disabledAfter": rules.PATIENCE // 1000,
     "oldSecretSignsFor": rules.OVERLAP // 1000,
-    "inFlight": rules.IN_FLIGHT_AN_ENDPOINT,
+    "inFlight": rules.MAX_IN_FLIGHT_PER_ENDPOINT,
     "eventsKept": EVENTS_KEPT // 1000,
     "attemptsKept": ATTEMPTS_KEPT // 1000,
 }
@@ -139,7 +140,7 @@ async def _tell(story: Story) -> None:
         await story.step(lambda tx, url=url: _webhook(url, tx))  # type: ignore[misc]
         for url in ENDPOINTS
     ]
-    await story.step(lambda tx: store_trials.begin(OURS, ours, tx))
+    await story.step(lambda tx: store_test_deliveries.begin(OURS, ours, tx))
     tag = await story.step(lambda tx: tags.create(OURS, "VIP", "", tx))
     changed = {"name": "vip", "description": "Buys every month."}
     await story.step(lambda tx: tags.update(OURS, tag.id, changed, tx))

@@ -12,14 +12,14 @@ from typing import TypeVar
 
 import uvloop
 
-from server.webhooks.client import SECONDS, Client
-from server.webhooks.outcome import Outcome
-from server.webhooks.reach import Address, Reach
+from server.webhooks.egress.client import SECONDS, Client
+from server.webhooks.egress.outcome import Outcome
+from server.webhooks.egress.policy import Address, EgressPolicy
 
 # Here this machine's first address stands for a public one, and the next for a private one.
 PUBLIC = "127.0.0.1"
 PRIVATE = "127.0.0.2"
-REACH = Reach([ip_network(f"{PUBLIC}/32")], http=True)
+REACH = EgressPolicy([ip_network(f"{PUBLIC}/32")], http=True)
 # For receivers that never come to an end.
 SOON = 0.3
 # In seconds; a test that takes longer has failed.
@@ -155,8 +155,8 @@ def leading_to(*answers: Sequence[str]) -> Callable[[str], Awaitable[list[Addres
     """Returns a look-up that gives one answer after the other, and the last one for good."""
     left = list(answers)
 
-    async def look_up(host: str) -> list[Address]:
+    async def lookup(host: str) -> list[Address]:
         answer = left.pop(0) if len(left) > 1 else left[0]
         return [ip_address(text) for text in answer]
 
-    return look_up
+    return lookup

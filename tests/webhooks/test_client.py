@@ -10,8 +10,8 @@ from ipaddress import ip_network
 
 import pytest
 
-from server.webhooks.client import MAX_KEPT, Client
-from server.webhooks.reach import Reach
+from server.webhooks.egress.client import MAX_KEPT, Client
+from server.webhooks.egress.policy import EgressPolicy
 
 from .receivers import PUBLIC, REACH, Visit, answering, deliver, leading_to, ok, receiving, run
 
@@ -97,8 +97,8 @@ def test_cookies_are_not_kept() -> None:
             await visit.send(b"HTTP/1.1 200 OK\r\nSet-Cookie: a=b\r\nContent-Length: 0\r\n\r\n")
 
     async def main() -> list[bytes]:
-        look_up = leading_to([PUBLIC])
-        async with receiving(setting_one) as receiver, Client(REACH, look_up=look_up) as client:
+        lookup = leading_to([PUBLIC])
+        async with receiving(setting_one) as receiver, Client(REACH, lookup=lookup) as client:
             for _ in range(2):
                 await client.post(f"http://example.com:{receiver.port}/", b"{}", {})
             return receiver.requests
@@ -111,7 +111,7 @@ def test_cookies_are_not_kept() -> None:
 
 def test_name_is_looked_up_by_the_system() -> None:
     async def main() -> str:
-        here = Reach([ip_network("127.0.0.0/8"), ip_network("::1/128")], http=True)
+        here = EgressPolicy([ip_network("127.0.0.0/8"), ip_network("::1/128")], http=True)
         async with receiving(ok) as receiver, Client(here) as client:
             return (await client.post(f"http://localhost:{receiver.port}/", b"{}", {})).error
 
@@ -124,8 +124,8 @@ def test_name_is_looked_up_by_the_system() -> None:
 )
 def test_next_address_of_a_name_is_tried_where_one_refuses(answer: list[str], error: str) -> None:
     async def main() -> str:
-        here = Reach([ip_network("127.0.0.0/8")], http=True)
-        async with receiving(ok) as receiver, Client(here, look_up=leading_to(answer)) as client:
+        here = EgressPolicy([ip_network("127.0.0.0/8")], http=True)
+        async with receiving(ok) as receiver, Client(here, lookup=leading_to(answer)) as client:
             return (await client.post(f"http://example.com:{receiver.port}/", b"{}", {})).error
 
     assert run(main()) == error
@@ -182,7 +182,7 @@ def test_cancelling_passes_through() -> None:
 
 def test_url_that_was_allowed_once_is_refused_once_it_is_not() -> None:
     async def main() -> str:
-        async with receiving(ok) as receiver, Client(Reach()) as client:
+        async with receiving(ok) as receiver, Client(EgressPolicy()) as client:
             error = (await client.post(receiver.url, b"{}", {})).error
             assert receiver.connections == 0
             return error
@@ -194,7 +194,7 @@ def test_log_of_a_blocked_address_has_neither_path_nor_query(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def main() -> None:
-        async with Client(Reach(), look_up=leading_to(["10.0.0.1"])) as client:
+        async with Client(EgressPolicy(), lookup=leading_to(["10.0.0.1"])) as client:
             await client.post("https://example.com/secret?token=secret", b"{}", {})
             await client.post("https://10.0.0.1/secret?token=secret", b"{}", {})
 

@@ -14,12 +14,18 @@ from standardwebhooks import Webhook
 from server.storage.statements import Statement
 from server.storage.transaction import Transaction
 from server.tags import store as tags
-from server.webhooks import dispatcher, store
+from server.webhooks import store
+from server.webhooks.delivery import dispatcher
+from server.webhooks.delivery.store_expansion import SMALLEST_PIECE
+from server.webhooks.delivery.store_leases import Lease, claim, release
+from server.webhooks.delivery.store_queue import ids_of_any_account_with_work
+from server.webhooks.delivery.store_results import Ended, settle
+from server.webhooks.endpoints.signing import make_secret
 from server.webhooks.rules import (
-    FAILURES_BEFORE_A_PAUSE,
-    IN_FLIGHT_AN_ACCOUNT,
-    IN_FLIGHT_AN_ENDPOINT,
+    FAILURES_BEFORE_PAUSE,
     LEASE,
+    MAX_IN_FLIGHT_PER_ACCOUNT,
+    MAX_IN_FLIGHT_PER_ENDPOINT,
     OVERLAP,
     PATIENCE,
     SCHEDULE,
@@ -27,11 +33,6 @@ from server.webhooks.rules import (
     DeliveryStatus,
     DisabledReason,
 )
-from server.webhooks.signing import make_secret
-from server.webhooks.store_claiming import Held, claim, let_go
-from server.webhooks.store_expanding import SMALLEST_PIECE
-from server.webhooks.store_queue import ids_of_any_account_with_work
-from server.webhooks.store_settling import Ended, settle
 
 from .delivering import OURS, SECRETS, START, Place, body_of, headers_of, process
 from .receivers import Visit, answering, ok, receiving, silent
@@ -158,7 +159,7 @@ def test_endpoint_that_fails_again_and_again_is_paused_and_then_proves_itself_on
             (row,) = await here.until_rows("webhook", lambda found: found[0]["failures"] >= 5)
             await asyncio.sleep(0.1)
             sent = len(receiver.requests)
-            assert sent <= FAILURES_BEFORE_A_PAUSE + IN_FLIGHT_AN_ENDPOINT
+            assert sent <= FAILURES_BEFORE_PAUSE + MAX_IN_FLIGHT_PER_ENDPOINT
             assert row["paused_until"] >= here.clock.now + SHORTEST_PAUSE
             (row,) = await here.rows("webhook")
             here.clock.now = row["paused_until"]
@@ -304,7 +305,7 @@ def test_secret_that_was_replaced_signs_along_for_a_day(place: Place) -> None:
             old, new = here.secret, make_secret()
             await here.database.write(
                 lambda tx: store.rotate(
-                    OURS, webhook.id, lambda own: SECRETS.seal(OURS, own, new), tx
+                    OURS, webhook.id, lambda own: SECRETS.encrypt(OURS, own, new), tx
                 )
             )
             await here.happen("a")
@@ -366,7 +367,7 @@ def test_outcome_of_whoever_slept_through_his_lease_is_not_heard(place: Place) -
             awake = (await here.take())[0]
             late = Ended(asleep.delivery, START, 1, 500, "answered 500", "", None, 0.5, None)
             settled = await here.database.write(lambda tx: settle(OURS, [late], tx))
-            assert settled.heard == 0
+            assert settled.accepted == 0
             (row,) = await here.deliveries(SENDING)
             assert (row["attempts"], row["fence"]) == (0, awake.delivery.fence)
             assert await here.rows("delivery_attempt", "number") == []
@@ -401,7 +402,7 @@ def test_endpoints_that_take_their_time_leave_the_next_free_place_to_others(plac
                 await here.add(slow.url)
             await here.happen(*map(str, range(10)))
             first = await here.take()
-            assert len(first) == IN_FLIGHT_AN_ACCOUNT
+            assert len(first) == MAX_IN_FLIGHT_PER_ACCOUNT
             here.clock.advance(1)
             late = await here.add("http://127.0.0.1:9/")
             await here.happen("for the ninth")
@@ -422,7 +423,7 @@ def test_what_is_on_its_way_to_webhooks_that_are_gone_takes_places_of_the_accoun
             added = [await here.add("http://127.0.0.1:9/") for _ in range(8)]
             await here.happen(*map(str, range(4)))
             first = await here.take()
-            assert len(first) == IN_FLIGHT_AN_ACCOUNT
+            assert len(first) == MAX_IN_FLIGHT_PER_ACCOUNT
             for webhook in added:
                 await here.database.write(partial(store.delete, OURS, webhook.id))
             await here.add("http://127.0.0.1:9/")
@@ -444,12 +445,12 @@ def test_who_lets_go_leaves_alone_what_somebody_else_has_by_now(place: Place) ->
             asleep = (await here.take())[0].delivery
             here.clock.advance(LEASE)
             awake = (await here.take())[0].delivery
-            mine = Held(asleep.id, asleep.fence)
-            await here.database.write(lambda tx: let_go(OURS, [mine], tx))
+            mine = Lease(asleep.id, asleep.fence)
+            await here.database.write(lambda tx: release(OURS, [mine], tx))
             good = Ended(awake, START, 1, 200, "", "", None, 0.5, "http://127.0.0.1:9/")
             settled = await here.database.write(lambda tx: settle(OURS, [good], tx))
 
-            assert settled.heard == 1
+            assert settled.accepted == 1
 
     asyncio.run(run())
 

@@ -9,9 +9,9 @@ from threading import Event
 
 import pytest
 
-from server.webhooks import resolver
-from server.webhooks.reach import BlockedAddress, Reach
-from server.webhooks.resolver import Resolver, SystemLookUp
+from server.webhooks.egress import resolver
+from server.webhooks.egress.policy import BlockedAddress, EgressPolicy
+from server.webhooks.egress.resolver import Resolver, SystemLookup
 
 from .receivers import leading_to, run
 
@@ -20,7 +20,7 @@ def resolved(*answer: str) -> list[str]:
     """Returns the addresses to try for a name with such an answer."""
 
     async def main() -> list[str]:
-        found = await Resolver(Reach(), leading_to(answer)).resolve("example.com", 443)
+        found = await Resolver(EgressPolicy(), leading_to(answer)).resolve("example.com", 443)
         assert {place["port"] for place in found} == {443}
         return [place["host"] for place in found]
 
@@ -69,7 +69,7 @@ def test_system_look_up_tells_of_a_name_that_is_none() -> None:
 
 
 async def asked(host: str) -> list[object]:
-    return list(await SystemLookUp()(host))
+    return list(await SystemLookup()(host))
 
 
 def test_name_has_one_look_up_at_a_time_and_whoever_gives_up_leaves_it_to_the_others(
@@ -84,8 +84,8 @@ def test_name_has_one_look_up_at_a_time_and_whoever_gives_up_leaves_it_to_the_ot
         return [(socket.AF_INET, 1, 6, "", ("127.0.0.1", 0))]
 
     async def main() -> list[object]:
-        look_up = SystemLookUp()
-        impatient, patient = (asyncio.create_task(look_up("slow.example")) for _ in range(2))
+        lookup = SystemLookup()
+        impatient, patient = (asyncio.create_task(lookup("slow.example")) for _ in range(2))
         await asyncio.sleep(0)
         impatient.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -113,8 +113,8 @@ def test_name_servers_that_hang_hold_up_a_bounded_number_of_threads(
         return []
 
     async def main() -> None:
-        look_up = SystemLookUp()
-        asking = [asyncio.create_task(look_up(f"{number}.example")) for number in range(9)]
+        lookup = SystemLookup()
+        asking = [asyncio.create_task(lookup(f"{number}.example")) for number in range(9)]
         await asyncio.to_thread(full.wait)
         await asyncio.sleep(0.05)
         assert len(running) == 3
@@ -130,7 +130,9 @@ def test_name_servers_that_hang_hold_up_a_bounded_number_of_threads(
 
 def test_allowed_network_opens_names_that_lead_there() -> None:
     async def main() -> int:
-        reach = Reach([ip_network("10.0.0.0/8")])
-        return len(await Resolver(reach, leading_to(["10.0.0.1", "8.8.8.8"])).resolve("example"))
+        egress_policy = EgressPolicy([ip_network("10.0.0.0/8")])
+        return len(
+            await Resolver(egress_policy, leading_to(["10.0.0.1", "8.8.8.8"])).resolve("example")
+        )
 
     assert run(main()) == 2

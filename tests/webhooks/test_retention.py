@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
+from server.maintenance.retention import purge_events
 from server.storage.transaction import Transaction
-from server.upkeep.retention import purge_events
-from server.webhooks import store, store_replays, store_retention
-from server.webhooks.store_retention import ATTEMPTS_KEPT, EVENTS_KEPT
+from server.webhooks import store
+from server.webhooks.delivery import store_replays, store_retention
+from server.webhooks.delivery.store_retention import ATTEMPTS_KEPT, EVENTS_KEPT
 
 from .delivering import OURS, Place, Process, process
 from .receivers import Receiver, answering, ok, receiving

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from server.cli.beside import unit_of_work
+from server.storage.databases import unit_of_work
 from server.webhooks import store
+from server.webhooks.delivery.store_backlog import EMPTY, Backlog, backlog_of_any_account
+from server.webhooks.delivery.store_leases import claim
 from server.webhooks.rules import LEASE
-from server.webhooks.store_backlog import EMPTY, Backlog, backlog_of_any_account
-from server.webhooks.store_claiming import claim
 
 from ..storage.test_plans import Watched
 from .delivering import OURS, Place, Process, play

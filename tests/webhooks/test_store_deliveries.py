@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from server.cli.beside import unit_of_work
 from server.errors import WebhookDeliveryNotFound
+from server.storage.databases import unit_of_work
 from server.storage.transaction import Transaction
-from server.webhooks import store_deliveries, store_retention
-from server.webhooks import store_delivery_pages as pages
+from server.webhooks.delivery import store_deliveries, store_retention
+from server.webhooks.delivery import store_pages as pages
+from server.webhooks.delivery.store_leases import claim
+from server.webhooks.delivery.store_pages import Filter
+from server.webhooks.delivery.store_results import Ended, settle
+from server.webhooks.delivery.store_retention import EVENTS_KEPT
 from server.webhooks.rules import LEASE, SCHEDULE, DeliveryStatus
-from server.webhooks.store_claiming import claim
-from server.webhooks.store_delivery_pages import Filter
-from server.webhooks.store_retention import EVENTS_KEPT
-from server.webhooks.store_settling import Ended, settle
 
 from ..storage.helpers import OURS as ACCOUNT
 from ..storage.helpers import THEIRS
@@ -122,7 +122,7 @@ def fill(tx: Transaction) -> None:
         Filter(status=DeliveryStatus.PENDING),
         Filter(status=DeliveryStatus.SENDING),
         Filter(status=DeliveryStatus.FAILED),
-        Filter(status=DeliveryStatus.FAILED, kinds=["tag.created"]),
+        Filter(status=DeliveryStatus.FAILED, event_types=["tag.created"]),
         Filter(event_id=f"evt_{7:026}"),
         Filter(event_id=f"evt_{7:026}", status=DeliveryStatus.SUCCEEDED),
         Filter(first_id=f"A{ROWS - 5:025}"),

@@ -9,10 +9,11 @@ import pytest
 from server.errors import ReplayLimitReached, WebhookNotFound
 from server.ids import first_id_at
 from server.storage.transaction import Transaction
-from server.webhooks import store, store_expanding, store_queue, store_replays
+from server.webhooks import store
+from server.webhooks.delivery import store_expansion, store_queue, store_replays
+from server.webhooks.delivery.store_endpoints import endpoints_of
+from server.webhooks.delivery.store_replays import Asked, advance, create
 from server.webhooks.rules import DeliveryStatus
-from server.webhooks.store_endpoints import endpoints_of
-from server.webhooks.store_replays import Asked, advance, create
 
 from .delivering import OURS, Place, Process, play
 
@@ -31,8 +32,8 @@ def step(tx: Transaction) -> bool:
 
 def expand(tx: Transaction) -> None:
     """Makes deliveries of what has happened."""
-    queue = store_queue.lock_beside(OURS, tx)
-    expanded = store_expanding.expand(OURS, queue, endpoints_of(OURS, tx), tx)
+    queue = store_queue.lock_queue_only(OURS, tx)
+    expanded = store_expansion.expand(OURS, queue, endpoints_of(OURS, tx), tx)
     store_queue.put(OURS, expanded.queue, tx)
 
 
@@ -99,9 +100,9 @@ def test_step_that_is_done_twice_adds_nothing(place: Place) -> None:
         await steps(here)
 
         def again(tx: Transaction) -> None:
-            events = store_expanding.events_between(OURS, 0, row["until_sequence"], 10, tx)
+            events = store_expansion.events_between(OURS, 0, row["until_sequence"], 10, tx)
             pairs = [(webhook.id, event) for event in events]
-            store_expanding.add_deliveries(OURS, pairs, replay_id, tx)
+            store_expansion.add_deliveries(OURS, pairs, replay_id, tx)
 
         await here.database.write(again)
         assert await sequences(here, replay_id) == [1, 2]
@@ -152,10 +153,10 @@ def test_replay_of_what_failed_is_of_events_whose_every_delivery_failed(
         await here.happen("a", "b")
 
         def add(tx: Transaction) -> None:
-            (event, _) = store_expanding.events_between(OURS, 0, 2, 2, tx)
-            store_expanding.add_deliveries(OURS, [(other.id, event)], "", tx)
+            (event, _) = store_expansion.events_between(OURS, 0, 2, 2, tx)
+            store_expansion.add_deliveries(OURS, [(other.id, event)], "", tx)
             for number, status in enumerate(others):
-                store_expanding.add_deliveries(OURS, [(webhook.id, event)], str(number), tx)
+                store_expansion.add_deliveries(OURS, [(webhook.id, event)], str(number), tx)
                 tx._database.execute_sql(
                     f"UPDATE delivery SET status = {int(status)} WHERE replay_id = '{number}'"
                 )

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 
+from server.webhooks.delivery.store_disabling import disable
+from server.webhooks.delivery.store_results import Ended, settle
 from server.webhooks.rules import (
-    FAILURES_BEFORE_A_PAUSE,
+    FAILURES_BEFORE_PAUSE,
     PATIENCE,
     SHORTEST_PAUSE,
     DisabledReason,
     Health,
 )
-from server.webhooks.store_disabling import disable
-from server.webhooks.store_settling import Ended, settle
 
 from .delivering import OURS, START, Place, Process, process
 
@@ -41,7 +41,7 @@ def test_what_becomes_of_one_endpoint_says_nothing_of_another(place: Place) -> N
             # The one that failed then may have recovered since: nobody has tried.
             settled = await here.database.write(lambda tx: settle(OURS, [second], tx))
 
-            assert (settled.heard, settled.hopeless) == (1, {})
+            assert (settled.accepted, settled.to_disable) == (1, {})
 
     asyncio.run(run())
 
@@ -81,13 +81,13 @@ def test_what_the_old_place_says_does_not_disable_an_endpoint_that_has_moved(pla
             await here.database.write(lambda tx: disable(OURS, webhook.id, DisabledReason.GONE, tx))
             (row,) = await here.rows("webhook")
 
-            assert (settled.hopeless, bool(row["enabled"]), row["failures"]) == ({}, True, 0)
+            assert (settled.to_disable, bool(row["enabled"]), row["failures"]) == ({}, True, 0)
 
     asyncio.run(run())
 
 
 def test_failures_that_were_on_their_way_when_a_pause_began_do_not_lengthen_it() -> None:
-    health = Health(failures=FAILURES_BEFORE_A_PAUSE - 1, failing_since=START)
+    health = Health(failures=FAILURES_BEFORE_PAUSE - 1, failing_since=START)
     paused = health.failed(START)
 
     assert paused.paused_until == START + SHORTEST_PAUSE

@@ -11,9 +11,9 @@ import pytest
 from server.caller import Caller
 from server.errors import Unauthorized, Unavailable
 from server.storage.transaction import Transaction
-from server.webhooks import store_tail, tails
-from server.webhooks.store_tail import Ended
-from server.webhooks.tails import Tails
+from server.webhooks.delivery import store_tail, tail
+from server.webhooks.delivery.store_tail import Ended
+from server.webhooks.delivery.tail import Tails
 
 from ..postgres import Postgres
 from .delivering import OURS, PATIENCE, START, Place, Process, TestClock, process
@@ -25,7 +25,7 @@ CALLER = Caller(OURS, "1" * 26, "read", email_verified=True)
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits for long."""
-    monkeypatch.setattr(tails, "LONGEST_PAUSE", 0.05)
+    monkeypatch.setattr(tail, "LONGEST_PAUSE", 0.05)
 
 
 async def with_key(here: Process) -> None:

@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 from yarl import URL
 
 from server.errors import ValidationError
-from server.webhooks.reach import Reach
-from server.webhooks.urls import MAX_LENGTH, check_url
+from server.webhooks.egress.policy import EgressPolicy
+from server.webhooks.egress.urls import MAX_LENGTH, check_url
 
-HERE = Reach([ip_network("127.0.0.0/8"), ip_network("::1/128")])
+HERE = EgressPolicy([ip_network("127.0.0.0/8"), ip_network("::1/128")])
 BASE = "https://example.com/"
 
 
-def fault(url: str, reach: Reach | None = None) -> tuple[str, str]:
+def fault(url: str, egress_policy: EgressPolicy | None = None) -> tuple[str, str]:
     """Returns the code and message with which a URL is refused."""
     with pytest.raises(ValidationError) as raised:
-        check_url(url, reach or Reach())
+        check_url(url, egress_policy or EgressPolicy())
     (detail,) = raised.value.details
     assert detail.field == "url"
     return detail.code, detail.message
@@ -44,7 +44,7 @@ def fault(url: str, reach: Reach | None = None) -> tuple[str, str]:
     ],
 )
 def test_url_is_kept_in_its_normal_form(given_url: str, kept: str | None) -> None:
-    assert check_url(given_url, Reach()) == (kept or given_url)
+    assert check_url(given_url, EgressPolicy()) == (kept or given_url)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_url_has_a_bound_of_characters(length: int) -> None:
     url = BASE + "a" * (length - len(BASE))
 
     if length <= MAX_LENGTH:
-        assert check_url(url, Reach()) == url
+        assert check_url(url, EgressPolicy()) == url
     else:
         assert fault(url) == ("TOO_LONG", "must have at most 2048 characters")
 
@@ -155,11 +155,11 @@ def test_address_outside_of_the_allowed_networks_stays_refused() -> None:
 
 
 def test_http_is_taken_where_it_is_allowed() -> None:
-    reach = Reach(http=True)
+    egress_policy = EgressPolicy(http=True)
 
-    assert check_url("http://example.com:80/", reach) == "http://example.com/"
-    assert check_url("https://example.com/", reach) == "https://example.com/"
-    assert fault("ws://example.com/", reach)[0] == "INVALID_VALUE"
+    assert check_url("http://example.com:80/", egress_policy) == "http://example.com/"
+    assert check_url("https://example.com/", egress_policy) == "https://example.com/"
+    assert fault("ws://example.com/", egress_policy)[0] == "INVALID_VALUE"
 
 
 parts = st.sampled_from(
@@ -211,13 +211,13 @@ parts = st.sampled_from(
 @example("https://example.com/%zz?%")
 def test_url_that_is_taken_is_plain_and_read_alike_by_every_reader(url: str) -> None:
     try:
-        kept = check_url(url, Reach())
+        kept = check_url(url, EgressPolicy())
     except ValidationError:
         return
 
     parsed, other = URL(kept), urlsplit(kept)
     assert kept.isascii()
     assert len(kept) <= MAX_LENGTH
-    assert check_url(kept, Reach()) == kept == str(parsed)
+    assert check_url(kept, EgressPolicy()) == kept == str(parsed)
     assert (parsed.raw_host, parsed.port) == (other.hostname, other.port or 443)
     assert (other.username, other.password, other.fragment) == (None, None, "")

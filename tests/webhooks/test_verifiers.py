@@ -14,9 +14,9 @@ import pytest
 from server.clock import system_clock
 from server.events.envelope import PREFIX
 from server.ids import Ids
-from server.webhooks.client import Client
+from server.webhooks.egress.client import Client
+from server.webhooks.endpoints.signing import make_secret, signed
 from server.webhooks.rules import DeliveryStatus
-from server.webhooks.signing import make_secret, signed
 
 from .delivering import Place, TestClock, process
 from .languages import LANGUAGES, Language, running

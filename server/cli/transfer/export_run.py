@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import uvloop
 
+from ...console import ExitCode, counted, say
 from ...output_file import replaceable
-from ..output import ExitCode, counted, say
-from .export_part import ExportPart, Found, RowCounter
-from .export_target import Stream, Target
-from .failing import TransferError
+from .errors import TransferError
+from .export_output import Stream, Target
 from .files import Form
 from .packing import packing_by_ending
+from .partial_file import ExportPart, Found, RowCounter
 from .progress import Bar
-from .remote import Remote, blocks, fingerprint, told_error
+from .service_client import Remote, blocks, fingerprint, told_error
 
 
 def run(file: str, form: Form, filters: dict[str, str], *, url: str, key: str, resume: bool) -> int:

@@ -9,9 +9,9 @@ from contextlib import ExitStack, contextmanager
 from types import SimpleNamespace
 from typing import Any, BinaryIO
 
-from ...output_file import Part, opened, replaceable, standard_stream
-from ..output import ExitCode
-from .failing import TransferError
+from ...console import ExitCode
+from ...output_file import AtomicFile, opened, replaceable, standard_stream
+from .errors import TransferError
 
 
 class Failures:
@@ -26,7 +26,7 @@ class Failures:
         self.name = name
         self.is_standard_output = standard_stream(name) is sys.stdout
         self._stack = ExitStack()
-        self._part: Part | None = None
+        self._part: AtomicFile | None = None
         self._file: BinaryIO | None = None
         self._has_header = False
         # What csv writes to.
@@ -44,7 +44,7 @@ class Failures:
         if self._target is None:
             return
         with self._unusable():
-            part = self._part = Part(self._target)
+            part = self._part = AtomicFile(self._target)
             if self._target.exists():
                 part.belong_like(self._target)
             part.cut(keep if keep <= part.size else 0)

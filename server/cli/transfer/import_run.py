@@ -17,15 +17,15 @@ from pathlib import Path
 
 import orjson
 
-from ..output import ExitCode, counted, say
-from .failing import TransferError
+from ...console import ExitCode, counted, say
+from .errors import TransferError
 from .files import Form
+from .import_checkpoint import Kept, Place
+from .import_counts import FAILED, Judge, OnConflict, Tally
 from .import_failures import Failures
-from .import_place import Kept, Place
 from .import_source import Source
-from .import_tally import FAILED, Judge, OnConflict, Tally
 from .progress import Bar
-from .remote import Remote, blocks, fingerprint, told_error
+from .service_client import Remote, blocks, fingerprint, told_error
 
 _CONTENT_TYPES = {Form.CSV: "text/csv", Form.NDJSON: "application/x-ndjson"}
 

@@ -10,12 +10,12 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import BinaryIO
 
+from ...console import ExitCode
 from ...output_file import STANDARD
-from ..output import ExitCode
-from .failing import TransferError
+from .errors import TransferError
 from .files import Form
 from .packing import DAMAGED, MAGIC_BYTES, Unpacker, packing_of
-from .remote import PIECE
+from .service_client import PIECE
 
 STANDARD_INPUT = 0
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"

@@ -19,7 +19,7 @@ else:
     from backports import zstd
 
 from .files import GZIP_ENDING, ZSTD_ENDING
-from .remote import PIECE
+from .service_client import PIECE
 
 # What unpacking raises if the data is damaged or ends early.
 DAMAGED = (zlib.error, zstd.ZstdError, EOFError)

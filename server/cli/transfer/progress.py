@@ -13,7 +13,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from ..output import counted, errors
+from ...console import counted, errors
 
 
 class Bar:

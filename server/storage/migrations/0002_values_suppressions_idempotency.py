@@ -56,7 +56,7 @@ class Suppression(Model):
         without_rowid = True
 
 
-class KeptAnswer(Model):
+class StoredResponse(Model):
     account_id = TextField()
     key = TextField()
     fingerprint = TextField()
@@ -64,13 +64,13 @@ class KeptAnswer(Model):
     created_at = BigIntegerField()
 
     class Meta:
-        table_name = "kept_answer"
+        table_name = "has_stored_response"
         primary_key = CompositeKey("account_id", "key")
         indexes = ((("account_id", "created_at", "key"), True),)
         without_rowid = True
 
 
-TABLES = [Installation, CustomValue, Suppression, KeptAnswer]
+TABLES = [Installation, CustomValue, Suppression, StoredResponse]
 
 
 def up(migrator, db):

@@ -71,8 +71,8 @@ async def live(path: Path, disk: FailingDisk, recorder: Recorder) -> Figures:
     figures: Figures = {"writes refused": 0, "written after a failed sync": 0}
 
     async def client(service: Service, number: int) -> None:
-        for turn in range(TURNS):
-            operation = nth(turn, f"{number}-{turn}")
+        for run_cycle in range(TURNS):
+            operation = nth(run_cycle, f"{number}-{run_cycle}")
             was_well = disk.failed is not Failure.SYNC
             outcome = recorder.note(operation, await service.send(operation))
             if outcome is not Outcome.OK and disk.failed is Failure.FULL:

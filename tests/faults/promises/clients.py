@@ -11,15 +11,7 @@ from itertools import cycle
 
 import grpc
 
-from ...fronts import (
-    METHODS,
-    Answer,
-    GrpcFront,
-    answer_of_error,
-    binding,
-    to_json,
-    to_message,
-)
+from ...fronts import METHODS, GrpcFront, Response, answer_of_error, binding, to_json, to_message
 from ...load import Client, Load, Sent, Turn
 from ...parts import LONG
 from .in_process import UNHEARD
@@ -51,7 +43,7 @@ def over_http(client: Client, operation: Operation) -> Sent:
     )
 
 
-def over_grpc(front: GrpcFront, key: str, operation: Operation) -> Answer | None:
+def over_grpc(front: GrpcFront, key: str, operation: Operation) -> Response | None:
     """Sends an operation once, and returns what was answered, or None where nothing was."""
     metadata = (("authorization", f"Bearer {key}"), ("idempotency-key", operation.key))
     message = to_message(METHODS[operation.rpc], operation.request)
@@ -61,12 +53,12 @@ def over_grpc(front: GrpcFront, key: str, operation: Operation) -> Answer | None
         # What the client's own side says has no details.
         told = dict(error.trailing_metadata() or ())
         return answer_of_error(error) if "grpc-status-details-bin" in told else None
-    return Answer(200, to_json(reply))
+    return Response(200, to_json(reply))
 
 
-def answer_to(sent: Sent) -> Answer | None:
+def answer_to(sent: Sent) -> Response | None:
     """Returns what was answered to a request over HTTP, or None where nothing was."""
-    return Answer(sent.status, sent.body) if sent.status else None
+    return Response(sent.status, sent.body) if sent.status else None
 
 
 class Clients:
@@ -98,35 +90,35 @@ class Clients:
         if self._front is not None:
             self._front.channel.close()
 
-    def _next(self, client: Client, turn: int) -> Operation:
-        return nth(turn, f"{self._prefix}-{client.number}-{turn}", self._long_texts)
+    def _next(self, client: Client, run_cycle: int) -> Operation:
+        return nth(run_cycle, f"{self._prefix}-{client.number}-{run_cycle}", self._long_texts)
 
-    def _http(self, client: Client, turn: int) -> Sent:
-        operation = self._next(client, turn)
+    def _http(self, client: Client, run_cycle: int) -> Sent:
+        operation = self._next(client, run_cycle)
         sent = over_http(client, operation)
         return self._noted(operation, answer_to(sent), sent)
 
-    def _grpc(self, client: Client, turn: int) -> Sent:
+    def _grpc(self, client: Client, run_cycle: int) -> Sent:
         assert self._front is not None
-        operation, began = self._next(client, turn), time.monotonic()
+        operation, began = self._next(client, run_cycle), time.monotonic()
         answer = over_grpc(self._front, self._target.key, operation)
         status = answer.status if answer else 0
         sent = Sent(client.number, operation.key, began, time.monotonic(), status, None)
         return self._noted(operation, answer, sent)
 
-    def _repeat(self, client: Client, turn: int) -> Sent:
+    def _repeat(self, client: Client, run_cycle: int) -> Sent:
         """Sends again what was done last, which has to be answered as before."""
-        done = self._done or self._next(client, turn)
+        done = self._done or self._next(client, run_cycle)
         sent = over_http(client, done)
         return self._noted(done, answer_to(sent), sent)
 
-    def _read(self, client: Client, turn: int) -> Sent:
+    def _read(self, client: Client, run_cycle: int) -> Sent:
         """Reads a page: it is given, or cannot be had now."""
         limit = FEW if self._long_texts else MANY
         sent = client.ask("GET", f"/api/subscribers?limit={limit}")
         return self._looked(sent, (200, 500, 503, 0))
 
-    def _render(self, client: Client, turn: int) -> Sent:
+    def _render(self, client: Client, run_cycle: int) -> Sent:
         """Sends much to be rendered for nobody: it is refused, or cannot be had now."""
         request = {"body": LONG_TEXT * 16, "subscriberId": "nobody@example.com"}
         sent = client.ask("POST", "/api/merge-tags/render", request)
@@ -134,11 +126,11 @@ class Clients:
 
     def _looked(self, sent: Sent, right: Collection[int]) -> Sent:
         if sent.status not in right:
-            self._recorder.wrong.append((READ, Answer(sent.status, sent.body)))
+            self._recorder.wrong.append((READ, Response(sent.status, sent.body)))
         time.sleep(PAUSE)
         return sent
 
-    def _noted(self, operation: Operation, answer: Answer | None, sent: Sent) -> Sent:
+    def _noted(self, operation: Operation, answer: Response | None, sent: Sent) -> Sent:
         if self._recorder.note(operation, answer) is not Outcome.OK:
             time.sleep(PAUSE)
         else:
@@ -176,8 +168,8 @@ def resolve(target: Target, recorder: Recorder, again: Iterable[Operation] = ())
     waiting = [*recorder.those(Outcome.UNKNOWN), *again]
     while waiting:
         operation = waiting.pop()
-        if (turn := next(fronts)) is not None:
-            answer = over_grpc(turn, target.key, operation)
+        if (run_cycle := next(fronts)) is not None:
+            answer = over_grpc(run_cycle, target.key, operation)
         else:
             answer = answer_to(over_http(client, operation))
         if recorder.note(operation, answer) is not Outcome.OK:

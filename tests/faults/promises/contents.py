@@ -11,10 +11,10 @@ from pathlib import Path
 import apsw
 
 from server.accounts import store
-from server.cli.beside import bring_up_to_date, reading
 from server.config import PostgresUrl, parse_database_url
+from server.storage.databases import bring_up_to_date, reading
 from server.storage.transaction import Transaction
-from server.subscribers.store_blocks import BLOCK, CHAPTER, OPEN_BLOCK
+from server.subscribers.counters.store_buckets import BUCKET, GROUP, OPEN_BUCKET
 
 from ...storage.helpers import select
 
@@ -36,7 +36,7 @@ _WEBHOOKS = "SELECT COUNT(*) FROM webhook WHERE account_id = '{account}'"
 _CREATED = (
     "SELECT envelope FROM event WHERE account_id = '{account}' AND kind = 'subscriber.created'"
 )
-_KEPT = "SELECT key FROM kept_answer WHERE account_id = '{account}'"
+_KEPT = "SELECT key FROM has_stored_response WHERE account_id = '{account}'"
 _TOTALS = (
     "SELECT coalesce(sum(CASE WHEN level IN ({levels}) THEN total END), 0)"
     " FROM subscriber_block WHERE account_id = '{account}'"
@@ -91,8 +91,8 @@ def _unequal(account: str, tx: Transaction) -> int:
     if int(webhooks):
         others.append(Counter(_told(account, tx)))
     count = sum((first - other).total() + (other - first).total() for other in others)
-    for level in (BLOCK, CHAPTER):
-        sql = _TOTALS.replace("{levels}", f"{level}, {OPEN_BLOCK}")
+    for level in (BUCKET, GROUP):
+        sql = _TOTALS.replace("{levels}", f"{level}, {OPEN_BUCKET}")
         ((total,),) = _rows(sql, account, tx)
         count += abs(int(total) - first.total())
     return count

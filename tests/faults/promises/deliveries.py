@@ -80,8 +80,8 @@ class Load:
     def _create(self, client: int) -> None:
         headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
         with closing(HTTPConnection(self.service.http, timeout=20)) as connection:
-            for turn in range(100_000):
-                name = f"{self.prefix}-{client}-{turn}"
+            for run_cycle in range(100_000):
+                name = f"{self.prefix}-{client}-{run_cycle}"
                 try:
                     connection.request("POST", "/api/tags", json.dumps({"name": name}), headers)
                     response = connection.getresponse()

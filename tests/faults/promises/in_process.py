@@ -13,14 +13,14 @@ from grpc import aio
 from http_gateway.channel.in_process import InProcessChannel
 from server.accounts.rules import make_secret
 from server.app import App, newest_id
-from server.cli.serving.core import bootstrap
 from server.clock import system_clock
-from server.storage.sqlite import SqliteDatabase
-from server.vault import KEY_BYTES, Vault
-from server.webhooks.client import Client
-from server.webhooks.reach import Reach
+from server.encryption import KEY_BYTES, Encryption
+from server.serving.core import bootstrap
+from server.storage.sqlite.database import SqliteDatabase
+from server.webhooks.egress.client import Client
+from server.webhooks.egress.policy import EgressPolicy
 
-from ...fronts import METHODS, Answer, answer_of_error, to_json, to_message
+from ...fronts import METHODS, Response, answer_of_error, to_json, to_message
 from .recorder import Operation
 
 # It has every change recorded as an event, and none delivered.
@@ -35,11 +35,11 @@ class Service:
     def __init__(self, channel: aio.Channel) -> None:
         self._channel = channel
 
-    async def send(self, operation: Operation) -> Answer:
+    async def send(self, operation: Operation) -> Response:
         """Sends an operation with its idempotency key."""
         return await self.call(operation.rpc, operation.request, operation.key)
 
-    async def call(self, rpc: str, request: dict[str, Any], idempotency_key: str = "") -> Answer:
+    async def call(self, rpc: str, request: dict[str, Any], idempotency_key: str = "") -> Response:
         """Makes a call and returns what came of it."""
         method = METHODS[rpc]
         calls = self._channel.unary_unary(f"/{method.containing_service.full_name}/{rpc}")
@@ -50,7 +50,7 @@ class Service:
             reply = await calls(to_message(method, request), metadata=metadata)
         except aio.AioRpcError as error:
             return answer_of_error(error)
-        return Answer(200, to_json(reply))
+        return Response(200, to_json(reply))
 
 
 @asynccontextmanager
@@ -60,9 +60,15 @@ async def serving(path: Path) -> AsyncIterator[Service]:
     await database.open()
     try:
         database.ids.start_past(await database.read(newest_id))
-        reach = Reach()
-        vault = Vault(bytes(KEY_BYTES))
-        app = App(database, system_clock, vault, reach=reach, client=Client(reach))
+        egress_policy = EgressPolicy()
+        encryption = Encryption(bytes(KEY_BYTES))
+        app = App(
+            database,
+            system_clock,
+            encryption,
+            egress_policy=egress_policy,
+            client=Client(egress_policy),
+        )
         app.begin()
         is_new = await database.write(lambda tx: bootstrap(_KEY, tx))
         service = Service(InProcessChannel(app.register, app.interceptors))

@@ -55,8 +55,8 @@ async def live(path: Path, disk: FailingDisk, recorder: Recorder) -> Figures:
     """Has clients take turns until the disk has failed, and returns what the service does then."""
 
     async def client(service: Service, number: int) -> None:
-        for turn in range(TURNS):
-            operation = nth(turn, f"{number}-{turn}")
+        for run_cycle in range(TURNS):
+            operation = nth(run_cycle, f"{number}-{run_cycle}")
             recorder.note(operation, await service.send(operation))
             if disk.failed:
                 return
@@ -74,10 +74,10 @@ async def live(path: Path, disk: FailingDisk, recorder: Recorder) -> Figures:
 
 async def _afterwards(service: Service, disk: FailingDisk, recorder: Recorder) -> Figures:
     outcomes = []
-    for turn, mended in enumerate((False, False, True, True)):
+    for run_cycle, mended in enumerate((False, False, True, True)):
         if mended:
             disk.mend()
-        operation = nth(turn, f"after-{turn}")
+        operation = nth(run_cycle, f"after-{run_cycle}")
         outcomes.append(recorder.note(operation, await service.send(operation)))
     read = await service.call("ListTags", {})
     return {

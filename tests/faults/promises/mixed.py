@@ -35,7 +35,7 @@ PATIENCE = 0.004
 LONG = 30
 
 
-class Refused(Exception):
+class RowError(Exception):
     """A call was answered by an error that it should not have met."""
 
 
@@ -62,7 +62,7 @@ class OverHttp:
         async with self._session.request(method, url, json=body) as answer:
             text = await answer.read()
         if answer.status >= 400 and answer.status != 404:
-            raise Refused(f"{rpc} over HTTP: {answer.status}")
+            raise RowError(f"{rpc} over HTTP: {answer.status}")
         is_whole = answer.status < 300 and answer.content_type == "application/json"
         return json.loads(text) if is_whole and text else None
 
@@ -92,7 +92,7 @@ class OverGrpc:
             return to_json(await asked)
         except grpc.aio.AioRpcError as error:
             if error.code() is not grpc.StatusCode.NOT_FOUND:
-                raise Refused(f"{rpc} over gRPC: {error.code().name}") from error
+                raise RowError(f"{rpc} over gRPC: {error.code().name}") from error
             return None
 
 
@@ -107,22 +107,22 @@ class Mix:
 
     async def client(self, number: int, front: Front) -> None:
         """Makes a subscriber, does with it what can be done, and deletes it, until the end."""
-        run, turn = random.randbytes(4).hex(), 0
+        run, run_cycle = random.randbytes(4).hex(), 0
         await asyncio.sleep(self._pause * number / CLIENTS)
         while not self.ended:
-            turn += 1
-            email = f"{run}-{turn}@example.com"
-            tags = ["soak", f"tag-{turn % 20}"]
+            run_cycle += 1
+            email = f"{run}-{run_cycle}@example.com"
+            tags = ["soak", f"tag-{run_cycle % 20}"]
             await self._take(front, "CreateSubscriber", email=email, tags=tags)
             made = await self._take(front, "GetSubscriber", id=email)
             if made is None:
                 continue
             own = made["subscriber"]["id"]
-            await self._take(front, "UpdateSubscriber", id=own, lastName=f"Lovelace {turn}")
+            await self._take(front, "UpdateSubscriber", id=own, lastName=f"Lovelace {run_cycle}")
             await self._take(front, "ListSubscribers", limit=20)
             await self._take(front, "AddSubscriberTags", id=own, tags=["more"])
             await self._take(front, "RenderMergeTags", body="{{email}}", subscriberId=own)
-            if turn % 20 == 0:
+            if run_cycle % 20 == 0:
                 await self._take(front, "ExportSubscribers")
             await self._take(front, "DeleteSubscriber", id=own)
 
@@ -137,7 +137,7 @@ class Mix:
         except TimeoutError:
             answer = None
             self.counts["left" if patience < LONG else "silent"] += 1
-        except (Refused, aiohttp.ClientError) as error:
+        except (RowError, aiohttp.ClientError) as error:
             answer = None
             self.counts["wrong"] += 1
             print(error, file=sys.stderr)

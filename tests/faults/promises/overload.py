@@ -21,7 +21,7 @@ import time
 from itertools import pairwise
 from pathlib import Path
 
-from http_gateway.load import MAX_CALLS
+from http_gateway.load_shedding import MAX_CALLS
 
 from ...conftest import Account, new_account
 from ...fronts import HttpFront

@@ -86,7 +86,7 @@ async def live(path: Path, disk: Disk, recorder: Recorder, prefix: str) -> None:
     unknown = recorder.those(Outcome.UNKNOWN)
 
     async def client(service: Service, number: int) -> None:
-        new = [nth(turn, f"{prefix}-{number}-{turn}") for turn in range(TURNS)]
+        new = [nth(run_cycle, f"{prefix}-{number}-{run_cycle}") for run_cycle in range(TURNS)]
         for operation in unknown[number::CLIENTS] + new:
             if disk.is_off:
                 return

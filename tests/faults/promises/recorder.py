@@ -14,7 +14,7 @@ from typing import Any
 
 from server.custom_fields.rules import MAX_TEXT_LENGTH
 
-from ...fronts import Answer
+from ...fronts import Response
 
 # Rows of a bulk: more than one, so that half of it could be there.
 BULK_ROWS = 3
@@ -72,12 +72,12 @@ def long_fields(count: int) -> list[str]:
     return [f"long_{number}" for number in range(count)]
 
 
-def nth(turn: int, key: str, long_texts: int = 0) -> Operation:
+def nth(run_cycle: int, key: str, long_texts: int = 0) -> Operation:
     """Returns the operation of a client's turn."""
-    return Operation(RPCS[turn % len(RPCS)], key, long_texts)
+    return Operation(RPCS[run_cycle % len(RPCS)], key, long_texts)
 
 
-def outcome_of(answer: Answer | None) -> Outcome | None:
+def outcome_of(answer: Response | None) -> Outcome | None:
     """Returns what an answer, or None where none came, tells; None if it should not be given.
 
     A 503 promises that nothing was changed; a 500 and a 504 promise nothing. The key is in
@@ -100,9 +100,9 @@ class Recorder:
         self.answers: dict[Operation, list[Any]] = defaultdict(list)
         # Those of which nobody could tell once, whatever is known now.
         self.doubted: set[Operation] = set()
-        self.wrong: list[tuple[Operation, Answer]] = []
+        self.wrong: list[tuple[Operation, Response]] = []
 
-    def note(self, operation: Operation, answer: Answer | None) -> Outcome:
+    def note(self, operation: Operation, answer: Response | None) -> Outcome:
         """Notes what was answered, or None where nothing was, and returns what that tells."""
         told = outcome_of(answer)
         if told is None:

@@ -51,7 +51,7 @@ AT_LEAST: Figures = {"done": 1, "left": 1, "left over gRPC": 1, "webhooks sent":
 
 
 @dataclass(frozen=True)
-class Taken:
+class LeasedDelivery:
     """What a service takes at a moment: memory, descriptors, and SQLite's log."""
 
     mib: float
@@ -111,16 +111,16 @@ def ended(load: subprocess.Popen[str]) -> Figures:
     return figures
 
 
-def taken(service: Service) -> Taken:
+def taken(service: Service) -> LeasedDelivery:
     """Returns what a service takes now."""
     descriptors = len(list(Path(f"/proc/{service.process.pid}/fd").iterdir()))
     log = Path(f"{service.database}-wal").stat().st_size
-    return Taken(mib(service), descriptors, log / 2**20)
+    return LeasedDelivery(mib(service), descriptors, log / 2**20)
 
 
 def watched(
     service: Service, load: subprocess.Popen[str], receiver: Receiver
-) -> tuple[list[Taken], int]:
+) -> tuple[list[LeasedDelivery], int]:
     """Returns what a service takes from moment to moment until a mix of calls ends.
 
     Beside it, how many webhooks have come; they are not kept, since there are very many.
@@ -134,7 +134,7 @@ def watched(
     return samples, sent
 
 
-def compared(samples: list[Taken]) -> Figures:
+def compared(samples: list[LeasedDelivery]) -> Figures:
     """Holds the last third of the time to the first."""
     third = len(samples) // 3
     (first, first_open, _), (last, last_open, _) = (

@@ -14,6 +14,7 @@ from . import (
     checkpoints,
     deliveries,
     io_errors,
+    isolation,
     kills,
     made_up,
     overload,
@@ -21,7 +22,6 @@ from . import (
     restarts,
     soak,
     stopping,
-    strangers,
 )
 from .checker import Figures, broken
 from .lines import PLACES
@@ -75,7 +75,7 @@ PROMISES = (
     Promise("P4 stopping", stopping.run, 8, 50, stopping.AT_MOST, SOME),
     # Rounds are seconds here. It is tried where nothing else runs, so not in a short run.
     Promise("P5 overload", overload.run, 0, 60, overload.AT_MOST, overload.AT_LEAST),
-    Promise("P6 strangers", strangers.run, 20, 500, strangers.AT_MOST),
+    Promise("P6 strangers", isolation.run, 20, 500, isolation.AT_MOST),
     # Rounds are seconds.
     Promise("soak", soak.run, 60, 1200, soak.AT_MOST, soak.AT_LEAST),
     Promise("P7 made up", made_up.run, 5, 2000, made_up.AT_MOST),

@@ -262,7 +262,7 @@ class Waiting:
             self.ended.set()
 
 
-async def outcome_of(call: Any) -> str:
+async def classify_failure(call: Any) -> str:
     try:
         async for _ in call:
             pass
@@ -280,13 +280,13 @@ def test_a_call_that_is_cancelled_ends_and_its_handler_too(kind: str, when: str)
         call = method(message("Ask"))
         if when == "before it runs":
             cancelled = call.cancel()
-            return cancelled, await outcome_of(call), call.cancelled(), call.done()
+            return cancelled, await classify_failure(call), call.cancelled(), call.done()
         assert texts(await anext(aiter(call))) == ["a"]
-        task = asyncio.create_task(outcome_of(call)) if when == "while it waits" else None
+        task = asyncio.create_task(classify_failure(call)) if when == "while it waits" else None
         if task:
             await waiting.begun.wait()
         cancelled = call.cancel()
-        outcome = await (task or outcome_of(call))
+        outcome = await (task or classify_failure(call))
         await waiting.ended.wait()
         return cancelled, outcome, call.cancelled(), call.done()
 
@@ -307,7 +307,7 @@ def test_a_call_ends_when_the_task_that_iterates_is_cancelled(kind: str) -> None
     async def body(method: Any) -> Any:
         call = method(message("Ask"))
         await anext(aiter(call))
-        task = asyncio.create_task(outcome_of(call))
+        task = asyncio.create_task(classify_failure(call))
         await waiting.begun.wait()
         await asyncio.sleep(0.01)
         task.cancel()
@@ -350,7 +350,7 @@ def test_a_client_whose_messages_fail_cancels_its_call(kind: str, name: str) -> 
     async def body(method: Any) -> Any:
         call = method(failing())
         with suppress(asyncio.CancelledError):
-            await (call if name == "Collect" else outcome_of(call))
+            await (call if name == "Collect" else classify_failure(call))
         if ended:
             await over.wait()
         return call.cancelled(), await call.code()

@@ -7,7 +7,7 @@ from typing import Any
 from google.protobuf.message_factory import GetMessageClass
 
 from http_gateway.codec.required import note_missing
-from http_gateway.faults import Code, Faults
+from http_gateway.request_errors import Code, Faults
 
 from ..routing.protos import compiled
 

@@ -17,7 +17,7 @@ from http_gateway.codec.fields import is_map
 from http_gateway.codec.scalars import NoJsonForm
 from http_gateway.codec.style import SPECIFICATION, Style
 from http_gateway.codec.transcode import message_class, reader, writer
-from http_gateway.faults import Code, Faults
+from http_gateway.request_errors import Code, Faults
 
 from .made import IMPORTED, Made, made_in_a_pool_of_its_own
 

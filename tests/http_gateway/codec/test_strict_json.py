@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from http_gateway.codec import strict_json
-from http_gateway.faults import Code, RequestFault
+from http_gateway.request_errors import Code, RequestFault
 
 SCALARS = (
     st.none()

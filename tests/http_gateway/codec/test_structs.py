@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from http_gateway.codec.strict_json import MAX_DEPTH
 from http_gateway.codec.transcode import message_class, reader, writer
-from http_gateway.faults import Code, Faults
+from http_gateway.request_errors import Code, Faults
 
 F = FieldDescriptor
 BEYOND_DOUBLE = 10**400

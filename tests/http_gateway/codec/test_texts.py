@@ -14,7 +14,7 @@ from google.protobuf import (
 )
 from google.protobuf.message import Message
 
-from http_gateway.codec.texts import text_reader
+from http_gateway.codec.url_values import text_reader
 
 from .made import Made
 from .refused import code_of

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from http_gateway.codec.scalars import NoJsonForm
-from http_gateway.codec.times import (
+from http_gateway.codec.timestamps import (
     fill_duration,
     fill_timestamp,
     write_duration,

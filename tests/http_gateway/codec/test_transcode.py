@@ -24,7 +24,7 @@ from roster.v1 import (
 )
 
 from http_gateway.codec.transcode import message_class, reader, writer
-from http_gateway.faults import Code, Faults
+from http_gateway.request_errors import Code, Faults
 
 from ...fronts import to_json
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
-from http_gateway.docs.render import render
+from http_gateway.docs.reference import render
 
 from ... import tools
 from ...conftest import new_account

@@ -12,7 +12,7 @@ from google.api import http_pb2 as google_http
 from google.protobuf.descriptor import ServiceDescriptor
 from openapi_spec_validator import validate
 
-from http_gateway.docs.render import render
+from http_gateway.docs.reference import render
 from http_gateway.openapi.document import document
 
 from ...fronts import HttpFront

@@ -11,11 +11,11 @@ import pytest
 
 from http_gateway.docs.bodies import Body
 from http_gateway.docs.bounds import bounds_of
+from http_gateway.docs.document import Document
 from http_gateway.docs.fields import Fields
 from http_gateway.docs.highlight import highlight
-from http_gateway.docs.layout import JAVASCRIPT, JSON, PYTHON, Style, laid_out
-from http_gateway.docs.prose import prose
-from http_gateway.docs.reader import Document
+from http_gateway.docs.literals import JAVASCRIPT, JSON, PYTHON, Style, laid_out
+from http_gateway.docs.markdown import prose
 from http_gateway.docs.samples import Call, samples_of
 
 from .pages import text_of

@@ -14,15 +14,15 @@ import pytest
 from standardwebhooks import Webhook
 
 from http_gateway.docs import webhooks
-from http_gateway.docs.render import render as render_reference
+from http_gateway.docs.reference import render as render_reference
 from http_gateway.docs.webhooks import duration, render
 from http_gateway.openapi.document import document, webhooks_document
 from http_gateway.openapi.events import told
 from server.app import SERVICES
 from server.config import SETTINGS
-from server.events.rules import Kind
+from server.events.rules import EventType
 from server.webhooks import rules
-from server.webhooks.client import MAX_READ
+from server.webhooks.egress.client import MAX_READ
 
 from ...fronts import HttpFront
 from .pages import section, text_of, topic
@@ -87,8 +87,10 @@ def test_every_link_leads_somewhere(made: str) -> None:
     assert ("/docs/webhooks", "/docs") in links
 
 
-@pytest.mark.parametrize("kind", Kind)
-def test_every_kind_is_shown_with_what_it_means_and_a_real_event(made: str, kind: Kind) -> None:
+@pytest.mark.parametrize("kind", EventType)
+def test_every_kind_is_shown_with_what_it_means_and_a_real_event(
+    made: str, kind: EventType
+) -> None:
     operation = DOCUMENT["webhooks"][kind]["post"]
     shown = section(made, re.escape(kind))
 
@@ -138,12 +140,12 @@ def test_page_tells_the_numbers_that_delivery_keeps_to(made: str) -> None:
 
     waits = re.findall(r"\d+  (.*) after the one before", retries)
     assert waits == [duration(seconds) for seconds in rules.SCHEDULE]
-    assert f"after {rules.FAILURES_BEFORE_A_PAUSE} failures in a row" in endings
+    assert f"after {rules.FAILURES_BEFORE_PAUSE} failures in a row" in endings
     assert f"has failed for {rules.PATIENCE // 3_600_000} hours" in endings
     assert f"answers {rules.GONE}" in endings
     receiving = text_of(topic(made, "receiving"))
     assert f"at most {MAX_READ // 1024} KiB are read" in receiving
-    assert f"At most {rules.IN_FLIGHT_AN_ENDPOINT} requests" in receiving
+    assert f"At most {rules.MAX_IN_FLIGHT_PER_ENDPOINT} requests" in receiving
 
 
 def test_every_setting_that_is_named_is_one(made: str) -> None:

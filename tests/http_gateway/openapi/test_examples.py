@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from http_gateway.openapi.document import document
 from server.app import SERVICES
 
-from ...behaviour.helpers import suppress
+from ...behavior.helpers import suppress
 from ...conftest import Account
 from ...fronts import HttpFront
 

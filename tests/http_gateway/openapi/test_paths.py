@@ -12,7 +12,7 @@ from google.protobuf.descriptor import ServiceDescriptor
 from openapi_spec_validator import validate
 
 from http_gateway.openapi.document import document
-from http_gateway.routing.bindings import ANY_METHOD, ImpossibleBinding, bindings_of
+from http_gateway.routing.bindings import ANY_METHOD, InvalidBinding, bindings_of
 from http_gateway.routing.routes import Routes
 from server.app import SERVICES
 
@@ -137,5 +137,5 @@ def test_names_of_parameters_are_distinct() -> None:
 
 
 def test_bindings_that_cannot_be_told_apart_are_refused() -> None:
-    with pytest.raises(ImpossibleBinding, match="has the path of another"):
+    with pytest.raises(InvalidBinding, match="has the path of another"):
         document([rules("/a/{id}", "/a/{name}")])

@@ -10,8 +10,8 @@ from jsonschema import Draft202012Validator
 from roster.v1 import http_pb2
 
 from http_gateway.codec.transcode import message_class, reader, writer
-from http_gateway.faults import Faults
 from http_gateway.openapi.schemas import Schemas
+from http_gateway.request_errors import Faults
 
 from .made import Options, message_of, message_without_controls
 

@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 from http_gateway.openapi.document import document, webhooks_document
 from http_gateway.openapi.events import WHEN
 from server.app import SERVICES
-from server.events.rules import Kind
+from server.events.rules import EventType
 
 from ..routing.protos import library
 
@@ -35,21 +35,21 @@ def example(kind: str) -> dict[str, Any]:
 
 
 def test_document_has_every_kind_and_says_when_it_happens() -> None:
-    assert list(DOCUMENT["webhooks"]) == list(Kind)
-    assert list(WHEN) == list(Kind)
+    assert list(DOCUMENT["webhooks"]) == list(EventType)
+    assert list(WHEN) == list(EventType)
 
 
-@pytest.mark.parametrize("kind", Kind)
-def test_event_fits_the_schema_of_its_kind_and_of_no_other(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", EventType)
+def test_event_fits_the_schema_of_its_kind_and_of_no_other(kind: EventType) -> None:
     event = example(kind)
 
     assert faults(kind, event) == []
-    others = [other for other in Kind if other is not kind]
+    others = [other for other in EventType if other is not kind]
     assert all(faults(other, event) for other in others)
 
 
-@pytest.mark.parametrize("kind", Kind)
-def test_schema_wants_the_whole_of_what_it_happened_to(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", EventType)
+def test_schema_wants_the_whole_of_what_it_happened_to(kind: EventType) -> None:
     event = example(kind)
     (resource,) = event["data"].values()
     del resource["id"]
@@ -58,7 +58,7 @@ def test_schema_wants_the_whole_of_what_it_happened_to(kind: Kind) -> None:
 
 
 def test_every_header_of_a_delivery_is_described() -> None:
-    operation = DOCUMENT["webhooks"][Kind.TAG_CREATED]["post"]
+    operation = DOCUMENT["webhooks"][EventType.TAG_CREATED]["post"]
     names = [each["$ref"].rpartition("/")[2] for each in operation["parameters"]]
     headers = [DOCUMENT["components"]["parameters"][name] for name in names]
 
@@ -79,8 +79,8 @@ def test_every_event_is_a_payload_of_the_resource_that_its_type_leads_to(
     mapping = schemas["EventPayload"]["discriminator"]["mapping"]
     whole = {**schemas["EventPayload"], "components": described["components"]}
 
-    assert list(mapping) == list(Kind)
-    for kind in Kind:
+    assert list(mapping) == list(EventType)
+    for kind in EventType:
         (resource,) = example(kind)["data"]
         led_to = schemas[mapping[kind].rpartition("/")[2]]
         assert led_to["properties"]["data"]["required"] == [resource]

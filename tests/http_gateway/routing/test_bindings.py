@@ -13,7 +13,7 @@ from aiohttp.http_exceptions import BadHttpMessage
 from aiohttp.http_parser import HttpRequestParser
 
 from http_gateway.app import Gateway
-from http_gateway.routing.bindings import ImpossibleBinding, bindings_of
+from http_gateway.routing.bindings import InvalidBinding, bindings_of
 from http_gateway.routing.methods import METHODS
 from http_gateway.routing.routes import Routes
 
@@ -81,7 +81,7 @@ def test_a_rule_by_the_specification_is_a_binding(rule: str) -> None:
 def test_a_rule_that_no_request_fits_stops_the_start_with_rpc_path_and_reason(
     rule: str, why: str
 ) -> None:
-    with pytest.raises(ImpossibleBinding) as caught:
+    with pytest.raises(InvalidBinding) as caught:
         Routes([library_with(rule)])
 
     text = str(caught.value)
@@ -93,7 +93,7 @@ def test_a_rule_that_no_request_fits_stops_the_start_with_rpc_path_and_reason(
 def test_additional_bindings_have_none_themselves() -> None:
     rule = 'get: "/a" additional_bindings { get: "/b" additional_bindings { get: "/c" } }'
 
-    with pytest.raises(ImpossibleBinding, match=r"library\.Other\.Wrong has additional bindings"):
+    with pytest.raises(InvalidBinding, match=r"library\.Other\.Wrong has additional bindings"):
         Routes([library_with(rule)])
 
 
@@ -128,13 +128,13 @@ def test_methods_that_cannot_be_bound_are_those_of_no_request(method: str) -> No
 def test_a_binding_that_would_hide_a_page_of_the_gateway_stops_the_start(
     path: str, rule: str
 ) -> None:
-    with pytest.raises(ImpossibleBinding, match=r"library\.Other\.Wrong .* takes /"):
+    with pytest.raises(InvalidBinding, match=r"library\.Other\.Wrong .* takes /"):
         Gateway(mock.Mock(), [library_with(rule.format(path=path))], asks_first=False)
 
 
 @pytest.mark.parametrize("path", ["/{place.shelf=v1/files/**}", "/v1/files/**"])
 def test_paths_that_another_rpc_takes_stop_the_start_and_both_are_named(path: str) -> None:
-    with pytest.raises(ImpossibleBinding) as caught:
+    with pytest.raises(InvalidBinding) as caught:
         Routes([library(), library_with(f'get: "{path}"')])
 
     assert f"library.Other.Wrong (GET {path})" in str(caught.value)

@@ -6,7 +6,7 @@ import pytest
 from google.api import http_pb2 as google_http
 from roster.v1 import subscribers_pb2, tags_pb2
 
-from http_gateway.routing.bindings import ImpossibleBinding
+from http_gateway.routing.bindings import InvalidBinding
 from http_gateway.routing.routes import Routes
 
 from .protos import found, service_of
@@ -38,7 +38,7 @@ def test_what_two_templates_fit_does_not_depend_on_their_order() -> None:
     for rules in ({"A": "/a/{id}/x", "B": "/a/b/{id}"}, {"B": "/a/b/{id}", "A": "/a/{id}/x"}):
         try:
             outcomes.append(found(Routes([service_of(**rules)]), "GET", "/a/b/x"))
-        except ImpossibleBinding:
+        except InvalidBinding:
             outcomes.append(None)
 
     assert outcomes[0] == outcomes[1]
@@ -138,7 +138,7 @@ def test_only_an_update_with_a_body_has_its_mask_made_of_keys() -> None:
     ],
 )
 def test_an_impossible_binding_stops_the_start_and_is_named(rule: Rule | str) -> None:
-    with pytest.raises(ImpossibleBinding, match=r"made\.Service\.Wrong"):
+    with pytest.raises(InvalidBinding, match=r"made\.Service\.Wrong"):
         Routes([service_of(Wrong=rule)])
 
 
@@ -154,7 +154,7 @@ def test_an_impossible_binding_stops_the_start_and_is_named(rule: Rule | str) ->
     ],
 )
 def test_two_rpcs_of_the_same_path_stop_the_start_and_both_are_named(one: str, other: str) -> None:
-    with pytest.raises(ImpossibleBinding) as caught:
+    with pytest.raises(InvalidBinding) as caught:
         Routes([service_of(One=one, Other=other)])
 
     assert "made.Service.One (GET" in str(caught.value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from google.api import http_pb2 as google_http
 
-from http_gateway.routing.bindings import UNARY, ImpossibleBinding, bindings_of
+from http_gateway.routing.bindings import UNARY, InvalidBinding, bindings_of
 from http_gateway.routing.routes import Routes
 from http_gateway.routing.stream_fields import MAX_RECORDS
 
@@ -83,7 +83,7 @@ def test_a_stream_that_no_text_can_hold_stops_the_start_and_is_named(
     messages = {**MESSAGES, "One": {"item": ".made.Item", "lines": f"*{LINE}"}}
     service = service_of({"Wrong": (request_type, reply_type, rule)}, messages)
 
-    with pytest.raises(ImpossibleBinding, match=r"made\.Service\.Wrong"):
+    with pytest.raises(InvalidBinding, match=r"made\.Service\.Wrong"):
         Routes([service])
 
 
@@ -108,5 +108,5 @@ def test_an_answer_with_a_body_that_its_status_does_not_have_stops_the_start(
 ) -> None:
     service = service_of({"Wrong": ("Ask", reply, rule)}, success_status=204)
 
-    with pytest.raises(ImpossibleBinding, match=r"made\.Service\.Wrong"):
+    with pytest.raises(InvalidBinding, match=r"made\.Service\.Wrong"):
         Routes([service])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from roster.v1 import http_pb2
 
-from http_gateway.streams.replies import KEEPALIVE_SECONDS
+from http_gateway.streams.server_stream import KEEPALIVE_SECONDS
 
 from ..made import message, told
 from ..serving import Handler, gateway_to, run

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from http_gateway import answers
+from http_gateway import responses
 
 from ..client import Client
 from ..made import told
@@ -147,7 +147,7 @@ def test_a_body_is_read_no_faster_than_the_server_takes_it(kind: str) -> None:
 
 @each_channel
 def test_a_client_that_does_not_read_is_cut_off(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answers, "READ_SECONDS", 0.2)
+    monkeypatch.setattr(responses, "READ_SECONDS", 0.2)
     handlers = Handlers()
 
     async def body(runner: web.ServerRunner) -> Any:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from roster.v1 import http_pb2
 
-from http_gateway.faults import RequestFault
+from http_gateway.request_errors import RequestFault
 from http_gateway.streams.csv_lines import CsvLines, written
 from http_gateway.streams.records import MAX_RECORD_BYTES
 

@@ -13,7 +13,7 @@ from aiohttp.http import HttpVersion11
 from multidict import CIMultiDict
 
 from http_gateway.routing.bindings import bindings_of
-from http_gateway.streams.replies import KEEPALIVE_SECONDS, Replies
+from http_gateway.streams.server_stream import KEEPALIVE_SECONDS, Replies
 
 from ..made import SERVICE, message
 from ..serving import channel_to, handled_by

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from http_gateway.faults import RequestFault
+from http_gateway.request_errors import RequestFault
 from http_gateway.routing.bindings import bindings_of
 from http_gateway.streams.ndjson import Ndjson
 from http_gateway.streams.records import MAX_RECORD_BYTES, Form, Record

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from aiohttp.http import HttpVersion11
 
-from http_gateway import answers
-from http_gateway.answers import UNREAD_BYTES
+from http_gateway import responses
+from http_gateway.responses import UNREAD_BYTES
 from http_gateway.routing.bindings import bindings_of
 from http_gateway.routing.stream_fields import MAX_RECORDS
-from http_gateway.streams.answer import StreamedAnswer
+from http_gateway.streams.client_stream import LINES_AT_ONCE, MESSAGE_BYTES, Messages, form_of
 from http_gateway.streams.records import MAX_RECORD_BYTES
-from http_gateway.streams.requests import LINES_AT_ONCE, MESSAGE_BYTES, Messages, form_of
+from http_gateway.streams.response import StreamResponse
 
 from ..made import SERVICE, message
 from ..serving import run
@@ -51,7 +51,7 @@ class Transport:
         await self.has_drained.wait()
 
 
-def answer_over(transport: Transport) -> StreamedAnswer:
+def answer_over(transport: Transport) -> StreamResponse:
     request: Any = SimpleNamespace(
         transport=transport,
         writer=SimpleNamespace(drain=transport.drain),
@@ -59,12 +59,12 @@ def answer_over(transport: Transport) -> StreamedAnswer:
         method="GET",
         keep_alive=True,
     )
-    return StreamedAnswer(request, 200, "abc")
+    return StreamResponse(request, 200, "abc")
 
 
 @pytest.fixture(autouse=True)
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answers, "READ_SECONDS", 0.02)
+    monkeypatch.setattr(responses, "READ_SECONDS", 0.02)
 
 
 def test_a_slow_reader_is_waited_for_as_long_as_it_reads_at_all() -> None:

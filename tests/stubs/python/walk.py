@@ -50,7 +50,7 @@ def main() -> None:
 
 def authenticate(tags: TagServiceStub) -> None:
     with grpc.insecure_channel(ADDRESS) as bare:
-        refused = refusal(lambda: TagServiceStub(bare).ListTags(ListTagsRequest()))
+        refused = error_response(lambda: TagServiceStub(bare).ListTags(ListTagsRequest()))
     assert refused.code() is grpc.StatusCode.UNAUTHENTICATED
     assert client.error_of(refused).reason == Error.UNAUTHORIZED
 
@@ -114,7 +114,7 @@ def update_with_mask(subscribers: SubscriberServiceStub, ada: Subscriber) -> Non
 
 
 def read_error_details(tags: TagServiceStub) -> None:
-    refused = refusal(lambda: tags.CreateTag(CreateTagRequest(name=" ")))
+    refused = error_response(lambda: tags.CreateTag(CreateTagRequest(name=" ")))
 
     assert refused.code() is grpc.StatusCode.INVALID_ARGUMENT
     error = client.error_of(refused)
@@ -135,7 +135,7 @@ def stream_export(subscribers: SubscriberServiceStub) -> None:
 def honour_deadline(subscribers: SubscriberServiceStub) -> None:
     """An import that sends nothing would wait for ever; its deadline ends it."""
     ended = Event()
-    refused = refusal(
+    refused = error_response(
         lambda: list(subscribers.ImportSubscribers(nothing_until(ended), timeout=0.2))
     )
     ended.set()
@@ -167,7 +167,7 @@ def hear_of_events(webhooks: WebhookServiceStub, tags: TagServiceStub) -> None:
     say("hear_of_events")
 
 
-def refusal(call: Callable[[], object]) -> grpc.RpcError:
+def error_response(call: Callable[[], object]) -> grpc.RpcError:
     """Returns the error of a call that has to fail."""
     try:
         answer = call()

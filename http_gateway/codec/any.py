@@ -1,0 +1,103 @@
+"""Any between JSON and protobuf: a message of a type that is named beside it.
+
+Types are looked up among the descriptors that the field's own type belongs to. The
+JSON of a well-known type stands under the key `value`; every other message has its
+fields beside `@type`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from google.protobuf.descriptor import Descriptor
+from google.protobuf.message import DecodeError
+from google.protobuf.message_factory import GetMessageClass
+
+from ..request_errors import Faults, join
+from .scalars import NoJsonForm
+from .style import Style
+from .well_known import InPlace, Writer, is_well_known
+
+_TYPE = "@type"
+_VALUE = "value"
+
+
+def any_reader(
+    kind: Descriptor, style: Style, reader_of: Callable[[Descriptor], InPlace]
+) -> InPlace:
+    """Returns a reader of Any, which takes objects; `reader_of` gives those of other types."""
+
+    def read(value: Any, path: str, faults: Faults, target: Any) -> None:
+        if type(value) is not dict:
+            faults.add(path, "INVALID_TYPE", "must be an object")
+            return
+        if not value:
+            return
+        held = _held_type(value.get(_TYPE), kind, join(path, _TYPE), faults)
+        if held is None:
+            return
+        message, own = GetMessageClass(held)(), len(faults.found)
+        rest = {key: item for key, item in value.items() if key != _TYPE}
+        if not is_well_known(held):
+            reader_of(held)(rest, path, faults, message)
+        elif _VALUE not in rest:
+            faults.add(join(path, _VALUE), "REQUIRED", "must be given")
+        else:
+            reader_of(held)(rest.pop(_VALUE), join(path, _VALUE), faults, message)
+            for key in rest if not style.ignore_unknown else ():
+                faults.add(join(path, key), "UNKNOWN_FIELD", "is not known")
+        if len(faults.found) == own:
+            target.type_url = value[_TYPE]
+            target.value = message.SerializePartialToString(deterministic=True)
+
+    return read
+
+
+def _held_type(url: Any, kind: Descriptor, path: str, faults: Faults) -> Descriptor | None:
+    """Returns the type that a URL names; None, and a fault, if there is none."""
+    if url is None:
+        faults.add(path, "REQUIRED", "must be given")
+    elif type(url) is not str:
+        faults.add(path, "INVALID_TYPE", "must be a string")
+    else:
+        found = _find(url, kind)
+        if found is None:
+            faults.add(path, "INVALID_VALUE", "must name a type of message that is known")
+        return found
+    return None
+
+
+def _find(url: str, kind: Descriptor) -> Descriptor | None:
+    domain, slash, name = url.rpartition("/")
+    if not domain or not slash:
+        return None
+    try:
+        found: Descriptor = kind.file.pool.FindMessageTypeByName(name)
+    except KeyError:
+        return None
+    return found
+
+
+def any_writer(kind: Descriptor, writer_of: Callable[[Descriptor], Writer]) -> Writer:
+    """Returns a writer of Any; `writer_of` gives those of other types.
+
+    It raises NoJsonForm for a type that is not known, and for bytes that are no message of it.
+    """
+
+    def write(message: Any) -> dict[str, Any]:
+        url = message.type_url
+        if not url and not message.value:
+            return {}
+        held = _find(url, kind)
+        if held is None:
+            raise NoJsonForm(f"a google.protobuf.Any of {url!r} has no JSON form here")
+        try:
+            inner = GetMessageClass(held).FromString(message.value)
+        except DecodeError:
+            text = "whose bytes are none has no JSON form"
+            raise NoJsonForm(f"a google.protobuf.Any of {url!r} {text}") from None
+        value = writer_of(held)(inner)
+        return {_TYPE: url, _VALUE: value} if is_well_known(held) else {_TYPE: url, **value}
+
+    return write

@@ -1,0 +1,39 @@
+"""What the gateway refuses by itself, without a call, in the one shape that errors have."""
+
+from __future__ import annotations
+
+import logging
+
+from roster.v1 import errors_pb2
+
+from . import errors
+from .request_errors import Reason
+from .request_ids import new_request_id
+from .responses import Response
+
+log = logging.getLogger(__name__)
+
+
+def error_response(
+    reason: str,
+    message: str,
+    request_id: str,
+    more: dict[str, str] | None = None,
+    *,
+    close: bool = False,
+) -> Response:
+    """Returns the answer. `reason` names a value of Error.Reason."""
+    error = errors_pb2.Error(reason=Reason.Value(reason), message=message)
+    return errors.response(errors.of(error), request_id, more, close=close)
+
+
+def connection_error(reason: str, message: str) -> Response:
+    """Returns the answer to what is no request yet, after which the connection is closed.
+
+    It has a line in the log of its own, with the status and an id by which a client's report
+    is found, and nothing that the client sent.
+    """
+    request_id = new_request_id()
+    answer = error_response(reason, message, request_id, close=True)
+    log.info("refused without a call", extra={"status": answer.status, "requestId": request_id})
+    return answer

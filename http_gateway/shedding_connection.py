@@ -1,0 +1,113 @@
+"""Connections whose requests are refused before they cost anything, where there is no room.
+
+To hand a request to its handler takes half of what it takes to answer it. Here one that
+came whole, on a connection that has nothing else to do, is answered as soon as it was
+parsed; and then nothing more of that client is read until its turn comes. A client that
+waits as long as it was told to does not notice; one that comes back at once waits in its
+own socket, where it costs nothing. Whatever is not as simple as that is refused later,
+by its handler.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from aiohttp import web
+from aiohttp.http_parser import RawRequestMessage
+
+from .connections import Connection
+from .load_shedding import LoadShedder
+from .request_ids import accepted_or_new
+from .responses import REQUEST_ID
+
+
+class Request(web.BaseRequest):
+    """A request, after which its connection ends if the gateway is to stop."""
+
+    @property
+    def keep_alive(self) -> bool:
+        return super().keep_alive and not cast("SheddingConnection", self._protocol).load.ends
+
+
+class SheddingConnection(Connection):
+    """A connection that refuses requests by itself while the gateway has too much to do."""
+
+    def __init__(self, manager: Any, load: LoadShedder, **options: Any) -> None:
+        super().__init__(manager, **options)
+        self.load = load
+        # Requests that were handed over and have not come to their handler yet.
+        self._coming = 0
+
+    def data_received(self, data: bytes) -> None:
+        if not self._is_idle():
+            known = len(self._messages)
+            super().data_received(data)
+            self._hand_over(len(self._messages) - known)
+            return
+        # Without its waiter, aiohttp only puts the request by. It may have none as it is, if it
+        # has not yet looked up from the request before.
+        waiter, self._waiter = self._waiter, None
+        super().data_received(data)
+        self._waiter = waiter
+        if not self._messages:
+            self._expect_rest_of_head()
+            return
+        if self.load.is_full and self._refuse():
+            return
+        self._hand_over(len(self._messages))
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
+
+    def _is_idle(self) -> bool:
+        """Whether every request that came was answered, and no part of a next one is there."""
+        return (
+            not self._coming
+            and not self._request_in_progress
+            and (self._body is None or self._body.is_eof())
+            and self._head_is_due is None
+            and not self._close
+        )
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        super().connection_lost(exc)
+        self._hand_over(-self._coming)
+
+    async def _handle_request(self, *arguments: Any) -> Any:
+        if self._coming:
+            self._hand_over(-1)
+        return await super()._handle_request(*arguments)
+
+    def _hand_over(self, count: int) -> None:
+        self._coming += count
+        self.load.coming += count
+
+    def _refuse(self) -> bool:
+        """Refuses what was put by. Returns whether it could be."""
+        message, payload = self._messages[0]
+        transport = self.transport
+        if (
+            len(self._messages) > 1
+            or not isinstance(message, RawRequestMessage)
+            or not payload.is_eof()
+            or message.should_close
+            or message.method == "HEAD"
+            or self.load.is_exempt(message.path)
+            or transport is None
+            or self._parser is None
+        ):
+            return False
+        self._messages.clear()
+        self._parser.message_consumed()
+        answer = self.load.error_response(accepted_or_new(message.headers.get(REQUEST_ID)))
+        transport.write(answer.written("", with_body=True))
+        # It was no idle connection until now.
+        self._next_keepalive_close_time = self._loop.time() + self._keepalive_timeout
+        transport.pause_reading()
+        self.load.keep_waiting(self)
+        return True
+
+    def listen(self) -> None:
+        """Goes on to read, if there still is anybody."""
+        transport = self.transport
+        if transport is not None and not transport.is_closing():
+            transport.resume_reading()

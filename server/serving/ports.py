@@ -1,0 +1,93 @@
+"""Ports: what listens on them, and what is said where that cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from typing import cast
+
+import grpc
+from aiohttp import web
+
+from http_gateway.app import Gateway
+from http_gateway.http_server import Site
+
+from ..addresses import Address
+from ..app import SERVICES, App
+from ..observability.observability import Observability
+from ..observability.sources import of_http
+from ..tls import Identity, ServerIdentity
+from .options import GrpcOptions, HttpOptions
+from .reserved_ports import port_in_use
+from .role import Role
+
+# How long calls in flight may take to finish once the service is asked to stop.
+# HTTP takes it twice at most, then gRPC once, so that all ends within 30 seconds.
+GRACE_SECONDS = 8.0
+
+
+async def listen_grpc(app: App, options: GrpcOptions, stack: AsyncExitStack, role: Role) -> Address:
+    """Serves the services until the stack is closed. Raises PortInUse."""
+    server = app.grpc_server(shares_port=role.shares_ports)
+    try:
+        port = _add_port(server, options)
+    except RuntimeError as error:
+        raise port_in_use("grpc_address", options.address) from error
+    await server.start()
+    stack.push_async_callback(server.stop, GRACE_SECONDS)
+    return options.address._replace(port=port)
+
+
+def _add_port(server: grpc.aio.Server, options: GrpcOptions) -> int:
+    if options.identity is None:
+        return server.add_insecure_port(str(options.address))
+    return server.add_secure_port(str(options.address), _credentials(options.identity))
+
+
+def _credentials(identity: ServerIdentity) -> grpc.ServerCredentials:
+    """Returns credentials that use the current identity in each new handshake."""
+    used = identity.current
+
+    def if_changed() -> grpc.ServerCertificateConfiguration | None:
+        nonlocal used
+        if identity.current is used:
+            return None
+        used = identity.current
+        return _configuration(used)
+
+    # The types of grpc leave out None, which means that nothing changed.
+    fetch = cast("Callable[[], grpc.ServerCertificateConfiguration]", if_changed)
+    return grpc.dynamic_ssl_server_credentials(
+        _configuration(used), fetch, used.client_ca is not None
+    )
+
+
+def _configuration(identity: Identity) -> grpc.ServerCertificateConfiguration:
+    return grpc.ssl_server_certificate_configuration(
+        [(identity.key, identity.certificate)], identity.client_ca
+    )
+
+
+async def listen_http(
+    channel: grpc.aio.Channel,
+    options: HttpOptions,
+    watch: Observability,
+    stack: AsyncExitStack,
+    role: Role,
+) -> tuple[Address, Gateway]:
+    """Serves a gateway over a channel until the stack is closed. Raises PortInUse."""
+    await stack.enter_async_context(channel)
+    gateway = Gateway(channel, SERVICES, asks_first=True, watcher=watch.requests)
+    server = gateway.server()
+    watch.exposition.add(watch.calls.http_samples)
+    watch.exposition.add(of_http(server))
+    runner = web.ServerRunner(server, shutdown_timeout=GRACE_SECONDS)
+    await runner.setup()
+    stack.push_async_callback(runner.cleanup)
+    tls = options.identity.context if options.identity else None
+    site = Site(runner, *options.address, tls=tls, shares_port=role.shares_ports)
+    try:
+        await site.start()
+    except OSError as error:
+        raise port_in_use("http_address", options.address) from error
+    return options.address._replace(port=runner.addresses[0][1]), gateway

@@ -1,0 +1,51 @@
+"""The delivery of webhooks in a process, and what it tells of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import AsyncExitStack
+
+from ..clock import system_clock
+from ..encryption import Encryption
+from ..maintenance.periodic import PeriodicTask, running
+from ..observability import metrics
+from ..observability.exposition import Exposition
+from ..observability.metrics import Sample
+from ..storage.database import Database
+from ..webhooks.delivery.dispatcher import Dispatcher
+from ..webhooks.delivery.sender import Sender
+from ..webhooks.delivery.store_backlog import EMPTY, backlog_of_any_account
+from ..webhooks.egress.client import Client
+from ..webhooks.endpoints.signing import Secrets
+
+# Seconds between two looks at how much waits: it goes through all that does.
+LOOK_INTERVAL = 15.0
+
+
+async def deliver(
+    database: Database,
+    client: Client,
+    encryption: Encryption,
+    exposition: Exposition,
+    stack: AsyncExitStack,
+) -> None:
+    """Delivers until the stack is closed."""
+    dispatcher = Dispatcher(database, Sender(client, Secrets(encryption), system_clock))
+    backlog = EMPTY
+
+    async def look() -> int:
+        nonlocal backlog
+        backlog = await database.read(backlog_of_any_account)
+        return 0
+
+    def tell() -> Iterable[Sample]:
+        yield Sample(metrics.WEBHOOK_BACKLOG, backlog.deliveries)
+        yield Sample(metrics.WEBHOOK_OLDEST, backlog.oldest / 1000)
+        for outcome, count in dispatcher.attempts.items():
+            yield Sample(metrics.WEBHOOK_ATTEMPTS, count, (outcome,))
+
+    exposition.add(tell)
+    await stack.enter_async_context(
+        running([PeriodicTask("look at the backlog", LOOK_INTERVAL, look)])
+    )
+    await stack.enter_async_context(dispatcher.running())

@@ -1,0 +1,172 @@
+"""The two sides of a copy: a database that is read, or that is filled, batch by batch.
+
+Both kinds of database do the same here, in their own words. A source is read on one view
+from beginning to end. A target takes each batch in a transaction of its own, so that what
+is there after a crash is the first part of a table, in the order of its key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from peewee import Database
+from playhouse.postgres_ext import Psycopg3Database
+
+from ..installation import UNFINISHED_COPY
+from .table import Checksum, Row, Sum, Table
+
+# Rows that are read, compared and stored at a time.
+BATCH = 2_000
+_MARK = f"name = '{UNFINISHED_COPY}'"
+
+
+class CopyEndpoint:
+    """A database that is open, and belongs to the copy for as long as that takes."""
+
+    begin_reading = begin_writing = ""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    @contextmanager
+    def view(self) -> Iterator[None]:
+        """Everything that the block reads is of one moment."""
+        self._run(self.begin_reading)
+        try:
+            yield
+        finally:
+            self.database.rollback()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Everything that the block changes stands, on the disk, or none of it."""
+        self._run(self.begin_writing)
+        try:
+            yield
+        except BaseException:
+            self.database.rollback()
+            raise
+        self._run("COMMIT")
+
+    def batch(self, table: Table, after: Row | None, upto: Row | None = None) -> list[Row]:
+        """Returns rows beyond one key, at most a batch, and none beyond another."""
+        where, values = self._stretch(table, after, upto)
+        columns, order = _names(table.columns), _names(table.key)
+        text = f'SELECT {columns} FROM "{table.name}" WHERE {where} ORDER BY {order}'  # noqa: S608
+        return self._read(table, f"{text} LIMIT {BATCH}", values)
+
+    def rows_of(self, table: Table) -> int:
+        """Returns how many rows a table has."""
+        ((count,),) = self._run(f'SELECT COUNT(*) FROM "{table.name}" WHERE {_own(table)}')  # noqa: S608
+        return int(count)
+
+    def sum(self, table: Table) -> Sum:
+        """Returns what a table adds up to."""
+        checksum, after = Checksum(), None
+        while rows := self.batch(table, after):
+            checksum.add(rows)
+            after = table.key_of(rows[-1])
+        return checksum.sum()
+
+    def insert(self, table: Table, rows: Sequence[Row]) -> None:
+        """Stores rows, in the transaction that was begun."""
+        raise NotImplementedError
+
+    def clear(self, table: Table, after: Row | None) -> None:
+        """Deletes all rows beyond a key, in the transaction that was begun."""
+        where, values = self._stretch(table, after, None)
+        self._run(f'DELETE FROM "{table.name}" WHERE {where}', values)  # noqa: S608
+
+    def mark(self, source: str) -> None:
+        """Notes that this is an unfinished copy."""
+        self._run(f"DELETE FROM installation WHERE {_MARK}")  # noqa: S608
+        values = (UNFINISHED_COPY, source)
+        place = self.database.param
+        self._run(f"INSERT INTO installation (name, value) VALUES ({place}, {place})", values)  # noqa: S608
+
+    def marked(self) -> str | None:
+        """Returns which database this is an unfinished copy of, or None."""
+        rows = self._run(f"SELECT value FROM installation WHERE {_MARK}")  # noqa: S608
+        return rows[0][0] if rows else None
+
+    def finish(self, tables: Sequence[Table]) -> None:
+        """Takes the note away again, in the transaction that was begun: the copy is whole."""
+        self._run(f"DELETE FROM installation WHERE {_MARK}")  # noqa: S608
+
+    def _stretch(self, table: Table, after: Row | None, upto: Row | None) -> tuple[str, Row]:
+        """Returns the condition for what lies beyond one key and not beyond another."""
+        places = ", ".join([self.database.param] * len(table.key))
+        bounds = [(sign, key) for sign, key in ((">", after), ("<=", upto)) if key is not None]
+        conditions = [f"({_names(table.key)}) {sign} ({places})" for sign, _ in bounds]
+        values = tuple(value for _, key in bounds for value in key)
+        return " AND ".join([_own(table), *conditions]), values
+
+    def _read(self, table: Table, text: str, values: Row) -> list[Row]:
+        return self._run(text, values)
+
+    def _run(self, text: str, values: Row = ()) -> list[Any]:
+        cursor = self.database.execute_sql(text, values or None)
+        return cursor.fetchall() if cursor.description else []
+
+
+class SqliteEndpoint(CopyEndpoint):
+    """A SQLite file, which nobody serves meanwhile."""
+
+    begin_reading, begin_writing = "BEGIN", "BEGIN IMMEDIATE"
+
+    def insert(self, table: Table, rows: Sequence[Row]) -> None:
+        places = ", ".join("?" * len(table.columns))
+        text = f'INSERT INTO "{table.name}" ({_names(table.columns)}) VALUES ({places})'  # noqa: S608
+        self.database.connection().cursor().executemany(text, rows)
+
+    def _run(self, text: str, values: Row = ()) -> list[Any]:
+        return self.database.connection().execute(text, values).fetchall()  # type: ignore[no-any-return]
+
+
+class PostgresEndpoint(CopyEndpoint):
+    """A PostgreSQL database."""
+
+    begin_reading = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+    begin_writing = "BEGIN"
+
+    def __init__(self, database: Psycopg3Database) -> None:
+        super().__init__(database)
+        # A table may take long, and one side waits for the other.
+        for name in ("statement_timeout", "idle_in_transaction_session_timeout"):
+            self._run(f"SET {name} = 0")
+
+    def insert(self, table: Table, rows: Sequence[Row]) -> None:
+        text = f'COPY "{table.name}" ({_names(table.columns)}) FROM STDIN'
+        with self.database.connection().cursor() as cursor, cursor.copy(text) as target:
+            for row in rows:
+                target.write_row(_with(bool, table, row))
+
+    def finish(self, tables: Sequence[Table]) -> None:
+        super().finish(tables)
+        # Until it knows how much there is, it chooses plans as for empty tables.
+        self._run(f"ANALYZE {_names([table.name for table in tables])}")
+
+    def _read(self, table: Table, text: str, values: Row) -> list[Row]:
+        rows = super()._read(table, text, values)
+        return [_with(int, table, row) for row in rows] if table.booleans else rows
+
+
+def _with(kind: type, table: Table, row: Row) -> Row:
+    """Returns a row whose booleans are of a type."""
+    if not table.booleans:
+        return row
+    return tuple(
+        kind(value) if at in table.booleans and value is not None else value
+        for at, value in enumerate(row)
+    )
+
+
+def _names(columns: Sequence[str]) -> str:
+    return ", ".join(f'"{column}"' for column in columns)
+
+
+def _own(table: Table) -> str:
+    """Returns the condition for what is copied: not the note that a copy is unfinished."""
+    return f"NOT {_MARK}" if table.name == "installation" else "TRUE"

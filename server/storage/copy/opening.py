@@ -1,0 +1,74 @@
+"""Opens the two databases of a copy, and sees that both can be had for it.
+
+A SQLite file belongs to the copy as it belongs to a service, so no service can write to it
+meanwhile. A PostgreSQL source may be served: what is written after the copy began is not
+in it. A source has to have the schema of this program; a target is brought to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+
+import apsw
+import psycopg
+from peewee import PeeweeException
+
+from ..database import StorageError
+from ..migrate import check_current, migrate
+from ..postgres.connection import bring_up_to_date, opened
+from ..postgres.transaction import driver_error
+from ..sqlite.file import FileLock, check_exists, connect, existing, make_folder, prepare
+from .endpoint import CopyEndpoint, PostgresEndpoint, SqliteEndpoint
+
+_COPY_LOCK = 2_907_114_360_885_214_603
+
+
+@contextmanager
+def both_endpoints(
+    source: Path | str, target: Path | str
+) -> Iterator[tuple[CopyEndpoint, CopyEndpoint]]:
+    """Opens a source and a target, each a SQLite file or the URL of a server, for a block.
+
+    Raises StorageError if one of them cannot be had, or fails within the block.
+    """
+    with ExitStack() as stack:
+        try:
+            yield _source(source, stack), _target(target, stack)
+        except (PeeweeException, psycopg.Error, apsw.Error) as error:
+            reason = " ".join(str(driver_error(error) or error).split())
+            raise StorageError(f"The copy broke off: {reason}") from error
+
+
+def _source(place: Path | str, stack: ExitStack) -> CopyEndpoint:
+    if isinstance(place, Path):
+        check_exists(place)
+        _lock(place, stack)
+        file = stack.enter_context(existing(place, read_only=True))
+        check_current(file, "the source")
+        return SqliteEndpoint(file)
+    server = stack.enter_context(opened(place))
+    check_current(server, "the source")
+    return PostgresEndpoint(server)
+
+
+def _target(place: Path | str, stack: ExitStack) -> CopyEndpoint:
+    if isinstance(place, Path):
+        make_folder(place)
+        _lock(place, stack)
+        file = stack.enter_context(closing(connect(place)))
+        prepare(file)
+        migrate(file)
+        return SqliteEndpoint(file)
+    server = stack.enter_context(opened(place))
+    bring_up_to_date(server)
+    if server.execute_sql(f"SELECT pg_try_advisory_lock({_COPY_LOCK})").fetchone() == (False,):
+        raise StorageError("Another copy into the target is running.")
+    return PostgresEndpoint(server)
+
+
+def _lock(path: Path, stack: ExitStack) -> None:
+    lock = FileLock(path)
+    lock.acquire()
+    stack.callback(lock.release)

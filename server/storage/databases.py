@@ -1,0 +1,116 @@
+"""Short transactions of the command line, beside a service that may be running."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from peewee import Database, PeeweeException
+
+from ..config import Place, PostgresUrl, parse_database_url
+from . import migrate
+from .database import StorageError
+from .distribution import DistributedTable, distribute
+from .postgres import connection
+from .postgres.database import PostgresDatabase
+from .sqlite.database import SqliteDatabase
+from .sqlite.file import FileLock, connect, existing, make_folder, prepare, transaction
+from .transaction import Transaction
+
+
+def to_serve(place: Place, connections: int) -> PostgresDatabase | SqliteDatabase:
+    """Returns the database that a service is to open."""
+    if isinstance(place, PostgresUrl):
+        return PostgresDatabase(place.url, connections)
+    make_folder(place)
+    return SqliteDatabase(place)
+
+
+def bring_up_to_date(database_url: str) -> list[str]:
+    """Migrates the database, and returns what was applied.
+
+    Only a database that lacks something is locked; while an older service is
+    running on a file, this raises StorageError.
+    """
+    place = parse_database_url(database_url)
+    if isinstance(place, PostgresUrl):
+        with connection.opened(place.url) as server:
+            return connection.bring_up_to_date(server)
+    make_folder(place)
+    database = connect(place)
+    prepare(database)
+    try:
+        if not migrate.pending(database):
+            return []
+        lock = FileLock(place)
+        lock.acquire()
+        try:
+            return migrate.migrate(database)
+        finally:
+            lock.release()
+    finally:
+        database.close()
+
+
+def distributed(database_url: str) -> Iterator[DistributedTable]:
+    """Spreads a database of the current schema over a cluster, table by table.
+
+    Raises StorageError if it cannot be.
+    """
+    place = parse_database_url(database_url)
+    if not isinstance(place, PostgresUrl):
+        raise StorageError("A SQLite file cannot be distributed; a PostgreSQL with Citus can.")
+    with connection.opened(place.url) as server:
+        yield from distribute(server)
+
+
+@contextmanager
+def unit_of_work(database_url: str, *, must_exist: bool = False) -> Iterator[Transaction]:
+    """Runs a block as one transaction on a database, after bringing it up to date.
+
+    A database that does not exist is created, or is an error with `must_exist`. Raises
+    StorageError.
+    """
+    place = parse_database_url(database_url)
+    if must_exist:
+        with _existing(place) as database:
+            migrate.check_created(database, place)
+    bring_up_to_date(database_url)
+    with _transaction(place) as tx:
+        yield tx
+
+
+@contextmanager
+def reading(database_url: str) -> Iterator[Transaction]:
+    """Runs a block that only reads as one transaction. Creates and migrates nothing.
+
+    Raises StorageError if there is no database, or one of another schema than this program's.
+    """
+    place = parse_database_url(database_url)
+    with _existing(place) as database:
+        migrate.check_current(database, place)
+    with _transaction(place, read_only=True) as tx:
+        yield tx
+
+
+@contextmanager
+def _existing(place: Place) -> Iterator[Database]:
+    opened = connection.opened(place.url) if isinstance(place, PostgresUrl) else existing(place)
+    with opened as database:
+        yield database
+
+
+@contextmanager
+def _transaction(place: Place, *, read_only: bool = False) -> Iterator[Transaction]:
+    if isinstance(place, PostgresUrl):
+        with (
+            connection.opened(place.url) as server,
+            connection.transaction(server, read_only=read_only) as tx,
+        ):
+            yield tx
+        return
+    try:
+        with transaction(place, read_only=read_only) as tx:
+            yield tx
+    except PeeweeException as error:
+        raise StorageError(f"The database did not take it: {error}") from error

@@ -1,0 +1,187 @@
+"""A SQLite file: opening it, saying why it cannot be used, and owning it.
+
+Every connection writes ahead with synchronous=FULL. One serving process owns a
+file, which a lock on `<file>.lock` shows; the short writes of the command line go
+beside it and wait for each other by the busy time-out. SQLite comes with apsw: a
+second SQLite library in the same process would break the file's locks.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+import apsw
+from peewee import PeeweeException
+from playhouse.apsw_ext import APSWDatabase
+
+from ...clock import Clock, system_clock
+from ...ids import Ids
+from ..database import StorageError
+from ..dialects import SqliteDialect
+from ..transaction import Transaction
+
+# How long a writer waits for another process's transaction.
+BUSY_SECONDS = 5.0
+# Prepared statements kept by each connection; there are fewer in the code.
+CACHED_STATEMENTS = 300
+
+DIALECT = SqliteDialect()
+
+
+def connect(path: Path, *, read_only: bool = False) -> APSWDatabase:
+    """Returns a Peewee database on the file. Each thread that uses it gets its own connection."""
+    flags = apsw.SQLITE_OPEN_READONLY if read_only else 0
+    if not read_only:
+        _create(path)
+        flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+    return _Connections(
+        str(path),
+        timeout=BUSY_SECONDS,
+        flags=flags,
+        statementcachesize=CACHED_STATEMENTS,
+        pragmas={
+            "synchronous": "full",
+            "foreign_keys": 1,
+            "temp_store": "memory",
+            # What was deleted is overwritten: an address that is gone is to be gone.
+            "secure_delete": 1,
+        },
+    )
+
+
+def _create(path: Path) -> None:
+    """Makes an empty file that its owner alone may read; what is wrong shows when it is opened."""
+    with suppress(OSError):
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
+
+
+class _Connections(APSWDatabase):  # type: ignore[misc]
+    """Binds what SQLite has no type for, such as the migration history's datetime, as text."""
+
+    def _add_conn_hooks(self, conn: apsw.Connection) -> None:
+        conn.convert_binding = lambda _cursor, _number, value: str(value)
+        super()._add_conn_hooks(conn)
+
+
+def make_folder(path: Path) -> None:
+    """Makes the folder of a database file. Raises StorageError if it cannot be made."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(f"{path.parent} cannot be made: {error.strerror}.") from error
+
+
+def prepare(database: APSWDatabase) -> None:
+    """Puts the file into write-ahead logging. Raises StorageError if it is no writable database."""
+    try:
+        database.connect()
+        (mode,) = database.execute_sql("PRAGMA journal_mode = wal").fetchone()
+        # A file that is in that mode already may be locked, and is opened for
+        # reading only, without a word, where it may not be written.
+        database.execute_sql("BEGIN IMMEDIATE")
+        database.rollback()
+        if database.connection().readonly("main"):
+            raise StorageError(_read_only(database.database))
+    except PeeweeException as error:
+        database.close()
+        raise unusable(database.database, error) from error
+    except StorageError:
+        database.close()
+        raise
+    if mode != "wal":
+        raise StorageError(f"{database.database} cannot be written with a write-ahead log.")
+
+
+def _read_only(path: str) -> str:
+    return f"{path} is read-only; the file and its folder have to be writable."
+
+
+def unusable(path: str, error: Exception) -> StorageError:
+    cause = error.__cause__ or error.__context__
+    if isinstance(cause, apsw.ReadOnlyError) or not os.access(Path(path).parent, os.W_OK):
+        return StorageError(_read_only(path))
+    if isinstance(cause, (apsw.NotADBError, apsw.CorruptError)):
+        return StorageError(
+            f"{path} is damaged or is no SQLite database; restore it from a backup."
+        )
+    if isinstance(cause, (apsw.BusyError, apsw.LockedError)):
+        return StorageError(f"{path} is locked by another program.")
+    return StorageError(f"{path} cannot be opened: {error}")
+
+
+def check_exists(path: Path) -> None:
+    """Raises StorageError if there is no file at the path of a database."""
+    if not path.is_file():
+        raise StorageError(f"There is no database {path.absolute()}.")
+
+
+@contextmanager
+def existing(path: Path, *, read_only: bool = False) -> Iterator[APSWDatabase]:
+    """Opens a database file for the length of a block. Raises StorageError if there is none."""
+    check_exists(path)
+    with closing(connect(path, read_only=read_only)) as database:
+        try:
+            database.connect()
+            yield database
+        except PeeweeException as error:
+            raise unusable(database.database, error) from error
+
+
+def size_of(path: Path) -> int:
+    """Returns how many bytes a file has; none where there is no such file."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+class FileLock:
+    """Shows that a process owns a database file. The lock ends with the process."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path.with_name(path.name + ".lock")
+        self._file: int | None = None
+
+    def acquire(self) -> None:
+        """Takes the lock. Raises StorageError, naming the owner, if another process has it."""
+        try:
+            handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise StorageError(f"{self._path} cannot be written: {error.strerror}.") from error
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            owner = os.read(handle, 32).decode(errors="replace").strip() or "unknown"
+            os.close(handle)
+            database = self._path.with_suffix("")
+            raise StorageError(
+                f"{database} is already served by process {owner}. One process serves a file."
+            ) from None
+        os.ftruncate(handle, 0)
+        os.write(handle, str(os.getpid()).encode())
+        self._file = handle
+
+    def release(self) -> None:
+        """Lets go of the lock, if it is held."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+
+@contextmanager
+def transaction(
+    path: Path, clock: Clock = system_clock, *, read_only: bool = False
+) -> Iterator[Transaction]:
+    """Runs a block as one transaction on a connection of its own, as the command line does."""
+    with closing(connect(path)) as database:
+        database.execute_sql("BEGIN" if read_only else "BEGIN IMMEDIATE")
+        try:
+            yield Transaction(database, DIALECT, clock, Ids(clock))
+        except BaseException:
+            database.rollback()
+            raise
+        database.execute_sql("COMMIT")

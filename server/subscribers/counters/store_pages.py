@@ -1,0 +1,95 @@
+"""Pages of all subscribers by their number, and how many there are: through blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from peewee import SQL, Expression, ModelSelect, fn
+
+from ...storage.statements import Dialect, Statement, param
+from ...storage.transaction import Transaction
+from ..models import Subscriber, SubscriberCounter
+from ..store_reading import IN_ACCOUNT, stored
+from .store_buckets import BUCKET, GROUP, IdRange, nth, of_level
+
+# What stands beside each other and holds everyone: the chapters, and then the open block.
+_GROUPS_AND_OPEN = (SubscriberCounter.account_id == param("account_id")) & (
+    SubscriberCounter.level >= SQL(str(GROUP))
+)
+_TOTAL = Statement(
+    lambda _: SubscriberCounter.select(fn.SUM(SubscriberCounter.total)).where(_GROUPS_AND_OPEN)
+)
+_GROUPS = Statement(
+    lambda _: (
+        SubscriberCounter.select(SubscriberCounter.first_id, SubscriberCounter.total)
+        .where(_GROUPS_AND_OPEN)
+        .order_by(SubscriberCounter.level, SubscriberCounter.first_id)
+    )
+)
+_BUCKETS = Statement(
+    lambda _: (
+        SubscriberCounter.select(SubscriberCounter.first_id, SubscriberCounter.total)
+        .where(
+            of_level(BUCKET)
+            & (SubscriberCounter.first_id >= param("first_id"))
+            & (SubscriberCounter.first_id < param("end_id"))
+        )
+        .order_by(SubscriberCounter.first_id)
+    )
+)
+
+
+def _from(dialect: Dialect, condition: Expression, order: Any) -> ModelSelect[Subscriber]:
+    return stored(dialect).where(IN_ACCOUNT & condition).order_by(order).limit(param("limit"))
+
+
+_OLDEST_FIRST = Statement(lambda dialect: _from(dialect, Subscriber.id >= nth(), Subscriber.id))
+_NEWEST_FIRST = Statement(
+    lambda dialect: _from(dialect, Subscriber.id <= nth(), Subscriber.id.desc())
+)
+
+
+class Numbered(NamedTuple):
+    """Rows for `complete`, and how many subscribers the account has."""
+
+    rows: list[tuple[Any, ...]]
+    total: int
+
+
+def total(account_id: str, tx: Transaction) -> int:
+    """Returns how many subscribers the account has. One statement."""
+    found = tx.one(_TOTAL, account_id=account_id)
+    return int(found[0] or 0) if found else 0
+
+
+def numbered(
+    account_id: str, offset: int, limit: int, tx: Transaction, *, descending: bool
+) -> Numbered:
+    """Returns the subscribers that come after so many, in order of creation.
+
+    Three statements at most.
+    """
+    ranges = tx.all(_GROUPS, account_id=account_id)
+    everyone = sum(own for _, own in ranges)
+    before = everyone - 1 - offset if descending else offset
+    if not 0 <= before < everyone:
+        return Numbered([], everyone)
+    place, before = _where(ranges, before)
+    if place + 1 < len(ranges):
+        first_id, end_id = ranges[place][0], ranges[place + 1][0]
+        ranges = tx.all(_BUCKETS, account_id=account_id, first_id=first_id, end_id=end_id)
+        place, before = _where(ranges, before)
+    first_id = ranges[place][0]
+    statement = _NEWEST_FIRST if descending else _OLDEST_FIRST
+    rows = tx.all(statement, account_id=account_id, first_id=first_id, skip=before, limit=limit)
+    return Numbered(rows, everyone)
+
+
+def _where(ranges: Iterable[IdRange], before: int) -> tuple[int, int]:
+    """Returns in which stretch the subscriber is who comes after so many, and how many of it."""
+    for place, (_, own) in enumerate(ranges):
+        if before < own:
+            return place, before
+        before -= own
+    raise AssertionError("a chapter has as many subscribers as its blocks")

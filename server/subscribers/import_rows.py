@@ -1,0 +1,133 @@
+"""An import as it goes: rows in, and what became of each, in transactions of some hundred."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from enum import IntEnum
+from typing import NamedTuple
+
+from ..custom_fields.rules import check_size, merged
+from ..storage.transaction import Transaction
+from ..tags.rules import distinct
+from . import rules
+from .rules import Failure, NewSubscriber, RowError, Validated
+from .store import Changes, SubscriberStore, ids_by_address, row_error_for
+from .store_reading import find
+
+# What one transaction takes: enough that its commit costs little beside it, and so
+# little that other writers do not wait long. A row weighs as many as it and its tags
+# and values are; one that may change a subscriber costs ten times as much.
+MAX_WEIGHT = 4_000
+MAX_ROWS = 2_000
+MAX_ROWS_OF_AN_UPDATE = 200
+
+
+# The failures of a row whose address a subscriber has, of an earlier row or from before.
+_TAKEN = (Failure.ALREADY_EXISTS, Failure.DUPLICATE_IN_REQUEST)
+_ALREADY_EXISTS = RowError(Failure.ALREADY_EXISTS, "email")
+
+
+class OnConflict(IntEnum):
+    """What is done with a row whose address is taken; the numbers of the proto."""
+
+    FAIL = 1
+    SKIP = 2
+    UPDATE = 3
+
+
+class Outcome(IntEnum):
+    """What became of a row; the numbers of ImportResult.Outcome."""
+
+    CREATED = 1
+    UPDATED = 2
+    SKIPPED = 3
+    FAILED = 4
+
+
+class Result(NamedTuple):
+    """What became of a row: of its subscriber, or why there is none."""
+
+    outcome: Outcome
+    subscriber_id: str = ""
+    refused: RowError | None = None
+
+
+class Importer:
+    """Stores rows for one account."""
+
+    def __init__(self, account_id: str, on_conflict: OnConflict, store: SubscriberStore) -> None:
+        self._account_id = account_id
+        self._on_conflict = on_conflict
+        self._store = store
+
+    def parts(self, validated: Sequence[Validated]) -> Iterator[slice]:
+        """Yields which rows go into a transaction each, in their order."""
+        most = MAX_ROWS_OF_AN_UPDATE if self._on_conflict is OnConflict.UPDATE else MAX_ROWS
+        first = weight = 0
+        for number, row in enumerate(validated):
+            own = 1 if isinstance(row, RowError) else 1 + len(row.tags) + len(row.values)
+            weight += own
+            if number > first and (number - first >= most or weight > MAX_WEIGHT):
+                yield slice(first, number)
+                first, weight = number, own
+        if first < len(validated):
+            yield slice(first, len(validated))
+
+    def take(self, validated: Sequence[Validated], tx: Transaction) -> list[Result]:
+        """Stores rows and returns what became of each.
+
+        Rows with one address act in their order: the first that can be taken creates the
+        subscriber, and those after it find the address taken.
+        """
+        rows = {
+            number: row for number, row in enumerate(validated) if isinstance(row, NewSubscriber)
+        }
+        taken = self._store.create_many(self._account_id, rows, tx)
+        refused = taken.refused | {
+            number: row for number, row in enumerate(validated) if isinstance(row, RowError)
+        }
+        results = self._settle(rows, refused, tx)
+        for number, own_id in taken.ids.items():
+            results[number] = Result(Outcome.CREATED, own_id)
+        return [results[number] for number in range(len(validated))]
+
+    def _settle(
+        self, rows: Mapping[int, NewSubscriber], refused: Mapping[int, RowError], tx: Transaction
+    ) -> dict[int, Result]:
+        """Returns what becomes of rows that could not be stored as new ones."""
+        results = {number: Result(Outcome.FAILED, refused=why) for number, why in refused.items()}
+        taken = sorted(number for number, why in refused.items() if why.failure in _TAKEN)
+        if not taken:
+            return results
+        results |= dict.fromkeys(taken, Result(Outcome.FAILED, refused=_ALREADY_EXISTS))
+        if self._on_conflict is OnConflict.FAIL:
+            return results
+        keys = {rows[number].email.key for number in taken}
+        ids = ids_by_address(self._account_id, keys, tx)
+        for number in taken:
+            own_id = ids.get(rows[number].email.key)
+            if own_id is None:  # deleted meanwhile
+                continue
+            if self._on_conflict is OnConflict.UPDATE:
+                results[number] = self._update(own_id, rows[number], tx)
+            else:
+                results[number] = Result(Outcome.SKIPPED, own_id)
+        return results
+
+    def _update(self, subscriber_id: str, new: NewSubscriber, tx: Transaction) -> Result:
+        """Changes what the row gives. Never the status."""
+        before = find(self._account_id, subscriber_id, tx)
+        tags = {**distinct(list(before.tags)), **new.tags}
+        if len(tags) > rules.MAX_TAGS:
+            return Result(Outcome.FAILED, refused=RowError(Failure.INVALID_TAG, "tags"))
+        faults = check_size(merged(before.values, new.values), before.values)
+        if new.values and faults:
+            return Result(Outcome.FAILED, refused=row_error_for(faults[0]))
+        changes = Changes(
+            first_name=new.first_name or None,
+            last_name=new.last_name or None,
+            tags=tags if new.tags else None,
+            values=new.values or None,
+        )
+        self._store.change(self._account_id, before, changes, tx)
+        return Result(Outcome.UPDATED, subscriber_id)

@@ -1,0 +1,129 @@
+"""Webhooks as they are read from the database."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import orjson
+from peewee import fn
+
+from ...clock import written
+from ...errors import WebhookNotFound
+from ...paging import Page
+from ...storage.statements import Statement, param
+from ...storage.transaction import Transaction
+from ..models import Webhook
+from ..rules import DisabledReason, Health
+
+
+class WebhookRow(NamedTuple):
+    """A webhook as it is stored; its secrets are sealed, and times are in milliseconds."""
+
+    id: str
+    url: str
+    description: str
+    event_types: tuple[str, ...]
+    enabled: bool
+    disabled_reason: int
+    secret: bytes
+    old_secret: bytes | None
+    old_secret_until: int | None
+    failures: int
+    failing_since: int | None
+    paused_until: int
+    created_at: int
+    updated_at: int
+
+    @property
+    def health(self) -> Health:
+        """How the endpoint does."""
+        return Health(self.failures, self.failing_since, self.paused_until)
+
+    def secrets_at(self, now: int) -> list[bytes]:
+        """Returns the sealed secrets that sign at a moment, the current one first."""
+        if self.old_secret is None or now >= (self.old_secret_until or 0):
+            return [self.secret]
+        return [self.secret, self.old_secret]
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns the webhook as the API returns it."""
+        webhook = {
+            "id": self.id,
+            "url": self.url,
+            "description": self.description,
+            "eventTypes": list(self.event_types),
+            "enabled": self.enabled,
+            "createdAt": written(self.created_at),
+            "updatedAt": written(self.updated_at),
+        }
+        if self.disabled_reason:
+            webhook["disabledReason"] = DisabledReason(self.disabled_reason).name
+        if self.failing_since is not None:
+            webhook["failingSince"] = written(self.failing_since)
+        return webhook
+
+
+COLUMNS = tuple(getattr(Webhook, name) for name in WebhookRow._fields)
+IN_ACCOUNT = Webhook.account_id == param("account_id")
+ONE = IN_ACCOUNT & (Webhook.id == param("id"))
+
+_FIND = Statement(lambda _: Webhook.select(*COLUMNS).where(ONE))
+_COUNT = Statement(lambda _: Webhook.select(fn.COUNT(Webhook.id)).where(IN_ACCOUNT))
+_PAGE = Statement(
+    lambda _: (
+        Webhook.select(*COLUMNS)
+        .where(IN_ACCOUNT)
+        .order_by(Webhook.account_id, Webhook.id)
+        .limit(param("limit"))
+        .offset(param("offset"))
+    )
+)
+_NEWEST = Statement(lambda _: Webhook.select(fn.MAX(Webhook.id)))
+
+
+def find(account_id: str, webhook_id: str, tx: Transaction) -> WebhookRow:
+    """Returns one webhook. Raises WebhookNotFound."""
+    values = tx.one(_FIND, account_id=account_id, id=webhook_id)
+    if values is None:
+        raise WebhookNotFound
+    return row_of(values)
+
+
+def page(account_id: str, page: Page, tx: Transaction) -> tuple[list[WebhookRow], int]:
+    """Returns the webhooks of a page, oldest first, and how many the account has."""
+    rows = tx.all(_PAGE, account_id=account_id, limit=page.limit, offset=page.offset)
+    return [row_of(values) for values in rows], count(account_id, tx)
+
+
+def count(account_id: str, tx: Transaction) -> int:
+    """Returns how many webhooks the account has."""
+    row = tx.one(_COUNT, account_id=account_id)
+    return int(row[0]) if row else 0
+
+
+def newest_id_of_any_account(tx: Transaction) -> str | None:
+    """Returns the greatest id of all, or None. For the start of the service."""
+    row = tx.one(_NEWEST)
+    return row[0] if row else None
+
+
+def stored(row: WebhookRow) -> dict[str, Any]:
+    """Returns the values of a row by column."""
+    return {**row._asdict(), "event_types": types_written(row.event_types)}
+
+
+def row_of(values: tuple[Any, ...]) -> WebhookRow:
+    """Returns the webhook whose COLUMNS were read."""
+    row = WebhookRow._make(values)
+    return row._replace(event_types=types_read(values[3]), enabled=bool(row.enabled))
+
+
+def types_written(types: Sequence[str]) -> str:
+    """Returns types of events as they are stored."""
+    return orjson.dumps(types).decode()
+
+
+def types_read(text: str) -> tuple[str, ...]:
+    """Returns types of events that were stored."""
+    return tuple(orjson.loads(text))

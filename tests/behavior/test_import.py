@@ -1,0 +1,525 @@
+"""Importing subscribers: rows and tables, what becomes of each row, and what fails the whole."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from server.accounts.rules import make_secret
+
+from ..conftest import Account
+from ..fronts import HttpFront
+from .helpers import (
+    STATUSES,
+    emails,
+    field,
+    over_http,
+    stored,
+    subscriber,
+    subscriber_in,
+    suppress,
+    tag_names,
+)
+from .streams import Row, Streamed, import_rows, import_table, send_rows, send_table, written_table
+
+Import = Callable[..., list[Row]]
+
+
+def fields_of_all_types(account: Account) -> None:
+    types = {"Town": "TEXT", "Age": "NUMBER", "Paid": "BOOLEAN", "Born": "DATE"}
+    for label, data_type in types.items():
+        field(account, label, data_type)
+
+
+def as_table(rows: Sequence[Row]) -> str:
+    """Returns rows as CSV, with a column for each name that one of them has."""
+    flat = [
+        {
+            **{name: value for name, value in row.items() if name != "customFields"},
+            **{f"customFields.{k}": v for k, v in row.get("customFields", {}).items()},
+        }
+        for row in rows
+    ]
+    columns = list(dict.fromkeys(name for row in flat for name in row))
+    return written_table([columns, *([_cell(row.get(c)) for c in columns] for row in flat)])
+
+
+def _cell(value: Any) -> str:
+    if value is None or isinstance(value, str):
+        return value or ""
+    return json.dumps(value)
+
+
+def as_rows(account: Account, rows: Sequence[Row], **options: Any) -> list[Row]:
+    return import_rows(account, rows, **options)
+
+
+def as_lines(account: Account, rows: Sequence[Row], **options: Any) -> list[Row]:
+    """Imports the rows as a table, and counts the results as if it had no header."""
+    if "afterLine" in options:
+        options["afterLine"] += 1
+    results = import_table(account, as_table(rows), **options)
+    return [{**result, "line": result["line"] - 1} for result in results]
+
+
+each_form = pytest.mark.parametrize("take", [as_rows, as_lines], ids=["rows", "table"])
+
+
+def told(results: Sequence[Row]) -> list[tuple[int, str]]:
+    """Returns line and outcome of each result."""
+    return [(result["line"], result["outcome"]) for result in results]
+
+
+def outcomes(results: Sequence[Row]) -> list[str]:
+    return [result["outcome"] for result in results]
+
+
+def refusals(results: Sequence[Row]) -> list[tuple[str | None, str | None]]:
+    """Returns reason and field of each result."""
+    return [(result.get("reason"), result.get("field")) for result in results]
+
+
+def listed(account: Account) -> list[Row]:
+    """Returns the account's first 100 subscribers, oldest first."""
+    rows: list[Row] = account.ok("ListSubscribers", limit=100)["subscribers"]
+    return rows
+
+
+def by_address(account: Account, email: str) -> Row:
+    found: Row = account.ok("GetSubscriber", id=email)["subscriber"]
+    return found
+
+
+ROWS: list[Row] = [
+    {
+        "email": "ada@example.com",
+        "firstName": "Ada",
+        "lastName": "Lovelace",
+        "isConfirmed": True,
+        "tags": ["vip", "press"],
+        "customFields": {"town": "London", "age": 36, "paid": False, "born": "1815-12-10"},
+    },
+    {"email": "grace@example.com", "isConfirmed": False},
+]
+
+
+@each_form
+def test_rows_become_subscribers_in_their_order(account: Account, take: Import) -> None:
+    fields_of_all_types(account)
+
+    results = take(account, ROWS)
+
+    ada, grace = listed(account)
+    assert results == [
+        {"line": 1, "outcome": "CREATED", "id": ada["id"], "email": "ada@example.com"},
+        {"line": 2, "outcome": "CREATED", "id": grace["id"], "email": "grace@example.com"},
+    ]
+    del ada["id"], ada["createdAt"]
+    assert ada == {
+        "email": "ada@example.com",
+        "firstName": "Ada",
+        "lastName": "Lovelace",
+        "status": "CONFIRMED",
+        "tags": ["press", "vip"],
+        "customFields": ROWS[0]["customFields"],
+    }
+    assert (grace["firstName"], grace["status"], grace["tags"]) == ("", "UNCONFIRMED", [])
+    assert "customFields" not in grace
+    assert account.ok("ListSubscribers")["total"] == 2
+    assert tag_names(account) == ["press", "vip"]
+
+
+BAD_ROWS: dict[str, tuple[Row, str, str | None]] = {
+    "no email": ({"firstName": "Ada"}, "MISSING_EMAIL", "email"),
+    "blank email": ({"email": " "}, "MISSING_EMAIL", "email"),
+    "malformed email": ({"email": "ada@"}, "INVALID_EMAIL", "email"),
+    "two emails": ({"email": "a@b.io,c@b.io"}, "INVALID_EMAIL", "email"),
+    "long email": ({"email": f"{'a' * 65}@b.io"}, "INVALID_EMAIL", "email"),
+    "long first name": ({"email": "a@b.io", "firstName": "x" * 101}, "INVALID_FIELD", "firstName"),
+    "long last name": ({"email": "a@b.io", "lastName": "x" * 101}, "INVALID_FIELD", "lastName"),
+    "long tag": ({"email": "a@b.io", "tags": ["vip", "x" * 101]}, "INVALID_TAG", "tags"),
+    "blank tag": ({"email": "a@b.io", "tags": ["vip", " "]}, "INVALID_TAG", "tags"),
+    "101 tags": ({"email": "a@b.io", "tags": [f"t{n}" for n in range(101)]}, "INVALID_TAG", "tags"),
+    "no number": (
+        {"email": "a@b.io", "customFields": {"age": "old"}},
+        "INVALID_CUSTOM_FIELD",
+        "customFields.age",
+    ),
+    "no date": (
+        {"email": "a@b.io", "customFields": {"born": "2026-02-30"}},
+        "INVALID_CUSTOM_FIELD",
+        "customFields.born",
+    ),
+    "neither true nor false": (
+        {"email": "a@b.io", "customFields": {"paid": "perhaps"}},
+        "INVALID_CUSTOM_FIELD",
+        "customFields.paid",
+    ),
+    "long value": (
+        {"email": "a@b.io", "customFields": {"town": "x" * 1_001}},
+        "INVALID_CUSTOM_FIELD",
+        "customFields.town",
+    ),
+    "suppressed": ({"email": "gone@example.com"}, "SUPPRESSED", "email"),
+}
+
+
+@each_form
+def test_bad_rows_fail_alone_and_say_why(account: Account, take: Import) -> None:
+    fields_of_all_types(account)
+    suppress(account, "gone@example.com")
+    rows = [{"email": "first@example.com"}, *(row for row, _, _ in BAD_ROWS.values())]
+
+    results = take(account, [*rows, {"email": "last@example.com"}])
+
+    assert [result["line"] for result in results] == list(range(1, len(rows) + 2))
+    assert outcomes(results) == ["CREATED", *["FAILED"] * len(BAD_ROWS), "CREATED"]
+    assert dict(zip(BAD_ROWS, refusals(results[1:-1]), strict=True)) == {
+        name: (reason, at) for name, (_, reason, at) in BAD_ROWS.items()
+    }
+    sent = [row.get("email", "").strip() for row in rows]
+    assert [result["email"].strip() for result in results[:-1]] == sent
+    assert {result["id"] for result in results[1:-1]} == {""}
+    assert emails(account) == ["first@example.com", "last@example.com"]
+    assert tag_names(account) == []
+
+
+def test_unknown_custom_field_in_a_row_fails_that_row_alone(account: Account) -> None:
+    rows = [{"email": "a@b.io", "customFields": {"shoe": 44}}, {"email": "c@b.io"}]
+
+    results = import_rows(account, rows)
+
+    assert refusals(results) == [("UNKNOWN_CUSTOM_FIELD", "customFields.shoe"), (None, None)]
+    assert emails(account) == ["c@b.io"]
+
+
+@over_http
+@pytest.mark.parametrize(
+    ("line", "reason", "at", "email"),
+    [
+        ("7", "INVALID_ROW", None, ""),
+        ('["a@b.io"]', "INVALID_ROW", None, ""),
+        ("null", "INVALID_ROW", None, ""),
+        ('{"email": "a@b.io"', "INVALID_ROW", None, ""),
+        ("a@b.io", "INVALID_ROW", None, ""),
+        ('{"email": 7}', "INVALID_FIELD", "email", ""),
+        ('{"email": "a@b.io", "tags": "vip"}', "INVALID_FIELD", "tags", "a@b.io"),
+        ('{"email": "a@b.io", "isConfirmed": "maybe"}', "INVALID_FIELD", "isConfirmed", "a@b.io"),
+        ('{"email": "a@b.io", "customFields": []}', "INVALID_FIELD", "customFields", "a@b.io"),
+        ('{"email": "a@b.io", "colour": "red"}', "INVALID_FIELD", "colour", "a@b.io"),
+    ],
+)
+def test_line_that_cannot_be_read_fails_alone(
+    account: Account, line: str, reason: str, at: str | None, email: str
+) -> None:
+    body = f'{{"email": "first@b.io"}}\n{line}\n{{"email": "last@b.io"}}'.encode()
+
+    results = posted(account, body, "application/x-ndjson")
+
+    assert told(results) == [(1, "CREATED"), (2, "FAILED"), (3, "CREATED")]
+    assert refusals(results)[1] == (reason, at)
+    assert results[1]["email"] == email
+    assert emails(account) == ["first@b.io", "last@b.io"]
+
+
+def posted(account: Account, body: bytes, content_type: str, query: str = "") -> list[Row]:
+    """Sends a body as it is and returns the results."""
+    assert isinstance(account.front, HttpFront)
+    status, _, text = account.front.exchange(
+        "POST",
+        f"/api/subscribers/import{query}",
+        account.key,
+        body=body,
+        headers={"Content-Type": content_type},
+    )
+    assert status == 200, text
+    return [json.loads(line) for line in text.splitlines()]
+
+
+@over_http
+def test_names_of_options_are_accepted_in_any_letter_case(account: Account) -> None:
+    subscriber(account)
+
+    body = b'{"email": "ada@example.com"}\n'
+    results = posted(account, body, "application/x-ndjson", "?onConflict=skip")
+
+    assert told(results) == [(1, "SKIPPED")]
+
+
+TAKEN: Row = {"email": "ADA@Example.com", "firstName": "Augusta", "tags": ["new"]}
+
+
+@each_form
+@pytest.mark.parametrize("options", [{}, {"onConflict": "FAIL"}], ids=["by default", "FAIL"])
+def test_row_whose_address_is_taken_fails(
+    account: Account, take: Import, options: dict[str, Any]
+) -> None:
+    ada = subscriber(account, firstName="Ada")
+
+    results = take(account, [TAKEN, {"email": "grace@example.com"}], **options)
+
+    assert told(results) == [(1, "FAILED"), (2, "CREATED")]
+    assert refusals(results)[0] == ("ALREADY_EXISTS", "email")
+    assert results[0]["email"] == "ADA@Example.com"
+    assert stored(account, ada) == ada
+
+
+@each_form
+def test_row_whose_address_is_taken_is_skipped_if_asked(account: Account, take: Import) -> None:
+    ada = subscriber(account, firstName="Ada")
+
+    results = take(account, [TAKEN, {"email": "grace@example.com"}], onConflict="SKIP")
+
+    assert told(results) == [(1, "SKIPPED"), (2, "CREATED")]
+    assert (results[0]["id"], refusals(results)[0]) == (ada["id"], (None, None))
+    assert stored(account, ada) == ada
+    assert tag_names(account) == []
+
+
+@each_form
+@pytest.mark.parametrize("conflict", ["SKIP", "UPDATE"])
+def test_bad_row_fails_even_if_its_address_is_taken(
+    account: Account, take: Import, conflict: str
+) -> None:
+    field(account, "Age", "NUMBER")
+    ada = subscriber(account)
+    rows = [
+        {"email": ada["email"], "firstName": "x" * 101},
+        {"email": ada["email"], "firstName": "Ada", "customFields": {"age": "old"}},
+    ]
+
+    results = take(account, rows, onConflict=conflict)
+
+    assert refusals(results) == [
+        ("INVALID_FIELD", "firstName"),
+        ("INVALID_CUSTOM_FIELD", "customFields.age"),
+    ]
+    assert stored(account, ada) == ada
+
+
+@each_form
+def test_update_replaces_names_adds_tags_and_merges_values(account: Account, take: Import) -> None:
+    field(account, "Town")
+    field(account, "Age", "NUMBER")
+    ada = subscriber(
+        account,
+        firstName="Ada",
+        lastName="Byron",
+        tags=["vip", "old"],
+        customFields={"town": "London", "age": 35},
+    )
+    row = {
+        "email": "ADA@example.com",
+        "lastName": "Lovelace",
+        "tags": ["VIP", "new"],
+        "customFields": {"age": 36},
+    }
+
+    results = take(account, [row], onConflict="UPDATE")
+
+    assert told(results) == [(1, "UPDATED")]
+    assert results[0]["id"] == ada["id"]
+    assert stored(account, ada) == {
+        **ada,
+        "lastName": "Lovelace",
+        "tags": ["new", "old", "vip"],
+        "customFields": {"town": "London", "age": 36},
+    }
+
+
+@each_form
+def test_update_by_a_row_that_says_nothing_changes_nothing(account: Account, take: Import) -> None:
+    field(account, "Town")
+    given: Row = {"firstName": "Ada", "tags": ["vip"], "customFields": {"town": "London"}}
+    ada = subscriber(account, **given)
+    empty = {"firstName": "", "lastName": "", "tags": [], "customFields": {}}
+
+    results = take(account, [{"email": ada["email"], **empty}], onConflict="UPDATE")
+
+    assert told(results) == [(1, "UPDATED")]
+    assert stored(account, ada) == ada
+
+
+def test_null_in_a_row_removes_a_value_on_update(account: Account) -> None:
+    field(account, "Town")
+    ada = subscriber(account, customFields={"town": "London"})
+    rows = [{"email": email, "customFields": {"town": None}} for email in (ada["email"], "b@b.io")]
+
+    results = import_rows(account, rows, onConflict="UPDATE")
+
+    assert outcomes(results) == ["UPDATED", "CREATED"]
+    assert ["customFields" in row for row in listed(account)] == [False, False]
+
+
+@each_form
+@pytest.mark.parametrize("conflict", ["FAIL", "SKIP", "UPDATE"])
+def test_no_import_changes_a_status(account: Account, take: Import, conflict: str) -> None:
+    there = [subscriber_in(account, status, f"{status.lower()}@b.io") for status in STATUSES]
+    rows = [
+        {"email": made["email"], "firstName": "Ada", "isConfirmed": confirmed}
+        for made in there
+        for confirmed in (True, False)
+    ]
+
+    take(account, rows, onConflict=conflict)
+
+    assert [stored(account, made)["status"] for made in there] == list(STATUSES)
+
+
+@each_form
+@pytest.mark.parametrize(
+    ("conflict", "expected", "name"),
+    [
+        ("FAIL", ["CREATED", "CREATED", "FAILED", "FAILED"], "first"),
+        ("SKIP", ["CREATED", "CREATED", "SKIPPED", "SKIPPED"], "first"),
+        ("UPDATE", ["CREATED", "CREATED", "UPDATED", "UPDATED"], "third"),
+    ],
+)
+def test_rows_of_the_same_address_act_in_their_order(
+    account: Account, take: Import, conflict: str, expected: list[str], name: str
+) -> None:
+    rows = [
+        {"email": "ada@b.io", "firstName": "first", "tags": ["a"]},
+        {"email": "grace@b.io"},
+        {"email": "ADA@b.io", "firstName": "second", "tags": ["b"]},
+        {"email": "ada@B.io", "firstName": "third", "tags": ["c"]},
+    ]
+
+    results = take(account, rows, onConflict=conflict)
+
+    assert outcomes(results) == expected
+    ada = by_address(account, "ada@b.io")
+    assert ada["firstName"] == name
+    assert ada["tags"] == (["a", "b", "c"] if conflict == "UPDATE" else ["a"])
+    if conflict == "FAIL":
+        assert refusals(results)[2:] == [("ALREADY_EXISTS", "email")] * 2
+    else:
+        assert {result["id"] for result in results if result["email"] != "grace@b.io"} == {
+            ada["id"]
+        }
+    assert emails(account) == ["ada@b.io", "grace@b.io"]
+
+
+@each_form
+@pytest.mark.parametrize("conflict", ["FAIL", "SKIP", "UPDATE"])
+@pytest.mark.parametrize(
+    "fault", [{"firstName": "x" * 101}, {"customFields": {"age": "old"}}], ids=["early", "late"]
+)
+def test_rejected_row_claims_no_address(
+    account: Account, take: Import, fault: dict[str, Any], conflict: str
+) -> None:
+    field(account, "Age", "NUMBER")
+    rows = [{"email": "Ada@b.io", **fault}, {"email": "ada@b.io"}]
+
+    results = take(account, rows, onConflict=conflict)
+
+    assert outcomes(results) == ["FAILED", "CREATED"]
+    assert emails(account) == ["ada@b.io"]
+
+
+@each_form
+def test_row_that_would_bring_a_subscriber_over_100_tags_fails(
+    account: Account, take: Import
+) -> None:
+    tags = [f"t{number:02}" for number in range(99)]
+    ada = subscriber(account, tags=tags)
+    rows = [
+        {"email": ada["email"], "firstName": "Ada", "tags": ["new", "newer"]},
+        {"email": ada["email"], "lastName": "Lovelace", "tags": ["new", "T00"]},
+    ]
+
+    results = take(account, rows, onConflict="UPDATE")
+
+    assert outcomes(results) == ["FAILED", "UPDATED"]
+    assert refusals(results)[0] == ("INVALID_TAG", "tags")
+    after = stored(account, ada)
+    assert after == {**ada, "lastName": "Lovelace", "tags": ["new", *tags]}
+
+
+@each_form
+def test_rows_up_to_a_line_are_passed_over(account: Account, take: Import) -> None:
+    rows = [{"email": f"p{number}@b.io"} for number in range(1, 6)]
+
+    assert told(take(account, rows, afterLine=3)) == [(4, "CREATED"), (5, "CREATED")]
+    assert take(account, rows, afterLine=5) == []
+    assert emails(account) == ["p4@b.io", "p5@b.io"]
+
+
+@each_form
+def test_import_goes_on_over_transactions(account: Account, take: Import) -> None:
+    rows: list[Row] = [{"email": f"p{number}@b.io", "tags": ["all"]} for number in range(1_200)]
+    # One that fails, and one whose address was in an earlier transaction.
+    rows[700], rows[1_100] = {"email": "none"}, {"email": "p3@b.io"}
+
+    results = take(account, rows)
+
+    assert [result["line"] for result in results] == list(range(1, 1_201))
+    failed = [number for number, result in enumerate(results) if result["outcome"] == "FAILED"]
+    assert failed == [700, 1_100]
+    assert account.ok("ListSubscribers", tag="all")["total"] == 1_198
+    ids = [result["id"] for result in results if result["id"]]
+    assert ids == sorted(set(ids))
+
+
+def test_empty_import_stores_nothing_and_tells_nothing(account: Account) -> None:
+    assert import_rows(account, []) == []
+    assert import_table(account, "") == []
+    assert import_table(account, "email\n") == []
+
+
+def both_ways(account: Account) -> list[Streamed]:
+    """Imports a subscriber as a row and another as a table."""
+    rows = send_rows(account, [{"email": "ada@b.io"}])
+    return [rows, send_table(account, "email\ngrace@b.io\n")]
+
+
+def test_key_that_may_only_read_imports_nothing(account: Account) -> None:
+    reader = account.with_key(account.new_key("read"))
+
+    for answer in both_ways(reader):
+        assert answer.records == []
+        assert answer.error is not None
+        assert (answer.error.status, answer.error.code) == (403, "Forbidden")
+    assert emails(account) == []
+
+
+@pytest.mark.parametrize("key", ["", "rk_x", make_secret()], ids=["none", "malformed", "unknown"])
+def test_nothing_is_imported_without_a_key(account: Account, key: str) -> None:
+    for answer in both_ways(account.with_key(key)):
+        assert answer.records == []
+        assert answer.error is not None
+        assert (answer.error.status, answer.error.code) == (401, "Unauthorized")
+    assert emails(account) == []
+
+
+def test_unverified_account_may_import(unverified_account: Account) -> None:
+    assert [outcomes(answer.records) for answer in both_ways(unverified_account)] == [
+        ["CREATED"],
+        ["CREATED"],
+    ]
+
+
+@each_form
+def test_other_account_sees_nothing_of_an_import(
+    account: Account, other_account: Account, take: Import
+) -> None:
+    theirs = subscriber(other_account, firstName="Ada")
+    row = {"email": theirs["email"], "firstName": "Augusta", "tags": ["vip"]}
+
+    assert outcomes(take(account, [row], onConflict="UPDATE")) == ["CREATED"]
+
+    assert listed(other_account) == [theirs]
+    assert tag_names(other_account) == []
+
+
+@pytest.mark.parametrize("options", [{"onConflict": 99}, {"afterLine": -1}], ids=str)
+def test_options_out_of_bounds_are_refused(account: Account, options: dict[str, int]) -> None:
+    answer = send_rows(account, [{"email": "ada@b.io"}], **options)
+
+    assert answer.error is not None
+    assert (answer.error.status, answer.error.code) == (400, "ValidationError")
+    assert [path for path, _ in answer.error.faults] == list(options)
+    assert emails(account) == []

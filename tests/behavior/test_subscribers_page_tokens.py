@@ -1,0 +1,287 @@
+"""Lists that are walked by page tokens, through every front: HTTP sends them as Link headers."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+
+from ..conftest import Account
+from ..fronts import HttpFront, Response
+from .helpers import over_http, subscriber
+
+
+def fill(account: Account, count: int) -> list[str]:
+    """Gives the account subscribers of one tag, every third with two, and returns their addresses.
+
+    They are returned oldest first, which is not the order of the addresses.
+    """
+    given = [f"{count - number:03}@example.com" for number in range(count)]
+    rows = [
+        {"email": email, "tags": ["vip", "x"] if number % 3 == 0 else ["x"]}
+        for number, email in enumerate(given)
+    ]
+    assert account.ok("BulkCreateSubscribers", subscribers=rows) == {"failed": []}
+    return given
+
+
+def page(account: Account, **asked: Any) -> Response:
+    answer = account.call("ListSubscribers", **asked)
+    assert answer.status == 200, answer
+    return answer
+
+
+def addresses(answer: Response) -> list[str]:
+    return [each["email"] for each in answer.body["subscribers"]]
+
+
+def walk(account: Account, **asked: Any) -> list[Response]:
+    """Returns all pages, each by the token of the one before."""
+    pages = [page(account, **asked)]
+    while pages[-1].next:
+        pages.append(page(account, **asked, pageToken=pages[-1].next))
+    return pages
+
+
+@pytest.mark.parametrize("order", ["asc", "desc"])
+@pytest.mark.parametrize(
+    ("asked", "every"),
+    [({}, 1), ({"tag": "vip"}, 3), ({"q": "0", "status": "UNCONFIRMED"}, 1)],
+    ids=["all", "tag", "search"],
+)
+@pytest.mark.parametrize("limit", [1, 4, 10, 23, 100])
+def test_tokens_lead_through_the_whole_list(
+    account: Account, asked: dict[str, Any], every: int, order: str, limit: int
+) -> None:
+    expected = fill(account, 23)[::every]
+
+    pages = walk(account, **asked, order=order, limit=limit)
+
+    assert [email for each in pages for email in addresses(each)] == (
+        expected if order == "asc" else expected[::-1]
+    )
+    count = -(-len(expected) // limit)
+    assert [(p.body["total"], p.body["page"], p.body["limit"]) for p in pages] == [
+        (len(expected), number, limit) for number in range(1, count + 1)
+    ]
+
+
+@pytest.mark.parametrize("order", ["asc", "desc"])
+def test_walk_misses_and_repeats_nobody_while_others_come_and_go(
+    account: Account, order: str
+) -> None:
+    given = fill(account, 23)
+    ids = {each["email"]: each["id"] for each in page(account, limit=100).body["subscribers"]}
+    ahead = given if order == "asc" else given[::-1]
+    seen: list[str] = []
+    answer = page(account, order=order, limit=4)
+    seen += addresses(answer)
+    gone: list[str] = []
+    while answer.next:
+        # One who was seen goes, the one at the very end of the page among them; one who was
+        # not goes as well; and somebody comes.
+        for email in (seen[-1], seen[len(seen) // 2 - 1], next_unseen(ahead, seen, gone)):
+            if email in ids:
+                account.call("DeleteSubscriber", id=ids[email])
+                gone.append(email)
+        subscriber(account, f"new-{len(gone)}@example.com")
+        answer = page(account, order=order, limit=4, pageToken=answer.next)
+        seen += addresses(answer)
+
+    assert len(seen) == len(set(seen))
+    old = [email for email in seen if email in ids]
+    assert [email for email in ahead if email in old] == old
+    assert set(ahead) - set(gone) <= set(old)
+    assert any(email.startswith("new") for email in seen) == (order == "asc")
+
+
+def next_unseen(ahead: list[str], seen: list[str], gone: list[str]) -> str:
+    """Returns the second of those who are still to come, or nobody."""
+    coming = [email for email in ahead if email not in seen and email not in gone]
+    return coming[1] if len(coming) > 1 else ""
+
+
+def test_limit_may_change_on_the_way(account: Account) -> None:
+    given = fill(account, 10)
+    first = page(account, limit=3)
+
+    rest = page(account, limit=100, pageToken=first.next)
+
+    assert addresses(first) + addresses(rest) == given
+    assert (rest.next, rest.body["page"], rest.body["limit"]) == ("", 2, 100)
+
+
+def test_number_of_a_page_means_nothing_beside_a_token(account: Account) -> None:
+    given = fill(account, 10)
+    first = page(account, limit=3)
+
+    second = page(account, limit=3, pageToken=first.next, page=9)
+
+    assert (addresses(second), second.body["page"]) == (given[3:6], 2)
+
+
+def test_token_leads_on_from_a_numbered_page(account: Account) -> None:
+    given = fill(account, 10)
+    numbered = page(account, limit=3, page=3)
+
+    last = page(account, limit=3, pageToken=numbered.next)
+
+    assert addresses(numbered) + addresses(last) == given[6:]
+    assert (last.body["page"], last.next) == (4, "")
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{}, {"limit": 5}, {"page": 2, "limit": 3}, {"page": 9}, {"tag": "nowhere"}, {"email": "x"}],
+    ids=["all", "as many as there are", "the last one", "past it", "nobody", "no address"],
+)
+def test_last_page_has_no_token(account: Account, asked: dict[str, Any]) -> None:
+    fill(account, 5)
+
+    assert page(account, **asked).next == ""
+
+
+def test_token_at_which_all_the_rest_was_deleted_leads_to_an_empty_page(account: Account) -> None:
+    fill(account, 4)
+    first = page(account, limit=2)
+    for each in page(account).body["subscribers"]:
+        account.ok("DeleteSubscriber", id=each["id"])
+
+    last = page(account, limit=2, pageToken=first.next)
+
+    assert last.body == {"subscribers": [], "total": 0, "page": 2, "limit": 2}
+    assert last.next == ""
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {},
+        {"tag": "x", "order": "desc"},
+        {"tag": "vip"},
+        {"tag": "x", "q": "0"},
+        {"tag": "x", "status": "CONFIRMED"},
+        {"tag": "x", "email": "001@example.com"},
+        {"tag": "x", "createdAfter": "2020-01-01T00:00:00Z"},
+        {"tag": "x", "createdBefore": "2999-01-01T00:00:00Z"},
+    ],
+    ids=lambda other: " ".join(other) or "nothing",
+)
+def test_token_of_a_list_is_none_of_another(account: Account, other: dict[str, Any]) -> None:
+    fill(account, 10)
+    token = page(account, tag="x", limit=2).next
+
+    refused = account.fails("ValidationError", "ListSubscribers", **other, pageToken=token)
+
+    assert (refused.status, refused.faults) == (400, [("pageToken", "INVALID_VALUE")])
+
+
+def test_filters_in_another_spelling_are_the_same_list(account: Account) -> None:
+    given = fill(account, 10)
+    token = page(account, tag="vip", limit=2).next
+
+    answer = page(account, tag=" VIP ", order="asc", pageToken=token)
+
+    assert addresses(answer) == given[::3][2:]
+
+
+def encoded(text: str) -> str:
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def decoded(token: str) -> list[str]:
+    return base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)).decode().split(".")
+
+
+# What becomes of the three parts of a token, or of its text.
+TAMPERED = {
+    "another digest": lambda a, b, c: encoded(f"{a[::-1]}.{b}.{c}"),
+    "no digest": lambda a, b, c: encoded(f".{b}.{c}"),
+    "no id": lambda a, b, c: encoded(f"{a}..{c}"),
+    "id in lower case": lambda a, b, c: encoded(f"{a}.{b.lower()}.{c}"),
+    "id too long": lambda a, b, c: encoded(f"{a}.{b}0.{c}"),
+    "first page": lambda a, b, c: encoded(f"{a}.{b}.1"),
+    "negative page": lambda a, b, c: encoded(f"{a}.{b}.-2"),
+    "page beyond 32 bits": lambda a, b, c: encoded(f"{a}.{b}.{2**31}"),
+    "page of many digits": lambda a, b, c: encoded(f"{a}.{b}.{'9' * 60}"),
+    "page no number": lambda a, b, c: encoded(f"{a}.{b}.x"),
+    "two parts": lambda a, b, c: encoded(f"{a}.{b}"),
+    "four parts": lambda a, b, c: encoded(f"{a}.{b}.{c}.{c}"),
+    "cut off": lambda a, b, c: encoded(f"{a}.{b}.{c}")[:-10],
+    "grown": lambda a, b, c: encoded(f"{a}.{b}.{c}") + "AAAA",
+    "not UTF-8": lambda a, b, c: base64.urlsafe_b64encode(b"\xff\xfe.\xff.2").decode(),
+    "no base64": lambda a, b, c: f"{a}.{b}.{c}",
+    "not ASCII": lambda a, b, c: "é" * 20,
+    "blank": lambda a, b, c: " ",
+}
+
+
+@pytest.mark.parametrize("change", TAMPERED.values(), ids=TAMPERED)
+def test_token_that_no_page_gave_is_refused(account: Account, change: Any) -> None:
+    fill(account, 5)
+    token = page(account, limit=2).next
+    assert encoded(".".join(decoded(token))) == token
+
+    refused = account.fails(
+        "ValidationError", "ListSubscribers", limit=2, pageToken=change(*decoded(token))
+    )
+
+    assert (refused.status, refused.faults) == (400, [("pageToken", "INVALID_VALUE")])
+
+
+def test_token_of_another_account_shows_nothing_of_that_account(
+    account: Account, other_account: Account
+) -> None:
+    fill(other_account, 10)
+    token = page(other_account, limit=2).next
+    subscriber(account, "own@example.com")
+
+    answer = account.call("ListSubscribers", pageToken=token)
+
+    assert answer.status in (200, 400)
+    if answer.status == 200:
+        assert addresses(answer) in ([], ["own@example.com"])
+        assert answer.body["total"] == 1
+
+
+@over_http
+def test_link_leads_to_the_next_page_and_keeps_the_other_parameters(account: Account) -> None:
+    assert isinstance(account.front, HttpFront)
+    given = fill(account, 7)
+    asked = "limit=3&tag=%58&q=%30&createdAfter=2020-01-01T00%3A00%3A00%2B01:00"
+    target, seen, keys = f"/api/subscribers?{asked}&page=1", [], []
+
+    while target:
+        status, headers, text = account.front.exchange("GET", target, account.key)
+        body = json.loads(text)
+        assert status == 200, body
+        seen += [each["email"] for each in body["subscribers"]]
+        keys.append(list(body))
+        links = re.findall(r'^<([^<>"]+)>; rel="next"$', headers.get("link", ""))
+        assert bool(links) == ("link" in headers)
+        target = links[0] if links else ""
+        for path, query in [urlsplit(link)[2:4] for link in links]:
+            parameters = parse_qsl(query)
+            assert path == "/api/subscribers"
+            assert [pair for pair in parameters if pair[0] != "pageToken"] == parse_qsl(asked)
+
+    assert seen == given
+    assert keys == [["subscribers", "total", "page", "limit"]] * 3
+
+
+@over_http
+@pytest.mark.parametrize("path", ["/api/tags", "/api/custom-fields", "/api/suppressions"])
+def test_lists_without_tokens_have_no_link(account: Account, path: str) -> None:
+    assert isinstance(account.front, HttpFront)
+    for name in ("a", "b"):
+        account.ok("CreateTag", name=name)
+        account.ok("CreateCustomField", label=name)
+
+    status, headers, _ = account.front.exchange("GET", f"{path}?limit=1", account.key)
+
+    assert status == 200
+    assert "link" not in headers

@@ -1,0 +1,55 @@
+"""A client that sends wrong keys again and again, and those who share its address."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from server.accounts.rules import make_secret
+from server.interceptors.auth_throttling import RATE
+
+from ..conftest import new_account
+from ..fronts import HttpFront
+from ..processes import Service, start
+
+
+@pytest.fixture
+def service(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Service]:
+    running = start(tmp_path_factory.mktemp("wrong"), ROSTER_TRUSTED_PROXIES=request.param)
+    yield running
+    assert running.stop() == 0
+
+
+def guess(front: HttpFront, address: str = "") -> tuple[int, dict[str, str]]:
+    """Calls with a key that nobody has, and returns the status and the headers."""
+    said = {"X-Forwarded-For": address} if address else {}
+    status, headers, _ = front.exchange("GET", "/api/tags", make_secret(), headers=said)
+    return status, headers
+
+
+@pytest.mark.parametrize("service", [""], indirect=True)
+def test_guesses_are_told_to_come_later_and_whoever_has_a_key_goes_on(service: Service) -> None:
+    front = HttpFront("http", service.http)
+    account = new_account(service, front)
+    account.ok("ListTags")
+
+    told = [guess(front, f"198.51.100.{number % 200}") for number in range(RATE.calls + 50)]
+
+    assert {status for status, _ in told[: RATE.calls]} == {401}
+    status, headers = told[-1]
+    assert (status, int(headers["retry-after"])) == (429, 1)
+    account.ok("ListTags")
+
+
+@pytest.mark.parametrize("service", ["127.0.0.1"], indirect=True)
+def test_clients_of_a_trusted_proxy_do_not_share_a_limit(service: Service) -> None:
+    front = HttpFront("http", service.http)
+
+    told = [guess(front, "198.51.100.1") for _ in range(RATE.calls + 50)]
+
+    assert told[-1][0] == 429
+    assert guess(front, "198.51.100.2")[0] == 401
+    assert new_account(service, front).call("ListTags").status == 200

@@ -1,0 +1,224 @@
+"""Text that means something elsewhere: kept word for word, and harmless."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import grpc
+import pytest
+from google.rpc import error_details_pb2
+from grpc_status import rpc_status
+from roster.v1 import tags_pb2
+
+from ..behavior.helpers import MISSING_ID, emails, over_http, send, tag_names
+from ..conftest import Account
+from ..fronts import GrpcFront, HttpFront
+
+WORDS = {
+    "SQL": "Robert'); DROP TABLE subscriber;--",
+    "double quote": 'a" OR "1"="1',
+    "percent": "100%",
+    "underscore": "a_b",
+    "backslash": "a\\b\\'c\\",
+    "placeholder": "? :id $1 %s {0}",
+    "formula": "=cmd|' /C calc'!A0",
+    "plus formula": "+1-1@SUM(A1)",
+    "script": "<script>alert(1)</script>",
+    "merge tag": "{{customFields.x}} {{email}}",
+    "bidi": "a\u202eb",
+    "emoji": "👩\u200d👩\u200d👧",
+    "NFD": "e\u0301",
+}
+
+
+@pytest.mark.parametrize("word", WORDS.values(), ids=WORDS)
+def test_every_field_of_text_is_kept_word_for_word(account: Account, word: str) -> None:
+    account.ok("CreateCustomField", label="Note")
+    words = {"firstName": word, "lastName": word, "tags": [word], "customFields": {"note": word}}
+    created = account.ok("CreateSubscriber", email="a@example.com", **words)
+    subscriber = created["subscriber"]
+    rows = [{"email": "b@example.com", **words}]
+    assert account.ok("BulkCreateSubscribers", subscribers=rows) == {"failed": []}
+    account.ok("UpdateSubscriber", id=subscriber["id"], firstName=word)
+    tag = account.ok("CreateTag", name=f"t{word}", description=word)["tag"]
+    field = account.ok("CreateCustomField", label=f"f{word}", fallback=word)["customField"]
+
+    for stored in account.ok("ListSubscribers")["subscribers"]:
+        assert (stored["firstName"], stored["lastName"]) == (word, word)
+        assert (stored["tags"], stored["customFields"]) == ([word], {"note": word})
+    stored = account.ok("GetTag", id=tag["id"])["tag"]
+    assert (stored["name"], stored["description"]) == (f"t{word}", word)
+    stored = account.ok("GetCustomField", id=field["id"])["customField"]
+    assert (stored["label"], stored["fallback"]) == (f"f{word}", word)
+
+
+@pytest.mark.parametrize(
+    ("name", "other"), [("100%", "100 of 100"), ("a_b", "axb"), ("a\\b", "ab"), ("%", "x")]
+)
+def test_signs_of_a_pattern_match_nothing_but_themselves(
+    account: Account, name: str, other: str
+) -> None:
+    account.ok("CreateTag", name=other)
+
+    made = account.ok("CreateSubscriber", email="ada@example.com", tags=[name])["subscriber"]
+
+    assert made["tags"] == [name]
+    assert sorted(tag_names(account)) == sorted([name, other])
+
+
+@over_http
+def test_no_answer_may_be_taken_for_a_page(account: Account) -> None:
+    assert isinstance(account.front, HttpFront)
+    account.ok("CreateTag", name="<script>alert(1)</script>")
+
+    for path, status in (("/api/tags", 200), ("/api/tags/<script>", 404), ("/<script>", 404)):
+        answer = account.front.exchange("GET", path, account.key)
+        assert answer[0] == status
+        assert answer[1]["content-type"] == "application/json"
+        assert answer[1]["x-content-type-options"] == "nosniff"
+
+
+@over_http
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/tags/%0d%0aSet-Cookie:%20a=b",
+        "/api/subscribers/a%0d%0aSet-Cookie:a=b@example.com",
+        "/api/%0d%0aSet-Cookie:a=b",
+        "/api/tags?limit=%0d%0aSet-Cookie:a=b",
+        "/api/tags?%0d%0aSet-Cookie:a=b",
+    ],
+)
+def test_line_breaks_of_a_path_never_reach_a_header(account: Account, path: str) -> None:
+    assert isinstance(account.front, HttpFront)
+
+    status, headers, _ = account.front.exchange("GET", path, account.key)
+
+    assert status in (400, 404)
+    assert "set-cookie" not in headers
+    assert not any("Set-Cookie" in value for value in headers.values())
+
+
+@over_http
+def test_line_breaks_of_a_value_never_reach_a_header(account: Account) -> None:
+    assert isinstance(account.front, HttpFront)
+    body = b'{"name": "a", "description": "a\\r\\nSet-Cookie: b=c"}'
+
+    status, headers, _ = account.front.exchange("POST", "/api/tags", account.key, body=body)
+
+    assert status == 201
+    assert not any("Set-Cookie" in part for pair in headers.items() for part in pair)
+
+
+KEPT_IDS = ["a", "A.b-c_9", "x" * 64]
+REPLACED_IDS = {
+    "blank": "a b",
+    "folded line": "a\r\n Set-Cookie: b=c",
+    "tab": "a\tb",
+    "markup": "<b>",
+    "colon": "a:b",
+    "empty": "",
+    "65 characters": "x" * 65,
+    "beyond ASCII": "é",
+}
+
+
+def request_ids(account: Account, given: str) -> tuple[str, str]:
+    """Makes a call that fails, and returns the id in the header and the id in the error."""
+    if isinstance(account.front, HttpFront):
+        _, headers, text = account.front.exchange(
+            "GET", f"/api/tags/{MISSING_ID}", account.key, headers={"X-Request-Id": given}
+        )
+        return headers["x-request-id"], json.loads(text)["error"]["requestId"]
+    assert isinstance(account.front, GrpcFront)
+    metadata = [("authorization", f"Bearer {account.key}"), ("x-request-id", given)]
+    with pytest.raises(grpc.RpcError) as failed:
+        account.front.stub("GetTag")(tags_pb2.GetTagRequest(id=MISSING_ID), metadata=metadata)
+    trailing = dict(failed.value.trailing_metadata())
+    status = rpc_status.from_call(failed.value)
+    assert status is not None
+    info = error_details_pb2.RequestInfo()
+    assert status.details[-1].Unpack(info)
+    return trailing["x-request-id"], info.request_id
+
+
+@pytest.mark.parametrize("given", KEPT_IDS)
+def test_request_id_that_came_is_given_back(account: Account, given: str) -> None:
+    assert request_ids(account, given) == (given, given)
+
+
+@over_http
+@pytest.mark.parametrize("given", REPLACED_IDS.values(), ids=REPLACED_IDS)
+def test_request_id_that_is_not_plain_is_replaced(account: Account, given: str) -> None:
+    assert isinstance(account.front, HttpFront)
+    _, headers, _ = account.front.exchange(
+        "GET", "/api/tags", account.key, headers={"X-Request-Id": given}
+    )
+
+    assert re.fullmatch("[A-Za-z0-9._-]{1,64}", headers["x-request-id"])
+    assert headers["x-request-id"] != given
+    assert not any("Set-Cookie" in part for pair in headers.items() for part in pair)
+
+
+@pytest.mark.parametrize("given", ["a b", "<b>", "a:b", "x" * 65])
+def test_request_id_in_metadata_that_is_not_plain_is_replaced(
+    grpc_account: Account, given: str
+) -> None:
+    in_metadata, in_error = request_ids(grpc_account, given)
+
+    assert in_metadata == in_error
+    assert re.fullmatch("[A-Za-z0-9._-]{1,64}", in_error)
+    assert in_error != given
+
+
+OWNED: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    (
+        "subscribers",
+        {"email": "ada@example.com"},
+        {"id": MISSING_ID, "status": "COMPLAINED", "createdAt": "2001-01-01T00:00:00.000Z"},
+    ),
+    ("tags", {"name": "vip"}, {"id": MISSING_ID, "createdAt": "2001-01-01T00:00:00.000Z"}),
+    (
+        "custom-fields",
+        {"label": "Town"},
+        {
+            "id": MISSING_ID,
+            "key": "own",
+            "mergeTag": "{{own}}",
+            "createdAt": "2001-01-01T00:00:00.000Z",
+            "updatedAt": "2001-01-01T00:00:00.000Z",
+        },
+    ),
+]
+
+
+@over_http
+@pytest.mark.parametrize(("path", "given", "owned"), OWNED, ids=[row[0] for row in OWNED])
+def test_fields_that_the_server_owns_are_never_applied(
+    account: Account, path: str, given: dict[str, Any], owned: dict[str, Any]
+) -> None:
+    created = send(account, "POST", f"/api/{path}", {**given, **owned})
+    assert created.status == 201
+    resource = next(iter(created.body.values()))
+    assert {key for key, value in owned.items() if resource[key] == value} == set()
+
+    for method in ("PUT", "PATCH"):
+        updated = send(account, method, f"/api/{path}/{resource['id']}", owned)
+        assert (updated.status, updated.body) == (200, created.body)
+
+    stored = send(account, "GET", f"/api/{path}").body
+    assert (stored["total"], next(iter(stored.values()))) == (1, [resource])
+
+
+@over_http
+def test_fields_that_the_server_owns_are_never_applied_to_a_row(account: Account) -> None:
+    row = {"email": "ada@example.com", **OWNED[0][2]}
+
+    body = account.ok("BulkCreateSubscribers", subscribers=[row])
+
+    assert body == {"failed": []}
+    stored = account.ok("ListSubscribers")["subscribers"][0]
+    assert {key for key, value in OWNED[0][2].items() if stored[key] == value} == set()
+    assert emails(account) == ["ada@example.com"]

@@ -1,0 +1,111 @@
+"""The bytes of an answer, as a client that is no library sees them."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from aiohttp.http import HttpVersion11
+
+from http_gateway import responses
+
+from ..conftest import Account
+from ..processes import Service
+from .streams.test_stream_parts import Transport
+
+COMMON = {b"server", b"x-content-type-options", b"date", b"x-request-id"}
+
+
+def exchange(service: Service, request: str, answers: int = 1) -> bytes:
+    """Sends a request, or several in one piece, and returns the bytes of so many answers."""
+    host, _, port = service.http.rpartition(":")
+    data = b""
+    with socket.create_connection((host, int(port)), timeout=10) as connection:
+        connection.sendall(request.replace("\n", "\r\n").encode())
+        while data.count(b"\r\n\r\n") < responses:
+            data += connection.recv(65_536)
+    return data
+
+
+def parts(data: bytes) -> tuple[bytes, dict[bytes, bytes], bytes]:
+    """Returns the status line, the headers and what follows them."""
+    head, _, body = data.partition(b"\r\n\r\n")
+    status, *lines = head.split(b"\r\n")
+    return status, dict(line.lower().split(b": ", 1) for line in lines), body
+
+
+def test_an_answer_has_a_date_a_length_and_no_word_of_what_it_runs_on(service: Service) -> None:
+    status, headers, body = parts(exchange(service, "GET /healthz HTTP/1.1\nHost: x\n\n"))
+
+    assert status == b"HTTP/1.1 200 OK"
+    assert headers.keys() == COMMON | {b"content-type", b"content-length"}
+    assert headers[b"server"] == b"roster"
+    assert re.fullmatch(rb"\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d gmt", headers[b"date"])
+    assert int(headers[b"content-length"]) == len(body)
+
+
+def test_head_tells_the_length_and_sends_no_body(service: Service) -> None:
+    _, headers, body = parts(exchange(service, "HEAD /healthz HTTP/1.1\nHost: x\n\n"))
+
+    assert int(headers[b"content-length"]) > 0
+    assert body == b""
+
+
+def test_no_content_has_neither_length_nor_type(http_account: Account) -> None:
+    tag = http_account.ok("CreateTag", name="vip")["tag"]
+
+    request = f"DELETE /api/tags/{tag['id']} HTTP/1.1\nHost: x\nX-API-Key: {http_account.key}\n\n"
+    status, headers, body = parts(exchange(http_account.service, request))
+
+    assert (status, headers.keys(), body) == (b"HTTP/1.1 204 No Content", COMMON, b"")
+
+
+@pytest.mark.parametrize(
+    ("request_head", "connection"),
+    [
+        ("GET /healthz HTTP/1.1\nHost: x\n", None),
+        ("GET /healthz HTTP/1.1\nHost: x\nConnection: close\n", b"close"),
+        ("GET /healthz HTTP/1.0\n", b"close"),
+        ("GET /healthz HTTP/1.0\nConnection: keep-alive\n", b"keep-alive"),
+    ],
+    ids=["1.1", "1.1 close", "1.0", "1.0 keep-alive"],
+)
+def test_the_connection_is_kept_as_its_version_has_it(
+    service: Service, request_head: str, connection: bytes | None
+) -> None:
+    headers = parts(exchange(service, f"{request_head}\n"))[1]
+
+    assert headers.get(b"connection") == connection
+
+
+def test_requests_that_come_in_one_piece_are_answered_in_order(service: Service) -> None:
+    once = "GET /healthz HTTP/1.1\nHost: x\nX-Request-Id: {}\n\n"
+
+    data = exchange(service, "".join(once.format(name) for name in "abc"), answers=3)
+
+    assert re.findall(rb"X-Request-Id: (\w)", data) == [b"a", b"b", b"c"]
+
+
+def test_a_client_that_does_not_read_its_answer_is_cut_off(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(responses, "READ_SECONDS", 0.02)
+
+    async def main() -> Transport:
+        transport = Transport()
+        request: Any = SimpleNamespace(
+            transport=transport,
+            writer=SimpleNamespace(drain=transport.drain),
+            version=HttpVersion11,
+            method="GET",
+            keep_alive=True,
+        )
+        with pytest.raises(ConnectionResetError):
+            await responses.Response(200, "abc", b"x" * responses.UNREAD_BYTES).prepare(request)
+        return transport
+
+    assert asyncio.run(main()).was_aborted

@@ -1,0 +1,478 @@
+"""What the columns of a table mean, and that what is written is read as the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from roster.v1.http_pb2 import CsvLine
+from roster.v1.subscribers_pb2 import ImportSubscribersRequest
+
+from http_gateway.streams.csv_lines import CsvLines
+from http_gateway.streams.csv_lines import written as written_csv
+from server.clock import written
+from server.custom_fields.rules import DataType, label_key
+from server.custom_fields.store import Described
+from server.errors import ValidationError
+from server.subscribers.csv_format import (
+    Header,
+    RowFault,
+    TextRow,
+    written_header,
+    written_tags,
+    written_text,
+    written_values,
+)
+
+
+def described(key: str, label: str = "", data_type: DataType = DataType.TEXT) -> Described:
+    return Described(key, label_key(label or key), data_type)
+
+
+def read(column: str, cell: str, *fields: Described) -> TextRow:
+    """Returns a line of an address and one other cell as a row."""
+    return Header(["email", column], fields).row(["ada@example.com", cell])
+
+
+def faults(cells: list[str], *fields: Described) -> list[tuple[str, str]]:
+    """Returns what is wrong with a header, by field and code."""
+    with pytest.raises(ValidationError) as caught:
+        Header(cells, fields)
+    return [(detail.field, detail.code) for detail in caught.value.details]
+
+
+@pytest.mark.parametrize(
+    ("attribute", "names"),
+    [
+        ("email", ["email", "Email", "E-Mail", "EMAIL ADDRESS", "email_address", " email\t"]),
+        ("first_name", ["firstName", "first_name", "First Name", "FIRST-NAME", "firstname"]),
+        ("last_name", ["lastName", "last_name", "Last Name", "LASTNAME"]),
+    ],
+)
+def test_columns_are_found_however_their_names_are_spelt(attribute: str, names: list[str]) -> None:
+    for name in names:
+        header = Header([name] if attribute == "email" else [name, "email"], [])
+
+        assert getattr(header.row(["Ada"]), attribute) == "Ada", name
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "customFields.shoe_size",
+        "CUSTOM_FIELDS.SHOE SIZE",
+        "shoe_size",
+        "Shoe-Size",
+        "Größe der Schuhe",
+        "GRÖSSE_DER_SCHUHE",
+    ],
+)
+def test_custom_fields_are_found_by_key_and_by_label(name: str) -> None:
+    row = read(name, "44", described("shoe_size", "Größe der Schuhe"))
+
+    assert row.custom_fields == {"shoe_size": "44"}
+
+
+def test_label_in_another_normal_form_is_found() -> None:
+    row = read("Gro\u0308\u00dfe", "44", described("grosse", "Gr\u00f6\u00dfe"))
+
+    assert row.custom_fields == {"grosse": "44"}
+
+
+@pytest.mark.parametrize("prefix", ["", "customFields."])
+def test_keys_that_differ_in_an_underscore_alone_are_told_apart(prefix: str) -> None:
+    fields = [described("shoe_size", "Second"), described("shoesize", "First")]
+    header = Header(["email", f"{prefix}shoesize", f"{prefix}shoe_size"], fields)
+
+    assert header.row(["", "1", "2"]).custom_fields == {"shoesize": "1", "shoe_size": "2"}
+
+
+def test_key_goes_before_the_label_of_an_older_field() -> None:
+    row = read("city", "Ulm", described("town", "City"), described("city", "Town"))
+
+    assert row.custom_fields == {"city": "Ulm"}
+
+
+@pytest.mark.parametrize("name", ["first_name", "Is Confirmed", "is_confirmed", "name", "Tags"])
+def test_words_of_the_service_go_before_custom_fields_that_sound_like_them(name: str) -> None:
+    own = described(name.lower().replace(" ", "_"), name)
+
+    assert read(name, "no", own).custom_fields == {}
+    assert read(f"customFields.{own.key}", "no", own).custom_fields == {own.key: "no"}
+
+
+@pytest.mark.parametrize("name", ["id", "ID", "status", "createdAt", "created_at", "Created At"])
+def test_what_the_service_owns_is_passed_over(name: str) -> None:
+    assert read(name, "anything") == TextRow(email="ada@example.com")
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        ([], [("email", "REQUIRED")]),
+        (["firstName"], [("email", "REQUIRED")]),
+        (["email", "colour"], [("colour", "UNKNOWN_FIELD")]),
+        (["email", ""], [("", "UNKNOWN_FIELD")]),
+        (["email", "customFields.colour"], [("customFields.colour", "UNKNOWN_FIELD")]),
+        (["email", "customFields."], [("customFields.", "UNKNOWN_FIELD")]),
+        (["Colour"], [("Colour", "UNKNOWN_FIELD"), ("email", "REQUIRED")]),
+        (["email", "a", "b"], [("a", "UNKNOWN_FIELD"), ("b", "UNKNOWN_FIELD")]),
+    ],
+    ids=str,
+)
+def test_header_that_cannot_be_understood_is_refused_and_told_why(
+    cells: list[str], expected: list[tuple[str, str]]
+) -> None:
+    assert faults(cells) == expected
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("tags", "tags"),
+        ("firstName", "First Name"),
+        ("id", "ID"),
+        ("shoe_size", "customFields.shoe_size"),
+        ("shoe_size", "Size of shoes"),
+    ],
+)
+def test_two_columns_for_one_thing_are_refused(first: str, second: str) -> None:
+    twice = faults(["email", first, second], described("shoe_size", "Size of shoes"))
+
+    assert twice == [(first, "DUPLICATE_FIELD"), (second, "DUPLICATE_FIELD")]
+
+
+def test_two_columns_for_the_address_are_refused() -> None:
+    twice = faults(["email", "email address"])
+
+    assert twice == [("email", "DUPLICATE_FIELD"), ("email address", "DUPLICATE_FIELD")]
+
+
+@pytest.mark.parametrize(
+    ("cell", "address", "names"),
+    [
+        ("ada@example.com", "ada@example.com", ("", "")),
+        ("Ada Lovelace <ada@example.com>", "ada@example.com", ("Ada", "Lovelace")),
+        ('"Ada Lovelace" <ada@example.com>', "ada@example.com", ("Ada", "Lovelace")),
+        ("  Ada  <ada@example.com> ", "ada@example.com", ("Ada", "")),
+        ("Ada King Lovelace<ada@example.com>", "ada@example.com", ("Ada King", "Lovelace")),
+        ("<ada@example.com>", "ada@example.com", ("", "")),
+        ("Ada <>", "", ("Ada", "")),
+        ("Ada <ada@example.com", "Ada <ada@example.com", ("", "")),
+        ("a <b> <c@example.com>", "a <b> <c@example.com>", ("", "")),
+    ],
+)
+def test_address_with_a_name_is_taken_apart(
+    cell: str, address: str, names: tuple[str, str]
+) -> None:
+    row = Header(["email"], []).row([cell])
+
+    assert (row.email, (row.first_name, row.last_name), row.faults) == (address, names, [])
+
+
+@pytest.mark.parametrize("columns", [["email", "firstName", "lastName"], ["firstName", "email"]])
+def test_columns_of_names_go_before_the_name_beside_the_address(columns: list[str]) -> None:
+    cells = {"email": "Ada Lovelace <ada@example.com>", "firstName": "Grace", "lastName": "Hopper"}
+
+    row = Header(columns, []).row([cells[column] for column in columns])
+
+    assert (row.first_name, row.last_name) == ("Grace", "Hopper" if len(columns) == 3 else "")
+
+
+@pytest.mark.parametrize(
+    ("cell", "names"),
+    [
+        ("Ada", ("Ada", "")),
+        (" Ada Lovelace ", ("Ada", "Lovelace")),
+        ("Ada King Lovelace", ("Ada King", "Lovelace")),
+        ("Ada   Lovelace", ("Ada", "Lovelace")),
+    ],
+)
+def test_name_is_taken_apart_at_the_last_blank(cell: str, names: tuple[str, str]) -> None:
+    row = read("name", cell)
+
+    assert (row.first_name, row.last_name) == names
+
+
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [
+        ({"firstName": "Ann"}, ("Ann", "Lee")),
+        ({"firstName": "ANN"}, ("ANN", "Lee")),
+        ({"lastName": "Lee"}, ("Ann", "Lee")),
+        ({"lastName": " Lee"}, ("Ann", " Lee")),
+        ({"firstName": "Bob"}, ("Bob", "Ann Lee")),
+        ({"lastName": "Smith"}, ("Ann Lee", "Smith")),
+        ({"firstName": "Ann Lee"}, ("Ann Lee", "")),
+        ({"lastName": "Marie Ann Lee"}, ("Ann Lee", "Marie Ann Lee")),
+        ({"firstName": "Ann", "lastName": "Lee"}, ("Ann", "Lee")),
+        ({"firstName": "Lee", "lastName": "ann"}, ("Lee", "ann")),
+        ({"firstName": " ", "lastName": ""}, ("Ann", "Lee")),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("is_first", [True, False], ids=["name first", "name last"])
+def test_name_beside_a_given_one_fills_the_other_and_loses_nothing(
+    given: dict[str, str], names: tuple[str, str], *, is_first: bool
+) -> None:
+    cells = {"name": "Ann Lee", **given} if is_first else {**given, "name": "Ann Lee"}
+
+    row = Header(["email", *cells], []).row(["a@b.io", *cells.values()])
+
+    assert (row.first_name, row.last_name, row.faults) == (*names, [])
+
+
+@pytest.mark.parametrize("name", ["Ann Marie Lee", "Dr. Ann Lee", "Ann Ann Lee", "Bob"])
+def test_name_with_more_words_than_both_given_ones_is_a_fault_of_the_row(name: str) -> None:
+    row = Header(["email", "name", "firstName", "lastName"], []).row(["", name, "Ann", "Lee"])
+
+    assert row.faults == [RowFault("name")]
+
+
+def test_name_in_reverse_order_agrees_with_both_given_ones() -> None:
+    row = Header(["email", "name", "firstName", "lastName"], []).row(["", "Lee, Ann", "Ann", "Lee"])
+
+    assert (row.first_name, row.last_name, row.faults) == ("Ann", "Lee", [])
+
+
+@pytest.mark.parametrize(
+    ("cell", "tags"),
+    [
+        ("vip", ["vip"]),
+        ("vip, press", ["vip", "press"]),
+        ("vip;press|news,", ["vip", "press", "news"]),
+        (" ; vip ;; ", ["vip"]),
+        ('["vip", "a,b;c|d"]', ["vip", "a,b;c|d"]),
+        ('["[x]"]', ["[x]"]),
+        ("[]", []),
+        ("[vip]", ["[vip]"]),
+        ('["vip", 1]', ['["vip"', "1]"]),
+        ('["vip"', ['["vip"']),
+        (r'["\ud83d"]', [r'["\ud83d"]']),
+        ("[" * 5_000, ["[" * 5_000]),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_tags_are_separated_or_a_json_array(cell: str, tags: list[str]) -> None:
+    assert read("tags", cell).tags == tags
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\t", "\u00a0"])
+@pytest.mark.parametrize(
+    "column", ["firstName", "lastName", "name", "isConfirmed", "tags", "age", "vip", "note"]
+)
+def test_empty_cell_says_nothing(column: str, blank: str) -> None:
+    fields = [
+        described("age", data_type=DataType.NUMBER),
+        described("vip", data_type=DataType.BOOLEAN),
+        described("note"),
+    ]
+    assert read(column, blank, *fields) == TextRow(email="ada@example.com")
+
+
+@pytest.mark.parametrize(
+    ("cell", "expected"),
+    [("true", True), ("1", True), (" YES ", True), ("false", False), ("0", False), ("No", False)],
+)
+def test_confirmation_is_read_from_its_words(cell: str, expected: bool) -> None:
+    row = read("isConfirmed", cell)
+
+    assert (row.is_confirmed, row.faults) == (expected, [])
+
+
+@pytest.mark.parametrize("cell", ["maybe", "2", "-", "wahr", "truе"])
+def test_other_word_for_a_confirmation_is_a_fault_of_the_row(cell: str) -> None:
+    row = read("isConfirmed", cell)
+
+    assert (row.is_confirmed, row.faults) == (False, [RowFault("isConfirmed")])
+
+
+@pytest.mark.parametrize(
+    ("data_type", "cell", "value"),
+    [
+        (DataType.TEXT, " 42 ", " 42 "),
+        (DataType.TEXT, "true", "true"),
+        (DataType.NUMBER, " 42 ", 42.0),
+        (DataType.NUMBER, "-1.5", -1.5),
+        (DataType.NUMBER, "+.5", 0.5),
+        (DataType.NUMBER, "1e3", 1000.0),
+        (DataType.NUMBER, "1,5", "1,5"),
+        (DataType.NUMBER, "0x10", "0x10"),
+        (DataType.NUMBER, "1_000", "1_000"),
+        (DataType.NUMBER, "nan", "nan"),
+        (DataType.NUMBER, "inf", "inf"),
+        (DataType.NUMBER, "１２", "１２"),
+        (DataType.NUMBER, "1e99999", "1e99999"),
+        (DataType.NUMBER, ".", "."),
+        (DataType.BOOLEAN, " Yes ", True),
+        (DataType.BOOLEAN, "0", False),
+        (DataType.BOOLEAN, "maybe", "maybe"),
+        (DataType.DATE, " 2026-01-31 ", "2026-01-31"),
+        (DataType.DATE, "31.1.2026", "31.1.2026"),
+    ],
+)
+def test_value_is_read_by_the_type_of_its_field(
+    data_type: DataType, cell: str, value: float | str
+) -> None:
+    read_value = read("x", cell, described("x", data_type=data_type)).custom_fields["x"]
+
+    assert (type(read_value), read_value) == (type(value), value)
+
+
+def test_line_may_end_early_but_not_late() -> None:
+    header = Header(["email", "firstName", "tags"], [])
+
+    assert header.row([]) == TextRow()
+    assert header.row(["a@b.io", "Ada"]) == TextRow(email="a@b.io", first_name="Ada")
+    assert header.row(["a@b.io", "Ada", "vip", ""]) == TextRow(faults=[RowFault()])
+
+
+def test_written_header_is_read_whatever_the_keys_are() -> None:
+    fields = [described(key) for key in ("shoe_size", "shoesize", "name", "is_confirmed", "f_1")]
+    keys = [field.key for field in fields]
+
+    row = Header(written_header(keys), fields).row(["", "a@b.io", "", "", "", "", "", *keys])
+
+    assert row == TextRow(email="a@b.io", custom_fields=dict(zip(keys, keys, strict=True)))
+
+
+@pytest.mark.parametrize(
+    ("names", "cell"),
+    [
+        ([], ""),
+        (["vip"], "vip"),
+        (["news", "vip"], "news,vip"),
+        (["a,b", "vip"], '["a,b", "vip"]'),
+        (["a;b"], '["a;b"]'),
+        (["a|b"], '["a|b"]'),
+        (["[x]"], '["[x]"]'),
+        (["größe,"], '["größe,"]'),
+    ],
+)
+def test_tags_are_written_plainly_unless_that_would_be_misread(names: list[str], cell: str) -> None:
+    assert written_tags(names) == cell
+
+
+TAG_NAMES = (
+    (st.text(st.sampled_from(',;|[]"\\ \nab\u00e9')) | st.text())
+    .map(str.strip)
+    .filter(lambda name: name and "\0" not in name)
+)
+
+
+@given(st.lists(TAG_NAMES, max_size=6))
+def test_written_tags_are_read_as_the_same(names: list[str]) -> None:
+    assert read("tags", written_tags(names)).tags == names
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "text"),
+    [
+        (0, "1970-01-01T00:00:00.000Z"),
+        (1_767_323_045_000, "2026-01-02T03:04:05.000Z"),
+        (1_767_323_045_007, "2026-01-02T03:04:05.007Z"),
+        (1_767_323_045_120, "2026-01-02T03:04:05.120Z"),
+    ],
+)
+def test_moment_is_written_with_three_fractional_digits(milliseconds: int, text: str) -> None:
+    assert written(milliseconds) == text
+
+
+# Until the year 2200.
+@given(st.integers(0, 7_258_118_400_000))
+def test_moment_is_written_to_the_millisecond(milliseconds: int) -> None:
+    assert written(milliseconds)[-5:] == f".{milliseconds % 1000:03}Z"
+
+
+@pytest.mark.parametrize(
+    ("value", "cell"),
+    [
+        (None, ""),
+        ("", "'"),
+        (" ", "' "),
+        ("'", "''"),
+        ("'text", "'text"),
+        ("=1+1", "'=1+1"),
+        (" =1+1", "' =1+1"),
+        ("text", "text"),
+        ('"quoted"', '"quoted"'),
+        (True, "true"),
+        (False, "false"),
+        (42, "42"),
+        (42.0, "42"),
+        (0.0, "0"),
+        (-1.5, "-1.5"),
+        (1e300, "1e+300"),
+    ],
+)
+def test_values_are_written_as_json_has_them_but_texts_as_they_are(value: Any, cell: str) -> None:
+    assert written_values({"x": value}, ["x", "y"]) == [cell, ""]
+
+
+# Characters at which cells are told apart, quoted or marked, and any others.
+TEXTS = st.text(
+    st.sampled_from(" \t\r\n\u00a0\u2028\ufeff'\"=+-@0.,;|[]{}<>\\ab\u00e9")
+    | st.characters(codec="utf-8"),
+    max_size=12,
+)
+
+
+def through_csv(cells: list[str]) -> list[str]:
+    """Returns cells as they are read from the CSV that they are written as."""
+    lines = CsvLines("lines")
+    message = ImportSubscribersRequest()
+    text = written_csv([CsvLine(cells=["header"] * len(cells)), CsvLine(cells=cells)])
+    lines.add([one for one in (*lines.cut(text), *lines.rest()) if one], message)
+    _, line = message.lines
+    return list(line.cells)
+
+
+@given(TEXTS, TEXTS, TEXTS)
+def test_written_names_and_texts_are_read_as_the_same(first: str, last: str, note: str) -> None:
+    header = Header(["email", "firstName", "lastName", "note"], [described("note")])
+    cells = [written_text(first), written_text(last), *written_values({"note": note}, ["note"])]
+
+    row = header.row(["a@b.io", *cells])
+
+    assert (row.first_name, row.last_name) == (first, last)
+    assert row.custom_fields == {"note": note}
+
+
+@given(st.lists(TEXTS.filter(lambda text: "\0" not in text), min_size=2, max_size=4))
+def test_cells_are_read_from_csv_as_they_were_written(cells: list[str]) -> None:
+    assert through_csv(cells) == cells
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_written_number_is_read_as_the_same(number: float) -> None:
+    (cell,) = written_values({"x": number}, ["x"])
+
+    row = read("x", cell, described("x", data_type=DataType.NUMBER))
+
+    assert row.custom_fields == {"x": number}
+
+
+@given(st.booleans())
+def test_written_truth_is_read_as_the_same(value: bool) -> None:
+    (cell,) = written_values({"x": value}, ["x"])
+
+    assert read("x", cell, described("x", data_type=DataType.BOOLEAN)).custom_fields == {"x": value}
+
+
+@pytest.mark.parametrize(
+    ("column", "cell"),
+    [
+        pytest.param("email", " " * 100_000 + "x", id="blanks in an address"),
+        pytest.param("email", '"' * 100_000 + "<", id="quotes in an address"),
+        pytest.param("age", "1" * 100_000 + "x", id="digits in a number"),
+        pytest.param("age", "1." * 50_000, id="points in a number"),
+        pytest.param("tags", ",;|" * 30_000, id="separators of tags"),
+    ],
+)
+def test_hostile_cell_is_read_in_good_time(column: str, cell: str) -> None:
+    fields = [Described("age", "age", DataType.NUMBER)]
+    header = Header([column, *(["email"] if column != "email" else [])], fields)
+
+    assert header.row([cell]).faults == []

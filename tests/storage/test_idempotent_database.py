@@ -1,0 +1,377 @@
+"""Answers that are kept for idempotency keys: how long, for whom, and that nobody reads them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from roster.v1 import api_keys_pb2 as pb
+
+from server.encryption import DecryptionError, Encryption
+from server.errors import IdempotencyKeyInUse, IdempotencyKeyReused, TagAlreadyExists
+from server.idempotency.idempotent_database import IdempotentDatabase, Request
+from server.idempotency.store import KEPT_MILLISECONDS, RUNNING_MILLISECONDS, Kept, find, keep
+from server.storage.database import Database
+from server.storage.postgres.database import PostgresDatabase
+from server.storage.sqlite.database import SqliteDatabase
+from server.storage.transaction import Transaction
+from server.tags import store as tags
+
+from ..postgres import Postgres
+from .conftest import STORES
+from .helpers import OURS, THEIRS, VAULT, select
+
+NOW = 1_767_323_045_006
+HOUR = 3_600_000
+KEPT = Kept("fingerprint", b"sealed answer")
+SECRET = "rk_a_secret_that_is_stored_nowhere"
+
+
+@pytest.fixture(autouse=True)
+def stopped(tx: Transaction) -> None:
+    """A clock that stands still until a test moves it."""
+    tx.now = NOW
+
+
+def keys(tx: Transaction, account: str = OURS) -> set[str]:
+    """Returns the keys of all answers that an account has, in time or not."""
+    rows = select(f"SELECT key FROM has_stored_response WHERE account_id = '{account}'", tx)
+    return {key for (key,) in rows}
+
+
+def test_kept_for_24_hours() -> None:
+    assert KEPT_MILLISECONDS == 24 * HOUR
+
+
+@pytest.mark.parametrize(
+    ("later", "is_found"),
+    [(0, True), (HOUR, True), (24 * HOUR - 1, True), (24 * HOUR, False), (48 * HOUR, False)],
+)
+def test_answer_is_found_for_24_hours_and_not_after(
+    tx: Transaction, later: int, is_found: bool
+) -> None:
+    keep(OURS, "key", KEPT, tx)
+
+    tx.now += later
+
+    assert find(OURS, "key", tx) == (KEPT if is_found else None)
+
+
+@pytest.mark.parametrize("key", ["Key", "ke", "key ", "key\x01", ""], ids=ascii)
+def test_answer_is_found_by_its_very_key(tx: Transaction, key: str) -> None:
+    keep(OURS, "key", KEPT, tx)
+
+    assert find(OURS, key, tx) is None
+
+
+def test_key_whose_time_is_over_is_as_good_as_new(tx: Transaction) -> None:
+    keep(OURS, "key", KEPT, tx)
+    tx.now += 24 * HOUR
+
+    keep(OURS, "key", Kept("another", b"other"), tx)
+
+    assert find(OURS, "key", tx) == ("another", b"other")
+    tx.now += 24 * HOUR - 1
+    assert find(OURS, "key", tx) == ("another", b"other")
+
+
+def test_key_is_as_good_as_new_beside_many_older_ones(tx: Transaction) -> None:
+    for number in range(30):
+        tx.now = NOW + number
+        keep(OURS, f"{number}", KEPT, tx)
+    tx.now = NOW + 48 * HOUR
+
+    keep(OURS, "29", Kept("another", b"other"), tx)
+
+    assert find(OURS, "29", tx) == ("another", b"other")
+    assert find(OURS, "28", tx) is None
+
+
+def test_each_new_answer_takes_away_up_to_ten_old_ones(tx: Transaction) -> None:
+    for number in range(25):
+        tx.now = NOW + number
+        keep(OURS, f"{number:02}", KEPT, tx)
+    tx.now = NOW + 24 * HOUR + 24
+
+    left = []
+    for number in range(4):
+        keep(OURS, f"new {number}", KEPT, tx)
+        left.append(sorted(key for key in keys(tx) if not key.startswith("new")))
+
+    assert [len(names) for names in left] == [15, 5, 0, 0]
+    assert left[0][0] == "10"
+    assert len(keys(tx)) == 4
+
+
+def test_answers_in_time_are_not_taken_away(tx: Transaction) -> None:
+    keep(OURS, "old", KEPT, tx)
+    tx.now += 1
+    keep(OURS, "in time", KEPT, tx)
+
+    tx.now += 24 * HOUR - 1
+    keep(OURS, "new", KEPT, tx)
+
+    assert keys(tx) == {"in time", "new"}
+
+
+def test_answers_of_another_account_are_left_alone(tx: Transaction) -> None:
+    keep(OURS, "of both", KEPT, tx)
+    keep(THEIRS, "old", KEPT, tx)
+    tx.now += 48 * HOUR
+    keep(THEIRS, "of both", KEPT, tx)
+    keep(THEIRS, "old", KEPT, tx)
+
+    keep(OURS, "new", KEPT, tx)
+
+    assert keys(tx) == {"new"}
+    assert keys(tx, THEIRS) == {"of both", "old"}
+
+
+# Through the database that the services have
+
+
+class Moments:
+    """A clock that a test moves."""
+
+    now = NOW
+
+    def __call__(self) -> int:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Moments:
+    return Moments()
+
+
+Story = Callable[[IdempotentDatabase], Awaitable[Any]]
+
+
+def played(database: Database, story: Story) -> Any:
+    """Runs a story on a database and returns what comes of it."""
+
+    async def whole() -> Any:
+        once = IdempotentDatabase(database, VAULT)
+        await once.open()
+        try:
+            return await asyncio.wait_for(story(once), 10)
+        finally:
+            await once.close()
+
+    return asyncio.run(whole())
+
+
+@pytest.fixture(params=STORES)
+def play(request: pytest.FixtureRequest, clock: Moments) -> Callable[[Story], Any]:
+    """Runs a story on a fresh database of each kind in turn."""
+    if request.param == "sqlite":
+        return partial(played, SqliteDatabase(request.getfixturevalue("new_file"), clock=clock))
+    postgres: Postgres = request.getfixturevalue("postgres")
+    return partial(played, PostgresDatabase(postgres.new_roster(), 2, clock=clock))
+
+
+def request(key: str = "key", fingerprint: str = "first", account: str = OURS) -> Request:
+    """A request that came with a key."""
+    return Request(account, key, fingerprint, pb.CreateApiKeyResponse.FromString)
+
+
+def work(name: str) -> Callable[[Transaction], pb.CreateApiKeyResponse]:
+    """Work that has an effect and answers with a secret and what it did."""
+
+    def create(tx: Transaction) -> pb.CreateApiKeyResponse:
+        tag = tags.create(OURS, name, "", tx)
+        return pb.CreateApiKeyResponse(secret=f"{SECRET} {tag.id}")
+
+    return create
+
+
+async def call(database: IdempotentDatabase, name: str, own: Request) -> pb.CreateApiKeyResponse:
+    """Does the work for a request."""
+    with database.request(own):
+        return await database.write(work(name))
+
+
+async def number_of_tags(database: IdempotentDatabase) -> int:
+    """Returns how many effects there were."""
+    return await database.read(lambda tx: tags.count(OURS, tx))
+
+
+def test_request_that_is_sent_again_has_one_effect_and_one_answer(
+    play: Callable[[Story], Any],
+) -> None:
+    async def story(database: IdempotentDatabase) -> None:
+        first, second = request(), request()
+        answers = [await call(database, "a", first), await call(database, "a", second)]
+
+        assert answers[0] == answers[1]
+        assert (first.replayed, second.replayed) == (False, True)
+        assert await number_of_tags(database) == 1
+
+    play(story)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [request("other"), request(account=THEIRS)],
+    ids=["other key", "other account"],
+)
+def test_other_request_has_an_effect_of_its_own(
+    play: Callable[[Story], Any], other: Request
+) -> None:
+    async def story(database: IdempotentDatabase) -> None:
+        await call(database, "a", request())
+        await call(database, "b", other)
+
+        assert not other.replayed
+        assert await number_of_tags(database) == 2
+
+    play(story)
+
+
+def test_key_that_comes_with_another_request_is_refused_for_24_hours(
+    play: Callable[[Story], Any], clock: Moments
+) -> None:
+    async def story(database: IdempotentDatabase) -> None:
+        await call(database, "a", request())
+        with pytest.raises(IdempotencyKeyReused):
+            await call(database, "b", request(fingerprint="another"))
+        assert await number_of_tags(database) == 1
+
+        clock.now += 24 * HOUR
+        await call(database, "b", request(fingerprint="another"))
+        assert await number_of_tags(database) == 2
+
+    play(story)
+
+
+def test_request_that_fails_keeps_nothing_and_is_tried_afresh(
+    play: Callable[[Story], Any],
+) -> None:
+    async def story(database: IdempotentDatabase) -> None:
+        await database.write(work("a"))
+        with pytest.raises(TagAlreadyExists):
+            await call(database, "A", request())
+
+        again = request(fingerprint="another")
+        await call(database, "b", again)
+        assert not again.replayed
+
+    play(story)
+
+
+def test_key_of_a_request_that_runs_is_in_use_until_it_ends(play: Callable[[Story], Any]) -> None:
+    async def story(database: IdempotentDatabase) -> None:
+        with database.request(request()):
+            with pytest.raises(IdempotencyKeyInUse):
+                await call(database, "a", request())
+            await asyncio.gather(
+                call(database, "b", request("other")),
+                call(database, "c", request(account=THEIRS)),
+            )
+        await call(database, "a", request())
+        assert await number_of_tags(database) == 3
+
+    play(story)
+
+
+def acts(name: str) -> Callable[[Transaction], str]:
+    """Work before an act outside of the database."""
+
+    def begin(tx: Transaction) -> str:
+        return tags.create(OURS, name, "", tx).id
+
+    return begin
+
+
+@pytest.mark.parametrize("fingerprint", ["first", "another"])
+def test_key_is_in_use_for_every_process_between_begin_and_conclude(
+    play: Callable[[Story], Any], clock: Moments, fingerprint: str
+) -> None:
+    async def story(database: IdempotentDatabase) -> None:
+        with database.request(request()):
+            await database.begin(acts("a"))
+        # The process knows nothing of the request any more.
+        with (
+            database.request(request(fingerprint=fingerprint)),
+            pytest.raises(IdempotencyKeyInUse),
+        ):
+            await database.begin(acts("b"))
+        assert await number_of_tags(database) == 1
+
+        with database.request(request()):
+            answer = await database.conclude(work("c"))
+        again = request()
+        with database.request(again):
+            assert await database.begin(acts("d")) == answer
+        assert again.replayed
+        clock.now += 24 * HOUR - 1
+        with pytest.raises(IdempotencyKeyReused):
+            await call(database, "e", request(fingerprint="another"))
+
+    play(story)
+
+
+def test_key_of_a_request_whose_process_ended_is_free_after_a_minute(
+    play: Callable[[Story], Any], clock: Moments
+) -> None:
+    async def story(database: IdempotentDatabase) -> None:
+        with database.request(request()):
+            await database.begin(acts("a"))
+        clock.now += RUNNING_MILLISECONDS - 1
+        with database.request(request()), pytest.raises(IdempotencyKeyInUse):
+            await database.begin(acts("b"))
+        clock.now += 1
+        with database.request(request()):
+            assert isinstance(await database.begin(acts("c")), str)
+
+    play(story)
+
+
+def test_key_is_free_again_once_the_conclusion_has_failed(play: Callable[[Story], Any]) -> None:
+    async def story(database: IdempotentDatabase) -> None:
+        with database.request(request()):
+            await database.begin(acts("a"))
+            with pytest.raises(TagAlreadyExists):
+                await database.conclude(work("A"))
+
+        await call(database, "b", request(fingerprint="another"))
+
+    play(story)
+
+
+def test_write_without_a_key_keeps_nothing(play: Callable[[Story], Any]) -> None:
+    async def story(database: IdempotentDatabase) -> None:
+        await database.write(work("a"))
+        with database.request(request()):
+            pass
+        await database.write(work("b"))
+
+        assert await database.read(keys) == set()
+
+    play(story)
+
+
+def test_kept_answer_is_not_readable_without_the_key(tmp_path: Path, clock: Moments) -> None:
+    file = SqliteDatabase(tmp_path / "once.db", clock=clock)
+    answer: pb.CreateApiKeyResponse = played(file, lambda once: call(once, "a", request()))
+    assert answer.secret.startswith(SECRET)
+
+    connection = apsw.Connection(str(tmp_path / "once.db"))
+    (row,) = connection.execute("SELECT * FROM has_stored_response").fetchall()
+    connection.close()
+
+    assert [file.name for file in tmp_path.iterdir() if SECRET.encode() in file.read_bytes()] == []
+    encrypted = next(value for value in row if isinstance(value, bytes))
+    place = (str(row[0]), str(row[1]))
+    opened = VAULT.open("kept answer", encrypted, *place)
+    assert pb.CreateApiKeyResponse.FromString(opened) == answer
+    for purpose, encryption in (("kept answer", Encryption(bytes(32))), ("suppression", VAULT)):
+        with pytest.raises(DecryptionError):
+            encryption.open(purpose, encrypted, *place)
+    with pytest.raises(DecryptionError):
+        VAULT.open("kept answer", encrypted, place[0], "another key")
