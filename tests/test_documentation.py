@@ -15,7 +15,7 @@ from roster.v1 import http_pb2
 from typer.main import get_command
 
 from server import cli
-from server.cli.output import ExitCode
+from server.console import ExitCode
 from server.config import API_KEY, PREFIX, SETTINGS
 
 from .conftest import new_account
