@@ -15,8 +15,8 @@ from roster.v1 import http_pb2
 from typer.main import get_command
 
 from server import cli
-from server.console import ExitCode
 from server.config import API_KEY, PREFIX, SETTINGS
+from server.console import ExitCode
 
 from .conftest import new_account
 from .documents import (
