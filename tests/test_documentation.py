@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +44,8 @@ OTHER_VARIABLES = {
     f"{PREFIX}{name}" for name in ("BENCH", "DRILL_ROUNDS", "FAULTS", "KEY", "TOOLS")
 }
 TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-# Top-level folders of the repository; a path that begins with one has to exist.
-PATH = re.compile(r"(?:server|http_gateway|protos|generated|tests|\.ci|\.github)/[\w./-]+")
+# Top-level folders of the repository.
+FOLDERS = {"server", "http_gateway", "protos", "generated", "tests", ".ci", ".github"}
 
 each_document = pytest.mark.parametrize("name", NAMES)
 
@@ -153,9 +154,29 @@ def test_relative_links_lead_to_a_file_and_a_heading(name: str) -> None:
 
 @each_document
 def test_paths_in_text_exist(name: str) -> None:
-    paths = [text for text in spans(name) if PATH.fullmatch(text)]
+    assert [text for text in spans(name) if is_path(name, text) and not exists(name, text)] == []
 
-    assert [path for path in paths if not (ROOT / path).exists()] == []
+
+def is_path(name: str, text: str) -> bool:
+    """Whether code within a document is a path of the repository."""
+    first, slash, _ = text.partition("/")
+    if not re.fullmatch(r"[\w./-]+", text) or not first:
+        return False
+    folder = (ROOT / name).parent
+    return text.endswith(".py") or bool(
+        slash and (first in FOLDERS or (folder != ROOT and (folder / first).is_dir()))
+    )
+
+
+def exists(name: str, text: str) -> bool:
+    """Whether a path exists in the repository or in the document's folder.
+
+    A file name alone may be in any folder below that.
+    """
+    folder = (ROOT / name).parent
+    if (ROOT / text).exists() or (folder / text).exists():
+        return True
+    return "/" not in text and any(folder.rglob(text))
 
 
 @each_document
@@ -164,6 +185,13 @@ def test_make_targets_exist(name: str) -> None:
     named = re.findall(r"\bmake((?: [a-z-]+)+)\b", text)
 
     assert {target for words in named for target in words.split()} <= TARGETS
+
+
+@each_document
+def test_modules_that_are_run_exist(name: str) -> None:
+    modules = re.findall(r"\bpython -m ((?:tests|server)[\w.]*)", read(name))
+
+    assert [module for module in modules if find_spec(module) is None] == []
 
 
 @each_document
