@@ -15,7 +15,7 @@ class StoredResponse(Model):
     created_at = BigIntegerField()
 
     class Meta:
-        table_name = "has_stored_response"
+        table_name = "kept_answer"
         primary_key = CompositeKey("account_id", "key")
         indexes = ((("account_id", "created_at", "key"), True),)
         without_rowid = True

@@ -107,7 +107,7 @@ for _name, _key in (("name", Subscriber.name_key), ("last_name", Subscriber.last
     )
 
 
-class SubscriberCounter(Model):
+class SubscriberBlock(Model):
     account_id = TextField()
     level = SmallIntegerField()
     first_id = TextField()
@@ -140,7 +140,7 @@ class SubscriberTag(Model):
         without_rowid = True
 
 
-TABLES = [Account, ApiKey, Tag, CustomField, Subscriber, SubscriberCounter, SubscriberTag]
+TABLES = [Account, ApiKey, Tag, CustomField, Subscriber, SubscriberBlock, SubscriberTag]
 
 
 def up(migrator, db):

@@ -56,7 +56,7 @@ class Suppression(Model):
         without_rowid = True
 
 
-class StoredResponse(Model):
+class KeptAnswer(Model):
     account_id = TextField()
     key = TextField()
     fingerprint = TextField()
@@ -64,13 +64,13 @@ class StoredResponse(Model):
     created_at = BigIntegerField()
 
     class Meta:
-        table_name = "has_stored_response"
+        table_name = "kept_answer"
         primary_key = CompositeKey("account_id", "key")
         indexes = ((("account_id", "created_at", "key"), True),)
         without_rowid = True
 
 
-TABLES = [Installation, CustomValue, Suppression, StoredResponse]
+TABLES = [Installation, CustomValue, Suppression, KeptAnswer]
 
 
 def up(migrator, db):
