@@ -37,7 +37,7 @@ _LOST = re.compile(
 _NOT_REACHED = "The service cannot be reached. Nothing was changed; try again later."
 _UNKNOWN = (
     "The connection to the service was lost, and it is unknown whether this request took effect."
-    " With an Idempotency-Key it can be sent again safely."
+    " A request with an Idempotency-Key can be retried safely."
 )
 
 

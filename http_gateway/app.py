@@ -206,13 +206,13 @@ class Gateway:
             watched.is_for_page(path)
         allowed = self._routes.methods(path) or (["GET", "HEAD", "OPTIONS"] if page else [])
         if not allowed:
-            return error_response("ROUTE_NOT_FOUND", "There is no such path.", request_id)
+            return error_response("ROUTE_NOT_FOUND", "No route matches this path.", request_id)
         allow = {"Allow": ", ".join(allowed)}
         if method == "OPTIONS":
             return Response(204, request_id, more=allow)
         if page is not None and method == "GET":
             return await page(request, request_id)
-        message = f"This path takes {allow['Allow']}."
+        message = f"This path allows only {allow['Allow']}."
         return error_response("METHOD_NOT_ALLOWED", message, request_id, allow)
 
 

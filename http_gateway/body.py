@@ -23,7 +23,9 @@ async def read(request: web.BaseRequest) -> bytes:
     refuse_compression(request)
     if not _is_json(headers.get("Content-Type")):
         raise fault(
-            "UNSUPPORTED_MEDIA_TYPE", "A body must be application/json in UTF-8.", close=True
+            "UNSUPPORTED_MEDIA_TYPE",
+            "The Content-Type must be application/json with charset UTF-8.",
+            close=True,
         )
     if (request.content_length or 0) > MAX_BODY_BYTES:
         raise _too_large()
@@ -47,7 +49,9 @@ async def _all(request: web.BaseRequest) -> bytes:
                 raise _too_large()
     except (web.RequestPayloadError, ConnectionError):
         raise fault(
-            "VALIDATION_ERROR", "The body is broken off or badly chunked.", close=True
+            "VALIDATION_ERROR",
+            "The body is incomplete, or its chunked encoding is invalid.",
+            close=True,
         ) from None
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
@@ -59,14 +63,18 @@ def too_slow() -> RequestFault:
 
 
 def _too_large() -> RequestFault:
-    message = f"A body may have at most {MAX_BODY_BYTES} bytes."
+    message = f"The body must be at most {MAX_BODY_BYTES:,} bytes long."
     return fault("PAYLOAD_TOO_LARGE", message, close=True)
 
 
 def refuse_compression(request: web.BaseRequest) -> None:
     """Raises RequestFault if the body says that it is compressed."""
     if request.headers.get("Content-Encoding", "identity").lower() != "identity":
-        raise fault("UNSUPPORTED_MEDIA_TYPE", "A body may not be compressed.", close=True)
+        raise fault(
+            "UNSUPPORTED_MEDIA_TYPE",
+            "Compressed bodies are not supported. Send the body without Content-Encoding.",
+            close=True,
+        )
 
 
 async def ask_for(request: web.BaseRequest) -> None:

@@ -99,7 +99,7 @@ class Connection(RequestHandler):
     def _give_up_head(self) -> None:
         self._head_is_due = None
         self.close()
-        message = f"The head of the request did not arrive within {HEAD_SECONDS:.0f} seconds."
+        message = f"The request headers did not arrive within {HEAD_SECONDS:.0f} seconds."
         if self.transport is not None:
             turn_away(self.transport, "REQUEST_TIMEOUT", message)
 
@@ -118,7 +118,7 @@ class Connection(RequestHandler):
             return connection_error(
                 "METHOD_NOT_IMPLEMENTED", "This HTTP method is not implemented."
             )
-        return connection_error("VALIDATION_ERROR", "This is not well-formed HTTP.")
+        return connection_error("VALIDATION_ERROR", "The request is not well-formed HTTP.")
 
 
 def _has_unknown_method(message: str) -> bool:
@@ -147,7 +147,9 @@ class RowError(asyncio.Protocol):
             transport.abort()
             return
         self._others.add(self)
-        turn_away(transport, "UNAVAILABLE", "Too many connections are open; try again.")
+        turn_away(
+            transport, "UNAVAILABLE", "The maximum number of connections is open. Try again later."
+        )
 
     def connection_lost(self, exc: BaseException | None) -> None:
         self._others.discard(self)

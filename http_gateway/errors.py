@@ -33,7 +33,7 @@ from .responses import CANCELLED, Response
 log = logging.getLogger(__name__)
 
 DOMAIN = "roster"
-FAILED = "The service failed. Its log tells more under the request id."
+FAILED = "An internal error occurred. See the server log for this request ID."
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,18 +57,20 @@ class HttpError:
 
 INTERNAL = HttpError(500, "Internal", FAILED)
 _CODES = {
-    StatusCode.CANCELLED: HttpError(CANCELLED, "Cancelled", "The call was cancelled."),
+    StatusCode.CANCELLED: HttpError(CANCELLED, "Cancelled", "The call was canceled."),
     StatusCode.UNKNOWN: INTERNAL,
     StatusCode.INVALID_ARGUMENT: HttpError(400, "ValidationError", "The request is not valid."),
     StatusCode.DEADLINE_EXCEEDED: HttpError(
-        504, "DeadlineExceeded", "The deadline of this call passed."
+        504, "DeadlineExceeded", "The deadline of the call was exceeded."
     ),
     StatusCode.NOT_FOUND: HttpError(404, "NotFound", "The resource does not exist."),
     StatusCode.ALREADY_EXISTS: HttpError(409, "AlreadyExists", "The resource already exists."),
-    StatusCode.PERMISSION_DENIED: HttpError(403, "Forbidden", "The caller may not do this."),
+    StatusCode.PERMISSION_DENIED: HttpError(
+        403, "Forbidden", "The caller does not have permission."
+    ),
     StatusCode.UNAUTHENTICATED: HttpError(401, "Unauthorized", "Valid credentials are required."),
     StatusCode.RESOURCE_EXHAUSTED: HttpError(
-        429, "ResourceExhausted", "A quota or another limit is reached. Try again later."
+        429, "ResourceExhausted", "A quota or rate limit was exceeded. Try again later."
     ),
     StatusCode.FAILED_PRECONDITION: HttpError(
         400, "FailedPrecondition", "The system is not in the state that this operation requires."
@@ -77,7 +79,7 @@ _CODES = {
         409, "Aborted", "The operation conflicts with a concurrent one. Try again."
     ),
     StatusCode.OUT_OF_RANGE: HttpError(
-        400, "OutOfRange", "The request goes beyond the valid range."
+        400, "OutOfRange", "A value in the request is out of range."
     ),
     StatusCode.UNIMPLEMENTED: HttpError(
         501, "MethodNotImplemented", "The service does not implement this operation."

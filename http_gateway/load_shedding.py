@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 # Calls at once: twice as many as a writer puts into one commit, so that the next commit is
 # full while one is being synced.
 MAX_CALLS = 512
-TOO_MUCH = "The service has too much to do. Nothing was changed; try again later."
+TOO_MUCH = "The server is overloaded. Nothing was changed; try again later."
 # Of those that were refused, so many may come again a second, and are told when, in turn: to
 # refuse and to pause a connection costs more than to answer, which is time of the others.
 LISTENED_TO = 200
@@ -77,7 +77,7 @@ class LoadShedder:
 
     def _log(self) -> None:
         count, self._unlogged = self._unlogged, 0
-        log.warning("too much to do: %d requests were refused in %d second", count, LOG_SECONDS)
+        log.warning("overloaded: rejected %d requests in %d second", count, LOG_SECONDS)
 
     def keep_waiting(self, connection: Waiting) -> None:
         """Has a connection listen again behind all that were refused before it."""

@@ -42,5 +42,5 @@ def given(request: web.BaseRequest) -> float | None:
         )
     seconds = int(match[1]) * _SECONDS[match[2]]
     if seconds < MIN_SECONDS:
-        raise fault("DEADLINE_EXCEEDED", "The deadline of this call passed before it was made.")
+        raise fault("DEADLINE_EXCEEDED", "The deadline passed before the call started.")
     return min(seconds, MAX_SECONDS)

@@ -42,11 +42,11 @@ def any_reader(
         if not is_well_known(held):
             reader_of(held)(rest, path, faults, message)
         elif _VALUE not in rest:
-            faults.add(join(path, _VALUE), "REQUIRED", "must be given")
+            faults.add(join(path, _VALUE), "REQUIRED", "is required")
         else:
             reader_of(held)(rest.pop(_VALUE), join(path, _VALUE), faults, message)
             for key in rest if not style.ignore_unknown else ():
-                faults.add(join(path, key), "UNKNOWN_FIELD", "is not known")
+                faults.add(join(path, key), "UNKNOWN_FIELD", "is not a known field")
         if len(faults.found) == own:
             target.type_url = value[_TYPE]
             target.value = message.SerializePartialToString(deterministic=True)
@@ -57,13 +57,13 @@ def any_reader(
 def _held_type(url: Any, kind: Descriptor, path: str, faults: Faults) -> Descriptor | None:
     """Returns the type that a URL names; None, and a fault, if there is none."""
     if url is None:
-        faults.add(path, "REQUIRED", "must be given")
+        faults.add(path, "REQUIRED", "is required")
     elif type(url) is not str:
         faults.add(path, "INVALID_TYPE", "must be a string")
     else:
         found = _find(url, kind)
         if found is None:
-            faults.add(path, "INVALID_VALUE", "must name a type of message that is known")
+            faults.add(path, "INVALID_VALUE", "must be the URL of a known message type")
         return found
     return None
 

@@ -95,10 +95,10 @@ def map_reader(field: FieldDescriptor, read_entry: EntryReader) -> ItemsReader:
             try:
                 key = read_key(name)
             except WrongValue as error:
-                faults.add(join(path, name), error.code, f"has a key that {error}")
+                faults.add(join(path, name), error.code, f"has an invalid key: it {error}")
                 continue
             if key in target:
-                faults.add(join(path, name), "DUPLICATE_FIELD", "is given more than once")
+                faults.add(join(path, name), "DUPLICATE_FIELD", "is specified more than once")
             else:
                 read_entry(item, join(path, name), faults, target, key)
 

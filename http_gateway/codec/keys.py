@@ -54,7 +54,7 @@ class Keys:
             if name is None:
                 self._read_unknown(key, item, path, faults, message)
             elif name in clean:
-                faults.add(join(path, name), "DUPLICATE_FIELD", "is given more than once")
+                faults.add(join(path, name), "DUPLICATE_FIELD", "is specified more than once")
             else:
                 clean[name] = item
                 read({name: item}, path, faults, message)
@@ -64,7 +64,7 @@ class Keys:
         if self._extension and key.startswith("[") and (read := self._extension(key)):
             read({key: item}, path, faults, message)
         elif not self._ignores_all and key not in self._ignored:
-            faults.add(join(path, key), "UNKNOWN_FIELD", "is not known")
+            faults.add(join(path, key), "UNKNOWN_FIELD", "is not a known field")
 
 
 class OneOfs:
@@ -89,5 +89,5 @@ class OneOfs:
                 continue
             other = given.setdefault(group, field)
             if other is not field:
-                message = f"cannot be given together with {other.json_name}"
+                message = f"cannot be set together with {other.json_name}"
                 faults.add(join(path, field.json_name), "INVALID_VALUE", message)

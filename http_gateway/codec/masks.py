@@ -18,10 +18,10 @@ _NOT_REVERSIBLE = re.compile("[A-Z,]|_(?![a-z])")
 def fill_mask(value: Any, target: Any) -> None:
     """Takes names of fields in camel case, separated by commas. Raises WrongValue."""
     if type(value) is not str:
-        raise WrongValue("must be a string of field names, separated by commas")
+        raise WrongValue("must be a string of comma-separated field names")
     paths = value.split(",") if value else []
     if "_" in value or not all(paths):
-        message = "must be field names in camel case, separated by commas"
+        message = "must be comma-separated field names in lowerCamelCase"
         raise WrongValue(message, "INVALID_FORMAT")
     target.SetInParent()
     target.paths.extend([path.translate(_SNAKE_CASE) for path in paths])

@@ -17,7 +17,7 @@ def note_missing(message: Any, faults: Faults) -> None:
     """Notes each required field that a message, or one within it, lacks."""
     if not message.IsInitialized():
         for path in _missing(message, ""):
-            faults.add(path, "REQUIRED", "must be given")
+            faults.add(path, "REQUIRED", "is required")
 
 
 def _missing(message: Any, path: str) -> Iterator[str]:

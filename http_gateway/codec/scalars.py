@@ -122,7 +122,7 @@ def read_float(value: Any) -> float:
 
 def read_bytes(value: Any) -> bytes:
     if type(value) is not str:
-        raise WrongValue("must be a string of base64")
+        raise WrongValue("must be a base64-encoded string")
     try:
         plain = value.replace("-", "+").replace("_", "/")
         if "=" not in plain:
@@ -131,7 +131,7 @@ def read_bytes(value: Any) -> bytes:
             raise ValueError("Python lets it pass behind whole groups")
         return base64.b64decode(plain, validate=True)
     except (binascii.Error, ValueError):
-        raise WrongValue("must be a string of base64", "INVALID_FORMAT") from None
+        raise WrongValue("must be a base64-encoded string", "INVALID_FORMAT") from None
 
 
 def write_double(value: float) -> float | str:

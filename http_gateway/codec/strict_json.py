@@ -37,7 +37,7 @@ def read(body: bytes, *, max_depth: int = MAX_DEPTH, max_values: int = MAX_VALUE
     """
     # Each value but the innermost takes one byte more than its own.
     if len(body) > 2 * max_values and _has_more_values(body, max_values):
-        raise invalid_body("INVALID_JSON", f"must not hold more than {max_values:,} values")
+        raise invalid_body("INVALID_JSON", f"must contain at most {max_values:,} values")
     try:
         value = orjson.loads(body)
     except orjson.JSONDecodeError as error:
@@ -81,14 +81,14 @@ def _has_more_values(body: bytes, limit: int) -> bool:
 
 def _why(body: bytes, error: orjson.JSONDecodeError) -> str:
     if not body.strip():
-        return "must be a JSON object, and is empty"
+        return "must be a JSON object, but is empty"
     if body.startswith(b"\xef\xbb\xbf"):
         return "must not begin with a byte-order mark"
     try:
         body.decode()
     except UnicodeDecodeError:
         return "must be encoded in UTF-8"
-    return f"must be well-formed JSON; line {error.lineno}, column {error.colno} is not"
+    return f"must be well-formed JSON (error at line {error.lineno}, column {error.colno})"
 
 
 def _is_deeper(value: Any, levels: int) -> bool:
@@ -108,7 +108,7 @@ def _refuse_depth(body: bytes, max_depth: int) -> None:
 
 
 def _too_deep(max_depth: int) -> RequestFault:
-    return invalid_body("INVALID_JSON", f"must not be nested more than {max_depth} deep")
+    return invalid_body("INVALID_JSON", f"must be nested at most {max_depth} levels deep")
 
 
 class _Object(dict[str, Any]):
@@ -136,7 +136,7 @@ def _refuse_duplicates(body: bytes, max_depth: int) -> None:
 def _collect_duplicates(value: Any, path: str, faults: Faults) -> None:
     if isinstance(value, _Object):
         for key in sorted(value.repeated):
-            faults.add(join(path, key), "DUPLICATE_FIELD", "is given more than once")
+            faults.add(join(path, key), "DUPLICATE_FIELD", "is specified more than once")
         for key, item in value.items():
             _collect_duplicates(item, join(path, key), faults)
     elif isinstance(value, list):

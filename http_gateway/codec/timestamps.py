@@ -61,7 +61,7 @@ def _fill_any_timestamp(value: Any, target: Any) -> None:
     try:
         since = datetime.fromisoformat(value) - _EPOCH
     except (ValueError, OverflowError):
-        raise WrongValue("must be a moment of the calendar", "INVALID_FORMAT") from None
+        raise WrongValue("must be a valid date and time", "INVALID_FORMAT") from None
     seconds = since.days * _SECONDS_OF_DAY + since.seconds
     if not _FIRST_SECOND <= seconds <= _LAST_SECOND:
         raise WrongValue("must be between the years 1 and 9999", "OUT_OF_RANGE")

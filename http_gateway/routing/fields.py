@@ -118,7 +118,7 @@ def _refuse_rival(message: Any, field: FieldDescriptor) -> None:
     rival = message.WhichOneof(group.name)
     if rival is not None and rival != field.name:
         name = by_name(message.DESCRIPTOR)[rival].json_name
-        raise WrongValue(f"cannot be given together with {name}", "INVALID_VALUE")
+        raise WrongValue(f"cannot be set together with {name}", "INVALID_VALUE")
 
 
 def refuse_rivals(paths: Iterable[Fields]) -> None:

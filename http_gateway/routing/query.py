@@ -62,7 +62,7 @@ class QueryReader:
                 continue
             fields, path, read, plain = parameter
             if path in seen and not fields[-1].is_repeated:
-                faults.add(name, "DUPLICATE_FIELD", "is given more than once")
+                faults.add(name, "DUPLICATE_FIELD", "is specified more than once")
                 continue
             seen.add(path)
             try:
@@ -105,7 +105,9 @@ def _parameters(query: str, faults: Faults) -> list[tuple[str, str]]:
             query, keep_blank_values=True, errors="strict", max_num_fields=MAX_PARAMETERS
         )
     except UnicodeDecodeError:
-        faults.add("", "INVALID_FORMAT", "the query must be encoded in UTF-8")
+        faults.add("", "INVALID_FORMAT", "the query string must be encoded in UTF-8")
     except ValueError:
-        faults.add("", "TOO_MANY", f"the query must have at most {MAX_PARAMETERS} parameters")
+        faults.add(
+            "", "TOO_MANY", f"the query string must have at most {MAX_PARAMETERS} parameters"
+        )
     return []

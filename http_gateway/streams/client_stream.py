@@ -48,7 +48,7 @@ def form_of(request: web.BaseRequest, fields: RequestRecords) -> Form:
     if kind == csv_lines.CONTENT_TYPE and fields.lines is not None:
         return CsvLines(fields.lines)
     also = " or text/csv" if fields.lines is not None else ""
-    message = f"A body must be {ndjson.CONTENT_TYPE}{also} in UTF-8."
+    message = f"The Content-Type must be {ndjson.CONTENT_TYPE}{also} with charset UTF-8."
     raise fault("UNSUPPORTED_MEDIA_TYPE", message, close=True)
 
 
@@ -140,7 +140,7 @@ class Messages:
         except (web.RequestPayloadError, OSError):
             if self._request.transport is None:
                 raise
-            message = "The body is broken off or badly chunked."
+            message = "The body is incomplete, or its chunked encoding is invalid."
             raise fault("VALIDATION_ERROR", message, close=True) from None
 
     def end(self) -> None:
@@ -152,9 +152,11 @@ class Messages:
 
 def too_slow() -> RequestFault:
     """Returns the fault of a body of which nothing comes in time."""
-    message = f"Nothing of the body came for {IDLE_SECONDS:.0f} seconds."
+    message = f"No data of the body was received for {IDLE_SECONDS:.0f} seconds."
     return fault("REQUEST_TIMEOUT", message, close=True)
 
 
 def _stopped() -> RequestFault:
-    return fault("UNAVAILABLE", "The service is stopping. Send the rest again.", close=True)
+    return fault(
+        "UNAVAILABLE", "The server is shutting down. Send the remaining records again.", close=True
+    )

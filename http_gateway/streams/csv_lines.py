@@ -51,7 +51,7 @@ class CsvLines:
             yield self._ended_by(line)
         if self._is_open:
             raise invalid_body(
-                "INVALID_FORMAT", f"a quote is never closed (line {self._first_line})"
+                "INVALID_FORMAT", f"has a quoted cell that is not closed (line {self._first_line})"
             )
 
     def _ended_by(self, line: Record) -> Record | None:
@@ -105,13 +105,14 @@ class CsvLines:
         text = _decoded(record)
         if "\0" in text:
             raise invalid_body(
-                "INVALID_CHARACTER", f"must not hold the character NUL (line {record.line})"
+                "INVALID_CHARACTER", f"must not contain the NUL character (line {record.line})"
             )
         try:
             cells = next(csv.reader((text,), delimiter=self._delimiter, strict=True))
         except csv.Error:
             raise invalid_body(
-                "INVALID_FORMAT", f"must be well-formed CSV, by RFC 4180 (line {record.line})"
+                "INVALID_FORMAT",
+                f"must be well-formed CSV as defined by RFC 4180 (line {record.line})",
             ) from None
         getattr(message, self._name).add(number=record.line, cells=cells)
 

@@ -132,5 +132,5 @@ def added_in_turn(
 
 def too_long(line: int) -> RequestFault:
     """Returns the fault of a record that begins in this line, or goes on there, and is too long."""
-    message = f"a record may have at most {MAX_RECORD_BYTES:,} bytes (line {line})"
+    message = f"has a record of more than {MAX_RECORD_BYTES:,} bytes (line {line})"
     return invalid_body("TOO_LONG", message)
