@@ -12,7 +12,7 @@ from contextvars import ContextVar
 _end: ContextVar[float | None] = ContextVar("end", default=None)
 
 
-def enter(moment: float | None) -> None:
+def set_deadline(moment: float | None) -> None:
     """Says when the rest of this call is of no use any more, by the event loop's clock."""
     _end.set(moment)
 

@@ -48,7 +48,7 @@ class Encryption:
         self._key = key
         self._derived: dict[str, bytes] = {}
 
-    def unlock(self, key: bytes) -> None:
+    def set_key(self, key: bytes) -> None:
         """Gives its key to a vault that was made without one."""
         assert self._key is None
         self._key = key

@@ -24,8 +24,8 @@ _TAIL_BITS = 40
 _TAIL = (1 << _TAIL_BITS) - 1
 _RANDOM_BITS = 80
 _LENGTH = 26
-_MOMENT_LENGTH = 10
-_LAST_MOMENT = (1 << 48) - 1
+_TIMESTAMP_LENGTH = 10
+_LAST_TIMESTAMP = (1 << 48) - 1
 
 
 def is_id(text: str) -> bool:
@@ -40,20 +40,20 @@ def checked_id(text: str, missing: type[RosterError]) -> str:
     return text
 
 
-def moment_of(text: str) -> int:
+def timestamp_of(text: str) -> int:
     """Returns the milliseconds since 1970 at which an id was made, as it says itself."""
-    return _moment_of(text[:_MOMENT_LENGTH])
+    return _timestamp_of(text[:_TIMESTAMP_LENGTH])
 
 
 @lru_cache(256)
-def _moment_of(head: str) -> int:
+def _timestamp_of(head: str) -> int:
     return int(ULID.from_str(head.ljust(_LENGTH, "0"))) >> _RANDOM_BITS
 
 
 def first_id_at(milliseconds: int) -> str:
     """Returns the least id of a millisecond; those that lie before 1970 have the least of all."""
-    moment = min(max(milliseconds, 0), _LAST_MOMENT)
-    return str(ULID.from_int(moment << _RANDOM_BITS))
+    timestamp = min(max(milliseconds, 0), _LAST_TIMESTAMP)
+    return str(ULID.from_int(timestamp << _RANDOM_BITS))
 
 
 class Ids:

@@ -14,8 +14,8 @@ from ..config import SETTINGS, PostgresUrl, parse_database_url
 from ..console import ExitCode, complain, console, errors
 from ..output_file import replaceable, standard_stream
 from ..serving.secret_key import key_file
-from ..storage.backups.atomic_file import Interrupted
-from ..storage.backups.create import Made, back_up, stream_backup
+from ..storage.backups.atomic_file import BackupWriteError
+from ..storage.backups.create import Backup, back_up, stream_backup
 from ..storage.database import StorageError
 from ..storage.sqlite.file import check_exists
 from .byte_progress import BytesBar
@@ -54,7 +54,7 @@ def backup(
                 made = stream_backup(place, file, bar.show)
             else:
                 made = back_up(place, target, bar.show)
-    except Interrupted as error:
+    except BackupWriteError as error:
         complain(str(error), ExitCode.BROKEN)
     except KeyboardInterrupt:
         complain(f"Interrupted. {file} was not written.", ExitCode.INTERRUPTED)
@@ -84,7 +84,7 @@ def _target(name: str, database: Path, *, replace: bool) -> Path | None:
     return file
 
 
-def _report(made: Made, name: str, database: Path, *, json: bool) -> None:
+def _report(made: Backup, name: str, database: Path, *, json: bool) -> None:
     """Says what was written: on standard error if the backup went to standard output."""
     target = errors if standard_stream(name) is sys.stdout else console
     if json:
@@ -92,13 +92,13 @@ def _report(made: Made, name: str, database: Path, *, json: bool) -> None:
             {
                 "file": name,
                 "bytes": made.size,
-                "takenAt": written(made.moment),
+                "takenAt": written(made.created_at),
                 "keyFingerprint": made.key_fingerprint,
             },
             target,
         )
         return
-    told = f"{name} is {database} as it was at {written(made.moment)}: {made.size:,} bytes."
+    told = f"{name} is {database} as it was at {written(made.created_at)}: {made.size:,} bytes."
     if made.key_fingerprint is not None:
         told += (
             "\n\nThe secret key is not in it, and without that key it is not served. Keep it too,"

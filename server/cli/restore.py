@@ -11,7 +11,7 @@ import typer
 from ..config import SETTINGS, PostgresUrl, check_secret_key, parse_database_url
 from ..console import ExitCode, complain, console
 from ..serving.secret_key import is_at_hand, key_file
-from ..storage.backups.atomic_file import Interrupted
+from ..storage.backups.atomic_file import BackupWriteError
 from ..storage.backups.restore import Restored
 from ..storage.backups.restore import restore as put_back
 from ..storage.database import StorageError
@@ -51,7 +51,7 @@ def restore(
     try:
         with BytesBar() as bar:
             done = put_back(file, place, accept, bar.show)
-    except Interrupted as error:
+    except BackupWriteError as error:
         complain(str(error), ExitCode.BROKEN)
     except KeyboardInterrupt:
         complain(f"Interrupted. {place} is what it was.", ExitCode.INTERRUPTED)

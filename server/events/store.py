@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from peewee import SQL
 
-from ..ids import moment_of
+from ..ids import timestamp_of
 from ..storage.statements import Statement, param
 from ..storage.transaction import Transaction
 from .envelope import PREFIX, envelope
@@ -64,7 +64,7 @@ def record(account_id: str, changes: Sequence[Change], tx: Transaction) -> None:
         _cache_quiet(account_id, tx)
         return
     _write(account_id, int(advanced[0][0]), changes, tx)
-    tx.news.add(account_id)
+    tx.accounts_to_notify.add(account_id)
 
 
 def has_webhooks(account_id: str, tx: Transaction) -> bool:
@@ -94,7 +94,7 @@ def _write(account_id: str, last: int, changes: Sequence[Change], tx: Transactio
     rows = []
     for sequence, own_id, change in zip(numbers, tx.new_ids(len(changes)), changes, strict=True):
         event_id = PREFIX + own_id
-        moment = moment_of(own_id)
+        moment = timestamp_of(own_id)
         text = envelope(event_id, sequence, moment, change)
         rows.append((sequence, event_id, change.kind, text, moment))
     tx.run(_INSERT_ALL, account_id=account_id, rows=rows)

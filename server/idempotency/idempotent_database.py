@@ -37,7 +37,7 @@ class Request:
     replayed: bool = False
 
     @property
-    def place(self) -> tuple[str, str]:
+    def owner(self) -> tuple[str, str]:
         """Where the answer is kept."""
         return self.account_id, self.key
 
@@ -62,15 +62,15 @@ class IdempotentDatabase:
     @contextmanager
     def request(self, request: Request) -> Iterator[None]:
         """Runs a block for a request. Raises IdempotencyKeyInUse if its key is in one already."""
-        if request.place in self._running:
+        if request.owner in self._running:
             raise IdempotencyKeyInUse
-        self._running.add(request.place)
+        self._running.add(request.owner)
         token = _current.set(request)
         try:
             yield
         finally:
             _current.reset(token)
-            self._running.discard(request.place)
+            self._running.discard(request.owner)
 
     def listen(self, listener: Callable[[Collection[str]], None]) -> None:
         self._database.listen(listener)
@@ -115,7 +115,7 @@ class IdempotentDatabase:
         try:
             return await self._database.write(lambda tx: self._concluded(request, work, tx))
         except RosterError:
-            await self._database.write(lambda tx: store.release(*request.place, tx))
+            await self._database.write(lambda tx: store.release(*request.owner, tx))
             raise
 
     def _run_once(self, request: Request, work: Work[Any], tx: Transaction) -> Any:
@@ -135,18 +135,18 @@ class IdempotentDatabase:
         if kept is not None:
             return kept
         result = work(tx)
-        store.mark_running(*request.place, self._fingerprint(request), tx)
+        store.mark_running(*request.owner, self._fingerprint(request), tx)
         return result
 
     def _concluded(self, request: Request, work: Work[Any], tx: Transaction) -> Any:
-        kept = store.find(*request.place, tx)
+        kept = store.find(*request.owner, tx)
         answer = work(tx)
         if kept is None or kept.is_running:
             self._keep(request, answer, tx)
         return answer
 
     def _kept(self, request: Request, tx: Transaction) -> Any | None:
-        kept = store.find(*request.place, tx)
+        kept = store.find(*request.owner, tx)
         if kept is None:
             return None
         if kept.is_running:
@@ -154,12 +154,14 @@ class IdempotentDatabase:
         if kept.fingerprint != self._fingerprint(request):
             raise IdempotencyKeyReused
         request.replayed = True
-        return request.read(self._encryption.open(_PURPOSE, kept.answer, *request.place))
+        return request.read(self._encryption.open(_PURPOSE, kept.answer, *request.owner))
 
     def _keep(self, request: Request, answer: Any, tx: Transaction) -> None:
-        encrypted = self._encryption.encrypt(_PURPOSE, answer.SerializeToString(), *request.place)
-        store.keep(*request.place, store.Kept(self._fingerprint(request), encrypted), tx)
+        encrypted = self._encryption.encrypt(_PURPOSE, answer.SerializeToString(), *request.owner)
+        store.put(
+            *request.owner, store.StoredResponseRow(self._fingerprint(request), encrypted), tx
+        )
 
     def _fingerprint(self, request: Request) -> str:
         # Keyed: a request may be no more than an address, which could be guessed.
-        return self._encryption.digest(_PURPOSE, *request.place, request.fingerprint)
+        return self._encryption.digest(_PURPOSE, *request.owner, request.fingerprint)

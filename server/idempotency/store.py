@@ -11,18 +11,18 @@ from ..storage.transaction import Transaction
 from .models import StoredResponse
 
 # How long, in milliseconds, the answer to a request is kept.
-KEPT_MILLISECONDS = 24 * 60 * 60 * 1000
+RETENTION_MILLISECONDS = 24 * 60 * 60 * 1000
 # How long, in milliseconds, a key is in use by a request that acts outside of the database and
 # whose process may have ended since.
 RUNNING_MILLISECONDS = 60_000
 _RUNNING = b""
 # Old answers that each new one takes away: more than one, so that they get fewer.
-_PURGED_BY_EACH = 10
+_PURGE_PER_WRITE = 10
 # Old answers that are taken away in one transaction of their own.
-PURGED_AT_ONCE = 500
+PURGE_BATCH_SIZE = 500
 
 
-class Kept(NamedTuple):
+class StoredResponseRow(NamedTuple):
     """What is kept of a request: what tells it from others, and its answer, sealed."""
 
     fingerprint: str
@@ -90,23 +90,23 @@ _ONE_OLD = Statement(
 )
 
 
-def find(account_id: str, key: str, tx: Transaction) -> Kept | None:
+def find(account_id: str, key: str, tx: Transaction) -> StoredResponseRow | None:
     """Returns what is kept for a key, or None if it is new or its time is over."""
-    row = tx.one(_FIND, account_id=account_id, key=key, since=tx.now - KEPT_MILLISECONDS)
-    return Kept._make(row) if row else None
+    row = tx.one(_FIND, account_id=account_id, key=key, since=tx.now - RETENTION_MILLISECONDS)
+    return StoredResponseRow._make(row) if row else None
 
 
-def keep(account_id: str, key: str, kept: Kept, tx: Transaction) -> None:
+def put(account_id: str, key: str, kept: StoredResponseRow, tx: Transaction) -> None:
     """Keeps an answer for a key, and takes some away whose time is over."""
-    _purge(account_id, _PURGED_BY_EACH, tx)
+    _purge(account_id, _PURGE_PER_WRITE, tx)
     tx.run(_PUT, account_id=account_id, key=key, created_at=tx.now, **kept._asdict())
 
 
 def mark_running(account_id: str, key: str, fingerprint: str, tx: Transaction) -> None:
     """Puts a key in use until its answer is kept, but for RUNNING_MILLISECONDS at most."""
     until = tx.now + RUNNING_MILLISECONDS
-    kept = Kept(fingerprint, _RUNNING)
-    created_at = until - KEPT_MILLISECONDS
+    kept = StoredResponseRow(fingerprint, _RUNNING)
+    created_at = until - RETENTION_MILLISECONDS
     tx.run(_PUT, account_id=account_id, key=key, created_at=created_at, **kept._asdict())
 
 
@@ -117,17 +117,19 @@ def release(account_id: str, key: str, tx: Transaction) -> None:
 
 def has_old(account_id: str, tx: Transaction) -> bool:
     """Whether the account has answers whose time is over."""
-    return tx.one(_ONE_OLD, account_id=account_id, since=tx.now - KEPT_MILLISECONDS) is not None
+    return (
+        tx.one(_ONE_OLD, account_id=account_id, since=tx.now - RETENTION_MILLISECONDS) is not None
+    )
 
 
 def purge(account_id: str, tx: Transaction) -> int:
     """Takes answers away whose time is over, the oldest first, and returns how many.
 
-    If these are PURGED_AT_ONCE there may be more.
+    If these are PURGE_BATCH_SIZE there may be more.
     """
-    return _purge(account_id, PURGED_AT_ONCE, tx)
+    return _purge(account_id, PURGE_BATCH_SIZE, tx)
 
 
 def _purge(account_id: str, most: int, tx: Transaction) -> int:
-    since = tx.now - KEPT_MILLISECONDS
+    since = tx.now - RETENTION_MILLISECONDS
     return tx.run(_PURGE, account_id=account_id, since=since, limit=most)

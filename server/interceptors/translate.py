@@ -53,7 +53,7 @@ class Translate(Interceptor):
         remaining = context.time_remaining()
         limit = DEADLINE_SECONDS if remaining is None else min(remaining, DEADLINE_SECONDS)
         task, end = self._start(limit)
-        deadline.enter(end)
+        deadline.set_deadline(end)
         try:
             if limit <= 0:
                 raise DeadlineExceeded
@@ -74,7 +74,7 @@ class Translate(Interceptor):
         cancelled by it: meanwhile the task may be at something else.
         """
         task: asyncio.Task[Any] | None = None
-        deadline.enter(None)
+        deadline.set_deadline(None)
         try:
             task = self._start_stream(context)
             async with aclosing(proceed(request, context)) as replies:

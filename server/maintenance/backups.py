@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from ..clock import Clock, system_clock
 from ..storage.backups.create import back_up
-from ..storage.backups.retention import Kept, is_due, superfluous
+from ..storage.backups.retention import BackupFolder, expired, is_due
 
 # Seconds between two looks.
 LOOK_INTERVAL = 60.0
@@ -54,15 +54,15 @@ class Schedule(NamedTuple):
             if stopping.is_set():
                 raise _InterruptedError
 
-        kept = Kept(self.folder, self.database)
-        for half in kept.half_made():
+        kept = BackupFolder(self.folder, self.database)
+        for half in kept.partial_files():
             half.unlink()
         now = datetime.fromtimestamp(self.clock() / 1000, UTC)
         if not is_due(kept.all(), now):
             return 0
         made = back_up(self.database, kept.name(now), tell).file
         found = kept.all()
-        for moment in superfluous(found):
+        for moment in expired(found):
             if found[moment] != made:
                 found[moment].unlink()
         return 1

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable
 from functools import partial
 
 from ..accounts import store as accounts
-from ..idempotency import store as answers
+from ..idempotency import store as responses_store
 from ..storage.database import Database
 from ..storage.transaction import Transaction
 from .periodic import heed_cancellation
@@ -25,7 +25,7 @@ ACCOUNTS_AT_ONCE = 100
 async def purge_responses(database: Database) -> int:
     """Takes away all answers whose time is over, and returns how many there were."""
     purged = 0
-    async for account_id in accounts_with(answers.has_old, database):
+    async for account_id in accounts_with(responses_store.has_old, database):
         purged += await _purge(database, account_id)
     return purged
 
@@ -53,9 +53,9 @@ def _look(
 
 
 async def _purge(database: Database, account_id: str) -> int:
-    purged, last = 0, answers.PURGED_AT_ONCE
-    while last == answers.PURGED_AT_ONCE:
-        last = await database.write(partial(answers.purge, account_id))
+    purged, last = 0, responses_store.PURGE_BATCH_SIZE
+    while last == responses_store.PURGE_BATCH_SIZE:
+        last = await database.write(partial(responses_store.purge, account_id))
         purged += last
         heed_cancellation()
     return purged

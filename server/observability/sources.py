@@ -37,9 +37,9 @@ def of_database(database: Measured) -> Source:
     """Returns what tells of a database that is open."""
 
     def tell() -> Iterable[Sample]:
-        for lane in database.executors:
-            stats, name = lane.stats, (lane.name,)
-            yield Sample(metrics.EXECUTOR_QUEUED, lane.waiting, name)
+        for executor in database.executors:
+            stats, name = executor.stats, (executor.name,)
+            yield Sample(metrics.EXECUTOR_QUEUED, executor.waiting, name)
             yield Sample(metrics.EXECUTOR_REJECTED, stats.refused, name)
             yield Sample(metrics.EXECUTOR_BATCH_SIZE, stats.batches, name)
             yield Sample(metrics.EXECUTOR_THREADS, stats.threads, name)

@@ -82,7 +82,7 @@ class Core:
         await self._open_database()
         database.ids.start_past(await database.read(newest_id))
         self._watch.exposition.add(of_database(database))
-        self._encryption.unlock(await find_key(options.secret_key, options.database, database))
+        self._encryption.set_key(await find_key(options.secret_key, options.database, database))
         await stack.enter_async_context(self._client)
         await stack.enter_async_context(upkeep(database, options.backups))
         await deliver(database, self._client, self._encryption, self._watch.exposition, stack)

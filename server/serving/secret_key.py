@@ -14,7 +14,7 @@ from pathlib import Path
 from ..config import SETTINGS, Place
 from ..encryption import Encryption, make_key, parse_key
 from ..storage.database import Database, StorageError
-from ..storage.installation import keep_key_fingerprint, key_fingerprint, unfinished_copy_of
+from ..storage.installation import key_fingerprint, save_key_fingerprint, unfinished_copy_of
 
 _SETTING = SETTINGS["secret_key"].environment
 
@@ -51,7 +51,7 @@ async def find_key(setting: str, place: Place, database: Database) -> bytes:
         )
     fingerprint = Encryption(key).fingerprint()
     if known is None:
-        await database.write(lambda tx: keep_key_fingerprint(fingerprint, tx))
+        await database.write(lambda tx: save_key_fingerprint(fingerprint, tx))
         # Another process may have been the first to keep one.
         known = await database.read(key_fingerprint)
     if known != fingerprint:

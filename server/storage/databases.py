@@ -14,7 +14,7 @@ from .distribution import DistributedTable, distribute
 from .postgres import connection
 from .postgres.database import PostgresDatabase
 from .sqlite.database import SqliteDatabase
-from .sqlite.file import FileLock, connect, existing, make_folder, prepare, transaction
+from .sqlite.file import FileLock, connect, make_folder, open_existing, prepare, transaction
 from .transaction import Transaction
 
 
@@ -95,7 +95,9 @@ def reading(database_url: str) -> Iterator[Transaction]:
 
 @contextmanager
 def _existing(place: Place) -> Iterator[Database]:
-    opened = connection.opened(place.url) if isinstance(place, PostgresUrl) else existing(place)
+    opened = (
+        connection.opened(place.url) if isinstance(place, PostgresUrl) else open_existing(place)
+    )
     with opened as database:
         yield database
 

@@ -39,8 +39,8 @@ class SqliteDialect:
 
     def insert_all(self, account_id: Field, fields: Sequence[Field], name: str) -> Node:
         values = ", ".join(f"value ->> {index}" for index in range(len(fields)))
-        slots = [Placeholder(account_id.name), Placeholder(name, _json)]
-        rows = SQL(f"SELECT ?, {values} FROM jsonb_each(?)", slots)  # noqa: S608 - no values in it
+        placeholders = [Placeholder(account_id.name), Placeholder(name, _json)]
+        rows = SQL(f"SELECT ?, {values} FROM jsonb_each(?)", placeholders)  # noqa: S608 - no values in it
         query: Node = account_id.model.insert_from(rows, (account_id, *fields)).on_conflict_ignore()
         return query
 
@@ -76,8 +76,8 @@ class PostgresDialect:
         values = ", ".join(
             f"(value ->> {index})::{field.field_type}" for index, field in enumerate(fields)
         )
-        slots = [Placeholder(account_id.name), Placeholder(name, _json)]
-        rows = SQL(f"SELECT %s, {values} FROM jsonb_array_elements(%s::jsonb)", slots)  # noqa: S608 - no values in it
+        placeholders = [Placeholder(account_id.name), Placeholder(name, _json)]
+        rows = SQL(f"SELECT %s, {values} FROM jsonb_array_elements(%s::jsonb)", placeholders)  # noqa: S608 - no values in it
         query: Node = account_id.model.insert_from(rows, (account_id, *fields)).on_conflict_ignore()
         return query
 

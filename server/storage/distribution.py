@@ -21,9 +21,9 @@ from peewee import PeeweeException
 from playhouse.postgres_ext import Psycopg3Database
 
 from .database import StorageError
-from .postgres.connection import alone
+from .postgres.connection import schema_lock
 from .postgres.transaction import driver_error
-from .tables import in_order
+from .tables import in_dependency_order
 
 REFERENCE_TABLES = ("account", "api_key", "installation")
 ACCOUNT = "account_id"
@@ -44,7 +44,7 @@ class DistributedTable(NamedTuple):
     before: bool
 
 
-class _Known(NamedTuple):
+class _CitusTable(NamedTuple):
     """What Citus says of a table; tables of one group lie together."""
 
     kind: str
@@ -62,37 +62,37 @@ def distribute(database: Psycopg3Database) -> Iterator[DistributedTable]:
             "The database has no Citus, so there are no nodes to distribute it over. Where the"
             " server has it, CREATE EXTENSION citus makes it part of the database."
         )
-    with alone(database):
+    with schema_lock(database):
         yield from _distribute(database)
 
 
 def _distribute(database: Psycopg3Database) -> Iterator[DistributedTable]:
-    tables = in_order(database)
+    tables = in_dependency_order(database)
     known = _known(database)
     _check(tables, known)
     # Any table of the group tells Citus which one is meant; the first begins it.
-    beside = next((table for table in tables if _is_spread(table, known)), "none")
+    colocate_with = next((table for table in tables if _is_spread(table, known)), "none")
     for table in tables:
         kind = TableKind.REFERENCE if table in REFERENCE_TABLES else TableKind.DISTRIBUTED
         if table not in known:
-            _spread(database, table, kind, beside)
-        if kind is TableKind.DISTRIBUTED and beside == "none":
-            beside = table
+            _spread(database, table, kind, colocate_with)
+        if kind is TableKind.DISTRIBUTED and colocate_with == "none":
+            colocate_with = table
         yield DistributedTable(table, kind, before=table in known)
     _check(tables, _known(database))
     for table in tables:
         _ask(database, table, "SELECT truncate_local_data_after_distributing_table(%s)", table)
 
 
-def _spread(database: Psycopg3Database, table: str, kind: TableKind, beside: str) -> None:
+def _spread(database: Psycopg3Database, table: str, kind: TableKind, colocate_with: str) -> None:
     if kind is TableKind.REFERENCE:
         _ask(database, table, "SELECT create_reference_table(%s)", table)
         return
     text = "SELECT create_distributed_table(%s, %s, colocate_with => %s)"
-    _ask(database, table, text, table, ACCOUNT, beside)
+    _ask(database, table, text, table, ACCOUNT, colocate_with)
 
 
-def _is_spread(table: str, known: dict[str, _Known]) -> bool:
+def _is_spread(table: str, known: dict[str, _CitusTable]) -> bool:
     return table in known and table not in REFERENCE_TABLES
 
 
@@ -104,16 +104,16 @@ def _ask(database: Psycopg3Database, table: str, text: str, *values: str) -> Non
         raise StorageError(f"Citus does not take the table {table}: {reason}") from error
 
 
-def _known(database: Psycopg3Database) -> dict[str, _Known]:
+def _known(database: Psycopg3Database) -> dict[str, _CitusTable]:
     rows = database.execute_sql(
         "SELECT table_name::text, citus_table_type, distribution_column, colocation_id"
         # A table that Citus knows of and keeps where it is may be distributed like any other.
         " FROM citus_tables WHERE citus_table_type <> 'local'"
     )
-    return {name: _Known(*rest) for name, *rest in rows.fetchall()}
+    return {name: _CitusTable(*rest) for name, *rest in rows.fetchall()}
 
 
-def _check(tables: list[str], known: dict[str, _Known]) -> None:
+def _check(tables: list[str], known: dict[str, _CitusTable]) -> None:
     """Raises StorageError if a table was distributed otherwise than it has to be."""
     groups = set()
     for table in filter(known.__contains__, tables):

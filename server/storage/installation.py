@@ -22,7 +22,7 @@ class Installation(Model):
 _FIND = Statement(
     lambda _: Installation.select(Installation.value).where(Installation.name == param("name"))
 )
-_KEEP = Statement(
+_INSERT = Statement(
     lambda _: Installation.insert(
         {Installation.name: param("name"), Installation.value: param("value")}
     ).on_conflict_ignore()
@@ -38,9 +38,9 @@ def key_fingerprint(tx: Transaction) -> str | None:
     return row[0] if row else None
 
 
-def keep_key_fingerprint(fingerprint: str, tx: Transaction) -> None:
+def save_key_fingerprint(fingerprint: str, tx: Transaction) -> None:
     """Notes the fingerprint of the secret key, the first time; it stays for good."""
-    tx.run(_KEEP, name=_SECRET_KEY, value=fingerprint)
+    tx.run(_INSERT, name=_SECRET_KEY, value=fingerprint)
 
 
 def unfinished_copy_of(tx: Transaction) -> str | None:

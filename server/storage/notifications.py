@@ -18,7 +18,7 @@ class Notifications:
         """Has accounts told of from now on."""
         self._listeners.append((asyncio.get_running_loop(), listener))
 
-    def tell(self, account_ids: Collection[str]) -> None:
+    def notify(self, account_ids: Collection[str]) -> None:
         """Tells of accounts, from whichever thread."""
         if account_ids:
             for loop, listener in self._listeners:

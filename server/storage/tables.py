@@ -9,7 +9,7 @@ from peewee import Database
 from .migrate import HISTORY
 
 
-def in_order(database: Database) -> list[str]:
+def in_dependency_order(database: Database) -> list[str]:
     """Returns every table but the history of migrations, after those that it refers to."""
     links = {
         table: {link.dest_table for link in database.get_foreign_keys(table)}

@@ -17,14 +17,22 @@ class Transaction:
 
     `now` stands still for the whole transaction (milliseconds since 1970).
     `statements` counts what was run; a test holds pages and bulks to fixed numbers.
-    `news` are the accounts of which others are told once the transaction stands.
+    `accounts_to_notify` are the accounts of which others are told once the transaction stands.
 
     `cache` is what stores may remember from one transaction to the next, so as not
     to ask again: what can change only by another transaction of the same database object.
     Where other processes write as well, nothing is remembered.
     """
 
-    __slots__ = ("_database", "_dialect", "_ids", "cache", "news", "now", "statements")
+    __slots__ = (
+        "_database",
+        "_dialect",
+        "_ids",
+        "accounts_to_notify",
+        "cache",
+        "now",
+        "statements",
+    )
 
     def __init__(
         self,
@@ -39,7 +47,7 @@ class Transaction:
         self._ids = ids
         self.now = clock()
         self.statements = 0
-        self.news: set[str] = set()
+        self.accounts_to_notify: set[str] = set()
         self.cache: set[Hashable] = set() if cache is None else cache
 
     def new_id(self) -> str:

@@ -14,7 +14,7 @@ from server.config import PostgresUrl, parse_database_url
 from server.ids import Ids
 from server.storage.databases import bring_up_to_date
 from server.storage.postgres.connection import connect
-from server.storage.postgres.transaction import Writing
+from server.storage.postgres.transaction import WriteTransaction
 from server.storage.sqlite import file
 from server.storage.transaction import Transaction
 from server.subscribers.counters.store_buckets import (
@@ -73,7 +73,7 @@ def fill(url: str, count: int) -> None:
     place = parse_database_url(url)
     if isinstance(place, PostgresUrl):
         with closing(connect(place.url)) as database:
-            _fill(Writing(database, system_clock, Ids(system_clock)), _POSTGRES, count)
+            _fill(WriteTransaction(database, system_clock, Ids(system_clock)), _POSTGRES, count)
             database.execute_sql("VACUUM ANALYZE")
         return
     with closing(file.connect(place)) as database:

@@ -18,7 +18,7 @@ from server.console import ExitCode
 from server.encryption import Encryption, make_key, parse_key
 from server.storage.backups.create import back_up
 from server.storage.databases import unit_of_work
-from server.storage.installation import keep_key_fingerprint
+from server.storage.installation import save_key_fingerprint
 
 from ..processes import Service, environment, limited
 from .test_commands import FREE, complaint, printed, roster
@@ -34,7 +34,7 @@ def path(tmp_path: Path) -> Path:
     path.with_name("roster.db.key").write_text(key)
     add(path, "first@example.com")
     with unit_of_work(f"sqlite:///{path}") as tx:
-        keep_key_fingerprint(Encryption(parse_key(key) or b"").fingerprint(), tx)
+        save_key_fingerprint(Encryption(parse_key(key) or b"").fingerprint(), tx)
     return path
 
 

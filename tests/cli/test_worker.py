@@ -15,7 +15,7 @@ import pytest
 from server.accounts import store as accounts
 from server.console import ExitCode
 from server.encryption import Encryption, parse_key
-from server.idempotency.store import KEPT_MILLISECONDS, Kept, keep
+from server.idempotency.store import RETENTION_MILLISECONDS, StoredResponseRow, put
 from server.storage.databases import unit_of_work
 from server.storage.postgres.database import PostgresDatabase
 from server.tags import store as tags
@@ -47,8 +47,8 @@ def url(postgres: Postgres) -> str:
     url = postgres.new_database()
     with unit_of_work(url) as tx:
         own = accounts.create_account("ada@example.com", tx, verified=True).id
-        tx.now -= KEPT_MILLISECONDS
-        keep(own, "key", Kept("fingerprint", b"answer"), tx)
+        tx.now -= RETENTION_MILLISECONDS
+        put(own, "key", StoredResponseRow("fingerprint", b"answer"), tx)
     return url
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from server.accounts import store as accounts
 from server.idempotency import store as answers
-from server.idempotency.store import KEPT_MILLISECONDS, Kept, keep
+from server.idempotency.store import RETENTION_MILLISECONDS, StoredResponseRow, put
 from server.maintenance import purge
 from server.maintenance.purge import purge_responses
 from server.storage.postgres.database import PostgresDatabase
@@ -23,7 +23,7 @@ from ..storage.conftest import STORES
 from ..storage.helpers import select
 
 NOW = 1_767_323_045_006
-KEPT = Kept("fingerprint", b"sealed answer")
+STORED = StoredResponseRow("fingerprint", b"sealed answer")
 
 
 class Moments:
@@ -75,7 +75,7 @@ def fill(count: int, each: int) -> Callable[[Transaction], list[str]]:
         ]
         for account_id in ids:
             for number in range(each):
-                keep(account_id, f"{number}", KEPT, tx)
+                put(account_id, f"{number}", STORED, tx)
         return ids
 
     return work
@@ -90,13 +90,13 @@ def test_all_answers_whose_time_is_over_go_and_the_others_stay(
     play: Callable[[Story], Any], clock: Moments, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(purge, "ACCOUNTS_AT_ONCE", 3)
-    monkeypatch.setattr(answers, "PURGED_AT_ONCE", 2)
+    monkeypatch.setattr(answers, "PURGE_BATCH_SIZE", 2)
 
     async def story(database: Store) -> None:
         ids = await database.write(fill(7, 5))
-        clock.now += KEPT_MILLISECONDS
+        clock.now += RETENTION_MILLISECONDS
         # In time, and beside five that are not; to keep it took these away.
-        await database.write(lambda tx: keep(ids[-1], "late", KEPT, tx))
+        await database.write(lambda tx: put(ids[-1], "late", STORED, tx))
 
         assert await purge_responses(database) == 6 * 5
 
@@ -109,7 +109,7 @@ def test_all_answers_whose_time_is_over_go_and_the_others_stay(
 def test_answers_in_time_are_left_alone(play: Callable[[Story], Any], clock: Moments) -> None:
     async def story(database: Store) -> None:
         await database.write(fill(2, 3))
-        clock.now += KEPT_MILLISECONDS - 1
+        clock.now += RETENTION_MILLISECONDS - 1
 
         assert await purge_responses(database) == 0
         assert await database.read(left) == 6
@@ -120,11 +120,11 @@ def test_answers_in_time_are_left_alone(play: Callable[[Story], Any], clock: Mom
 def test_two_at_once_take_away_each_answer_once(
     play: Callable[[Story], Any], clock: Moments, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(answers, "PURGED_AT_ONCE", 2)
+    monkeypatch.setattr(answers, "PURGE_BATCH_SIZE", 2)
 
     async def story(database: Store) -> None:
         await database.write(fill(5, 9))
-        clock.now += KEPT_MILLISECONDS
+        clock.now += RETENTION_MILLISECONDS
 
         both = await asyncio.gather(purge_responses(database), purge_responses(database))
 
@@ -137,7 +137,7 @@ def test_two_at_once_take_away_each_answer_once(
 def test_each_transaction_is_of_one_account_and_takes_a_bounded_number(
     play: Callable[[Story], Any], clock: Moments, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(answers, "PURGED_AT_ONCE", 4)
+    monkeypatch.setattr(answers, "PURGE_BATCH_SIZE", 4)
     seen: list[tuple[str, int]] = []
     real = answers.purge
 
@@ -149,7 +149,7 @@ def test_each_transaction_is_of_one_account_and_takes_a_bounded_number(
 
     async def story(database: Store) -> None:
         ids = await database.write(fill(2, 9))
-        clock.now += KEPT_MILLISECONDS
+        clock.now += RETENTION_MILLISECONDS
         monkeypatch.setattr(answers, "purge", noted)
 
         await purge_responses(database)

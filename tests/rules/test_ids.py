@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ulid import ULID
 
 from server.errors import TagNotFound
-from server.ids import Ids, checked_id, first_id_at, is_id, moment_of
+from server.ids import Ids, checked_id, first_id_at, is_id, timestamp_of
 
 NOW = 1_767_323_045_006
 HOUR = 3_600_000
@@ -115,7 +115,7 @@ MOMENTS = st.integers(0, LAST_MOMENT)
 
 @given(MOMENTS, st.integers(0, 2**80 - 1))
 def test_every_id_of_a_millisecond_tells_it(moment: int, random: int) -> None:
-    assert moment_of(str(ULID.from_int((moment << 80) + random))) == moment
+    assert timestamp_of(str(ULID.from_int((moment << 80) + random))) == moment
 
 
 @given(MOMENTS, st.integers(0, 2**80 - 1))
@@ -127,7 +127,7 @@ def test_ids_of_a_millisecond_lie_between_its_first_id_and_the_next_ones(
     assert first_id_at(moment) <= made
     assert moment == LAST_MOMENT or made < first_id_at(moment + 1)
     assert is_id(first_id_at(moment))
-    assert moment_of(first_id_at(moment)) == moment
+    assert timestamp_of(first_id_at(moment)) == moment
 
 
 @given(MOMENTS, MOMENTS)
@@ -144,11 +144,11 @@ def test_moment_that_no_id_tells_has_the_first_id_of_the_nearest(moment: int, ne
 
 
 def test_ids_outlast_the_last_moment_of_a_timestamp() -> None:
-    assert moment_of(first_id_at(253_402_300_799_999)) == 253_402_300_799_999
+    assert timestamp_of(first_id_at(253_402_300_799_999)) == 253_402_300_799_999
 
 
 def test_id_that_was_made_tells_its_moment() -> None:
-    assert [moment_of(text) for text in made([NOW, NOW + DAY])] == [NOW, NOW + DAY]
+    assert [timestamp_of(text) for text in made([NOW, NOW + DAY])] == [NOW, NOW + DAY]
 
 
 def test_two_who_hand_out_ids_at_the_same_time_have_none_in_common() -> None:

@@ -14,7 +14,7 @@ from ulid import ULID
 from server.clock import system_clock
 from server.errors import RosterError
 from server.ids import Ids
-from server.storage.postgres.transaction import Writing, undo
+from server.storage.postgres.transaction import WriteTransaction, undo
 from server.storage.sqlite import file
 from server.storage.transaction import Transaction
 
@@ -46,7 +46,7 @@ class Both(RuleBasedStateMachine):
         self.sqlite.execute_sql("BEGIN IMMEDIATE")
         self.both: list[Transaction] = [
             Transaction(self.sqlite, file.DIALECT, system_clock, SameIds()),
-            Writing(self.postgres, system_clock, SameIds()),
+            WriteTransaction(self.postgres, system_clock, SameIds()),
         ]
         for tx in self.both:
             tx.now = NOW
@@ -58,16 +58,16 @@ class Both(RuleBasedStateMachine):
 
     def same(self, work: Work) -> Any:
         """Does the work on both and returns what both gave: a result, or the error."""
-        (one, news), other = (self._one(tx, work) for tx in self.both)
-        assert (one, news) == other
+        (one, accounts_to_notify), other = (self._one(tx, work) for tx in self.both)
+        assert (one, accounts_to_notify) == other
         return one
 
     def _one(self, tx: Transaction, work: Work) -> tuple[Any, set[str]]:
         """Returns what the work gives, and of whom there is news."""
-        tx.news = set()
+        tx.accounts_to_notify = set()
         tx._database.execute_sql("SAVEPOINT step")
         try:
-            return work(tx), tx.news
+            return work(tx), tx.accounts_to_notify
         except RosterError as error:
             tx._database.execute_sql("ROLLBACK TO SAVEPOINT step")
             # What it had learnt may not be so.

@@ -12,7 +12,7 @@ from server.clock import system_clock
 from server.ids import Ids
 from server.storage.databases import unit_of_work
 from server.storage.postgres.connection import connect
-from server.storage.postgres.transaction import Writing, undo
+from server.storage.postgres.transaction import WriteTransaction, undo
 from server.storage.transaction import Transaction
 
 from ..memory import copied
@@ -39,7 +39,7 @@ def fresh(request: pytest.FixtureRequest) -> Iterator[Transaction]:
             yield transaction
         return
     database = request.getfixturevalue("postgres_link")
-    yield Writing(database, system_clock, Ids(system_clock))
+    yield WriteTransaction(database, system_clock, Ids(system_clock))
     undo(database)
 
 

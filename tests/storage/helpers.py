@@ -24,8 +24,8 @@ from server.suppressions.store import Suppressions
 from server.tags.rules import distinct
 
 OURS, THEIRS = "0" * 26, "1" * 26
-VAULT = Encryption(bytes(range(32)))
-SUPPRESSIONS = Suppressions(VAULT)
+ENCRYPTION = Encryption(bytes(range(32)))
+SUPPRESSIONS = Suppressions(ENCRYPTION)
 SUBSCRIBERS = SubscriberStore(SUPPRESSIONS)
 EVERYONE = Filter()
 

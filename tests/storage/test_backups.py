@@ -15,10 +15,10 @@ import pytest
 
 from server.accounts import store
 from server.storage.backups import create
-from server.storage.backups.atomic_file import Interrupted, appearing
+from server.storage.backups.atomic_file import BackupWriteError, replace_atomically
 from server.storage.backups.create import back_up
 from server.storage.backups.restore import restore
-from server.storage.backups.retention import Kept, is_due, superfluous
+from server.storage.backups.retention import BackupFolder, expired, is_due
 from server.storage.database import StorageError
 from server.storage.databases import unit_of_work
 
@@ -92,7 +92,7 @@ def test_no_backup_is_begun_without_room_for_it(
     usage = type("", (), {"free": path.stat().st_size - 1})
     monkeypatch.setattr(create.shutil, "disk_usage", lambda _: usage)
 
-    with pytest.raises(Interrupted, match="has no room"):
+    with pytest.raises(BackupWriteError, match="has no room"):
         back_up(path, tmp_path / "one", quietly)
 
 
@@ -101,9 +101,9 @@ def test_part_of_a_killed_process_is_taken_over_and_one_being_written_is_not(
 ) -> None:
     (tmp_path / "one.part").write_bytes(b"half a backup" * 100_000)
 
-    with appearing(tmp_path / "one") as part:
+    with replace_atomically(tmp_path / "one") as part:
         assert part.size == 0
-        with pytest.raises(Interrupted, match="another process"):
+        with pytest.raises(BackupWriteError, match="another process"):
             back_up(path, tmp_path / "one", quietly)
         part.path.write_text("whole")
 
@@ -234,7 +234,7 @@ def test_file_that_is_no_whole_backup_is_refused_and_nothing_changed(
 
 
 def kept_of(moments: list[datetime]) -> list[datetime]:
-    return sorted(set(moments) - superfluous(moments))
+    return sorted(set(moments) - expired(moments))
 
 
 def test_last_of_each_of_24_hours_and_of_7_days_are_kept() -> None:
@@ -280,7 +280,7 @@ def test_backup_is_due_unless_there_is_one_of_the_last_hour(
 
 
 def test_names_sort_by_time_and_those_of_others_are_left_alone(tmp_path: Path) -> None:
-    kept = Kept(tmp_path, Path("data/roster.db"))
+    kept = BackupFolder(tmp_path, Path("data/roster.db"))
     moments = [NOON - n * 40 * DAY for n in range(20)]
     names = [kept.name(moment) for moment in moments]
     for path in names:
@@ -292,4 +292,4 @@ def test_names_sort_by_time_and_those_of_others_are_left_alone(tmp_path: Path) -
 
     assert kept.all() == dict(zip(moments, names, strict=True))
     assert sorted(names) == names[::-1]
-    assert [path.name for path in kept.half_made()] == ["roster-20261121T120001Z.db.part"]
+    assert [path.name for path in kept.partial_files()] == ["roster-20261121T120001Z.db.part"]

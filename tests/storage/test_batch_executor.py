@@ -39,20 +39,20 @@ class Recorder:
                 item.error = error
 
     @asynccontextmanager
-    async def lane(self, **options: Any) -> AsyncIterator[BatchExecutor[Work]]:
+    async def executor(self, **options: Any) -> AsyncIterator[BatchExecutor[Work]]:
         """An open lane, closed at the end."""
-        lane: BatchExecutor[Work] = BatchExecutor(
+        executor: BatchExecutor[Work] = BatchExecutor(
             "test",
             start=lambda: self.events.append("start"),
             run_batch=self.run_batch,
             stop=lambda: self.events.append("stop"),
             **options,
         )
-        await lane.open()
+        await executor.open()
         try:
-            yield lane
+            yield executor
         finally:
-            await lane.close()
+            await executor.close()
 
 
 class Gate:
@@ -66,9 +66,9 @@ class Gate:
         assert self._opened.wait(LONG)
         return "through"
 
-    async def hold(self, lane: BatchExecutor[Work]) -> asyncio.Task[Any]:
+    async def hold(self, executor: BatchExecutor[Work]) -> asyncio.Task[Any]:
         """Occupies the lane; returns once the work runs."""
-        task = asyncio.create_task(lane.run(self))
+        task = asyncio.create_task(executor.run(self))
         assert await asyncio.to_thread(self._reached.wait, LONG)
         return task
 
@@ -82,9 +82,9 @@ async def turns() -> None:
         await asyncio.sleep(0)
 
 
-async def queue(lane: BatchExecutor[Work], *works: Work) -> list[asyncio.Task[Any]]:
+async def queue(executor: BatchExecutor[Work], *works: Work) -> list[asyncio.Task[Any]]:
     """Starts a caller for each work; returns once all wait in the lane's queue."""
-    tasks = [asyncio.create_task(lane.run(work)) for work in works]
+    tasks = [asyncio.create_task(executor.run(work)) for work in works]
     await turns()
     return tasks
 
@@ -95,18 +95,18 @@ def fail() -> None:
 
 def test_result_of_the_work_is_returned() -> None:
     async def story() -> Any:
-        async with Recorder().lane() as lane:
-            return await lane.run(lambda: threading.current_thread().name)
+        async with Recorder().executor() as executor:
+            return await executor.run(lambda: threading.current_thread().name)
 
     assert asyncio.run(story()) == "test"
 
 
 def test_error_of_the_work_is_raised_to_its_caller_only() -> None:
     async def story() -> None:
-        async with Recorder().lane() as lane:
+        async with Recorder().executor() as executor:
             gate = Gate()
-            await gate.hold(lane)
-            bad, good = await queue(lane, fail, lambda: "good")
+            await gate.hold(executor)
+            bad, good = await queue(executor, fail, lambda: "good")
             gate.open()
             assert await good == "good"
             with pytest.raises(ValueError, match="own words"):
@@ -119,10 +119,10 @@ def test_jobs_that_queue_while_the_lane_is_busy_are_one_batch_in_order() -> None
     recorder, done = Recorder(), []
 
     async def story() -> None:
-        async with recorder.lane() as lane:
+        async with recorder.executor() as executor:
             gate = Gate()
-            first = await gate.hold(lane)
-            waiting = await queue(lane, *(lambda n=n: done.append(n) for n in range(5)))
+            first = await gate.hold(executor)
+            waiting = await queue(executor, *(lambda n=n: done.append(n) for n in range(5)))
             gate.open()
             await asyncio.gather(first, *waiting)
 
@@ -135,10 +135,10 @@ def test_long_queue_is_cut_into_batches() -> None:
     recorder = Recorder()
 
     async def story() -> None:
-        async with recorder.lane(most=2) as lane:
+        async with recorder.executor(max_batch=2) as executor:
             gate = Gate()
-            first = await gate.hold(lane)
-            waiting = await queue(lane, *[lambda: None] * 5)
+            first = await gate.hold(executor)
+            waiting = await queue(executor, *[lambda: None] * 5)
             gate.open()
             await asyncio.gather(first, *waiting)
 
@@ -150,11 +150,11 @@ def test_job_that_is_withdrawn_before_it_was_taken_has_no_effect() -> None:
     recorder, done = Recorder(), []
 
     async def story() -> None:
-        async with recorder.lane() as lane:
+        async with recorder.executor() as executor:
             gate = Gate()
-            first = await gate.hold(lane)
+            first = await gate.hold(executor)
             gone, stays = await queue(
-                lane, lambda: done.append("gone"), lambda: done.append("stays")
+                executor, lambda: done.append("gone"), lambda: done.append("stays")
             )
             gone.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -170,12 +170,12 @@ def test_deadline_that_passes_before_a_job_was_taken_ends_the_wait() -> None:
     done: list[str] = []
 
     async def story() -> None:
-        async with Recorder().lane() as lane:
+        async with Recorder().executor() as executor:
             gate = Gate()
-            first = await gate.hold(lane)
+            first = await gate.hold(executor)
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(0):
-                    await lane.run(lambda: done.append("late"))
+                    await executor.run(lambda: done.append("late"))
             gate.open()
             await first
 
@@ -186,9 +186,9 @@ def test_deadline_that_passes_before_a_job_was_taken_ends_the_wait() -> None:
 @pytest.mark.parametrize("times", [1, 3])
 def test_caller_that_goes_away_after_its_job_was_taken_waits_for_the_outcome(times: int) -> None:
     async def story() -> Any:
-        async with Recorder().lane() as lane:
+        async with Recorder().executor() as executor:
             gate = Gate()
-            task = await gate.hold(lane)
+            task = await gate.hold(executor)
             for _ in range(times):
                 task.cancel()
                 await turns()
@@ -202,16 +202,16 @@ def test_caller_that_goes_away_after_its_job_was_taken_waits_for_the_outcome(tim
 async def leaving(*, after_settling: bool, abandons: bool = False) -> Any:
     """Returns what a caller gets that is cancelled as its outcome arrives."""
     loop, passed = asyncio.get_running_loop(), threading.Event()
-    async with Recorder().lane(abandons=abandons) as lane:
+    async with Recorder().executor(abandons=abandons) as executor:
         gate = Gate()
-        task = await gate.hold(lane)
+        task = await gate.hold(executor)
 
         def next_job() -> None:
             if after_settling:
                 loop.call_soon_threadsafe(task.cancel)
             passed.set()
 
-        others = await queue(lane, next_job)
+        others = await queue(executor, next_job)
         gate.open()
         # The loop stands still here: the outcome is on its way to it.
         assert passed.wait(LONG)
@@ -242,15 +242,15 @@ def test_caller_is_refused_at_once_while_the_queue_is_full(monkeypatch: pytest.M
     monkeypatch.setattr(executors, "MAX_WAITING", 2)
 
     async def story() -> None:
-        async with Recorder().lane() as lane:
+        async with Recorder().executor() as executor:
             gate = Gate()
-            first = await gate.hold(lane)
-            waiting = await queue(lane, lambda: 1, lambda: 2)
+            first = await gate.hold(executor)
+            waiting = await queue(executor, lambda: 1, lambda: 2)
             with pytest.raises(Overloaded):
-                await lane.run(lambda: 3)
+                await executor.run(lambda: 3)
             gate.open()
             assert await asyncio.gather(first, *waiting) == ["through", 1, 2]
-            assert await lane.run(lambda: 4) == 4
+            assert await executor.run(lambda: 4) == 4
 
     asyncio.run(story())
 
@@ -259,14 +259,14 @@ def test_close_finishes_what_waits_then_stops() -> None:
     recorder = Recorder()
 
     async def story() -> list[Any]:
-        async with recorder.lane() as lane:
+        async with recorder.executor() as executor:
             gate = Gate()
-            first = await gate.hold(lane)
-            waiting = await queue(lane, *[lambda: recorder.events.append("job")] * 3)
-            closing = asyncio.create_task(lane.close())
+            first = await gate.hold(executor)
+            waiting = await queue(executor, *[lambda: recorder.events.append("job")] * 3)
+            closing = asyncio.create_task(executor.close())
             await turns()
             with pytest.raises(Unavailable):
-                await lane.run(lambda: None)
+                await executor.run(lambda: None)
             gate.open()
             await closing
             return [task.done() for task in (first, *waiting)]
@@ -277,8 +277,8 @@ def test_close_finishes_what_waits_then_stops() -> None:
 
 def test_close_ends_the_thread() -> None:
     async def story() -> Any:
-        async with Recorder().lane() as lane:
-            return await lane.run(threading.current_thread)
+        async with Recorder().executor() as executor:
+            return await executor.run(threading.current_thread)
 
     assert not asyncio.run(story()).is_alive()
 
@@ -286,20 +286,20 @@ def test_close_ends_the_thread() -> None:
 def test_caller_of_a_lane_that_abandons_does_not_wait_for_the_outcome() -> None:
     async def story() -> bool:
         recorder, gate = Recorder(), Gate()
-        lane: BatchExecutor[Work] = BatchExecutor(
+        executor: BatchExecutor[Work] = BatchExecutor(
             "test",
             start=lambda: None,
             run_batch=recorder.run_batch,
             stop=lambda: None,
             abandons=True,
         )
-        await lane.open()
-        task = await gate.hold(lane)
+        await executor.open()
+        task = await gate.hold(executor)
         task.cancel()
         await turns()
         gone = task.cancelled()
         gate.open()
-        await lane.close()
+        await executor.close()
         return gone
 
     assert asyncio.run(story())
@@ -307,11 +307,11 @@ def test_caller_of_a_lane_that_abandons_does_not_wait_for_the_outcome() -> None:
 
 def test_open_raises_what_the_start_raises() -> None:
     async def story() -> None:
-        lane: BatchExecutor[Work] = BatchExecutor(
+        executor: BatchExecutor[Work] = BatchExecutor(
             "test", start=fail, run_batch=lambda items: None, stop=lambda: None
         )
         with pytest.raises(ValueError, match="own words"):
-            await lane.open()
+            await executor.open()
 
     asyncio.run(story())
 
@@ -320,9 +320,9 @@ def test_threads_of_a_lane_run_jobs_at_the_same_time() -> None:
     recorder, both = Recorder(), threading.Barrier(2)
 
     async def story() -> None:
-        async with recorder.lane(threads=2, most=1) as lane:
+        async with recorder.executor(threads=2, max_batch=1) as executor:
             meet = partial(both.wait, LONG)
-            assert sorted(await asyncio.gather(lane.run(meet), lane.run(meet))) == [0, 1]
+            assert sorted(await asyncio.gather(executor.run(meet), executor.run(meet))) == [0, 1]
 
     asyncio.run(story())
     assert recorder.events == ["start", "start", "stop", "stop"]
@@ -332,9 +332,9 @@ def test_lane_of_several_threads_finishes_what_waits_when_it_closes() -> None:
     recorder, done = Recorder(), []
 
     async def story() -> None:
-        async with recorder.lane(threads=3, most=1) as lane:
+        async with recorder.executor(threads=3, max_batch=1) as executor:
             works = [partial(done.append, number) for number in range(50)]
-            waiting = await queue(lane, *works)
+            waiting = await queue(executor, *works)
         await asyncio.gather(*waiting)
 
     asyncio.run(story())
@@ -350,7 +350,7 @@ def test_lane_whose_second_thread_cannot_start_ends_the_first() -> None:
             raise OSError("no room")
 
     async def story() -> None:
-        lane: BatchExecutor[Work] = BatchExecutor(
+        executor: BatchExecutor[Work] = BatchExecutor(
             "test",
             start=start,
             run_batch=recorder.run_batch,
@@ -358,7 +358,7 @@ def test_lane_whose_second_thread_cannot_start_ends_the_first() -> None:
             threads=2,
         )
         with pytest.raises(OSError, match="no room"):
-            await lane.open()
+            await executor.open()
 
     asyncio.run(story())
     assert recorder.events == ["stop"]
@@ -368,11 +368,11 @@ def test_job_that_is_not_begun_in_time_is_refused_without_effect() -> None:
     recorder, done = Recorder(), []
 
     async def story() -> None:
-        async with recorder.lane(queue_timeout=0.01) as lane:
+        async with recorder.executor(queue_timeout=0.01) as executor:
             gate = Gate()
-            first = await gate.hold(lane)
+            first = await gate.hold(executor)
             with pytest.raises(Unavailable):
-                await lane.run(partial(done.append, "late"))
+                await executor.run(partial(done.append, "late"))
             gate.open()
             # What was begun is waited for, however long it takes.
             assert await first == "through"
@@ -381,32 +381,32 @@ def test_job_that_is_not_begun_in_time_is_refused_without_effect() -> None:
     assert done == []
 
 
-def due(lane: BatchExecutor[Work], seconds: float, work: Work) -> asyncio.Task[Any]:
+def due(executor: BatchExecutor[Work], seconds: float, work: Work) -> asyncio.Task[Any]:
     """Runs work for a call that has to be answered within so many seconds."""
 
     async def call() -> Any:
-        deadline.enter(asyncio.get_running_loop().time() + seconds)
-        return await lane.run(work)
+        deadline.set_deadline(asyncio.get_running_loop().time() + seconds)
+        return await executor.run(work)
 
     return asyncio.create_task(call())
 
 
-async def slow(lane: BatchExecutor[Work], gate: Gate) -> list[asyncio.Task[Any]]:
+async def slow(executor: BatchExecutor[Work], gate: Gate) -> list[asyncio.Task[Any]]:
     """Occupies a lane, whose jobs took a tenth of a second each of late, and queues five."""
     for _ in range(1_000):
-        lane._queue_delay.done(1, time.monotonic() - 0.1)
-    return [await gate.hold(lane), *await queue(lane, *[lambda: "queued"] * 5)]
+        executor._queue_delay.done(1, time.monotonic() - 0.1)
+    return [await gate.hold(executor), *await queue(executor, *[lambda: "queued"] * 5)]
 
 
 def test_call_that_would_be_answered_too_late_is_refused_at_once() -> None:
     async def story() -> None:
-        async with Recorder().lane() as lane:
+        async with Recorder().executor() as executor:
             gate = Gate()
-            waiting = await slow(lane, gate)
+            waiting = await slow(executor, gate)
             with pytest.raises(Overloaded) as refused:
-                await due(lane, 0.3, lambda: "late")
+                await due(executor, 0.3, lambda: "late")
             assert refused.value.retry_after == pytest.approx(0.5, rel=0.2)
-            in_time = due(lane, 30, lambda: "in time")
+            in_time = due(executor, 30, lambda: "in time")
             await turns()
             gate.open()
             assert await in_time == "in time"
@@ -419,12 +419,12 @@ def test_call_with_much_time_waits_no_longer_than_any_may(monkeypatch: pytest.Mo
     monkeypatch.setattr(executors, "MAX_WAIT_SECONDS", 0.3)
 
     async def story() -> None:
-        async with Recorder().lane() as lane:
+        async with Recorder().executor() as executor:
             gate = Gate()
-            waiting = await slow(lane, gate)
+            waiting = await slow(executor, gate)
             with pytest.raises(Overloaded):
-                await due(lane, 30, lambda: "late")
-            patient = asyncio.create_task(lane.run(lambda: "patient"))
+                await due(executor, 30, lambda: "late")
+            patient = asyncio.create_task(executor.run(lambda: "patient"))
             await turns()
             gate.open()
             assert await patient == "patient"
@@ -443,10 +443,10 @@ def test_lane_whose_opening_is_cancelled_ends_what_it_has_started() -> None:
             loop.call_soon_threadsafe(begun.set)
             gate.wait()
 
-        lane: BatchExecutor[Work] = BatchExecutor(
+        executor: BatchExecutor[Work] = BatchExecutor(
             "test", start=begin, run_batch=lambda _: None, stop=lambda: events.append("stop")
         )
-        opening = asyncio.create_task(lane.open())
+        opening = asyncio.create_task(executor.open())
         await begun.wait()
         opening.cancel()
         gate.set()

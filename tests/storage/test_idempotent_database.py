@@ -15,7 +15,13 @@ from roster.v1 import api_keys_pb2 as pb
 from server.encryption import DecryptionError, Encryption
 from server.errors import IdempotencyKeyInUse, IdempotencyKeyReused, TagAlreadyExists
 from server.idempotency.idempotent_database import IdempotentDatabase, Request
-from server.idempotency.store import KEPT_MILLISECONDS, RUNNING_MILLISECONDS, Kept, find, keep
+from server.idempotency.store import (
+    RETENTION_MILLISECONDS,
+    RUNNING_MILLISECONDS,
+    StoredResponseRow,
+    find,
+    put,
+)
 from server.storage.database import Database
 from server.storage.postgres.database import PostgresDatabase
 from server.storage.sqlite.database import SqliteDatabase
@@ -24,11 +30,11 @@ from server.tags import store as tags
 
 from ..postgres import Postgres
 from .conftest import STORES
-from .helpers import OURS, THEIRS, VAULT, select
+from .helpers import ENCRYPTION, OURS, THEIRS, select
 
 NOW = 1_767_323_045_006
 HOUR = 3_600_000
-KEPT = Kept("fingerprint", b"sealed answer")
+STORED = StoredResponseRow("fingerprint", b"sealed answer")
 SECRET = "rk_a_secret_that_is_stored_nowhere"
 
 
@@ -45,7 +51,7 @@ def keys(tx: Transaction, account: str = OURS) -> set[str]:
 
 
 def test_kept_for_24_hours() -> None:
-    assert KEPT_MILLISECONDS == 24 * HOUR
+    assert RETENTION_MILLISECONDS == 24 * HOUR
 
 
 @pytest.mark.parametrize(
@@ -55,25 +61,25 @@ def test_kept_for_24_hours() -> None:
 def test_answer_is_found_for_24_hours_and_not_after(
     tx: Transaction, later: int, is_found: bool
 ) -> None:
-    keep(OURS, "key", KEPT, tx)
+    put(OURS, "key", STORED, tx)
 
     tx.now += later
 
-    assert find(OURS, "key", tx) == (KEPT if is_found else None)
+    assert find(OURS, "key", tx) == (STORED if is_found else None)
 
 
 @pytest.mark.parametrize("key", ["Key", "ke", "key ", "key\x01", ""], ids=ascii)
 def test_answer_is_found_by_its_very_key(tx: Transaction, key: str) -> None:
-    keep(OURS, "key", KEPT, tx)
+    put(OURS, "key", STORED, tx)
 
     assert find(OURS, key, tx) is None
 
 
 def test_key_whose_time_is_over_is_as_good_as_new(tx: Transaction) -> None:
-    keep(OURS, "key", KEPT, tx)
+    put(OURS, "key", STORED, tx)
     tx.now += 24 * HOUR
 
-    keep(OURS, "key", Kept("another", b"other"), tx)
+    put(OURS, "key", StoredResponseRow("another", b"other"), tx)
 
     assert find(OURS, "key", tx) == ("another", b"other")
     tx.now += 24 * HOUR - 1
@@ -83,10 +89,10 @@ def test_key_whose_time_is_over_is_as_good_as_new(tx: Transaction) -> None:
 def test_key_is_as_good_as_new_beside_many_older_ones(tx: Transaction) -> None:
     for number in range(30):
         tx.now = NOW + number
-        keep(OURS, f"{number}", KEPT, tx)
+        put(OURS, f"{number}", STORED, tx)
     tx.now = NOW + 48 * HOUR
 
-    keep(OURS, "29", Kept("another", b"other"), tx)
+    put(OURS, "29", StoredResponseRow("another", b"other"), tx)
 
     assert find(OURS, "29", tx) == ("another", b"other")
     assert find(OURS, "28", tx) is None
@@ -95,12 +101,12 @@ def test_key_is_as_good_as_new_beside_many_older_ones(tx: Transaction) -> None:
 def test_each_new_answer_takes_away_up_to_ten_old_ones(tx: Transaction) -> None:
     for number in range(25):
         tx.now = NOW + number
-        keep(OURS, f"{number:02}", KEPT, tx)
+        put(OURS, f"{number:02}", STORED, tx)
     tx.now = NOW + 24 * HOUR + 24
 
     left = []
     for number in range(4):
-        keep(OURS, f"new {number}", KEPT, tx)
+        put(OURS, f"new {number}", STORED, tx)
         left.append(sorted(key for key in keys(tx) if not key.startswith("new")))
 
     assert [len(names) for names in left] == [15, 5, 0, 0]
@@ -109,24 +115,24 @@ def test_each_new_answer_takes_away_up_to_ten_old_ones(tx: Transaction) -> None:
 
 
 def test_answers_in_time_are_not_taken_away(tx: Transaction) -> None:
-    keep(OURS, "old", KEPT, tx)
+    put(OURS, "old", STORED, tx)
     tx.now += 1
-    keep(OURS, "in time", KEPT, tx)
+    put(OURS, "in time", STORED, tx)
 
     tx.now += 24 * HOUR - 1
-    keep(OURS, "new", KEPT, tx)
+    put(OURS, "new", STORED, tx)
 
     assert keys(tx) == {"in time", "new"}
 
 
 def test_answers_of_another_account_are_left_alone(tx: Transaction) -> None:
-    keep(OURS, "of both", KEPT, tx)
-    keep(THEIRS, "old", KEPT, tx)
+    put(OURS, "of both", STORED, tx)
+    put(THEIRS, "old", STORED, tx)
     tx.now += 48 * HOUR
-    keep(THEIRS, "of both", KEPT, tx)
-    keep(THEIRS, "old", KEPT, tx)
+    put(THEIRS, "of both", STORED, tx)
+    put(THEIRS, "old", STORED, tx)
 
-    keep(OURS, "new", KEPT, tx)
+    put(OURS, "new", STORED, tx)
 
     assert keys(tx) == {"new"}
     assert keys(tx, THEIRS) == {"of both", "old"}
@@ -156,7 +162,7 @@ def played(database: Database, story: Story) -> Any:
     """Runs a story on a database and returns what comes of it."""
 
     async def whole() -> Any:
-        once = IdempotentDatabase(database, VAULT)
+        once = IdempotentDatabase(database, ENCRYPTION)
         await once.open()
         try:
             return await asyncio.wait_for(story(once), 10)
@@ -368,10 +374,13 @@ def test_kept_answer_is_not_readable_without_the_key(tmp_path: Path, clock: Mome
     assert [file.name for file in tmp_path.iterdir() if SECRET.encode() in file.read_bytes()] == []
     encrypted = next(value for value in row if isinstance(value, bytes))
     place = (str(row[0]), str(row[1]))
-    opened = VAULT.open("kept answer", encrypted, *place)
+    opened = ENCRYPTION.open("kept answer", encrypted, *place)
     assert pb.CreateApiKeyResponse.FromString(opened) == answer
-    for purpose, encryption in (("kept answer", Encryption(bytes(32))), ("suppression", VAULT)):
+    for purpose, encryption in (
+        ("kept answer", Encryption(bytes(32))),
+        ("suppression", ENCRYPTION),
+    ):
         with pytest.raises(DecryptionError):
             encryption.open(purpose, encrypted, *place)
     with pytest.raises(DecryptionError):
-        VAULT.open("kept answer", encrypted, place[0], "another key")
+        ENCRYPTION.open("kept answer", encrypted, place[0], "another key")

@@ -14,7 +14,7 @@ import pytest
 from server.errors import Unavailable
 from server.storage.executor import key_lookups
 from server.storage.executor.batch_executor import BatchExecutor
-from server.storage.executor.key_lookups import FEW, KeyLookups
+from server.storage.executor.key_lookups import MAX_THREAD_LOOKUPS, KeyLookups
 from server.storage.executor.work_item import WorkItem
 from server.storage.sqlite.database import SqliteDatabase
 from server.storage.transaction import Transaction
@@ -39,13 +39,17 @@ def database(tmp_path: Path) -> SqliteDatabase:
     return SqliteDatabase(tmp_path / "roster.db")
 
 
-async def crowd(database: SqliteDatabase, work: Any, count: int = FEW + 1) -> list[Any]:
+async def crowd(
+    database: SqliteDatabase, work: Any, count: int = MAX_THREAD_LOOKUPS + 1
+) -> list[Any]:
     return await asyncio.gather(
         *(database.lookup(work) for _ in range(count)), return_exceptions=True
     )
 
 
-@pytest.mark.parametrize(("count", "here"), [(1, False), (FEW, False), (FEW + 1, True)])
+@pytest.mark.parametrize(
+    ("count", "here"), [(1, False), (MAX_THREAD_LOOKUPS, False), (MAX_THREAD_LOOKUPS + 1, True)]
+)
 def test_a_thread_looks_up_a_few_and_the_event_loop_a_crowd(
     database: SqliteDatabase, count: int, here: bool
 ) -> None:
@@ -59,7 +63,7 @@ def test_a_thread_looks_up_a_few_and_the_event_loop_a_crowd(
     assert run(story()) == [here] * count
 
 
-@pytest.mark.parametrize("count", [1, FEW + 1])
+@pytest.mark.parametrize("count", [1, MAX_THREAD_LOOKUPS + 1])
 def test_what_was_written_is_found(database: SqliteDatabase, count: int) -> None:
     async def story() -> None:
         await database.open()
@@ -75,7 +79,7 @@ def test_what_was_written_is_found(database: SqliteDatabase, count: int) -> None
 def test_one_that_fails_in_a_crowd_fails_alone(database: SqliteDatabase) -> None:
     async def story() -> list[Any]:
         await database.open()
-        run_cycle = iter(range(FEW + 1))
+        run_cycle = iter(range(MAX_THREAD_LOOKUPS + 1))
 
         def work(tx: Transaction) -> int:
             number = next(run_cycle)
@@ -89,7 +93,7 @@ def test_one_that_fails_in_a_crowd_fails_alone(database: SqliteDatabase) -> None
 
     found = run(story())
     assert isinstance(found.pop(3), ValueError)
-    assert found == [number for number in range(FEW + 1) if number != 3]
+    assert found == [number for number in range(MAX_THREAD_LOOKUPS + 1) if number != 3]
 
 
 def test_a_crowd_that_asked_before_the_end_is_answered_and_later_ones_are_refused(
@@ -97,7 +101,10 @@ def test_a_crowd_that_asked_before_the_end_is_answered_and_later_ones_are_refuse
 ) -> None:
     async def story() -> tuple[set[Any], set[type]]:
         await database.open()
-        asked = [asyncio.ensure_future(database.lookup(lambda tx: 1)) for _ in range(FEW + 1)]
+        asked = [
+            asyncio.ensure_future(database.lookup(lambda tx: 1))
+            for _ in range(MAX_THREAD_LOOKUPS + 1)
+        ]
         await asyncio.sleep(0)
         await database.close()
         late = await crowd(database, lambda tx: 1)
@@ -121,18 +128,18 @@ def test_after_slow_ones_the_thread_has_them_for_a_while(monkeypatch: pytest.Mon
         return run_batch
 
     async def story() -> None:
-        lane: BatchExecutor[Any] = BatchExecutor(
+        executor: BatchExecutor[Any] = BatchExecutor(
             "thread", start=lambda: None, run_batch=place("thread."), stop=lambda: None
         )
-        await lane.open()
-        slow = place("loop.", (FEW + 1) * key_lookups.SLOW_SECONDS * 1.1)
-        looked = KeyLookups(lane, slow, clock=lambda: now)
+        await executor.open()
+        slow = place("loop.", (MAX_THREAD_LOOKUPS + 1) * key_lookups.SLOW_SECONDS * 1.1)
+        looked = KeyLookups(executor, slow, clock=lambda: now)
         nonlocal now
         for pause in (0, 0, key_lookups.SLOW_CACHE_SECONDS):
             now += pause
             places.append("|")
-            await asyncio.gather(*(looked.run(number) for number in range(FEW + 1)))
-        await lane.close()
+            await asyncio.gather(*(looked.run(number) for number in range(MAX_THREAD_LOOKUPS + 1)))
+        await executor.close()
 
     run(story())
     first, second, third = "".join(places).split("|")[1:]
@@ -144,14 +151,14 @@ def test_whatever_goes_wrong_with_a_crowd_is_told_to_each_of_it(caplog: Any) -> 
         raise OSError("the disk is gone")
 
     async def story() -> list[Any]:
-        lane: BatchExecutor[Any] = BatchExecutor(
+        executor: BatchExecutor[Any] = BatchExecutor(
             "thread", start=lambda: None, run_batch=broken, stop=lambda: None
         )
-        await lane.open()
-        looked = KeyLookups(lane, broken)
-        asked = (looked.run(number) for number in range(FEW + 1))
+        await executor.open()
+        looked = KeyLookups(executor, broken)
+        asked = (looked.run(number) for number in range(MAX_THREAD_LOOKUPS + 1))
         found = await asyncio.gather(*asked, return_exceptions=True)
-        await lane.close()
+        await executor.close()
         return found
 
     assert {type(error) for error in run(story())} == {OSError}

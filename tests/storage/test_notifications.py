@@ -190,7 +190,7 @@ def test_what_gathers_is_told_to_others_once(server: str, postgres: Postgres) ->
     async def story(database: Database, heard: Heard) -> None:
         async with another(server, postgres) as other:
             for _ in range(9):
-                other._bridge.tell([OURS, THEIRS])  # type: ignore[attr-defined]
+                other._bridge.notify([OURS, THEIRS])  # type: ignore[attr-defined]
             await until(lambda: {*heard.accounts} == {OURS, THEIRS})
             await other.write(partial(news, OURS, "a"))
             await until(lambda: len(heard.accounts) >= 3)
@@ -227,7 +227,7 @@ def test_failure_that_nobody_thought_of_is_logged_and_telling_goes_on(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    real, failures = listen.NotificationBridge._gathered, [RuntimeError("unthought of")] * 2
+    real, failures = listen.NotificationBridge._take_pending, [RuntimeError("unthought of")] * 2
 
     def fails_twice(others: listen.NotificationBridge) -> list[str]:
         if failures:
@@ -237,7 +237,7 @@ def test_failure_that_nobody_thought_of_is_logged_and_telling_goes_on(
     async def story(database: Database, heard: Heard) -> None:
         async with another(server, postgres) as other:
             monkeypatch.setattr(listen, "RETRY_SECONDS", 0.01)
-            monkeypatch.setattr(listen.NotificationBridge, "_gathered", fails_twice)
+            monkeypatch.setattr(listen.NotificationBridge, "_take_pending", fails_twice)
             await until(lambda: not failures)
             await until(lambda: len(listeners(server, postgres)) == 2)
             await other.write(partial(news, OURS, "a"))

@@ -28,10 +28,10 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
 
 
 def batch(pace: QueueDelay, clock: Clock, items: int, seconds: float) -> None:
-    taken = pace.taken()
+    dequeued = pace.dequeued()
     clock.now += seconds
-    pace.done(items, taken)
-    pace.taken()
+    pace.done(items, dequeued)
+    pace.dequeued()
 
 
 def test_nothing_is_known_at_first_and_nobody_kept_waiting(clock: Clock) -> None:
@@ -70,12 +70,12 @@ def test_a_queue_that_stands_still_takes_as_long_as_it_has_stood_at_least(clock:
     pace = QueueDelay(1)
     batch(pace, clock, 1, 0.001)
     clock.now += 60
-    pace.joined(0)
+    pace.enqueued(0)
     assert pace.wait(1) < 0.1
 
     clock.now += 3
-    pace.joined(1)
+    pace.enqueued(1)
     assert pace.wait(2) == 3.0
 
-    pace.taken()
+    pace.dequeued()
     assert pace.wait(2) < 0.1

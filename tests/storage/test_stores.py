@@ -9,7 +9,7 @@ from server.custom_fields import store as custom_fields
 from server.custom_fields.rules import MAX_FIELDS
 from server.errors import CustomFieldAlreadyExists, CustomFieldLimitReached, TagAlreadyExists
 from server.idempotency import store as answers
-from server.idempotency.store import Kept
+from server.idempotency.store import StoredResponseRow
 from server.storage.transaction import Transaction
 from server.tags import store as tags
 
@@ -75,9 +75,9 @@ def test_verifying_a_missing_account_does_nothing(tx: Transaction) -> None:
 
 
 def test_answer_is_kept_for_a_key_of_one_account(tx: Transaction) -> None:
-    answers.keep(OURS, "key", Kept("ours", b"1"), tx)
+    answers.put(OURS, "key", StoredResponseRow("ours", b"1"), tx)
 
     assert answers.find(THEIRS, "key", tx) is None
-    answers.keep(THEIRS, "key", Kept("theirs", b"2"), tx)
+    answers.put(THEIRS, "key", StoredResponseRow("theirs", b"2"), tx)
     assert answers.find(OURS, "key", tx) == ("ours", b"1")
     assert answers.find(THEIRS, "key", tx) == ("theirs", b"2")

@@ -8,7 +8,7 @@ import pytest
 
 from server.accounts import store as accounts
 from server.errors import SubscriberAlreadyExists
-from server.ids import Ids, first_id_at, moment_of
+from server.ids import Ids, first_id_at, timestamp_of
 from server.paging import Page
 from server.storage.transaction import Transaction
 from server.subscribers import store_reading
@@ -137,7 +137,7 @@ def test_subscriber_is_created_at_the_moment_of_its_id(tx: Transaction, clock: i
     SUBSCRIBERS.create_many(OURS, {0: new("two"), 1: new("three")}, tx)
 
     rows = listed(OURS, tx).rows
-    assert [row.created_at for row in rows] == [moment_of(row.id) for row in rows]
+    assert [row.created_at for row in rows] == [timestamp_of(row.id) for row in rows]
     assert {row.created_at for row in rows} == {max(clock, 5_000_000)}
     assert rows[0] == one
 

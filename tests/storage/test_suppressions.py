@@ -16,11 +16,11 @@ from server.subscribers.store_reading import SubscriberRow
 from server.suppressions.store import SuppressionRow, Suppressions
 
 from .helpers import (
+    ENCRYPTION,
     OURS,
     SUBSCRIBERS,
     SUPPRESSIONS,
     THEIRS,
-    VAULT,
     email,
     everything,
     field,
@@ -61,7 +61,7 @@ def test_deletion_of_one_who_had_opted_out_suppresses_the_address(
 
     (row,) = suppressed(tx)
     assert (row.reason, row.created_at) == (status, tx.now)
-    assert row.email_hash == VAULT.digest("suppression", OURS, "ada@example.com")
+    assert row.email_hash == ENCRYPTION.digest("suppression", OURS, "ada@example.com")
     assert SUPPRESSIONS.find(OURS, email("ada").key, tx) == row
 
 

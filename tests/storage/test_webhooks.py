@@ -122,7 +122,7 @@ def test_webhook_that_is_enabled_again_is_as_good_as_new(
     assert changed.health == (0, None, 0)
     assert (changed.enabled, changed.disabled_reason) == (True, DisabledReason.NONE)
     assert lock(OURS, tx).due_at == tx.now
-    assert tx.news == {OURS}
+    assert tx.accounts_to_notify == {OURS}
 
 
 def test_new_place_is_tried_at_once(tx: Transaction) -> None:

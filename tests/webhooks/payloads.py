@@ -25,7 +25,7 @@ from server.encryption import Encryption
 from server.events import store_reading as events
 from server.events.envelope import PREFIX
 from server.events.rules import EventType
-from server.ids import first_id_at, moment_of
+from server.ids import first_id_at, timestamp_of
 from server.paging import Page
 from server.storage.sqlite.database import SqliteDatabase
 from server.storage.transaction import Transaction
@@ -116,7 +116,7 @@ class Story:
 def _headers(event: dict[str, Any]) -> dict[str, str]:
     """Returns the headers that an event is sent with at once."""
     text = orjson.dumps(event).decode()
-    return signed(event["id"], moment_of(event["id"].removeprefix(PREFIX)), text, [SECRET])
+    return signed(event["id"], timestamp_of(event["id"].removeprefix(PREFIX)), text, [SECRET])
 
 
 async def _happened() -> list[dict[str, Any]]:

@@ -11,12 +11,12 @@ from ...output_file import AtomicFile
 from ..database import StorageError
 
 
-class Interrupted(StorageError):
+class BackupWriteError(StorageError):
     """What was being written could not be; the text tells the operator why."""
 
 
 @contextmanager
-def appearing(target: Path) -> Iterator[AtomicFile]:
+def replace_atomically(target: Path) -> Iterator[AtomicFile]:
     """Yields an empty part, which becomes `target` if the block ends well, and goes if not.
 
     Raises Interrupted if it cannot be written, or another process is writing it.
@@ -32,4 +32,4 @@ def appearing(target: Path) -> Iterator[AtomicFile]:
             part.discard()
             raise
     except OSError as error:
-        raise Interrupted(f"{target} cannot be written: {error.strerror}.") from error
+        raise BackupWriteError(f"{target} cannot be written: {error.strerror}.") from error

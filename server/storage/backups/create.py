@@ -23,62 +23,64 @@ from playhouse.apsw_ext import APSWDatabase
 from ...clock import Clock, system_clock
 from ...output_file import AtomicFile, opened
 from ..sqlite.file import size_of
-from .atomic_file import Interrupted, appearing
-from .verify import check, reading, recognise
+from .atomic_file import BackupWriteError, replace_atomically
+from .verify import check, identify, open_for_reading
 
 COPYING, CHECKING = "copying", "checking"
 # Told what is being done, how many bytes are done, and of how many; what it raises ends it.
-Told = Callable[[str, int, int], None]
+ReportProgress = Callable[[str, int, int], None]
 
 
-class Made(NamedTuple):
+class Backup(NamedTuple):
     """A backup: its moment (milliseconds since 1970), its bytes, and the fingerprint of its key."""
 
     file: Path
-    moment: int
+    created_at: int
     size: int
     key_fingerprint: str | None
 
 
-def back_up(source: Path, target: Path, tell: Told, *, clock: Clock = system_clock) -> Made:
+def back_up(
+    source: Path, target: Path, report_progress: ReportProgress, *, clock: Clock = system_clock
+) -> Backup:
     """Writes a whole and checked copy of a database to a file, in place of one that is there.
 
     Raises StorageError if the database is damaged or none of Roster's, and Interrupted if the
     file cannot be written; then it is not there, or is what it was.
     """
-    with appearing(target) as part:
-        moment = clock()
-        copy(source, part, tell)
-        return Made(target, moment, part.size, check_part(part, source, tell))
+    with replace_atomically(target) as part:
+        created_at = clock()
+        copy(source, part, report_progress)
+        return Backup(target, created_at, part.size, check_part(part, source, report_progress))
 
 
-def stream_backup(source: Path, target: str, tell: Told) -> Made:
+def stream_backup(source: Path, target: str, report_progress: ReportProgress) -> Backup:
     """Writes a whole and checked copy of a database to a name that is opened and not replaced.
 
     The copy is made and checked in a temporary folder before its first byte is written. Raises
     StorageError as `back_up` does.
     """
     with TemporaryDirectory(prefix="roster-backup-") as folder:
-        made = back_up(source, Path(folder) / "roster.db", tell)
+        made = back_up(source, Path(folder) / "roster.db", report_progress)
         try:
             with made.file.open("rb") as file, opened(target) as sink:
                 shutil.copyfileobj(file, sink)
         except OSError as error:
-            raise Interrupted(f"{target} cannot be written: {error.strerror}.") from error
+            raise BackupWriteError(f"{target} cannot be written: {error.strerror}.") from error
     return made._replace(file=Path(target))
 
 
-def copy(source: Path, part: AtomicFile, tell: Told) -> None:
+def copy(source: Path, part: AtomicFile, report_progress: ReportProgress) -> None:
     """Fills a part with what a database holds. Raises StorageError."""
     total = size_of(source) + size_of(source.with_name(f"{source.name}-wal"))
     room = shutil.disk_usage(part.path.parent).free
     if room < total:
-        raise Interrupted(
+        raise BackupWriteError(
             f"{part.path.parent} has no room: {room:,} bytes are free, and {source} takes"
             f" {total:,}."
         )
-    with reading(source, lambda: tell(COPYING, part.size, total)) as database:
-        recognise(database, source)
+    with open_for_reading(source, lambda: report_progress(COPYING, part.size, total)) as database:
+        identify(database, source)
         _vacuum(database, part)
     part.sync()
 
@@ -87,17 +89,17 @@ def _vacuum(database: APSWDatabase, part: AtomicFile) -> None:
     try:
         database.connection().execute("VACUUM INTO ?", (str(part.path),))
     except apsw.FullError as error:
-        raise Interrupted(f"{part.path.parent} has no room left.") from error
+        raise BackupWriteError(f"{part.path.parent} has no room left.") from error
     except (apsw.IOError, apsw.CantOpenError) as error:
-        raise Interrupted(f"{part.path} cannot be written: {error}.") from error
+        raise BackupWriteError(f"{part.path} cannot be written: {error}.") from error
 
 
-def check_part(part: AtomicFile, name: Path, tell: Told) -> str | None:
+def check_part(part: AtomicFile, name: Path, report_progress: ReportProgress) -> str | None:
     """Reads what was written, and returns the fingerprint of its key. Raises StorageError.
 
     What is wrong with it is told of `name`.
     """
     size = part.size
-    with reading(part.path, lambda: tell(CHECKING, size, size)) as database:
+    with open_for_reading(part.path, lambda: report_progress(CHECKING, size, size)) as database:
         check(database, name)
-        return recognise(database, name)
+        return identify(database, name)

@@ -26,13 +26,13 @@ import apsw
 from ...output_file import AtomicFile, sync_folder
 from ..database import StorageError
 from ..sqlite.file import BUSY_SECONDS, FileLock, make_folder
-from .atomic_file import appearing
-from .create import Told, check_part, copy
-from .verify import reading, recognise
+from .atomic_file import replace_atomically
+from .create import ReportProgress, check_part, copy
+from .verify import identify, open_for_reading
 
 # What SQLite may have beside a database, and would take for its own.
 _LOGS = ("-wal", "-shm", "-journal")
-_MOMENT = "%Y%m%dT%H%M%S.%fZ"
+_TIMESTAMP = "%Y%m%dT%H%M%S.%fZ"
 
 
 class Restored(NamedTuple):
@@ -44,7 +44,10 @@ class Restored(NamedTuple):
 
 
 def restore(
-    backup: Path, database: Path, accept: Callable[[str | None], None], tell: Told
+    backup: Path,
+    database: Path,
+    accept: Callable[[str | None], None],
+    report_progress: ReportProgress,
 ) -> Restored:
     """Makes a database what a backup holds. `accept` is given the fingerprint of its key.
 
@@ -55,11 +58,11 @@ def restore(
     lock = FileLock(database)
     lock.acquire()
     try:
-        with reading(backup, lambda: None) as source:
-            accept(recognise(source, backup))
-        with appearing(database) as part:
-            copy(backup, part, tell)
-            check_part(part, backup, tell)
+        with open_for_reading(backup, lambda: None) as source:
+            accept(identify(source, backup))
+        with replace_atomically(database) as part:
+            copy(backup, part, report_progress)
+            check_part(part, backup, report_progress)
             return _replace(database, part)
     finally:
         lock.release()
@@ -68,7 +71,7 @@ def restore(
 def _replace(database: Path, part: AtomicFile) -> Restored:
     """Gives the old database another name as well, so that the part can take its place."""
     size, is_whole = part.size, False
-    kept = database.with_name(f"{database.name}.replaced-{datetime.now(UTC).strftime(_MOMENT)}")
+    kept = database.with_name(f"{database.name}.replaced-{datetime.now(UTC).strftime(_TIMESTAMP)}")
     has_old = database.is_file()
     if has_old:
         part.belong_like(database)

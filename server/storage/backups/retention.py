@@ -17,29 +17,29 @@ from ...output_file import ENDING
 
 HOURS, DAYS = 24, 7
 APART = timedelta(hours=1)
-_MOMENT = "%Y%m%dT%H%M%SZ"
+_TIMESTAMP = "%Y%m%dT%H%M%SZ"
 
 
-class Kept:
+class BackupFolder:
     """The backups of a database in a folder that no other database of its name shares."""
 
     def __init__(self, folder: Path, database: Path) -> None:
         self._folder, self._stem = folder, database.stem
         self._name = re.compile(rf"{re.escape(database.stem)}-(\d{{8}}T\d{{6}}Z)\.db")
 
-    def name(self, moment: datetime) -> Path:
+    def name(self, timestamp: datetime) -> Path:
         """Returns what a backup of this moment is called."""
-        return self._folder / f"{self._stem}-{moment.strftime(_MOMENT)}.db"
+        return self._folder / f"{self._stem}-{timestamp.strftime(_TIMESTAMP)}.db"
 
     def all(self) -> dict[datetime, Path]:
         """Returns those that are there. Raises OSError."""
         return {
-            datetime.strptime(match[1], _MOMENT).replace(tzinfo=UTC): path
+            datetime.strptime(match[1], _TIMESTAMP).replace(tzinfo=UTC): path
             for path in self._folder.iterdir()
             if (match := self._name.fullmatch(path.name))
         }
 
-    def half_made(self) -> list[Path]:
+    def partial_files(self) -> list[Path]:
         """Returns the parts that are there. Raises OSError."""
         return [
             path
@@ -48,14 +48,14 @@ class Kept:
         ]
 
 
-def is_due(moments: Iterable[datetime], now: datetime) -> bool:
+def is_due(timestamps: Iterable[datetime], now: datetime) -> bool:
     """Whether there is none of the last hour; one of the future, by a clock gone wrong, is none."""
-    return not any(timedelta() <= now - moment < APART for moment in moments)
+    return not any(timedelta() <= now - timestamp < APART for timestamp in timestamps)
 
 
-def superfluous(moments: Iterable[datetime]) -> set[datetime]:
+def expired(timestamps: Iterable[datetime]) -> set[datetime]:
     """Returns those that need not be kept; never the newest."""
-    newest_first = sorted(moments, reverse=True)
+    newest_first = sorted(timestamps, reverse=True)
     hours = _last_of_each("%Y%m%d%H", newest_first)[:HOURS]
     days = _last_of_each("%Y%m%d", newest_first)[:DAYS]
     return set(newest_first) - {*hours, *days}
@@ -63,6 +63,6 @@ def superfluous(moments: Iterable[datetime]) -> set[datetime]:
 
 def _last_of_each(period: str, newest_first: list[datetime]) -> list[datetime]:
     found: dict[str, datetime] = {}
-    for moment in newest_first:
-        found.setdefault(moment.strftime(period), moment)
+    for timestamp in newest_first:
+        found.setdefault(timestamp.strftime(period), timestamp)
     return list(found.values())

@@ -32,10 +32,10 @@ Watch = Callable[[], None]
 
 
 @contextmanager
-def reading(path: Path, watch: Watch) -> Iterator[APSWDatabase]:
+def open_for_reading(path: Path, watch: Watch) -> Iterator[APSWDatabase]:
     """Opens a file to read it, watched. Raises StorageError if it cannot be, or not to its end."""
 
-    def go_on() -> bool:
+    def keep_running() -> bool:
         watch()
         return False
 
@@ -43,7 +43,7 @@ def reading(path: Path, watch: Watch) -> Iterator[APSWDatabase]:
     with closing(connect(path, read_only=True)) as database:
         try:
             database.connect()
-            database.connection().set_progress_handler(go_on, STEPS)
+            database.connection().set_progress_handler(keep_running, STEPS)
             yield database
         except (PeeweeException, apsw.Error) as error:
             raise _unreadable(path, error) from error
@@ -56,7 +56,7 @@ def _unreadable(path: Path, error: Exception) -> StorageError:
     return StorageError(f"{path} cannot be read: {cause or error}.")
 
 
-def recognise(database: APSWDatabase, name: Path) -> str | None:
+def identify(database: APSWDatabase, name: Path) -> str | None:
     """Returns the fingerprint of the secret key that an open database was written with, if any.
 
     Raises StorageError, which calls it by `name`, if it is none of Roster's, is of a newer

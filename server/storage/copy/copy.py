@@ -22,7 +22,7 @@ from typing import NamedTuple
 from peewee import PeeweeException
 
 from ..database import StorageError
-from ..tables import in_order
+from ..tables import in_dependency_order
 from .endpoint import CopyEndpoint
 from .table import Checksum, Row, Sum, Table, described
 
@@ -36,14 +36,21 @@ class Copied(NamedTuple):
 
 
 # Is told how many rows have been read, and how many there are.
-Told = Callable[[int, int], None]
+ReportProgress = Callable[[int, int], None]
 
 
 class Copy:
     """One copy from a source to a target; `name` is what the target calls the source."""
 
-    def __init__(self, source: CopyEndpoint, target: CopyEndpoint, name: str, tell: Told) -> None:
-        self._source, self._target, self._name, self._tell = source, target, name, tell
+    def __init__(
+        self, source: CopyEndpoint, target: CopyEndpoint, name: str, report_progress: ReportProgress
+    ) -> None:
+        self._source, self._target, self._name, self._report_progress = (
+            source,
+            target,
+            name,
+            report_progress,
+        )
         self._rows = self._total = 0
 
     def run(self) -> list[Copied]:
@@ -64,7 +71,7 @@ class Copy:
 
     def _tables(self) -> list[Table]:
         """Returns the tables of both. Which columns are boolean PostgreSQL alone can tell."""
-        names = in_order(self._source.database)
+        names = in_dependency_order(self._source.database)
         sides = (self._source, self._target)
         pairs = [[described(side.database, name) for side in sides] for name in names]
         return [max(pair, key=lambda table: len(table.booleans)) for pair in pairs]
@@ -107,7 +114,7 @@ class Copy:
             checksum.add(rows)
             after = last
             self._rows += len(rows)
-            self._tell(self._rows, self._total)
+            self._report_progress(self._rows, self._total)
         if same:
             self._clear(table, after)
         return checksum.sum()

@@ -52,14 +52,14 @@ class CopyEndpoint:
 
     def batch(self, table: Table, after: Row | None, upto: Row | None = None) -> list[Row]:
         """Returns rows beyond one key, at most a batch, and none beyond another."""
-        where, values = self._stretch(table, after, upto)
+        where, values = self._range(table, after, upto)
         columns, order = _names(table.columns), _names(table.key)
         text = f'SELECT {columns} FROM "{table.name}" WHERE {where} ORDER BY {order}'  # noqa: S608
         return self._read(table, f"{text} LIMIT {BATCH}", values)
 
     def rows_of(self, table: Table) -> int:
         """Returns how many rows a table has."""
-        ((count,),) = self._run(f'SELECT COUNT(*) FROM "{table.name}" WHERE {_own(table)}')  # noqa: S608
+        ((count,),) = self._run(f'SELECT COUNT(*) FROM "{table.name}" WHERE {_without_mark(table)}')  # noqa: S608
         return int(count)
 
     def sum(self, table: Table) -> Sum:
@@ -76,15 +76,15 @@ class CopyEndpoint:
 
     def clear(self, table: Table, after: Row | None) -> None:
         """Deletes all rows beyond a key, in the transaction that was begun."""
-        where, values = self._stretch(table, after, None)
+        where, values = self._range(table, after, None)
         self._run(f'DELETE FROM "{table.name}" WHERE {where}', values)  # noqa: S608
 
     def mark(self, source: str) -> None:
         """Notes that this is an unfinished copy."""
         self._run(f"DELETE FROM installation WHERE {_MARK}")  # noqa: S608
         values = (UNFINISHED_COPY, source)
-        place = self.database.param
-        self._run(f"INSERT INTO installation (name, value) VALUES ({place}, {place})", values)  # noqa: S608
+        param = self.database.param
+        self._run(f"INSERT INTO installation (name, value) VALUES ({param}, {param})", values)  # noqa: S608
 
     def marked(self) -> str | None:
         """Returns which database this is an unfinished copy of, or None."""
@@ -95,13 +95,13 @@ class CopyEndpoint:
         """Takes the note away again, in the transaction that was begun: the copy is whole."""
         self._run(f"DELETE FROM installation WHERE {_MARK}")  # noqa: S608
 
-    def _stretch(self, table: Table, after: Row | None, upto: Row | None) -> tuple[str, Row]:
+    def _range(self, table: Table, after: Row | None, upto: Row | None) -> tuple[str, Row]:
         """Returns the condition for what lies beyond one key and not beyond another."""
         places = ", ".join([self.database.param] * len(table.key))
         bounds = [(sign, key) for sign, key in ((">", after), ("<=", upto)) if key is not None]
         conditions = [f"({_names(table.key)}) {sign} ({places})" for sign, _ in bounds]
         values = tuple(value for _, key in bounds for value in key)
-        return " AND ".join([_own(table), *conditions]), values
+        return " AND ".join([_without_mark(table), *conditions]), values
 
     def _read(self, table: Table, text: str, values: Row) -> list[Row]:
         return self._run(text, values)
@@ -167,6 +167,6 @@ def _names(columns: Sequence[str]) -> str:
     return ", ".join(f'"{column}"' for column in columns)
 
 
-def _own(table: Table) -> str:
+def _without_mark(table: Table) -> str:
     """Returns the condition for what is copied: not the note that a copy is unfinished."""
     return f"NOT {_MARK}" if table.name == "installation" else "TRUE"

@@ -19,7 +19,7 @@ from ..database import StorageError
 from ..migrate import check_current, migrate
 from ..postgres.connection import bring_up_to_date, opened
 from ..postgres.transaction import driver_error
-from ..sqlite.file import FileLock, check_exists, connect, existing, make_folder, prepare
+from ..sqlite.file import FileLock, check_exists, connect, make_folder, open_existing, prepare
 from .endpoint import CopyEndpoint, PostgresEndpoint, SqliteEndpoint
 
 _COPY_LOCK = 2_907_114_360_885_214_603
@@ -45,7 +45,7 @@ def _source(place: Path | str, stack: ExitStack) -> CopyEndpoint:
     if isinstance(place, Path):
         check_exists(place)
         _lock(place, stack)
-        file = stack.enter_context(existing(place, read_only=True))
+        file = stack.enter_context(open_existing(place, read_only=True))
         check_current(file, "the source")
         return SqliteEndpoint(file)
     server = stack.enter_context(opened(place))

@@ -49,7 +49,7 @@ class BatchExecutor(Generic[Work]):
     """Threads with one queue; one thread unless told otherwise.
 
     `start` and `stop` run in each thread, at its beginning and end. `run_batch` sets
-    `result` or `error` of every job that it can claim, at most `most` of them. A lane
+    `result` or `error` of every job that it can claim, at most `max_batch` of them. A lane
     that `abandons` does not make its callers wait for jobs that have no effect. Where
     there is a `queue_timeout`, a job that was not begun within so many seconds is refused.
     """
@@ -63,11 +63,11 @@ class BatchExecutor(Generic[Work]):
         stop: Callable[[], None],
         abandons: bool = False,
         threads: int = 1,
-        most: int = MAX_BATCH,
+        max_batch: int = MAX_BATCH,
         queue_timeout: float | None = None,
     ) -> None:
         self.name, self.stats = name, ExecutorStats(threads)
-        self._abandons, self._most, self._queue_timeout = abandons, most, queue_timeout
+        self._abandons, self._max_batch, self._queue_timeout = abandons, max_batch, queue_timeout
         self._loop = asyncio.get_running_loop()
         self._start, self._run_batch, self._stop = start, run_batch, stop
         self._queue: SimpleQueue[WorkItem[Work] | None] = SimpleQueue()
@@ -129,7 +129,7 @@ class BatchExecutor(Generic[Work]):
         waiting = self.waiting
         if waiting:
             self._admit(waiting)
-        self._queue_delay.joined(waiting)
+        self._queue_delay.enqueued(waiting)
         return WorkItem(work, self._loop.create_future(), self._claiming)
 
     def _admit(self, waiting: int) -> None:
@@ -194,9 +194,9 @@ class BatchExecutor(Generic[Work]):
         while not closing:
             batch, closing = self._take()
             if batch:
-                taken = self._queue_delay.taken()
+                dequeued_at = self._queue_delay.dequeued()
                 self.run_batch_guarded(batch, self._run_batch)
-                self._queue_delay.done(len(batch), taken)
+                self._queue_delay.done(len(batch), dequeued_at)
                 self._loop.call_soon_threadsafe(settle_all, batch)
         self._stop()
 
@@ -219,7 +219,7 @@ class BatchExecutor(Generic[Work]):
         item = self._queue.get()
         while item is not None:
             batch.append(item)
-            if len(batch) == self._most:
+            if len(batch) == self._max_batch:
                 return batch, False
             try:
                 item = self._queue.get_nowait()

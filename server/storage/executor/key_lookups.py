@@ -20,7 +20,7 @@ from .batch_executor import BatchExecutor, RunBatch, settle_all
 from .work_item import Work, WorkItem
 
 # More than so many within one turn of the event loop are a crowd.
-FEW = 32
+MAX_THREAD_LOOKUPS = 32
 # What is slow, in seconds a look-up, and how long that is remembered.
 SLOW_SECONDS = 0.000_5
 SLOW_CACHE_SECONDS = 1.0
@@ -34,11 +34,11 @@ class KeyLookups(Generic[Work]):
 
     def __init__(
         self,
-        lane: BatchExecutor[Work],
+        executor: BatchExecutor[Work],
         run_here: RunBatch[Work],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._executor, self._run_here, self._clock = lane, run_here, clock
+        self._executor, self._run_here, self._clock = executor, run_here, clock
         self._loop = asyncio.get_running_loop()
         self._gathered: list[WorkItem[Work]] = []
         self._slow_until = 0.0
@@ -54,7 +54,7 @@ class KeyLookups(Generic[Work]):
     def _hand_over(self) -> None:
         items, self._gathered = self._gathered, []
         began = self._clock()
-        if len(items) <= FEW or began < self._slow_until:
+        if len(items) <= MAX_THREAD_LOOKUPS or began < self._slow_until:
             self._executor.put(items)
             return
         self._executor.run_batch_guarded(items, self._run_here)

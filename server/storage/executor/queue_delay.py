@@ -10,13 +10,13 @@ from __future__ import annotations
 import time
 
 # After so many jobs, half of what is believed comes from them.
-MEMORY = 64
+HALF_WEIGHT_ITEMS = 64
 
 
 class QueueDelay:
     """The pace of a queue with one end, or several. Used by its threads and by those who ask.
 
-    `taken` and `done` are of one batch, `joined` of one job. A number that two write at the
+    `dequeued` and `done` are of one batch, `enqueued` of one job. A number that two write at the
     same time may be that of either; all are estimates.
     """
 
@@ -26,20 +26,20 @@ class QueueDelay:
         # When something was last taken, or when the queue began, whichever came later.
         self._moved = time.monotonic()
 
-    def joined(self, waiting: int) -> None:
+    def enqueued(self, waiting: int) -> None:
         """Notes that a job joins so many others."""
         if not waiting:
             self._moved = time.monotonic()
 
-    def taken(self) -> float:
+    def dequeued(self) -> float:
         """Notes that a batch leaves the queue, and returns when that was."""
         self._moved = time.monotonic()
         return self._moved
 
-    def done(self, items: int, taken: float) -> None:
+    def done(self, items: int, dequeued: float) -> None:
         """Notes that a batch of so many jobs is done."""
-        each = (time.monotonic() - taken) / items
-        self._seconds_each += (each - self._seconds_each) * items / (items + MEMORY)
+        each = (time.monotonic() - dequeued) / items
+        self._seconds_each += (each - self._seconds_each) * items / (items + HALF_WEIGHT_ITEMS)
 
     def wait(self, waiting: int) -> float:
         """Returns how many seconds a job may have to wait behind so many others.

@@ -48,10 +48,10 @@ class CommitTimeout:
             now = time.monotonic()
             for end, connection in list(self._running.values()):
                 if end <= now:
-                    await asyncio.to_thread(_give_up, connection)
+                    await asyncio.to_thread(_cancel, connection)
 
 
-def _give_up(connection: psycopg.Connection[Any]) -> None:
+def _cancel(connection: psycopg.Connection[Any]) -> None:
     log.error("a commit has not been confirmed for %d seconds and is given up", COMMIT_SECONDS)
     try:
         connection.cancel_safe(timeout=_CANCEL_SECONDS)

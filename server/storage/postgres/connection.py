@@ -22,7 +22,14 @@ from ...ids import Ids
 from ..database import StorageError
 from ..migrate import migrate, pending
 from ..transaction import Transaction
-from .transaction import OutcomeUnknown, Writing, begin_reading, driver_error, reading, undo
+from .transaction import (
+    OutcomeUnknown,
+    WriteTransaction,
+    begin_reading,
+    driver_error,
+    reading,
+    undo,
+)
 
 log = logging.getLogger(__name__)
 
@@ -153,12 +160,12 @@ def bring_up_to_date(database: Psycopg3Database) -> list[str]:
     """
     if not pending(database):
         return []
-    with alone(database):
+    with schema_lock(database):
         return migrate(database)
 
 
 @contextmanager
-def alone(database: Psycopg3Database) -> Iterator[None]:
+def schema_lock(database: Psycopg3Database) -> Iterator[None]:
     """Keeps other processes from changing the schema for the length of a block.
 
     What they began is waited for. A statement of the block may take as long as it needs.
@@ -188,7 +195,7 @@ def transaction(
             begin_reading(database)
             yield reading(database, clock, ids)
         else:
-            tx = Writing(database, clock, ids)
+            tx = WriteTransaction(database, clock, ids)
             yield tx
             tx.commit()
     except OutcomeUnknown as error:

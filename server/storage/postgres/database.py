@@ -36,11 +36,11 @@ from .connection import bring_up_to_date, connect, opened, unusable, warn_of_dan
 from .listen import NotificationBridge
 from .transaction import (
     OutcomeUnknown,
-    Writing,
+    WriteTransaction,
     begin_reading,
     driver_error,
     is_conflict,
-    is_passing,
+    is_transient,
     reading,
     undo,
 )
@@ -64,7 +64,7 @@ class PostgresDatabase:
         self._readers = connections // 2
         self._writers = connections - self._readers
         self._clock = clock
-        self._watch = CommitTimeout()
+        self._commit_timeout = CommitTimeout()
         self._notifications = Notifications()
         self._bridge = NotificationBridge(url, self._notifications)
         self._listen_task: asyncio.Task[None] | None = None
@@ -75,13 +75,13 @@ class PostgresDatabase:
     async def open(self) -> None:
         await interruptible(self._bring_up_to_date)
         async with AsyncExitStack() as stack:
-            stack.callback(asyncio.create_task(self._watch.run()).cancel)
+            stack.callback(asyncio.create_task(self._commit_timeout.run()).cancel)
             stack.push_async_callback(self._stop_listening)
-            self._writing = self._executor("writer", self._write_batch, self._writers, most=1)
+            self._writing = self._executor("writer", self._write_batch, self._writers, max_batch=1)
             await self._writing.open()
             stack.push_async_callback(self._writing.close)
             self._reading = self._executor(
-                "reader", self._read_batch, self._readers, most=READS_AT_ONCE, abandons=True
+                "reader", self._read_batch, self._readers, max_batch=READS_AT_ONCE, abandons=True
             )
             await self._reading.open()
             stack.push_async_callback(self._reading.close)
@@ -99,7 +99,7 @@ class PostgresDatabase:
         run_batch: Callable[[Sequence[WorkItem[Work[Any]]]], None],
         threads: int,
         *,
-        most: int,
+        max_batch: int,
         abandons: bool = False,
     ) -> BatchExecutor[Work[Any]]:
         return BatchExecutor(
@@ -108,7 +108,7 @@ class PostgresDatabase:
             run_batch=run_batch,
             stop=self._connections.close,
             threads=threads,
-            most=most,
+            max_batch=max_batch,
             abandons=abandons,
             queue_timeout=QUEUE_TIMEOUT_SECONDS,
         )
@@ -155,7 +155,7 @@ class PostgresDatabase:
             try:
                 item.result = self._write_twice(item.work)
             except Exception as error:  # noqa: BLE001 - told to its caller
-                item.error = _told(error)
+                item.error = client_error(error)
 
     def _write_twice(self, work: Work[Result]) -> Result:
         try:
@@ -169,24 +169,24 @@ class PostgresDatabase:
 
     def _write(self, work: Work[Result]) -> Result:
         self._connect()
-        tx = Writing(self._connections, self._clock, self.ids)
+        tx = WriteTransaction(self._connections, self._clock, self.ids)
         try:
             result = work(tx)
             began = time.perf_counter()
-            with self._watch.over(self._connections.connection()):
+            with self._commit_timeout.over(self._connections.connection()):
                 tx.commit()
             self._writing.stats.committed(time.perf_counter() - began)
-            self._tell(tx.news)
+            self._notify(tx.accounts_to_notify)
         except BaseException as error:
             undo(self._connections, error)
             raise
         return result
 
-    def _tell(self, account_ids: Collection[str]) -> None:
+    def _notify(self, account_ids: Collection[str]) -> None:
         """Tells of what now stands: listeners here at once, and others before long."""
-        self._notifications.tell(account_ids)
+        self._notifications.notify(account_ids)
         if account_ids and self._listen_task is not None:
-            self._bridge.tell(account_ids)
+            self._bridge.notify(account_ids)
 
     def _read_batch(self, items: Sequence[WorkItem[Work[Any]]]) -> None:
         claimed = list(filter(WorkItem.claim, items))
@@ -199,7 +199,7 @@ class PostgresDatabase:
             if not isinstance(failure, StorageError):
                 failure = self._failure([item])
             if failure is not None:
-                item.error = _told(failure)
+                item.error = client_error(failure)
 
     def _failure(self, items: Sequence[WorkItem[Work[Any]]]) -> Exception | None:
         """Reads for jobs on one view; returns what failed for all of them."""
@@ -227,13 +227,13 @@ class PostgresDatabase:
         undo(self._connections)
 
 
-def _told(error: Exception) -> Exception:
+def client_error(error: Exception) -> Exception:
     """Returns what a caller is told of an error: its own words, or that the store failed."""
     if isinstance(error, OutcomeUnknown):
         log.critical("nobody knows whether a commit stands", exc_info=error)
         return Internal()
     cause = driver_error(error)
-    if isinstance(error, StorageError) or (cause is not None and is_passing(cause)):
+    if isinstance(error, StorageError) or (cause is not None and is_transient(cause)):
         log.error("the database could not be had: %s", cause or error)
         return Unavailable()
     return error

@@ -27,35 +27,35 @@ CHANNEL = "roster"
 DEBOUNCE_SECONDS = 0.1
 RETRY_SECONDS = 1.0
 
-_TELL = "SELECT pg_notify(%s, account_id) FROM unnest(%s::text[]) AS account_id"
+_NOTIFY = "SELECT pg_notify(%s, account_id) FROM unnest(%s::text[]) AS account_id"
 
 
 class NotificationBridge:
     """The other processes: tells them what happens here, and listeners here what they tell."""
 
-    def __init__(self, url: str, news: Notifications) -> None:
+    def __init__(self, url: str, notifications: Notifications) -> None:
         self._url = url
-        self._notifications = news
-        self._untold: set[str] = set()
+        self._notifications = notifications
+        self._pending: set[str] = set()
         self._lock = threading.Lock()
 
-    def tell(self, account_ids: Collection[str]) -> None:
+    def notify(self, account_ids: Collection[str]) -> None:
         """Has others told of accounts before long, from whichever thread."""
         with self._lock:
-            self._untold.update(account_ids)
+            self._pending.update(account_ids)
 
     async def run(self) -> None:
         """Passes on what is told, both ways, until it is cancelled; what breaks is mended."""
         while True:
             try:
-                await self._pass_on()
+                await self._listen_and_notify()
             except (psycopg.Error, OSError) as error:
                 log.warning("news of other processes cannot be heard: %s", error)
             except Exception:
                 log.exception("news of other processes cannot be heard")
             await asyncio.sleep(RETRY_SECONDS)
 
-    async def _pass_on(self) -> None:
+    async def _listen_and_notify(self) -> None:
         options = parameters(self._url)
         connection = await psycopg.AsyncConnection.connect(**options, autocommit=True)
         async with connection:
@@ -63,17 +63,17 @@ class NotificationBridge:
             await connection.execute("SET synchronous_commit = off")
             await connection.execute(f"LISTEN {CHANNEL}")
             while True:
-                await self._hear(connection)
-                if untold := self._gathered():
-                    await connection.execute(_TELL, [CHANNEL, untold])
+                await self._receive(connection)
+                if account_ids := self._take_pending():
+                    await connection.execute(_NOTIFY, [CHANNEL, account_ids])
 
-    async def _hear(self, connection: psycopg.AsyncConnection) -> None:
+    async def _receive(self, connection: psycopg.AsyncConnection) -> None:
         """Tells listeners here what others tell, for as long as news gathers."""
         async for notice in connection.notifies(timeout=DEBOUNCE_SECONDS):
             if notice.pid != connection.info.backend_pid:
-                self._notifications.tell([notice.payload])
+                self._notifications.notify([notice.payload])
 
-    def _gathered(self) -> list[str]:
+    def _take_pending(self) -> list[str]:
         with self._lock:
-            gathered, self._untold = self._untold, set()
+            gathered, self._pending = self._pending, set()
         return list(gathered)

@@ -32,7 +32,7 @@ DIALECT = PostgresDialect()
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 _BEGIN_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 # What belongs to no account, such as the creation of one, has a lock of its own.
-_NOBODY = ""
+_NO_ACCOUNT = ""
 # Serialization failure, and deadlock: what may succeed when it is done again at once.
 _CONFLICTS = ("40001", "40P01")
 # Classes of errors by which a commit tells that it had no effect: conflicts, and broken
@@ -41,7 +41,7 @@ _UNDONE, _COMPLETION_UNKNOWN = ("40", "23"), "40003"
 # The server takes no writes any more, since another one does; it gave an idle
 # transaction up.
 _READ_ONLY = "25006"
-_OF_THE_MOMENT = (_READ_ONLY, "25P03")
+_TRANSIENT = (_READ_ONLY, "25P03")
 
 
 class OutcomeUnknown(Exception):
@@ -52,7 +52,7 @@ class RolledBack(Exception):
     """What was to be committed had failed before."""
 
 
-class Writing(Transaction):
+class WriteTransaction(Transaction):
     """A transaction that writes; it begins with its first statement."""
 
     __slots__ = ("_begun", "_locked")
@@ -69,7 +69,7 @@ class Writing(Transaction):
         _commit(self._database.connection())
 
     def _execute(self, statement: Statement, values: Mapping[str, Any]) -> Any:
-        account_id = values.get("account_id", _NOBODY)
+        account_id = values.get("account_id", _NO_ACCOUNT)
         if statement.without_account_lock:
             self._begin()
         elif account_id not in self._locked:
@@ -153,9 +153,9 @@ def driver_error(error: BaseException) -> psycopg.Error | None:
     return error if isinstance(error, psycopg.Error) else None
 
 
-def is_passing(error: psycopg.Error) -> bool:
+def is_transient(error: psycopg.Error) -> bool:
     """Whether an error is of the moment: the server or a lock could not be had in time."""
-    return isinstance(error, psycopg.OperationalError) or error.sqlstate in _OF_THE_MOMENT
+    return isinstance(error, psycopg.OperationalError) or error.sqlstate in _TRANSIENT
 
 
 def is_conflict(error: psycopg.Error) -> bool:

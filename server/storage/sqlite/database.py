@@ -72,9 +72,9 @@ class SqliteDatabase:
             await self._writer.open()
             stack.push_async_callback(self._writer.close)
             self._readers = [self._read_executor(number) for number in range(READERS)]
-            for lane in self._readers:
-                await lane.open()
-                stack.push_async_callback(lane.close)
+            for executor in self._readers:
+                await executor.open()
+                stack.push_async_callback(executor.close)
             reader = connect(self._path, read_only=True)
             _connect(reader)
             stack.callback(reader.close)
@@ -105,10 +105,10 @@ class SqliteDatabase:
 
     async def read(self, work: Work[Result]) -> Result:
         first, *others = self._readers
-        lane = first
+        executor = first
         if first.waiting >= SHORT_QUEUE:
-            lane = min(others, key=lambda lane: lane.waiting)
-        return await lane.run(work)  # type: ignore[no-any-return]
+            executor = min(others, key=lambda executor: executor.waiting)
+        return await executor.run(work)  # type: ignore[no-any-return]
 
     async def lookup(self, work: Work[Result]) -> Result:
         return await self._key_lookups.run(work)  # type: ignore[no-any-return]
@@ -136,7 +136,7 @@ class SqliteDatabase:
                 try:
                     item.result = item.work(Transaction(reader, DIALECT, self._clock, self.ids))
                 except Exception as error:  # noqa: BLE001 - each caller gets its own
-                    item.error = _told(error)
+                    item.error = client_error(error)
             reader.execute_sql("COMMIT")
         except Exception as error:  # noqa: BLE001 - nobody was answered
             _fail_all(reader, items, error, Unavailable)
@@ -146,13 +146,13 @@ class SqliteDatabase:
             for item in items:
                 item.error = Unavailable()
             return
-        told: set[str] = set()
+        notified: set[str] = set()
         try:
             writer.execute_sql("BEGIN IMMEDIATE")
             for item in filter(WorkItem.claim, items):
-                told |= self._write_one(writer, item)
+                notified |= self._write_one(writer, item)
             self._commit(writer)
-            self._notifications.tell(told)
+            self._notifications.notify(notified)
         except Exception as error:  # noqa: BLE001 - nobody was acknowledged
             self._cache.clear()
             # Of a commit that could not be synced nobody knows whether it stands.
@@ -184,10 +184,10 @@ class SqliteDatabase:
                 raise
             writer.execute_sql("ROLLBACK TO request")
             self._cache.clear()
-            tx.news.clear()
-            item.error = _told(error)
+            tx.accounts_to_notify.clear()
+            item.error = client_error(error)
         writer.execute_sql("RELEASE request")
-        return tx.news
+        return tx.accounts_to_notify
 
 
 def _bring_up_to_date(path: Path, interrupted_by: InterruptedBy) -> None:
@@ -207,7 +207,7 @@ def _connect(database: APSWDatabase) -> None:
         raise unusable(database.database, error) from error
 
 
-def _told(error: Exception) -> Exception:
+def client_error(error: Exception) -> Exception:
     """Returns what a caller is told of an error: its own words, or that the store failed."""
     if not isinstance(error, (OperationalError, apsw.Error)):
         return error
@@ -221,11 +221,11 @@ def _fail_all(
     database: APSWDatabase,
     items: Sequence[WorkItem[Work[Any]]],
     error: Exception,
-    told: type[RosterError],
+    notified: type[RosterError],
 ) -> None:
     log.error("a batch of %d was rolled back", len(items), exc_info=error)
     if not database.connection().getautocommit():
         database.rollback()
     for item in items:
         item.result = None
-        item.error = told()
+        item.error = notified()

@@ -120,7 +120,7 @@ def check_exists(path: Path) -> None:
 
 
 @contextmanager
-def existing(path: Path, *, read_only: bool = False) -> Iterator[APSWDatabase]:
+def open_existing(path: Path, *, read_only: bool = False) -> Iterator[APSWDatabase]:
     """Opens a database file for the length of a block. Raises StorageError if there is none."""
     check_exists(path)
     with closing(connect(path, read_only=read_only)) as database:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ...events.models import Event
 from ...events.rules import EventType, is_wanted
-from ...ids import moment_of
+from ...ids import timestamp_of
 from ...storage.statements import Statement, param
 from ...storage.transaction import Transaction
 from ..models import Delivery
@@ -134,7 +134,7 @@ def add_deliveries(
             0,
             0,
             tx.now,
-            moment_of(own_id),
+            timestamp_of(own_id),
         )
         for own_id, (webhook_id, event) in zip(tx.new_ids(len(pairs)), pairs, strict=True)
     ]

@@ -116,7 +116,7 @@ def wake(account_id: str, tx: Transaction) -> None:
     """Locks the queue and has somebody look after it as soon as the transaction stands."""
     queue = lock(account_id, tx)
     put(account_id, queue._replace(due_at=tx.now), tx)
-    tx.news.add(account_id)
+    tx.accounts_to_notify.add(account_id)
 
 
 def ids_of_any_account_with_queue(tx: Transaction) -> list[str]:

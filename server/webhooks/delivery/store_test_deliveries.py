@@ -11,7 +11,7 @@ from ...errors import TooManyTestDeliveries
 from ...events import store_reading as events
 from ...events.rules import EventType, created
 from ...events.store import record
-from ...ids import moment_of
+from ...ids import timestamp_of
 from ...storage.statements import Statement, param
 from ...storage.transaction import Transaction
 from ..endpoints.store_reading import find
@@ -76,7 +76,7 @@ def begin(account_id: str, webhook_id: str, tx: Transaction) -> LeasedDelivery:
         replay_id="",
         status=DeliveryStatus.SENDING,
         due_at=tx.now + LEASE,
-        created_at=moment_of(delivery.id),
+        created_at=timestamp_of(delivery.id),
     )
     return LeasedDelivery(delivery, webhook, event.envelope)
 

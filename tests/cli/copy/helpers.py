@@ -13,13 +13,13 @@ import pytest
 
 from server.accounts import store as accounts
 from server.config import PostgresUrl, parse_database_url
-from server.idempotency.store import Kept, keep
+from server.idempotency.store import StoredResponseRow, put
 from server.ids import first_id_at
-from server.storage.copy.copy import Copied, Copy, Told
+from server.storage.copy.copy import Copied, Copy, ReportProgress
 from server.storage.copy.opening import both_endpoints
 from server.storage.database import StorageError
 from server.storage.databases import reading, unit_of_work
-from server.storage.installation import keep_key_fingerprint
+from server.storage.installation import save_key_fingerprint
 from server.storage.transaction import Transaction
 from server.subscribers.rules import Status
 from server.tags import store as tags
@@ -32,7 +32,7 @@ from server.webhooks.endpoints.signing import Secrets, make_secret
 from server.webhooks.store import NewWebhook
 
 from ...postgres import Postgres
-from ...storage.helpers import SUBSCRIBERS, SUPPRESSIONS, VAULT, field, new, select
+from ...storage.helpers import ENCRYPTION, SUBSCRIBERS, SUPPRESSIONS, field, new, select
 from ..test_commands import roster
 
 PEOPLE = 300
@@ -74,7 +74,7 @@ def fill(tx: Transaction, people: int = PEOPLE, hook: str = "https://example.com
 
     What is left of its deliveries goes to `hook`.
     """
-    keep_key_fingerprint(VAULT.fingerprint(), tx)
+    save_key_fingerprint(ENCRYPTION.fingerprint(), tx)
     own = accounts.create_account("ada@example.com", tx, verified=True).id
     other = accounts.create_account("bob@example.com", tx, verified=False).id
     accounts.create_key(own, "for ever", "admin", "hash", tx)
@@ -91,7 +91,7 @@ def fill(tx: Transaction, people: int = PEOPLE, hook: str = "https://example.com
     SUBSCRIBERS.create(other, new("Ada", status=Status.COMPLAINED), tx)
     tags.create(own, "by an older version", "\x01\x7f", tx)
     SUPPRESSIONS.add(own, "gone@example.com", 4, tx)
-    keep(own, "key", Kept("fingerprint", bytes(range(256))), tx)
+    put(own, "key", StoredResponseRow("fingerprint", bytes(range(256))), tx)
     fill_deliveries(own, hook, tx)
     return own
 
@@ -121,15 +121,17 @@ def fill_deliveries(own: str, hook: str, tx: Transaction) -> None:
 
 def encrypted(account_id: str, secret: str, webhook_id: str) -> bytes:
     """Returns a secret as the databases keep it."""
-    return Secrets(VAULT).encrypt(account_id, webhook_id, secret)
+    return Secrets(ENCRYPTION).encrypt(account_id, webhook_id, secret)
 
 
-def copy(source: str, target: str, tell: Told = lambda rows, total: None) -> list[Copied]:
+def copy(
+    source: str, target: str, report_progress: ReportProgress = lambda rows, total: None
+) -> list[Copied]:
     """Copies as the command does, in small batches."""
     places = [parse_database_url(url) for url in (source, target)]
     urls = [place.url if isinstance(place, PostgresUrl) else place for place in places]
     with both_endpoints(*urls) as sides:
-        return Copy(*sides, str(places[0]), tell).run()
+        return Copy(*sides, str(places[0]), report_progress).run()
 
 
 def command(source: str, target: str, *flags: str) -> subprocess.CompletedProcess[str]:
@@ -151,12 +153,12 @@ class Broken(Exception):
 def broken_off(source: str, target: str, rows: int) -> None:
     """Copies until so many rows were read."""
 
-    def tell(read: int, _: int) -> None:
+    def report_progress(read: int, _: int) -> None:
         if read >= rows:
             raise Broken
 
     with pytest.raises(Broken):
-        copy(source, target, tell)
+        copy(source, target, report_progress)
 
 
 def whole(url: str) -> dict[str, list[tuple[Any, ...]]]:
