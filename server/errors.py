@@ -1,8 +1,8 @@
-"""Every way in which Roster refuses a call, as the product would say it.
+"""The errors that the API returns.
 
-An error carries a stable reason (a value of `Error.Reason` in errors.proto), one
-sentence for people, and, where a request is at fault, the places. What status a
-reason has on each front is written in errors.proto and nowhere else.
+An error has a stable reason (a value of `Error.Reason` in errors.proto), a message for
+people and, for an invalid request, one detail per invalid field. errors.proto alone
+defines the gRPC and HTTP status of each reason.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """One fault of a request.
+    """One invalid field of a request.
 
-    `field` is a JSON path such as `subscribers[3].email`, `code` a value of
-    `Error.Detail.Code`, `message` a sentence for people.
+    `field` is a JSON path such as `subscribers[3].email` and `code` a value of
+    `Error.Detail.Code`. `message` follows the path in a sentence: "is required".
     """
 
     field: str
@@ -25,12 +25,12 @@ class Detail:
 
 
 class RosterError(Exception):
-    """The base of everything that a caller may be told."""
+    """The base class of all errors that a client may receive."""
 
     reason: str
     message: str
     details: Sequence[Detail] = ()
-    # In how many seconds the same call may be made again, where that is known.
+    # Seconds after which the client may retry, if known.
     retry_after: float | None = None
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class RosterError(Exception):
 
 
 class ValidationError(RosterError):
-    """The request breaks a rule; `details` says where and how."""
+    """The request is invalid; `details` lists the invalid fields."""
 
     reason = "VALIDATION_ERROR"
 
@@ -56,7 +56,7 @@ def invalid(field: str, code: str, message: str) -> ValidationError:
 
 
 class Unauthorized(RosterError):
-    """No usable key came with the call. Never says which of the many ways it was."""
+    """The call has no valid API key. The message is the same for every cause."""
 
     reason = "UNAUTHORIZED"
     message = "A valid API key is required."
@@ -70,17 +70,17 @@ class Forbidden(RosterError):
 
 
 class EmailNotVerified(RosterError):
-    """The account's own address has to be verified first."""
+    """The operation requires a verified email address of the account."""
 
     reason = "EMAIL_NOT_VERIFIED"
-    message = "The account's email address has to be verified before this operation."
+    message = "Verify the account's email address before you use this operation."
 
 
 class SubscriberNotFound(RosterError):
     """The account has no such subscriber."""
 
     reason = "SUBSCRIBER_NOT_FOUND"
-    message = "There is no such subscriber."
+    message = "Subscriber not found."
 
 
 class SubscriberAlreadyExists(RosterError):
@@ -88,41 +88,44 @@ class SubscriberAlreadyExists(RosterError):
 
     reason = "SUBSCRIBER_ALREADY_EXISTS"
     message = "A subscriber with this email address already exists."
-    details = (Detail("email", "TAKEN", "is taken"),)
+    details = (Detail("email", "TAKEN", "is already in use"),)
 
 
 class SubscriberSuppressed(RosterError):
-    """The owner of the address had opted out when it was deleted."""
+    """The address is suppressed, because its owner had opted out when it was removed."""
 
     reason = "SUBSCRIBER_SUPPRESSED"
-    message = "The owner of this email address has opted out. Lift the suppression first."
+    message = (
+        "The owner of this email address has opted out. "
+        "Delete the suppression before you add the address again."
+    )
     details = (Detail("email", "INVALID_VALUE", "is suppressed"),)
 
 
 class InvalidStatusTransition(RosterError):
-    """A subscriber cannot go from its status to the one that was asked for."""
+    """A subscriber with this status cannot change to the requested one."""
 
     reason = "INVALID_STATUS_TRANSITION"
-    message = "The subscriber cannot go from its status to this one."
+    message = "The subscriber's status cannot change to the requested status."
 
-    def __init__(self, before: str, after: str, *, but_for: str = "") -> None:
-        told = f"cannot go from {before} to {after}{but_for}"
-        self.details = (Detail("status", "INVALID_VALUE", told),)
+    def __init__(self, before: str, after: str, *, exception: str = "") -> None:
+        message = f"cannot change from {before} to {after}{exception}"
+        self.details = (Detail("status", "INVALID_VALUE", message),)
         super().__init__()
 
 
 class SuppressionNotFound(RosterError):
-    """The account has no suppression of the address."""
+    """The address is not suppressed."""
 
     reason = "SUPPRESSION_NOT_FOUND"
-    message = "There is no suppression of this email address."
+    message = "No suppression found for this email address."
 
 
 class TagNotFound(RosterError):
     """The account has no such tag."""
 
     reason = "TAG_NOT_FOUND"
-    message = "There is no such tag."
+    message = "Tag not found."
 
 
 class TagAlreadyExists(RosterError):
@@ -130,109 +133,111 @@ class TagAlreadyExists(RosterError):
 
     reason = "TAG_ALREADY_EXISTS"
     message = "A tag with this name already exists."
-    details = (Detail("name", "TAKEN", "is taken"),)
+    details = (Detail("name", "TAKEN", "is already in use"),)
 
 
 class CustomFieldNotFound(RosterError):
     """The account has no such custom field."""
 
     reason = "CUSTOM_FIELD_NOT_FOUND"
-    message = "There is no such custom field."
+    message = "Custom field not found."
 
 
 class CustomFieldAlreadyExists(RosterError):
-    """Another custom field of the account has the label or the key that it derives."""
+    """Another custom field of the account has the label or the key derived from it."""
 
     reason = "CUSTOM_FIELD_ALREADY_EXISTS"
-    message = "A custom field with this label, or with the key that it derives, already exists."
-    details = (Detail("label", "TAKEN", "is taken"),)
+    message = "A custom field with this label, or with the key derived from it, already exists."
+    details = (Detail("label", "TAKEN", "is already in use"),)
 
 
 class CustomFieldLimitReached(RosterError):
-    """The account has as many custom fields as it may have."""
+    """The account has the maximum number of custom fields."""
 
     reason = "CUSTOM_FIELD_LIMIT_REACHED"
-    message = "The account has as many custom fields as it may have."
+    message = "The account has the maximum number of custom fields. Delete one first."
 
 
 class WebhookNotFound(RosterError):
     """The account has no such webhook."""
 
     reason = "WEBHOOK_NOT_FOUND"
-    message = "There is no such webhook."
+    message = "Webhook not found."
 
 
 class WebhookLimitReached(RosterError):
-    """The account has as many webhooks as it may have."""
+    """The account has the maximum number of webhooks."""
 
     reason = "WEBHOOK_LIMIT_REACHED"
-    message = "The account has as many webhooks as it may have."
+    message = "The account has the maximum number of webhooks. Delete one first."
 
 
 class ReplayLimitReached(RosterError):
-    """As many replays of the webhook are under way as may be."""
+    """The webhook has the maximum number of running replays."""
 
     reason = "WEBHOOK_LIMIT_REACHED"
-    message = "As many replays of this webhook are under way as may be. Wait until one has ended."
+    message = (
+        "This webhook already has the maximum number of running replays. Wait for one to finish."
+    )
 
 
 class WebhookDeliveryNotFound(RosterError):
-    """The account has no such delivery, or has it no more."""
+    """The account has no such delivery, or it was deleted after its retention period."""
 
     reason = "WEBHOOK_DELIVERY_NOT_FOUND"
-    message = "There is no such webhook delivery."
+    message = "Webhook delivery not found."
 
 
 class ApiKeyNotFound(RosterError):
     """The account has no such key."""
 
     reason = "API_KEY_NOT_FOUND"
-    message = "There is no such API key."
+    message = "API key not found."
 
 
 class ApiKeyExpired(RosterError):
-    """The key has expired: a new secret for it would not work."""
+    """The key has expired, so a new secret for it would not work."""
 
     reason = "API_KEY_EXPIRED"
     message = "This API key has expired. Create a new key."
 
 
 class LastAdminKey(RosterError):
-    """Without the key, the account would have no usable admin key."""
+    """The key is the only usable admin key of the account."""
 
     reason = "LAST_ADMIN_KEY"
     message = "This is the account's last usable admin key. Create another admin key first."
 
 
 class RateLimited(RosterError):
-    """The account has made as many calls as it may for now."""
+    """The account has reached its rate limit."""
 
     reason = "RATE_LIMITED"
 
     def __init__(self, retry_after: int) -> None:
         wait = "1 second" if retry_after == 1 else f"{retry_after} seconds"
-        self.message = f"The account's rate limit is reached. Try again in {wait}."
+        self.message = f"The account has reached its rate limit. Try again in {wait}."
         self.retry_after = retry_after
         super().__init__()
 
 
 class TooManyFailedAttempts(RosterError):
-    """Too many calls with wrong keys came from where this one comes from."""
+    """The client's address made too many calls without a valid key."""
 
     reason = "RATE_LIMITED"
 
     def __init__(self, retry_after: int) -> None:
         wait = "1 second" if retry_after == 1 else f"{retry_after} seconds"
-        self.message = f"Too many calls without a valid key came from here. Try again in {wait}."
+        self.message = f"Too many calls without a valid API key. Try again in {wait}."
         self.retry_after = retry_after
         super().__init__()
 
 
 class TooManyTestDeliveries(RosterError):
-    """As many tests of the webhook as there may be are on their way; nothing was sent."""
+    """The webhook has the maximum number of running test deliveries; nothing was sent."""
 
     reason = "RATE_LIMITED"
-    message = "Too many tests of this webhook are on their way. Try again when they have ended."
+    message = "Too many test deliveries of this webhook are running. Try again when they finish."
 
     def __init__(self, retry_after: int) -> None:
         self.retry_after = retry_after
@@ -240,21 +245,21 @@ class TooManyTestDeliveries(RosterError):
 
 
 class IdempotencyKeyReused(RosterError):
-    """The idempotency key came with another request before."""
+    """The idempotency key was used with a different request before."""
 
     reason = "IDEMPOTENCY_KEY_REUSED"
-    message = "This idempotency key came with another request before."
+    message = "This idempotency key was already used with a different request. Use a new key."
 
 
 class IdempotencyKeyInUse(RosterError):
-    """The request that first came with the idempotency key is still running."""
+    """The first request with the idempotency key is still running."""
 
     reason = "IDEMPOTENCY_KEY_IN_USE"
-    message = "The first request with this idempotency key is still running."
+    message = "The first request with this idempotency key is still running. Try again later."
 
 
 class MethodNotImplemented(RosterError):
-    """The service has no method of this name."""
+    """The called method does not exist."""
 
     reason = "METHOD_NOT_IMPLEMENTED"
     message = "The service does not implement this method."
@@ -264,20 +269,20 @@ class ServiceNotFound(RosterError):
     """A health check names a service that this server does not have."""
 
     reason = "SERVICE_NOT_FOUND"
-    message = "This server has no such service."
+    message = "This server does not have the requested service."
 
 
 class Unavailable(RosterError):
-    """The service cannot take the call now; nothing was changed."""
+    """The service is temporarily unavailable; nothing was changed."""
 
     reason = "UNAVAILABLE"
-    message = "The service cannot take this call now. Nothing was changed; try again."
+    message = "The service is temporarily unavailable. Nothing was changed; try again."
 
 
 class Overloaded(Unavailable):
-    """The service has more to do than it could answer in time; nothing was changed."""
+    """The service is overloaded; nothing was changed."""
 
-    message = "The service has too much to do. Nothing was changed; try again later."
+    message = "The server is overloaded. Nothing was changed; try again later."
 
     def __init__(self, retry_after: float = 1.0) -> None:
         self.retry_after = retry_after
@@ -285,14 +290,14 @@ class Overloaded(Unavailable):
 
 
 class DeadlineExceeded(RosterError):
-    """The call's time was over before its effect began."""
+    """The deadline of the call passed before it changed anything."""
 
     reason = "DEADLINE_EXCEEDED"
     message = "The deadline of this call passed. Nothing was changed."
 
 
 class Internal(RosterError):
-    """The service failed; the log tells the story."""
+    """An unexpected failure. The server log has its cause under the request ID."""
 
     reason = "INTERNAL"
-    message = "The service failed. Its log tells more under the request id."
+    message = "An internal error occurred. See the server log for this request ID."

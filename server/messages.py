@@ -61,7 +61,7 @@ def plain(struct: Struct) -> dict[str, Any]:
     try:
         return dict(struct) if struct.fields else {}
     except ValueError:
-        raise invalid("customFields", "INVALID_VALUE", "has a member without a value") from None
+        raise invalid("customFields", "INVALID_VALUE", "has a property without a value") from None
 
 
 def changed_fields(request: Message, allowed: Collection[str]) -> set[str]:
@@ -111,5 +111,5 @@ def check_page(reply: Message) -> None:
     bounds not those of 20.
     """
     if reply.ByteSize() > MAX_MESSAGE_BYTES:
-        text = f"must be lower here: this page is larger than {MAX_MESSAGE_BYTES >> 20} MiB"
+        text = f"must be lower, because this page is larger than {MAX_MESSAGE_BYTES >> 20} MiB"
         raise invalid("limit", "OUT_OF_RANGE", text)

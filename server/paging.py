@@ -69,7 +69,9 @@ def parse_page_token(text: str, asked: str) -> PageToken:
         digest, after, number = "", "", 0
     if digest != _digest(asked) or not is_id(after) or not 1 < number < 1 << 31:
         raise invalid(
-            "pageToken", "INVALID_VALUE", "must be what the page before gave, for the same list"
+            "pageToken",
+            "INVALID_VALUE",
+            "must be the nextPageToken of the previous page, with the same filters",
         )
     return PageToken(after, number)
 

@@ -78,7 +78,7 @@ def derive_key(label: str) -> str:
     plain = "".join(_transliterate(letter) for letter in unicodedata.normalize("NFKD", label))
     key = re.sub(r"[^a-z0-9]+", "_", plain.lower()).strip("_")
     if not key:
-        raise invalid("label", "INVALID_FORMAT", "must hold a letter or a digit")
+        raise invalid("label", "INVALID_FORMAT", "must contain a letter or a digit")
     if key[0].isdigit():
         key = f"f_{key}"
     key = key[:MAX_KEY_LENGTH].rstrip("_")
@@ -109,7 +109,7 @@ def check_values(values: Mapping[str, Any], types: Mapping[str, int]) -> list[De
     for key, value in sorted(values.items(), key=itemgetter(0)):
         path = f"customFields.{key or EMPTY_KEY}"
         if key not in types:
-            faults.append(Detail(path, "UNKNOWN_FIELD", "is no custom field"))
+            faults.append(Detail(path, "UNKNOWN_FIELD", "is not a custom field of the account"))
         elif value is not None:
             fault = _CHECKS[DataType(types[key])](value)
             if fault is not None:
@@ -133,7 +133,7 @@ def check_size(values: Mapping[str, Any], stored: Mapping[str, Any] | None = Non
     size = _size(values)
     if size <= MAX_VALUES_BYTES or (stored and size <= _size(stored)):
         return []
-    text = f"must come to at most {MAX_VALUES_BYTES:,} bytes as JSON on the subscriber"
+    text = f"must leave the subscriber with at most {MAX_VALUES_BYTES:,} bytes of values, as JSON"
     return [Detail("customFields", "TOO_LONG", text)]
 
 

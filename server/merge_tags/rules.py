@@ -100,7 +100,7 @@ class _Filling:
         """Returns the text. Raises ValidationError for the part once too much was put in."""
         self._room -= len(text.encode())
         if self._room < 0:
-            raise invalid(part, "TOO_LONG", f"must not have over {MAX_PUT_IN:,} bytes put in")
+            raise invalid(part, "TOO_LONG", f"must not expand by more than {MAX_PUT_IN:,} bytes")
         return text
 
 

@@ -87,15 +87,15 @@ class Header:
         times = Counter(meant)
         for cell, name, meaning in zip(cells, names, meant, strict=True):
             if times[meaning] > 1:
-                faults.append(Detail(cell, "DUPLICATE_FIELD", "is the name of two columns"))
+                faults.append(Detail(cell, "DUPLICATE_FIELD", "names the same column twice"))
             elif name not in known:
-                faults.append(Detail(cell, "UNKNOWN_FIELD", "is no column that is known"))
+                faults.append(Detail(cell, "UNKNOWN_FIELD", "is not a known column"))
             else:
                 self._puts.append(known[name])
         if _put_email not in meant:
-            faults.append(Detail("email", "REQUIRED", "is a column that has to be there"))
+            faults.append(Detail("email", "REQUIRED", "is a required column"))
         if faults:
-            raise ValidationError(faults, "The header of the table is not valid.")
+            raise ValidationError(faults, "The header row is not valid.")
 
     def row(self, cells: Sequence[str]) -> TextRow:
         """Returns a line as a row; what cannot be read is noted in it."""

@@ -92,14 +92,14 @@ class ImportPipeline:
     async def _numbered(self, request: pb.ImportSubscribersRequest) -> list[Numbered]:
         """Returns the rows of a message with the numbers of their lines."""
         if request.rows and (request.lines or self._header is not None):
-            raise invalid("rows", "INVALID_VALUE", "cannot come in one import with lines")
+            raise invalid("rows", "INVALID_VALUE", "cannot be used in the same import as lines")
         rows: list[Numbered] = []
         for row in request.rows:
             self._last += 1
             rows.append((self._last, row))
         for line in request.lines:
             if 0 < line.number <= self._last:
-                raise invalid("lines", "INVALID_VALUE", "must have numbers that rise")
+                raise invalid("lines", "INVALID_VALUE", "must have ascending line numbers")
             self._last = line.number or self._last + 1
             if self._header is None:
                 fields = await self._database.read(partial(described, account_id()))

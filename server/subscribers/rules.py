@@ -151,8 +151,8 @@ def check_move(before: Status, after: Status, *, by_admin: bool) -> None:
     if before is not Status.COMPLAINED:
         raise InvalidStatusTransition(before.name, after.name)
     if not by_admin:
-        but_for = ", unless by a key of scope admin"
-        raise InvalidStatusTransition(before.name, after.name, but_for=but_for)
+        exception = ", except with a key of scope admin"
+        raise InvalidStatusTransition(before.name, after.name, exception=exception)
 
 
 def status_at_new_address(before: Status) -> Status:
@@ -167,7 +167,7 @@ def status_at_new_address(before: Status) -> Status:
 def check_number_of_tags(number: int) -> None:
     """Raises ValidationError for `tags` if no subscriber may have so many."""
     if number > MAX_TAGS:
-        raise invalid("tags", "TOO_MANY", f"must come to at most {MAX_TAGS} on the subscriber")
+        raise invalid("tags", "TOO_MANY", f"must leave the subscriber with at most {MAX_TAGS} tags")
 
 
 class SearchKeys(NamedTuple):
@@ -200,7 +200,9 @@ def check_email(text: str) -> Email:
         return email
     if not trim(text):
         raise invalid("email", "REQUIRED", "is required")
-    raise invalid("email", "INVALID_FORMAT", "must be one email address, such as name@example.com")
+    raise invalid(
+        "email", "INVALID_FORMAT", "must be a single email address, such as name@example.com"
+    )
 
 
 def validate_rows(rows: Iterable[Row]) -> list[Validated]:

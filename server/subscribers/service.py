@@ -195,7 +195,7 @@ class SubscriberService(SubscriberServiceServicer):
         account, wanted = account_id(), export_filter(request)
         after = request.after_id or None
         if after is not None and not is_id(after):
-            raise invalid("afterId", "INVALID_FORMAT", "must be the identifier of a subscriber")
+            raise invalid("afterId", "INVALID_FORMAT", "must be a subscriber ID")
         await accept(context)
         keys: list[str] = []
         if request.format == pb.ExportSubscribersRequest.CSV:

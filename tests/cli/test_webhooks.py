@@ -129,7 +129,7 @@ def test_commands_say_in_a_sentence_what_is_wrong(http_account: Account) -> None
         assert (done.returncode, done.stdout) == (code, "")
         assert done.stderr.startswith("roster: ")
         assert done.stderr.count("\n") == 1
-    assert "There is no such webhook." in endings[0][0].stderr
+    assert "Webhook not found." in endings[0][0].stderr
 
 
 def test_list_is_printed_whole_where_there_is_no_terminal(http_account: Account) -> None:

@@ -84,7 +84,7 @@ def test_write_that_could_not_be_answered_in_time_is_refused_and_told_when_to_co
         status, headers, body = next(answer for answer in answers if answer[0] != 504)
 
         assert (status, headers["retry-after"]) == (503, "1")
-        assert json.loads(body)["error"]["message"].startswith("The service has too much to do.")
+        assert json.loads(body)["error"]["message"].startswith("The server is overloaded.")
         # Reads have a queue of their own.
         assert account.ok("ListTags")["total"] == 0
 

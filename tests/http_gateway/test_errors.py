@@ -219,7 +219,7 @@ def test_an_answer_has_the_one_shape_of_errors() -> None:
     error = errors_pb2.Error(
         reason=Reason.Value("TAG_ALREADY_EXISTS"),
         message="Taken.",
-        details=[{"field": "name", "code": Code.Value("TAKEN"), "message": "is taken"}],
+        details=[{"field": "name", "code": Code.Value("TAKEN"), "message": "is already in use"}],
     )
 
     answer = errors.response(errors.of(error), "abc", {"X-Other": "1"})
@@ -229,7 +229,7 @@ def test_an_answer_has_the_one_shape_of_errors() -> None:
         "error": {
             "code": "TagAlreadyExists",
             "message": "Taken.",
-            "details": [{"field": "name", "code": "TAKEN", "message": "is taken"}],
+            "details": [{"field": "name", "code": "TAKEN", "message": "is already in use"}],
             "requestId": "abc",
         }
     }
