@@ -1,4 +1,4 @@
-"""`make audit`: whether anything that requirements.lock names is known to be vulnerable.
+"""`make audit`: looks up known vulnerabilities of the locked packages.
 
 pip-audit asks PyPI. What is found ends this with 1. What could not be looked up is told and
 ends nothing: a change is not to wait for somebody else's service, and the next run asks again.
@@ -54,7 +54,7 @@ def main() -> None:
     program = shutil.which("pip-audit", path=PROGRAM.parent)
     if program is None:
         raise SystemExit("pip-audit is not on this machine; .ci/tools/pip-audit installs it.")
-    packages = asked(ROOT / "requirements.lock", program)
+    packages = asked(ROOT / "tests/requirements.lock", program)
     if packages is None:
         print("Nothing was looked up.")
         return
