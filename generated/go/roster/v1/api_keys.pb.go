@@ -4,7 +4,7 @@
 // 	protoc        v7.35.1
 // source: roster/v1/api_keys.proto
 
-// API keys: what a program shows to act for an account.
+// API keys: credentials that authenticate a program as an account.
 
 package rosterv1
 
@@ -26,18 +26,18 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// A key, without its secret.
+// An API key without its secret.
 type ApiKey struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier: a ULID, 26 characters.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// What the key is for.
+	// Display name that describes what the key is used for.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// What the key may do: "read", "write" or "admin"; each includes the one before.
+	// Scope of the key: "read", "write" or "admin". Each scope includes the previous one.
 	Scope string `protobuf:"bytes,3,opt,name=scope,proto3" json:"scope,omitempty"`
-	// When the key was created.
+	// Time of creation.
 	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
-	// When the key ends by itself; absent where it does not.
+	// Time at which the key expires. Absent if it does not expire.
 	ExpiresAt     *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -108,15 +108,16 @@ func (x *ApiKey) GetExpiresAt() *timestamppb.Timestamp {
 	return nil
 }
 
-// Asks for a new key.
+// Request message for CreateApiKey.
 type CreateApiKeyRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What the key is for: 1 to 100 characters after trimming.
+	// Display name that describes what the key is used for: 1 to 100 characters after
+	// trimming.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// What the key may do: "read", "write" or "admin".
+	// Scope of the key: "read", "write" or "admin". Each scope includes the previous one.
 	Scope string `protobuf:"bytes,2,opt,name=scope,proto3" json:"scope,omitempty"`
-	// When the key ends by itself, a moment in the future and before the end of 9999;
-	// absent, it does not.
+	// Time at which the key expires, in the future and before the end of the year 9999. If
+	// absent, the key does not expire.
 	ExpiresAt     *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -173,13 +174,13 @@ func (x *CreateApiKeyRequest) GetExpiresAt() *timestamppb.Timestamp {
 	return nil
 }
 
-// Holds the new key.
+// The created API key and its secret.
 type CreateApiKeyResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The key.
+	// The API key as stored.
 	ApiKey *ApiKey `protobuf:"bytes,1,opt,name=api_key,json=apiKey,proto3" json:"api_key,omitempty"`
-	// What a program sends: rk_, 40 base62 characters, and 6 of their CRC-32.
-	// Only its SHA-256 is kept, so it can never be shown again.
+	// The secret that authenticates requests: rk_, 40 base62 characters, and their CRC-32
+	// in 6 characters. Only its SHA-256 is stored, so it cannot be returned again.
 	Secret        string `protobuf:"bytes,2,opt,name=secret,proto3" json:"secret,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -229,12 +230,13 @@ func (x *CreateApiKeyResponse) GetSecret() string {
 	return ""
 }
 
-// Asks for one page of keys.
+// Request message for ListApiKeys.
 type ListApiKeysRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Keys a page: 20 where it is 0 or absent; more than 100 is taken as 100.
+	// Maximum number of API keys to return. Default: 20, also used for 0. Values above 100 are
+	// reduced to 100.
 	Limit int32 `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`
-	// Number of the page, from 1; 0 or absent is the first.
+	// Page number, starting at 1. Default: 1, also used for 0.
 	Page          int32 `protobuf:"varint,2,opt,name=page,proto3" json:"page,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -284,16 +286,16 @@ func (x *ListApiKeysRequest) GetPage() int32 {
 	return 0
 }
 
-// Holds one page of keys.
+// One page of API keys.
 type ListApiKeysResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The keys of the page; empty past the last one.
+	// API keys on this page. Empty beyond the last page.
 	ApiKeys []*ApiKey `protobuf:"bytes,1,rep,name=api_keys,json=apiKeys,proto3" json:"api_keys,omitempty"`
-	// How many keys the account has.
+	// Number of API keys in the account.
 	Total int32 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
-	// The page that was used.
+	// Page number used.
 	Page int32 `protobuf:"varint,3,opt,name=page,proto3" json:"page,omitempty"`
-	// The limit that was used.
+	// Limit used.
 	Limit         int32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -357,10 +359,10 @@ func (x *ListApiKeysResponse) GetLimit() int32 {
 	return 0
 }
 
-// Asks for a new secret.
+// Request message for RotateApiKey.
 type RotateApiKeyRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Identifier of the key.
+	// Identifier of the API key.
 	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -403,12 +405,12 @@ func (x *RotateApiKeyRequest) GetId() string {
 	return ""
 }
 
-// Holds the key and its new secret.
+// The API key and its new secret.
 type RotateApiKeyResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The key.
+	// The API key.
 	ApiKey *ApiKey `protobuf:"bytes,1,opt,name=api_key,json=apiKey,proto3" json:"api_key,omitempty"`
-	// The new secret, shown this once.
+	// The new secret. It is not returned again.
 	Secret        string `protobuf:"bytes,2,opt,name=secret,proto3" json:"secret,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -458,10 +460,10 @@ func (x *RotateApiKeyResponse) GetSecret() string {
 	return ""
 }
 
-// Asks for the end of a key.
+// Request message for RevokeApiKey.
 type RevokeApiKeyRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Identifier of the key.
+	// Identifier of the API key.
 	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -504,7 +506,7 @@ func (x *RevokeApiKeyRequest) GetId() string {
 	return ""
 }
 
-// Says that the key is gone.
+// Empty: the API key was revoked.
 type RevokeApiKeyResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields

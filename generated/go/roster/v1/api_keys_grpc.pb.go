@@ -4,7 +4,7 @@
 // - protoc             v7.35.1
 // source: roster/v1/api_keys.proto
 
-// API keys: what a program shows to act for an account.
+// API keys: credentials that authenticate a program as an account.
 
 package rosterv1
 
@@ -31,24 +31,25 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Keeps the API keys of the account that the calling key belongs to. Every
-// operation needs a key of scope admin. An account always keeps one admin key that has not
-// expired or been revoked.
+// Manages the API keys of the authenticated account. Every operation requires a key of
+// scope admin. An account always has at least one admin key that is neither expired nor
+// revoked.
 type ApiKeyServiceClient interface {
-	// Creates a key. Its secret is in this answer and nowhere else.
+	// Creates an API key. Only this response contains its secret.
 	CreateApiKey(ctx context.Context, in *CreateApiKeyRequest, opts ...grpc.CallOption) (*CreateApiKeyResponse, error)
-	// Returns one page of the account's keys, oldest first, without secrets.
+	// Returns one page of the account's API keys, oldest first, without secrets.
 	ListApiKeys(ctx context.Context, in *ListApiKeysRequest, opts ...grpc.CallOption) (*ListApiKeysResponse, error)
-	// Gives a key a new secret. The old one ends everywhere within 5 seconds. The key keeps its
-	// identifier, name, scope and expiry time. A key can rotate itself, and then only this
-	// response holds its new secret: with an Idempotency-Key, another admin key can repeat the
-	// request, the old secret cannot. Fails with API_KEY_NOT_FOUND if the key does not exist or
-	// was revoked, and with API_KEY_EXPIRED if it has expired, since its new secret would not
-	// work either.
+	// Replaces the secret of an API key. The old secret stops working on every server
+	// within 5 seconds. The key keeps its identifier, name, scope and expiry time. Fails
+	// with API_KEY_NOT_FOUND if the key does not exist or was revoked. Fails with
+	// API_KEY_EXPIRED if it has expired, because its new secret would not work either.
+	//
+	// A key can rotate itself, and only this response contains the new secret. With an
+	// Idempotency-Key, another admin key can repeat the request; the old secret cannot.
 	RotateApiKey(ctx context.Context, in *RotateApiKeyRequest, opts ...grpc.CallOption) (*RotateApiKeyResponse, error)
-	// Ends a key, everywhere within 5 seconds. Fails with API_KEY_NOT_FOUND, or with
-	// LAST_ADMIN_KEY if no other admin key of the account is usable. The command
-	// `roster keys revoke` revokes that key too.
+	// Revokes an API key. It stops working on every server within 5 seconds. Fails with
+	// API_KEY_NOT_FOUND, or with LAST_ADMIN_KEY if the account has no other usable admin
+	// key. The command `roster keys revoke` also revokes the last admin key.
 	RevokeApiKey(ctx context.Context, in *RevokeApiKeyRequest, opts ...grpc.CallOption) (*RevokeApiKeyResponse, error)
 }
 
@@ -104,24 +105,25 @@ func (c *apiKeyServiceClient) RevokeApiKey(ctx context.Context, in *RevokeApiKey
 // All implementations must embed UnimplementedApiKeyServiceServer
 // for forward compatibility.
 //
-// Keeps the API keys of the account that the calling key belongs to. Every
-// operation needs a key of scope admin. An account always keeps one admin key that has not
-// expired or been revoked.
+// Manages the API keys of the authenticated account. Every operation requires a key of
+// scope admin. An account always has at least one admin key that is neither expired nor
+// revoked.
 type ApiKeyServiceServer interface {
-	// Creates a key. Its secret is in this answer and nowhere else.
+	// Creates an API key. Only this response contains its secret.
 	CreateApiKey(context.Context, *CreateApiKeyRequest) (*CreateApiKeyResponse, error)
-	// Returns one page of the account's keys, oldest first, without secrets.
+	// Returns one page of the account's API keys, oldest first, without secrets.
 	ListApiKeys(context.Context, *ListApiKeysRequest) (*ListApiKeysResponse, error)
-	// Gives a key a new secret. The old one ends everywhere within 5 seconds. The key keeps its
-	// identifier, name, scope and expiry time. A key can rotate itself, and then only this
-	// response holds its new secret: with an Idempotency-Key, another admin key can repeat the
-	// request, the old secret cannot. Fails with API_KEY_NOT_FOUND if the key does not exist or
-	// was revoked, and with API_KEY_EXPIRED if it has expired, since its new secret would not
-	// work either.
+	// Replaces the secret of an API key. The old secret stops working on every server
+	// within 5 seconds. The key keeps its identifier, name, scope and expiry time. Fails
+	// with API_KEY_NOT_FOUND if the key does not exist or was revoked. Fails with
+	// API_KEY_EXPIRED if it has expired, because its new secret would not work either.
+	//
+	// A key can rotate itself, and only this response contains the new secret. With an
+	// Idempotency-Key, another admin key can repeat the request; the old secret cannot.
 	RotateApiKey(context.Context, *RotateApiKeyRequest) (*RotateApiKeyResponse, error)
-	// Ends a key, everywhere within 5 seconds. Fails with API_KEY_NOT_FOUND, or with
-	// LAST_ADMIN_KEY if no other admin key of the account is usable. The command
-	// `roster keys revoke` revokes that key too.
+	// Revokes an API key. It stops working on every server within 5 seconds. Fails with
+	// API_KEY_NOT_FOUND, or with LAST_ADMIN_KEY if the account has no other usable admin
+	// key. The command `roster keys revoke` also revokes the last admin key.
 	RevokeApiKey(context.Context, *RevokeApiKeyRequest) (*RevokeApiKeyResponse, error)
 	mustEmbedUnimplementedApiKeyServiceServer()
 }

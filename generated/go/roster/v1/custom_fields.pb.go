@@ -4,7 +4,7 @@
 // 	protoc        v7.35.1
 // source: roster/v1/custom_fields.proto
 
-// Custom fields: attributes of subscribers that an account defines itself.
+// Custom fields: subscriber attributes that an account defines.
 
 package rosterv1
 
@@ -27,19 +27,19 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// What values of the field are.
+// The type of a custom field's values.
 type CustomField_DataType int32
 
 const (
-	// Taken as TEXT on creation; never returned.
+	// The same as TEXT on creation. Never returned.
 	CustomField_DATA_TYPE_UNSPECIFIED CustomField_DataType = 0
 	// Text of at most 1,000 characters.
 	CustomField_TEXT CustomField_DataType = 1
 	// A finite number.
 	CustomField_NUMBER CustomField_DataType = 2
-	// True or false.
+	// true or false.
 	CustomField_BOOLEAN CustomField_DataType = 3
-	// A calendar date or a moment.
+	// A calendar date or a timestamp.
 	CustomField_DATE CustomField_DataType = 4
 )
 
@@ -88,27 +88,28 @@ func (CustomField_DataType) EnumDescriptor() ([]byte, []int) {
 	return file_roster_v1_custom_fields_proto_rawDescGZIP(), []int{0, 0}
 }
 
-// An attribute of subscribers that the account defined.
+// A subscriber attribute defined by the account.
 type CustomField struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier: a ULID, 26 characters.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Machine key: lower-case words joined by underscores, at most 64 characters.
-	// Derived from the first label: Unicode NFKD, transliterated to ASCII, lower
-	// case, every run of other characters one underscore, none at the edges, f_
-	// before a leading digit. It never changes.
+	// Key: lower-case words joined by underscores, at most 64 characters. It is derived
+	// from the label on creation and never changes. The label is normalized to Unicode
+	// NFKD, transliterated to ASCII and converted to lower case. Each run of other
+	// characters becomes one underscore, and none is kept at either end. A key that would
+	// start with a digit is prefixed with f_.
 	Key string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
-	// Human-readable name.
+	// Display name.
 	Label string `protobuf:"bytes,3,opt,name=label,proto3" json:"label,omitempty"`
-	// What values of the field are. It never changes.
+	// Type of the values. It never changes.
 	DataType CustomField_DataType `protobuf:"varint,4,opt,name=data_type,json=dataType,proto3,enum=roster.v1.CustomField_DataType" json:"data_type,omitempty"`
-	// What a template writes to get the value: {{customFields.<key>}}.
+	// Placeholder for the value in a template: {{customFields.<key>}}.
 	MergeTag string `protobuf:"bytes,5,opt,name=merge_tag,json=mergeTag,proto3" json:"merge_tag,omitempty"`
-	// When the field was created.
+	// Time of creation.
 	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
-	// When the field was last changed.
+	// Time of the last update.
 	UpdatedAt *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
-	// Text that stands in for a missing value; absent where none was given.
+	// Text rendered if a subscriber has no value. Absent if none was given.
 	Fallback      *string `protobuf:"bytes,8,opt,name=fallback,proto3,oneof" json:"fallback,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -200,18 +201,18 @@ func (x *CustomField) GetFallback() string {
 	return ""
 }
 
-// Asks for a new custom field.
+// Request message for CreateCustomField.
 type CreateCustomFieldRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Label: 1 to 80 characters after trimming, at least one of which can be
-	// written in ASCII. Labels whose key is one of the service's own words (id,
-	// email, first_name, last_name, status, tags, created_at, updated_at,
-	// custom_fields, unsubscribe_url) are refused.
+	// Label: 1 to 80 characters after trimming, with at least one character that can be
+	// transliterated to ASCII. A label whose key would be a reserved word is rejected: id,
+	// email, first_name, last_name, status, tags, created_at, updated_at, custom_fields,
+	// unsubscribe_url.
 	Label string `protobuf:"bytes,1,opt,name=label,proto3" json:"label,omitempty"`
-	// What values of the field will be; TEXT where it is absent.
+	// Type of the values. Default: TEXT.
 	DataType CustomField_DataType `protobuf:"varint,2,opt,name=data_type,json=dataType,proto3,enum=roster.v1.CustomField_DataType" json:"data_type,omitempty"`
-	// Text that stands in for a missing value: at most 1,000 characters, line breaks
-	// allowed.
+	// Text rendered if a subscriber has no value: at most 1,000 characters. Tabs and line
+	// breaks are allowed.
 	Fallback      string `protobuf:"bytes,3,opt,name=fallback,proto3" json:"fallback,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -268,10 +269,10 @@ func (x *CreateCustomFieldRequest) GetFallback() string {
 	return ""
 }
 
-// Holds the new custom field.
+// The created custom field.
 type CreateCustomFieldResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The custom field as it was stored.
+	// The custom field as stored.
 	CustomField   *CustomField `protobuf:"bytes,1,opt,name=custom_field,json=customField,proto3" json:"custom_field,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -314,10 +315,11 @@ func (x *CreateCustomFieldResponse) GetCustomField() *CustomField {
 	return nil
 }
 
-// Asks for one custom field.
+// Request message for GetCustomField.
 type GetCustomFieldRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Identifier of the custom field. Whatever is no identifier is not found.
+	// Identifier of the custom field. A malformed identifier fails with
+	// CUSTOM_FIELD_NOT_FOUND.
 	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -360,7 +362,7 @@ func (x *GetCustomFieldRequest) GetId() string {
 	return ""
 }
 
-// Holds the custom field that was asked for.
+// The requested custom field.
 type GetCustomFieldResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The custom field.
@@ -406,12 +408,13 @@ func (x *GetCustomFieldResponse) GetCustomField() *CustomField {
 	return nil
 }
 
-// Asks for one page of custom fields.
+// Request message for ListCustomFields.
 type ListCustomFieldsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Custom fields a page: 20 where it is 0 or absent; more than 100 is taken as 100.
+	// Maximum number of custom fields to return. Default: 20, also used for 0. Values above 100 are
+	// reduced to 100.
 	Limit int32 `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`
-	// Number of the page, from 1; 0 or absent is the first.
+	// Page number, starting at 1. Default: 1, also used for 0.
 	Page          int32 `protobuf:"varint,2,opt,name=page,proto3" json:"page,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -461,16 +464,16 @@ func (x *ListCustomFieldsRequest) GetPage() int32 {
 	return 0
 }
 
-// Holds one page of custom fields.
+// One page of custom fields.
 type ListCustomFieldsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The custom fields of the page; empty past the last one.
+	// Custom fields on this page. Empty beyond the last page.
 	CustomFields []*CustomField `protobuf:"bytes,1,rep,name=custom_fields,json=customFields,proto3" json:"custom_fields,omitempty"`
-	// How many custom fields the account has.
+	// Number of custom fields in the account.
 	Total int32 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
-	// The page that was used.
+	// Page number used.
 	Page int32 `protobuf:"varint,3,opt,name=page,proto3" json:"page,omitempty"`
-	// The limit that was used.
+	// Limit used.
 	Limit         int32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -534,19 +537,18 @@ func (x *ListCustomFieldsResponse) GetLimit() int32 {
 	return 0
 }
 
-// Asks for a change of a custom field.
+// Request message for UpdateCustomField.
 type UpdateCustomFieldRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier of the custom field.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// New label: 1 to 80 characters after trimming. The key stays as it is.
+	// New label: 1 to 80 characters after trimming. The key does not change.
 	Label string `protobuf:"bytes,2,opt,name=label,proto3" json:"label,omitempty"`
-	// New stand-in for a missing value: at most 1,000 characters, line breaks
-	// allowed; empty takes it away.
+	// New text rendered if a subscriber has no value: at most 1,000 characters. Tabs and
+	// line breaks are allowed. An empty string removes it.
 	Fallback string `protobuf:"bytes,3,opt,name=fallback,proto3" json:"fallback,omitempty"`
-	// The fields to change: label, fallback. Absent, every field that is not
-	// empty is changed (AIP-134). Over HTTP it is made from the keys of the body whose value is
-	// not null.
+	// Fields to update: label, fallback. Default: all non-empty fields (AIP-134). Over HTTP
+	// it is derived from the keys of the body with a value other than null.
 	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,4,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -610,10 +612,10 @@ func (x *UpdateCustomFieldRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
 	return nil
 }
 
-// Holds the changed custom field.
+// The updated custom field.
 type UpdateCustomFieldResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The custom field after the change.
+	// The custom field after the update.
 	CustomField   *CustomField `protobuf:"bytes,1,opt,name=custom_field,json=customField,proto3" json:"custom_field,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -656,7 +658,7 @@ func (x *UpdateCustomFieldResponse) GetCustomField() *CustomField {
 	return nil
 }
 
-// Asks for the end of a custom field.
+// Request message for DeleteCustomField.
 type DeleteCustomFieldRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier of the custom field.
@@ -702,7 +704,7 @@ func (x *DeleteCustomFieldRequest) GetId() string {
 	return ""
 }
 
-// Says that the custom field and its values are gone.
+// Empty: the custom field and its values were deleted.
 type DeleteCustomFieldResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields

@@ -4,7 +4,7 @@
 // - protoc             v7.35.1
 // source: roster/v1/custom_fields.proto
 
-// Custom fields: attributes of subscribers that an account defines itself.
+// Custom fields: subscriber attributes that an account defines.
 
 package rosterv1
 
@@ -32,23 +32,22 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Keeps the custom fields of the account that the key belongs to. Every
-// operation that writes fails with EMAIL_NOT_VERIFIED until the account's own
-// email address is verified.
+// Manages the custom fields of the authenticated account. Every operation that writes
+// fails with EMAIL_NOT_VERIFIED until the email address of the account is verified.
 type CustomFieldServiceClient interface {
-	// Defines a custom field. Fails with CUSTOM_FIELD_ALREADY_EXISTS if the label
-	// (without regard to case) or the key that it derives is taken, and with
-	// CUSTOM_FIELD_LIMIT_REACHED at 100 fields an account.
+	// Creates a custom field. Fails with CUSTOM_FIELD_ALREADY_EXISTS if the account already
+	// has this label, compared case-insensitively, or the key derived from it. Fails with
+	// CUSTOM_FIELD_LIMIT_REACHED if the account has 100 custom fields.
 	CreateCustomField(ctx context.Context, in *CreateCustomFieldRequest, opts ...grpc.CallOption) (*CreateCustomFieldResponse, error)
 	// Returns one custom field. Fails with CUSTOM_FIELD_NOT_FOUND.
 	GetCustomField(ctx context.Context, in *GetCustomFieldRequest, opts ...grpc.CallOption) (*GetCustomFieldResponse, error)
 	// Returns one page of the account's custom fields, oldest first.
 	ListCustomFields(ctx context.Context, in *ListCustomFieldsRequest, opts ...grpc.CallOption) (*ListCustomFieldsResponse, error)
-	// Changes the fields of a custom field that the request names. The key and
-	// the data type never change. Fails with CUSTOM_FIELD_NOT_FOUND, or with
-	// CUSTOM_FIELD_ALREADY_EXISTS if another field has the label.
+	// Updates the given fields of a custom field. The key and the data type cannot be
+	// changed. Fails with CUSTOM_FIELD_NOT_FOUND, or with CUSTOM_FIELD_ALREADY_EXISTS if
+	// another field has the label.
 	UpdateCustomField(ctx context.Context, in *UpdateCustomFieldRequest, opts ...grpc.CallOption) (*UpdateCustomFieldResponse, error)
-	// Deletes a custom field and its values. Fails with CUSTOM_FIELD_NOT_FOUND.
+	// Deletes a custom field and all its values. Fails with CUSTOM_FIELD_NOT_FOUND.
 	DeleteCustomField(ctx context.Context, in *DeleteCustomFieldRequest, opts ...grpc.CallOption) (*DeleteCustomFieldResponse, error)
 }
 
@@ -114,23 +113,22 @@ func (c *customFieldServiceClient) DeleteCustomField(ctx context.Context, in *De
 // All implementations must embed UnimplementedCustomFieldServiceServer
 // for forward compatibility.
 //
-// Keeps the custom fields of the account that the key belongs to. Every
-// operation that writes fails with EMAIL_NOT_VERIFIED until the account's own
-// email address is verified.
+// Manages the custom fields of the authenticated account. Every operation that writes
+// fails with EMAIL_NOT_VERIFIED until the email address of the account is verified.
 type CustomFieldServiceServer interface {
-	// Defines a custom field. Fails with CUSTOM_FIELD_ALREADY_EXISTS if the label
-	// (without regard to case) or the key that it derives is taken, and with
-	// CUSTOM_FIELD_LIMIT_REACHED at 100 fields an account.
+	// Creates a custom field. Fails with CUSTOM_FIELD_ALREADY_EXISTS if the account already
+	// has this label, compared case-insensitively, or the key derived from it. Fails with
+	// CUSTOM_FIELD_LIMIT_REACHED if the account has 100 custom fields.
 	CreateCustomField(context.Context, *CreateCustomFieldRequest) (*CreateCustomFieldResponse, error)
 	// Returns one custom field. Fails with CUSTOM_FIELD_NOT_FOUND.
 	GetCustomField(context.Context, *GetCustomFieldRequest) (*GetCustomFieldResponse, error)
 	// Returns one page of the account's custom fields, oldest first.
 	ListCustomFields(context.Context, *ListCustomFieldsRequest) (*ListCustomFieldsResponse, error)
-	// Changes the fields of a custom field that the request names. The key and
-	// the data type never change. Fails with CUSTOM_FIELD_NOT_FOUND, or with
-	// CUSTOM_FIELD_ALREADY_EXISTS if another field has the label.
+	// Updates the given fields of a custom field. The key and the data type cannot be
+	// changed. Fails with CUSTOM_FIELD_NOT_FOUND, or with CUSTOM_FIELD_ALREADY_EXISTS if
+	// another field has the label.
 	UpdateCustomField(context.Context, *UpdateCustomFieldRequest) (*UpdateCustomFieldResponse, error)
-	// Deletes a custom field and its values. Fails with CUSTOM_FIELD_NOT_FOUND.
+	// Deletes a custom field and all its values. Fails with CUSTOM_FIELD_NOT_FOUND.
 	DeleteCustomField(context.Context, *DeleteCustomFieldRequest) (*DeleteCustomFieldResponse, error)
 	mustEmbedUnimplementedCustomFieldServiceServer()
 }

@@ -4,7 +4,7 @@
 // 	protoc        v7.35.1
 // source: roster/v1/errors.proto
 
-// Every way in which a call can be refused, and how each front says it.
+// The reasons for which a call fails, and how gRPC and HTTP report them.
 
 package rosterv1
 
@@ -26,32 +26,34 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Why a call was refused. On gRPC it is the reason of google.rpc.ErrorInfo,
-// in the domain "roster"; over HTTP it is the code, in Pascal case.
+// Why a call failed. On gRPC it is the reason of google.rpc.ErrorInfo, in the domain
+// "roster". Over HTTP it is the code, in Pascal case.
 //
-// Every status that the service sends has a reason, also for an unknown method and from
-// health checks. gRPC itself refuses some calls before the service sees them, without a
-// reason: messages over 4 MiB and metadata over 16 KiB (RESOURCE_EXHAUSTED), malformed
-// values of grpc-timeout and grpc-encoding (INTERNAL). Calls that are cut off while a server
-// stops end as UNAVAILABLE without one, which, unlike the reason of that name, does not mean
-// that nothing was changed.
+// Every status sent by the service has a reason, including those of unknown methods and
+// health checks. gRPC itself rejects some calls before they reach the service, without
+// a reason: messages over 4 MiB and metadata over 16 KiB (RESOURCE_EXHAUSTED),
+// malformed values of grpc-timeout and grpc-encoding (INTERNAL). Calls aborted while a
+// server stops end as UNAVAILABLE without a reason. Unlike the reason UNAVAILABLE, this
+// does not imply that nothing was changed.
 //
-// Over HTTP the code of a status without a reason is that of a reason below with the same
-// meaning, if there is one, and else the name of its gRPC code: NOT_FOUND is NotFound, with
-// the HTTP status that google.rpc.Code documents. A server may be newer than a gateway: a
-// reason that the gateway does not know has the HTTP status of its gRPC code, too.
+// Over HTTP, a status without a reason gets the code of the reason below with the same
+// meaning. If there is none, the code is the name of the gRPC code in Pascal case:
+// NOT_FOUND is NotFound, with the HTTP status documented in google.rpc.Code. If a
+// server is newer than the gateway, a reason unknown to the gateway also gets the HTTP
+// status of its gRPC code.
 type Error_Reason int32
 
 const (
 	// Never sent.
 	Error_REASON_UNSPECIFIED Error_Reason = 0
-	// The key is absent, malformed, unknown, expired or revoked. One answer for all of them.
+	// The API key is missing, malformed, unknown, expired or revoked. The response does
+	// not distinguish these cases.
 	Error_UNAUTHORIZED Error_Reason = 1
-	// Something in the request breaks a rule; the details name each field.
+	// The request is invalid. The details name each invalid field.
 	Error_VALIDATION_ERROR Error_Reason = 2
-	// The account's own email address has to be verified before this operation.
+	// The operation requires a verified email address of the account.
 	Error_EMAIL_NOT_VERIFIED Error_Reason = 3
-	// The key's scope does not cover this operation.
+	// The scope of the API key does not permit this operation.
 	Error_FORBIDDEN Error_Reason = 4
 	// The account has no such subscriber.
 	Error_SUBSCRIBER_NOT_FOUND Error_Reason = 5
@@ -63,57 +65,60 @@ const (
 	Error_API_KEY_NOT_FOUND Error_Reason = 8
 	// No operation has this path.
 	Error_ROUTE_NOT_FOUND Error_Reason = 9
-	// The path exists, but not with this HTTP method; the Allow header lists those it has.
+	// The path does not support this HTTP method. The Allow header lists the supported
+	// methods.
 	Error_METHOD_NOT_ALLOWED Error_Reason = 10
 	// Another subscriber of the account has this email address.
 	Error_SUBSCRIBER_ALREADY_EXISTS Error_Reason = 11
-	// Another tag of the account has this name, compared without regard to case.
+	// Another tag of the account has this name, compared case-insensitively.
 	Error_TAG_ALREADY_EXISTS Error_Reason = 12
-	// Another custom field of the account has this label or the key that it derives.
+	// Another custom field of the account has this label or the key derived from it.
 	Error_CUSTOM_FIELD_ALREADY_EXISTS Error_Reason = 13
-	// The account has as many custom fields as it may have.
+	// The account has the maximum number of custom fields.
 	Error_CUSTOM_FIELD_LIMIT_REACHED Error_Reason = 14
-	// The client was too slow in sending its request.
+	// The client sent its request too slowly.
 	Error_REQUEST_TIMEOUT Error_Reason = 15
-	// The body or message is larger than the service takes.
+	// The body or message exceeds the maximum size.
 	Error_PAYLOAD_TOO_LARGE Error_Reason = 16
-	// The body is not JSON in UTF-8 without a content encoding.
+	// The media type, charset or content encoding of the body is not supported.
 	Error_UNSUPPORTED_MEDIA_TYPE Error_Reason = 17
-	// The service failed; its log has the story under the request id.
+	// The server failed. See the server log for the request ID.
 	Error_INTERNAL Error_Reason = 18
-	// The service cannot take the call now; nothing was changed, trying again may help.
+	// The service is temporarily unavailable. Nothing was changed; the call can be
+	// retried.
 	Error_UNAVAILABLE Error_Reason = 19
-	// The deadline of the call passed before its effect began; nothing was changed.
+	// The deadline expired before the call had an effect. Nothing was changed.
 	Error_DEADLINE_EXCEEDED Error_Reason = 20
-	// A subscriber cannot go from the status it has to the one that was asked
-	// for; the detail names both.
+	// The subscriber's current status cannot change to the requested one. The detail
+	// names both.
 	Error_INVALID_STATUS_TRANSITION Error_Reason = 21
-	// The owner of the address had opted out when the subscriber was deleted. It
-	// can be created again once the suppression is lifted.
+	// The address is suppressed because its owner had opted out. Delete the suppression
+	// to subscribe it again.
 	Error_SUBSCRIBER_SUPPRESSED Error_Reason = 22
 	// The account has no suppression of this address.
 	Error_SUPPRESSION_NOT_FOUND Error_Reason = 23
-	// Another request with this idempotency key succeeded in the last 24 hours.
+	// A different request with this idempotency key succeeded in the last 24 hours.
 	Error_IDEMPOTENCY_KEY_REUSED Error_Reason = 24
 	// A request with this idempotency key is still running.
 	Error_IDEMPOTENCY_KEY_IN_USE Error_Reason = 25
-	// The account has made more calls than its limit, or too many calls with a wrong key came
-	// from one address; Retry-After says when to go on.
+	// The account exceeded its rate limit, or too many calls with an invalid key came
+	// from one address. Retry-After states when to retry.
 	Error_RATE_LIMITED Error_Reason = 26
 	// The account has no such webhook.
 	Error_WEBHOOK_NOT_FOUND Error_Reason = 27
-	// The account has as many webhooks as it may have, or the webhook as many replays.
+	// The account has the maximum number of webhooks, or the webhook has the maximum
+	// number of running replays.
 	Error_WEBHOOK_LIMIT_REACHED Error_Reason = 28
-	// The account has no such delivery, or has it no more.
+	// The account has no such delivery, or it is no longer retained.
 	Error_WEBHOOK_DELIVERY_NOT_FOUND Error_Reason = 29
-	// The key is the account's last admin key that has not expired. Create another admin key
+	// The API key is the last usable admin key of the account. Create another admin key
 	// first.
 	Error_LAST_ADMIN_KEY Error_Reason = 30
-	// The key has expired, so it cannot be rotated. Create a new key.
+	// The API key has expired and cannot be rotated. Create a new key.
 	Error_API_KEY_EXPIRED Error_Reason = 31
-	// The service has no rpc of this name, or the HTTP method is none that it knows.
+	// The service has no such rpc, or the HTTP method is unknown.
 	Error_METHOD_NOT_IMPLEMENTED Error_Reason = 32
-	// The service that a health check names is not one of this server.
+	// This server does not have the service named in the health check.
 	Error_SERVICE_NOT_FOUND Error_Reason = 33
 )
 
@@ -220,41 +225,41 @@ func (Error_Reason) EnumDescriptor() ([]byte, []int) {
 	return file_roster_v1_errors_proto_rawDescGZIP(), []int{1, 0}
 }
 
-// What is wrong at that place.
+// Why the part is invalid.
 type Error_Detail_Code int32
 
 const (
 	// Never sent.
 	Error_Detail_CODE_UNSPECIFIED Error_Detail_Code = 0
-	// The value is absent or empty and has to be given.
+	// The value is required but absent or empty.
 	Error_Detail_REQUIRED Error_Detail_Code = 1
-	// The text is longer than its bound.
+	// The text exceeds the maximum length.
 	Error_Detail_TOO_LONG Error_Detail_Code = 2
-	// The text is shorter than its bound.
+	// The text is shorter than the minimum length.
 	Error_Detail_TOO_SHORT Error_Detail_Code = 3
-	// The list has more items than it may have.
+	// The list has more items than allowed.
 	Error_Detail_TOO_MANY Error_Detail_Code = 4
-	// The list has fewer items than it has to have.
+	// The list has fewer items than required.
 	Error_Detail_TOO_FEW Error_Detail_Code = 5
 	// The number is outside its range.
 	Error_Detail_OUT_OF_RANGE Error_Detail_Code = 6
-	// The text does not have the form that the field asks for.
+	// The text does not have the required format.
 	Error_Detail_INVALID_FORMAT Error_Detail_Code = 7
-	// The text holds a character that the field does not take, such as a control character.
+	// The text contains a forbidden character, such as a control character.
 	Error_Detail_INVALID_CHARACTER Error_Detail_Code = 8
-	// The JSON type is not the one that the field takes.
+	// The value has the wrong JSON type.
 	Error_Detail_INVALID_TYPE Error_Detail_Code = 9
-	// The value is none of those that the field takes.
+	// The value is not one of the allowed values.
 	Error_Detail_INVALID_VALUE Error_Detail_Code = 10
 	// No field or query parameter has this name.
 	Error_Detail_UNKNOWN_FIELD Error_Detail_Code = 11
-	// The same name is given more than once.
+	// The same name occurs more than once.
 	Error_Detail_DUPLICATE_FIELD Error_Detail_Code = 12
-	// The body is not well-formed JSON, or not JSON that this service takes.
+	// The body is not valid JSON, or exceeds a limit for JSON.
 	Error_Detail_INVALID_JSON Error_Detail_Code = 13
-	// The word is kept for the service's own use.
+	// The value is a reserved word.
 	Error_Detail_RESERVED Error_Detail_Code = 14
-	// Something else of the account has this value already.
+	// Another resource of the account already has this value.
 	Error_Detail_TAKEN Error_Detail_Code = 15
 )
 
@@ -325,13 +330,13 @@ func (Error_Detail_Code) EnumDescriptor() ([]byte, []int) {
 	return file_roster_v1_errors_proto_rawDescGZIP(), []int{1, 0, 0}
 }
 
-// How a reason is told on each front. Set on every value of Error.Reason, so
+// How a reason is reported over gRPC and HTTP. Set on every value of Error.Reason, so
 // that this file is the only table of codes.
 type ErrorMapping struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The gRPC status code of a call that fails for this reason.
+	// gRPC status code of a call that fails for this reason.
 	Grpc code.Code `protobuf:"varint,1,opt,name=grpc,proto3,enum=google.rpc.Code" json:"grpc,omitempty"`
-	// The HTTP status of a request that fails for this reason.
+	// HTTP status of a request that fails for this reason.
 	Http          int32 `protobuf:"varint,2,opt,name=http,proto3" json:"http,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -381,19 +386,19 @@ func (x *ErrorMapping) GetHttp() int32 {
 	return 0
 }
 
-// What a call that was refused is told. Over HTTP it is the body of the answer,
-// in an ErrorResponse; on gRPC the same facts travel as google.rpc.ErrorInfo,
-// google.rpc.BadRequest and google.rpc.RequestInfo.
+// An error. Over HTTP it is the body of the response, in an ErrorResponse. On gRPC the
+// same information is sent as google.rpc.ErrorInfo, google.rpc.BadRequest and
+// google.rpc.RequestInfo.
 type Error struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Why the call was refused. HTTP writes it in Pascal case, under the name code:
+	// Why the call failed. HTTP writes it in Pascal case, under the name code:
 	// VALIDATION_ERROR is "code": "ValidationError".
 	Reason Error_Reason `protobuf:"varint,1,opt,name=reason,json=code,proto3,enum=roster.v1.Error_Reason" json:"reason,omitempty"`
-	// Why the call was refused, for people.
+	// Why the call failed, as a sentence for people.
 	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
-	// The faults of the request, where it is at fault.
+	// The invalid parts of the request, if any.
 	Details []*Error_Detail `protobuf:"bytes,3,rep,name=details,proto3" json:"details,omitempty"`
-	// The id under which the service's log keeps the call.
+	// ID of the request. The server log contains it.
 	RequestId     string `protobuf:"bytes,4,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -457,10 +462,10 @@ func (x *Error) GetRequestId() string {
 	return ""
 }
 
-// The body of every HTTP answer that is not a success.
+// The body of every HTTP response with an error status.
 type ErrorResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What went wrong.
+	// The error.
 	Error         *Error `protobuf:"bytes,1,opt,name=error,proto3" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -503,14 +508,15 @@ func (x *ErrorResponse) GetError() *Error {
 	return nil
 }
 
-// One fault of a request, at one place in it.
+// One invalid part of a request.
 type Error_Detail struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The JSON path of the fault, such as subscribers[3].email; empty for the body as a whole.
+	// JSON path of the invalid part, such as subscribers[3].email. Empty for the whole
+	// body.
 	Field string `protobuf:"bytes,1,opt,name=field,proto3" json:"field,omitempty"`
-	// What is wrong there.
+	// Why the part is invalid.
 	Code Error_Detail_Code `protobuf:"varint,2,opt,name=code,proto3,enum=roster.v1.Error_Detail_Code" json:"code,omitempty"`
-	// What is wrong there, for people.
+	// Why the part is invalid, as a sentence for people.
 	Message       string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -580,7 +586,7 @@ var file_roster_v1_errors_proto_extTypes = []protoimpl.ExtensionInfo{
 
 // Extension fields to descriptorpb.EnumValueOptions.
 var (
-	// How the reason that carries this option is told on each front.
+	// How this reason is reported over gRPC and HTTP.
 	//
 	// optional roster.v1.ErrorMapping error_mapping = 50001;
 	E_ErrorMapping = &file_roster_v1_errors_proto_extTypes[0]

@@ -4,8 +4,8 @@
 // 	protoc        v7.35.1
 // source: roster/v1/http.proto
 
-// Roster's own options: what the gateway and the interceptors read from the
-// descriptors besides google.api.http and buf.validate.
+// Custom options, which the gateway and the interceptors read from the descriptors in
+// addition to google.api.http and buf.validate.
 
 package rosterv1
 
@@ -25,12 +25,13 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Who may make a call.
+// Which API keys are authorized to call an rpc.
 type Access struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The scope that the key has to have: "read", "write" or "admin"; each includes the one before.
+	// Scope required of the API key: "read", "write" or "admin". Each includes the previous
+	// one.
 	Scope string `protobuf:"bytes,1,opt,name=scope,proto3" json:"scope,omitempty"`
-	// Whether the account's own email address has to be verified.
+	// Whether the email address of the account must be verified.
 	VerifiedEmail bool `protobuf:"varint,2,opt,name=verified_email,json=verifiedEmail,proto3" json:"verified_email,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -80,18 +81,18 @@ func (x *Access) GetVerifiedEmail() bool {
 	return false
 }
 
-// A line of a table in CSV: what a field of this type holds can also be read from,
-// or written as, text/csv over HTTP.
+// One line of CSV. Over HTTP, a field of this type can be read from, or written as,
+// text/csv.
 //
-// A client-streaming rpc takes text/csv if its request has a repeated field of this
-// type; the first line is the header. A server-streaming rpc answers with text/csv
-// if its messages hold lines instead of records.
+// A client-streaming rpc accepts text/csv if its request has a repeated field of this
+// type; the first line is the header. A server-streaming rpc returns text/csv if its
+// messages contain lines instead of records.
 type CsvLine struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The number of the line in the text, from 1; of its last one where a cell holds
-	// line breaks. 0 where lines are written.
+	// Line number in the text, starting at 1. If cells contain line breaks, the number of
+	// the last line. 0 in responses.
 	Number int32 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
-	// The cells of the line.
+	// Cells of the line.
 	Cells         []string `protobuf:"bytes,2,rep,name=cells,proto3" json:"cells,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -141,7 +142,7 @@ func (x *CsvLine) GetCells() []string {
 	return nil
 }
 
-// What rows of bulk operations have in common.
+// Definitions shared by the rows of bulk operations.
 type Row struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -178,10 +179,10 @@ func (*Row) Descriptor() ([]byte, []int) {
 	return file_roster_v1_http_proto_rawDescGZIP(), []int{2}
 }
 
-// A part of a row that could not be read from JSON.
+// A part of a row that could not be parsed from JSON.
 type Row_Fault struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The JSON key of the part within the row; empty for the row as a whole.
+	// JSON key of the part within the row. Empty for the whole row.
 	Field         string `protobuf:"bytes,1,opt,name=field,proto3" json:"field,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -357,11 +358,11 @@ var file_roster_v1_http_proto_extTypes = []protoimpl.ExtensionInfo{
 
 // Extension fields to descriptorpb.FileOptions.
 var (
-	// Whether text in requests of this file is free of control characters, which are U+0000
-	// to U+001F and U+007F. The server rejects any other text. Tabs, line feeds and carriage
-	// returns are allowed in fields that are multiline. Not subject to this are the fields in
-	// the path of a request, since a text that is no identifier is not found, and rows, since
-	// each of them is checked by itself.
+	// Whether the server rejects control characters (U+0000 to U+001F and U+007F) in text
+	// in requests defined in this file. Fields marked multiline accept tabs, line feeds and
+	// carriage returns. The option does not apply to fields in the path, because a
+	// malformed identifier is reported as not found, nor to rows, which are validated one
+	// by one.
 	//
 	// optional bool no_control_characters = 50001;
 	E_NoControlCharacters = &file_roster_v1_http_proto_extTypes[0]
@@ -369,16 +370,16 @@ var (
 
 // Extension fields to descriptorpb.MethodOptions.
 var (
-	// The HTTP status of a success, where it is not 200. 204 sends no body.
+	// HTTP status of a successful response. Default: 200. With 204, no body is sent.
 	//
 	// optional int32 success_status = 50001;
 	E_SuccessStatus = &file_roster_v1_http_proto_extTypes[1]
-	// Who may make the call. Every rpc of this package declares it.
+	// Which API keys are authorized to call the rpc. Every rpc of this package sets it.
 	//
 	// optional roster.v1.Access access = 50002;
 	E_Access = &file_roster_v1_http_proto_extTypes[2]
-	// The reasons for which this very call can be refused. Those for which any call can
-	// be, such as UNAUTHORIZED and VALIDATION_ERROR, follow from its other options.
+	// Reasons for which this rpc can fail. Reasons that apply to every rpc, such as
+	// UNAUTHORIZED and VALIDATION_ERROR, are derived from the other options.
 	//
 	// repeated roster.v1.Error.Reason fails_with = 50003;
 	E_FailsWith = &file_roster_v1_http_proto_extTypes[3]
@@ -386,9 +387,9 @@ var (
 
 // Extension fields to descriptorpb.MessageOptions.
 var (
-	// JSON keys that a body of this message may hold and that are ignored: the
-	// fields of the resource that only the service writes. So an object that
-	// was fetched can be sent back.
+	// JSON keys that a body of this message can contain and that are ignored: the
+	// output-only fields of the resource. A fetched resource can therefore be sent back
+	// unchanged.
 	//
 	// repeated string ignored_keys = 50001;
 	E_IgnoredKeys = &file_roster_v1_http_proto_extTypes[4]
@@ -396,53 +397,53 @@ var (
 
 // Extension fields to descriptorpb.FieldOptions.
 var (
-	// For a bool: JSON may also say 1, 0, "1", "0", "true", "false", "yes", "no",
-	// in any letter case.
+	// For a bool: JSON also accepts 1, 0, "1", "0", "true", "false", "yes" and "no",
+	// case-insensitively.
 	//
 	// optional bool boolean_like = 50001;
 	E_BooleanLike = &file_roster_v1_http_proto_extTypes[5]
-	// For text: blanks around it do not count. The server takes them off before
-	// it looks at the bounds. Text of nothing but blanks and invisible characters, such as
-	// U+200B and U+FEFF, is empty.
+	// For text: the server removes surrounding whitespace before it checks the bounds. Text
+	// of only whitespace and invisible characters, such as U+200B and U+FEFF, is treated as
+	// empty.
 	//
 	// optional bool trimmed = 50002;
 	E_Trimmed = &file_roster_v1_http_proto_extTypes[6]
-	// For the page token of the next page: HTTP sends it as a Link header with
-	// rel="next" (RFC 8288), and not in the body.
+	// For the token of the next page: HTTP sends it as a Link header with rel="next" (RFC
+	// 8288) instead of in the body.
 	//
 	// optional bool next_link = 50004;
 	E_NextLink = &file_roster_v1_http_proto_extTypes[7]
-	// For a repeated Row.Fault: the message is a row that is judged by itself.
-	// Where its JSON cannot be read, the gateway notes that here and goes on,
-	// so that the row fails alone. The field has no JSON name.
+	// For a repeated Row.Fault: the message is a row that is validated individually. If its
+	// JSON cannot be parsed, the gateway records that here and continues, so that only this
+	// row fails. The field has no JSON name.
 	//
 	// optional bool row_faults = 50003;
 	E_RowFaults = &file_roster_v1_http_proto_extTypes[8]
-	// A value that shows what the field is for: text, names of enums and moments as they
-	// are, anything else as JSON. The examples of the reference are put together of them.
+	// An example value: text, enum names and timestamps are written literally, other values
+	// as JSON. The examples in the API reference are composed of them.
 	//
 	// optional string example = 50005;
 	E_Example = &file_roster_v1_http_proto_extTypes[9]
-	// For text of which the server takes more than its bounds tell: the format of JSON
-	// Schema that says it, such as "email".
+	// For text with rules beyond its bounds: the JSON Schema format that describes it, such
+	// as "email".
 	//
 	// optional string text_format = 50006;
 	E_TextFormat = &file_roster_v1_http_proto_extTypes[10]
-	// For text that an update can leave out, but not make empty.
+	// For text that an update can omit but not clear.
 	//
 	// optional bool never_empty = 50007;
 	E_NeverEmpty = &file_roster_v1_http_proto_extTypes[11]
-	// For a field of an update request: null in JSON is a value and clears the field. Without
-	// this option, null is the same as an absent key, and the update keeps the stored value.
+	// For a field of an update request: null in JSON clears the field. Without this option,
+	// null is treated as an absent key, and the stored value is kept.
 	//
 	// optional bool null_clears = 50008;
 	E_NullClears = &file_roster_v1_http_proto_extTypes[12]
-	// For a double that is always a whole number: OpenAPI describes it as an integer. An int64
+	// For a double that is always an integer: OpenAPI describes it as an integer. An int64
 	// would be a string in JSON.
 	//
 	// optional bool whole = 50009;
 	E_Whole = &file_roster_v1_http_proto_extTypes[13]
-	// For text that may have several lines: it may hold tabs, line feeds and carriage
+	// For text that can have several lines: it can contain tabs, line feeds and carriage
 	// returns.
 	//
 	// optional bool multiline = 50010;
@@ -451,10 +452,10 @@ var (
 
 // Extension fields to descriptorpb.EnumValueOptions.
 var (
-	// For an enum that chooses the format of a streamed response: the media type that the
-	// value stands for, such as "text/csv". Over HTTP it is known from the request, so that
-	// the response can begin before the first record. If a request leaves the field
-	// unspecified, its Accept header chooses among these media types.
+	// For an enum that selects the format of a streamed response: the media type of the
+	// value, such as "text/csv". HTTP selects the format from the request, so that the
+	// response can begin before the first record. If the field is unspecified, the Accept
+	// header selects among these media types.
 	//
 	// optional string media_type = 50002;
 	E_MediaType = &file_roster_v1_http_proto_extTypes[15]

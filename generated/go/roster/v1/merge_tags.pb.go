@@ -4,7 +4,7 @@
 // 	protoc        v7.35.1
 // source: roster/v1/merge_tags.proto
 
-// Merge tags: the places in a template where a subscriber's own data goes.
+// Merge tags: placeholders for subscriber data in a template.
 
 package rosterv1
 
@@ -25,12 +25,13 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Asks for a template to be rendered.
+// Request message for RenderMergeTags.
 type RenderMergeTagsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Subject of the mail: one line of plain text, at most 1,000 characters.
+	// Subject of the email: one line of plain text, at most 1,000 characters.
 	Subject string `protobuf:"bytes,1,opt,name=subject,proto3" json:"subject,omitempty"`
-	// Body of the mail: HTML of at most 500,000 characters, line breaks allowed.
+	// Body of the email: HTML of at most 500,000 characters. Tabs and line breaks are
+	// allowed.
 	Body string `protobuf:"bytes,2,opt,name=body,proto3" json:"body,omitempty"`
 	// Identifier or email address of the subscriber.
 	SubscriberId  string `protobuf:"bytes,3,opt,name=subscriber_id,json=subscriberId,proto3" json:"subscriber_id,omitempty"`
@@ -89,15 +90,15 @@ func (x *RenderMergeTagsRequest) GetSubscriberId() string {
 	return ""
 }
 
-// Holds what was rendered.
+// The rendered template.
 type RenderMergeTagsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The subject with the subscriber's data.
+	// The rendered subject.
 	Subject string `protobuf:"bytes,1,opt,name=subject,proto3" json:"subject,omitempty"`
-	// The body with the subscriber's data.
+	// The rendered body.
 	Body string `protobuf:"bytes,2,opt,name=body,proto3" json:"body,omitempty"`
-	// Keys for which the account has no custom field, in order of appearance. Their
-	// merge tags have become nothing.
+	// Keys in merge tags that are not custom fields of the account, in order of appearance.
+	// These merge tags are rendered as empty strings.
 	Unknown       []string `protobuf:"bytes,3,rep,name=unknown,proto3" json:"unknown,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

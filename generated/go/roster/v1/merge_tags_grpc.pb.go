@@ -4,7 +4,7 @@
 // - protoc             v7.35.1
 // source: roster/v1/merge_tags.proto
 
-// Merge tags: the places in a template where a subscriber's own data goes.
+// Merge tags: placeholders for subscriber data in a template.
 
 package rosterv1
 
@@ -28,18 +28,17 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Renders templates for a subscriber.
+// Renders templates with the data of a subscriber.
 type MergeTagServiceClient interface {
-	// Puts a subscriber's data into a subject and a body. Fails with
+	// Renders a subject and a body with the data of a subscriber. Fails with
 	// SUBSCRIBER_NOT_FOUND.
 	//
-	// Merge tags are {{email}}, {{firstName}}, {{lastName}} and
-	// {{customFields.<key>}}, each with an optional fallback, as in
-	// {{firstName | fallback: "friend"}}. A value that is missing gives way to the
-	// tag's fallback, then to the custom field's, then to nothing; 0 and false are
-	// values. What is put into the body is escaped for HTML; in what is put into the
-	// subject, line breaks and other control characters become blanks. Anything else
-	// in braces is left alone.
+	// Merge tags are {{email}}, {{firstName}}, {{lastName}} and {{customFields.<key>}}.
+	// Each accepts an optional fallback: {{firstName | fallback: "friend"}}. If the value
+	// is missing, the fallback of the merge tag is rendered, then the fallback of the
+	// custom field, then an empty string. 0 and false are values. Values in the body are
+	// HTML-escaped. In values in the subject, line breaks and other control characters
+	// become spaces. Other text in braces is left unchanged.
 	RenderMergeTags(ctx context.Context, in *RenderMergeTagsRequest, opts ...grpc.CallOption) (*RenderMergeTagsResponse, error)
 }
 
@@ -65,18 +64,17 @@ func (c *mergeTagServiceClient) RenderMergeTags(ctx context.Context, in *RenderM
 // All implementations must embed UnimplementedMergeTagServiceServer
 // for forward compatibility.
 //
-// Renders templates for a subscriber.
+// Renders templates with the data of a subscriber.
 type MergeTagServiceServer interface {
-	// Puts a subscriber's data into a subject and a body. Fails with
+	// Renders a subject and a body with the data of a subscriber. Fails with
 	// SUBSCRIBER_NOT_FOUND.
 	//
-	// Merge tags are {{email}}, {{firstName}}, {{lastName}} and
-	// {{customFields.<key>}}, each with an optional fallback, as in
-	// {{firstName | fallback: "friend"}}. A value that is missing gives way to the
-	// tag's fallback, then to the custom field's, then to nothing; 0 and false are
-	// values. What is put into the body is escaped for HTML; in what is put into the
-	// subject, line breaks and other control characters become blanks. Anything else
-	// in braces is left alone.
+	// Merge tags are {{email}}, {{firstName}}, {{lastName}} and {{customFields.<key>}}.
+	// Each accepts an optional fallback: {{firstName | fallback: "friend"}}. If the value
+	// is missing, the fallback of the merge tag is rendered, then the fallback of the
+	// custom field, then an empty string. 0 and false are values. Values in the body are
+	// HTML-escaped. In values in the subject, line breaks and other control characters
+	// become spaces. Other text in braces is left unchanged.
 	RenderMergeTags(context.Context, *RenderMergeTagsRequest) (*RenderMergeTagsResponse, error)
 	mustEmbedUnimplementedMergeTagServiceServer()
 }

@@ -4,7 +4,7 @@
 // 	protoc        v7.35.1
 // source: roster/v1/subscribers.proto
 
-// Subscribers: the people whom an account sends email to.
+// Subscribers: the recipients of an account's email.
 
 package rosterv1
 
@@ -28,21 +28,21 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Where the person stands.
+// The subscription status of a subscriber.
 type Subscriber_Status int32
 
 const (
 	// Never returned.
 	Subscriber_STATUS_UNSPECIFIED Subscriber_Status = 0
-	// The address was given, but its owner has not confirmed it.
+	// The owner of the address has not confirmed the subscription.
 	Subscriber_UNCONFIRMED Subscriber_Status = 1
-	// The owner of the address wants the mail.
+	// The owner of the address has confirmed the subscription.
 	Subscriber_CONFIRMED Subscriber_Status = 2
-	// The person does not want the mail any more.
+	// The person has opted out.
 	Subscriber_UNSUBSCRIBED Subscriber_Status = 3
-	// The address does not take mail.
+	// The address does not accept mail.
 	Subscriber_BOUNCED Subscriber_Status = 4
-	// The person called the mail unwanted.
+	// The person reported the mail as spam.
 	Subscriber_COMPLAINED Subscriber_Status = 5
 )
 
@@ -93,36 +93,35 @@ func (Subscriber_Status) EnumDescriptor() ([]byte, []int) {
 	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{0, 0}
 }
 
-// Why a row was not taken.
+// Why a row was rejected.
 type BulkFailure_Reason int32
 
 const (
 	// Never returned.
 	BulkFailure_REASON_UNSPECIFIED BulkFailure_Reason = 0
-	// An earlier row of the request that was stored has the same email address. A
-	// rejected row claims no address. Not used by imports: there a repeated address
-	// is one that a subscriber has already.
+	// A row earlier in the request has the same email address and was created. A rejected
+	// row does not count. Not used by imports, which report ALREADY_EXISTS instead.
 	BulkFailure_DUPLICATE_IN_REQUEST BulkFailure_Reason = 1
-	// The account has a subscriber with the email address.
+	// The account already has a subscriber with this email address.
 	BulkFailure_ALREADY_EXISTS BulkFailure_Reason = 2
 	// The row has no email address.
 	BulkFailure_MISSING_EMAIL BulkFailure_Reason = 3
 	// The email address is malformed or too long.
 	BulkFailure_INVALID_EMAIL BulkFailure_Reason = 4
-	// A field has the wrong JSON type, is not known, is too long or holds a control
-	// character that it may not have.
+	// A field is unknown, has the wrong JSON type, is too long or contains a forbidden
+	// control character.
 	BulkFailure_INVALID_FIELD BulkFailure_Reason = 5
-	// A tag's name is blank, without a visible character, too long or holds a control
-	// character, or there are over 100 tags.
+	// A tag name has no visible character, is too long or contains a control character,
+	// or the row has more than 100 tags.
 	BulkFailure_INVALID_TAG BulkFailure_Reason = 6
 	// The row is not an object.
 	BulkFailure_INVALID_ROW BulkFailure_Reason = 7
-	// The account has no custom field of a key that the row has a value for.
+	// The row has a value for a key that is not a custom field of the account.
 	BulkFailure_UNKNOWN_CUSTOM_FIELD BulkFailure_Reason = 8
-	// A custom field does not take the value, or all values of the subscriber come to
-	// over 32,768 bytes.
+	// A value does not match the type of its custom field, or the values of the
+	// subscriber exceed 32,768 bytes.
 	BulkFailure_INVALID_CUSTOM_FIELD BulkFailure_Reason = 9
-	// The owner of the address had opted out when it was deleted.
+	// The address is suppressed because its owner had opted out.
 	BulkFailure_SUPPRESSED BulkFailure_Reason = 10
 )
 
@@ -183,18 +182,18 @@ func (BulkFailure_Reason) EnumDescriptor() ([]byte, []int) {
 	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{5, 0}
 }
 
-// What is done with a row whose address a subscriber has already.
+// What happens to a row whose email address already has a subscriber.
 type ImportSubscribersRequest_OnConflict int32
 
 const (
-	// FAIL.
+	// The same as FAIL.
 	ImportSubscribersRequest_ON_CONFLICT_UNSPECIFIED ImportSubscribersRequest_OnConflict = 0
 	// The row fails with ALREADY_EXISTS.
 	ImportSubscribersRequest_FAIL ImportSubscribersRequest_OnConflict = 1
-	// The row is passed over.
+	// The row is skipped.
 	ImportSubscribersRequest_SKIP ImportSubscribersRequest_OnConflict = 2
-	// Names that the row gives are replaced, its tags added and its values merged.
-	// The status stays as it is, whatever the row says.
+	// The subscriber is updated: names in the row replace its names, tags are added,
+	// custom field values are merged. The status never changes.
 	ImportSubscribersRequest_UPDATE ImportSubscribersRequest_OnConflict = 3
 )
 
@@ -241,19 +240,19 @@ func (ImportSubscribersRequest_OnConflict) EnumDescriptor() ([]byte, []int) {
 	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{19, 0}
 }
 
-// What became of a row.
+// The outcome of one row.
 type ImportResult_Outcome int32
 
 const (
 	// Never returned.
 	ImportResult_OUTCOME_UNSPECIFIED ImportResult_Outcome = 0
-	// The row is a new subscriber.
+	// A subscriber was created.
 	ImportResult_CREATED ImportResult_Outcome = 1
-	// The row changed a subscriber, or would have if it said anything new.
+	// An existing subscriber was updated, or already had all values of the row.
 	ImportResult_UPDATED ImportResult_Outcome = 2
-	// The address is taken, and the row was passed over.
+	// The address already has a subscriber, and the row was skipped.
 	ImportResult_SKIPPED ImportResult_Outcome = 3
-	// The row was not taken; the reason says why.
+	// The row was rejected; see reason.
 	ImportResult_FAILED ImportResult_Outcome = 4
 )
 
@@ -302,18 +301,17 @@ func (ImportResult_Outcome) EnumDescriptor() ([]byte, []int) {
 	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{20, 0}
 }
 
-// The form of an answer.
+// The format of an export.
 type ExportSubscribersRequest_Format int32
 
 const (
 	// NDJSON; over HTTP, the media type that the Accept header prefers.
 	ExportSubscribersRequest_FORMAT_UNSPECIFIED ExportSubscribersRequest_Format = 0
-	// A subscriber a line, in JSON.
+	// One JSON object per line.
 	ExportSubscribersRequest_NDJSON ExportSubscribersRequest_Format = 1
-	// A table with a header and a column for each custom field of the account. A
-	// text that a spreadsheet would run as a formula, a blank name and a blank TEXT
-	// value are written behind an apostrophe, which an import removes. An empty cell
-	// is no value.
+	// CSV with a header and one column per custom field of the account. An apostrophe is
+	// written before a text that a spreadsheet would run as a formula, and before a name
+	// or TEXT value of whitespace only. Imports remove it. An empty cell means no value.
 	ExportSubscribersRequest_CSV ExportSubscribersRequest_Format = 2
 )
 
@@ -358,25 +356,24 @@ func (ExportSubscribersRequest_Format) EnumDescriptor() ([]byte, []int) {
 	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{22, 0}
 }
 
-// A person whom the account sends email to.
+// A recipient of the account's email.
 type Subscriber struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Identifier: a ULID, 26 characters. Identifiers rise in order of creation.
+	// Identifier: a ULID, 26 characters. Identifiers increase in order of creation.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Email address, as it was given less surrounding blanks.
+	// Email address as it was sent, without surrounding whitespace.
 	Email string `protobuf:"bytes,2,opt,name=email,proto3" json:"email,omitempty"`
-	// First name; empty where it is not known.
+	// First name; empty if unknown.
 	FirstName string `protobuf:"bytes,3,opt,name=first_name,json=firstName,proto3" json:"first_name,omitempty"`
-	// Last name; empty where it is not known.
+	// Last name; empty if unknown.
 	LastName string `protobuf:"bytes,4,opt,name=last_name,json=lastName,proto3" json:"last_name,omitempty"`
-	// Where the person stands.
+	// Subscription status.
 	Status Subscriber_Status `protobuf:"varint,5,opt,name=status,proto3,enum=roster.v1.Subscriber_Status" json:"status,omitempty"`
-	// Names of the tags on the subscriber, in the tags' own spelling, sorted
-	// without regard to case.
+	// Names of the subscriber's tags as the tags spell them, sorted case-insensitively.
 	Tags []string `protobuf:"bytes,6,rep,name=tags,proto3" json:"tags,omitempty"`
-	// When the subscriber was created; the moment in its identifier.
+	// Time of creation, the same as the timestamp in the identifier.
 	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
-	// Values of custom fields, by key; absent where there are none.
+	// Custom field values by key. Absent if there are none.
 	CustomFields  *structpb.Struct `protobuf:"bytes,8,opt,name=custom_fields,json=customFields,proto3" json:"custom_fields,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -468,31 +465,32 @@ func (x *Subscriber) GetCustomFields() *structpb.Struct {
 	return nil
 }
 
-// Asks for a new subscriber.
+// Request message for CreateSubscriber.
 type CreateSubscriberRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Email address: one address without a display name, at most 254 characters
-	// (320 with the blanks around it, which are taken off), the local part at
-	// most 64, a domain with a dot. International domains and special-use domains
-	// are taken; nothing is looked up. Compared in Unicode NFC, lower case, with
-	// the domain in IDNA.
+	// Email address without a display name, at most 254 characters after surrounding
+	// whitespace is removed (at most 320 with it). The local part has at most 64
+	// characters; the domain contains a dot. International and special-use domains are
+	// accepted. No DNS lookup is made. Addresses are compared in Unicode NFC and lower
+	// case, with the domain in IDNA form.
 	Email string `protobuf:"bytes,1,opt,name=email,proto3" json:"email,omitempty"`
-	// First name: at most 100 characters, stored verbatim. Tabs and line breaks are allowed.
+	// First name: at most 100 characters, stored verbatim. Tabs and line breaks are
+	// allowed.
 	FirstName string `protobuf:"bytes,2,opt,name=first_name,json=firstName,proto3" json:"first_name,omitempty"`
 	// Last name: at most 100 characters, stored verbatim. Tabs and line breaks are allowed.
 	LastName string `protobuf:"bytes,3,opt,name=last_name,json=lastName,proto3" json:"last_name,omitempty"`
-	// Whether the owner of the address has confirmed it: the status is CONFIRMED
-	// if so, else UNCONFIRMED.
+	// Whether the owner of the address has confirmed the subscription. If true, the status
+	// is CONFIRMED, otherwise UNCONFIRMED.
 	IsConfirmed bool `protobuf:"varint,4,opt,name=is_confirmed,json=isConfirmed,proto3" json:"is_confirmed,omitempty"`
-	// Names of at most 100 tags, each 1 to 100 characters after trimming, at least one of
-	// them visible. Names that differ only in case are one. A name that the account does
-	// not have yet becomes a tag.
+	// Tag names: at most 100, each 1 to 100 characters after trimming, with at least one
+	// visible character. Names are compared case-insensitively. Tags that do not exist yet
+	// are created.
 	Tags []string `protobuf:"bytes,5,rep,name=tags,proto3" json:"tags,omitempty"`
-	// Values of custom fields, by key; null is none. TEXT takes text of at most
-	// 1,000 characters, tabs and line breaks allowed, NUMBER a finite number, BOOLEAN
-	// true or false, DATE a text such as 2026-01-31 or an ISO 8601 timestamp, which is
-	// stored verbatim. All values of a subscriber with their keys, as JSON in UTF-8, come
-	// to at most 32,768 bytes. Values that an earlier version stored above that are kept.
+	// Custom field values by key; null means no value. TEXT accepts a string of at most
+	// 1,000 characters, including tabs and line breaks. NUMBER accepts a finite number,
+	// BOOLEAN true or false. DATE accepts a date such as 2026-01-31 or an ISO 8601
+	// timestamp, stored verbatim. All keys and values of a subscriber, as JSON in UTF-8,
+	// are limited to 32,768 bytes. Larger values stored by an earlier version are kept.
 	CustomFields  *structpb.Struct `protobuf:"bytes,6,opt,name=custom_fields,json=customFields,proto3" json:"custom_fields,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -570,10 +568,10 @@ func (x *CreateSubscriberRequest) GetCustomFields() *structpb.Struct {
 	return nil
 }
 
-// Holds the new subscriber.
+// The created subscriber.
 type CreateSubscriberResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The subscriber as it was stored.
+	// The subscriber as stored.
 	Subscriber    *Subscriber `protobuf:"bytes,1,opt,name=subscriber,proto3" json:"subscriber,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -616,8 +614,8 @@ func (x *CreateSubscriberResponse) GetSubscriber() *Subscriber {
 	return nil
 }
 
-// One row of a bulk creation. Its bounds are those of CreateSubscriberRequest;
-// a row that breaks one is reported in BulkFailure and does not fail the call.
+// One row of a bulk creation or an import. The bounds of CreateSubscriberRequest apply. A
+// row that violates one is reported in the response and does not fail the call.
 type BulkSubscriber struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Email address.
@@ -626,15 +624,15 @@ type BulkSubscriber struct {
 	FirstName string `protobuf:"bytes,2,opt,name=first_name,json=firstName,proto3" json:"first_name,omitempty"`
 	// Last name.
 	LastName string `protobuf:"bytes,3,opt,name=last_name,json=lastName,proto3" json:"last_name,omitempty"`
-	// Whether the owner of the address has confirmed it.
+	// Whether the owner of the address has confirmed the subscription.
 	IsConfirmed bool `protobuf:"varint,4,opt,name=is_confirmed,json=isConfirmed,proto3" json:"is_confirmed,omitempty"`
-	// Names of tags.
+	// Tag names.
 	Tags []string `protobuf:"bytes,5,rep,name=tags,proto3" json:"tags,omitempty"`
-	// Values of custom fields, by key.
+	// Custom field values by key.
 	CustomFields *structpb.Struct `protobuf:"bytes,6,opt,name=custom_fields,json=customFields,proto3" json:"custom_fields,omitempty"`
-	// The parts of the row that could not be read from JSON; filled by the
-	// gateway. A row with any of them is reported as INVALID_FIELD, or as
-	// INVALID_ROW where the row is no object.
+	// The parts of the row that could not be parsed from JSON. Set by the gateway. A row
+	// with a fault fails with INVALID_FIELD, or with INVALID_ROW if the row is not an
+	// object.
 	Faults        []*Row_Fault `protobuf:"bytes,15,rep,name=faults,proto3" json:"faults,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -719,10 +717,10 @@ func (x *BulkSubscriber) GetFaults() []*Row_Fault {
 	return nil
 }
 
-// Asks for new subscribers.
+// Request message for BulkCreateSubscribers.
 type BulkCreateSubscribersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// 1 to 100 rows.
+	// Rows, 1 to 100.
 	Subscribers   []*BulkSubscriber `protobuf:"bytes,1,rep,name=subscribers,proto3" json:"subscribers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -765,15 +763,15 @@ func (x *BulkCreateSubscribersRequest) GetSubscribers() []*BulkSubscriber {
 	return nil
 }
 
-// A row that was not taken.
+// A rejected row.
 type BulkFailure struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Position of the row in the request, from 0.
+	// Index of the row in the request, starting at 0.
 	Index int32 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
-	// The row's email address as it was sent, if it was text, at most its first 320
-	// characters; else empty.
+	// Email address of the row as sent, truncated to 320 characters. Empty if it was not a
+	// string.
 	Email string `protobuf:"bytes,2,opt,name=email,proto3" json:"email,omitempty"`
-	// Why the row was not taken.
+	// Why the row was rejected.
 	Reason        BulkFailure_Reason `protobuf:"varint,3,opt,name=reason,proto3,enum=roster.v1.BulkFailure_Reason" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -830,10 +828,10 @@ func (x *BulkFailure) GetReason() BulkFailure_Reason {
 	return BulkFailure_REASON_UNSPECIFIED
 }
 
-// Says which rows were not taken.
+// The rejected rows.
 type BulkCreateSubscribersResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The rows that were not taken, by index; empty if all were.
+	// Rejected rows in order of their index. Empty if all rows were created.
 	Failed        []*BulkFailure `protobuf:"bytes,1,rep,name=failed,proto3" json:"failed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -876,7 +874,7 @@ func (x *BulkCreateSubscribersResponse) GetFailed() []*BulkFailure {
 	return nil
 }
 
-// Asks for one subscriber.
+// Request message for GetSubscriber.
 type GetSubscriberRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier or email address of the subscriber.
@@ -922,7 +920,7 @@ func (x *GetSubscriberRequest) GetId() string {
 	return ""
 }
 
-// Holds the subscriber that was asked for.
+// The requested subscriber.
 type GetSubscriberResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The subscriber.
@@ -968,36 +966,38 @@ func (x *GetSubscriberResponse) GetSubscriber() *Subscriber {
 	return nil
 }
 
-// Asks for one page of subscribers.
+// Request message for ListSubscribers.
 type ListSubscribersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Subscribers a page: 20 where it is 0 or absent; more than 100 is taken as 100. A
-	// page over 4 MiB, which gRPC clients do not accept by default, is refused and needs a
-	// lower limit. 100 subscribers fit with all the values that they may have, unless the
-	// names of their tags come to more than 5 KiB each; 20 always fit, but for values that
-	// an earlier version stored above the bound.
+	// Maximum number of subscribers to return. Default: 20, also used for 0. Values above
+	// 100 are reduced to 100. A page larger than 4 MiB, the default limit of gRPC clients,
+	// is rejected; use a lower limit. 100 subscribers with custom field values of the
+	// maximum size fit unless the tag names of each exceed 5 KiB. 20 subscribers always fit
+	// unless an earlier version stored larger values.
 	Limit int32 `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`
-	// Number of the page, from 1; 0 or absent is the first. Ignored beside a page token.
+	// Page number, starting at 1. Default: 1, also used for 0. Ignored if page_token is
+	// set.
 	Page int32 `protobuf:"varint,2,opt,name=page,proto3" json:"page,omitempty"`
-	// Only subscribers of this status.
+	// Returns only subscribers with this status.
 	Status Subscriber_Status `protobuf:"varint,3,opt,name=status,proto3,enum=roster.v1.Subscriber_Status" json:"status,omitempty"`
-	// Only subscribers that have the tag of this name, compared without regard to case.
+	// Returns only subscribers with the tag of this name, compared case-insensitively.
 	Tag string `protobuf:"bytes,4,opt,name=tag,proto3" json:"tag,omitempty"`
-	// Only the subscriber with this email address, compared as on creation.
+	// Returns only the subscriber with this email address, compared as on creation.
 	Email string `protobuf:"bytes,5,opt,name=email,proto3" json:"email,omitempty"`
-	// Only subscribers whose email address, first name with last name, or last name
-	// begins with this text, compared without regard to case. The domain of an address may
-	// be written in Unicode or in IDNA's ASCII form, whichever the address was given in.
+	// Returns only subscribers whose email address, full name or last name starts with this
+	// text, compared case-insensitively. At most 254 characters. An international domain
+	// can be given in Unicode or as IDNA ASCII.
 	Q string `protobuf:"bytes,6,opt,name=q,proto3" json:"q,omitempty"`
-	// Only subscribers that were created later than this.
+	// Returns only subscribers created after this time.
 	CreatedAfter *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=created_after,json=createdAfter,proto3" json:"created_after,omitempty"`
-	// Only subscribers that were created earlier than this.
+	// Returns only subscribers created before this time.
 	CreatedBefore *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=created_before,json=createdBefore,proto3" json:"created_before,omitempty"`
-	// "asc", which is the default, for the oldest first; "desc" for the newest first.
+	// Order of creation: "asc" returns the oldest first, "desc" the newest first. Default:
+	// "asc".
 	Order string `protobuf:"bytes,9,opt,name=order,proto3" json:"order,omitempty"`
-	// The token that leads on from the page before (AIP-158), over HTTP in its Link
-	// header; the filters and the order have to be the same. Costs the same however
-	// far into the list it leads.
+	// Token of the next page from the previous response (AIP-158). Over HTTP it is in the
+	// Link header. The filters and the order must be the same as in the previous request.
+	// The cost of a page does not depend on its position in the list.
 	PageToken     string `protobuf:"bytes,10,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1103,18 +1103,18 @@ func (x *ListSubscribersRequest) GetPageToken() string {
 	return ""
 }
 
-// Holds one page of subscribers.
+// One page of subscribers.
 type ListSubscribersResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The subscribers of the page; empty past the last one.
+	// Subscribers on this page. Empty beyond the last page.
 	Subscribers []*Subscriber `protobuf:"bytes,1,rep,name=subscribers,proto3" json:"subscribers,omitempty"`
-	// How many subscribers match the filters.
+	// Number of subscribers that match the filters.
 	Total int32 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
-	// The page that was used.
+	// Page number used.
 	Page int32 `protobuf:"varint,3,opt,name=page,proto3" json:"page,omitempty"`
-	// The limit that was used.
+	// Limit used.
 	Limit int32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
-	// Leads to the next page; empty on the last one.
+	// Token of the next page. Empty on the last page.
 	NextPageToken string `protobuf:"bytes,5,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1185,28 +1185,29 @@ func (x *ListSubscribersResponse) GetNextPageToken() string {
 	return ""
 }
 
-// Asks for a change of a subscriber.
+// Request message for UpdateSubscriber.
 type UpdateSubscriberRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier or email address of the subscriber.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// New email address, bounded as on creation.
+	// New email address, with the bounds of creation. It cannot be empty.
 	Email string `protobuf:"bytes,2,opt,name=email,proto3" json:"email,omitempty"`
-	// New first name, bounded as on creation; empty, or null in JSON, clears it.
+	// New first name, with the bounds of creation. An empty string, or null in JSON, clears
+	// it.
 	FirstName string `protobuf:"bytes,3,opt,name=first_name,json=firstName,proto3" json:"first_name,omitempty"`
-	// New last name, bounded as on creation; empty, or null in JSON, clears it.
+	// New last name, with the bounds of creation. An empty string, or null in JSON, clears
+	// it.
 	LastName string `protobuf:"bytes,4,opt,name=last_name,json=lastName,proto3" json:"last_name,omitempty"`
-	// The names of all tags that the subscriber has from now on, bounded as on
-	// creation; empty, or null in JSON, takes them all off.
+	// Tag names that replace all tags of the subscriber, with the bounds of creation. An
+	// empty list, or null in JSON, removes all tags.
 	Tags []string `protobuf:"bytes,5,rep,name=tags,proto3" json:"tags,omitempty"`
-	// The fields to change: email, first_name, last_name, tags, custom_fields. Absent, every
-	// field that is not empty is changed (AIP-134). Over HTTP it is made from the
-	// keys of the body; null counts as an absent key except for first_name, last_name and
-	// tags.
+	// Fields to update: email, first_name, last_name, tags, custom_fields. Default: all
+	// non-empty fields (AIP-134). Over HTTP it is derived from the keys of the body. A null
+	// value is treated as an absent key, except for first_name, last_name and tags.
 	UpdateMask *fieldmaskpb.FieldMask `protobuf:"bytes,6,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
-	// Values of custom fields, by key, as on creation. Those that are not given are
-	// kept; null for a key removes its value. The bound of 32,768 bytes holds for all
-	// values after the change; a change that makes larger ones smaller is accepted.
+	// Custom field values by key, as on creation. Other values are kept; null removes the
+	// value of a key. The limit of 32,768 bytes applies to all values after the update. An
+	// update that makes values above the limit smaller is accepted.
 	CustomFields  *structpb.Struct `protobuf:"bytes,7,opt,name=custom_fields,json=customFields,proto3" json:"custom_fields,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1291,10 +1292,10 @@ func (x *UpdateSubscriberRequest) GetCustomFields() *structpb.Struct {
 	return nil
 }
 
-// Holds the changed subscriber.
+// The updated subscriber.
 type UpdateSubscriberResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The subscriber after the change.
+	// The subscriber after the update.
 	Subscriber    *Subscriber `protobuf:"bytes,1,opt,name=subscriber,proto3" json:"subscriber,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1337,12 +1338,12 @@ func (x *UpdateSubscriberResponse) GetSubscriber() *Subscriber {
 	return nil
 }
 
-// Asks for another status.
+// Request message for ChangeSubscriberStatus.
 type ChangeSubscriberStatusRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier or email address of the subscriber.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// The status to move to.
+	// The new status.
 	Status        Subscriber_Status `protobuf:"varint,2,opt,name=status,proto3,enum=roster.v1.Subscriber_Status" json:"status,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1392,7 +1393,7 @@ func (x *ChangeSubscriberStatusRequest) GetStatus() Subscriber_Status {
 	return Subscriber_STATUS_UNSPECIFIED
 }
 
-// Holds the subscriber in its status.
+// The subscriber with its new status.
 type ChangeSubscriberStatusResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The subscriber after the change.
@@ -1438,13 +1439,13 @@ func (x *ChangeSubscriberStatusResponse) GetSubscriber() *Subscriber {
 	return nil
 }
 
-// Asks for tags on a subscriber.
+// Request message for AddSubscriberTags.
 type AddSubscriberTagsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier or email address of the subscriber.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Names of 1 to 100 tags, bounded as on creation. A name that the account does
-	// not have yet becomes a tag.
+	// Names of 1 to 100 tags, with the bounds of creation. Tags that do not exist yet are
+	// created.
 	Tags          []string `protobuf:"bytes,2,rep,name=tags,proto3" json:"tags,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1494,7 +1495,7 @@ func (x *AddSubscriberTagsRequest) GetTags() []string {
 	return nil
 }
 
-// Holds the subscriber with the tags.
+// The subscriber with the added tags.
 type AddSubscriberTagsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The subscriber after the change.
@@ -1540,12 +1541,12 @@ func (x *AddSubscriberTagsResponse) GetSubscriber() *Subscriber {
 	return nil
 }
 
-// Asks for tags to be taken off a subscriber.
+// Request message for RemoveSubscriberTags.
 type RemoveSubscriberTagsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier or email address of the subscriber.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Names of 1 to 100 tags, compared without regard to case.
+	// Names of 1 to 100 tags, compared case-insensitively.
 	Tags          []string `protobuf:"bytes,2,rep,name=tags,proto3" json:"tags,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1595,7 +1596,7 @@ func (x *RemoveSubscriberTagsRequest) GetTags() []string {
 	return nil
 }
 
-// Holds the subscriber without the tags.
+// The subscriber without the removed tags.
 type RemoveSubscriberTagsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The subscriber after the change.
@@ -1641,34 +1642,38 @@ func (x *RemoveSubscriberTagsResponse) GetSubscriber() *Subscriber {
 	return nil
 }
 
-// A part of an import: rows of one kind or the other. A message holds as many as
-// there are at hand, at most 2,000.
+// Request message for ImportSubscribers. A part of the import: either rows or lines. Each
+// message holds at most 2,000 of them.
 type ImportSubscribersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What is done with a row whose address is taken. On gRPC the first message decides.
+	// What happens to a row whose email address already has a subscriber. Default: FAIL. On
+	// gRPC only the value in the first message is used.
 	OnConflict ImportSubscribersRequest_OnConflict `protobuf:"varint,1,opt,name=on_conflict,json=onConflict,proto3,enum=roster.v1.ImportSubscribersRequest_OnConflict" json:"on_conflict,omitempty"`
-	// Rows, bounded as in a bulk creation.
+	// Rows, with the bounds of a bulk creation. At most 2,000.
 	Rows []*BulkSubscriber `protobuf:"bytes,2,rep,name=rows,proto3" json:"rows,omitempty"`
-	// Lines of a table. The first line of all is the header. Columns are found by
-	// name, without regard to case, blanks and underscores: email, firstName,
-	// lastName, name, isConfirmed, tags (separated by comma, semicolon or bar, or a
-	// JSON array), and the keys or labels of custom fields, with or without
-	// "customFields."; id, status and createdAt are passed over. An unknown column
+	// Lines of CSV, at most 2,000. The first line of the import is the header. Column names
+	// ignore case, whitespace and underscores. The columns are email, firstName, lastName,
+	// name, isConfirmed, tags (separated by commas, semicolons or vertical bars, or a JSON
+	// array), and custom fields by key or label, with or without the prefix
+	// "customFields.". The columns id, status and createdAt are ignored. Any other column
 	// fails the import.
 	//
-	// A blank cell gives no value. Names and TEXT values are stored verbatim, blanks
-	// around them included. An apostrophe before a formula, before a blank text or
-	// alone in its cell is removed: it is how an export marks such a text.
+	// An empty cell, or one of whitespace only, sets no value. Names and TEXT values are
+	// stored verbatim, including surrounding whitespace. An apostrophe is removed before a
+	// formula, before a text of whitespace only, and if it is the whole cell: exports add
+	// it to such texts.
 	//
-	// name is the full name. Its last word is the last name, unless the row gives a
-	// first or a last name by itself: that one is kept, and the full name without it
-	// is the other one. "Ann Lee" beside the first name "Ann" gives the last name
-	// "Lee"; beside "Bob" it gives "Ann Lee". A row that gives both fails with
-	// INVALID_FIELD if the full name has words that neither has. An email cell may be
-	// "Name <address>"; that name counts only if the row gives no other.
+	// The column name holds the full name. Its last word is the last name, unless the row
+	// also sets firstName or lastName. In that case, the given name is kept, and the rest
+	// of the full name is the other one. For example, "Ann Lee" with the first name "Ann"
+	// sets the last name "Lee"; with the first name "Bob" it sets the last name "Ann Lee".
+	// A row that sets both fails with INVALID_FIELD if the full name has words that are in
+	// neither. An email cell can be "Name <address>"; that name is used only if the row has
+	// no other name.
 	Lines []*CsvLine `protobuf:"bytes,3,rep,name=lines,proto3" json:"lines,omitempty"`
-	// Rows up to this line are passed over without a result: an import that broke off
-	// goes on after the last line it told of. On gRPC the first message decides.
+	// Skips all rows up to this line, without a result. To resume an interrupted import,
+	// set it to the line of the last result received. Default: 0. On gRPC only the value in
+	// the first message is used.
 	AfterLine     int32 `protobuf:"varint,4,opt,name=after_line,json=afterLine,proto3" json:"after_line,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1732,23 +1737,23 @@ func (x *ImportSubscribersRequest) GetAfterLine() int32 {
 	return 0
 }
 
-// What became of one row.
+// The result of one row.
 type ImportResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The number of the row's line, from 1. Rows of JSON are numbered themselves:
-	// blank lines between them do not count.
+	// Line number of the row, starting at 1. For NDJSON it is the number of the row; empty
+	// lines are not counted.
 	Line int32 `protobuf:"varint,1,opt,name=line,proto3" json:"line,omitempty"`
-	// What became of the row.
+	// Outcome of the row.
 	Outcome ImportResult_Outcome `protobuf:"varint,2,opt,name=outcome,proto3,enum=roster.v1.ImportResult_Outcome" json:"outcome,omitempty"`
-	// Identifier of the subscriber; empty where the row failed.
+	// Identifier of the subscriber. Empty if the row failed.
 	Id string `protobuf:"bytes,3,opt,name=id,proto3" json:"id,omitempty"`
-	// The row's email address as it was sent, if it was text, at most its first 320
-	// characters; else empty.
+	// Email address of the row as sent, truncated to 320 characters. Empty if it was not a
+	// string.
 	Email string `protobuf:"bytes,4,opt,name=email,proto3" json:"email,omitempty"`
-	// Why the row failed.
+	// Why the row failed. Absent if it did not.
 	Reason *BulkFailure_Reason `protobuf:"varint,5,opt,name=reason,proto3,enum=roster.v1.BulkFailure_Reason,oneof" json:"reason,omitempty"`
-	// The field that is at fault, where there is one, such as customFields.age; at most
-	// its first 320 characters.
+	// The invalid field, such as customFields.age, truncated to 320 characters. Absent if
+	// no single field is invalid.
 	Field         *string `protobuf:"bytes,6,opt,name=field,proto3,oneof" json:"field,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1826,10 +1831,10 @@ func (x *ImportResult) GetField() string {
 	return ""
 }
 
-// Tells of rows, in their order.
+// Results of rows, in the order of the rows.
 type ImportSubscribersResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What became of rows.
+	// Results, one per row.
 	Results       []*ImportResult `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1872,22 +1877,23 @@ func (x *ImportSubscribersResponse) GetResults() []*ImportResult {
 	return nil
 }
 
-// Asks for subscribers; the filters are among those of ListSubscribersRequest.
+// Request message for ExportSubscribers. Its filters are a subset of those of
+// ListSubscribersRequest.
 type ExportSubscribersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The form of the answer. If it is unspecified, over HTTP the Accept header chooses:
-	// text/csv for CSV, else NDJSON.
+	// Format of the response. If unspecified, the Accept header selects it over HTTP:
+	// text/csv for CSV, otherwise NDJSON.
 	Format ExportSubscribersRequest_Format `protobuf:"varint,1,opt,name=format,proto3,enum=roster.v1.ExportSubscribersRequest_Format" json:"format,omitempty"`
-	// Only subscribers of this status.
+	// Returns only subscribers with this status.
 	Status Subscriber_Status `protobuf:"varint,2,opt,name=status,proto3,enum=roster.v1.Subscriber_Status" json:"status,omitempty"`
-	// Only subscribers that have the tag of this name.
+	// Returns only subscribers with the tag of this name, compared case-insensitively.
 	Tag string `protobuf:"bytes,3,opt,name=tag,proto3" json:"tag,omitempty"`
-	// Only subscribers that were created later than this.
+	// Returns only subscribers created after this time.
 	CreatedAfter *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=created_after,json=createdAfter,proto3" json:"created_after,omitempty"`
-	// Only subscribers that were created earlier than this.
+	// Returns only subscribers created before this time.
 	CreatedBefore *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=created_before,json=createdBefore,proto3" json:"created_before,omitempty"`
-	// Only subscribers whose identifiers come after this one: where an export that broke
-	// off goes on.
+	// Returns only subscribers with an identifier greater than this one. To resume an
+	// interrupted export, set it to the last identifier received.
 	AfterId       string `protobuf:"bytes,6,opt,name=after_id,json=afterId,proto3" json:"after_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1965,12 +1971,12 @@ func (x *ExportSubscribersRequest) GetAfterId() string {
 	return ""
 }
 
-// Holds some of the subscribers, in one form or the other.
+// Exported subscribers, as records or as lines of CSV.
 type ExportSubscribersResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Subscribers.
+	// Subscribers. Empty if the format is CSV.
 	Subscribers []*Subscriber `protobuf:"bytes,1,rep,name=subscribers,proto3" json:"subscribers,omitempty"`
-	// Lines of a table, where the format is CSV; the first line of all is the header.
+	// Lines of CSV if the format is CSV. The first line of the export is the header.
 	Lines         []*CsvLine `protobuf:"bytes,2,rep,name=lines,proto3" json:"lines,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2020,7 +2026,7 @@ func (x *ExportSubscribersResponse) GetLines() []*CsvLine {
 	return nil
 }
 
-// Asks for the end of a subscriber.
+// Request message for DeleteSubscriber.
 type DeleteSubscriberRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier or email address of the subscriber.
@@ -2066,7 +2072,7 @@ func (x *DeleteSubscriberRequest) GetId() string {
 	return ""
 }
 
-// Says that the subscriber is gone.
+// Empty: the subscriber was deleted.
 type DeleteSubscriberResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields

@@ -4,7 +4,7 @@
 // - protoc             v7.35.1
 // source: roster/v1/subscribers.proto
 
-// Subscribers: the people whom an account sends email to.
+// Subscribers: the recipients of an account's email.
 
 package rosterv1
 
@@ -38,65 +38,72 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Keeps the subscribers of the account that the key belongs to.
+// Manages the subscribers of the authenticated account.
 //
-// Every operation on one subscriber takes its identifier or its email address as id,
-// URL-encoded in a path (ada%40example.com). Addresses are compared as on creation. A
-// text that is neither an identifier nor an address is not found.
+// Every operation on one subscriber accepts its identifier or its email address as id. In
+// a URL path, the address is percent-encoded (ada%40example.com). Addresses are
+// normalized as on creation before they are compared. A value that is neither an
+// identifier nor an address fails with SUBSCRIBER_NOT_FOUND.
 type SubscriberServiceClient interface {
-	// Creates a subscriber. Fails with SUBSCRIBER_ALREADY_EXISTS if the account
-	// has one with this email address, or with SUBSCRIBER_SUPPRESSED if its owner
-	// had opted out before it was deleted.
+	// Creates a subscriber. Fails with SUBSCRIBER_ALREADY_EXISTS if the account already has
+	// a subscriber with this email address. Fails with SUBSCRIBER_SUPPRESSED if the address
+	// is suppressed.
 	CreateSubscriber(ctx context.Context, in *CreateSubscriberRequest, opts ...grpc.CallOption) (*CreateSubscriberResponse, error)
-	// Creates up to 100 subscribers in one transaction. A row that cannot be
-	// taken is reported and does not keep the others out.
+	// Creates up to 100 subscribers in one transaction. Rejected rows are reported in the
+	// response; the other rows are created.
 	BulkCreateSubscribers(ctx context.Context, in *BulkCreateSubscribersRequest, opts ...grpc.CallOption) (*BulkCreateSubscribersResponse, error)
 	// Returns one subscriber. Fails with SUBSCRIBER_NOT_FOUND.
 	GetSubscriber(ctx context.Context, in *GetSubscriberRequest, opts ...grpc.CallOption) (*GetSubscriberResponse, error)
-	// Returns one page of the account's subscribers: those that match every filter
-	// that is given, in order of creation, which is stable under new subscribers.
+	// Returns one page of the account's subscribers in order of creation. If filters are
+	// set, only subscribers that match all of them are returned. New subscribers do not
+	// change the order of existing ones.
 	ListSubscribers(ctx context.Context, in *ListSubscribersRequest, opts ...grpc.CallOption) (*ListSubscribersResponse, error)
-	// Changes the fields of a subscriber that the request names. Fails with
-	// SUBSCRIBER_NOT_FOUND, with SUBSCRIBER_ALREADY_EXISTS if another subscriber
-	// has the email address, or with SUBSCRIBER_SUPPRESSED if the new address is
-	// suppressed. A different email address resets a status of CONFIRMED or BOUNCED
-	// to UNCONFIRMED; UNSUBSCRIBED and COMPLAINED stay, since the person opted out
-	// and not the address. Nothing else in an update changes the status. If the
-	// subscriber was UNSUBSCRIBED, BOUNCED or COMPLAINED, the previous address is
-	// suppressed.
+	// Updates the given fields of a subscriber. Fails with SUBSCRIBER_NOT_FOUND, with
+	// SUBSCRIBER_ALREADY_EXISTS if another subscriber has the new email address, or with
+	// SUBSCRIBER_SUPPRESSED if the new address is suppressed.
+	//
+	// A different email address resets the status CONFIRMED or BOUNCED to UNCONFIRMED.
+	// UNSUBSCRIBED and COMPLAINED are kept, because the person opted out, not the address.
+	// No other update changes the status. If the subscriber was UNSUBSCRIBED, BOUNCED or
+	// COMPLAINED, the previous address is suppressed.
 	UpdateSubscriber(ctx context.Context, in *UpdateSubscriberRequest, opts ...grpc.CallOption) (*UpdateSubscriberResponse, error)
-	// Moves a subscriber to a status: the only operation that does. UNCONFIRMED
-	// can become CONFIRMED; UNCONFIRMED and CONFIRMED can become UNSUBSCRIBED,
-	// BOUNCED or COMPLAINED; UNSUBSCRIBED and BOUNCED can become UNCONFIRMED (a
-	// fresh opt-in) or CONFIRMED; COMPLAINED can become any other, by a key of scope
-	// admin only. The status it has already is no change and no error. Fails with
-	// SUBSCRIBER_NOT_FOUND or INVALID_STATUS_TRANSITION.
+	// Changes the status of a subscriber. UNCONFIRMED can become CONFIRMED. UNCONFIRMED and
+	// CONFIRMED can become UNSUBSCRIBED, BOUNCED or COMPLAINED. UNSUBSCRIBED and BOUNCED
+	// can become UNCONFIRMED (a new opt-in) or CONFIRMED. COMPLAINED can become any other
+	// status, but only with a key of scope admin. Setting the current status succeeds and
+	// changes nothing. Fails with SUBSCRIBER_NOT_FOUND or INVALID_STATUS_TRANSITION.
 	ChangeSubscriberStatus(ctx context.Context, in *ChangeSubscriberStatusRequest, opts ...grpc.CallOption) (*ChangeSubscriberStatusResponse, error)
-	// Puts tags on a subscriber and leaves those that it has. Fails with
-	// SUBSCRIBER_NOT_FOUND, or with VALIDATION_ERROR if it would have over 100.
+	// Adds tags to a subscriber and keeps its existing tags. Fails with
+	// SUBSCRIBER_NOT_FOUND, or with VALIDATION_ERROR if the subscriber would have more than
+	// 100 tags.
 	AddSubscriberTags(ctx context.Context, in *AddSubscriberTagsRequest, opts ...grpc.CallOption) (*AddSubscriberTagsResponse, error)
-	// Takes tags off a subscriber; those that it does not have are no error. Fails
-	// with SUBSCRIBER_NOT_FOUND.
+	// Removes tags from a subscriber. Tags that the subscriber does not have are ignored.
+	// Fails with SUBSCRIBER_NOT_FOUND.
 	RemoveSubscriberTags(ctx context.Context, in *RemoveSubscriberTagsRequest, opts ...grpc.CallOption) (*RemoveSubscriberTagsResponse, error)
-	// Takes subscribers in any number, and tells of each row what became of it, as it
-	// goes. Rows act in their order, in transactions of some hundred: what was told is
-	// stored for good, whatever becomes of the rest. Over HTTP the body is NDJSON
-	// (application/x-ndjson), an object a line, or text/csv with a header; the answer
-	// is NDJSON, an ImportResult a line, which has to be read while the rows are sent.
-	// On gRPC a message holds many rows, and an answer many results, at most 1 MiB of
-	// them. The response begins when the first rows, or the header of a table, are
-	// accepted. An import that broke off is sent again with on_conflict SKIP.
+	// Imports any number of subscribers and streams the result of each row. Rows are
+	// applied in order, in transactions of several hundred rows. Once the result of a row
+	// has been sent, the row is committed, even if the import fails later.
+	//
+	// Over HTTP the request body is NDJSON (application/x-ndjson), one object per line, or
+	// text/csv with a header. The response is NDJSON, one ImportResult per line. The client
+	// must read it while it sends the rows. On gRPC each request message holds many rows.
+	// Each response message holds many results, at most 1 MiB. The response begins when the
+	// first rows, or the header of the CSV, have been accepted. To resume an interrupted
+	// import, send it again with on_conflict SKIP.
 	ImportSubscribers(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ImportSubscribersRequest, ImportSubscribersResponse], error)
-	// Returns all subscribers that match every filter that is given, in order of
-	// creation, each as it is when its turn comes. Over HTTP the answer is NDJSON, a
-	// subscriber a line, or text/csv if format is CSV or, without a format, the Accept
-	// header prefers it; on gRPC a message holds many of them, at most 1 MiB. The
-	// response begins as soon as the request is accepted; what fails later ends it with
-	// an error, or, as text/csv, breaks it off.
+	// Streams all subscribers in order of creation. If filters are set, only subscribers
+	// that match all of them are returned. Each subscriber is read when it is sent, so the
+	// export is not a snapshot.
+	//
+	// Over HTTP the response is NDJSON, one subscriber per line. It is text/csv if format
+	// is CSV, or if format is unspecified and the Accept header prefers text/csv. On gRPC
+	// each message holds many subscribers, at most 1 MiB. The response begins as soon as
+	// the request is accepted. A later failure ends NDJSON with an error record and aborts
+	// text/csv.
 	ExportSubscribers(ctx context.Context, in *ExportSubscribersRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ExportSubscribersResponse], error)
-	// Deletes a subscriber with everything that is kept of it. If it was
-	// UNSUBSCRIBED, BOUNCED or COMPLAINED, a keyed hash of the address stays behind
-	// as a suppression. Fails with SUBSCRIBER_NOT_FOUND.
+	// Deletes a subscriber and all data stored for it. If it was UNSUBSCRIBED, BOUNCED or
+	// COMPLAINED, a keyed hash of the address is kept as a suppression. Fails with
+	// SUBSCRIBER_NOT_FOUND.
 	DeleteSubscriber(ctx context.Context, in *DeleteSubscriberRequest, opts ...grpc.CallOption) (*DeleteSubscriberResponse, error)
 }
 
@@ -234,65 +241,72 @@ func (c *subscriberServiceClient) DeleteSubscriber(ctx context.Context, in *Dele
 // All implementations must embed UnimplementedSubscriberServiceServer
 // for forward compatibility.
 //
-// Keeps the subscribers of the account that the key belongs to.
+// Manages the subscribers of the authenticated account.
 //
-// Every operation on one subscriber takes its identifier or its email address as id,
-// URL-encoded in a path (ada%40example.com). Addresses are compared as on creation. A
-// text that is neither an identifier nor an address is not found.
+// Every operation on one subscriber accepts its identifier or its email address as id. In
+// a URL path, the address is percent-encoded (ada%40example.com). Addresses are
+// normalized as on creation before they are compared. A value that is neither an
+// identifier nor an address fails with SUBSCRIBER_NOT_FOUND.
 type SubscriberServiceServer interface {
-	// Creates a subscriber. Fails with SUBSCRIBER_ALREADY_EXISTS if the account
-	// has one with this email address, or with SUBSCRIBER_SUPPRESSED if its owner
-	// had opted out before it was deleted.
+	// Creates a subscriber. Fails with SUBSCRIBER_ALREADY_EXISTS if the account already has
+	// a subscriber with this email address. Fails with SUBSCRIBER_SUPPRESSED if the address
+	// is suppressed.
 	CreateSubscriber(context.Context, *CreateSubscriberRequest) (*CreateSubscriberResponse, error)
-	// Creates up to 100 subscribers in one transaction. A row that cannot be
-	// taken is reported and does not keep the others out.
+	// Creates up to 100 subscribers in one transaction. Rejected rows are reported in the
+	// response; the other rows are created.
 	BulkCreateSubscribers(context.Context, *BulkCreateSubscribersRequest) (*BulkCreateSubscribersResponse, error)
 	// Returns one subscriber. Fails with SUBSCRIBER_NOT_FOUND.
 	GetSubscriber(context.Context, *GetSubscriberRequest) (*GetSubscriberResponse, error)
-	// Returns one page of the account's subscribers: those that match every filter
-	// that is given, in order of creation, which is stable under new subscribers.
+	// Returns one page of the account's subscribers in order of creation. If filters are
+	// set, only subscribers that match all of them are returned. New subscribers do not
+	// change the order of existing ones.
 	ListSubscribers(context.Context, *ListSubscribersRequest) (*ListSubscribersResponse, error)
-	// Changes the fields of a subscriber that the request names. Fails with
-	// SUBSCRIBER_NOT_FOUND, with SUBSCRIBER_ALREADY_EXISTS if another subscriber
-	// has the email address, or with SUBSCRIBER_SUPPRESSED if the new address is
-	// suppressed. A different email address resets a status of CONFIRMED or BOUNCED
-	// to UNCONFIRMED; UNSUBSCRIBED and COMPLAINED stay, since the person opted out
-	// and not the address. Nothing else in an update changes the status. If the
-	// subscriber was UNSUBSCRIBED, BOUNCED or COMPLAINED, the previous address is
-	// suppressed.
+	// Updates the given fields of a subscriber. Fails with SUBSCRIBER_NOT_FOUND, with
+	// SUBSCRIBER_ALREADY_EXISTS if another subscriber has the new email address, or with
+	// SUBSCRIBER_SUPPRESSED if the new address is suppressed.
+	//
+	// A different email address resets the status CONFIRMED or BOUNCED to UNCONFIRMED.
+	// UNSUBSCRIBED and COMPLAINED are kept, because the person opted out, not the address.
+	// No other update changes the status. If the subscriber was UNSUBSCRIBED, BOUNCED or
+	// COMPLAINED, the previous address is suppressed.
 	UpdateSubscriber(context.Context, *UpdateSubscriberRequest) (*UpdateSubscriberResponse, error)
-	// Moves a subscriber to a status: the only operation that does. UNCONFIRMED
-	// can become CONFIRMED; UNCONFIRMED and CONFIRMED can become UNSUBSCRIBED,
-	// BOUNCED or COMPLAINED; UNSUBSCRIBED and BOUNCED can become UNCONFIRMED (a
-	// fresh opt-in) or CONFIRMED; COMPLAINED can become any other, by a key of scope
-	// admin only. The status it has already is no change and no error. Fails with
-	// SUBSCRIBER_NOT_FOUND or INVALID_STATUS_TRANSITION.
+	// Changes the status of a subscriber. UNCONFIRMED can become CONFIRMED. UNCONFIRMED and
+	// CONFIRMED can become UNSUBSCRIBED, BOUNCED or COMPLAINED. UNSUBSCRIBED and BOUNCED
+	// can become UNCONFIRMED (a new opt-in) or CONFIRMED. COMPLAINED can become any other
+	// status, but only with a key of scope admin. Setting the current status succeeds and
+	// changes nothing. Fails with SUBSCRIBER_NOT_FOUND or INVALID_STATUS_TRANSITION.
 	ChangeSubscriberStatus(context.Context, *ChangeSubscriberStatusRequest) (*ChangeSubscriberStatusResponse, error)
-	// Puts tags on a subscriber and leaves those that it has. Fails with
-	// SUBSCRIBER_NOT_FOUND, or with VALIDATION_ERROR if it would have over 100.
+	// Adds tags to a subscriber and keeps its existing tags. Fails with
+	// SUBSCRIBER_NOT_FOUND, or with VALIDATION_ERROR if the subscriber would have more than
+	// 100 tags.
 	AddSubscriberTags(context.Context, *AddSubscriberTagsRequest) (*AddSubscriberTagsResponse, error)
-	// Takes tags off a subscriber; those that it does not have are no error. Fails
-	// with SUBSCRIBER_NOT_FOUND.
+	// Removes tags from a subscriber. Tags that the subscriber does not have are ignored.
+	// Fails with SUBSCRIBER_NOT_FOUND.
 	RemoveSubscriberTags(context.Context, *RemoveSubscriberTagsRequest) (*RemoveSubscriberTagsResponse, error)
-	// Takes subscribers in any number, and tells of each row what became of it, as it
-	// goes. Rows act in their order, in transactions of some hundred: what was told is
-	// stored for good, whatever becomes of the rest. Over HTTP the body is NDJSON
-	// (application/x-ndjson), an object a line, or text/csv with a header; the answer
-	// is NDJSON, an ImportResult a line, which has to be read while the rows are sent.
-	// On gRPC a message holds many rows, and an answer many results, at most 1 MiB of
-	// them. The response begins when the first rows, or the header of a table, are
-	// accepted. An import that broke off is sent again with on_conflict SKIP.
+	// Imports any number of subscribers and streams the result of each row. Rows are
+	// applied in order, in transactions of several hundred rows. Once the result of a row
+	// has been sent, the row is committed, even if the import fails later.
+	//
+	// Over HTTP the request body is NDJSON (application/x-ndjson), one object per line, or
+	// text/csv with a header. The response is NDJSON, one ImportResult per line. The client
+	// must read it while it sends the rows. On gRPC each request message holds many rows.
+	// Each response message holds many results, at most 1 MiB. The response begins when the
+	// first rows, or the header of the CSV, have been accepted. To resume an interrupted
+	// import, send it again with on_conflict SKIP.
 	ImportSubscribers(grpc.BidiStreamingServer[ImportSubscribersRequest, ImportSubscribersResponse]) error
-	// Returns all subscribers that match every filter that is given, in order of
-	// creation, each as it is when its turn comes. Over HTTP the answer is NDJSON, a
-	// subscriber a line, or text/csv if format is CSV or, without a format, the Accept
-	// header prefers it; on gRPC a message holds many of them, at most 1 MiB. The
-	// response begins as soon as the request is accepted; what fails later ends it with
-	// an error, or, as text/csv, breaks it off.
+	// Streams all subscribers in order of creation. If filters are set, only subscribers
+	// that match all of them are returned. Each subscriber is read when it is sent, so the
+	// export is not a snapshot.
+	//
+	// Over HTTP the response is NDJSON, one subscriber per line. It is text/csv if format
+	// is CSV, or if format is unspecified and the Accept header prefers text/csv. On gRPC
+	// each message holds many subscribers, at most 1 MiB. The response begins as soon as
+	// the request is accepted. A later failure ends NDJSON with an error record and aborts
+	// text/csv.
 	ExportSubscribers(*ExportSubscribersRequest, grpc.ServerStreamingServer[ExportSubscribersResponse]) error
-	// Deletes a subscriber with everything that is kept of it. If it was
-	// UNSUBSCRIBED, BOUNCED or COMPLAINED, a keyed hash of the address stays behind
-	// as a suppression. Fails with SUBSCRIBER_NOT_FOUND.
+	// Deletes a subscriber and all data stored for it. If it was UNSUBSCRIBED, BOUNCED or
+	// COMPLAINED, a keyed hash of the address is kept as a suppression. Fails with
+	// SUBSCRIBER_NOT_FOUND.
 	DeleteSubscriber(context.Context, *DeleteSubscriberRequest) (*DeleteSubscriberResponse, error)
 	mustEmbedUnimplementedSubscriberServiceServer()
 }

@@ -4,7 +4,7 @@
 // 	protoc        v7.35.1
 // source: roster/v1/suppressions.proto
 
-// Suppressions: addresses whose owners had opted out when they were deleted.
+// Suppressions: addresses that cannot be subscribed again because their owners opted out.
 
 package rosterv1
 
@@ -26,15 +26,15 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// An address that may not be subscribed again.
+// An email address that cannot be subscribed again.
 type Suppression struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// HMAC-SHA256 of the account and the address, in hexadecimal; the address itself
-	// is not kept.
+	// HMAC-SHA256 of the account and the address, in hexadecimal. The address itself is not
+	// stored.
 	EmailHash string `protobuf:"bytes,1,opt,name=email_hash,json=emailHash,proto3" json:"email_hash,omitempty"`
-	// The status that the subscriber had.
+	// Status of the subscriber when the address was suppressed.
 	Reason Subscriber_Status `protobuf:"varint,2,opt,name=reason,proto3,enum=roster.v1.Subscriber_Status" json:"reason,omitempty"`
-	// When the address was suppressed.
+	// Time at which the address was suppressed.
 	CreatedAt     *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -91,7 +91,7 @@ func (x *Suppression) GetCreatedAt() *timestamppb.Timestamp {
 	return nil
 }
 
-// Asks for the suppression of an address.
+// Request message for GetSuppression.
 type GetSuppressionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Email address, compared as on creation of a subscriber.
@@ -137,7 +137,7 @@ func (x *GetSuppressionRequest) GetEmail() string {
 	return ""
 }
 
-// Holds the suppression that was asked for.
+// The requested suppression.
 type GetSuppressionResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The suppression.
@@ -183,12 +183,13 @@ func (x *GetSuppressionResponse) GetSuppression() *Suppression {
 	return nil
 }
 
-// Asks for one page of suppressions.
+// Request message for ListSuppressions.
 type ListSuppressionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Suppressions a page: 20 where it is 0 or absent; more than 100 is taken as 100.
+	// Maximum number of suppressions to return. Default: 20, also used for 0. Values above 100 are
+	// reduced to 100.
 	Limit int32 `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`
-	// Number of the page, from 1; 0 or absent is the first.
+	// Page number, starting at 1. Default: 1, also used for 0.
 	Page          int32 `protobuf:"varint,2,opt,name=page,proto3" json:"page,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -238,16 +239,16 @@ func (x *ListSuppressionsRequest) GetPage() int32 {
 	return 0
 }
 
-// Holds one page of suppressions.
+// One page of suppressions.
 type ListSuppressionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The suppressions of the page, oldest first; empty past the last one.
+	// Suppressions on this page, oldest first. Empty beyond the last page.
 	Suppressions []*Suppression `protobuf:"bytes,1,rep,name=suppressions,proto3" json:"suppressions,omitempty"`
-	// How many suppressions the account has.
+	// Number of suppressions in the account.
 	Total int32 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
-	// The page that was used.
+	// Page number used.
 	Page int32 `protobuf:"varint,3,opt,name=page,proto3" json:"page,omitempty"`
-	// The limit that was used.
+	// Limit used.
 	Limit         int32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -311,7 +312,7 @@ func (x *ListSuppressionsResponse) GetLimit() int32 {
 	return 0
 }
 
-// Asks for the end of a suppression.
+// Request message for DeleteSuppression.
 type DeleteSuppressionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Email address, compared as on creation of a subscriber.
@@ -357,7 +358,7 @@ func (x *DeleteSuppressionRequest) GetEmail() string {
 	return ""
 }
 
-// Says that the suppression is lifted.
+// Empty: the suppression was deleted.
 type DeleteSuppressionResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields

@@ -4,7 +4,7 @@
 // - protoc             v7.35.1
 // source: roster/v1/suppressions.proto
 
-// Suppressions: addresses whose owners had opted out when they were deleted.
+// Suppressions: addresses that cannot be subscribed again because their owners opted out.
 
 package rosterv1
 
@@ -30,15 +30,15 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Keeps the addresses that may not be subscribed again. A suppression comes to be
-// when a subscriber that is UNSUBSCRIBED, BOUNCED or COMPLAINED is deleted or
-// given another address; of the address only a keyed hash is kept.
+// Manages the suppressed addresses of the authenticated account. A suppression is created
+// when a subscriber that is UNSUBSCRIBED, BOUNCED or COMPLAINED is deleted or its address
+// is changed. Only a keyed hash of the address is stored.
 type SuppressionServiceClient interface {
-	// Returns the suppression of an address. Fails with SUPPRESSION_NOT_FOUND.
+	// Returns the suppression of an email address. Fails with SUPPRESSION_NOT_FOUND.
 	GetSuppression(ctx context.Context, in *GetSuppressionRequest, opts ...grpc.CallOption) (*GetSuppressionResponse, error)
 	// Returns one page of the account's suppressions, oldest first.
 	ListSuppressions(ctx context.Context, in *ListSuppressionsRequest, opts ...grpc.CallOption) (*ListSuppressionsResponse, error)
-	// Lifts a suppression, so that the address can be subscribed again. Fails with
+	// Deletes a suppression, so that the address can be subscribed again. Fails with
 	// SUPPRESSION_NOT_FOUND.
 	DeleteSuppression(ctx context.Context, in *DeleteSuppressionRequest, opts ...grpc.CallOption) (*DeleteSuppressionResponse, error)
 }
@@ -85,15 +85,15 @@ func (c *suppressionServiceClient) DeleteSuppression(ctx context.Context, in *De
 // All implementations must embed UnimplementedSuppressionServiceServer
 // for forward compatibility.
 //
-// Keeps the addresses that may not be subscribed again. A suppression comes to be
-// when a subscriber that is UNSUBSCRIBED, BOUNCED or COMPLAINED is deleted or
-// given another address; of the address only a keyed hash is kept.
+// Manages the suppressed addresses of the authenticated account. A suppression is created
+// when a subscriber that is UNSUBSCRIBED, BOUNCED or COMPLAINED is deleted or its address
+// is changed. Only a keyed hash of the address is stored.
 type SuppressionServiceServer interface {
-	// Returns the suppression of an address. Fails with SUPPRESSION_NOT_FOUND.
+	// Returns the suppression of an email address. Fails with SUPPRESSION_NOT_FOUND.
 	GetSuppression(context.Context, *GetSuppressionRequest) (*GetSuppressionResponse, error)
 	// Returns one page of the account's suppressions, oldest first.
 	ListSuppressions(context.Context, *ListSuppressionsRequest) (*ListSuppressionsResponse, error)
-	// Lifts a suppression, so that the address can be subscribed again. Fails with
+	// Deletes a suppression, so that the address can be subscribed again. Fails with
 	// SUPPRESSION_NOT_FOUND.
 	DeleteSuppression(context.Context, *DeleteSuppressionRequest) (*DeleteSuppressionResponse, error)
 	mustEmbedUnimplementedSuppressionServiceServer()

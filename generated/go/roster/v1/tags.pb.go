@@ -32,11 +32,11 @@ type Tag struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier: a ULID, 26 characters.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Name, in the spelling in which it was first or last written.
+	// Name, as spelled on creation or in the last update.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// What the tag is for; empty where nobody said.
+	// Description; empty if none was given.
 	Description string `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
-	// When the tag was created.
+	// Time of creation.
 	CreatedAt     *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -100,12 +100,12 @@ func (x *Tag) GetCreatedAt() *timestamppb.Timestamp {
 	return nil
 }
 
-// Asks for a new tag.
+// Request message for CreateTag.
 type CreateTagRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name: 1 to 100 characters after trimming, at least one of them visible.
+	// Name: 1 to 100 characters after trimming, with at least one visible character.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Description: at most 500 characters, line breaks allowed.
+	// Description: at most 500 characters. Tabs and line breaks are allowed.
 	Description   string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -155,10 +155,10 @@ func (x *CreateTagRequest) GetDescription() string {
 	return ""
 }
 
-// Holds the new tag.
+// The created tag.
 type CreateTagResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The tag as it was stored.
+	// The tag as stored.
 	Tag           *Tag `protobuf:"bytes,1,opt,name=tag,proto3" json:"tag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -201,10 +201,10 @@ func (x *CreateTagResponse) GetTag() *Tag {
 	return nil
 }
 
-// Asks for one tag.
+// Request message for GetTag.
 type GetTagRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Identifier of the tag. Whatever is no identifier is not found.
+	// Identifier of the tag. A malformed identifier fails with TAG_NOT_FOUND.
 	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -247,7 +247,7 @@ func (x *GetTagRequest) GetId() string {
 	return ""
 }
 
-// Holds the tag that was asked for.
+// The requested tag.
 type GetTagResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The tag.
@@ -293,12 +293,13 @@ func (x *GetTagResponse) GetTag() *Tag {
 	return nil
 }
 
-// Asks for one page of tags.
+// Request message for ListTags.
 type ListTagsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Tags a page: 20 where it is 0 or absent; more than 100 is taken as 100.
+	// Maximum number of tags to return. Default: 20, also used for 0. Values above 100 are
+	// reduced to 100.
 	Limit int32 `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`
-	// Number of the page, from 1; 0 or absent is the first.
+	// Page number, starting at 1. Default: 1, also used for 0.
 	Page          int32 `protobuf:"varint,2,opt,name=page,proto3" json:"page,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -348,16 +349,16 @@ func (x *ListTagsRequest) GetPage() int32 {
 	return 0
 }
 
-// Holds one page of tags.
+// One page of tags.
 type ListTagsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The tags of the page; empty past the last one.
+	// Tags on this page. Empty beyond the last page.
 	Tags []*Tag `protobuf:"bytes,1,rep,name=tags,proto3" json:"tags,omitempty"`
-	// How many tags the account has.
+	// Number of tags in the account.
 	Total int32 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
-	// The page that was used.
+	// Page number used.
 	Page int32 `protobuf:"varint,3,opt,name=page,proto3" json:"page,omitempty"`
-	// The limit that was used.
+	// Limit used.
 	Limit         int32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -421,18 +422,19 @@ func (x *ListTagsResponse) GetLimit() int32 {
 	return 0
 }
 
-// Asks for a change of a tag.
+// Request message for UpdateTag.
 type UpdateTagRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier of the tag.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// New name, bounded as on creation. A change of case only is allowed.
+	// New name, with the bounds of creation. It can differ from the current name in case
+	// only, and cannot be empty.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// New description: at most 500 characters, line breaks allowed; empty clears it.
+	// New description: at most 500 characters. Tabs and line breaks are allowed. An empty
+	// string clears it.
 	Description string `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
-	// The fields to change: name, description. Absent, every field that is not
-	// empty is changed (AIP-134). Over HTTP it is made from the keys of the body whose value is
-	// not null.
+	// Fields to update: name, description. Default: all non-empty fields (AIP-134). Over
+	// HTTP it is derived from the keys of the body with a value other than null.
 	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,4,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -496,10 +498,10 @@ func (x *UpdateTagRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
 	return nil
 }
 
-// Holds the changed tag.
+// The updated tag.
 type UpdateTagResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The tag after the change.
+	// The tag after the update.
 	Tag           *Tag `protobuf:"bytes,1,opt,name=tag,proto3" json:"tag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -542,7 +544,7 @@ func (x *UpdateTagResponse) GetTag() *Tag {
 	return nil
 }
 
-// Asks for the end of a tag.
+// Request message for DeleteTag.
 type DeleteTagRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier of the tag.
@@ -588,7 +590,7 @@ func (x *DeleteTagRequest) GetId() string {
 	return ""
 }
 
-// Says that the tag is gone.
+// Empty: the tag was deleted.
 type DeleteTagResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields

@@ -32,20 +32,20 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Keeps the tags of the account that the key belongs to.
+// Manages the tags of the authenticated account.
 type TagServiceClient interface {
-	// Creates a tag. Fails with TAG_ALREADY_EXISTS if the account has one of this
-	// name, compared without regard to case.
+	// Creates a tag. Fails with TAG_ALREADY_EXISTS if the account already has a tag with
+	// this name, compared case-insensitively.
 	CreateTag(ctx context.Context, in *CreateTagRequest, opts ...grpc.CallOption) (*CreateTagResponse, error)
 	// Returns one tag. Fails with TAG_NOT_FOUND.
 	GetTag(ctx context.Context, in *GetTagRequest, opts ...grpc.CallOption) (*GetTagResponse, error)
-	// Returns one page of the account's tags, by name without regard to case.
+	// Returns one page of the account's tags, sorted by name case-insensitively.
 	ListTags(ctx context.Context, in *ListTagsRequest, opts ...grpc.CallOption) (*ListTagsResponse, error)
-	// Changes the fields of a tag that the request names. A new name shows on
-	// every subscriber at once. Fails with TAG_NOT_FOUND, or with
-	// TAG_ALREADY_EXISTS if another tag has the name.
+	// Updates the given fields of a tag. A new name applies to every subscriber with the
+	// tag immediately. Fails with TAG_NOT_FOUND, or with TAG_ALREADY_EXISTS if another tag
+	// has the new name.
 	UpdateTag(ctx context.Context, in *UpdateTagRequest, opts ...grpc.CallOption) (*UpdateTagResponse, error)
-	// Deletes a tag and takes it off every subscriber. Fails with TAG_NOT_FOUND.
+	// Deletes a tag and removes it from every subscriber. Fails with TAG_NOT_FOUND.
 	DeleteTag(ctx context.Context, in *DeleteTagRequest, opts ...grpc.CallOption) (*DeleteTagResponse, error)
 }
 
@@ -111,20 +111,20 @@ func (c *tagServiceClient) DeleteTag(ctx context.Context, in *DeleteTagRequest, 
 // All implementations must embed UnimplementedTagServiceServer
 // for forward compatibility.
 //
-// Keeps the tags of the account that the key belongs to.
+// Manages the tags of the authenticated account.
 type TagServiceServer interface {
-	// Creates a tag. Fails with TAG_ALREADY_EXISTS if the account has one of this
-	// name, compared without regard to case.
+	// Creates a tag. Fails with TAG_ALREADY_EXISTS if the account already has a tag with
+	// this name, compared case-insensitively.
 	CreateTag(context.Context, *CreateTagRequest) (*CreateTagResponse, error)
 	// Returns one tag. Fails with TAG_NOT_FOUND.
 	GetTag(context.Context, *GetTagRequest) (*GetTagResponse, error)
-	// Returns one page of the account's tags, by name without regard to case.
+	// Returns one page of the account's tags, sorted by name case-insensitively.
 	ListTags(context.Context, *ListTagsRequest) (*ListTagsResponse, error)
-	// Changes the fields of a tag that the request names. A new name shows on
-	// every subscriber at once. Fails with TAG_NOT_FOUND, or with
-	// TAG_ALREADY_EXISTS if another tag has the name.
+	// Updates the given fields of a tag. A new name applies to every subscriber with the
+	// tag immediately. Fails with TAG_NOT_FOUND, or with TAG_ALREADY_EXISTS if another tag
+	// has the new name.
 	UpdateTag(context.Context, *UpdateTagRequest) (*UpdateTagResponse, error)
-	// Deletes a tag and takes it off every subscriber. Fails with TAG_NOT_FOUND.
+	// Deletes a tag and removes it from every subscriber. Fails with TAG_NOT_FOUND.
 	DeleteTag(context.Context, *DeleteTagRequest) (*DeleteTagResponse, error)
 	mustEmbedUnimplementedTagServiceServer()
 }

@@ -4,7 +4,7 @@
 // 	protoc        v7.35.1
 // source: roster/v1/webhooks.proto
 
-// Webhooks: endpoints that are told of every change of an account's data.
+// Webhooks: endpoints that receive the events of an account.
 
 package rosterv1
 
@@ -32,11 +32,11 @@ const (
 type Webhook_DisabledReason int32
 
 const (
-	// The service did not.
+	// The service did not disable the webhook.
 	Webhook_DISABLED_REASON_UNSPECIFIED Webhook_DisabledReason = 0
-	// The endpoint answered 410 Gone.
+	// The endpoint responded with 410 Gone.
 	Webhook_GONE Webhook_DisabledReason = 1
-	// No attempt succeeded for 120 hours.
+	// Every attempt failed for 120 hours.
 	Webhook_FAILING Webhook_DisabledReason = 2
 )
 
@@ -81,19 +81,19 @@ func (Webhook_DisabledReason) EnumDescriptor() ([]byte, []int) {
 	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{0, 0}
 }
 
-// What became of a delivery.
+// The status of a delivery.
 type WebhookDelivery_Status int32
 
 const (
 	// Never returned.
 	WebhookDelivery_STATUS_UNSPECIFIED WebhookDelivery_Status = 0
-	// It waits for its next attempt, or for the webhook to be enabled.
+	// The delivery waits for its next attempt, or for the webhook to be enabled.
 	WebhookDelivery_PENDING WebhookDelivery_Status = 1
-	// An attempt is going on.
+	// An attempt is running.
 	WebhookDelivery_SENDING WebhookDelivery_Status = 2
-	// The endpoint has taken it.
+	// The endpoint accepted the event.
 	WebhookDelivery_SUCCEEDED WebhookDelivery_Status = 3
-	// The last attempt of the schedule failed.
+	// The last attempt of the retry schedule failed.
 	WebhookDelivery_FAILED WebhookDelivery_Status = 4
 )
 
@@ -142,26 +142,26 @@ func (WebhookDelivery_Status) EnumDescriptor() ([]byte, []int) {
 	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{2, 0}
 }
 
-// An endpoint that is told of events, without its secret.
+// An endpoint that receives events, without its secret.
 type Webhook struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier: a ULID, 26 characters.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Where events are sent to.
+	// URL that events are sent to.
 	Url string `protobuf:"bytes,2,opt,name=url,proto3" json:"url,omitempty"`
-	// What the webhook is for; empty where nobody said.
+	// Description; empty if none was given.
 	Description string `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
-	// The types of events that it hears of; empty for all of them.
+	// Event types that the webhook subscribes to. Empty for all event types.
 	EventTypes []string `protobuf:"bytes,4,rep,name=event_types,json=eventTypes,proto3" json:"event_types,omitempty"`
-	// Whether events are sent to it.
+	// Whether events are sent to the webhook.
 	Enabled bool `protobuf:"varint,5,opt,name=enabled,proto3" json:"enabled,omitempty"`
-	// Why the service disabled it; absent where it did not.
+	// Why the service disabled the webhook. Absent if it did not.
 	DisabledReason *Webhook_DisabledReason `protobuf:"varint,6,opt,name=disabled_reason,json=disabledReason,proto3,enum=roster.v1.Webhook_DisabledReason,oneof" json:"disabled_reason,omitempty"`
-	// Since when every attempt has failed; absent where the last one did not.
+	// Time since which every attempt has failed. Absent if the last attempt succeeded.
 	FailingSince *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=failing_since,json=failingSince,proto3" json:"failing_since,omitempty"`
-	// When the webhook was created.
+	// Time of creation.
 	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
-	// When the webhook was last changed, by a caller or by the service.
+	// Time of the last update by a client or the service.
 	UpdatedAt     *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -260,22 +260,23 @@ func (x *Webhook) GetUpdatedAt() *timestamppb.Timestamp {
 	return nil
 }
 
-// Something that happened to an account's data: the envelope that webhooks get.
+// A change of an account's data: the JSON body of a webhook delivery.
 type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Identifier, the same in every delivery: evt_ and a ULID.
+	// Identifier: evt_ and a ULID. It is the same in every delivery of the event.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// What happened, such as subscriber.created.
+	// Event type, such as subscriber.created.
 	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
-	// When it happened.
+	// Time at which the event occurred.
 	Timestamp *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=timestamp,proto3" json:"timestamp,omitempty"`
-	// The number of the event in its account: whole, from 1, rising by one with each event.
+	// Sequence number of the event in its account: an integer that starts at 1 and
+	// increases by 1 with each event.
 	Sequence float64 `protobuf:"fixed64,4,opt,name=sequence,proto3" json:"sequence,omitempty"`
-	// What it happened to, under its name, as the API returned it right after; where it was
-	// deleted, right before.
+	// The changed resource under its name, as the API returned it right after the change.
+	// For a deletion, as it was right before.
 	Data *structpb.Struct `protobuf:"bytes,5,opt,name=data,proto3" json:"data,omitempty"`
-	// The members that the change gave another value, as they were before; absent where
-	// something came to be or was deleted.
+	// The changed members of the resource with their previous values. Absent for creations
+	// and deletions.
 	Previous      *structpb.Struct `protobuf:"bytes,6,opt,name=previous,proto3" json:"previous,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -353,28 +354,28 @@ func (x *Event) GetPrevious() *structpb.Struct {
 	return nil
 }
 
-// That an event is to reach a webhook.
+// The delivery of an event to a webhook.
 type WebhookDelivery struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier: a ULID, 26 characters.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// The webhook that it goes to.
+	// Identifier of the webhook.
 	WebhookId string `protobuf:"bytes,2,opt,name=webhook_id,json=webhookId,proto3" json:"webhook_id,omitempty"`
-	// The event; receivers know it as webhook-id.
+	// Identifier of the event. Receivers get it in the webhook-id header.
 	EventId string `protobuf:"bytes,3,opt,name=event_id,json=eventId,proto3" json:"event_id,omitempty"`
-	// The type of the event.
+	// Event type.
 	EventType string `protobuf:"bytes,4,opt,name=event_type,json=eventType,proto3" json:"event_type,omitempty"`
-	// What became of it.
+	// Status of the delivery.
 	Status WebhookDelivery_Status `protobuf:"varint,5,opt,name=status,proto3,enum=roster.v1.WebhookDelivery_Status" json:"status,omitempty"`
-	// How many attempts have ended.
+	// Number of finished attempts.
 	Attempts int32 `protobuf:"varint,6,opt,name=attempts,proto3" json:"attempts,omitempty"`
-	// When it is tried next, at the earliest; absent where it is not.
+	// Earliest time of the next attempt. Absent if none is scheduled.
 	NextAttemptAt *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=next_attempt_at,json=nextAttemptAt,proto3" json:"next_attempt_at,omitempty"`
-	// The replay that asked for it; absent where the event itself did.
+	// Identifier of the replay that created the delivery. Absent if the event itself did.
 	ReplayId *string `protobuf:"bytes,8,opt,name=replay_id,json=replayId,proto3,oneof" json:"replay_id,omitempty"`
-	// When it came to be.
+	// Time of creation.
 	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
-	// When it succeeded or failed for good; absent until then.
+	// Time at which the delivery succeeded or finally failed. Absent until then.
 	FinishedAt    *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=finished_at,json=finishedAt,proto3" json:"finished_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -480,21 +481,21 @@ func (x *WebhookDelivery) GetFinishedAt() *timestamppb.Timestamp {
 	return nil
 }
 
-// One attempt at a delivery. Attempts are kept for 14 days.
+// One attempt of a delivery. Attempts are retained for 14 days.
 type WebhookAttempt struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The number of the attempt in its delivery, from 1.
+	// Number of the attempt in its delivery, starting at 1.
 	Number int32 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
-	// When it began.
+	// Time at which the attempt started.
 	StartedAt *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
-	// How long it took, in milliseconds.
+	// Duration in milliseconds.
 	DurationMs int32 `protobuf:"varint,3,opt,name=duration_ms,json=durationMs,proto3" json:"duration_ms,omitempty"`
-	// The HTTP status that the endpoint answered; absent where it did not answer.
+	// HTTP status of the response. Absent if there was no response.
 	HttpStatus *int32 `protobuf:"varint,4,opt,name=http_status,json=httpStatus,proto3,oneof" json:"http_status,omitempty"`
-	// Why it failed, in a few words, such as "timed out" or "blocked address"; absent where
-	// it succeeded.
+	// Why the attempt failed, such as "timed out" or "blocked address". Absent if it
+	// succeeded.
 	Error *string `protobuf:"bytes,5,opt,name=error,proto3,oneof" json:"error,omitempty"`
-	// The beginning of the answer's body, at most 2 KiB of it; what is no text is escaped.
+	// Start of the response body, at most 2 KiB. Bytes that are not text are escaped.
 	ResponseBody  string `protobuf:"bytes,6,opt,name=response_body,json=responseBody,proto3" json:"response_body,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -572,18 +573,18 @@ func (x *WebhookAttempt) GetResponseBody() string {
 	return ""
 }
 
-// Asks for a new webhook.
+// Request message for CreateWebhook.
 type CreateWebhookRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Where events are to be sent to: https and a public address, without user, password
-	// and fragment, at most 2,048 characters.
+	// URL that events are sent to: https, with a public address, without user, password and
+	// fragment, at most 2,048 characters.
 	Url string `protobuf:"bytes,1,opt,name=url,proto3" json:"url,omitempty"`
-	// What the webhook is for: at most 500 characters, line breaks allowed.
+	// Description: at most 500 characters. Tabs and line breaks are allowed.
 	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
-	// The types of events that it is to hear of, at most 50, each a type such as
-	// tag.deleted or all types of one thing such as subscriber.*; none for all.
+	// Event types to subscribe to, at most 50. Each is an event type such as tag.deleted,
+	// or all event types of a resource such as subscriber.*. Empty for all event types.
 	EventTypes []string `protobuf:"bytes,3,rep,name=event_types,json=eventTypes,proto3" json:"event_types,omitempty"`
-	// Whether events are sent to it at once; true where it is absent.
+	// Whether events are sent to the webhook. Default: true.
 	Enabled       *bool `protobuf:"varint,4,opt,name=enabled,proto3,oneof" json:"enabled,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -647,13 +648,13 @@ func (x *CreateWebhookRequest) GetEnabled() bool {
 	return false
 }
 
-// Holds the new webhook and its secret.
+// The created webhook and its secret.
 type CreateWebhookResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The webhook as it was stored.
+	// The webhook as stored.
 	Webhook *Webhook `protobuf:"bytes,1,opt,name=webhook,proto3" json:"webhook,omitempty"`
-	// What its deliveries are signed with: whsec_ and 32 bytes in base64. It is kept
-	// encrypted and not shown again.
+	// The secret that signs deliveries: whsec_ and 32 bytes in base64. It is encrypted at
+	// rest and not returned again.
 	Secret        string `protobuf:"bytes,2,opt,name=secret,proto3" json:"secret,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -703,10 +704,10 @@ func (x *CreateWebhookResponse) GetSecret() string {
 	return ""
 }
 
-// Asks for one webhook.
+// Request message for GetWebhook.
 type GetWebhookRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Identifier of the webhook. Whatever is no identifier is not found.
+	// Identifier of the webhook. A malformed identifier fails with WEBHOOK_NOT_FOUND.
 	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -749,7 +750,7 @@ func (x *GetWebhookRequest) GetId() string {
 	return ""
 }
 
-// Holds the webhook that was asked for.
+// The requested webhook.
 type GetWebhookResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The webhook.
@@ -795,12 +796,13 @@ func (x *GetWebhookResponse) GetWebhook() *Webhook {
 	return nil
 }
 
-// Asks for one page of webhooks.
+// Request message for ListWebhooks.
 type ListWebhooksRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Webhooks a page: 20 where it is 0 or absent; more than 100 is taken as 100.
+	// Maximum number of webhooks to return. Default: 20, also used for 0. Values above 100 are
+	// reduced to 100.
 	Limit int32 `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`
-	// Number of the page, from 1; 0 or absent is the first.
+	// Page number, starting at 1. Default: 1, also used for 0.
 	Page          int32 `protobuf:"varint,2,opt,name=page,proto3" json:"page,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -850,16 +852,16 @@ func (x *ListWebhooksRequest) GetPage() int32 {
 	return 0
 }
 
-// Holds one page of webhooks.
+// One page of webhooks.
 type ListWebhooksResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The webhooks of the page; empty past the last one.
+	// Webhooks on this page. Empty beyond the last page.
 	Webhooks []*Webhook `protobuf:"bytes,1,rep,name=webhooks,proto3" json:"webhooks,omitempty"`
-	// How many webhooks the account has.
+	// Number of webhooks in the account.
 	Total int32 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
-	// The page that was used.
+	// Page number used.
 	Page int32 `protobuf:"varint,3,opt,name=page,proto3" json:"page,omitempty"`
-	// The limit that was used.
+	// Limit used.
 	Limit         int32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -923,22 +925,25 @@ func (x *ListWebhooksResponse) GetLimit() int32 {
 	return 0
 }
 
-// Asks for a change of a webhook.
+// Request message for UpdateWebhook.
 type UpdateWebhookRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier of the webhook.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// New place to send events to; bounds as on creation. What is pending goes there.
+	// New URL that events are sent to, with the bounds of creation. Pending deliveries are
+	// sent to it too. It cannot be empty.
 	Url string `protobuf:"bytes,2,opt,name=url,proto3" json:"url,omitempty"`
-	// New description: at most 500 characters, line breaks allowed; empty clears it.
+	// New description: at most 500 characters. Tabs and line breaks are allowed. An empty
+	// string clears it.
 	Description string `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
-	// New types of events; none for all. They hold for events from now on.
+	// New event types to subscribe to, with the bounds of creation. Empty for all event
+	// types. They apply to events from now on.
 	EventTypes []string `protobuf:"bytes,4,rep,name=event_types,json=eventTypes,proto3" json:"event_types,omitempty"`
-	// Whether events are sent to it.
+	// Whether events are sent to the webhook.
 	Enabled bool `protobuf:"varint,5,opt,name=enabled,proto3" json:"enabled,omitempty"`
-	// The fields to change: url, description, event_types, enabled. Absent, every field
-	// that is not empty is changed (AIP-134). Over HTTP it is made from the keys of the
-	// body whose value is not null.
+	// Fields to update: url, description, event_types, enabled. Default: all non-empty
+	// fields (AIP-134). Over HTTP it is derived from the keys of the body with a value
+	// other than null.
 	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,6,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1016,10 +1021,10 @@ func (x *UpdateWebhookRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
 	return nil
 }
 
-// Holds the changed webhook.
+// The updated webhook.
 type UpdateWebhookResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The webhook after the change.
+	// The webhook after the update.
 	Webhook       *Webhook `protobuf:"bytes,1,opt,name=webhook,proto3" json:"webhook,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1062,7 +1067,7 @@ func (x *UpdateWebhookResponse) GetWebhook() *Webhook {
 	return nil
 }
 
-// Asks for the end of a webhook.
+// Request message for DeleteWebhook.
 type DeleteWebhookRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier of the webhook.
@@ -1108,7 +1113,7 @@ func (x *DeleteWebhookRequest) GetId() string {
 	return ""
 }
 
-// Says that the webhook is gone.
+// Empty: the webhook was deleted.
 type DeleteWebhookResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1145,7 +1150,7 @@ func (*DeleteWebhookResponse) Descriptor() ([]byte, []int) {
 	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{13}
 }
 
-// Asks for a new secret.
+// Request message for RotateWebhookSecret.
 type RotateWebhookSecretRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier of the webhook.
@@ -1191,12 +1196,12 @@ func (x *RotateWebhookSecretRequest) GetId() string {
 	return ""
 }
 
-// Holds the webhook and its new secret.
+// The webhook and its new secret.
 type RotateWebhookSecretResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The webhook.
 	Webhook *Webhook `protobuf:"bytes,1,opt,name=webhook,proto3" json:"webhook,omitempty"`
-	// The new secret, shown this once.
+	// The new secret. It is not returned again.
 	Secret        string `protobuf:"bytes,2,opt,name=secret,proto3" json:"secret,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1246,7 +1251,7 @@ func (x *RotateWebhookSecretResponse) GetSecret() string {
 	return ""
 }
 
-// Asks for a test of a webhook.
+// Request message for TestWebhook.
 type TestWebhookRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier of the webhook.
@@ -1292,12 +1297,12 @@ func (x *TestWebhookRequest) GetId() string {
 	return ""
 }
 
-// Tells what became of the test.
+// The result of the test.
 type TestWebhookResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The delivery: SUCCEEDED or FAILED.
+	// The delivery, with status SUCCEEDED or FAILED.
 	Delivery *WebhookDelivery `protobuf:"bytes,1,opt,name=delivery,proto3" json:"delivery,omitempty"`
-	// Its one attempt.
+	// The only attempt.
 	Attempt       *WebhookAttempt `protobuf:"bytes,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1347,20 +1352,20 @@ func (x *TestWebhookResponse) GetAttempt() *WebhookAttempt {
 	return nil
 }
 
-// Asks for events to be delivered once more.
+// Request message for ReplayWebhook.
 type ReplayWebhookRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier of the webhook.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Events that happened at this moment or later.
+	// Start of the time range (inclusive).
 	Since *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=since,proto3" json:"since,omitempty"`
-	// Events that happened before this moment, which is later than since; absent, all up to
-	// now.
+	// End of the time range (exclusive), later than since. Default: the current time.
 	Until *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=until,proto3" json:"until,omitempty"`
-	// The types of events, as a webhook names them; none for those that the webhook hears of.
+	// Event types to replay, at most 50, in the form used by webhooks. Default: the event
+	// types that the webhook subscribes to.
 	EventTypes []string `protobuf:"bytes,4,rep,name=event_types,json=eventTypes,proto3" json:"event_types,omitempty"`
-	// Whether only those events are meant of which a delivery to the webhook failed, and
-	// none succeeded since.
+	// Whether to replay only events with a failed delivery to the webhook and no successful
+	// one since.
 	OnlyFailed    bool `protobuf:"varint,5,opt,name=only_failed,json=onlyFailed,proto3" json:"only_failed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1431,14 +1436,14 @@ func (x *ReplayWebhookRequest) GetOnlyFailed() bool {
 	return false
 }
 
-// Events that are being delivered once more.
+// A repeated delivery of past events to a webhook.
 type WebhookReplay struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Identifier, which its deliveries have as replay_id: a ULID, 26 characters.
+	// Identifier: a ULID, 26 characters. Deliveries of the replay have it as replay_id.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// The webhook that they go to.
+	// Identifier of the webhook.
 	WebhookId string `protobuf:"bytes,2,opt,name=webhook_id,json=webhookId,proto3" json:"webhook_id,omitempty"`
-	// When the replay was asked for.
+	// Time at which the replay was requested.
 	CreatedAt     *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1495,7 +1500,7 @@ func (x *WebhookReplay) GetCreatedAt() *timestamppb.Timestamp {
 	return nil
 }
 
-// Says that the replay goes on in the background.
+// The replay, which runs in the background.
 type ReplayWebhookResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The replay.
@@ -1541,29 +1546,31 @@ func (x *ReplayWebhookResponse) GetReplay() *WebhookReplay {
 	return nil
 }
 
-// Asks for one page of deliveries.
+// Request message for ListWebhookDeliveries.
 type ListWebhookDeliveriesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier of the webhook.
 	WebhookId string `protobuf:"bytes,1,opt,name=webhook_id,json=webhookId,proto3" json:"webhook_id,omitempty"`
-	// Deliveries a page: 20 where it is 0 or absent; more than 100 is taken as 100.
+	// Maximum number of deliveries to return. Default: 20, also used for 0. Values above 100 are
+	// reduced to 100.
 	Limit int32 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
-	// Number of the page, from 1; 0 or absent is the first.
+	// Page number, starting at 1. Default: 1, also used for 0. Ignored if page_token is
+	// set.
 	Page int32 `protobuf:"varint,3,opt,name=page,proto3" json:"page,omitempty"`
-	// Only deliveries of which this has become.
+	// Returns only deliveries with this status.
 	Status WebhookDelivery_Status `protobuf:"varint,4,opt,name=status,proto3,enum=roster.v1.WebhookDelivery_Status" json:"status,omitempty"`
-	// Only deliveries of events of this type, or of all types of one thing, such as
-	// subscriber.*.
+	// Returns only deliveries of this event type, or of all event types of a resource, such
+	// as subscriber.*.
 	EventType string `protobuf:"bytes,5,opt,name=event_type,json=eventType,proto3" json:"event_type,omitempty"`
-	// Only deliveries of this event.
+	// Returns only deliveries of this event.
 	EventId string `protobuf:"bytes,6,opt,name=event_id,json=eventId,proto3" json:"event_id,omitempty"`
-	// Only deliveries that came to be later than this.
+	// Returns only deliveries created after this time.
 	CreatedAfter *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=created_after,json=createdAfter,proto3" json:"created_after,omitempty"`
-	// Only deliveries that came to be earlier than this.
+	// Returns only deliveries created before this time.
 	CreatedBefore *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=created_before,json=createdBefore,proto3" json:"created_before,omitempty"`
-	// The token that leads on from the page before (AIP-158), over HTTP in its Link header;
-	// the filters have to be the same. What came to be meanwhile shifts no delivery to
-	// another page.
+	// Token of the next page from the previous response (AIP-158). Over HTTP it is in the
+	// Link header. The filters must be the same as in the previous request. Deliveries
+	// created in the meantime do not shift the pages.
 	PageToken     string `protobuf:"bytes,9,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1662,18 +1669,18 @@ func (x *ListWebhookDeliveriesRequest) GetPageToken() string {
 	return ""
 }
 
-// Holds one page of deliveries.
+// One page of deliveries.
 type ListWebhookDeliveriesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The deliveries of the page; empty past the last one.
+	// Deliveries on this page. Empty beyond the last page.
 	Deliveries []*WebhookDelivery `protobuf:"bytes,1,rep,name=deliveries,proto3" json:"deliveries,omitempty"`
-	// How many deliveries match the filters.
+	// Number of deliveries that match the filters.
 	Total int32 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
-	// The page that was used.
+	// Page number used.
 	Page int32 `protobuf:"varint,3,opt,name=page,proto3" json:"page,omitempty"`
-	// The limit that was used.
+	// Limit used.
 	Limit int32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
-	// Leads to the next page; empty on the last one.
+	// Token of the next page. Empty on the last page.
 	NextPageToken string `protobuf:"bytes,5,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1744,10 +1751,11 @@ func (x *ListWebhookDeliveriesResponse) GetNextPageToken() string {
 	return ""
 }
 
-// Asks for one delivery.
+// Request message for GetWebhookDelivery.
 type GetWebhookDeliveryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Identifier of the delivery. Whatever is no identifier is not found.
+	// Identifier of the delivery. A malformed identifier fails with
+	// WEBHOOK_DELIVERY_NOT_FOUND.
 	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1790,12 +1798,12 @@ func (x *GetWebhookDeliveryRequest) GetId() string {
 	return ""
 }
 
-// Holds the delivery that was asked for.
+// The requested delivery and its attempts.
 type GetWebhookDeliveryResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The delivery.
 	Delivery *WebhookDelivery `protobuf:"bytes,1,opt,name=delivery,proto3" json:"delivery,omitempty"`
-	// Its latest 100 attempts of the last 14 days, first one first.
+	// The latest 100 attempts of the last 14 days, oldest first.
 	Attempts      []*WebhookAttempt `protobuf:"bytes,2,rep,name=attempts,proto3" json:"attempts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1845,7 +1853,7 @@ func (x *GetWebhookDeliveryResponse) GetAttempts() []*WebhookAttempt {
 	return nil
 }
 
-// Asks for another attempt.
+// Request message for RetryWebhookDelivery.
 type RetryWebhookDeliveryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier of the delivery.
@@ -1891,10 +1899,10 @@ func (x *RetryWebhookDeliveryRequest) GetId() string {
 	return ""
 }
 
-// Says that the delivery is tried again.
+// The delivery, which is retried.
 type RetryWebhookDeliveryResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The delivery, which is due now.
+	// The delivery, due now.
 	Delivery      *WebhookDelivery `protobuf:"bytes,1,opt,name=delivery,proto3" json:"delivery,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1937,10 +1945,11 @@ func (x *RetryWebhookDeliveryResponse) GetDelivery() *WebhookDelivery {
 	return nil
 }
 
-// Asks to be told of attempts.
+// Request message for TailWebhookDeliveries.
 type TailWebhookDeliveriesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Only those at deliveries to this webhook; empty for all of the account.
+	// Streams only attempts of deliveries to this webhook. Default: all webhooks of the
+	// account.
 	WebhookId     string `protobuf:"bytes,1,opt,name=webhook_id,json=webhookId,proto3" json:"webhook_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1983,10 +1992,10 @@ func (x *TailWebhookDeliveriesRequest) GetWebhookId() string {
 	return ""
 }
 
-// Tells of one attempt.
+// A finished attempt and its delivery.
 type TailWebhookDeliveriesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The delivery, as it is now.
+	// The delivery in its current state.
 	Delivery *WebhookDelivery `protobuf:"bytes,1,opt,name=delivery,proto3" json:"delivery,omitempty"`
 	// The attempt.
 	Attempt       *WebhookAttempt `protobuf:"bytes,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
@@ -2038,26 +2047,28 @@ func (x *TailWebhookDeliveriesResponse) GetAttempt() *WebhookAttempt {
 	return nil
 }
 
-// Asks for one page of events.
+// Request message for ListEvents.
 type ListEventsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Events a page: 20 where it is 0 or absent; more than 100 is taken as 100. A page
-	// over 4 MiB, which gRPC clients do not accept by default, is refused and needs a lower
-	// limit. 20 events always fit, but for subscribers with values that an earlier version
-	// stored above their bound.
+	// Maximum number of events to return. Default: 20, also used for 0. Values above 100
+	// are reduced to 100. A page larger than 4 MiB, the default limit of gRPC clients, is
+	// rejected; use a lower limit. 20 events always fit unless an earlier version stored
+	// subscribers with larger custom field values.
 	Limit int32 `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`
-	// Number of the page, from 1; 0 or absent is the first.
+	// Page number, starting at 1. Default: 1, also used for 0.
 	Page int32 `protobuf:"varint,2,opt,name=page,proto3" json:"page,omitempty"`
-	// Only events of this type, or of all types of one thing, such as subscriber.*.
+	// Returns only events of this type, or of all types of a resource, such as
+	// subscriber.*.
 	Type string `protobuf:"bytes,3,opt,name=type,proto3" json:"type,omitempty"`
-	// Only events that come later in the sequence: whoever follows it gives the number of
-	// the last event that he has seen. A whole number.
+	// Returns only events with a greater sequence number. To read the event log
+	// continuously, set it to the sequence number of the last event received. An integer.
 	AfterSequence float64 `protobuf:"fixed64,4,opt,name=after_sequence,json=afterSequence,proto3" json:"after_sequence,omitempty"`
-	// Only events that happened later than this.
+	// Returns only events that occurred after this time.
 	CreatedAfter *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=created_after,json=createdAfter,proto3" json:"created_after,omitempty"`
-	// Only events that happened earlier than this.
+	// Returns only events that occurred before this time.
 	CreatedBefore *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=created_before,json=createdBefore,proto3" json:"created_before,omitempty"`
-	// "asc", which is the default, for the earliest first; "desc" for the latest first.
+	// Order of the sequence: "asc" returns the oldest first, "desc" the newest first.
+	// Default: "asc".
 	Order         string `protobuf:"bytes,7,opt,name=order,proto3" json:"order,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2142,16 +2153,16 @@ func (x *ListEventsRequest) GetOrder() string {
 	return ""
 }
 
-// Holds one page of events.
+// One page of events.
 type ListEventsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The events of the page; empty past the last one.
+	// Events on this page. Empty beyond the last page.
 	Events []*Event `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
-	// How many events match the filters.
+	// Number of events that match the filters.
 	Total int32 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
-	// The page that was used.
+	// Page number used.
 	Page int32 `protobuf:"varint,3,opt,name=page,proto3" json:"page,omitempty"`
-	// The limit that was used.
+	// Limit used.
 	Limit         int32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -26,9 +26,9 @@ if _version_not_supported:
 
 
 class ApiKeyServiceStub:
-    """Keeps the API keys of the account that the calling key belongs to. Every
-    operation needs a key of scope admin. An account always keeps one admin key that has not
-    expired or been revoked.
+    """Manages the API keys of the authenticated account. Every operation requires a key of
+    scope admin. An account always has at least one admin key that is neither expired nor
+    revoked.
     """
 
     def __init__(self, channel):
@@ -60,41 +60,42 @@ class ApiKeyServiceStub:
 
 
 class ApiKeyServiceServicer:
-    """Keeps the API keys of the account that the calling key belongs to. Every
-    operation needs a key of scope admin. An account always keeps one admin key that has not
-    expired or been revoked.
+    """Manages the API keys of the authenticated account. Every operation requires a key of
+    scope admin. An account always has at least one admin key that is neither expired nor
+    revoked.
     """
 
     def CreateApiKey(self, request, context):
-        """Creates a key. Its secret is in this answer and nowhere else.
+        """Creates an API key. Only this response contains its secret.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListApiKeys(self, request, context):
-        """Returns one page of the account's keys, oldest first, without secrets.
+        """Returns one page of the account's API keys, oldest first, without secrets.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RotateApiKey(self, request, context):
-        """Gives a key a new secret. The old one ends everywhere within 5 seconds. The key keeps its
-        identifier, name, scope and expiry time. A key can rotate itself, and then only this
-        response holds its new secret: with an Idempotency-Key, another admin key can repeat the
-        request, the old secret cannot. Fails with API_KEY_NOT_FOUND if the key does not exist or
-        was revoked, and with API_KEY_EXPIRED if it has expired, since its new secret would not
-        work either.
+        """Replaces the secret of an API key. The old secret stops working on every server
+        within 5 seconds. The key keeps its identifier, name, scope and expiry time. Fails
+        with API_KEY_NOT_FOUND if the key does not exist or was revoked. Fails with
+        API_KEY_EXPIRED if it has expired, because its new secret would not work either.
+
+        A key can rotate itself, and only this response contains the new secret. With an
+        Idempotency-Key, another admin key can repeat the request; the old secret cannot.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RevokeApiKey(self, request, context):
-        """Ends a key, everywhere within 5 seconds. Fails with API_KEY_NOT_FOUND, or with
-        LAST_ADMIN_KEY if no other admin key of the account is usable. The command
-        `roster keys revoke` revokes that key too.
+        """Revokes an API key. It stops working on every server within 5 seconds. Fails with
+        API_KEY_NOT_FOUND, or with LAST_ADMIN_KEY if the account has no other usable admin
+        key. The command `roster keys revoke` also revokes the last admin key.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -132,9 +133,9 @@ def add_ApiKeyServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class ApiKeyService:
-    """Keeps the API keys of the account that the calling key belongs to. Every
-    operation needs a key of scope admin. An account always keeps one admin key that has not
-    expired or been revoked.
+    """Manages the API keys of the authenticated account. Every operation requires a key of
+    scope admin. An account always has at least one admin key that is neither expired nor
+    revoked.
     """
 
     @staticmethod

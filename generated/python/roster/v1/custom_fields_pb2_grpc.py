@@ -26,9 +26,8 @@ if _version_not_supported:
 
 
 class CustomFieldServiceStub:
-    """Keeps the custom fields of the account that the key belongs to. Every
-    operation that writes fails with EMAIL_NOT_VERIFIED until the account's own
-    email address is verified.
+    """Manages the custom fields of the authenticated account. Every operation that writes
+    fails with EMAIL_NOT_VERIFIED until the email address of the account is verified.
     """
 
     def __init__(self, channel):
@@ -65,15 +64,14 @@ class CustomFieldServiceStub:
 
 
 class CustomFieldServiceServicer:
-    """Keeps the custom fields of the account that the key belongs to. Every
-    operation that writes fails with EMAIL_NOT_VERIFIED until the account's own
-    email address is verified.
+    """Manages the custom fields of the authenticated account. Every operation that writes
+    fails with EMAIL_NOT_VERIFIED until the email address of the account is verified.
     """
 
     def CreateCustomField(self, request, context):
-        """Defines a custom field. Fails with CUSTOM_FIELD_ALREADY_EXISTS if the label
-        (without regard to case) or the key that it derives is taken, and with
-        CUSTOM_FIELD_LIMIT_REACHED at 100 fields an account.
+        """Creates a custom field. Fails with CUSTOM_FIELD_ALREADY_EXISTS if the account already
+        has this label, compared case-insensitively, or the key derived from it. Fails with
+        CUSTOM_FIELD_LIMIT_REACHED if the account has 100 custom fields.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -94,16 +92,16 @@ class CustomFieldServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def UpdateCustomField(self, request, context):
-        """Changes the fields of a custom field that the request names. The key and
-        the data type never change. Fails with CUSTOM_FIELD_NOT_FOUND, or with
-        CUSTOM_FIELD_ALREADY_EXISTS if another field has the label.
+        """Updates the given fields of a custom field. The key and the data type cannot be
+        changed. Fails with CUSTOM_FIELD_NOT_FOUND, or with CUSTOM_FIELD_ALREADY_EXISTS if
+        another field has the label.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteCustomField(self, request, context):
-        """Deletes a custom field and its values. Fails with CUSTOM_FIELD_NOT_FOUND.
+        """Deletes a custom field and all its values. Fails with CUSTOM_FIELD_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -146,9 +144,8 @@ def add_CustomFieldServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class CustomFieldService:
-    """Keeps the custom fields of the account that the key belongs to. Every
-    operation that writes fails with EMAIL_NOT_VERIFIED until the account's own
-    email address is verified.
+    """Manages the custom fields of the authenticated account. Every operation that writes
+    fails with EMAIL_NOT_VERIFIED until the email address of the account is verified.
     """
 
     @staticmethod

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class MergeTagServiceStub:
-    """Renders templates for a subscriber.
+    """Renders templates with the data of a subscriber.
     """
 
     def __init__(self, channel):
@@ -43,20 +43,19 @@ class MergeTagServiceStub:
 
 
 class MergeTagServiceServicer:
-    """Renders templates for a subscriber.
+    """Renders templates with the data of a subscriber.
     """
 
     def RenderMergeTags(self, request, context):
-        """Puts a subscriber's data into a subject and a body. Fails with
+        """Renders a subject and a body with the data of a subscriber. Fails with
         SUBSCRIBER_NOT_FOUND.
 
-        Merge tags are {{email}}, {{firstName}}, {{lastName}} and
-        {{customFields.<key>}}, each with an optional fallback, as in
-        {{firstName | fallback: "friend"}}. A value that is missing gives way to the
-        tag's fallback, then to the custom field's, then to nothing; 0 and false are
-        values. What is put into the body is escaped for HTML; in what is put into the
-        subject, line breaks and other control characters become blanks. Anything else
-        in braces is left alone.
+        Merge tags are {{email}}, {{firstName}}, {{lastName}} and {{customFields.<key>}}.
+        Each accepts an optional fallback: {{firstName | fallback: "friend"}}. If the value
+        is missing, the fallback of the merge tag is rendered, then the fallback of the
+        custom field, then an empty string. 0 and false are values. Values in the body are
+        HTML-escaped. In values in the subject, line breaks and other control characters
+        become spaces. Other text in braces is left unchanged.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -79,7 +78,7 @@ def add_MergeTagServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class MergeTagService:
-    """Renders templates for a subscriber.
+    """Renders templates with the data of a subscriber.
     """
 
     @staticmethod

@@ -26,9 +26,9 @@ if _version_not_supported:
 
 
 class SuppressionServiceStub:
-    """Keeps the addresses that may not be subscribed again. A suppression comes to be
-    when a subscriber that is UNSUBSCRIBED, BOUNCED or COMPLAINED is deleted or
-    given another address; of the address only a keyed hash is kept.
+    """Manages the suppressed addresses of the authenticated account. A suppression is created
+    when a subscriber that is UNSUBSCRIBED, BOUNCED or COMPLAINED is deleted or its address
+    is changed. Only a keyed hash of the address is stored.
     """
 
     def __init__(self, channel):
@@ -55,13 +55,13 @@ class SuppressionServiceStub:
 
 
 class SuppressionServiceServicer:
-    """Keeps the addresses that may not be subscribed again. A suppression comes to be
-    when a subscriber that is UNSUBSCRIBED, BOUNCED or COMPLAINED is deleted or
-    given another address; of the address only a keyed hash is kept.
+    """Manages the suppressed addresses of the authenticated account. A suppression is created
+    when a subscriber that is UNSUBSCRIBED, BOUNCED or COMPLAINED is deleted or its address
+    is changed. Only a keyed hash of the address is stored.
     """
 
     def GetSuppression(self, request, context):
-        """Returns the suppression of an address. Fails with SUPPRESSION_NOT_FOUND.
+        """Returns the suppression of an email address. Fails with SUPPRESSION_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -75,7 +75,7 @@ class SuppressionServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def DeleteSuppression(self, request, context):
-        """Lifts a suppression, so that the address can be subscribed again. Fails with
+        """Deletes a suppression, so that the address can be subscribed again. Fails with
         SUPPRESSION_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -109,9 +109,9 @@ def add_SuppressionServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class SuppressionService:
-    """Keeps the addresses that may not be subscribed again. A suppression comes to be
-    when a subscriber that is UNSUBSCRIBED, BOUNCED or COMPLAINED is deleted or
-    given another address; of the address only a keyed hash is kept.
+    """Manages the suppressed addresses of the authenticated account. A suppression is created
+    when a subscriber that is UNSUBSCRIBED, BOUNCED or COMPLAINED is deleted or its address
+    is changed. Only a keyed hash of the address is stored.
     """
 
     @staticmethod

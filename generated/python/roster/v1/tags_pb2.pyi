@@ -33,12 +33,12 @@ class Tag(_message.Message):
     id: _builtins.str
     """Identifier: a ULID, 26 characters."""
     name: _builtins.str
-    """Name, in the spelling in which it was first or last written."""
+    """Name, as spelled on creation or in the last update."""
     description: _builtins.str
-    """What the tag is for; empty where nobody said."""
+    """Description; empty if none was given."""
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp:
-        """When the tag was created."""
+        """Time of creation."""
 
     def __init__(
         self,
@@ -58,16 +58,16 @@ Global___Tag: _TypeAlias = Tag  # noqa: Y015
 
 @_typing.final
 class CreateTagRequest(_message.Message):
-    """Asks for a new tag."""
+    """Request message for CreateTag."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     NAME_FIELD_NUMBER: _builtins.int
     DESCRIPTION_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """Name: 1 to 100 characters after trimming, at least one of them visible."""
+    """Name: 1 to 100 characters after trimming, with at least one visible character."""
     description: _builtins.str
-    """Description: at most 500 characters, line breaks allowed."""
+    """Description: at most 500 characters. Tabs and line breaks are allowed."""
     def __init__(
         self,
         *,
@@ -84,14 +84,14 @@ Global___CreateTagRequest: _TypeAlias = CreateTagRequest  # noqa: Y015
 
 @_typing.final
 class CreateTagResponse(_message.Message):
-    """Holds the new tag."""
+    """The created tag."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     TAG_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def tag(self) -> Global___Tag:
-        """The tag as it was stored."""
+        """The tag as stored."""
 
     def __init__(
         self,
@@ -108,13 +108,13 @@ Global___CreateTagResponse: _TypeAlias = CreateTagResponse  # noqa: Y015
 
 @_typing.final
 class GetTagRequest(_message.Message):
-    """Asks for one tag."""
+    """Request message for GetTag."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     ID_FIELD_NUMBER: _builtins.int
     id: _builtins.str
-    """Identifier of the tag. Whatever is no identifier is not found."""
+    """Identifier of the tag. A malformed identifier fails with TAG_NOT_FOUND."""
     def __init__(
         self,
         *,
@@ -130,7 +130,7 @@ Global___GetTagRequest: _TypeAlias = GetTagRequest  # noqa: Y015
 
 @_typing.final
 class GetTagResponse(_message.Message):
-    """Holds the tag that was asked for."""
+    """The requested tag."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -154,16 +154,18 @@ Global___GetTagResponse: _TypeAlias = GetTagResponse  # noqa: Y015
 
 @_typing.final
 class ListTagsRequest(_message.Message):
-    """Asks for one page of tags."""
+    """Request message for ListTags."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     LIMIT_FIELD_NUMBER: _builtins.int
     PAGE_FIELD_NUMBER: _builtins.int
     limit: _builtins.int
-    """Tags a page: 20 where it is 0 or absent; more than 100 is taken as 100."""
+    """Maximum number of tags to return. Default: 20, also used for 0. Values above 100 are
+    reduced to 100.
+    """
     page: _builtins.int
-    """Number of the page, from 1; 0 or absent is the first."""
+    """Page number, starting at 1. Default: 1, also used for 0."""
     def __init__(
         self,
         *,
@@ -180,7 +182,7 @@ Global___ListTagsRequest: _TypeAlias = ListTagsRequest  # noqa: Y015
 
 @_typing.final
 class ListTagsResponse(_message.Message):
-    """Holds one page of tags."""
+    """One page of tags."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -189,14 +191,14 @@ class ListTagsResponse(_message.Message):
     PAGE_FIELD_NUMBER: _builtins.int
     LIMIT_FIELD_NUMBER: _builtins.int
     total: _builtins.int
-    """How many tags the account has."""
+    """Number of tags in the account."""
     page: _builtins.int
-    """The page that was used."""
+    """Page number used."""
     limit: _builtins.int
-    """The limit that was used."""
+    """Limit used."""
     @_builtins.property
     def tags(self) -> _containers.RepeatedCompositeFieldContainer[Global___Tag]:
-        """The tags of the page; empty past the last one."""
+        """Tags on this page. Empty beyond the last page."""
 
     def __init__(
         self,
@@ -216,7 +218,7 @@ Global___ListTagsResponse: _TypeAlias = ListTagsResponse  # noqa: Y015
 
 @_typing.final
 class UpdateTagRequest(_message.Message):
-    """Asks for a change of a tag."""
+    """Request message for UpdateTag."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -227,14 +229,17 @@ class UpdateTagRequest(_message.Message):
     id: _builtins.str
     """Identifier of the tag."""
     name: _builtins.str
-    """New name, bounded as on creation. A change of case only is allowed."""
+    """New name, with the bounds of creation. It can differ from the current name in case
+    only, and cannot be empty.
+    """
     description: _builtins.str
-    """New description: at most 500 characters, line breaks allowed; empty clears it."""
+    """New description: at most 500 characters. Tabs and line breaks are allowed. An empty
+    string clears it.
+    """
     @_builtins.property
     def update_mask(self) -> _field_mask_pb2.FieldMask:
-        """The fields to change: name, description. Absent, every field that is not
-        empty is changed (AIP-134). Over HTTP it is made from the keys of the body whose value is
-        not null.
+        """Fields to update: name, description. Default: all non-empty fields (AIP-134). Over
+        HTTP it is derived from the keys of the body with a value other than null.
         """
 
     def __init__(
@@ -255,14 +260,14 @@ Global___UpdateTagRequest: _TypeAlias = UpdateTagRequest  # noqa: Y015
 
 @_typing.final
 class UpdateTagResponse(_message.Message):
-    """Holds the changed tag."""
+    """The updated tag."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     TAG_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def tag(self) -> Global___Tag:
-        """The tag after the change."""
+        """The tag after the update."""
 
     def __init__(
         self,
@@ -279,7 +284,7 @@ Global___UpdateTagResponse: _TypeAlias = UpdateTagResponse  # noqa: Y015
 
 @_typing.final
 class DeleteTagRequest(_message.Message):
-    """Asks for the end of a tag."""
+    """Request message for DeleteTag."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -301,7 +306,7 @@ Global___DeleteTagRequest: _TypeAlias = DeleteTagRequest  # noqa: Y015
 
 @_typing.final
 class DeleteTagResponse(_message.Message):
-    """Says that the tag is gone."""
+    """Empty: the tag was deleted."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class TagServiceStub:
-    """Keeps the tags of the account that the key belongs to.
+    """Manages the tags of the authenticated account.
     """
 
     def __init__(self, channel):
@@ -63,12 +63,12 @@ class TagServiceStub:
 
 
 class TagServiceServicer:
-    """Keeps the tags of the account that the key belongs to.
+    """Manages the tags of the authenticated account.
     """
 
     def CreateTag(self, request, context):
-        """Creates a tag. Fails with TAG_ALREADY_EXISTS if the account has one of this
-        name, compared without regard to case.
+        """Creates a tag. Fails with TAG_ALREADY_EXISTS if the account already has a tag with
+        this name, compared case-insensitively.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -82,23 +82,23 @@ class TagServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListTags(self, request, context):
-        """Returns one page of the account's tags, by name without regard to case.
+        """Returns one page of the account's tags, sorted by name case-insensitively.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def UpdateTag(self, request, context):
-        """Changes the fields of a tag that the request names. A new name shows on
-        every subscriber at once. Fails with TAG_NOT_FOUND, or with
-        TAG_ALREADY_EXISTS if another tag has the name.
+        """Updates the given fields of a tag. A new name applies to every subscriber with the
+        tag immediately. Fails with TAG_NOT_FOUND, or with TAG_ALREADY_EXISTS if another tag
+        has the new name.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteTag(self, request, context):
-        """Deletes a tag and takes it off every subscriber. Fails with TAG_NOT_FOUND.
+        """Deletes a tag and removes it from every subscriber. Fails with TAG_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -141,7 +141,7 @@ def add_TagServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class TagService:
-    """Keeps the tags of the account that the key belongs to.
+    """Manages the tags of the authenticated account.
     """
 
     @staticmethod

@@ -27,51 +27,51 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class TagServiceStub:
-    """Keeps the tags of the account that the key belongs to."""
+    """Manages the tags of the authenticated account."""
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> TagServiceAsyncStub: ...
     CreateTag: _grpc.UnaryUnaryMultiCallable[_tags_pb2.CreateTagRequest, _tags_pb2.CreateTagResponse]
-    """Creates a tag. Fails with TAG_ALREADY_EXISTS if the account has one of this
-    name, compared without regard to case.
+    """Creates a tag. Fails with TAG_ALREADY_EXISTS if the account already has a tag with
+    this name, compared case-insensitively.
     """
     GetTag: _grpc.UnaryUnaryMultiCallable[_tags_pb2.GetTagRequest, _tags_pb2.GetTagResponse]
     """Returns one tag. Fails with TAG_NOT_FOUND."""
     ListTags: _grpc.UnaryUnaryMultiCallable[_tags_pb2.ListTagsRequest, _tags_pb2.ListTagsResponse]
-    """Returns one page of the account's tags, by name without regard to case."""
+    """Returns one page of the account's tags, sorted by name case-insensitively."""
     UpdateTag: _grpc.UnaryUnaryMultiCallable[_tags_pb2.UpdateTagRequest, _tags_pb2.UpdateTagResponse]
-    """Changes the fields of a tag that the request names. A new name shows on
-    every subscriber at once. Fails with TAG_NOT_FOUND, or with
-    TAG_ALREADY_EXISTS if another tag has the name.
+    """Updates the given fields of a tag. A new name applies to every subscriber with the
+    tag immediately. Fails with TAG_NOT_FOUND, or with TAG_ALREADY_EXISTS if another tag
+    has the new name.
     """
     DeleteTag: _grpc.UnaryUnaryMultiCallable[_tags_pb2.DeleteTagRequest, _tags_pb2.DeleteTagResponse]
-    """Deletes a tag and takes it off every subscriber. Fails with TAG_NOT_FOUND."""
+    """Deletes a tag and removes it from every subscriber. Fails with TAG_NOT_FOUND."""
 
 @_typing.type_check_only
 class TagServiceAsyncStub(TagServiceStub):
-    """Keeps the tags of the account that the key belongs to."""
+    """Manages the tags of the authenticated account."""
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     CreateTag: _aio.UnaryUnaryMultiCallable[_tags_pb2.CreateTagRequest, _tags_pb2.CreateTagResponse]  # type: ignore[assignment]
-    """Creates a tag. Fails with TAG_ALREADY_EXISTS if the account has one of this
-    name, compared without regard to case.
+    """Creates a tag. Fails with TAG_ALREADY_EXISTS if the account already has a tag with
+    this name, compared case-insensitively.
     """
     GetTag: _aio.UnaryUnaryMultiCallable[_tags_pb2.GetTagRequest, _tags_pb2.GetTagResponse]  # type: ignore[assignment]
     """Returns one tag. Fails with TAG_NOT_FOUND."""
     ListTags: _aio.UnaryUnaryMultiCallable[_tags_pb2.ListTagsRequest, _tags_pb2.ListTagsResponse]  # type: ignore[assignment]
-    """Returns one page of the account's tags, by name without regard to case."""
+    """Returns one page of the account's tags, sorted by name case-insensitively."""
     UpdateTag: _aio.UnaryUnaryMultiCallable[_tags_pb2.UpdateTagRequest, _tags_pb2.UpdateTagResponse]  # type: ignore[assignment]
-    """Changes the fields of a tag that the request names. A new name shows on
-    every subscriber at once. Fails with TAG_NOT_FOUND, or with
-    TAG_ALREADY_EXISTS if another tag has the name.
+    """Updates the given fields of a tag. A new name applies to every subscriber with the
+    tag immediately. Fails with TAG_NOT_FOUND, or with TAG_ALREADY_EXISTS if another tag
+    has the new name.
     """
     DeleteTag: _aio.UnaryUnaryMultiCallable[_tags_pb2.DeleteTagRequest, _tags_pb2.DeleteTagResponse]  # type: ignore[assignment]
-    """Deletes a tag and takes it off every subscriber. Fails with TAG_NOT_FOUND."""
+    """Deletes a tag and removes it from every subscriber. Fails with TAG_NOT_FOUND."""
 
 class TagServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Keeps the tags of the account that the key belongs to."""
+    """Manages the tags of the authenticated account."""
 
     @_abc_1.abstractmethod
     def CreateTag(
@@ -79,8 +79,8 @@ class TagServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _tags_pb2.CreateTagRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_tags_pb2.CreateTagResponse, _abc.Awaitable[_tags_pb2.CreateTagResponse]]:
-        """Creates a tag. Fails with TAG_ALREADY_EXISTS if the account has one of this
-        name, compared without regard to case.
+        """Creates a tag. Fails with TAG_ALREADY_EXISTS if the account already has a tag with
+        this name, compared case-insensitively.
         """
 
     @_abc_1.abstractmethod
@@ -97,7 +97,7 @@ class TagServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _tags_pb2.ListTagsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_tags_pb2.ListTagsResponse, _abc.Awaitable[_tags_pb2.ListTagsResponse]]:
-        """Returns one page of the account's tags, by name without regard to case."""
+        """Returns one page of the account's tags, sorted by name case-insensitively."""
 
     @_abc_1.abstractmethod
     def UpdateTag(
@@ -105,9 +105,9 @@ class TagServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _tags_pb2.UpdateTagRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_tags_pb2.UpdateTagResponse, _abc.Awaitable[_tags_pb2.UpdateTagResponse]]:
-        """Changes the fields of a tag that the request names. A new name shows on
-        every subscriber at once. Fails with TAG_NOT_FOUND, or with
-        TAG_ALREADY_EXISTS if another tag has the name.
+        """Updates the given fields of a tag. A new name applies to every subscriber with the
+        tag immediately. Fails with TAG_NOT_FOUND, or with TAG_ALREADY_EXISTS if another tag
+        has the new name.
         """
 
     @_abc_1.abstractmethod
@@ -116,6 +116,6 @@ class TagServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _tags_pb2.DeleteTagRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_tags_pb2.DeleteTagResponse, _abc.Awaitable[_tags_pb2.DeleteTagResponse]]:
-        """Deletes a tag and takes it off every subscriber. Fails with TAG_NOT_FOUND."""
+        """Deletes a tag and removes it from every subscriber. Fails with TAG_NOT_FOUND."""
 
 def add_TagServiceServicer_to_server(servicer: TagServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

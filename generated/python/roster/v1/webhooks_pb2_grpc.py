@@ -26,16 +26,17 @@ if _version_not_supported:
 
 
 class WebhookServiceStub:
-    """Keeps the webhooks of the account that the key belongs to, and tells what was
-    delivered to them.
+    """Manages the webhooks of the authenticated account, their deliveries and the event log.
 
-    An event is recorded in the transaction of the change that it tells of, as long as the
-    account has a webhook, and is delivered at least once to every enabled webhook that asks
-    for its type. A delivery is a POST with the event's envelope as its body, signed as
-    Standard Webhooks has it; 2xx within 15 seconds, the answer's body included, is success.
-    What fails is tried again after 5 s, 5 m, 30 m, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h, each
-    a fifth longer or shorter at most. Retry-After is honoured from the length of the step
-    to twice of it.
+    An event is recorded in the transaction of the change it describes, provided that the
+    account has a webhook. It is delivered at least once to every enabled webhook that
+    subscribes to its event type. A delivery is a POST request with the event as its JSON
+    body, signed according to Standard Webhooks. It succeeds if the endpoint responds with
+    a 2xx status and the whole response arrives within 15 seconds.
+
+    A failed delivery is retried after 5 s, 5 m, 30 m, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h.
+    Each delay varies randomly by up to 20 %. A Retry-After header can extend a delay to at
+    most twice its length; it never shortens one.
     """
 
     def __init__(self, channel):
@@ -112,21 +113,23 @@ class WebhookServiceStub:
 
 
 class WebhookServiceServicer:
-    """Keeps the webhooks of the account that the key belongs to, and tells what was
-    delivered to them.
+    """Manages the webhooks of the authenticated account, their deliveries and the event log.
 
-    An event is recorded in the transaction of the change that it tells of, as long as the
-    account has a webhook, and is delivered at least once to every enabled webhook that asks
-    for its type. A delivery is a POST with the event's envelope as its body, signed as
-    Standard Webhooks has it; 2xx within 15 seconds, the answer's body included, is success.
-    What fails is tried again after 5 s, 5 m, 30 m, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h, each
-    a fifth longer or shorter at most. Retry-After is honoured from the length of the step
-    to twice of it.
+    An event is recorded in the transaction of the change it describes, provided that the
+    account has a webhook. It is delivered at least once to every enabled webhook that
+    subscribes to its event type. A delivery is a POST request with the event as its JSON
+    body, signed according to Standard Webhooks. It succeeds if the endpoint responds with
+    a 2xx status and the whole response arrives within 15 seconds.
+
+    A failed delivery is retried after 5 s, 5 m, 30 m, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h.
+    Each delay varies randomly by up to 20 %. A Retry-After header can extend a delay to at
+    most twice its length; it never shortens one.
     """
 
     def CreateWebhook(self, request, context):
-        """Creates a webhook. Its secret is in this answer and in those of rotations. It hears of
-        what happens from now on. Fails with WEBHOOK_LIMIT_REACHED if the account has 20.
+        """Creates a webhook. The response contains its secret, which is not returned again. The
+        webhook receives events from now on. Fails with WEBHOOK_LIMIT_REACHED if the account
+        has 20 webhooks.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -147,64 +150,68 @@ class WebhookServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def UpdateWebhook(self, request, context):
-        """Changes the fields of a webhook that the request names. One that is enabled again
-        begins with what is still pending; what happened while it was disabled reaches it by
-        a replay. New types of events, and whether it is enabled, hold for events from now on.
-        Where thousands of earlier events have no deliveries yet, they hold for these as well,
-        and a replay delivers what is missing. Fails with WEBHOOK_NOT_FOUND.
+        """Updates the given fields of a webhook. Fails with WEBHOOK_NOT_FOUND.
+
+        After a webhook is enabled again, its pending deliveries are sent first. To deliver
+        events that occurred while it was disabled, use a replay. Changes of event_types and
+        enabled apply to events from now on. If thousands of earlier events are still waiting
+        for their deliveries to be created, the changes apply to these events too; a replay
+        delivers the missing ones.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteWebhook(self, request, context):
-        """Deletes a webhook with its deliveries; what is pending is not sent any more. Fails
-        with WEBHOOK_NOT_FOUND.
+        """Deletes a webhook and its deliveries. Pending deliveries are not sent. Fails with
+        WEBHOOK_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RotateWebhookSecret(self, request, context):
-        """Gives a webhook a new secret. The one before signs along for 24 hours, so that
-        receivers can change over in between. A second rotation within that time drops the
-        first secret at once: an Idempotency-Key keeps a request that is repeated from that.
-        Fails with WEBHOOK_NOT_FOUND.
+        """Replaces the secret of a webhook. For 24 hours, deliveries are signed with both the
+        new and the previous secret, so that receivers can switch. A second rotation within
+        this time invalidates the first secret immediately; send an Idempotency-Key to retry
+        the request safely. Fails with WEBHOOK_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def TestWebhook(self, request, context):
-        """Sends an event of type webhook.test to a webhook, enabled or not, and returns what
-        became of it. There is one attempt. Fails with WEBHOOK_NOT_FOUND; while four tests of
-        the webhook are on their way, one more is refused as too many calls are.
+        """Sends an event of type webhook.test to a webhook, even if it is disabled, and returns
+        the result. There is one attempt and no retry. Each webhook can have four running
+        tests; further tests are rejected as rate limited. Fails with WEBHOOK_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ReplayWebhook(self, request, context):
-        """Has events delivered to a webhook once more, in the background and beside what
-        happens meanwhile. They keep their ids. To a webhook that is disabled they wait. Its
-        deliveries are on the list of those to the webhook, from when the replay was asked for
-        on, and tell which replay they are of. Up to 10 replays of a webhook may be under way. Fails with WEBHOOK_NOT_FOUND or
-        WEBHOOK_LIMIT_REACHED.
+        """Starts a replay, which delivers past events to a webhook again, in the background.
+        The events keep their IDs. New events are delivered at the same time. If the webhook
+        is disabled, the deliveries stay pending until it is enabled.
+
+        ListWebhookDeliveries returns the deliveries of the replay, with its replay_id and
+        the creation time of the replay. Fails with WEBHOOK_NOT_FOUND, or with
+        WEBHOOK_LIMIT_REACHED if the webhook already has 10 running replays.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListWebhookDeliveries(self, request, context):
-        """Returns one page of the deliveries to a webhook that match every filter that is given,
-        newest first. Fails with WEBHOOK_NOT_FOUND.
+        """Returns one page of the deliveries to a webhook, newest first. If filters are set,
+        only deliveries that match all of them are returned. Fails with WEBHOOK_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetWebhookDelivery(self, request, context):
-        """Returns one delivery with its latest attempts, first one first. Fails with
+        """Returns one delivery and its latest attempts, oldest first. Fails with
         WEBHOOK_DELIVERY_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -212,28 +219,30 @@ class WebhookServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def RetryWebhookDelivery(self, request, context):
-        """Has a delivery tried again at once, whatever became of it; its schedule of retries
-        begins anew. It waits where the webhook is disabled, or is left alone for a while after
-        failures. One that is being sent stays so. Fails with WEBHOOK_DELIVERY_NOT_FOUND.
+        """Retries a delivery immediately, whatever its status, and restarts its retry schedule.
+        The delivery stays pending while the webhook is disabled or paused after failures. A
+        delivery in status SENDING is not sent twice. Fails with WEBHOOK_DELIVERY_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def TailWebhookDeliveries(self, request, context):
-        """Tells of attempts as they end, from now on and until the caller goes away, the key ends
-        or the service stops. The response begins at once: whatever ends after its headers, on
-        gRPC its initial metadata, is part of it. Over HTTP it is NDJSON or, for browsers,
-        Server-Sent Events. If nothing is sent for 15 seconds, a keepalive is, which clients
-        ignore: an empty line, or a comment. Fails with WEBHOOK_NOT_FOUND.
+        """Streams attempts as they finish, until the client disconnects, the API key expires or
+        is revoked, or the server stops. The response headers (on gRPC, the initial metadata)
+        are sent immediately. Every attempt that finishes after them is included. Over HTTP
+        the response is NDJSON, or Server-Sent Events for browsers. If no record is sent for
+        15 seconds, an empty line (NDJSON) or a comment (Server-Sent Events) is sent as a
+        keepalive; clients ignore it. Fails with WEBHOOK_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListEvents(self, request, context):
-        """Returns one page of the account's events that match every filter that is given, in
-        their sequence. Events are kept for 30 days.
+        """Returns one page of the account's events in order of their sequence. If filters are
+        set, only events that match all of them are returned. Events are retained for 30
+        days.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -316,16 +325,17 @@ def add_WebhookServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class WebhookService:
-    """Keeps the webhooks of the account that the key belongs to, and tells what was
-    delivered to them.
+    """Manages the webhooks of the authenticated account, their deliveries and the event log.
 
-    An event is recorded in the transaction of the change that it tells of, as long as the
-    account has a webhook, and is delivered at least once to every enabled webhook that asks
-    for its type. A delivery is a POST with the event's envelope as its body, signed as
-    Standard Webhooks has it; 2xx within 15 seconds, the answer's body included, is success.
-    What fails is tried again after 5 s, 5 m, 30 m, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h, each
-    a fifth longer or shorter at most. Retry-After is honoured from the length of the step
-    to twice of it.
+    An event is recorded in the transaction of the change it describes, provided that the
+    account has a webhook. It is delivered at least once to every enabled webhook that
+    subscribes to its event type. A delivery is a POST request with the event as its JSON
+    body, signed according to Standard Webhooks. It succeeds if the endpoint responds with
+    a 2xx status and the whole response arrives within 15 seconds.
+
+    A failed delivery is retried after 5 s, 5 m, 30 m, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h.
+    Each delay varies randomly by up to 20 %. A Retry-After header can extend a delay to at
+    most twice its length; it never shortens one.
     """
 
     @staticmethod

@@ -2,7 +2,7 @@
 // @generated from file roster/v1/api_keys.proto (package roster.v1, syntax proto3)
 /* eslint-disable */
 
-// API keys: what a program shows to act for an account.
+// API keys: credentials that authenticate a program as an account.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
@@ -14,7 +14,7 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 export declare const file_roster_v1_api_keys: GenFile;
 
 /**
- * A key, without its secret.
+ * An API key without its secret.
  *
  * @generated from message roster.v1.ApiKey
  */
@@ -27,28 +27,28 @@ export declare type ApiKey = Message<"roster.v1.ApiKey"> & {
   id: string;
 
   /**
-   * What the key is for.
+   * Display name that describes what the key is used for.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * What the key may do: "read", "write" or "admin"; each includes the one before.
+   * Scope of the key: "read", "write" or "admin". Each scope includes the previous one.
    *
    * @generated from field: string scope = 3;
    */
   scope: string;
 
   /**
-   * When the key was created.
+   * Time of creation.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 4;
    */
   createdAt?: Timestamp | undefined;
 
   /**
-   * When the key ends by itself; absent where it does not.
+   * Time at which the key expires. Absent if it does not expire.
    *
    * @generated from field: google.protobuf.Timestamp expires_at = 5;
    */
@@ -62,28 +62,29 @@ export declare type ApiKey = Message<"roster.v1.ApiKey"> & {
 export declare const ApiKeySchema: GenMessage<ApiKey>;
 
 /**
- * Asks for a new key.
+ * Request message for CreateApiKey.
  *
  * @generated from message roster.v1.CreateApiKeyRequest
  */
 export declare type CreateApiKeyRequest = Message<"roster.v1.CreateApiKeyRequest"> & {
   /**
-   * What the key is for: 1 to 100 characters after trimming.
+   * Display name that describes what the key is used for: 1 to 100 characters after
+   * trimming.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * What the key may do: "read", "write" or "admin".
+   * Scope of the key: "read", "write" or "admin". Each scope includes the previous one.
    *
    * @generated from field: string scope = 2;
    */
   scope: string;
 
   /**
-   * When the key ends by itself, a moment in the future and before the end of 9999;
-   * absent, it does not.
+   * Time at which the key expires, in the future and before the end of the year 9999. If
+   * absent, the key does not expire.
    *
    * @generated from field: google.protobuf.Timestamp expires_at = 3;
    */
@@ -97,21 +98,21 @@ export declare type CreateApiKeyRequest = Message<"roster.v1.CreateApiKeyRequest
 export declare const CreateApiKeyRequestSchema: GenMessage<CreateApiKeyRequest>;
 
 /**
- * Holds the new key.
+ * The created API key and its secret.
  *
  * @generated from message roster.v1.CreateApiKeyResponse
  */
 export declare type CreateApiKeyResponse = Message<"roster.v1.CreateApiKeyResponse"> & {
   /**
-   * The key.
+   * The API key as stored.
    *
    * @generated from field: roster.v1.ApiKey api_key = 1;
    */
   apiKey?: ApiKey | undefined;
 
   /**
-   * What a program sends: rk_, 40 base62 characters, and 6 of their CRC-32.
-   * Only its SHA-256 is kept, so it can never be shown again.
+   * The secret that authenticates requests: rk_, 40 base62 characters, and their CRC-32
+   * in 6 characters. Only its SHA-256 is stored, so it cannot be returned again.
    *
    * @generated from field: string secret = 2;
    */
@@ -125,20 +126,21 @@ export declare type CreateApiKeyResponse = Message<"roster.v1.CreateApiKeyRespon
 export declare const CreateApiKeyResponseSchema: GenMessage<CreateApiKeyResponse>;
 
 /**
- * Asks for one page of keys.
+ * Request message for ListApiKeys.
  *
  * @generated from message roster.v1.ListApiKeysRequest
  */
 export declare type ListApiKeysRequest = Message<"roster.v1.ListApiKeysRequest"> & {
   /**
-   * Keys a page: 20 where it is 0 or absent; more than 100 is taken as 100.
+   * Maximum number of API keys to return. Default: 20, also used for 0. Values above 100 are
+   * reduced to 100.
    *
    * @generated from field: int32 limit = 1;
    */
   limit: number;
 
   /**
-   * Number of the page, from 1; 0 or absent is the first.
+   * Page number, starting at 1. Default: 1, also used for 0.
    *
    * @generated from field: int32 page = 2;
    */
@@ -152,34 +154,34 @@ export declare type ListApiKeysRequest = Message<"roster.v1.ListApiKeysRequest">
 export declare const ListApiKeysRequestSchema: GenMessage<ListApiKeysRequest>;
 
 /**
- * Holds one page of keys.
+ * One page of API keys.
  *
  * @generated from message roster.v1.ListApiKeysResponse
  */
 export declare type ListApiKeysResponse = Message<"roster.v1.ListApiKeysResponse"> & {
   /**
-   * The keys of the page; empty past the last one.
+   * API keys on this page. Empty beyond the last page.
    *
    * @generated from field: repeated roster.v1.ApiKey api_keys = 1;
    */
   apiKeys: ApiKey[];
 
   /**
-   * How many keys the account has.
+   * Number of API keys in the account.
    *
    * @generated from field: int32 total = 2;
    */
   total: number;
 
   /**
-   * The page that was used.
+   * Page number used.
    *
    * @generated from field: int32 page = 3;
    */
   page: number;
 
   /**
-   * The limit that was used.
+   * Limit used.
    *
    * @generated from field: int32 limit = 4;
    */
@@ -193,13 +195,13 @@ export declare type ListApiKeysResponse = Message<"roster.v1.ListApiKeysResponse
 export declare const ListApiKeysResponseSchema: GenMessage<ListApiKeysResponse>;
 
 /**
- * Asks for a new secret.
+ * Request message for RotateApiKey.
  *
  * @generated from message roster.v1.RotateApiKeyRequest
  */
 export declare type RotateApiKeyRequest = Message<"roster.v1.RotateApiKeyRequest"> & {
   /**
-   * Identifier of the key.
+   * Identifier of the API key.
    *
    * @generated from field: string id = 1;
    */
@@ -213,20 +215,20 @@ export declare type RotateApiKeyRequest = Message<"roster.v1.RotateApiKeyRequest
 export declare const RotateApiKeyRequestSchema: GenMessage<RotateApiKeyRequest>;
 
 /**
- * Holds the key and its new secret.
+ * The API key and its new secret.
  *
  * @generated from message roster.v1.RotateApiKeyResponse
  */
 export declare type RotateApiKeyResponse = Message<"roster.v1.RotateApiKeyResponse"> & {
   /**
-   * The key.
+   * The API key.
    *
    * @generated from field: roster.v1.ApiKey api_key = 1;
    */
   apiKey?: ApiKey | undefined;
 
   /**
-   * The new secret, shown this once.
+   * The new secret. It is not returned again.
    *
    * @generated from field: string secret = 2;
    */
@@ -240,13 +242,13 @@ export declare type RotateApiKeyResponse = Message<"roster.v1.RotateApiKeyRespon
 export declare const RotateApiKeyResponseSchema: GenMessage<RotateApiKeyResponse>;
 
 /**
- * Asks for the end of a key.
+ * Request message for RevokeApiKey.
  *
  * @generated from message roster.v1.RevokeApiKeyRequest
  */
 export declare type RevokeApiKeyRequest = Message<"roster.v1.RevokeApiKeyRequest"> & {
   /**
-   * Identifier of the key.
+   * Identifier of the API key.
    *
    * @generated from field: string id = 1;
    */
@@ -260,7 +262,7 @@ export declare type RevokeApiKeyRequest = Message<"roster.v1.RevokeApiKeyRequest
 export declare const RevokeApiKeyRequestSchema: GenMessage<RevokeApiKeyRequest>;
 
 /**
- * Says that the key is gone.
+ * Empty: the API key was revoked.
  *
  * @generated from message roster.v1.RevokeApiKeyResponse
  */
@@ -274,15 +276,15 @@ export declare type RevokeApiKeyResponse = Message<"roster.v1.RevokeApiKeyRespon
 export declare const RevokeApiKeyResponseSchema: GenMessage<RevokeApiKeyResponse>;
 
 /**
- * Keeps the API keys of the account that the calling key belongs to. Every
- * operation needs a key of scope admin. An account always keeps one admin key that has not
- * expired or been revoked.
+ * Manages the API keys of the authenticated account. Every operation requires a key of
+ * scope admin. An account always has at least one admin key that is neither expired nor
+ * revoked.
  *
  * @generated from service roster.v1.ApiKeyService
  */
 export declare const ApiKeyService: GenService<{
   /**
-   * Creates a key. Its secret is in this answer and nowhere else.
+   * Creates an API key. Only this response contains its secret.
    *
    * @generated from rpc roster.v1.ApiKeyService.CreateApiKey
    */
@@ -292,7 +294,7 @@ export declare const ApiKeyService: GenService<{
     output: typeof CreateApiKeyResponseSchema;
   },
   /**
-   * Returns one page of the account's keys, oldest first, without secrets.
+   * Returns one page of the account's API keys, oldest first, without secrets.
    *
    * @generated from rpc roster.v1.ApiKeyService.ListApiKeys
    */
@@ -302,12 +304,13 @@ export declare const ApiKeyService: GenService<{
     output: typeof ListApiKeysResponseSchema;
   },
   /**
-   * Gives a key a new secret. The old one ends everywhere within 5 seconds. The key keeps its
-   * identifier, name, scope and expiry time. A key can rotate itself, and then only this
-   * response holds its new secret: with an Idempotency-Key, another admin key can repeat the
-   * request, the old secret cannot. Fails with API_KEY_NOT_FOUND if the key does not exist or
-   * was revoked, and with API_KEY_EXPIRED if it has expired, since its new secret would not
-   * work either.
+   * Replaces the secret of an API key. The old secret stops working on every server
+   * within 5 seconds. The key keeps its identifier, name, scope and expiry time. Fails
+   * with API_KEY_NOT_FOUND if the key does not exist or was revoked. Fails with
+   * API_KEY_EXPIRED if it has expired, because its new secret would not work either.
+   *
+   * A key can rotate itself, and only this response contains the new secret. With an
+   * Idempotency-Key, another admin key can repeat the request; the old secret cannot.
    *
    * @generated from rpc roster.v1.ApiKeyService.RotateApiKey
    */
@@ -317,9 +320,9 @@ export declare const ApiKeyService: GenService<{
     output: typeof RotateApiKeyResponseSchema;
   },
   /**
-   * Ends a key, everywhere within 5 seconds. Fails with API_KEY_NOT_FOUND, or with
-   * LAST_ADMIN_KEY if no other admin key of the account is usable. The command
-   * `roster keys revoke` revokes that key too.
+   * Revokes an API key. It stops working on every server within 5 seconds. Fails with
+   * API_KEY_NOT_FOUND, or with LAST_ADMIN_KEY if the account has no other usable admin
+   * key. The command `roster keys revoke` also revokes the last admin key.
    *
    * @generated from rpc roster.v1.ApiKeyService.RevokeApiKey
    */

@@ -2,7 +2,7 @@
 // @generated from file roster/v1/api_keys.proto (package roster.v1, syntax proto3)
 /* eslint-disable */
 
-// API keys: what a program shows to act for an account.
+// API keys: credentials that authenticate a program as an account.
 
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "../../buf/validate/validate_pb.js";
@@ -80,9 +80,9 @@ export const RevokeApiKeyResponseSchema = /*@__PURE__*/
   messageDesc(file_roster_v1_api_keys, 8);
 
 /**
- * Keeps the API keys of the account that the calling key belongs to. Every
- * operation needs a key of scope admin. An account always keeps one admin key that has not
- * expired or been revoked.
+ * Manages the API keys of the authenticated account. Every operation requires a key of
+ * scope admin. An account always has at least one admin key that is neither expired nor
+ * revoked.
  *
  * @generated from service roster.v1.ApiKeyService
  */

@@ -2,7 +2,7 @@
 // @generated from file roster/v1/custom_fields.proto (package roster.v1, syntax proto3)
 /* eslint-disable */
 
-// Custom fields: attributes of subscribers that an account defines itself.
+// Custom fields: subscriber attributes that an account defines.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
@@ -14,7 +14,7 @@ import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
 export declare const file_roster_v1_custom_fields: GenFile;
 
 /**
- * An attribute of subscribers that the account defined.
+ * A subscriber attribute defined by the account.
  *
  * @generated from message roster.v1.CustomField
  */
@@ -27,52 +27,53 @@ export declare type CustomField = Message<"roster.v1.CustomField"> & {
   id: string;
 
   /**
-   * Machine key: lower-case words joined by underscores, at most 64 characters.
-   * Derived from the first label: Unicode NFKD, transliterated to ASCII, lower
-   * case, every run of other characters one underscore, none at the edges, f_
-   * before a leading digit. It never changes.
+   * Key: lower-case words joined by underscores, at most 64 characters. It is derived
+   * from the label on creation and never changes. The label is normalized to Unicode
+   * NFKD, transliterated to ASCII and converted to lower case. Each run of other
+   * characters becomes one underscore, and none is kept at either end. A key that would
+   * start with a digit is prefixed with f_.
    *
    * @generated from field: string key = 2;
    */
   key: string;
 
   /**
-   * Human-readable name.
+   * Display name.
    *
    * @generated from field: string label = 3;
    */
   label: string;
 
   /**
-   * What values of the field are. It never changes.
+   * Type of the values. It never changes.
    *
    * @generated from field: roster.v1.CustomField.DataType data_type = 4;
    */
   dataType: CustomField_DataType;
 
   /**
-   * What a template writes to get the value: {{customFields.<key>}}.
+   * Placeholder for the value in a template: {{customFields.<key>}}.
    *
    * @generated from field: string merge_tag = 5;
    */
   mergeTag: string;
 
   /**
-   * When the field was created.
+   * Time of creation.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 6;
    */
   createdAt?: Timestamp | undefined;
 
   /**
-   * When the field was last changed.
+   * Time of the last update.
    *
    * @generated from field: google.protobuf.Timestamp updated_at = 7;
    */
   updatedAt?: Timestamp | undefined;
 
   /**
-   * Text that stands in for a missing value; absent where none was given.
+   * Text rendered if a subscriber has no value. Absent if none was given.
    *
    * @generated from field: optional string fallback = 8;
    */
@@ -86,13 +87,13 @@ export declare type CustomField = Message<"roster.v1.CustomField"> & {
 export declare const CustomFieldSchema: GenMessage<CustomField>;
 
 /**
- * What values of the field are.
+ * The type of a custom field's values.
  *
  * @generated from enum roster.v1.CustomField.DataType
  */
 export enum CustomField_DataType {
   /**
-   * Taken as TEXT on creation; never returned.
+   * The same as TEXT on creation. Never returned.
    *
    * @generated from enum value: DATA_TYPE_UNSPECIFIED = 0;
    */
@@ -113,14 +114,14 @@ export enum CustomField_DataType {
   NUMBER = 2,
 
   /**
-   * True or false.
+   * true or false.
    *
    * @generated from enum value: BOOLEAN = 3;
    */
   BOOLEAN = 3,
 
   /**
-   * A calendar date or a moment.
+   * A calendar date or a timestamp.
    *
    * @generated from enum value: DATE = 4;
    */
@@ -133,31 +134,31 @@ export enum CustomField_DataType {
 export declare const CustomField_DataTypeSchema: GenEnum<CustomField_DataType>;
 
 /**
- * Asks for a new custom field.
+ * Request message for CreateCustomField.
  *
  * @generated from message roster.v1.CreateCustomFieldRequest
  */
 export declare type CreateCustomFieldRequest = Message<"roster.v1.CreateCustomFieldRequest"> & {
   /**
-   * Label: 1 to 80 characters after trimming, at least one of which can be
-   * written in ASCII. Labels whose key is one of the service's own words (id,
-   * email, first_name, last_name, status, tags, created_at, updated_at,
-   * custom_fields, unsubscribe_url) are refused.
+   * Label: 1 to 80 characters after trimming, with at least one character that can be
+   * transliterated to ASCII. A label whose key would be a reserved word is rejected: id,
+   * email, first_name, last_name, status, tags, created_at, updated_at, custom_fields,
+   * unsubscribe_url.
    *
    * @generated from field: string label = 1;
    */
   label: string;
 
   /**
-   * What values of the field will be; TEXT where it is absent.
+   * Type of the values. Default: TEXT.
    *
    * @generated from field: roster.v1.CustomField.DataType data_type = 2;
    */
   dataType: CustomField_DataType;
 
   /**
-   * Text that stands in for a missing value: at most 1,000 characters, line breaks
-   * allowed.
+   * Text rendered if a subscriber has no value: at most 1,000 characters. Tabs and line
+   * breaks are allowed.
    *
    * @generated from field: string fallback = 3;
    */
@@ -171,13 +172,13 @@ export declare type CreateCustomFieldRequest = Message<"roster.v1.CreateCustomFi
 export declare const CreateCustomFieldRequestSchema: GenMessage<CreateCustomFieldRequest>;
 
 /**
- * Holds the new custom field.
+ * The created custom field.
  *
  * @generated from message roster.v1.CreateCustomFieldResponse
  */
 export declare type CreateCustomFieldResponse = Message<"roster.v1.CreateCustomFieldResponse"> & {
   /**
-   * The custom field as it was stored.
+   * The custom field as stored.
    *
    * @generated from field: roster.v1.CustomField custom_field = 1;
    */
@@ -191,13 +192,14 @@ export declare type CreateCustomFieldResponse = Message<"roster.v1.CreateCustomF
 export declare const CreateCustomFieldResponseSchema: GenMessage<CreateCustomFieldResponse>;
 
 /**
- * Asks for one custom field.
+ * Request message for GetCustomField.
  *
  * @generated from message roster.v1.GetCustomFieldRequest
  */
 export declare type GetCustomFieldRequest = Message<"roster.v1.GetCustomFieldRequest"> & {
   /**
-   * Identifier of the custom field. Whatever is no identifier is not found.
+   * Identifier of the custom field. A malformed identifier fails with
+   * CUSTOM_FIELD_NOT_FOUND.
    *
    * @generated from field: string id = 1;
    */
@@ -211,7 +213,7 @@ export declare type GetCustomFieldRequest = Message<"roster.v1.GetCustomFieldReq
 export declare const GetCustomFieldRequestSchema: GenMessage<GetCustomFieldRequest>;
 
 /**
- * Holds the custom field that was asked for.
+ * The requested custom field.
  *
  * @generated from message roster.v1.GetCustomFieldResponse
  */
@@ -231,20 +233,21 @@ export declare type GetCustomFieldResponse = Message<"roster.v1.GetCustomFieldRe
 export declare const GetCustomFieldResponseSchema: GenMessage<GetCustomFieldResponse>;
 
 /**
- * Asks for one page of custom fields.
+ * Request message for ListCustomFields.
  *
  * @generated from message roster.v1.ListCustomFieldsRequest
  */
 export declare type ListCustomFieldsRequest = Message<"roster.v1.ListCustomFieldsRequest"> & {
   /**
-   * Custom fields a page: 20 where it is 0 or absent; more than 100 is taken as 100.
+   * Maximum number of custom fields to return. Default: 20, also used for 0. Values above 100 are
+   * reduced to 100.
    *
    * @generated from field: int32 limit = 1;
    */
   limit: number;
 
   /**
-   * Number of the page, from 1; 0 or absent is the first.
+   * Page number, starting at 1. Default: 1, also used for 0.
    *
    * @generated from field: int32 page = 2;
    */
@@ -258,34 +261,34 @@ export declare type ListCustomFieldsRequest = Message<"roster.v1.ListCustomField
 export declare const ListCustomFieldsRequestSchema: GenMessage<ListCustomFieldsRequest>;
 
 /**
- * Holds one page of custom fields.
+ * One page of custom fields.
  *
  * @generated from message roster.v1.ListCustomFieldsResponse
  */
 export declare type ListCustomFieldsResponse = Message<"roster.v1.ListCustomFieldsResponse"> & {
   /**
-   * The custom fields of the page; empty past the last one.
+   * Custom fields on this page. Empty beyond the last page.
    *
    * @generated from field: repeated roster.v1.CustomField custom_fields = 1;
    */
   customFields: CustomField[];
 
   /**
-   * How many custom fields the account has.
+   * Number of custom fields in the account.
    *
    * @generated from field: int32 total = 2;
    */
   total: number;
 
   /**
-   * The page that was used.
+   * Page number used.
    *
    * @generated from field: int32 page = 3;
    */
   page: number;
 
   /**
-   * The limit that was used.
+   * Limit used.
    *
    * @generated from field: int32 limit = 4;
    */
@@ -299,7 +302,7 @@ export declare type ListCustomFieldsResponse = Message<"roster.v1.ListCustomFiel
 export declare const ListCustomFieldsResponseSchema: GenMessage<ListCustomFieldsResponse>;
 
 /**
- * Asks for a change of a custom field.
+ * Request message for UpdateCustomField.
  *
  * @generated from message roster.v1.UpdateCustomFieldRequest
  */
@@ -312,24 +315,23 @@ export declare type UpdateCustomFieldRequest = Message<"roster.v1.UpdateCustomFi
   id: string;
 
   /**
-   * New label: 1 to 80 characters after trimming. The key stays as it is.
+   * New label: 1 to 80 characters after trimming. The key does not change.
    *
    * @generated from field: string label = 2;
    */
   label: string;
 
   /**
-   * New stand-in for a missing value: at most 1,000 characters, line breaks
-   * allowed; empty takes it away.
+   * New text rendered if a subscriber has no value: at most 1,000 characters. Tabs and
+   * line breaks are allowed. An empty string removes it.
    *
    * @generated from field: string fallback = 3;
    */
   fallback: string;
 
   /**
-   * The fields to change: label, fallback. Absent, every field that is not
-   * empty is changed (AIP-134). Over HTTP it is made from the keys of the body whose value is
-   * not null.
+   * Fields to update: label, fallback. Default: all non-empty fields (AIP-134). Over HTTP
+   * it is derived from the keys of the body with a value other than null.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 4;
    */
@@ -343,13 +345,13 @@ export declare type UpdateCustomFieldRequest = Message<"roster.v1.UpdateCustomFi
 export declare const UpdateCustomFieldRequestSchema: GenMessage<UpdateCustomFieldRequest>;
 
 /**
- * Holds the changed custom field.
+ * The updated custom field.
  *
  * @generated from message roster.v1.UpdateCustomFieldResponse
  */
 export declare type UpdateCustomFieldResponse = Message<"roster.v1.UpdateCustomFieldResponse"> & {
   /**
-   * The custom field after the change.
+   * The custom field after the update.
    *
    * @generated from field: roster.v1.CustomField custom_field = 1;
    */
@@ -363,7 +365,7 @@ export declare type UpdateCustomFieldResponse = Message<"roster.v1.UpdateCustomF
 export declare const UpdateCustomFieldResponseSchema: GenMessage<UpdateCustomFieldResponse>;
 
 /**
- * Asks for the end of a custom field.
+ * Request message for DeleteCustomField.
  *
  * @generated from message roster.v1.DeleteCustomFieldRequest
  */
@@ -383,7 +385,7 @@ export declare type DeleteCustomFieldRequest = Message<"roster.v1.DeleteCustomFi
 export declare const DeleteCustomFieldRequestSchema: GenMessage<DeleteCustomFieldRequest>;
 
 /**
- * Says that the custom field and its values are gone.
+ * Empty: the custom field and its values were deleted.
  *
  * @generated from message roster.v1.DeleteCustomFieldResponse
  */
@@ -397,17 +399,16 @@ export declare type DeleteCustomFieldResponse = Message<"roster.v1.DeleteCustomF
 export declare const DeleteCustomFieldResponseSchema: GenMessage<DeleteCustomFieldResponse>;
 
 /**
- * Keeps the custom fields of the account that the key belongs to. Every
- * operation that writes fails with EMAIL_NOT_VERIFIED until the account's own
- * email address is verified.
+ * Manages the custom fields of the authenticated account. Every operation that writes
+ * fails with EMAIL_NOT_VERIFIED until the email address of the account is verified.
  *
  * @generated from service roster.v1.CustomFieldService
  */
 export declare const CustomFieldService: GenService<{
   /**
-   * Defines a custom field. Fails with CUSTOM_FIELD_ALREADY_EXISTS if the label
-   * (without regard to case) or the key that it derives is taken, and with
-   * CUSTOM_FIELD_LIMIT_REACHED at 100 fields an account.
+   * Creates a custom field. Fails with CUSTOM_FIELD_ALREADY_EXISTS if the account already
+   * has this label, compared case-insensitively, or the key derived from it. Fails with
+   * CUSTOM_FIELD_LIMIT_REACHED if the account has 100 custom fields.
    *
    * @generated from rpc roster.v1.CustomFieldService.CreateCustomField
    */
@@ -437,9 +438,9 @@ export declare const CustomFieldService: GenService<{
     output: typeof ListCustomFieldsResponseSchema;
   },
   /**
-   * Changes the fields of a custom field that the request names. The key and
-   * the data type never change. Fails with CUSTOM_FIELD_NOT_FOUND, or with
-   * CUSTOM_FIELD_ALREADY_EXISTS if another field has the label.
+   * Updates the given fields of a custom field. The key and the data type cannot be
+   * changed. Fails with CUSTOM_FIELD_NOT_FOUND, or with CUSTOM_FIELD_ALREADY_EXISTS if
+   * another field has the label.
    *
    * @generated from rpc roster.v1.CustomFieldService.UpdateCustomField
    */
@@ -449,7 +450,7 @@ export declare const CustomFieldService: GenService<{
     output: typeof UpdateCustomFieldResponseSchema;
   },
   /**
-   * Deletes a custom field and its values. Fails with CUSTOM_FIELD_NOT_FOUND.
+   * Deletes a custom field and all its values. Fails with CUSTOM_FIELD_NOT_FOUND.
    *
    * @generated from rpc roster.v1.CustomFieldService.DeleteCustomField
    */

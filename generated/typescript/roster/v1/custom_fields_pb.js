@@ -2,7 +2,7 @@
 // @generated from file roster/v1/custom_fields.proto (package roster.v1, syntax proto3)
 /* eslint-disable */
 
-// Custom fields: attributes of subscribers that an account defines itself.
+// Custom fields: subscriber attributes that an account defines.
 
 import { enumDesc, fileDesc, messageDesc, serviceDesc, tsEnum } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "../../buf/validate/validate_pb.js";
@@ -30,7 +30,7 @@ export const CustomField_DataTypeSchema = /*@__PURE__*/
   enumDesc(file_roster_v1_custom_fields, 0, 0);
 
 /**
- * What values of the field are.
+ * The type of a custom field's values.
  *
  * @generated from enum roster.v1.CustomField.DataType
  */
@@ -108,9 +108,8 @@ export const DeleteCustomFieldResponseSchema = /*@__PURE__*/
   messageDesc(file_roster_v1_custom_fields, 10);
 
 /**
- * Keeps the custom fields of the account that the key belongs to. Every
- * operation that writes fails with EMAIL_NOT_VERIFIED until the account's own
- * email address is verified.
+ * Manages the custom fields of the authenticated account. Every operation that writes
+ * fails with EMAIL_NOT_VERIFIED until the email address of the account is verified.
  *
  * @generated from service roster.v1.CustomFieldService
  */

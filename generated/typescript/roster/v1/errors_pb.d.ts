@@ -2,7 +2,7 @@
 // @generated from file roster/v1/errors.proto (package roster.v1, syntax proto3)
 /* eslint-disable */
 
-// Every way in which a call can be refused, and how each front says it.
+// The reasons for which a call fails, and how gRPC and HTTP report them.
 
 import type { GenEnum, GenExtension, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
@@ -15,21 +15,21 @@ import type { EnumValueOptions } from "@bufbuild/protobuf/wkt";
 export declare const file_roster_v1_errors: GenFile;
 
 /**
- * How a reason is told on each front. Set on every value of Error.Reason, so
+ * How a reason is reported over gRPC and HTTP. Set on every value of Error.Reason, so
  * that this file is the only table of codes.
  *
  * @generated from message roster.v1.ErrorMapping
  */
 export declare type ErrorMapping = Message<"roster.v1.ErrorMapping"> & {
   /**
-   * The gRPC status code of a call that fails for this reason.
+   * gRPC status code of a call that fails for this reason.
    *
    * @generated from field: google.rpc.Code grpc = 1;
    */
   grpc: Code;
 
   /**
-   * The HTTP status of a request that fails for this reason.
+   * HTTP status of a request that fails for this reason.
    *
    * @generated from field: int32 http = 2;
    */
@@ -43,15 +43,15 @@ export declare type ErrorMapping = Message<"roster.v1.ErrorMapping"> & {
 export declare const ErrorMappingSchema: GenMessage<ErrorMapping>;
 
 /**
- * What a call that was refused is told. Over HTTP it is the body of the answer,
- * in an ErrorResponse; on gRPC the same facts travel as google.rpc.ErrorInfo,
- * google.rpc.BadRequest and google.rpc.RequestInfo.
+ * An error. Over HTTP it is the body of the response, in an ErrorResponse. On gRPC the
+ * same information is sent as google.rpc.ErrorInfo, google.rpc.BadRequest and
+ * google.rpc.RequestInfo.
  *
  * @generated from message roster.v1.Error
  */
 export declare type Error = Message<"roster.v1.Error"> & {
   /**
-   * Why the call was refused. HTTP writes it in Pascal case, under the name code:
+   * Why the call failed. HTTP writes it in Pascal case, under the name code:
    * VALIDATION_ERROR is "code": "ValidationError".
    *
    * @generated from field: roster.v1.Error.Reason reason = 1 [json_name = "code"];
@@ -59,21 +59,21 @@ export declare type Error = Message<"roster.v1.Error"> & {
   reason: Error_Reason;
 
   /**
-   * Why the call was refused, for people.
+   * Why the call failed, as a sentence for people.
    *
    * @generated from field: string message = 2;
    */
   message: string;
 
   /**
-   * The faults of the request, where it is at fault.
+   * The invalid parts of the request, if any.
    *
    * @generated from field: repeated roster.v1.Error.Detail details = 3;
    */
   details: Error_Detail[];
 
   /**
-   * The id under which the service's log keeps the call.
+   * ID of the request. The server log contains it.
    *
    * @generated from field: string request_id = 4;
    */
@@ -87,27 +87,28 @@ export declare type Error = Message<"roster.v1.Error"> & {
 export declare const ErrorSchema: GenMessage<Error>;
 
 /**
- * One fault of a request, at one place in it.
+ * One invalid part of a request.
  *
  * @generated from message roster.v1.Error.Detail
  */
 export declare type Error_Detail = Message<"roster.v1.Error.Detail"> & {
   /**
-   * The JSON path of the fault, such as subscribers[3].email; empty for the body as a whole.
+   * JSON path of the invalid part, such as subscribers[3].email. Empty for the whole
+   * body.
    *
    * @generated from field: string field = 1;
    */
   field: string;
 
   /**
-   * What is wrong there.
+   * Why the part is invalid.
    *
    * @generated from field: roster.v1.Error.Detail.Code code = 2;
    */
   code: Error_Detail_Code;
 
   /**
-   * What is wrong there, for people.
+   * Why the part is invalid, as a sentence for people.
    *
    * @generated from field: string message = 3;
    */
@@ -121,7 +122,7 @@ export declare type Error_Detail = Message<"roster.v1.Error.Detail"> & {
 export declare const Error_DetailSchema: GenMessage<Error_Detail>;
 
 /**
- * What is wrong at that place.
+ * Why the part is invalid.
  *
  * @generated from enum roster.v1.Error.Detail.Code
  */
@@ -134,35 +135,35 @@ export enum Error_Detail_Code {
   CODE_UNSPECIFIED = 0,
 
   /**
-   * The value is absent or empty and has to be given.
+   * The value is required but absent or empty.
    *
    * @generated from enum value: REQUIRED = 1;
    */
   REQUIRED = 1,
 
   /**
-   * The text is longer than its bound.
+   * The text exceeds the maximum length.
    *
    * @generated from enum value: TOO_LONG = 2;
    */
   TOO_LONG = 2,
 
   /**
-   * The text is shorter than its bound.
+   * The text is shorter than the minimum length.
    *
    * @generated from enum value: TOO_SHORT = 3;
    */
   TOO_SHORT = 3,
 
   /**
-   * The list has more items than it may have.
+   * The list has more items than allowed.
    *
    * @generated from enum value: TOO_MANY = 4;
    */
   TOO_MANY = 4,
 
   /**
-   * The list has fewer items than it has to have.
+   * The list has fewer items than required.
    *
    * @generated from enum value: TOO_FEW = 5;
    */
@@ -176,28 +177,28 @@ export enum Error_Detail_Code {
   OUT_OF_RANGE = 6,
 
   /**
-   * The text does not have the form that the field asks for.
+   * The text does not have the required format.
    *
    * @generated from enum value: INVALID_FORMAT = 7;
    */
   INVALID_FORMAT = 7,
 
   /**
-   * The text holds a character that the field does not take, such as a control character.
+   * The text contains a forbidden character, such as a control character.
    *
    * @generated from enum value: INVALID_CHARACTER = 8;
    */
   INVALID_CHARACTER = 8,
 
   /**
-   * The JSON type is not the one that the field takes.
+   * The value has the wrong JSON type.
    *
    * @generated from enum value: INVALID_TYPE = 9;
    */
   INVALID_TYPE = 9,
 
   /**
-   * The value is none of those that the field takes.
+   * The value is not one of the allowed values.
    *
    * @generated from enum value: INVALID_VALUE = 10;
    */
@@ -211,28 +212,28 @@ export enum Error_Detail_Code {
   UNKNOWN_FIELD = 11,
 
   /**
-   * The same name is given more than once.
+   * The same name occurs more than once.
    *
    * @generated from enum value: DUPLICATE_FIELD = 12;
    */
   DUPLICATE_FIELD = 12,
 
   /**
-   * The body is not well-formed JSON, or not JSON that this service takes.
+   * The body is not valid JSON, or exceeds a limit for JSON.
    *
    * @generated from enum value: INVALID_JSON = 13;
    */
   INVALID_JSON = 13,
 
   /**
-   * The word is kept for the service's own use.
+   * The value is a reserved word.
    *
    * @generated from enum value: RESERVED = 14;
    */
   RESERVED = 14,
 
   /**
-   * Something else of the account has this value already.
+   * Another resource of the account already has this value.
    *
    * @generated from enum value: TAKEN = 15;
    */
@@ -245,20 +246,21 @@ export enum Error_Detail_Code {
 export declare const Error_Detail_CodeSchema: GenEnum<Error_Detail_Code>;
 
 /**
- * Why a call was refused. On gRPC it is the reason of google.rpc.ErrorInfo,
- * in the domain "roster"; over HTTP it is the code, in Pascal case.
+ * Why a call failed. On gRPC it is the reason of google.rpc.ErrorInfo, in the domain
+ * "roster". Over HTTP it is the code, in Pascal case.
  *
- * Every status that the service sends has a reason, also for an unknown method and from
- * health checks. gRPC itself refuses some calls before the service sees them, without a
- * reason: messages over 4 MiB and metadata over 16 KiB (RESOURCE_EXHAUSTED), malformed
- * values of grpc-timeout and grpc-encoding (INTERNAL). Calls that are cut off while a server
- * stops end as UNAVAILABLE without one, which, unlike the reason of that name, does not mean
- * that nothing was changed.
+ * Every status sent by the service has a reason, including those of unknown methods and
+ * health checks. gRPC itself rejects some calls before they reach the service, without
+ * a reason: messages over 4 MiB and metadata over 16 KiB (RESOURCE_EXHAUSTED),
+ * malformed values of grpc-timeout and grpc-encoding (INTERNAL). Calls aborted while a
+ * server stops end as UNAVAILABLE without a reason. Unlike the reason UNAVAILABLE, this
+ * does not imply that nothing was changed.
  *
- * Over HTTP the code of a status without a reason is that of a reason below with the same
- * meaning, if there is one, and else the name of its gRPC code: NOT_FOUND is NotFound, with
- * the HTTP status that google.rpc.Code documents. A server may be newer than a gateway: a
- * reason that the gateway does not know has the HTTP status of its gRPC code, too.
+ * Over HTTP, a status without a reason gets the code of the reason below with the same
+ * meaning. If there is none, the code is the name of the gRPC code in Pascal case:
+ * NOT_FOUND is NotFound, with the HTTP status documented in google.rpc.Code. If a
+ * server is newer than the gateway, a reason unknown to the gateway also gets the HTTP
+ * status of its gRPC code.
  *
  * @generated from enum roster.v1.Error.Reason
  */
@@ -271,28 +273,29 @@ export enum Error_Reason {
   REASON_UNSPECIFIED = 0,
 
   /**
-   * The key is absent, malformed, unknown, expired or revoked. One answer for all of them.
+   * The API key is missing, malformed, unknown, expired or revoked. The response does
+   * not distinguish these cases.
    *
    * @generated from enum value: UNAUTHORIZED = 1;
    */
   UNAUTHORIZED = 1,
 
   /**
-   * Something in the request breaks a rule; the details name each field.
+   * The request is invalid. The details name each invalid field.
    *
    * @generated from enum value: VALIDATION_ERROR = 2;
    */
   VALIDATION_ERROR = 2,
 
   /**
-   * The account's own email address has to be verified before this operation.
+   * The operation requires a verified email address of the account.
    *
    * @generated from enum value: EMAIL_NOT_VERIFIED = 3;
    */
   EMAIL_NOT_VERIFIED = 3,
 
   /**
-   * The key's scope does not cover this operation.
+   * The scope of the API key does not permit this operation.
    *
    * @generated from enum value: FORBIDDEN = 4;
    */
@@ -334,7 +337,8 @@ export enum Error_Reason {
   ROUTE_NOT_FOUND = 9,
 
   /**
-   * The path exists, but not with this HTTP method; the Allow header lists those it has.
+   * The path does not support this HTTP method. The Allow header lists the supported
+   * methods.
    *
    * @generated from enum value: METHOD_NOT_ALLOWED = 10;
    */
@@ -348,79 +352,80 @@ export enum Error_Reason {
   SUBSCRIBER_ALREADY_EXISTS = 11,
 
   /**
-   * Another tag of the account has this name, compared without regard to case.
+   * Another tag of the account has this name, compared case-insensitively.
    *
    * @generated from enum value: TAG_ALREADY_EXISTS = 12;
    */
   TAG_ALREADY_EXISTS = 12,
 
   /**
-   * Another custom field of the account has this label or the key that it derives.
+   * Another custom field of the account has this label or the key derived from it.
    *
    * @generated from enum value: CUSTOM_FIELD_ALREADY_EXISTS = 13;
    */
   CUSTOM_FIELD_ALREADY_EXISTS = 13,
 
   /**
-   * The account has as many custom fields as it may have.
+   * The account has the maximum number of custom fields.
    *
    * @generated from enum value: CUSTOM_FIELD_LIMIT_REACHED = 14;
    */
   CUSTOM_FIELD_LIMIT_REACHED = 14,
 
   /**
-   * The client was too slow in sending its request.
+   * The client sent its request too slowly.
    *
    * @generated from enum value: REQUEST_TIMEOUT = 15;
    */
   REQUEST_TIMEOUT = 15,
 
   /**
-   * The body or message is larger than the service takes.
+   * The body or message exceeds the maximum size.
    *
    * @generated from enum value: PAYLOAD_TOO_LARGE = 16;
    */
   PAYLOAD_TOO_LARGE = 16,
 
   /**
-   * The body is not JSON in UTF-8 without a content encoding.
+   * The media type, charset or content encoding of the body is not supported.
    *
    * @generated from enum value: UNSUPPORTED_MEDIA_TYPE = 17;
    */
   UNSUPPORTED_MEDIA_TYPE = 17,
 
   /**
-   * The service failed; its log has the story under the request id.
+   * The server failed. See the server log for the request ID.
    *
    * @generated from enum value: INTERNAL = 18;
    */
   INTERNAL = 18,
 
   /**
-   * The service cannot take the call now; nothing was changed, trying again may help.
+   * The service is temporarily unavailable. Nothing was changed; the call can be
+   * retried.
    *
    * @generated from enum value: UNAVAILABLE = 19;
    */
   UNAVAILABLE = 19,
 
   /**
-   * The deadline of the call passed before its effect began; nothing was changed.
+   * The deadline expired before the call had an effect. Nothing was changed.
    *
    * @generated from enum value: DEADLINE_EXCEEDED = 20;
    */
   DEADLINE_EXCEEDED = 20,
 
   /**
-   * A subscriber cannot go from the status it has to the one that was asked
-   * for; the detail names both.
+   * The subscriber's current status cannot change to the requested one. The detail
+   * names both.
    *
    * @generated from enum value: INVALID_STATUS_TRANSITION = 21;
    */
   INVALID_STATUS_TRANSITION = 21,
 
   /**
-   * The owner of the address had opted out when the subscriber was deleted. It
-   * can be created again once the suppression is lifted.
+   * The address is suppressed because its owner had opted out. Delete the suppression
+   * to subscribe it again.
    *
    * @generated from enum value: SUBSCRIBER_SUPPRESSED = 22;
    */
@@ -434,7 +439,7 @@ export enum Error_Reason {
   SUPPRESSION_NOT_FOUND = 23,
 
   /**
-   * Another request with this idempotency key succeeded in the last 24 hours.
+   * A different request with this idempotency key succeeded in the last 24 hours.
    *
    * @generated from enum value: IDEMPOTENCY_KEY_REUSED = 24;
    */
@@ -448,8 +453,8 @@ export enum Error_Reason {
   IDEMPOTENCY_KEY_IN_USE = 25,
 
   /**
-   * The account has made more calls than its limit, or too many calls with a wrong key came
-   * from one address; Retry-After says when to go on.
+   * The account exceeded its rate limit, or too many calls with an invalid key came
+   * from one address. Retry-After states when to retry.
    *
    * @generated from enum value: RATE_LIMITED = 26;
    */
@@ -463,21 +468,22 @@ export enum Error_Reason {
   WEBHOOK_NOT_FOUND = 27,
 
   /**
-   * The account has as many webhooks as it may have, or the webhook as many replays.
+   * The account has the maximum number of webhooks, or the webhook has the maximum
+   * number of running replays.
    *
    * @generated from enum value: WEBHOOK_LIMIT_REACHED = 28;
    */
   WEBHOOK_LIMIT_REACHED = 28,
 
   /**
-   * The account has no such delivery, or has it no more.
+   * The account has no such delivery, or it is no longer retained.
    *
    * @generated from enum value: WEBHOOK_DELIVERY_NOT_FOUND = 29;
    */
   WEBHOOK_DELIVERY_NOT_FOUND = 29,
 
   /**
-   * The key is the account's last admin key that has not expired. Create another admin key
+   * The API key is the last usable admin key of the account. Create another admin key
    * first.
    *
    * @generated from enum value: LAST_ADMIN_KEY = 30;
@@ -485,21 +491,21 @@ export enum Error_Reason {
   LAST_ADMIN_KEY = 30,
 
   /**
-   * The key has expired, so it cannot be rotated. Create a new key.
+   * The API key has expired and cannot be rotated. Create a new key.
    *
    * @generated from enum value: API_KEY_EXPIRED = 31;
    */
   API_KEY_EXPIRED = 31,
 
   /**
-   * The service has no rpc of this name, or the HTTP method is none that it knows.
+   * The service has no such rpc, or the HTTP method is unknown.
    *
    * @generated from enum value: METHOD_NOT_IMPLEMENTED = 32;
    */
   METHOD_NOT_IMPLEMENTED = 32,
 
   /**
-   * The service that a health check names is not one of this server.
+   * This server does not have the service named in the health check.
    *
    * @generated from enum value: SERVICE_NOT_FOUND = 33;
    */
@@ -512,13 +518,13 @@ export enum Error_Reason {
 export declare const Error_ReasonSchema: GenEnum<Error_Reason>;
 
 /**
- * The body of every HTTP answer that is not a success.
+ * The body of every HTTP response with an error status.
  *
  * @generated from message roster.v1.ErrorResponse
  */
 export declare type ErrorResponse = Message<"roster.v1.ErrorResponse"> & {
   /**
-   * What went wrong.
+   * The error.
    *
    * @generated from field: roster.v1.Error error = 1;
    */
@@ -532,7 +538,7 @@ export declare type ErrorResponse = Message<"roster.v1.ErrorResponse"> & {
 export declare const ErrorResponseSchema: GenMessage<ErrorResponse>;
 
 /**
- * How the reason that carries this option is told on each front.
+ * How this reason is reported over gRPC and HTTP.
  *
  * @generated from extension: roster.v1.ErrorMapping error_mapping = 50001;
  */

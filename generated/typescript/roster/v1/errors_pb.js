@@ -2,7 +2,7 @@
 // @generated from file roster/v1/errors.proto (package roster.v1, syntax proto3)
 /* eslint-disable */
 
-// Every way in which a call can be refused, and how each front says it.
+// The reasons for which a call fails, and how gRPC and HTTP report them.
 
 import { enumDesc, extDesc, fileDesc, messageDesc, tsEnum } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "../../buf/validate/validate_pb.js";
@@ -43,7 +43,7 @@ export const Error_Detail_CodeSchema = /*@__PURE__*/
   enumDesc(file_roster_v1_errors, 1, 0, 0);
 
 /**
- * What is wrong at that place.
+ * Why the part is invalid.
  *
  * @generated from enum roster.v1.Error.Detail.Code
  */
@@ -57,20 +57,21 @@ export const Error_ReasonSchema = /*@__PURE__*/
   enumDesc(file_roster_v1_errors, 1, 0);
 
 /**
- * Why a call was refused. On gRPC it is the reason of google.rpc.ErrorInfo,
- * in the domain "roster"; over HTTP it is the code, in Pascal case.
+ * Why a call failed. On gRPC it is the reason of google.rpc.ErrorInfo, in the domain
+ * "roster". Over HTTP it is the code, in Pascal case.
  *
- * Every status that the service sends has a reason, also for an unknown method and from
- * health checks. gRPC itself refuses some calls before the service sees them, without a
- * reason: messages over 4 MiB and metadata over 16 KiB (RESOURCE_EXHAUSTED), malformed
- * values of grpc-timeout and grpc-encoding (INTERNAL). Calls that are cut off while a server
- * stops end as UNAVAILABLE without one, which, unlike the reason of that name, does not mean
- * that nothing was changed.
+ * Every status sent by the service has a reason, including those of unknown methods and
+ * health checks. gRPC itself rejects some calls before they reach the service, without
+ * a reason: messages over 4 MiB and metadata over 16 KiB (RESOURCE_EXHAUSTED),
+ * malformed values of grpc-timeout and grpc-encoding (INTERNAL). Calls aborted while a
+ * server stops end as UNAVAILABLE without a reason. Unlike the reason UNAVAILABLE, this
+ * does not imply that nothing was changed.
  *
- * Over HTTP the code of a status without a reason is that of a reason below with the same
- * meaning, if there is one, and else the name of its gRPC code: NOT_FOUND is NotFound, with
- * the HTTP status that google.rpc.Code documents. A server may be newer than a gateway: a
- * reason that the gateway does not know has the HTTP status of its gRPC code, too.
+ * Over HTTP, a status without a reason gets the code of the reason below with the same
+ * meaning. If there is none, the code is the name of the gRPC code in Pascal case:
+ * NOT_FOUND is NotFound, with the HTTP status documented in google.rpc.Code. If a
+ * server is newer than the gateway, a reason unknown to the gateway also gets the HTTP
+ * status of its gRPC code.
  *
  * @generated from enum roster.v1.Error.Reason
  */
@@ -85,7 +86,7 @@ export const ErrorResponseSchema = /*@__PURE__*/
   messageDesc(file_roster_v1_errors, 2);
 
 /**
- * How the reason that carries this option is told on each front.
+ * How this reason is reported over gRPC and HTTP.
  *
  * @generated from extension: roster.v1.ErrorMapping error_mapping = 50001;
  */

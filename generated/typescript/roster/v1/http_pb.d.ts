@@ -2,8 +2,8 @@
 // @generated from file roster/v1/http.proto (package roster.v1, syntax proto3)
 /* eslint-disable */
 
-// Roster's own options: what the gateway and the interceptors read from the
-// descriptors besides google.api.http and buf.validate.
+// Custom options, which the gateway and the interceptors read from the descriptors in
+// addition to google.api.http and buf.validate.
 
 import type { GenExtension, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
@@ -16,20 +16,21 @@ import type { Error_Reason } from "./errors_pb.js";
 export declare const file_roster_v1_http: GenFile;
 
 /**
- * Who may make a call.
+ * Which API keys are authorized to call an rpc.
  *
  * @generated from message roster.v1.Access
  */
 export declare type Access = Message<"roster.v1.Access"> & {
   /**
-   * The scope that the key has to have: "read", "write" or "admin"; each includes the one before.
+   * Scope required of the API key: "read", "write" or "admin". Each includes the previous
+   * one.
    *
    * @generated from field: string scope = 1;
    */
   scope: string;
 
   /**
-   * Whether the account's own email address has to be verified.
+   * Whether the email address of the account must be verified.
    *
    * @generated from field: bool verified_email = 2;
    */
@@ -43,26 +44,26 @@ export declare type Access = Message<"roster.v1.Access"> & {
 export declare const AccessSchema: GenMessage<Access>;
 
 /**
- * A line of a table in CSV: what a field of this type holds can also be read from,
- * or written as, text/csv over HTTP.
+ * One line of CSV. Over HTTP, a field of this type can be read from, or written as,
+ * text/csv.
  *
- * A client-streaming rpc takes text/csv if its request has a repeated field of this
- * type; the first line is the header. A server-streaming rpc answers with text/csv
- * if its messages hold lines instead of records.
+ * A client-streaming rpc accepts text/csv if its request has a repeated field of this
+ * type; the first line is the header. A server-streaming rpc returns text/csv if its
+ * messages contain lines instead of records.
  *
  * @generated from message roster.v1.CsvLine
  */
 export declare type CsvLine = Message<"roster.v1.CsvLine"> & {
   /**
-   * The number of the line in the text, from 1; of its last one where a cell holds
-   * line breaks. 0 where lines are written.
+   * Line number in the text, starting at 1. If cells contain line breaks, the number of
+   * the last line. 0 in responses.
    *
    * @generated from field: int32 number = 1;
    */
   number: number;
 
   /**
-   * The cells of the line.
+   * Cells of the line.
    *
    * @generated from field: repeated string cells = 2;
    */
@@ -76,7 +77,7 @@ export declare type CsvLine = Message<"roster.v1.CsvLine"> & {
 export declare const CsvLineSchema: GenMessage<CsvLine>;
 
 /**
- * What rows of bulk operations have in common.
+ * Definitions shared by the rows of bulk operations.
  *
  * @generated from message roster.v1.Row
  */
@@ -90,13 +91,13 @@ export declare type Row = Message<"roster.v1.Row"> & {
 export declare const RowSchema: GenMessage<Row>;
 
 /**
- * A part of a row that could not be read from JSON.
+ * A part of a row that could not be parsed from JSON.
  *
  * @generated from message roster.v1.Row.Fault
  */
 export declare type Row_Fault = Message<"roster.v1.Row.Fault"> & {
   /**
-   * The JSON key of the part within the row; empty for the row as a whole.
+   * JSON key of the part within the row. Empty for the whole row.
    *
    * @generated from field: string field = 1;
    */
@@ -110,114 +111,114 @@ export declare type Row_Fault = Message<"roster.v1.Row.Fault"> & {
 export declare const Row_FaultSchema: GenMessage<Row_Fault>;
 
 /**
- * Whether text in requests of this file is free of control characters, which are U+0000
- * to U+001F and U+007F. The server rejects any other text. Tabs, line feeds and carriage
- * returns are allowed in fields that are multiline. Not subject to this are the fields in
- * the path of a request, since a text that is no identifier is not found, and rows, since
- * each of them is checked by itself.
+ * Whether the server rejects control characters (U+0000 to U+001F and U+007F) in text
+ * in requests defined in this file. Fields marked multiline accept tabs, line feeds and
+ * carriage returns. The option does not apply to fields in the path, because a
+ * malformed identifier is reported as not found, nor to rows, which are validated one
+ * by one.
  *
  * @generated from extension: bool no_control_characters = 50001;
  */
 export declare const no_control_characters: GenExtension<FileOptions, boolean>;
 
 /**
- * The HTTP status of a success, where it is not 200. 204 sends no body.
+ * HTTP status of a successful response. Default: 200. With 204, no body is sent.
  *
  * @generated from extension: int32 success_status = 50001;
  */
 export declare const success_status: GenExtension<MethodOptions, number>;
 
 /**
- * Who may make the call. Every rpc of this package declares it.
+ * Which API keys are authorized to call the rpc. Every rpc of this package sets it.
  *
  * @generated from extension: roster.v1.Access access = 50002;
  */
 export declare const access: GenExtension<MethodOptions, Access>;
 
 /**
- * The reasons for which this very call can be refused. Those for which any call can
- * be, such as UNAUTHORIZED and VALIDATION_ERROR, follow from its other options.
+ * Reasons for which this rpc can fail. Reasons that apply to every rpc, such as
+ * UNAUTHORIZED and VALIDATION_ERROR, are derived from the other options.
  *
  * @generated from extension: repeated roster.v1.Error.Reason fails_with = 50003;
  */
 export declare const fails_with: GenExtension<MethodOptions, Error_Reason[]>;
 
 /**
- * JSON keys that a body of this message may hold and that are ignored: the
- * fields of the resource that only the service writes. So an object that
- * was fetched can be sent back.
+ * JSON keys that a body of this message can contain and that are ignored: the
+ * output-only fields of the resource. A fetched resource can therefore be sent back
+ * unchanged.
  *
  * @generated from extension: repeated string ignored_keys = 50001;
  */
 export declare const ignored_keys: GenExtension<MessageOptions, string[]>;
 
 /**
- * For a bool: JSON may also say 1, 0, "1", "0", "true", "false", "yes", "no",
- * in any letter case.
+ * For a bool: JSON also accepts 1, 0, "1", "0", "true", "false", "yes" and "no",
+ * case-insensitively.
  *
  * @generated from extension: bool boolean_like = 50001;
  */
 export declare const boolean_like: GenExtension<FieldOptions, boolean>;
 
 /**
- * For text: blanks around it do not count. The server takes them off before
- * it looks at the bounds. Text of nothing but blanks and invisible characters, such as
- * U+200B and U+FEFF, is empty.
+ * For text: the server removes surrounding whitespace before it checks the bounds. Text
+ * of only whitespace and invisible characters, such as U+200B and U+FEFF, is treated as
+ * empty.
  *
  * @generated from extension: bool trimmed = 50002;
  */
 export declare const trimmed: GenExtension<FieldOptions, boolean>;
 
 /**
- * For the page token of the next page: HTTP sends it as a Link header with
- * rel="next" (RFC 8288), and not in the body.
+ * For the token of the next page: HTTP sends it as a Link header with rel="next" (RFC
+ * 8288) instead of in the body.
  *
  * @generated from extension: bool next_link = 50004;
  */
 export declare const next_link: GenExtension<FieldOptions, boolean>;
 
 /**
- * For a repeated Row.Fault: the message is a row that is judged by itself.
- * Where its JSON cannot be read, the gateway notes that here and goes on,
- * so that the row fails alone. The field has no JSON name.
+ * For a repeated Row.Fault: the message is a row that is validated individually. If its
+ * JSON cannot be parsed, the gateway records that here and continues, so that only this
+ * row fails. The field has no JSON name.
  *
  * @generated from extension: bool row_faults = 50003;
  */
 export declare const row_faults: GenExtension<FieldOptions, boolean>;
 
 /**
- * A value that shows what the field is for: text, names of enums and moments as they
- * are, anything else as JSON. The examples of the reference are put together of them.
+ * An example value: text, enum names and timestamps are written literally, other values
+ * as JSON. The examples in the API reference are composed of them.
  *
  * @generated from extension: string example = 50005;
  */
 export declare const example: GenExtension<FieldOptions, string>;
 
 /**
- * For text of which the server takes more than its bounds tell: the format of JSON
- * Schema that says it, such as "email".
+ * For text with rules beyond its bounds: the JSON Schema format that describes it, such
+ * as "email".
  *
  * @generated from extension: string text_format = 50006;
  */
 export declare const text_format: GenExtension<FieldOptions, string>;
 
 /**
- * For text that an update can leave out, but not make empty.
+ * For text that an update can omit but not clear.
  *
  * @generated from extension: bool never_empty = 50007;
  */
 export declare const never_empty: GenExtension<FieldOptions, boolean>;
 
 /**
- * For a field of an update request: null in JSON is a value and clears the field. Without
- * this option, null is the same as an absent key, and the update keeps the stored value.
+ * For a field of an update request: null in JSON clears the field. Without this option,
+ * null is treated as an absent key, and the stored value is kept.
  *
  * @generated from extension: bool null_clears = 50008;
  */
 export declare const null_clears: GenExtension<FieldOptions, boolean>;
 
 /**
- * For a double that is always a whole number: OpenAPI describes it as an integer. An int64
+ * For a double that is always an integer: OpenAPI describes it as an integer. An int64
  * would be a string in JSON.
  *
  * @generated from extension: bool whole = 50009;
@@ -225,7 +226,7 @@ export declare const null_clears: GenExtension<FieldOptions, boolean>;
 export declare const whole: GenExtension<FieldOptions, boolean>;
 
 /**
- * For text that may have several lines: it may hold tabs, line feeds and carriage
+ * For text that can have several lines: it can contain tabs, line feeds and carriage
  * returns.
  *
  * @generated from extension: bool multiline = 50010;
@@ -233,10 +234,10 @@ export declare const whole: GenExtension<FieldOptions, boolean>;
 export declare const multiline: GenExtension<FieldOptions, boolean>;
 
 /**
- * For an enum that chooses the format of a streamed response: the media type that the
- * value stands for, such as "text/csv". Over HTTP it is known from the request, so that
- * the response can begin before the first record. If a request leaves the field
- * unspecified, its Accept header chooses among these media types.
+ * For an enum that selects the format of a streamed response: the media type of the
+ * value, such as "text/csv". HTTP selects the format from the request, so that the
+ * response can begin before the first record. If the field is unspecified, the Accept
+ * header selects among these media types.
  *
  * @generated from extension: string media_type = 50002;
  */

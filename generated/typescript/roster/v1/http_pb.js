@@ -2,8 +2,8 @@
 // @generated from file roster/v1/http.proto (package roster.v1, syntax proto3)
 /* eslint-disable */
 
-// Roster's own options: what the gateway and the interceptors read from the
-// descriptors besides google.api.http and buf.validate.
+// Custom options, which the gateway and the interceptors read from the descriptors in
+// addition to google.api.http and buf.validate.
 
 import { extDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
@@ -44,11 +44,11 @@ export const Row_FaultSchema = /*@__PURE__*/
   messageDesc(file_roster_v1_http, 2, 0);
 
 /**
- * Whether text in requests of this file is free of control characters, which are U+0000
- * to U+001F and U+007F. The server rejects any other text. Tabs, line feeds and carriage
- * returns are allowed in fields that are multiline. Not subject to this are the fields in
- * the path of a request, since a text that is no identifier is not found, and rows, since
- * each of them is checked by itself.
+ * Whether the server rejects control characters (U+0000 to U+001F and U+007F) in text
+ * in requests defined in this file. Fields marked multiline accept tabs, line feeds and
+ * carriage returns. The option does not apply to fields in the path, because a
+ * malformed identifier is reported as not found, nor to rows, which are validated one
+ * by one.
  *
  * @generated from extension: bool no_control_characters = 50001;
  */
@@ -56,7 +56,7 @@ export const no_control_characters = /*@__PURE__*/
   extDesc(file_roster_v1_http, 0);
 
 /**
- * The HTTP status of a success, where it is not 200. 204 sends no body.
+ * HTTP status of a successful response. Default: 200. With 204, no body is sent.
  *
  * @generated from extension: int32 success_status = 50001;
  */
@@ -64,7 +64,7 @@ export const success_status = /*@__PURE__*/
   extDesc(file_roster_v1_http, 1);
 
 /**
- * Who may make the call. Every rpc of this package declares it.
+ * Which API keys are authorized to call the rpc. Every rpc of this package sets it.
  *
  * @generated from extension: roster.v1.Access access = 50002;
  */
@@ -72,8 +72,8 @@ export const access = /*@__PURE__*/
   extDesc(file_roster_v1_http, 2);
 
 /**
- * The reasons for which this very call can be refused. Those for which any call can
- * be, such as UNAUTHORIZED and VALIDATION_ERROR, follow from its other options.
+ * Reasons for which this rpc can fail. Reasons that apply to every rpc, such as
+ * UNAUTHORIZED and VALIDATION_ERROR, are derived from the other options.
  *
  * @generated from extension: repeated roster.v1.Error.Reason fails_with = 50003;
  */
@@ -81,9 +81,9 @@ export const fails_with = /*@__PURE__*/
   extDesc(file_roster_v1_http, 3);
 
 /**
- * JSON keys that a body of this message may hold and that are ignored: the
- * fields of the resource that only the service writes. So an object that
- * was fetched can be sent back.
+ * JSON keys that a body of this message can contain and that are ignored: the
+ * output-only fields of the resource. A fetched resource can therefore be sent back
+ * unchanged.
  *
  * @generated from extension: repeated string ignored_keys = 50001;
  */
@@ -91,8 +91,8 @@ export const ignored_keys = /*@__PURE__*/
   extDesc(file_roster_v1_http, 4);
 
 /**
- * For a bool: JSON may also say 1, 0, "1", "0", "true", "false", "yes", "no",
- * in any letter case.
+ * For a bool: JSON also accepts 1, 0, "1", "0", "true", "false", "yes" and "no",
+ * case-insensitively.
  *
  * @generated from extension: bool boolean_like = 50001;
  */
@@ -100,9 +100,9 @@ export const boolean_like = /*@__PURE__*/
   extDesc(file_roster_v1_http, 5);
 
 /**
- * For text: blanks around it do not count. The server takes them off before
- * it looks at the bounds. Text of nothing but blanks and invisible characters, such as
- * U+200B and U+FEFF, is empty.
+ * For text: the server removes surrounding whitespace before it checks the bounds. Text
+ * of only whitespace and invisible characters, such as U+200B and U+FEFF, is treated as
+ * empty.
  *
  * @generated from extension: bool trimmed = 50002;
  */
@@ -110,8 +110,8 @@ export const trimmed = /*@__PURE__*/
   extDesc(file_roster_v1_http, 6);
 
 /**
- * For the page token of the next page: HTTP sends it as a Link header with
- * rel="next" (RFC 8288), and not in the body.
+ * For the token of the next page: HTTP sends it as a Link header with rel="next" (RFC
+ * 8288) instead of in the body.
  *
  * @generated from extension: bool next_link = 50004;
  */
@@ -119,9 +119,9 @@ export const next_link = /*@__PURE__*/
   extDesc(file_roster_v1_http, 7);
 
 /**
- * For a repeated Row.Fault: the message is a row that is judged by itself.
- * Where its JSON cannot be read, the gateway notes that here and goes on,
- * so that the row fails alone. The field has no JSON name.
+ * For a repeated Row.Fault: the message is a row that is validated individually. If its
+ * JSON cannot be parsed, the gateway records that here and continues, so that only this
+ * row fails. The field has no JSON name.
  *
  * @generated from extension: bool row_faults = 50003;
  */
@@ -129,8 +129,8 @@ export const row_faults = /*@__PURE__*/
   extDesc(file_roster_v1_http, 8);
 
 /**
- * A value that shows what the field is for: text, names of enums and moments as they
- * are, anything else as JSON. The examples of the reference are put together of them.
+ * An example value: text, enum names and timestamps are written literally, other values
+ * as JSON. The examples in the API reference are composed of them.
  *
  * @generated from extension: string example = 50005;
  */
@@ -138,8 +138,8 @@ export const example = /*@__PURE__*/
   extDesc(file_roster_v1_http, 9);
 
 /**
- * For text of which the server takes more than its bounds tell: the format of JSON
- * Schema that says it, such as "email".
+ * For text with rules beyond its bounds: the JSON Schema format that describes it, such
+ * as "email".
  *
  * @generated from extension: string text_format = 50006;
  */
@@ -147,7 +147,7 @@ export const text_format = /*@__PURE__*/
   extDesc(file_roster_v1_http, 10);
 
 /**
- * For text that an update can leave out, but not make empty.
+ * For text that an update can omit but not clear.
  *
  * @generated from extension: bool never_empty = 50007;
  */
@@ -155,8 +155,8 @@ export const never_empty = /*@__PURE__*/
   extDesc(file_roster_v1_http, 11);
 
 /**
- * For a field of an update request: null in JSON is a value and clears the field. Without
- * this option, null is the same as an absent key, and the update keeps the stored value.
+ * For a field of an update request: null in JSON clears the field. Without this option,
+ * null is treated as an absent key, and the stored value is kept.
  *
  * @generated from extension: bool null_clears = 50008;
  */
@@ -164,7 +164,7 @@ export const null_clears = /*@__PURE__*/
   extDesc(file_roster_v1_http, 12);
 
 /**
- * For a double that is always a whole number: OpenAPI describes it as an integer. An int64
+ * For a double that is always an integer: OpenAPI describes it as an integer. An int64
  * would be a string in JSON.
  *
  * @generated from extension: bool whole = 50009;
@@ -173,7 +173,7 @@ export const whole = /*@__PURE__*/
   extDesc(file_roster_v1_http, 13);
 
 /**
- * For text that may have several lines: it may hold tabs, line feeds and carriage
+ * For text that can have several lines: it can contain tabs, line feeds and carriage
  * returns.
  *
  * @generated from extension: bool multiline = 50010;
@@ -182,10 +182,10 @@ export const multiline = /*@__PURE__*/
   extDesc(file_roster_v1_http, 14);
 
 /**
- * For an enum that chooses the format of a streamed response: the media type that the
- * value stands for, such as "text/csv". Over HTTP it is known from the request, so that
- * the response can begin before the first record. If a request leaves the field
- * unspecified, its Accept header chooses among these media types.
+ * For an enum that selects the format of a streamed response: the media type of the
+ * value, such as "text/csv". HTTP selects the format from the request, so that the
+ * response can begin before the first record. If the field is unspecified, the Accept
+ * header selects among these media types.
  *
  * @generated from extension: string media_type = 50002;
  */

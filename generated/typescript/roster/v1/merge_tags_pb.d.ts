@@ -2,7 +2,7 @@
 // @generated from file roster/v1/merge_tags.proto (package roster.v1, syntax proto3)
 /* eslint-disable */
 
-// Merge tags: the places in a template where a subscriber's own data goes.
+// Merge tags: placeholders for subscriber data in a template.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
@@ -13,20 +13,21 @@ import type { Message } from "@bufbuild/protobuf";
 export declare const file_roster_v1_merge_tags: GenFile;
 
 /**
- * Asks for a template to be rendered.
+ * Request message for RenderMergeTags.
  *
  * @generated from message roster.v1.RenderMergeTagsRequest
  */
 export declare type RenderMergeTagsRequest = Message<"roster.v1.RenderMergeTagsRequest"> & {
   /**
-   * Subject of the mail: one line of plain text, at most 1,000 characters.
+   * Subject of the email: one line of plain text, at most 1,000 characters.
    *
    * @generated from field: string subject = 1;
    */
   subject: string;
 
   /**
-   * Body of the mail: HTML of at most 500,000 characters, line breaks allowed.
+   * Body of the email: HTML of at most 500,000 characters. Tabs and line breaks are
+   * allowed.
    *
    * @generated from field: string body = 2;
    */
@@ -47,28 +48,28 @@ export declare type RenderMergeTagsRequest = Message<"roster.v1.RenderMergeTagsR
 export declare const RenderMergeTagsRequestSchema: GenMessage<RenderMergeTagsRequest>;
 
 /**
- * Holds what was rendered.
+ * The rendered template.
  *
  * @generated from message roster.v1.RenderMergeTagsResponse
  */
 export declare type RenderMergeTagsResponse = Message<"roster.v1.RenderMergeTagsResponse"> & {
   /**
-   * The subject with the subscriber's data.
+   * The rendered subject.
    *
    * @generated from field: string subject = 1;
    */
   subject: string;
 
   /**
-   * The body with the subscriber's data.
+   * The rendered body.
    *
    * @generated from field: string body = 2;
    */
   body: string;
 
   /**
-   * Keys for which the account has no custom field, in order of appearance. Their
-   * merge tags have become nothing.
+   * Keys in merge tags that are not custom fields of the account, in order of appearance.
+   * These merge tags are rendered as empty strings.
    *
    * @generated from field: repeated string unknown = 3;
    */
@@ -82,22 +83,21 @@ export declare type RenderMergeTagsResponse = Message<"roster.v1.RenderMergeTags
 export declare const RenderMergeTagsResponseSchema: GenMessage<RenderMergeTagsResponse>;
 
 /**
- * Renders templates for a subscriber.
+ * Renders templates with the data of a subscriber.
  *
  * @generated from service roster.v1.MergeTagService
  */
 export declare const MergeTagService: GenService<{
   /**
-   * Puts a subscriber's data into a subject and a body. Fails with
+   * Renders a subject and a body with the data of a subscriber. Fails with
    * SUBSCRIBER_NOT_FOUND.
    *
-   * Merge tags are {{email}}, {{firstName}}, {{lastName}} and
-   * {{customFields.<key>}}, each with an optional fallback, as in
-   * {{firstName | fallback: "friend"}}. A value that is missing gives way to the
-   * tag's fallback, then to the custom field's, then to nothing; 0 and false are
-   * values. What is put into the body is escaped for HTML; in what is put into the
-   * subject, line breaks and other control characters become blanks. Anything else
-   * in braces is left alone.
+   * Merge tags are {{email}}, {{firstName}}, {{lastName}} and {{customFields.<key>}}.
+   * Each accepts an optional fallback: {{firstName | fallback: "friend"}}. If the value
+   * is missing, the fallback of the merge tag is rendered, then the fallback of the
+   * custom field, then an empty string. 0 and false are values. Values in the body are
+   * HTML-escaped. In values in the subject, line breaks and other control characters
+   * become spaces. Other text in braces is left unchanged.
    *
    * @generated from rpc roster.v1.MergeTagService.RenderMergeTags
    */

@@ -2,7 +2,7 @@
 // @generated from file roster/v1/merge_tags.proto (package roster.v1, syntax proto3)
 /* eslint-disable */
 
-// Merge tags: the places in a template where a subscriber's own data goes.
+// Merge tags: placeholders for subscriber data in a template.
 
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "../../buf/validate/validate_pb.js";
@@ -30,7 +30,7 @@ export const RenderMergeTagsResponseSchema = /*@__PURE__*/
   messageDesc(file_roster_v1_merge_tags, 1);
 
 /**
- * Renders templates for a subscriber.
+ * Renders templates with the data of a subscriber.
  *
  * @generated from service roster.v1.MergeTagService
  */

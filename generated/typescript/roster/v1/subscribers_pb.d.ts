@@ -2,7 +2,7 @@
 // @generated from file roster/v1/subscribers.proto (package roster.v1, syntax proto3)
 /* eslint-disable */
 
-// Subscribers: the people whom an account sends email to.
+// Subscribers: the recipients of an account's email.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
@@ -15,63 +15,62 @@ import type { CsvLine, Row_Fault } from "./http_pb.js";
 export declare const file_roster_v1_subscribers: GenFile;
 
 /**
- * A person whom the account sends email to.
+ * A recipient of the account's email.
  *
  * @generated from message roster.v1.Subscriber
  */
 export declare type Subscriber = Message<"roster.v1.Subscriber"> & {
   /**
-   * Identifier: a ULID, 26 characters. Identifiers rise in order of creation.
+   * Identifier: a ULID, 26 characters. Identifiers increase in order of creation.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Email address, as it was given less surrounding blanks.
+   * Email address as it was sent, without surrounding whitespace.
    *
    * @generated from field: string email = 2;
    */
   email: string;
 
   /**
-   * First name; empty where it is not known.
+   * First name; empty if unknown.
    *
    * @generated from field: string first_name = 3;
    */
   firstName: string;
 
   /**
-   * Last name; empty where it is not known.
+   * Last name; empty if unknown.
    *
    * @generated from field: string last_name = 4;
    */
   lastName: string;
 
   /**
-   * Where the person stands.
+   * Subscription status.
    *
    * @generated from field: roster.v1.Subscriber.Status status = 5;
    */
   status: Subscriber_Status;
 
   /**
-   * Names of the tags on the subscriber, in the tags' own spelling, sorted
-   * without regard to case.
+   * Names of the subscriber's tags as the tags spell them, sorted case-insensitively.
    *
    * @generated from field: repeated string tags = 6;
    */
   tags: string[];
 
   /**
-   * When the subscriber was created; the moment in its identifier.
+   * Time of creation, the same as the timestamp in the identifier.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 7;
    */
   createdAt?: Timestamp | undefined;
 
   /**
-   * Values of custom fields, by key; absent where there are none.
+   * Custom field values by key. Absent if there are none.
    *
    * @generated from field: google.protobuf.Struct custom_fields = 8;
    */
@@ -85,7 +84,7 @@ export declare type Subscriber = Message<"roster.v1.Subscriber"> & {
 export declare const SubscriberSchema: GenMessage<Subscriber>;
 
 /**
- * Where the person stands.
+ * The subscription status of a subscriber.
  *
  * @generated from enum roster.v1.Subscriber.Status
  */
@@ -98,35 +97,35 @@ export enum Subscriber_Status {
   STATUS_UNSPECIFIED = 0,
 
   /**
-   * The address was given, but its owner has not confirmed it.
+   * The owner of the address has not confirmed the subscription.
    *
    * @generated from enum value: UNCONFIRMED = 1;
    */
   UNCONFIRMED = 1,
 
   /**
-   * The owner of the address wants the mail.
+   * The owner of the address has confirmed the subscription.
    *
    * @generated from enum value: CONFIRMED = 2;
    */
   CONFIRMED = 2,
 
   /**
-   * The person does not want the mail any more.
+   * The person has opted out.
    *
    * @generated from enum value: UNSUBSCRIBED = 3;
    */
   UNSUBSCRIBED = 3,
 
   /**
-   * The address does not take mail.
+   * The address does not accept mail.
    *
    * @generated from enum value: BOUNCED = 4;
    */
   BOUNCED = 4,
 
   /**
-   * The person called the mail unwanted.
+   * The person reported the mail as spam.
    *
    * @generated from enum value: COMPLAINED = 5;
    */
@@ -139,24 +138,25 @@ export enum Subscriber_Status {
 export declare const Subscriber_StatusSchema: GenEnum<Subscriber_Status>;
 
 /**
- * Asks for a new subscriber.
+ * Request message for CreateSubscriber.
  *
  * @generated from message roster.v1.CreateSubscriberRequest
  */
 export declare type CreateSubscriberRequest = Message<"roster.v1.CreateSubscriberRequest"> & {
   /**
-   * Email address: one address without a display name, at most 254 characters
-   * (320 with the blanks around it, which are taken off), the local part at
-   * most 64, a domain with a dot. International domains and special-use domains
-   * are taken; nothing is looked up. Compared in Unicode NFC, lower case, with
-   * the domain in IDNA.
+   * Email address without a display name, at most 254 characters after surrounding
+   * whitespace is removed (at most 320 with it). The local part has at most 64
+   * characters; the domain contains a dot. International and special-use domains are
+   * accepted. No DNS lookup is made. Addresses are compared in Unicode NFC and lower
+   * case, with the domain in IDNA form.
    *
    * @generated from field: string email = 1;
    */
   email: string;
 
   /**
-   * First name: at most 100 characters, stored verbatim. Tabs and line breaks are allowed.
+   * First name: at most 100 characters, stored verbatim. Tabs and line breaks are
+   * allowed.
    *
    * @generated from field: string first_name = 2;
    */
@@ -170,28 +170,28 @@ export declare type CreateSubscriberRequest = Message<"roster.v1.CreateSubscribe
   lastName: string;
 
   /**
-   * Whether the owner of the address has confirmed it: the status is CONFIRMED
-   * if so, else UNCONFIRMED.
+   * Whether the owner of the address has confirmed the subscription. If true, the status
+   * is CONFIRMED, otherwise UNCONFIRMED.
    *
    * @generated from field: bool is_confirmed = 4;
    */
   isConfirmed: boolean;
 
   /**
-   * Names of at most 100 tags, each 1 to 100 characters after trimming, at least one of
-   * them visible. Names that differ only in case are one. A name that the account does
-   * not have yet becomes a tag.
+   * Tag names: at most 100, each 1 to 100 characters after trimming, with at least one
+   * visible character. Names are compared case-insensitively. Tags that do not exist yet
+   * are created.
    *
    * @generated from field: repeated string tags = 5;
    */
   tags: string[];
 
   /**
-   * Values of custom fields, by key; null is none. TEXT takes text of at most
-   * 1,000 characters, tabs and line breaks allowed, NUMBER a finite number, BOOLEAN
-   * true or false, DATE a text such as 2026-01-31 or an ISO 8601 timestamp, which is
-   * stored verbatim. All values of a subscriber with their keys, as JSON in UTF-8, come
-   * to at most 32,768 bytes. Values that an earlier version stored above that are kept.
+   * Custom field values by key; null means no value. TEXT accepts a string of at most
+   * 1,000 characters, including tabs and line breaks. NUMBER accepts a finite number,
+   * BOOLEAN true or false. DATE accepts a date such as 2026-01-31 or an ISO 8601
+   * timestamp, stored verbatim. All keys and values of a subscriber, as JSON in UTF-8,
+   * are limited to 32,768 bytes. Larger values stored by an earlier version are kept.
    *
    * @generated from field: google.protobuf.Struct custom_fields = 6;
    */
@@ -205,13 +205,13 @@ export declare type CreateSubscriberRequest = Message<"roster.v1.CreateSubscribe
 export declare const CreateSubscriberRequestSchema: GenMessage<CreateSubscriberRequest>;
 
 /**
- * Holds the new subscriber.
+ * The created subscriber.
  *
  * @generated from message roster.v1.CreateSubscriberResponse
  */
 export declare type CreateSubscriberResponse = Message<"roster.v1.CreateSubscriberResponse"> & {
   /**
-   * The subscriber as it was stored.
+   * The subscriber as stored.
    *
    * @generated from field: roster.v1.Subscriber subscriber = 1;
    */
@@ -225,8 +225,8 @@ export declare type CreateSubscriberResponse = Message<"roster.v1.CreateSubscrib
 export declare const CreateSubscriberResponseSchema: GenMessage<CreateSubscriberResponse>;
 
 /**
- * One row of a bulk creation. Its bounds are those of CreateSubscriberRequest;
- * a row that breaks one is reported in BulkFailure and does not fail the call.
+ * One row of a bulk creation or an import. The bounds of CreateSubscriberRequest apply. A
+ * row that violates one is reported in the response and does not fail the call.
  *
  * @generated from message roster.v1.BulkSubscriber
  */
@@ -253,30 +253,30 @@ export declare type BulkSubscriber = Message<"roster.v1.BulkSubscriber"> & {
   lastName: string;
 
   /**
-   * Whether the owner of the address has confirmed it.
+   * Whether the owner of the address has confirmed the subscription.
    *
    * @generated from field: bool is_confirmed = 4;
    */
   isConfirmed: boolean;
 
   /**
-   * Names of tags.
+   * Tag names.
    *
    * @generated from field: repeated string tags = 5;
    */
   tags: string[];
 
   /**
-   * Values of custom fields, by key.
+   * Custom field values by key.
    *
    * @generated from field: google.protobuf.Struct custom_fields = 6;
    */
   customFields?: JsonObject | undefined;
 
   /**
-   * The parts of the row that could not be read from JSON; filled by the
-   * gateway. A row with any of them is reported as INVALID_FIELD, or as
-   * INVALID_ROW where the row is no object.
+   * The parts of the row that could not be parsed from JSON. Set by the gateway. A row
+   * with a fault fails with INVALID_FIELD, or with INVALID_ROW if the row is not an
+   * object.
    *
    * @generated from field: repeated roster.v1.Row.Fault faults = 15;
    */
@@ -290,13 +290,13 @@ export declare type BulkSubscriber = Message<"roster.v1.BulkSubscriber"> & {
 export declare const BulkSubscriberSchema: GenMessage<BulkSubscriber>;
 
 /**
- * Asks for new subscribers.
+ * Request message for BulkCreateSubscribers.
  *
  * @generated from message roster.v1.BulkCreateSubscribersRequest
  */
 export declare type BulkCreateSubscribersRequest = Message<"roster.v1.BulkCreateSubscribersRequest"> & {
   /**
-   * 1 to 100 rows.
+   * Rows, 1 to 100.
    *
    * @generated from field: repeated roster.v1.BulkSubscriber subscribers = 1;
    */
@@ -310,28 +310,28 @@ export declare type BulkCreateSubscribersRequest = Message<"roster.v1.BulkCreate
 export declare const BulkCreateSubscribersRequestSchema: GenMessage<BulkCreateSubscribersRequest>;
 
 /**
- * A row that was not taken.
+ * A rejected row.
  *
  * @generated from message roster.v1.BulkFailure
  */
 export declare type BulkFailure = Message<"roster.v1.BulkFailure"> & {
   /**
-   * Position of the row in the request, from 0.
+   * Index of the row in the request, starting at 0.
    *
    * @generated from field: int32 index = 1;
    */
   index: number;
 
   /**
-   * The row's email address as it was sent, if it was text, at most its first 320
-   * characters; else empty.
+   * Email address of the row as sent, truncated to 320 characters. Empty if it was not a
+   * string.
    *
    * @generated from field: string email = 2;
    */
   email: string;
 
   /**
-   * Why the row was not taken.
+   * Why the row was rejected.
    *
    * @generated from field: roster.v1.BulkFailure.Reason reason = 3;
    */
@@ -345,7 +345,7 @@ export declare type BulkFailure = Message<"roster.v1.BulkFailure"> & {
 export declare const BulkFailureSchema: GenMessage<BulkFailure>;
 
 /**
- * Why a row was not taken.
+ * Why a row was rejected.
  *
  * @generated from enum roster.v1.BulkFailure.Reason
  */
@@ -358,16 +358,15 @@ export enum BulkFailure_Reason {
   REASON_UNSPECIFIED = 0,
 
   /**
-   * An earlier row of the request that was stored has the same email address. A
-   * rejected row claims no address. Not used by imports: there a repeated address
-   * is one that a subscriber has already.
+   * A row earlier in the request has the same email address and was created. A rejected
+   * row does not count. Not used by imports, which report ALREADY_EXISTS instead.
    *
    * @generated from enum value: DUPLICATE_IN_REQUEST = 1;
    */
   DUPLICATE_IN_REQUEST = 1,
 
   /**
-   * The account has a subscriber with the email address.
+   * The account already has a subscriber with this email address.
    *
    * @generated from enum value: ALREADY_EXISTS = 2;
    */
@@ -388,16 +387,16 @@ export enum BulkFailure_Reason {
   INVALID_EMAIL = 4,
 
   /**
-   * A field has the wrong JSON type, is not known, is too long or holds a control
-   * character that it may not have.
+   * A field is unknown, has the wrong JSON type, is too long or contains a forbidden
+   * control character.
    *
    * @generated from enum value: INVALID_FIELD = 5;
    */
   INVALID_FIELD = 5,
 
   /**
-   * A tag's name is blank, without a visible character, too long or holds a control
-   * character, or there are over 100 tags.
+   * A tag name has no visible character, is too long or contains a control character,
+   * or the row has more than 100 tags.
    *
    * @generated from enum value: INVALID_TAG = 6;
    */
@@ -411,22 +410,22 @@ export enum BulkFailure_Reason {
   INVALID_ROW = 7,
 
   /**
-   * The account has no custom field of a key that the row has a value for.
+   * The row has a value for a key that is not a custom field of the account.
    *
    * @generated from enum value: UNKNOWN_CUSTOM_FIELD = 8;
    */
   UNKNOWN_CUSTOM_FIELD = 8,
 
   /**
-   * A custom field does not take the value, or all values of the subscriber come to
-   * over 32,768 bytes.
+   * A value does not match the type of its custom field, or the values of the
+   * subscriber exceed 32,768 bytes.
    *
    * @generated from enum value: INVALID_CUSTOM_FIELD = 9;
    */
   INVALID_CUSTOM_FIELD = 9,
 
   /**
-   * The owner of the address had opted out when it was deleted.
+   * The address is suppressed because its owner had opted out.
    *
    * @generated from enum value: SUPPRESSED = 10;
    */
@@ -439,13 +438,13 @@ export enum BulkFailure_Reason {
 export declare const BulkFailure_ReasonSchema: GenEnum<BulkFailure_Reason>;
 
 /**
- * Says which rows were not taken.
+ * The rejected rows.
  *
  * @generated from message roster.v1.BulkCreateSubscribersResponse
  */
 export declare type BulkCreateSubscribersResponse = Message<"roster.v1.BulkCreateSubscribersResponse"> & {
   /**
-   * The rows that were not taken, by index; empty if all were.
+   * Rejected rows in order of their index. Empty if all rows were created.
    *
    * @generated from field: repeated roster.v1.BulkFailure failed = 1;
    */
@@ -459,7 +458,7 @@ export declare type BulkCreateSubscribersResponse = Message<"roster.v1.BulkCreat
 export declare const BulkCreateSubscribersResponseSchema: GenMessage<BulkCreateSubscribersResponse>;
 
 /**
- * Asks for one subscriber.
+ * Request message for GetSubscriber.
  *
  * @generated from message roster.v1.GetSubscriberRequest
  */
@@ -479,7 +478,7 @@ export declare type GetSubscriberRequest = Message<"roster.v1.GetSubscriberReque
 export declare const GetSubscriberRequestSchema: GenMessage<GetSubscriberRequest>;
 
 /**
- * Holds the subscriber that was asked for.
+ * The requested subscriber.
  *
  * @generated from message roster.v1.GetSubscriberResponse
  */
@@ -499,84 +498,86 @@ export declare type GetSubscriberResponse = Message<"roster.v1.GetSubscriberResp
 export declare const GetSubscriberResponseSchema: GenMessage<GetSubscriberResponse>;
 
 /**
- * Asks for one page of subscribers.
+ * Request message for ListSubscribers.
  *
  * @generated from message roster.v1.ListSubscribersRequest
  */
 export declare type ListSubscribersRequest = Message<"roster.v1.ListSubscribersRequest"> & {
   /**
-   * Subscribers a page: 20 where it is 0 or absent; more than 100 is taken as 100. A
-   * page over 4 MiB, which gRPC clients do not accept by default, is refused and needs a
-   * lower limit. 100 subscribers fit with all the values that they may have, unless the
-   * names of their tags come to more than 5 KiB each; 20 always fit, but for values that
-   * an earlier version stored above the bound.
+   * Maximum number of subscribers to return. Default: 20, also used for 0. Values above
+   * 100 are reduced to 100. A page larger than 4 MiB, the default limit of gRPC clients,
+   * is rejected; use a lower limit. 100 subscribers with custom field values of the
+   * maximum size fit unless the tag names of each exceed 5 KiB. 20 subscribers always fit
+   * unless an earlier version stored larger values.
    *
    * @generated from field: int32 limit = 1;
    */
   limit: number;
 
   /**
-   * Number of the page, from 1; 0 or absent is the first. Ignored beside a page token.
+   * Page number, starting at 1. Default: 1, also used for 0. Ignored if page_token is
+   * set.
    *
    * @generated from field: int32 page = 2;
    */
   page: number;
 
   /**
-   * Only subscribers of this status.
+   * Returns only subscribers with this status.
    *
    * @generated from field: roster.v1.Subscriber.Status status = 3;
    */
   status: Subscriber_Status;
 
   /**
-   * Only subscribers that have the tag of this name, compared without regard to case.
+   * Returns only subscribers with the tag of this name, compared case-insensitively.
    *
    * @generated from field: string tag = 4;
    */
   tag: string;
 
   /**
-   * Only the subscriber with this email address, compared as on creation.
+   * Returns only the subscriber with this email address, compared as on creation.
    *
    * @generated from field: string email = 5;
    */
   email: string;
 
   /**
-   * Only subscribers whose email address, first name with last name, or last name
-   * begins with this text, compared without regard to case. The domain of an address may
-   * be written in Unicode or in IDNA's ASCII form, whichever the address was given in.
+   * Returns only subscribers whose email address, full name or last name starts with this
+   * text, compared case-insensitively. At most 254 characters. An international domain
+   * can be given in Unicode or as IDNA ASCII.
    *
    * @generated from field: string q = 6;
    */
   q: string;
 
   /**
-   * Only subscribers that were created later than this.
+   * Returns only subscribers created after this time.
    *
    * @generated from field: google.protobuf.Timestamp created_after = 7;
    */
   createdAfter?: Timestamp | undefined;
 
   /**
-   * Only subscribers that were created earlier than this.
+   * Returns only subscribers created before this time.
    *
    * @generated from field: google.protobuf.Timestamp created_before = 8;
    */
   createdBefore?: Timestamp | undefined;
 
   /**
-   * "asc", which is the default, for the oldest first; "desc" for the newest first.
+   * Order of creation: "asc" returns the oldest first, "desc" the newest first. Default:
+   * "asc".
    *
    * @generated from field: string order = 9;
    */
   order: string;
 
   /**
-   * The token that leads on from the page before (AIP-158), over HTTP in its Link
-   * header; the filters and the order have to be the same. Costs the same however
-   * far into the list it leads.
+   * Token of the next page from the previous response (AIP-158). Over HTTP it is in the
+   * Link header. The filters and the order must be the same as in the previous request.
+   * The cost of a page does not depend on its position in the list.
    *
    * @generated from field: string page_token = 10;
    */
@@ -590,41 +591,41 @@ export declare type ListSubscribersRequest = Message<"roster.v1.ListSubscribersR
 export declare const ListSubscribersRequestSchema: GenMessage<ListSubscribersRequest>;
 
 /**
- * Holds one page of subscribers.
+ * One page of subscribers.
  *
  * @generated from message roster.v1.ListSubscribersResponse
  */
 export declare type ListSubscribersResponse = Message<"roster.v1.ListSubscribersResponse"> & {
   /**
-   * The subscribers of the page; empty past the last one.
+   * Subscribers on this page. Empty beyond the last page.
    *
    * @generated from field: repeated roster.v1.Subscriber subscribers = 1;
    */
   subscribers: Subscriber[];
 
   /**
-   * How many subscribers match the filters.
+   * Number of subscribers that match the filters.
    *
    * @generated from field: int32 total = 2;
    */
   total: number;
 
   /**
-   * The page that was used.
+   * Page number used.
    *
    * @generated from field: int32 page = 3;
    */
   page: number;
 
   /**
-   * The limit that was used.
+   * Limit used.
    *
    * @generated from field: int32 limit = 4;
    */
   limit: number;
 
   /**
-   * Leads to the next page; empty on the last one.
+   * Token of the next page. Empty on the last page.
    *
    * @generated from field: string next_page_token = 5;
    */
@@ -638,7 +639,7 @@ export declare type ListSubscribersResponse = Message<"roster.v1.ListSubscribers
 export declare const ListSubscribersResponseSchema: GenMessage<ListSubscribersResponse>;
 
 /**
- * Asks for a change of a subscriber.
+ * Request message for UpdateSubscriber.
  *
  * @generated from message roster.v1.UpdateSubscriberRequest
  */
@@ -651,48 +652,49 @@ export declare type UpdateSubscriberRequest = Message<"roster.v1.UpdateSubscribe
   id: string;
 
   /**
-   * New email address, bounded as on creation.
+   * New email address, with the bounds of creation. It cannot be empty.
    *
    * @generated from field: string email = 2;
    */
   email: string;
 
   /**
-   * New first name, bounded as on creation; empty, or null in JSON, clears it.
+   * New first name, with the bounds of creation. An empty string, or null in JSON, clears
+   * it.
    *
    * @generated from field: string first_name = 3;
    */
   firstName: string;
 
   /**
-   * New last name, bounded as on creation; empty, or null in JSON, clears it.
+   * New last name, with the bounds of creation. An empty string, or null in JSON, clears
+   * it.
    *
    * @generated from field: string last_name = 4;
    */
   lastName: string;
 
   /**
-   * The names of all tags that the subscriber has from now on, bounded as on
-   * creation; empty, or null in JSON, takes them all off.
+   * Tag names that replace all tags of the subscriber, with the bounds of creation. An
+   * empty list, or null in JSON, removes all tags.
    *
    * @generated from field: repeated string tags = 5;
    */
   tags: string[];
 
   /**
-   * The fields to change: email, first_name, last_name, tags, custom_fields. Absent, every
-   * field that is not empty is changed (AIP-134). Over HTTP it is made from the
-   * keys of the body; null counts as an absent key except for first_name, last_name and
-   * tags.
+   * Fields to update: email, first_name, last_name, tags, custom_fields. Default: all
+   * non-empty fields (AIP-134). Over HTTP it is derived from the keys of the body. A null
+   * value is treated as an absent key, except for first_name, last_name and tags.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 6;
    */
   updateMask?: FieldMask | undefined;
 
   /**
-   * Values of custom fields, by key, as on creation. Those that are not given are
-   * kept; null for a key removes its value. The bound of 32,768 bytes holds for all
-   * values after the change; a change that makes larger ones smaller is accepted.
+   * Custom field values by key, as on creation. Other values are kept; null removes the
+   * value of a key. The limit of 32,768 bytes applies to all values after the update. An
+   * update that makes values above the limit smaller is accepted.
    *
    * @generated from field: google.protobuf.Struct custom_fields = 7;
    */
@@ -706,13 +708,13 @@ export declare type UpdateSubscriberRequest = Message<"roster.v1.UpdateSubscribe
 export declare const UpdateSubscriberRequestSchema: GenMessage<UpdateSubscriberRequest>;
 
 /**
- * Holds the changed subscriber.
+ * The updated subscriber.
  *
  * @generated from message roster.v1.UpdateSubscriberResponse
  */
 export declare type UpdateSubscriberResponse = Message<"roster.v1.UpdateSubscriberResponse"> & {
   /**
-   * The subscriber after the change.
+   * The subscriber after the update.
    *
    * @generated from field: roster.v1.Subscriber subscriber = 1;
    */
@@ -726,7 +728,7 @@ export declare type UpdateSubscriberResponse = Message<"roster.v1.UpdateSubscrib
 export declare const UpdateSubscriberResponseSchema: GenMessage<UpdateSubscriberResponse>;
 
 /**
- * Asks for another status.
+ * Request message for ChangeSubscriberStatus.
  *
  * @generated from message roster.v1.ChangeSubscriberStatusRequest
  */
@@ -739,7 +741,7 @@ export declare type ChangeSubscriberStatusRequest = Message<"roster.v1.ChangeSub
   id: string;
 
   /**
-   * The status to move to.
+   * The new status.
    *
    * @generated from field: roster.v1.Subscriber.Status status = 2;
    */
@@ -753,7 +755,7 @@ export declare type ChangeSubscriberStatusRequest = Message<"roster.v1.ChangeSub
 export declare const ChangeSubscriberStatusRequestSchema: GenMessage<ChangeSubscriberStatusRequest>;
 
 /**
- * Holds the subscriber in its status.
+ * The subscriber with its new status.
  *
  * @generated from message roster.v1.ChangeSubscriberStatusResponse
  */
@@ -773,7 +775,7 @@ export declare type ChangeSubscriberStatusResponse = Message<"roster.v1.ChangeSu
 export declare const ChangeSubscriberStatusResponseSchema: GenMessage<ChangeSubscriberStatusResponse>;
 
 /**
- * Asks for tags on a subscriber.
+ * Request message for AddSubscriberTags.
  *
  * @generated from message roster.v1.AddSubscriberTagsRequest
  */
@@ -786,8 +788,8 @@ export declare type AddSubscriberTagsRequest = Message<"roster.v1.AddSubscriberT
   id: string;
 
   /**
-   * Names of 1 to 100 tags, bounded as on creation. A name that the account does
-   * not have yet becomes a tag.
+   * Names of 1 to 100 tags, with the bounds of creation. Tags that do not exist yet are
+   * created.
    *
    * @generated from field: repeated string tags = 2;
    */
@@ -801,7 +803,7 @@ export declare type AddSubscriberTagsRequest = Message<"roster.v1.AddSubscriberT
 export declare const AddSubscriberTagsRequestSchema: GenMessage<AddSubscriberTagsRequest>;
 
 /**
- * Holds the subscriber with the tags.
+ * The subscriber with the added tags.
  *
  * @generated from message roster.v1.AddSubscriberTagsResponse
  */
@@ -821,7 +823,7 @@ export declare type AddSubscriberTagsResponse = Message<"roster.v1.AddSubscriber
 export declare const AddSubscriberTagsResponseSchema: GenMessage<AddSubscriberTagsResponse>;
 
 /**
- * Asks for tags to be taken off a subscriber.
+ * Request message for RemoveSubscriberTags.
  *
  * @generated from message roster.v1.RemoveSubscriberTagsRequest
  */
@@ -834,7 +836,7 @@ export declare type RemoveSubscriberTagsRequest = Message<"roster.v1.RemoveSubsc
   id: string;
 
   /**
-   * Names of 1 to 100 tags, compared without regard to case.
+   * Names of 1 to 100 tags, compared case-insensitively.
    *
    * @generated from field: repeated string tags = 2;
    */
@@ -848,7 +850,7 @@ export declare type RemoveSubscriberTagsRequest = Message<"roster.v1.RemoveSubsc
 export declare const RemoveSubscriberTagsRequestSchema: GenMessage<RemoveSubscriberTagsRequest>;
 
 /**
- * Holds the subscriber without the tags.
+ * The subscriber without the removed tags.
  *
  * @generated from message roster.v1.RemoveSubscriberTagsResponse
  */
@@ -868,52 +870,56 @@ export declare type RemoveSubscriberTagsResponse = Message<"roster.v1.RemoveSubs
 export declare const RemoveSubscriberTagsResponseSchema: GenMessage<RemoveSubscriberTagsResponse>;
 
 /**
- * A part of an import: rows of one kind or the other. A message holds as many as
- * there are at hand, at most 2,000.
+ * Request message for ImportSubscribers. A part of the import: either rows or lines. Each
+ * message holds at most 2,000 of them.
  *
  * @generated from message roster.v1.ImportSubscribersRequest
  */
 export declare type ImportSubscribersRequest = Message<"roster.v1.ImportSubscribersRequest"> & {
   /**
-   * What is done with a row whose address is taken. On gRPC the first message decides.
+   * What happens to a row whose email address already has a subscriber. Default: FAIL. On
+   * gRPC only the value in the first message is used.
    *
    * @generated from field: roster.v1.ImportSubscribersRequest.OnConflict on_conflict = 1;
    */
   onConflict: ImportSubscribersRequest_OnConflict;
 
   /**
-   * Rows, bounded as in a bulk creation.
+   * Rows, with the bounds of a bulk creation. At most 2,000.
    *
    * @generated from field: repeated roster.v1.BulkSubscriber rows = 2;
    */
   rows: BulkSubscriber[];
 
   /**
-   * Lines of a table. The first line of all is the header. Columns are found by
-   * name, without regard to case, blanks and underscores: email, firstName,
-   * lastName, name, isConfirmed, tags (separated by comma, semicolon or bar, or a
-   * JSON array), and the keys or labels of custom fields, with or without
-   * "customFields."; id, status and createdAt are passed over. An unknown column
+   * Lines of CSV, at most 2,000. The first line of the import is the header. Column names
+   * ignore case, whitespace and underscores. The columns are email, firstName, lastName,
+   * name, isConfirmed, tags (separated by commas, semicolons or vertical bars, or a JSON
+   * array), and custom fields by key or label, with or without the prefix
+   * "customFields.". The columns id, status and createdAt are ignored. Any other column
    * fails the import.
    *
-   * A blank cell gives no value. Names and TEXT values are stored verbatim, blanks
-   * around them included. An apostrophe before a formula, before a blank text or
-   * alone in its cell is removed: it is how an export marks such a text.
+   * An empty cell, or one of whitespace only, sets no value. Names and TEXT values are
+   * stored verbatim, including surrounding whitespace. An apostrophe is removed before a
+   * formula, before a text of whitespace only, and if it is the whole cell: exports add
+   * it to such texts.
    *
-   * name is the full name. Its last word is the last name, unless the row gives a
-   * first or a last name by itself: that one is kept, and the full name without it
-   * is the other one. "Ann Lee" beside the first name "Ann" gives the last name
-   * "Lee"; beside "Bob" it gives "Ann Lee". A row that gives both fails with
-   * INVALID_FIELD if the full name has words that neither has. An email cell may be
-   * "Name <address>"; that name counts only if the row gives no other.
+   * The column name holds the full name. Its last word is the last name, unless the row
+   * also sets firstName or lastName. In that case, the given name is kept, and the rest
+   * of the full name is the other one. For example, "Ann Lee" with the first name "Ann"
+   * sets the last name "Lee"; with the first name "Bob" it sets the last name "Ann Lee".
+   * A row that sets both fails with INVALID_FIELD if the full name has words that are in
+   * neither. An email cell can be "Name <address>"; that name is used only if the row has
+   * no other name.
    *
    * @generated from field: repeated roster.v1.CsvLine lines = 3;
    */
   lines: CsvLine[];
 
   /**
-   * Rows up to this line are passed over without a result: an import that broke off
-   * goes on after the last line it told of. On gRPC the first message decides.
+   * Skips all rows up to this line, without a result. To resume an interrupted import,
+   * set it to the line of the last result received. Default: 0. On gRPC only the value in
+   * the first message is used.
    *
    * @generated from field: int32 after_line = 4;
    */
@@ -927,13 +933,13 @@ export declare type ImportSubscribersRequest = Message<"roster.v1.ImportSubscrib
 export declare const ImportSubscribersRequestSchema: GenMessage<ImportSubscribersRequest>;
 
 /**
- * What is done with a row whose address a subscriber has already.
+ * What happens to a row whose email address already has a subscriber.
  *
  * @generated from enum roster.v1.ImportSubscribersRequest.OnConflict
  */
 export enum ImportSubscribersRequest_OnConflict {
   /**
-   * FAIL.
+   * The same as FAIL.
    *
    * @generated from enum value: ON_CONFLICT_UNSPECIFIED = 0;
    */
@@ -947,15 +953,15 @@ export enum ImportSubscribersRequest_OnConflict {
   FAIL = 1,
 
   /**
-   * The row is passed over.
+   * The row is skipped.
    *
    * @generated from enum value: SKIP = 2;
    */
   SKIP = 2,
 
   /**
-   * Names that the row gives are replaced, its tags added and its values merged.
-   * The status stays as it is, whatever the row says.
+   * The subscriber is updated: names in the row replace its names, tags are added,
+   * custom field values are merged. The status never changes.
    *
    * @generated from enum value: UPDATE = 3;
    */
@@ -968,51 +974,51 @@ export enum ImportSubscribersRequest_OnConflict {
 export declare const ImportSubscribersRequest_OnConflictSchema: GenEnum<ImportSubscribersRequest_OnConflict>;
 
 /**
- * What became of one row.
+ * The result of one row.
  *
  * @generated from message roster.v1.ImportResult
  */
 export declare type ImportResult = Message<"roster.v1.ImportResult"> & {
   /**
-   * The number of the row's line, from 1. Rows of JSON are numbered themselves:
-   * blank lines between them do not count.
+   * Line number of the row, starting at 1. For NDJSON it is the number of the row; empty
+   * lines are not counted.
    *
    * @generated from field: int32 line = 1;
    */
   line: number;
 
   /**
-   * What became of the row.
+   * Outcome of the row.
    *
    * @generated from field: roster.v1.ImportResult.Outcome outcome = 2;
    */
   outcome: ImportResult_Outcome;
 
   /**
-   * Identifier of the subscriber; empty where the row failed.
+   * Identifier of the subscriber. Empty if the row failed.
    *
    * @generated from field: string id = 3;
    */
   id: string;
 
   /**
-   * The row's email address as it was sent, if it was text, at most its first 320
-   * characters; else empty.
+   * Email address of the row as sent, truncated to 320 characters. Empty if it was not a
+   * string.
    *
    * @generated from field: string email = 4;
    */
   email: string;
 
   /**
-   * Why the row failed.
+   * Why the row failed. Absent if it did not.
    *
    * @generated from field: optional roster.v1.BulkFailure.Reason reason = 5;
    */
   reason?: BulkFailure_Reason | undefined;
 
   /**
-   * The field that is at fault, where there is one, such as customFields.age; at most
-   * its first 320 characters.
+   * The invalid field, such as customFields.age, truncated to 320 characters. Absent if
+   * no single field is invalid.
    *
    * @generated from field: optional string field = 6;
    */
@@ -1026,7 +1032,7 @@ export declare type ImportResult = Message<"roster.v1.ImportResult"> & {
 export declare const ImportResultSchema: GenMessage<ImportResult>;
 
 /**
- * What became of a row.
+ * The outcome of one row.
  *
  * @generated from enum roster.v1.ImportResult.Outcome
  */
@@ -1039,28 +1045,28 @@ export enum ImportResult_Outcome {
   OUTCOME_UNSPECIFIED = 0,
 
   /**
-   * The row is a new subscriber.
+   * A subscriber was created.
    *
    * @generated from enum value: CREATED = 1;
    */
   CREATED = 1,
 
   /**
-   * The row changed a subscriber, or would have if it said anything new.
+   * An existing subscriber was updated, or already had all values of the row.
    *
    * @generated from enum value: UPDATED = 2;
    */
   UPDATED = 2,
 
   /**
-   * The address is taken, and the row was passed over.
+   * The address already has a subscriber, and the row was skipped.
    *
    * @generated from enum value: SKIPPED = 3;
    */
   SKIPPED = 3,
 
   /**
-   * The row was not taken; the reason says why.
+   * The row was rejected; see reason.
    *
    * @generated from enum value: FAILED = 4;
    */
@@ -1073,13 +1079,13 @@ export enum ImportResult_Outcome {
 export declare const ImportResult_OutcomeSchema: GenEnum<ImportResult_Outcome>;
 
 /**
- * Tells of rows, in their order.
+ * Results of rows, in the order of the rows.
  *
  * @generated from message roster.v1.ImportSubscribersResponse
  */
 export declare type ImportSubscribersResponse = Message<"roster.v1.ImportSubscribersResponse"> & {
   /**
-   * What became of rows.
+   * Results, one per row.
    *
    * @generated from field: repeated roster.v1.ImportResult results = 1;
    */
@@ -1093,50 +1099,51 @@ export declare type ImportSubscribersResponse = Message<"roster.v1.ImportSubscri
 export declare const ImportSubscribersResponseSchema: GenMessage<ImportSubscribersResponse>;
 
 /**
- * Asks for subscribers; the filters are among those of ListSubscribersRequest.
+ * Request message for ExportSubscribers. Its filters are a subset of those of
+ * ListSubscribersRequest.
  *
  * @generated from message roster.v1.ExportSubscribersRequest
  */
 export declare type ExportSubscribersRequest = Message<"roster.v1.ExportSubscribersRequest"> & {
   /**
-   * The form of the answer. If it is unspecified, over HTTP the Accept header chooses:
-   * text/csv for CSV, else NDJSON.
+   * Format of the response. If unspecified, the Accept header selects it over HTTP:
+   * text/csv for CSV, otherwise NDJSON.
    *
    * @generated from field: roster.v1.ExportSubscribersRequest.Format format = 1;
    */
   format: ExportSubscribersRequest_Format;
 
   /**
-   * Only subscribers of this status.
+   * Returns only subscribers with this status.
    *
    * @generated from field: roster.v1.Subscriber.Status status = 2;
    */
   status: Subscriber_Status;
 
   /**
-   * Only subscribers that have the tag of this name.
+   * Returns only subscribers with the tag of this name, compared case-insensitively.
    *
    * @generated from field: string tag = 3;
    */
   tag: string;
 
   /**
-   * Only subscribers that were created later than this.
+   * Returns only subscribers created after this time.
    *
    * @generated from field: google.protobuf.Timestamp created_after = 4;
    */
   createdAfter?: Timestamp | undefined;
 
   /**
-   * Only subscribers that were created earlier than this.
+   * Returns only subscribers created before this time.
    *
    * @generated from field: google.protobuf.Timestamp created_before = 5;
    */
   createdBefore?: Timestamp | undefined;
 
   /**
-   * Only subscribers whose identifiers come after this one: where an export that broke
-   * off goes on.
+   * Returns only subscribers with an identifier greater than this one. To resume an
+   * interrupted export, set it to the last identifier received.
    *
    * @generated from field: string after_id = 6;
    */
@@ -1150,7 +1157,7 @@ export declare type ExportSubscribersRequest = Message<"roster.v1.ExportSubscrib
 export declare const ExportSubscribersRequestSchema: GenMessage<ExportSubscribersRequest>;
 
 /**
- * The form of an answer.
+ * The format of an export.
  *
  * @generated from enum roster.v1.ExportSubscribersRequest.Format
  */
@@ -1163,17 +1170,16 @@ export enum ExportSubscribersRequest_Format {
   FORMAT_UNSPECIFIED = 0,
 
   /**
-   * A subscriber a line, in JSON.
+   * One JSON object per line.
    *
    * @generated from enum value: NDJSON = 1;
    */
   NDJSON = 1,
 
   /**
-   * A table with a header and a column for each custom field of the account. A
-   * text that a spreadsheet would run as a formula, a blank name and a blank TEXT
-   * value are written behind an apostrophe, which an import removes. An empty cell
-   * is no value.
+   * CSV with a header and one column per custom field of the account. An apostrophe is
+   * written before a text that a spreadsheet would run as a formula, and before a name
+   * or TEXT value of whitespace only. Imports remove it. An empty cell means no value.
    *
    * @generated from enum value: CSV = 2;
    */
@@ -1186,20 +1192,20 @@ export enum ExportSubscribersRequest_Format {
 export declare const ExportSubscribersRequest_FormatSchema: GenEnum<ExportSubscribersRequest_Format>;
 
 /**
- * Holds some of the subscribers, in one form or the other.
+ * Exported subscribers, as records or as lines of CSV.
  *
  * @generated from message roster.v1.ExportSubscribersResponse
  */
 export declare type ExportSubscribersResponse = Message<"roster.v1.ExportSubscribersResponse"> & {
   /**
-   * Subscribers.
+   * Subscribers. Empty if the format is CSV.
    *
    * @generated from field: repeated roster.v1.Subscriber subscribers = 1;
    */
   subscribers: Subscriber[];
 
   /**
-   * Lines of a table, where the format is CSV; the first line of all is the header.
+   * Lines of CSV if the format is CSV. The first line of the export is the header.
    *
    * @generated from field: repeated roster.v1.CsvLine lines = 2;
    */
@@ -1213,7 +1219,7 @@ export declare type ExportSubscribersResponse = Message<"roster.v1.ExportSubscri
 export declare const ExportSubscribersResponseSchema: GenMessage<ExportSubscribersResponse>;
 
 /**
- * Asks for the end of a subscriber.
+ * Request message for DeleteSubscriber.
  *
  * @generated from message roster.v1.DeleteSubscriberRequest
  */
@@ -1233,7 +1239,7 @@ export declare type DeleteSubscriberRequest = Message<"roster.v1.DeleteSubscribe
 export declare const DeleteSubscriberRequestSchema: GenMessage<DeleteSubscriberRequest>;
 
 /**
- * Says that the subscriber is gone.
+ * Empty: the subscriber was deleted.
  *
  * @generated from message roster.v1.DeleteSubscriberResponse
  */
@@ -1247,19 +1253,20 @@ export declare type DeleteSubscriberResponse = Message<"roster.v1.DeleteSubscrib
 export declare const DeleteSubscriberResponseSchema: GenMessage<DeleteSubscriberResponse>;
 
 /**
- * Keeps the subscribers of the account that the key belongs to.
+ * Manages the subscribers of the authenticated account.
  *
- * Every operation on one subscriber takes its identifier or its email address as id,
- * URL-encoded in a path (ada%40example.com). Addresses are compared as on creation. A
- * text that is neither an identifier nor an address is not found.
+ * Every operation on one subscriber accepts its identifier or its email address as id. In
+ * a URL path, the address is percent-encoded (ada%40example.com). Addresses are
+ * normalized as on creation before they are compared. A value that is neither an
+ * identifier nor an address fails with SUBSCRIBER_NOT_FOUND.
  *
  * @generated from service roster.v1.SubscriberService
  */
 export declare const SubscriberService: GenService<{
   /**
-   * Creates a subscriber. Fails with SUBSCRIBER_ALREADY_EXISTS if the account
-   * has one with this email address, or with SUBSCRIBER_SUPPRESSED if its owner
-   * had opted out before it was deleted.
+   * Creates a subscriber. Fails with SUBSCRIBER_ALREADY_EXISTS if the account already has
+   * a subscriber with this email address. Fails with SUBSCRIBER_SUPPRESSED if the address
+   * is suppressed.
    *
    * @generated from rpc roster.v1.SubscriberService.CreateSubscriber
    */
@@ -1269,8 +1276,8 @@ export declare const SubscriberService: GenService<{
     output: typeof CreateSubscriberResponseSchema;
   },
   /**
-   * Creates up to 100 subscribers in one transaction. A row that cannot be
-   * taken is reported and does not keep the others out.
+   * Creates up to 100 subscribers in one transaction. Rejected rows are reported in the
+   * response; the other rows are created.
    *
    * @generated from rpc roster.v1.SubscriberService.BulkCreateSubscribers
    */
@@ -1290,8 +1297,9 @@ export declare const SubscriberService: GenService<{
     output: typeof GetSubscriberResponseSchema;
   },
   /**
-   * Returns one page of the account's subscribers: those that match every filter
-   * that is given, in order of creation, which is stable under new subscribers.
+   * Returns one page of the account's subscribers in order of creation. If filters are
+   * set, only subscribers that match all of them are returned. New subscribers do not
+   * change the order of existing ones.
    *
    * @generated from rpc roster.v1.SubscriberService.ListSubscribers
    */
@@ -1301,14 +1309,14 @@ export declare const SubscriberService: GenService<{
     output: typeof ListSubscribersResponseSchema;
   },
   /**
-   * Changes the fields of a subscriber that the request names. Fails with
-   * SUBSCRIBER_NOT_FOUND, with SUBSCRIBER_ALREADY_EXISTS if another subscriber
-   * has the email address, or with SUBSCRIBER_SUPPRESSED if the new address is
-   * suppressed. A different email address resets a status of CONFIRMED or BOUNCED
-   * to UNCONFIRMED; UNSUBSCRIBED and COMPLAINED stay, since the person opted out
-   * and not the address. Nothing else in an update changes the status. If the
-   * subscriber was UNSUBSCRIBED, BOUNCED or COMPLAINED, the previous address is
-   * suppressed.
+   * Updates the given fields of a subscriber. Fails with SUBSCRIBER_NOT_FOUND, with
+   * SUBSCRIBER_ALREADY_EXISTS if another subscriber has the new email address, or with
+   * SUBSCRIBER_SUPPRESSED if the new address is suppressed.
+   *
+   * A different email address resets the status CONFIRMED or BOUNCED to UNCONFIRMED.
+   * UNSUBSCRIBED and COMPLAINED are kept, because the person opted out, not the address.
+   * No other update changes the status. If the subscriber was UNSUBSCRIBED, BOUNCED or
+   * COMPLAINED, the previous address is suppressed.
    *
    * @generated from rpc roster.v1.SubscriberService.UpdateSubscriber
    */
@@ -1318,12 +1326,11 @@ export declare const SubscriberService: GenService<{
     output: typeof UpdateSubscriberResponseSchema;
   },
   /**
-   * Moves a subscriber to a status: the only operation that does. UNCONFIRMED
-   * can become CONFIRMED; UNCONFIRMED and CONFIRMED can become UNSUBSCRIBED,
-   * BOUNCED or COMPLAINED; UNSUBSCRIBED and BOUNCED can become UNCONFIRMED (a
-   * fresh opt-in) or CONFIRMED; COMPLAINED can become any other, by a key of scope
-   * admin only. The status it has already is no change and no error. Fails with
-   * SUBSCRIBER_NOT_FOUND or INVALID_STATUS_TRANSITION.
+   * Changes the status of a subscriber. UNCONFIRMED can become CONFIRMED. UNCONFIRMED and
+   * CONFIRMED can become UNSUBSCRIBED, BOUNCED or COMPLAINED. UNSUBSCRIBED and BOUNCED
+   * can become UNCONFIRMED (a new opt-in) or CONFIRMED. COMPLAINED can become any other
+   * status, but only with a key of scope admin. Setting the current status succeeds and
+   * changes nothing. Fails with SUBSCRIBER_NOT_FOUND or INVALID_STATUS_TRANSITION.
    *
    * @generated from rpc roster.v1.SubscriberService.ChangeSubscriberStatus
    */
@@ -1333,8 +1340,9 @@ export declare const SubscriberService: GenService<{
     output: typeof ChangeSubscriberStatusResponseSchema;
   },
   /**
-   * Puts tags on a subscriber and leaves those that it has. Fails with
-   * SUBSCRIBER_NOT_FOUND, or with VALIDATION_ERROR if it would have over 100.
+   * Adds tags to a subscriber and keeps its existing tags. Fails with
+   * SUBSCRIBER_NOT_FOUND, or with VALIDATION_ERROR if the subscriber would have more than
+   * 100 tags.
    *
    * @generated from rpc roster.v1.SubscriberService.AddSubscriberTags
    */
@@ -1344,8 +1352,8 @@ export declare const SubscriberService: GenService<{
     output: typeof AddSubscriberTagsResponseSchema;
   },
   /**
-   * Takes tags off a subscriber; those that it does not have are no error. Fails
-   * with SUBSCRIBER_NOT_FOUND.
+   * Removes tags from a subscriber. Tags that the subscriber does not have are ignored.
+   * Fails with SUBSCRIBER_NOT_FOUND.
    *
    * @generated from rpc roster.v1.SubscriberService.RemoveSubscriberTags
    */
@@ -1355,14 +1363,16 @@ export declare const SubscriberService: GenService<{
     output: typeof RemoveSubscriberTagsResponseSchema;
   },
   /**
-   * Takes subscribers in any number, and tells of each row what became of it, as it
-   * goes. Rows act in their order, in transactions of some hundred: what was told is
-   * stored for good, whatever becomes of the rest. Over HTTP the body is NDJSON
-   * (application/x-ndjson), an object a line, or text/csv with a header; the answer
-   * is NDJSON, an ImportResult a line, which has to be read while the rows are sent.
-   * On gRPC a message holds many rows, and an answer many results, at most 1 MiB of
-   * them. The response begins when the first rows, or the header of a table, are
-   * accepted. An import that broke off is sent again with on_conflict SKIP.
+   * Imports any number of subscribers and streams the result of each row. Rows are
+   * applied in order, in transactions of several hundred rows. Once the result of a row
+   * has been sent, the row is committed, even if the import fails later.
+   *
+   * Over HTTP the request body is NDJSON (application/x-ndjson), one object per line, or
+   * text/csv with a header. The response is NDJSON, one ImportResult per line. The client
+   * must read it while it sends the rows. On gRPC each request message holds many rows.
+   * Each response message holds many results, at most 1 MiB. The response begins when the
+   * first rows, or the header of the CSV, have been accepted. To resume an interrupted
+   * import, send it again with on_conflict SKIP.
    *
    * @generated from rpc roster.v1.SubscriberService.ImportSubscribers
    */
@@ -1372,12 +1382,15 @@ export declare const SubscriberService: GenService<{
     output: typeof ImportSubscribersResponseSchema;
   },
   /**
-   * Returns all subscribers that match every filter that is given, in order of
-   * creation, each as it is when its turn comes. Over HTTP the answer is NDJSON, a
-   * subscriber a line, or text/csv if format is CSV or, without a format, the Accept
-   * header prefers it; on gRPC a message holds many of them, at most 1 MiB. The
-   * response begins as soon as the request is accepted; what fails later ends it with
-   * an error, or, as text/csv, breaks it off.
+   * Streams all subscribers in order of creation. If filters are set, only subscribers
+   * that match all of them are returned. Each subscriber is read when it is sent, so the
+   * export is not a snapshot.
+   *
+   * Over HTTP the response is NDJSON, one subscriber per line. It is text/csv if format
+   * is CSV, or if format is unspecified and the Accept header prefers text/csv. On gRPC
+   * each message holds many subscribers, at most 1 MiB. The response begins as soon as
+   * the request is accepted. A later failure ends NDJSON with an error record and aborts
+   * text/csv.
    *
    * @generated from rpc roster.v1.SubscriberService.ExportSubscribers
    */
@@ -1387,9 +1400,9 @@ export declare const SubscriberService: GenService<{
     output: typeof ExportSubscribersResponseSchema;
   },
   /**
-   * Deletes a subscriber with everything that is kept of it. If it was
-   * UNSUBSCRIBED, BOUNCED or COMPLAINED, a keyed hash of the address stays behind
-   * as a suppression. Fails with SUBSCRIBER_NOT_FOUND.
+   * Deletes a subscriber and all data stored for it. If it was UNSUBSCRIBED, BOUNCED or
+   * COMPLAINED, a keyed hash of the address is kept as a suppression. Fails with
+   * SUBSCRIBER_NOT_FOUND.
    *
    * @generated from rpc roster.v1.SubscriberService.DeleteSubscriber
    */

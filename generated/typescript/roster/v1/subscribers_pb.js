@@ -2,7 +2,7 @@
 // @generated from file roster/v1/subscribers.proto (package roster.v1, syntax proto3)
 /* eslint-disable */
 
-// Subscribers: the people whom an account sends email to.
+// Subscribers: the recipients of an account's email.
 
 import { enumDesc, fileDesc, messageDesc, serviceDesc, tsEnum } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "../../buf/validate/validate_pb.js";
@@ -30,7 +30,7 @@ export const Subscriber_StatusSchema = /*@__PURE__*/
   enumDesc(file_roster_v1_subscribers, 0, 0);
 
 /**
- * Where the person stands.
+ * The subscription status of a subscriber.
  *
  * @generated from enum roster.v1.Subscriber.Status
  */
@@ -79,7 +79,7 @@ export const BulkFailure_ReasonSchema = /*@__PURE__*/
   enumDesc(file_roster_v1_subscribers, 5, 0);
 
 /**
- * Why a row was not taken.
+ * Why a row was rejected.
  *
  * @generated from enum roster.v1.BulkFailure.Reason
  */
@@ -191,7 +191,7 @@ export const ImportSubscribersRequest_OnConflictSchema = /*@__PURE__*/
   enumDesc(file_roster_v1_subscribers, 19, 0);
 
 /**
- * What is done with a row whose address a subscriber has already.
+ * What happens to a row whose email address already has a subscriber.
  *
  * @generated from enum roster.v1.ImportSubscribersRequest.OnConflict
  */
@@ -212,7 +212,7 @@ export const ImportResult_OutcomeSchema = /*@__PURE__*/
   enumDesc(file_roster_v1_subscribers, 20, 0);
 
 /**
- * What became of a row.
+ * The outcome of one row.
  *
  * @generated from enum roster.v1.ImportResult.Outcome
  */
@@ -240,7 +240,7 @@ export const ExportSubscribersRequest_FormatSchema = /*@__PURE__*/
   enumDesc(file_roster_v1_subscribers, 22, 0);
 
 /**
- * The form of an answer.
+ * The format of an export.
  *
  * @generated from enum roster.v1.ExportSubscribersRequest.Format
  */
@@ -269,11 +269,12 @@ export const DeleteSubscriberResponseSchema = /*@__PURE__*/
   messageDesc(file_roster_v1_subscribers, 25);
 
 /**
- * Keeps the subscribers of the account that the key belongs to.
+ * Manages the subscribers of the authenticated account.
  *
- * Every operation on one subscriber takes its identifier or its email address as id,
- * URL-encoded in a path (ada%40example.com). Addresses are compared as on creation. A
- * text that is neither an identifier nor an address is not found.
+ * Every operation on one subscriber accepts its identifier or its email address as id. In
+ * a URL path, the address is percent-encoded (ada%40example.com). Addresses are
+ * normalized as on creation before they are compared. A value that is neither an
+ * identifier nor an address fails with SUBSCRIBER_NOT_FOUND.
  *
  * @generated from service roster.v1.SubscriberService
  */

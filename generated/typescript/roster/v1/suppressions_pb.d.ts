@@ -2,7 +2,7 @@
 // @generated from file roster/v1/suppressions.proto (package roster.v1, syntax proto3)
 /* eslint-disable */
 
-// Suppressions: addresses whose owners had opted out when they were deleted.
+// Suppressions: addresses that cannot be subscribed again because their owners opted out.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
@@ -15,28 +15,28 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 export declare const file_roster_v1_suppressions: GenFile;
 
 /**
- * An address that may not be subscribed again.
+ * An email address that cannot be subscribed again.
  *
  * @generated from message roster.v1.Suppression
  */
 export declare type Suppression = Message<"roster.v1.Suppression"> & {
   /**
-   * HMAC-SHA256 of the account and the address, in hexadecimal; the address itself
-   * is not kept.
+   * HMAC-SHA256 of the account and the address, in hexadecimal. The address itself is not
+   * stored.
    *
    * @generated from field: string email_hash = 1;
    */
   emailHash: string;
 
   /**
-   * The status that the subscriber had.
+   * Status of the subscriber when the address was suppressed.
    *
    * @generated from field: roster.v1.Subscriber.Status reason = 2;
    */
   reason: Subscriber_Status;
 
   /**
-   * When the address was suppressed.
+   * Time at which the address was suppressed.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 3;
    */
@@ -50,7 +50,7 @@ export declare type Suppression = Message<"roster.v1.Suppression"> & {
 export declare const SuppressionSchema: GenMessage<Suppression>;
 
 /**
- * Asks for the suppression of an address.
+ * Request message for GetSuppression.
  *
  * @generated from message roster.v1.GetSuppressionRequest
  */
@@ -70,7 +70,7 @@ export declare type GetSuppressionRequest = Message<"roster.v1.GetSuppressionReq
 export declare const GetSuppressionRequestSchema: GenMessage<GetSuppressionRequest>;
 
 /**
- * Holds the suppression that was asked for.
+ * The requested suppression.
  *
  * @generated from message roster.v1.GetSuppressionResponse
  */
@@ -90,20 +90,21 @@ export declare type GetSuppressionResponse = Message<"roster.v1.GetSuppressionRe
 export declare const GetSuppressionResponseSchema: GenMessage<GetSuppressionResponse>;
 
 /**
- * Asks for one page of suppressions.
+ * Request message for ListSuppressions.
  *
  * @generated from message roster.v1.ListSuppressionsRequest
  */
 export declare type ListSuppressionsRequest = Message<"roster.v1.ListSuppressionsRequest"> & {
   /**
-   * Suppressions a page: 20 where it is 0 or absent; more than 100 is taken as 100.
+   * Maximum number of suppressions to return. Default: 20, also used for 0. Values above 100 are
+   * reduced to 100.
    *
    * @generated from field: int32 limit = 1;
    */
   limit: number;
 
   /**
-   * Number of the page, from 1; 0 or absent is the first.
+   * Page number, starting at 1. Default: 1, also used for 0.
    *
    * @generated from field: int32 page = 2;
    */
@@ -117,34 +118,34 @@ export declare type ListSuppressionsRequest = Message<"roster.v1.ListSuppression
 export declare const ListSuppressionsRequestSchema: GenMessage<ListSuppressionsRequest>;
 
 /**
- * Holds one page of suppressions.
+ * One page of suppressions.
  *
  * @generated from message roster.v1.ListSuppressionsResponse
  */
 export declare type ListSuppressionsResponse = Message<"roster.v1.ListSuppressionsResponse"> & {
   /**
-   * The suppressions of the page, oldest first; empty past the last one.
+   * Suppressions on this page, oldest first. Empty beyond the last page.
    *
    * @generated from field: repeated roster.v1.Suppression suppressions = 1;
    */
   suppressions: Suppression[];
 
   /**
-   * How many suppressions the account has.
+   * Number of suppressions in the account.
    *
    * @generated from field: int32 total = 2;
    */
   total: number;
 
   /**
-   * The page that was used.
+   * Page number used.
    *
    * @generated from field: int32 page = 3;
    */
   page: number;
 
   /**
-   * The limit that was used.
+   * Limit used.
    *
    * @generated from field: int32 limit = 4;
    */
@@ -158,7 +159,7 @@ export declare type ListSuppressionsResponse = Message<"roster.v1.ListSuppressio
 export declare const ListSuppressionsResponseSchema: GenMessage<ListSuppressionsResponse>;
 
 /**
- * Asks for the end of a suppression.
+ * Request message for DeleteSuppression.
  *
  * @generated from message roster.v1.DeleteSuppressionRequest
  */
@@ -178,7 +179,7 @@ export declare type DeleteSuppressionRequest = Message<"roster.v1.DeleteSuppress
 export declare const DeleteSuppressionRequestSchema: GenMessage<DeleteSuppressionRequest>;
 
 /**
- * Says that the suppression is lifted.
+ * Empty: the suppression was deleted.
  *
  * @generated from message roster.v1.DeleteSuppressionResponse
  */
@@ -192,15 +193,15 @@ export declare type DeleteSuppressionResponse = Message<"roster.v1.DeleteSuppres
 export declare const DeleteSuppressionResponseSchema: GenMessage<DeleteSuppressionResponse>;
 
 /**
- * Keeps the addresses that may not be subscribed again. A suppression comes to be
- * when a subscriber that is UNSUBSCRIBED, BOUNCED or COMPLAINED is deleted or
- * given another address; of the address only a keyed hash is kept.
+ * Manages the suppressed addresses of the authenticated account. A suppression is created
+ * when a subscriber that is UNSUBSCRIBED, BOUNCED or COMPLAINED is deleted or its address
+ * is changed. Only a keyed hash of the address is stored.
  *
  * @generated from service roster.v1.SuppressionService
  */
 export declare const SuppressionService: GenService<{
   /**
-   * Returns the suppression of an address. Fails with SUPPRESSION_NOT_FOUND.
+   * Returns the suppression of an email address. Fails with SUPPRESSION_NOT_FOUND.
    *
    * @generated from rpc roster.v1.SuppressionService.GetSuppression
    */
@@ -220,7 +221,7 @@ export declare const SuppressionService: GenService<{
     output: typeof ListSuppressionsResponseSchema;
   },
   /**
-   * Lifts a suppression, so that the address can be subscribed again. Fails with
+   * Deletes a suppression, so that the address can be subscribed again. Fails with
    * SUPPRESSION_NOT_FOUND.
    *
    * @generated from rpc roster.v1.SuppressionService.DeleteSuppression

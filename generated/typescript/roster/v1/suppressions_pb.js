@@ -2,7 +2,7 @@
 // @generated from file roster/v1/suppressions.proto (package roster.v1, syntax proto3)
 /* eslint-disable */
 
-// Suppressions: addresses whose owners had opted out when they were deleted.
+// Suppressions: addresses that cannot be subscribed again because their owners opted out.
 
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "../../buf/validate/validate_pb.js";
@@ -67,9 +67,9 @@ export const DeleteSuppressionResponseSchema = /*@__PURE__*/
   messageDesc(file_roster_v1_suppressions, 6);
 
 /**
- * Keeps the addresses that may not be subscribed again. A suppression comes to be
- * when a subscriber that is UNSUBSCRIBED, BOUNCED or COMPLAINED is deleted or
- * given another address; of the address only a keyed hash is kept.
+ * Manages the suppressed addresses of the authenticated account. A suppression is created
+ * when a subscriber that is UNSUBSCRIBED, BOUNCED or COMPLAINED is deleted or its address
+ * is changed. Only a keyed hash of the address is stored.
  *
  * @generated from service roster.v1.SuppressionService
  */

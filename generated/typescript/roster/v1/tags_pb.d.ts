@@ -27,21 +27,21 @@ export declare type Tag = Message<"roster.v1.Tag"> & {
   id: string;
 
   /**
-   * Name, in the spelling in which it was first or last written.
+   * Name, as spelled on creation or in the last update.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * What the tag is for; empty where nobody said.
+   * Description; empty if none was given.
    *
    * @generated from field: string description = 3;
    */
   description: string;
 
   /**
-   * When the tag was created.
+   * Time of creation.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 4;
    */
@@ -55,20 +55,20 @@ export declare type Tag = Message<"roster.v1.Tag"> & {
 export declare const TagSchema: GenMessage<Tag>;
 
 /**
- * Asks for a new tag.
+ * Request message for CreateTag.
  *
  * @generated from message roster.v1.CreateTagRequest
  */
 export declare type CreateTagRequest = Message<"roster.v1.CreateTagRequest"> & {
   /**
-   * Name: 1 to 100 characters after trimming, at least one of them visible.
+   * Name: 1 to 100 characters after trimming, with at least one visible character.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * Description: at most 500 characters, line breaks allowed.
+   * Description: at most 500 characters. Tabs and line breaks are allowed.
    *
    * @generated from field: string description = 2;
    */
@@ -82,13 +82,13 @@ export declare type CreateTagRequest = Message<"roster.v1.CreateTagRequest"> & {
 export declare const CreateTagRequestSchema: GenMessage<CreateTagRequest>;
 
 /**
- * Holds the new tag.
+ * The created tag.
  *
  * @generated from message roster.v1.CreateTagResponse
  */
 export declare type CreateTagResponse = Message<"roster.v1.CreateTagResponse"> & {
   /**
-   * The tag as it was stored.
+   * The tag as stored.
    *
    * @generated from field: roster.v1.Tag tag = 1;
    */
@@ -102,13 +102,13 @@ export declare type CreateTagResponse = Message<"roster.v1.CreateTagResponse"> &
 export declare const CreateTagResponseSchema: GenMessage<CreateTagResponse>;
 
 /**
- * Asks for one tag.
+ * Request message for GetTag.
  *
  * @generated from message roster.v1.GetTagRequest
  */
 export declare type GetTagRequest = Message<"roster.v1.GetTagRequest"> & {
   /**
-   * Identifier of the tag. Whatever is no identifier is not found.
+   * Identifier of the tag. A malformed identifier fails with TAG_NOT_FOUND.
    *
    * @generated from field: string id = 1;
    */
@@ -122,7 +122,7 @@ export declare type GetTagRequest = Message<"roster.v1.GetTagRequest"> & {
 export declare const GetTagRequestSchema: GenMessage<GetTagRequest>;
 
 /**
- * Holds the tag that was asked for.
+ * The requested tag.
  *
  * @generated from message roster.v1.GetTagResponse
  */
@@ -142,20 +142,21 @@ export declare type GetTagResponse = Message<"roster.v1.GetTagResponse"> & {
 export declare const GetTagResponseSchema: GenMessage<GetTagResponse>;
 
 /**
- * Asks for one page of tags.
+ * Request message for ListTags.
  *
  * @generated from message roster.v1.ListTagsRequest
  */
 export declare type ListTagsRequest = Message<"roster.v1.ListTagsRequest"> & {
   /**
-   * Tags a page: 20 where it is 0 or absent; more than 100 is taken as 100.
+   * Maximum number of tags to return. Default: 20, also used for 0. Values above 100 are
+   * reduced to 100.
    *
    * @generated from field: int32 limit = 1;
    */
   limit: number;
 
   /**
-   * Number of the page, from 1; 0 or absent is the first.
+   * Page number, starting at 1. Default: 1, also used for 0.
    *
    * @generated from field: int32 page = 2;
    */
@@ -169,34 +170,34 @@ export declare type ListTagsRequest = Message<"roster.v1.ListTagsRequest"> & {
 export declare const ListTagsRequestSchema: GenMessage<ListTagsRequest>;
 
 /**
- * Holds one page of tags.
+ * One page of tags.
  *
  * @generated from message roster.v1.ListTagsResponse
  */
 export declare type ListTagsResponse = Message<"roster.v1.ListTagsResponse"> & {
   /**
-   * The tags of the page; empty past the last one.
+   * Tags on this page. Empty beyond the last page.
    *
    * @generated from field: repeated roster.v1.Tag tags = 1;
    */
   tags: Tag[];
 
   /**
-   * How many tags the account has.
+   * Number of tags in the account.
    *
    * @generated from field: int32 total = 2;
    */
   total: number;
 
   /**
-   * The page that was used.
+   * Page number used.
    *
    * @generated from field: int32 page = 3;
    */
   page: number;
 
   /**
-   * The limit that was used.
+   * Limit used.
    *
    * @generated from field: int32 limit = 4;
    */
@@ -210,7 +211,7 @@ export declare type ListTagsResponse = Message<"roster.v1.ListTagsResponse"> & {
 export declare const ListTagsResponseSchema: GenMessage<ListTagsResponse>;
 
 /**
- * Asks for a change of a tag.
+ * Request message for UpdateTag.
  *
  * @generated from message roster.v1.UpdateTagRequest
  */
@@ -223,23 +224,24 @@ export declare type UpdateTagRequest = Message<"roster.v1.UpdateTagRequest"> & {
   id: string;
 
   /**
-   * New name, bounded as on creation. A change of case only is allowed.
+   * New name, with the bounds of creation. It can differ from the current name in case
+   * only, and cannot be empty.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * New description: at most 500 characters, line breaks allowed; empty clears it.
+   * New description: at most 500 characters. Tabs and line breaks are allowed. An empty
+   * string clears it.
    *
    * @generated from field: string description = 3;
    */
   description: string;
 
   /**
-   * The fields to change: name, description. Absent, every field that is not
-   * empty is changed (AIP-134). Over HTTP it is made from the keys of the body whose value is
-   * not null.
+   * Fields to update: name, description. Default: all non-empty fields (AIP-134). Over
+   * HTTP it is derived from the keys of the body with a value other than null.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 4;
    */
@@ -253,13 +255,13 @@ export declare type UpdateTagRequest = Message<"roster.v1.UpdateTagRequest"> & {
 export declare const UpdateTagRequestSchema: GenMessage<UpdateTagRequest>;
 
 /**
- * Holds the changed tag.
+ * The updated tag.
  *
  * @generated from message roster.v1.UpdateTagResponse
  */
 export declare type UpdateTagResponse = Message<"roster.v1.UpdateTagResponse"> & {
   /**
-   * The tag after the change.
+   * The tag after the update.
    *
    * @generated from field: roster.v1.Tag tag = 1;
    */
@@ -273,7 +275,7 @@ export declare type UpdateTagResponse = Message<"roster.v1.UpdateTagResponse"> &
 export declare const UpdateTagResponseSchema: GenMessage<UpdateTagResponse>;
 
 /**
- * Asks for the end of a tag.
+ * Request message for DeleteTag.
  *
  * @generated from message roster.v1.DeleteTagRequest
  */
@@ -293,7 +295,7 @@ export declare type DeleteTagRequest = Message<"roster.v1.DeleteTagRequest"> & {
 export declare const DeleteTagRequestSchema: GenMessage<DeleteTagRequest>;
 
 /**
- * Says that the tag is gone.
+ * Empty: the tag was deleted.
  *
  * @generated from message roster.v1.DeleteTagResponse
  */
@@ -307,14 +309,14 @@ export declare type DeleteTagResponse = Message<"roster.v1.DeleteTagResponse"> &
 export declare const DeleteTagResponseSchema: GenMessage<DeleteTagResponse>;
 
 /**
- * Keeps the tags of the account that the key belongs to.
+ * Manages the tags of the authenticated account.
  *
  * @generated from service roster.v1.TagService
  */
 export declare const TagService: GenService<{
   /**
-   * Creates a tag. Fails with TAG_ALREADY_EXISTS if the account has one of this
-   * name, compared without regard to case.
+   * Creates a tag. Fails with TAG_ALREADY_EXISTS if the account already has a tag with
+   * this name, compared case-insensitively.
    *
    * @generated from rpc roster.v1.TagService.CreateTag
    */
@@ -334,7 +336,7 @@ export declare const TagService: GenService<{
     output: typeof GetTagResponseSchema;
   },
   /**
-   * Returns one page of the account's tags, by name without regard to case.
+   * Returns one page of the account's tags, sorted by name case-insensitively.
    *
    * @generated from rpc roster.v1.TagService.ListTags
    */
@@ -344,9 +346,9 @@ export declare const TagService: GenService<{
     output: typeof ListTagsResponseSchema;
   },
   /**
-   * Changes the fields of a tag that the request names. A new name shows on
-   * every subscriber at once. Fails with TAG_NOT_FOUND, or with
-   * TAG_ALREADY_EXISTS if another tag has the name.
+   * Updates the given fields of a tag. A new name applies to every subscriber with the
+   * tag immediately. Fails with TAG_NOT_FOUND, or with TAG_ALREADY_EXISTS if another tag
+   * has the new name.
    *
    * @generated from rpc roster.v1.TagService.UpdateTag
    */
@@ -356,7 +358,7 @@ export declare const TagService: GenService<{
     output: typeof UpdateTagResponseSchema;
   },
   /**
-   * Deletes a tag and takes it off every subscriber. Fails with TAG_NOT_FOUND.
+   * Deletes a tag and removes it from every subscriber. Fails with TAG_NOT_FOUND.
    *
    * @generated from rpc roster.v1.TagService.DeleteTag
    */

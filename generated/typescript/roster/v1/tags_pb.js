@@ -94,7 +94,7 @@ export const DeleteTagResponseSchema = /*@__PURE__*/
   messageDesc(file_roster_v1_tags, 10);
 
 /**
- * Keeps the tags of the account that the key belongs to.
+ * Manages the tags of the authenticated account.
  *
  * @generated from service roster.v1.TagService
  */

@@ -2,7 +2,7 @@
 // @generated from file roster/v1/webhooks.proto (package roster.v1, syntax proto3)
 /* eslint-disable */
 
-// Webhooks: endpoints that are told of every change of an account's data.
+// Webhooks: endpoints that receive the events of an account.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
@@ -14,7 +14,7 @@ import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
 export declare const file_roster_v1_webhooks: GenFile;
 
 /**
- * An endpoint that is told of events, without its secret.
+ * An endpoint that receives events, without its secret.
  *
  * @generated from message roster.v1.Webhook
  */
@@ -27,56 +27,56 @@ export declare type Webhook = Message<"roster.v1.Webhook"> & {
   id: string;
 
   /**
-   * Where events are sent to.
+   * URL that events are sent to.
    *
    * @generated from field: string url = 2;
    */
   url: string;
 
   /**
-   * What the webhook is for; empty where nobody said.
+   * Description; empty if none was given.
    *
    * @generated from field: string description = 3;
    */
   description: string;
 
   /**
-   * The types of events that it hears of; empty for all of them.
+   * Event types that the webhook subscribes to. Empty for all event types.
    *
    * @generated from field: repeated string event_types = 4;
    */
   eventTypes: string[];
 
   /**
-   * Whether events are sent to it.
+   * Whether events are sent to the webhook.
    *
    * @generated from field: bool enabled = 5;
    */
   enabled: boolean;
 
   /**
-   * Why the service disabled it; absent where it did not.
+   * Why the service disabled the webhook. Absent if it did not.
    *
    * @generated from field: optional roster.v1.Webhook.DisabledReason disabled_reason = 6;
    */
   disabledReason?: Webhook_DisabledReason | undefined;
 
   /**
-   * Since when every attempt has failed; absent where the last one did not.
+   * Time since which every attempt has failed. Absent if the last attempt succeeded.
    *
    * @generated from field: google.protobuf.Timestamp failing_since = 7;
    */
   failingSince?: Timestamp | undefined;
 
   /**
-   * When the webhook was created.
+   * Time of creation.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 8;
    */
   createdAt?: Timestamp | undefined;
 
   /**
-   * When the webhook was last changed, by a caller or by the service.
+   * Time of the last update by a client or the service.
    *
    * @generated from field: google.protobuf.Timestamp updated_at = 9;
    */
@@ -96,21 +96,21 @@ export declare const WebhookSchema: GenMessage<Webhook>;
  */
 export enum Webhook_DisabledReason {
   /**
-   * The service did not.
+   * The service did not disable the webhook.
    *
    * @generated from enum value: DISABLED_REASON_UNSPECIFIED = 0;
    */
   DISABLED_REASON_UNSPECIFIED = 0,
 
   /**
-   * The endpoint answered 410 Gone.
+   * The endpoint responded with 410 Gone.
    *
    * @generated from enum value: GONE = 1;
    */
   GONE = 1,
 
   /**
-   * No attempt succeeded for 120 hours.
+   * Every attempt failed for 120 hours.
    *
    * @generated from enum value: FAILING = 2;
    */
@@ -123,50 +123,51 @@ export enum Webhook_DisabledReason {
 export declare const Webhook_DisabledReasonSchema: GenEnum<Webhook_DisabledReason>;
 
 /**
- * Something that happened to an account's data: the envelope that webhooks get.
+ * A change of an account's data: the JSON body of a webhook delivery.
  *
  * @generated from message roster.v1.Event
  */
 export declare type Event = Message<"roster.v1.Event"> & {
   /**
-   * Identifier, the same in every delivery: evt_ and a ULID.
+   * Identifier: evt_ and a ULID. It is the same in every delivery of the event.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * What happened, such as subscriber.created.
+   * Event type, such as subscriber.created.
    *
    * @generated from field: string type = 2;
    */
   type: string;
 
   /**
-   * When it happened.
+   * Time at which the event occurred.
    *
    * @generated from field: google.protobuf.Timestamp timestamp = 3;
    */
   timestamp?: Timestamp | undefined;
 
   /**
-   * The number of the event in its account: whole, from 1, rising by one with each event.
+   * Sequence number of the event in its account: an integer that starts at 1 and
+   * increases by 1 with each event.
    *
    * @generated from field: double sequence = 4;
    */
   sequence: number;
 
   /**
-   * What it happened to, under its name, as the API returned it right after; where it was
-   * deleted, right before.
+   * The changed resource under its name, as the API returned it right after the change.
+   * For a deletion, as it was right before.
    *
    * @generated from field: google.protobuf.Struct data = 5;
    */
   data?: JsonObject | undefined;
 
   /**
-   * The members that the change gave another value, as they were before; absent where
-   * something came to be or was deleted.
+   * The changed members of the resource with their previous values. Absent for creations
+   * and deletions.
    *
    * @generated from field: google.protobuf.Struct previous = 6;
    */
@@ -180,7 +181,7 @@ export declare type Event = Message<"roster.v1.Event"> & {
 export declare const EventSchema: GenMessage<Event>;
 
 /**
- * That an event is to reach a webhook.
+ * The delivery of an event to a webhook.
  *
  * @generated from message roster.v1.WebhookDelivery
  */
@@ -193,63 +194,63 @@ export declare type WebhookDelivery = Message<"roster.v1.WebhookDelivery"> & {
   id: string;
 
   /**
-   * The webhook that it goes to.
+   * Identifier of the webhook.
    *
    * @generated from field: string webhook_id = 2;
    */
   webhookId: string;
 
   /**
-   * The event; receivers know it as webhook-id.
+   * Identifier of the event. Receivers get it in the webhook-id header.
    *
    * @generated from field: string event_id = 3;
    */
   eventId: string;
 
   /**
-   * The type of the event.
+   * Event type.
    *
    * @generated from field: string event_type = 4;
    */
   eventType: string;
 
   /**
-   * What became of it.
+   * Status of the delivery.
    *
    * @generated from field: roster.v1.WebhookDelivery.Status status = 5;
    */
   status: WebhookDelivery_Status;
 
   /**
-   * How many attempts have ended.
+   * Number of finished attempts.
    *
    * @generated from field: int32 attempts = 6;
    */
   attempts: number;
 
   /**
-   * When it is tried next, at the earliest; absent where it is not.
+   * Earliest time of the next attempt. Absent if none is scheduled.
    *
    * @generated from field: google.protobuf.Timestamp next_attempt_at = 7;
    */
   nextAttemptAt?: Timestamp | undefined;
 
   /**
-   * The replay that asked for it; absent where the event itself did.
+   * Identifier of the replay that created the delivery. Absent if the event itself did.
    *
    * @generated from field: optional string replay_id = 8;
    */
   replayId?: string | undefined;
 
   /**
-   * When it came to be.
+   * Time of creation.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 9;
    */
   createdAt?: Timestamp | undefined;
 
   /**
-   * When it succeeded or failed for good; absent until then.
+   * Time at which the delivery succeeded or finally failed. Absent until then.
    *
    * @generated from field: google.protobuf.Timestamp finished_at = 10;
    */
@@ -263,7 +264,7 @@ export declare type WebhookDelivery = Message<"roster.v1.WebhookDelivery"> & {
 export declare const WebhookDeliverySchema: GenMessage<WebhookDelivery>;
 
 /**
- * What became of a delivery.
+ * The status of a delivery.
  *
  * @generated from enum roster.v1.WebhookDelivery.Status
  */
@@ -276,28 +277,28 @@ export enum WebhookDelivery_Status {
   STATUS_UNSPECIFIED = 0,
 
   /**
-   * It waits for its next attempt, or for the webhook to be enabled.
+   * The delivery waits for its next attempt, or for the webhook to be enabled.
    *
    * @generated from enum value: PENDING = 1;
    */
   PENDING = 1,
 
   /**
-   * An attempt is going on.
+   * An attempt is running.
    *
    * @generated from enum value: SENDING = 2;
    */
   SENDING = 2,
 
   /**
-   * The endpoint has taken it.
+   * The endpoint accepted the event.
    *
    * @generated from enum value: SUCCEEDED = 3;
    */
   SUCCEEDED = 3,
 
   /**
-   * The last attempt of the schedule failed.
+   * The last attempt of the retry schedule failed.
    *
    * @generated from enum value: FAILED = 4;
    */
@@ -310,49 +311,49 @@ export enum WebhookDelivery_Status {
 export declare const WebhookDelivery_StatusSchema: GenEnum<WebhookDelivery_Status>;
 
 /**
- * One attempt at a delivery. Attempts are kept for 14 days.
+ * One attempt of a delivery. Attempts are retained for 14 days.
  *
  * @generated from message roster.v1.WebhookAttempt
  */
 export declare type WebhookAttempt = Message<"roster.v1.WebhookAttempt"> & {
   /**
-   * The number of the attempt in its delivery, from 1.
+   * Number of the attempt in its delivery, starting at 1.
    *
    * @generated from field: int32 number = 1;
    */
   number: number;
 
   /**
-   * When it began.
+   * Time at which the attempt started.
    *
    * @generated from field: google.protobuf.Timestamp started_at = 2;
    */
   startedAt?: Timestamp | undefined;
 
   /**
-   * How long it took, in milliseconds.
+   * Duration in milliseconds.
    *
    * @generated from field: int32 duration_ms = 3;
    */
   durationMs: number;
 
   /**
-   * The HTTP status that the endpoint answered; absent where it did not answer.
+   * HTTP status of the response. Absent if there was no response.
    *
    * @generated from field: optional int32 http_status = 4;
    */
   httpStatus?: number | undefined;
 
   /**
-   * Why it failed, in a few words, such as "timed out" or "blocked address"; absent where
-   * it succeeded.
+   * Why the attempt failed, such as "timed out" or "blocked address". Absent if it
+   * succeeded.
    *
    * @generated from field: optional string error = 5;
    */
   error?: string | undefined;
 
   /**
-   * The beginning of the answer's body, at most 2 KiB of it; what is no text is escaped.
+   * Start of the response body, at most 2 KiB. Bytes that are not text are escaped.
    *
    * @generated from field: string response_body = 6;
    */
@@ -366,36 +367,36 @@ export declare type WebhookAttempt = Message<"roster.v1.WebhookAttempt"> & {
 export declare const WebhookAttemptSchema: GenMessage<WebhookAttempt>;
 
 /**
- * Asks for a new webhook.
+ * Request message for CreateWebhook.
  *
  * @generated from message roster.v1.CreateWebhookRequest
  */
 export declare type CreateWebhookRequest = Message<"roster.v1.CreateWebhookRequest"> & {
   /**
-   * Where events are to be sent to: https and a public address, without user, password
-   * and fragment, at most 2,048 characters.
+   * URL that events are sent to: https, with a public address, without user, password and
+   * fragment, at most 2,048 characters.
    *
    * @generated from field: string url = 1;
    */
   url: string;
 
   /**
-   * What the webhook is for: at most 500 characters, line breaks allowed.
+   * Description: at most 500 characters. Tabs and line breaks are allowed.
    *
    * @generated from field: string description = 2;
    */
   description: string;
 
   /**
-   * The types of events that it is to hear of, at most 50, each a type such as
-   * tag.deleted or all types of one thing such as subscriber.*; none for all.
+   * Event types to subscribe to, at most 50. Each is an event type such as tag.deleted,
+   * or all event types of a resource such as subscriber.*. Empty for all event types.
    *
    * @generated from field: repeated string event_types = 3;
    */
   eventTypes: string[];
 
   /**
-   * Whether events are sent to it at once; true where it is absent.
+   * Whether events are sent to the webhook. Default: true.
    *
    * @generated from field: optional bool enabled = 4;
    */
@@ -409,21 +410,21 @@ export declare type CreateWebhookRequest = Message<"roster.v1.CreateWebhookReque
 export declare const CreateWebhookRequestSchema: GenMessage<CreateWebhookRequest>;
 
 /**
- * Holds the new webhook and its secret.
+ * The created webhook and its secret.
  *
  * @generated from message roster.v1.CreateWebhookResponse
  */
 export declare type CreateWebhookResponse = Message<"roster.v1.CreateWebhookResponse"> & {
   /**
-   * The webhook as it was stored.
+   * The webhook as stored.
    *
    * @generated from field: roster.v1.Webhook webhook = 1;
    */
   webhook?: Webhook | undefined;
 
   /**
-   * What its deliveries are signed with: whsec_ and 32 bytes in base64. It is kept
-   * encrypted and not shown again.
+   * The secret that signs deliveries: whsec_ and 32 bytes in base64. It is encrypted at
+   * rest and not returned again.
    *
    * @generated from field: string secret = 2;
    */
@@ -437,13 +438,13 @@ export declare type CreateWebhookResponse = Message<"roster.v1.CreateWebhookResp
 export declare const CreateWebhookResponseSchema: GenMessage<CreateWebhookResponse>;
 
 /**
- * Asks for one webhook.
+ * Request message for GetWebhook.
  *
  * @generated from message roster.v1.GetWebhookRequest
  */
 export declare type GetWebhookRequest = Message<"roster.v1.GetWebhookRequest"> & {
   /**
-   * Identifier of the webhook. Whatever is no identifier is not found.
+   * Identifier of the webhook. A malformed identifier fails with WEBHOOK_NOT_FOUND.
    *
    * @generated from field: string id = 1;
    */
@@ -457,7 +458,7 @@ export declare type GetWebhookRequest = Message<"roster.v1.GetWebhookRequest"> &
 export declare const GetWebhookRequestSchema: GenMessage<GetWebhookRequest>;
 
 /**
- * Holds the webhook that was asked for.
+ * The requested webhook.
  *
  * @generated from message roster.v1.GetWebhookResponse
  */
@@ -477,20 +478,21 @@ export declare type GetWebhookResponse = Message<"roster.v1.GetWebhookResponse">
 export declare const GetWebhookResponseSchema: GenMessage<GetWebhookResponse>;
 
 /**
- * Asks for one page of webhooks.
+ * Request message for ListWebhooks.
  *
  * @generated from message roster.v1.ListWebhooksRequest
  */
 export declare type ListWebhooksRequest = Message<"roster.v1.ListWebhooksRequest"> & {
   /**
-   * Webhooks a page: 20 where it is 0 or absent; more than 100 is taken as 100.
+   * Maximum number of webhooks to return. Default: 20, also used for 0. Values above 100 are
+   * reduced to 100.
    *
    * @generated from field: int32 limit = 1;
    */
   limit: number;
 
   /**
-   * Number of the page, from 1; 0 or absent is the first.
+   * Page number, starting at 1. Default: 1, also used for 0.
    *
    * @generated from field: int32 page = 2;
    */
@@ -504,34 +506,34 @@ export declare type ListWebhooksRequest = Message<"roster.v1.ListWebhooksRequest
 export declare const ListWebhooksRequestSchema: GenMessage<ListWebhooksRequest>;
 
 /**
- * Holds one page of webhooks.
+ * One page of webhooks.
  *
  * @generated from message roster.v1.ListWebhooksResponse
  */
 export declare type ListWebhooksResponse = Message<"roster.v1.ListWebhooksResponse"> & {
   /**
-   * The webhooks of the page; empty past the last one.
+   * Webhooks on this page. Empty beyond the last page.
    *
    * @generated from field: repeated roster.v1.Webhook webhooks = 1;
    */
   webhooks: Webhook[];
 
   /**
-   * How many webhooks the account has.
+   * Number of webhooks in the account.
    *
    * @generated from field: int32 total = 2;
    */
   total: number;
 
   /**
-   * The page that was used.
+   * Page number used.
    *
    * @generated from field: int32 page = 3;
    */
   page: number;
 
   /**
-   * The limit that was used.
+   * Limit used.
    *
    * @generated from field: int32 limit = 4;
    */
@@ -545,7 +547,7 @@ export declare type ListWebhooksResponse = Message<"roster.v1.ListWebhooksRespon
 export declare const ListWebhooksResponseSchema: GenMessage<ListWebhooksResponse>;
 
 /**
- * Asks for a change of a webhook.
+ * Request message for UpdateWebhook.
  *
  * @generated from message roster.v1.UpdateWebhookRequest
  */
@@ -558,37 +560,40 @@ export declare type UpdateWebhookRequest = Message<"roster.v1.UpdateWebhookReque
   id: string;
 
   /**
-   * New place to send events to; bounds as on creation. What is pending goes there.
+   * New URL that events are sent to, with the bounds of creation. Pending deliveries are
+   * sent to it too. It cannot be empty.
    *
    * @generated from field: string url = 2;
    */
   url: string;
 
   /**
-   * New description: at most 500 characters, line breaks allowed; empty clears it.
+   * New description: at most 500 characters. Tabs and line breaks are allowed. An empty
+   * string clears it.
    *
    * @generated from field: string description = 3;
    */
   description: string;
 
   /**
-   * New types of events; none for all. They hold for events from now on.
+   * New event types to subscribe to, with the bounds of creation. Empty for all event
+   * types. They apply to events from now on.
    *
    * @generated from field: repeated string event_types = 4;
    */
   eventTypes: string[];
 
   /**
-   * Whether events are sent to it.
+   * Whether events are sent to the webhook.
    *
    * @generated from field: bool enabled = 5;
    */
   enabled: boolean;
 
   /**
-   * The fields to change: url, description, event_types, enabled. Absent, every field
-   * that is not empty is changed (AIP-134). Over HTTP it is made from the keys of the
-   * body whose value is not null.
+   * Fields to update: url, description, event_types, enabled. Default: all non-empty
+   * fields (AIP-134). Over HTTP it is derived from the keys of the body with a value
+   * other than null.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 6;
    */
@@ -602,13 +607,13 @@ export declare type UpdateWebhookRequest = Message<"roster.v1.UpdateWebhookReque
 export declare const UpdateWebhookRequestSchema: GenMessage<UpdateWebhookRequest>;
 
 /**
- * Holds the changed webhook.
+ * The updated webhook.
  *
  * @generated from message roster.v1.UpdateWebhookResponse
  */
 export declare type UpdateWebhookResponse = Message<"roster.v1.UpdateWebhookResponse"> & {
   /**
-   * The webhook after the change.
+   * The webhook after the update.
    *
    * @generated from field: roster.v1.Webhook webhook = 1;
    */
@@ -622,7 +627,7 @@ export declare type UpdateWebhookResponse = Message<"roster.v1.UpdateWebhookResp
 export declare const UpdateWebhookResponseSchema: GenMessage<UpdateWebhookResponse>;
 
 /**
- * Asks for the end of a webhook.
+ * Request message for DeleteWebhook.
  *
  * @generated from message roster.v1.DeleteWebhookRequest
  */
@@ -642,7 +647,7 @@ export declare type DeleteWebhookRequest = Message<"roster.v1.DeleteWebhookReque
 export declare const DeleteWebhookRequestSchema: GenMessage<DeleteWebhookRequest>;
 
 /**
- * Says that the webhook is gone.
+ * Empty: the webhook was deleted.
  *
  * @generated from message roster.v1.DeleteWebhookResponse
  */
@@ -656,7 +661,7 @@ export declare type DeleteWebhookResponse = Message<"roster.v1.DeleteWebhookResp
 export declare const DeleteWebhookResponseSchema: GenMessage<DeleteWebhookResponse>;
 
 /**
- * Asks for a new secret.
+ * Request message for RotateWebhookSecret.
  *
  * @generated from message roster.v1.RotateWebhookSecretRequest
  */
@@ -676,7 +681,7 @@ export declare type RotateWebhookSecretRequest = Message<"roster.v1.RotateWebhoo
 export declare const RotateWebhookSecretRequestSchema: GenMessage<RotateWebhookSecretRequest>;
 
 /**
- * Holds the webhook and its new secret.
+ * The webhook and its new secret.
  *
  * @generated from message roster.v1.RotateWebhookSecretResponse
  */
@@ -689,7 +694,7 @@ export declare type RotateWebhookSecretResponse = Message<"roster.v1.RotateWebho
   webhook?: Webhook | undefined;
 
   /**
-   * The new secret, shown this once.
+   * The new secret. It is not returned again.
    *
    * @generated from field: string secret = 2;
    */
@@ -703,7 +708,7 @@ export declare type RotateWebhookSecretResponse = Message<"roster.v1.RotateWebho
 export declare const RotateWebhookSecretResponseSchema: GenMessage<RotateWebhookSecretResponse>;
 
 /**
- * Asks for a test of a webhook.
+ * Request message for TestWebhook.
  *
  * @generated from message roster.v1.TestWebhookRequest
  */
@@ -723,20 +728,20 @@ export declare type TestWebhookRequest = Message<"roster.v1.TestWebhookRequest">
 export declare const TestWebhookRequestSchema: GenMessage<TestWebhookRequest>;
 
 /**
- * Tells what became of the test.
+ * The result of the test.
  *
  * @generated from message roster.v1.TestWebhookResponse
  */
 export declare type TestWebhookResponse = Message<"roster.v1.TestWebhookResponse"> & {
   /**
-   * The delivery: SUCCEEDED or FAILED.
+   * The delivery, with status SUCCEEDED or FAILED.
    *
    * @generated from field: roster.v1.WebhookDelivery delivery = 1;
    */
   delivery?: WebhookDelivery | undefined;
 
   /**
-   * Its one attempt.
+   * The only attempt.
    *
    * @generated from field: roster.v1.WebhookAttempt attempt = 2;
    */
@@ -750,7 +755,7 @@ export declare type TestWebhookResponse = Message<"roster.v1.TestWebhookResponse
 export declare const TestWebhookResponseSchema: GenMessage<TestWebhookResponse>;
 
 /**
- * Asks for events to be delivered once more.
+ * Request message for ReplayWebhook.
  *
  * @generated from message roster.v1.ReplayWebhookRequest
  */
@@ -763,30 +768,30 @@ export declare type ReplayWebhookRequest = Message<"roster.v1.ReplayWebhookReque
   id: string;
 
   /**
-   * Events that happened at this moment or later.
+   * Start of the time range (inclusive).
    *
    * @generated from field: google.protobuf.Timestamp since = 2;
    */
   since?: Timestamp | undefined;
 
   /**
-   * Events that happened before this moment, which is later than since; absent, all up to
-   * now.
+   * End of the time range (exclusive), later than since. Default: the current time.
    *
    * @generated from field: google.protobuf.Timestamp until = 3;
    */
   until?: Timestamp | undefined;
 
   /**
-   * The types of events, as a webhook names them; none for those that the webhook hears of.
+   * Event types to replay, at most 50, in the form used by webhooks. Default: the event
+   * types that the webhook subscribes to.
    *
    * @generated from field: repeated string event_types = 4;
    */
   eventTypes: string[];
 
   /**
-   * Whether only those events are meant of which a delivery to the webhook failed, and
-   * none succeeded since.
+   * Whether to replay only events with a failed delivery to the webhook and no successful
+   * one since.
    *
    * @generated from field: bool only_failed = 5;
    */
@@ -800,27 +805,27 @@ export declare type ReplayWebhookRequest = Message<"roster.v1.ReplayWebhookReque
 export declare const ReplayWebhookRequestSchema: GenMessage<ReplayWebhookRequest>;
 
 /**
- * Events that are being delivered once more.
+ * A repeated delivery of past events to a webhook.
  *
  * @generated from message roster.v1.WebhookReplay
  */
 export declare type WebhookReplay = Message<"roster.v1.WebhookReplay"> & {
   /**
-   * Identifier, which its deliveries have as replay_id: a ULID, 26 characters.
+   * Identifier: a ULID, 26 characters. Deliveries of the replay have it as replay_id.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * The webhook that they go to.
+   * Identifier of the webhook.
    *
    * @generated from field: string webhook_id = 2;
    */
   webhookId: string;
 
   /**
-   * When the replay was asked for.
+   * Time at which the replay was requested.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 3;
    */
@@ -834,7 +839,7 @@ export declare type WebhookReplay = Message<"roster.v1.WebhookReplay"> & {
 export declare const WebhookReplaySchema: GenMessage<WebhookReplay>;
 
 /**
- * Says that the replay goes on in the background.
+ * The replay, which runs in the background.
  *
  * @generated from message roster.v1.ReplayWebhookResponse
  */
@@ -854,7 +859,7 @@ export declare type ReplayWebhookResponse = Message<"roster.v1.ReplayWebhookResp
 export declare const ReplayWebhookResponseSchema: GenMessage<ReplayWebhookResponse>;
 
 /**
- * Asks for one page of deliveries.
+ * Request message for ListWebhookDeliveries.
  *
  * @generated from message roster.v1.ListWebhookDeliveriesRequest
  */
@@ -867,59 +872,61 @@ export declare type ListWebhookDeliveriesRequest = Message<"roster.v1.ListWebhoo
   webhookId: string;
 
   /**
-   * Deliveries a page: 20 where it is 0 or absent; more than 100 is taken as 100.
+   * Maximum number of deliveries to return. Default: 20, also used for 0. Values above 100 are
+   * reduced to 100.
    *
    * @generated from field: int32 limit = 2;
    */
   limit: number;
 
   /**
-   * Number of the page, from 1; 0 or absent is the first.
+   * Page number, starting at 1. Default: 1, also used for 0. Ignored if page_token is
+   * set.
    *
    * @generated from field: int32 page = 3;
    */
   page: number;
 
   /**
-   * Only deliveries of which this has become.
+   * Returns only deliveries with this status.
    *
    * @generated from field: roster.v1.WebhookDelivery.Status status = 4;
    */
   status: WebhookDelivery_Status;
 
   /**
-   * Only deliveries of events of this type, or of all types of one thing, such as
-   * subscriber.*.
+   * Returns only deliveries of this event type, or of all event types of a resource, such
+   * as subscriber.*.
    *
    * @generated from field: string event_type = 5;
    */
   eventType: string;
 
   /**
-   * Only deliveries of this event.
+   * Returns only deliveries of this event.
    *
    * @generated from field: string event_id = 6;
    */
   eventId: string;
 
   /**
-   * Only deliveries that came to be later than this.
+   * Returns only deliveries created after this time.
    *
    * @generated from field: google.protobuf.Timestamp created_after = 7;
    */
   createdAfter?: Timestamp | undefined;
 
   /**
-   * Only deliveries that came to be earlier than this.
+   * Returns only deliveries created before this time.
    *
    * @generated from field: google.protobuf.Timestamp created_before = 8;
    */
   createdBefore?: Timestamp | undefined;
 
   /**
-   * The token that leads on from the page before (AIP-158), over HTTP in its Link header;
-   * the filters have to be the same. What came to be meanwhile shifts no delivery to
-   * another page.
+   * Token of the next page from the previous response (AIP-158). Over HTTP it is in the
+   * Link header. The filters must be the same as in the previous request. Deliveries
+   * created in the meantime do not shift the pages.
    *
    * @generated from field: string page_token = 9;
    */
@@ -933,41 +940,41 @@ export declare type ListWebhookDeliveriesRequest = Message<"roster.v1.ListWebhoo
 export declare const ListWebhookDeliveriesRequestSchema: GenMessage<ListWebhookDeliveriesRequest>;
 
 /**
- * Holds one page of deliveries.
+ * One page of deliveries.
  *
  * @generated from message roster.v1.ListWebhookDeliveriesResponse
  */
 export declare type ListWebhookDeliveriesResponse = Message<"roster.v1.ListWebhookDeliveriesResponse"> & {
   /**
-   * The deliveries of the page; empty past the last one.
+   * Deliveries on this page. Empty beyond the last page.
    *
    * @generated from field: repeated roster.v1.WebhookDelivery deliveries = 1;
    */
   deliveries: WebhookDelivery[];
 
   /**
-   * How many deliveries match the filters.
+   * Number of deliveries that match the filters.
    *
    * @generated from field: int32 total = 2;
    */
   total: number;
 
   /**
-   * The page that was used.
+   * Page number used.
    *
    * @generated from field: int32 page = 3;
    */
   page: number;
 
   /**
-   * The limit that was used.
+   * Limit used.
    *
    * @generated from field: int32 limit = 4;
    */
   limit: number;
 
   /**
-   * Leads to the next page; empty on the last one.
+   * Token of the next page. Empty on the last page.
    *
    * @generated from field: string next_page_token = 5;
    */
@@ -981,13 +988,14 @@ export declare type ListWebhookDeliveriesResponse = Message<"roster.v1.ListWebho
 export declare const ListWebhookDeliveriesResponseSchema: GenMessage<ListWebhookDeliveriesResponse>;
 
 /**
- * Asks for one delivery.
+ * Request message for GetWebhookDelivery.
  *
  * @generated from message roster.v1.GetWebhookDeliveryRequest
  */
 export declare type GetWebhookDeliveryRequest = Message<"roster.v1.GetWebhookDeliveryRequest"> & {
   /**
-   * Identifier of the delivery. Whatever is no identifier is not found.
+   * Identifier of the delivery. A malformed identifier fails with
+   * WEBHOOK_DELIVERY_NOT_FOUND.
    *
    * @generated from field: string id = 1;
    */
@@ -1001,7 +1009,7 @@ export declare type GetWebhookDeliveryRequest = Message<"roster.v1.GetWebhookDel
 export declare const GetWebhookDeliveryRequestSchema: GenMessage<GetWebhookDeliveryRequest>;
 
 /**
- * Holds the delivery that was asked for.
+ * The requested delivery and its attempts.
  *
  * @generated from message roster.v1.GetWebhookDeliveryResponse
  */
@@ -1014,7 +1022,7 @@ export declare type GetWebhookDeliveryResponse = Message<"roster.v1.GetWebhookDe
   delivery?: WebhookDelivery | undefined;
 
   /**
-   * Its latest 100 attempts of the last 14 days, first one first.
+   * The latest 100 attempts of the last 14 days, oldest first.
    *
    * @generated from field: repeated roster.v1.WebhookAttempt attempts = 2;
    */
@@ -1028,7 +1036,7 @@ export declare type GetWebhookDeliveryResponse = Message<"roster.v1.GetWebhookDe
 export declare const GetWebhookDeliveryResponseSchema: GenMessage<GetWebhookDeliveryResponse>;
 
 /**
- * Asks for another attempt.
+ * Request message for RetryWebhookDelivery.
  *
  * @generated from message roster.v1.RetryWebhookDeliveryRequest
  */
@@ -1048,13 +1056,13 @@ export declare type RetryWebhookDeliveryRequest = Message<"roster.v1.RetryWebhoo
 export declare const RetryWebhookDeliveryRequestSchema: GenMessage<RetryWebhookDeliveryRequest>;
 
 /**
- * Says that the delivery is tried again.
+ * The delivery, which is retried.
  *
  * @generated from message roster.v1.RetryWebhookDeliveryResponse
  */
 export declare type RetryWebhookDeliveryResponse = Message<"roster.v1.RetryWebhookDeliveryResponse"> & {
   /**
-   * The delivery, which is due now.
+   * The delivery, due now.
    *
    * @generated from field: roster.v1.WebhookDelivery delivery = 1;
    */
@@ -1068,13 +1076,14 @@ export declare type RetryWebhookDeliveryResponse = Message<"roster.v1.RetryWebho
 export declare const RetryWebhookDeliveryResponseSchema: GenMessage<RetryWebhookDeliveryResponse>;
 
 /**
- * Asks to be told of attempts.
+ * Request message for TailWebhookDeliveries.
  *
  * @generated from message roster.v1.TailWebhookDeliveriesRequest
  */
 export declare type TailWebhookDeliveriesRequest = Message<"roster.v1.TailWebhookDeliveriesRequest"> & {
   /**
-   * Only those at deliveries to this webhook; empty for all of the account.
+   * Streams only attempts of deliveries to this webhook. Default: all webhooks of the
+   * account.
    *
    * @generated from field: string webhook_id = 1;
    */
@@ -1088,13 +1097,13 @@ export declare type TailWebhookDeliveriesRequest = Message<"roster.v1.TailWebhoo
 export declare const TailWebhookDeliveriesRequestSchema: GenMessage<TailWebhookDeliveriesRequest>;
 
 /**
- * Tells of one attempt.
+ * A finished attempt and its delivery.
  *
  * @generated from message roster.v1.TailWebhookDeliveriesResponse
  */
 export declare type TailWebhookDeliveriesResponse = Message<"roster.v1.TailWebhookDeliveriesResponse"> & {
   /**
-   * The delivery, as it is now.
+   * The delivery in its current state.
    *
    * @generated from field: roster.v1.WebhookDelivery delivery = 1;
    */
@@ -1115,59 +1124,61 @@ export declare type TailWebhookDeliveriesResponse = Message<"roster.v1.TailWebho
 export declare const TailWebhookDeliveriesResponseSchema: GenMessage<TailWebhookDeliveriesResponse>;
 
 /**
- * Asks for one page of events.
+ * Request message for ListEvents.
  *
  * @generated from message roster.v1.ListEventsRequest
  */
 export declare type ListEventsRequest = Message<"roster.v1.ListEventsRequest"> & {
   /**
-   * Events a page: 20 where it is 0 or absent; more than 100 is taken as 100. A page
-   * over 4 MiB, which gRPC clients do not accept by default, is refused and needs a lower
-   * limit. 20 events always fit, but for subscribers with values that an earlier version
-   * stored above their bound.
+   * Maximum number of events to return. Default: 20, also used for 0. Values above 100
+   * are reduced to 100. A page larger than 4 MiB, the default limit of gRPC clients, is
+   * rejected; use a lower limit. 20 events always fit unless an earlier version stored
+   * subscribers with larger custom field values.
    *
    * @generated from field: int32 limit = 1;
    */
   limit: number;
 
   /**
-   * Number of the page, from 1; 0 or absent is the first.
+   * Page number, starting at 1. Default: 1, also used for 0.
    *
    * @generated from field: int32 page = 2;
    */
   page: number;
 
   /**
-   * Only events of this type, or of all types of one thing, such as subscriber.*.
+   * Returns only events of this type, or of all types of a resource, such as
+   * subscriber.*.
    *
    * @generated from field: string type = 3;
    */
   type: string;
 
   /**
-   * Only events that come later in the sequence: whoever follows it gives the number of
-   * the last event that he has seen. A whole number.
+   * Returns only events with a greater sequence number. To read the event log
+   * continuously, set it to the sequence number of the last event received. An integer.
    *
    * @generated from field: double after_sequence = 4;
    */
   afterSequence: number;
 
   /**
-   * Only events that happened later than this.
+   * Returns only events that occurred after this time.
    *
    * @generated from field: google.protobuf.Timestamp created_after = 5;
    */
   createdAfter?: Timestamp | undefined;
 
   /**
-   * Only events that happened earlier than this.
+   * Returns only events that occurred before this time.
    *
    * @generated from field: google.protobuf.Timestamp created_before = 6;
    */
   createdBefore?: Timestamp | undefined;
 
   /**
-   * "asc", which is the default, for the earliest first; "desc" for the latest first.
+   * Order of the sequence: "asc" returns the oldest first, "desc" the newest first.
+   * Default: "asc".
    *
    * @generated from field: string order = 7;
    */
@@ -1181,34 +1192,34 @@ export declare type ListEventsRequest = Message<"roster.v1.ListEventsRequest"> &
 export declare const ListEventsRequestSchema: GenMessage<ListEventsRequest>;
 
 /**
- * Holds one page of events.
+ * One page of events.
  *
  * @generated from message roster.v1.ListEventsResponse
  */
 export declare type ListEventsResponse = Message<"roster.v1.ListEventsResponse"> & {
   /**
-   * The events of the page; empty past the last one.
+   * Events on this page. Empty beyond the last page.
    *
    * @generated from field: repeated roster.v1.Event events = 1;
    */
   events: Event[];
 
   /**
-   * How many events match the filters.
+   * Number of events that match the filters.
    *
    * @generated from field: int32 total = 2;
    */
   total: number;
 
   /**
-   * The page that was used.
+   * Page number used.
    *
    * @generated from field: int32 page = 3;
    */
   page: number;
 
   /**
-   * The limit that was used.
+   * Limit used.
    *
    * @generated from field: int32 limit = 4;
    */
@@ -1222,23 +1233,25 @@ export declare type ListEventsResponse = Message<"roster.v1.ListEventsResponse">
 export declare const ListEventsResponseSchema: GenMessage<ListEventsResponse>;
 
 /**
- * Keeps the webhooks of the account that the key belongs to, and tells what was
- * delivered to them.
+ * Manages the webhooks of the authenticated account, their deliveries and the event log.
  *
- * An event is recorded in the transaction of the change that it tells of, as long as the
- * account has a webhook, and is delivered at least once to every enabled webhook that asks
- * for its type. A delivery is a POST with the event's envelope as its body, signed as
- * Standard Webhooks has it; 2xx within 15 seconds, the answer's body included, is success.
- * What fails is tried again after 5 s, 5 m, 30 m, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h, each
- * a fifth longer or shorter at most. Retry-After is honoured from the length of the step
- * to twice of it.
+ * An event is recorded in the transaction of the change it describes, provided that the
+ * account has a webhook. It is delivered at least once to every enabled webhook that
+ * subscribes to its event type. A delivery is a POST request with the event as its JSON
+ * body, signed according to Standard Webhooks. It succeeds if the endpoint responds with
+ * a 2xx status and the whole response arrives within 15 seconds.
+ *
+ * A failed delivery is retried after 5 s, 5 m, 30 m, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h.
+ * Each delay varies randomly by up to 20 %. A Retry-After header can extend a delay to at
+ * most twice its length; it never shortens one.
  *
  * @generated from service roster.v1.WebhookService
  */
 export declare const WebhookService: GenService<{
   /**
-   * Creates a webhook. Its secret is in this answer and in those of rotations. It hears of
-   * what happens from now on. Fails with WEBHOOK_LIMIT_REACHED if the account has 20.
+   * Creates a webhook. The response contains its secret, which is not returned again. The
+   * webhook receives events from now on. Fails with WEBHOOK_LIMIT_REACHED if the account
+   * has 20 webhooks.
    *
    * @generated from rpc roster.v1.WebhookService.CreateWebhook
    */
@@ -1268,11 +1281,13 @@ export declare const WebhookService: GenService<{
     output: typeof ListWebhooksResponseSchema;
   },
   /**
-   * Changes the fields of a webhook that the request names. One that is enabled again
-   * begins with what is still pending; what happened while it was disabled reaches it by
-   * a replay. New types of events, and whether it is enabled, hold for events from now on.
-   * Where thousands of earlier events have no deliveries yet, they hold for these as well,
-   * and a replay delivers what is missing. Fails with WEBHOOK_NOT_FOUND.
+   * Updates the given fields of a webhook. Fails with WEBHOOK_NOT_FOUND.
+   *
+   * After a webhook is enabled again, its pending deliveries are sent first. To deliver
+   * events that occurred while it was disabled, use a replay. Changes of event_types and
+   * enabled apply to events from now on. If thousands of earlier events are still waiting
+   * for their deliveries to be created, the changes apply to these events too; a replay
+   * delivers the missing ones.
    *
    * @generated from rpc roster.v1.WebhookService.UpdateWebhook
    */
@@ -1282,8 +1297,8 @@ export declare const WebhookService: GenService<{
     output: typeof UpdateWebhookResponseSchema;
   },
   /**
-   * Deletes a webhook with its deliveries; what is pending is not sent any more. Fails
-   * with WEBHOOK_NOT_FOUND.
+   * Deletes a webhook and its deliveries. Pending deliveries are not sent. Fails with
+   * WEBHOOK_NOT_FOUND.
    *
    * @generated from rpc roster.v1.WebhookService.DeleteWebhook
    */
@@ -1293,10 +1308,10 @@ export declare const WebhookService: GenService<{
     output: typeof DeleteWebhookResponseSchema;
   },
   /**
-   * Gives a webhook a new secret. The one before signs along for 24 hours, so that
-   * receivers can change over in between. A second rotation within that time drops the
-   * first secret at once: an Idempotency-Key keeps a request that is repeated from that.
-   * Fails with WEBHOOK_NOT_FOUND.
+   * Replaces the secret of a webhook. For 24 hours, deliveries are signed with both the
+   * new and the previous secret, so that receivers can switch. A second rotation within
+   * this time invalidates the first secret immediately; send an Idempotency-Key to retry
+   * the request safely. Fails with WEBHOOK_NOT_FOUND.
    *
    * @generated from rpc roster.v1.WebhookService.RotateWebhookSecret
    */
@@ -1306,9 +1321,9 @@ export declare const WebhookService: GenService<{
     output: typeof RotateWebhookSecretResponseSchema;
   },
   /**
-   * Sends an event of type webhook.test to a webhook, enabled or not, and returns what
-   * became of it. There is one attempt. Fails with WEBHOOK_NOT_FOUND; while four tests of
-   * the webhook are on their way, one more is refused as too many calls are.
+   * Sends an event of type webhook.test to a webhook, even if it is disabled, and returns
+   * the result. There is one attempt and no retry. Each webhook can have four running
+   * tests; further tests are rejected as rate limited. Fails with WEBHOOK_NOT_FOUND.
    *
    * @generated from rpc roster.v1.WebhookService.TestWebhook
    */
@@ -1318,11 +1333,13 @@ export declare const WebhookService: GenService<{
     output: typeof TestWebhookResponseSchema;
   },
   /**
-   * Has events delivered to a webhook once more, in the background and beside what
-   * happens meanwhile. They keep their ids. To a webhook that is disabled they wait. Its
-   * deliveries are on the list of those to the webhook, from when the replay was asked for
-   * on, and tell which replay they are of. Up to 10 replays of a webhook may be under way. Fails with WEBHOOK_NOT_FOUND or
-   * WEBHOOK_LIMIT_REACHED.
+   * Starts a replay, which delivers past events to a webhook again, in the background.
+   * The events keep their IDs. New events are delivered at the same time. If the webhook
+   * is disabled, the deliveries stay pending until it is enabled.
+   *
+   * ListWebhookDeliveries returns the deliveries of the replay, with its replay_id and
+   * the creation time of the replay. Fails with WEBHOOK_NOT_FOUND, or with
+   * WEBHOOK_LIMIT_REACHED if the webhook already has 10 running replays.
    *
    * @generated from rpc roster.v1.WebhookService.ReplayWebhook
    */
@@ -1332,8 +1349,8 @@ export declare const WebhookService: GenService<{
     output: typeof ReplayWebhookResponseSchema;
   },
   /**
-   * Returns one page of the deliveries to a webhook that match every filter that is given,
-   * newest first. Fails with WEBHOOK_NOT_FOUND.
+   * Returns one page of the deliveries to a webhook, newest first. If filters are set,
+   * only deliveries that match all of them are returned. Fails with WEBHOOK_NOT_FOUND.
    *
    * @generated from rpc roster.v1.WebhookService.ListWebhookDeliveries
    */
@@ -1343,7 +1360,7 @@ export declare const WebhookService: GenService<{
     output: typeof ListWebhookDeliveriesResponseSchema;
   },
   /**
-   * Returns one delivery with its latest attempts, first one first. Fails with
+   * Returns one delivery and its latest attempts, oldest first. Fails with
    * WEBHOOK_DELIVERY_NOT_FOUND.
    *
    * @generated from rpc roster.v1.WebhookService.GetWebhookDelivery
@@ -1354,9 +1371,9 @@ export declare const WebhookService: GenService<{
     output: typeof GetWebhookDeliveryResponseSchema;
   },
   /**
-   * Has a delivery tried again at once, whatever became of it; its schedule of retries
-   * begins anew. It waits where the webhook is disabled, or is left alone for a while after
-   * failures. One that is being sent stays so. Fails with WEBHOOK_DELIVERY_NOT_FOUND.
+   * Retries a delivery immediately, whatever its status, and restarts its retry schedule.
+   * The delivery stays pending while the webhook is disabled or paused after failures. A
+   * delivery in status SENDING is not sent twice. Fails with WEBHOOK_DELIVERY_NOT_FOUND.
    *
    * @generated from rpc roster.v1.WebhookService.RetryWebhookDelivery
    */
@@ -1366,11 +1383,12 @@ export declare const WebhookService: GenService<{
     output: typeof RetryWebhookDeliveryResponseSchema;
   },
   /**
-   * Tells of attempts as they end, from now on and until the caller goes away, the key ends
-   * or the service stops. The response begins at once: whatever ends after its headers, on
-   * gRPC its initial metadata, is part of it. Over HTTP it is NDJSON or, for browsers,
-   * Server-Sent Events. If nothing is sent for 15 seconds, a keepalive is, which clients
-   * ignore: an empty line, or a comment. Fails with WEBHOOK_NOT_FOUND.
+   * Streams attempts as they finish, until the client disconnects, the API key expires or
+   * is revoked, or the server stops. The response headers (on gRPC, the initial metadata)
+   * are sent immediately. Every attempt that finishes after them is included. Over HTTP
+   * the response is NDJSON, or Server-Sent Events for browsers. If no record is sent for
+   * 15 seconds, an empty line (NDJSON) or a comment (Server-Sent Events) is sent as a
+   * keepalive; clients ignore it. Fails with WEBHOOK_NOT_FOUND.
    *
    * @generated from rpc roster.v1.WebhookService.TailWebhookDeliveries
    */
@@ -1380,8 +1398,9 @@ export declare const WebhookService: GenService<{
     output: typeof TailWebhookDeliveriesResponseSchema;
   },
   /**
-   * Returns one page of the account's events that match every filter that is given, in
-   * their sequence. Events are kept for 30 days.
+   * Returns one page of the account's events in order of their sequence. If filters are
+   * set, only events that match all of them are returned. Events are retained for 30
+   * days.
    *
    * @generated from rpc roster.v1.WebhookService.ListEvents
    */

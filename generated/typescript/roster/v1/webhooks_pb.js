@@ -2,7 +2,7 @@
 // @generated from file roster/v1/webhooks.proto (package roster.v1, syntax proto3)
 /* eslint-disable */
 
-// Webhooks: endpoints that are told of every change of an account's data.
+// Webhooks: endpoints that receive the events of an account.
 
 import { enumDesc, fileDesc, messageDesc, serviceDesc, tsEnum } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "../../buf/validate/validate_pb.js";
@@ -58,7 +58,7 @@ export const WebhookDelivery_StatusSchema = /*@__PURE__*/
   enumDesc(file_roster_v1_webhooks, 2, 0);
 
 /**
- * What became of a delivery.
+ * The status of a delivery.
  *
  * @generated from enum roster.v1.WebhookDelivery.Status
  */
@@ -262,16 +262,17 @@ export const ListEventsResponseSchema = /*@__PURE__*/
   messageDesc(file_roster_v1_webhooks, 30);
 
 /**
- * Keeps the webhooks of the account that the key belongs to, and tells what was
- * delivered to them.
+ * Manages the webhooks of the authenticated account, their deliveries and the event log.
  *
- * An event is recorded in the transaction of the change that it tells of, as long as the
- * account has a webhook, and is delivered at least once to every enabled webhook that asks
- * for its type. A delivery is a POST with the event's envelope as its body, signed as
- * Standard Webhooks has it; 2xx within 15 seconds, the answer's body included, is success.
- * What fails is tried again after 5 s, 5 m, 30 m, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h, each
- * a fifth longer or shorter at most. Retry-After is honoured from the length of the step
- * to twice of it.
+ * An event is recorded in the transaction of the change it describes, provided that the
+ * account has a webhook. It is delivered at least once to every enabled webhook that
+ * subscribes to its event type. A delivery is a POST request with the event as its JSON
+ * body, signed according to Standard Webhooks. It succeeds if the endpoint responds with
+ * a 2xx status and the whole response arrives within 15 seconds.
+ *
+ * A failed delivery is retried after 5 s, 5 m, 30 m, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h.
+ * Each delay varies randomly by up to 20 %. A Retry-After header can extend a delay to at
+ * most twice its length; it never shortens one.
  *
  * @generated from service roster.v1.WebhookService
  */
