@@ -62,16 +62,17 @@ from .webhooks.endpoints import store_reading as webhooks
 from .webhooks.endpoints.signing import Secrets
 from .webhooks.service import WebhookService
 
+# In the order of the API reference.
 SERVICES: Sequence[ServiceDescriptor] = [
     service
     for file in (
-        api_keys_pb2,
+        subscribers_pb2,
+        tags_pb2,
         custom_fields_pb2,
         merge_tags_pb2,
-        subscribers_pb2,
         suppressions_pb2,
-        tags_pb2,
         webhooks_pb2,
+        api_keys_pb2,
     )
     for service in file.DESCRIPTOR.services_by_name.values()
 ]

@@ -62,18 +62,17 @@ class Resource:
 
 
 def resources_of(document: Document) -> list[Resource]:
-    """Returns the resources of a document, those with the most operations first."""
+    """Returns the resources of a document in the order of its tags."""
     found: dict[str, list[Operation]] = {}
     fields = Fields(document)
     for path, item in document.content["paths"].items():
         for methods, operation in _joined(item):
             shown = _operation(document, fields, path, methods, operation)
             found.setdefault(operation["tags"][0], []).append(shown)
-    resources = [
+    return [
         Resource(tag["name"], tag.get("description", ""), tuple(found[tag["name"]]))
         for tag in document.content["tags"]
     ]
-    return sorted(resources, key=lambda resource: -len(resource.operations))
 
 
 def _joined(item: dict[str, Any]) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:

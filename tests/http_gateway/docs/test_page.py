@@ -97,7 +97,26 @@ def test_page_refers_to_nothing_outside(made: str) -> None:
     assert not re.search(r"@import|url\(", made)
 
 
-def test_whatever_the_document_says_is_text() -> None:
+def test_page_shows_the_resources_in_order_and_creates_a_subscriber_first(made: str) -> None:
+    resources = re.findall(r'<section class="resource" id="([^"]+)"', made)
+    operations = re.findall(r'<section class="operation" id="([^"]+)"', made)
+
+    assert resources == [
+        "subscribers",
+        "tags",
+        "custom-fields",
+        "merge-tags",
+        "suppressions",
+        "webhooks",
+        "api-keys",
+    ]
+    assert operations[0] == "CreateSubscriber"
+    first_call = text_of(topic(made, "introduction"))
+    assert "/api/subscribers" in first_call
+    assert "ada@example.com" in first_call
+
+
+def test_document_text_is_escaped() -> None:
     evil = "<script>alert(1)</script> ![x](http://example.com/x.png) [y](javascript:z) \" '><b>"
     content = copy.deepcopy(DOCUMENT)
     content["info"].update(title=evil, summary=evil, description=evil, version=evil)
