@@ -1,4 +1,4 @@
-"""What holds Roster to its promises sees each way in which one can be broken."""
+"""The checks of the fault promises detect each kind of violation."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from ..conftest import Account
 from ..fronts import Response
 from ..stubs.lossy import running
 from .promises import isolation, power_cuts
-from .promises.broken_lines import STRETCH, in_stretches
-from .promises.checker import NONE, Figures, broken, check
+from .promises.breaking_proxy import POSITIONS, Break, BreakingProxy, BreakKind, breaks
+from .promises.checker import NO_VIOLATIONS, Results, broken, check
+from .promises.connection_breaks import BATCH, in_batches
 from .promises.contents import Contents
 from .promises.disk import SECTOR, Disk
-from .promises.lines import PLACES, Break, Lines, Way, breaks
 from .promises.recorder import Operation, Outcome, Recorder, outcome_of
 
 ONE, BULK = Operation("CreateSubscriber", "a"), Operation("BulkCreateSubscribers", "b")
@@ -31,26 +31,26 @@ MADE = Response(201, {"subscriber": {"id": "1"}})
 TAKEN, BUSY, LOST = Response(200, {"failed": []}), Response(503, {}), Response(500, {})
 IN_USE = Response(409, {"error": {"code": "IdempotencyKeyInUse"}})
 WHOLE = Contents(
-    made=Counter(["first key", *ONE.makes, *BULK.makes]),
+    names=Counter(["first key", *ONE.names, *BULK.names]),
     ids={"a.0": "1", "b.0": "2", "b.1": "3", "b.2": "4"},
-    kept={"a", "b"},
-    unequal=0,
-    damages=[],
+    idempotency_keys={"a", "b"},
+    inconsistent=0,
+    integrity_errors=[],
 )
 
 
-def noted(*answers: tuple[Operation, Response | None]) -> Recorder:
+def recorded(*responses: tuple[Operation, Response | None]) -> Recorder:
     recorder = Recorder()
-    for operation, answer in answers:
-        recorder.note(operation, answer)
+    for operation, response in responses:
+        recorder.record(operation, response)
     return recorder
 
 
-DONE = noted((ONE, MADE), (BULK, TAKEN))
+DONE = recorded((ONE, MADE), (BULK, TAKEN))
 
 
 @pytest.mark.parametrize(
-    ("answer", "outcome"),
+    ("response", "outcome"),
     [
         (MADE, Outcome.OK),
         (TAKEN, Outcome.OK),
@@ -62,46 +62,50 @@ DONE = noted((ONE, MADE), (BULK, TAKEN))
         (Response(409, {"error": {"code": "SubscriberAlreadyExists"}}), None),
     ],
 )
-def test_answer_tells_what_became_of_an_operation(
-    answer: Response | None, outcome: Outcome | None
+def test_response_states_the_outcome_of_an_operation(
+    response: Response | None, outcome: Outcome | None
 ) -> None:
-    assert outcome_of(answer) is outcome
+    assert outcome_of(response) is outcome
 
 
-def test_what_was_sent_before_may_stand_whatever_a_later_answer_says() -> None:
-    recorder = noted((ONE, None), (ONE, BUSY), (BULK, BUSY), (BULK, TAKEN))
+def test_unknown_outcome_of_an_earlier_request_outweighs_a_later_failure() -> None:
+    recorder = recorded((ONE, None), (ONE, BUSY), (BULK, BUSY), (BULK, TAKEN))
 
     assert recorder.outcomes == {ONE: Outcome.UNKNOWN, BULK: Outcome.OK}
 
 
-def test_store_that_holds_what_was_told_breaks_nothing() -> None:
-    assert broken(check(DONE, WHOLE), NONE) == {}
+def test_database_that_matches_the_responses_has_no_violations() -> None:
+    assert broken(check(DONE, WHOLE), NO_VIOLATIONS) == {}
 
 
 @pytest.mark.parametrize(
     ("recorder", "change", "found"),
     [
-        (DONE, {"made": Counter(BULK.makes)}, {"lost": 1, "without their records": 1}),
-        (DONE, {"made": Counter(["a.0", "b.0", "b.2"])}, {"lost": 1, "in half": 1}),
-        (DONE, {"made": WHOLE.made + Counter(["a.0"])}, {"duplicates": 1}),
-        (DONE, {"made": WHOLE.made + Counter(["c.0"])}, {"nobody's": 1}),
-        (DONE, {"kept": {"a"}}, {"without their records": 1}),
-        (DONE, {"ids": {**WHOLE.ids, "a.0": "9"}}, {"answered in two ways": 1}),
-        (DONE, {"unequal": 1}, {"unequal": 1}),
-        (DONE, {"damages": ["a page is lost"]}, {"damages": 1}),
-        (noted((ONE, BUSY), (BULK, TAKEN)), {}, {"undone yet there": 1}),
-        (noted((ONE, None), (BULK, LOST)), {}, {}),
-        (noted((ONE, None), (BULK, TAKEN)), {"made": Counter(BULK.makes), "kept": {"b"}}, {}),
+        (DONE, {"names": Counter(BULK.names)}, {"lost": 1, "stored response missing or extra": 1}),
+        (DONE, {"names": Counter(["a.0", "b.0", "b.2"])}, {"lost": 1, "partly stored": 1}),
+        (DONE, {"names": WHOLE.names + Counter(["a.0"])}, {"duplicates": 1}),
+        (DONE, {"names": WHOLE.names + Counter(["c.0"])}, {"rows of no operation": 1}),
+        (DONE, {"idempotency_keys": {"a"}}, {"stored response missing or extra": 1}),
+        (DONE, {"ids": {**WHOLE.ids, "a.0": "9"}}, {"different responses": 1}),
+        (DONE, {"inconsistent": 1}, {"inconsistent": 1}),
+        (DONE, {"integrity_errors": ["a page is lost"]}, {"integrity errors": 1}),
+        (recorded((ONE, BUSY), (BULK, TAKEN)), {}, {"failed but stored": 1}),
+        (recorded((ONE, None), (BULK, LOST)), {}, {}),
         (
-            noted((ONE, MADE), (ONE, Response(201, {"subscriber": {"id": "2"}})), (BULK, TAKEN)),
+            recorded((ONE, None), (BULK, TAKEN)),
+            {"names": Counter(BULK.names), "idempotency_keys": {"b"}},
             {},
-            {"answered in two ways": 1},
         ),
-        (noted((ONE, Response(404, {})), (BULK, TAKEN)), {}, {"unexpected answers": 1}),
+        (
+            recorded((ONE, MADE), (ONE, Response(201, {"subscriber": {"id": "2"}})), (BULK, TAKEN)),
+            {},
+            {"different responses": 1},
+        ),
+        (recorded((ONE, Response(404, {})), (BULK, TAKEN)), {}, {"unexpected responses": 1}),
     ],
 )
 def test_checker_finds(recorder: Recorder, change: dict[str, Any], found: dict[str, int]) -> None:
-    assert broken(check(recorder, replace(WHOLE, **change)), NONE) == found
+    assert broken(check(recorder, replace(WHOLE, **change)), NO_VIOLATIONS) == found
 
 
 # Disks
@@ -123,7 +127,7 @@ def left(disk: Disk, folder: Path, seed: int = 0) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in place.iterdir()}
 
 
-def test_disk_keeps_what_was_synced_when_the_power_goes(folder: Path) -> None:
+def test_power_cut_keeps_synced_data(folder: Path) -> None:
     disk = Disk(folder / "before", 100)
     new = disk.opened("new")
     disk.change(new, 0, b"kept")
@@ -136,7 +140,7 @@ def test_disk_keeps_what_was_synced_when_the_power_goes(folder: Path) -> None:
     assert left(disk, folder) == {"new": b"kept"}
 
 
-def test_disk_keeps_any_part_of_what_was_not_synced(folder: Path) -> None:
+def test_power_cut_keeps_any_part_of_unsynced_data(folder: Path) -> None:
     disk = Disk(folder / "before", 100)
     disk.change(disk.opened("old"), 0, b"NEW" * SECTOR)
     disk.change(disk.opened("new"), 0, b"new")
@@ -150,7 +154,7 @@ def test_disk_keeps_any_part_of_what_was_not_synced(folder: Path) -> None:
     assert {each.get("new") for each in found} >= {None, b"", b"new"}
 
 
-def test_power_goes_at_the_change_that_was_named_and_counts_no_others(folder: Path) -> None:
+def test_power_fails_at_a_given_change_of_a_given_file(folder: Path) -> None:
     disk = Disk(folder / "before", 2, of="old")
     for name in ("old", "new", "new", "old"):
         assert not disk.is_off
@@ -160,21 +164,21 @@ def test_power_goes_at_the_change_that_was_named_and_counts_no_others(folder: Pa
     assert disk.last_changed == "old"
 
 
-def test_file_that_cannot_be_read_any_more_is_damaged(tmp_path: Path) -> None:
-    place = tmp_path / "left"
-    place.mkdir()
-    (place / power_cuts.NAME).write_bytes(b"no database" * SECTOR)
+def test_unreadable_file_counts_as_integrity_error(tmp_path: Path) -> None:
+    files = tmp_path / "files"
+    files.mkdir()
+    (files / power_cuts.NAME).write_bytes(b"no database" * SECTOR)
 
-    figures = power_cuts.looked_at(place, tmp_path / "look", DONE)
+    results = power_cuts.check_files(files, tmp_path / "copy", DONE)
 
-    assert (figures["damages"], figures["lost"]) == (1, 4)
+    assert (results["integrity errors"], results["lost"]) == (1, 4)
 
 
-def test_disk_that_lies_about_what_it_has_synced_is_found_out() -> None:
+def test_lost_writes_of_a_disk_that_does_not_sync_are_detected() -> None:
     assert power_cuts.run(10, lies=True)["lost"] > 0
 
 
-# Lines
+# Breaking connections
 
 
 @pytest.fixture
@@ -193,13 +197,13 @@ def whole(connection: socket.socket) -> bytes:
         return stream.read()
 
 
-@pytest.mark.parametrize(("way", "carried"), [(Way.CUT, 5), (Way.DELAYED, 5 + 1024)])
-def test_line_carries_so_many_bytes_up_and_ends(
-    listening: socket.socket, way: Way, carried: int
+@pytest.mark.parametrize(("kind", "carried"), [(BreakKind.CUT, 5), (BreakKind.DELAYED, 5 + 1024)])
+def test_connection_closes_after_a_number_of_bytes_sent(
+    listening: socket.socket, kind: BreakKind, carried: int
 ) -> None:
-    with running(Lines(address(listening))) as lines:
-        lines.losses = [Break(way, 5, up=True)]
-        host, port = lines.server_address
+    with running(BreakingProxy(address(listening))) as proxy:
+        proxy.losses = [Break(kind, 5, up=True)]
+        host, port = proxy.server_address
         with socket.create_connection((host, port)) as client:
             client.sendall(b"x" * 2000)
             there, _ = listening.accept()
@@ -207,13 +211,13 @@ def test_line_carries_so_many_bytes_up_and_ends(
                 assert len(whole(there)) == carried
             assert whole(client) == b""
 
-    assert len(lines.broken) == 1
+    assert len(proxy.broken) == 1
 
 
-def test_line_is_reset_after_so_many_bytes_down(listening: socket.socket) -> None:
-    with running(Lines(address(listening))) as lines:
-        lines.losses = [Break(Way.RESET, 5, up=False)]
-        with socket.create_connection(lines.server_address) as client:
+def test_connection_is_reset_after_a_number_of_bytes_received(listening: socket.socket) -> None:
+    with running(BreakingProxy(address(listening))) as proxy:
+        proxy.losses = [Break(BreakKind.RESET, 5, up=False)]
+        with socket.create_connection(proxy.server_address) as client:
             client.sendall(b"x")
             there, _ = listening.accept()
             with there:
@@ -223,24 +227,24 @@ def test_line_is_reset_after_so_many_bytes_down(listening: socket.socket) -> Non
                         whole(side)
 
 
-def test_line_that_ended_before_it_broke_leaves_its_break_to_another(
+def test_connection_that_ends_before_its_break_leaves_it_to_another(
     listening: socket.socket,
 ) -> None:
-    planned = Break(Way.CUT, 50, up=True)
-    with running(Lines(address(listening))) as lines:
-        lines.losses = [planned]
-        with socket.create_connection(lines.server_address) as client:
+    planned = Break(BreakKind.CUT, 50, up=True)
+    with running(BreakingProxy(address(listening))) as proxy:
+        proxy.losses = [planned]
+        with socket.create_connection(proxy.server_address) as client:
             client.sendall(b"x")
             there, _ = listening.accept()
             there.close()
             assert whole(client) == b""
 
-    assert (lines.losses, lines.broken) == ([planned], [])
+    assert (proxy.losses, proxy.broken) == ([planned], [])
 
 
 @contextmanager
 def calling(address: tuple[str, int], listening: socket.socket) -> Iterator[None]:
-    """Has one client that says next to nothing, and after it clients that say more."""
+    """Runs one idle client, and after it clients that send more."""
     ended = threading.Event()
 
     def call() -> None:
@@ -249,7 +253,7 @@ def calling(address: tuple[str, int], listening: socket.socket) -> Iterator[None
                 client.sendall(b"x" * 10)
                 whole(client)
 
-    def answer() -> None:
+    def response() -> None:
         with suppress(OSError):
             while True:
                 listening.accept()[0].close()
@@ -258,7 +262,7 @@ def calling(address: tuple[str, int], listening: socket.socket) -> Iterator[None
         client.sendall(b"x")
         kept, _ = listening.accept()
         with kept, ThreadPoolExecutor() as pool:
-            pool.submit(answer)
+            pool.submit(response)
             pool.submit(call)
             try:
                 yield
@@ -267,47 +271,47 @@ def calling(address: tuple[str, int], listening: socket.socket) -> Iterator[None
                 listening.shutdown(socket.SHUT_RDWR)
 
 
-def test_break_of_a_line_that_carries_nothing_is_left_to_another(
+def test_break_of_an_idle_connection_is_left_to_another(
     listening: socket.socket,
 ) -> None:
-    planned = [Break(Way.CUT, 5, up=True)]
-    with running(Lines(address(listening), idle=0.1)) as lines:
-        lines.break_all(planned, calling(lines.server_address, listening))
+    planned = [Break(BreakKind.CUT, 5, up=True)]
+    with running(BreakingProxy(address(listening), idle=0.1)) as proxy:
+        proxy.break_all(planned, calling(proxy.server_address, listening))
 
-    assert lines.broken == planned
+    assert proxy.broken == planned
 
 
-def test_breaks_lie_at_every_place_in_the_end() -> None:
-    assert sorted(each.at for each in breaks(PLACES)) == list(range(PLACES))
-    assert {(each.way, each.up) for each in breaks(100)} == {
-        (way, up) for way in Way for up in (True, False)
+def test_breaks_cover_every_position() -> None:
+    assert sorted(each.at for each in breaks(POSITIONS)) == list(range(POSITIONS))
+    assert {(each.kind, each.up) for each in breaks(100)} == {
+        (kind, up) for kind in BreakKind for up in (True, False)
     }
 
 
-def all_kept(planned: list[Break]) -> Figures:
-    return {"lines broken": len(planned)}
+def none_lost(planned: list[Break]) -> Results:
+    return {"connections broken": len(planned)}
 
 
-def one_lost(planned: list[Break]) -> Figures:
-    return {"lines broken": len(planned), "lost": 1}
+def one_lost(planned: list[Break]) -> Results:
+    return {"connections broken": len(planned), "lost": 1}
 
 
-def test_every_break_is_in_a_stretch() -> None:
-    count = 2 * STRETCH + 1
+def test_every_break_is_in_a_batch() -> None:
+    count = 2 * BATCH + 1
 
-    assert in_stretches(breaks(count), all_kept) == {"lines broken": count}
-
-
-def test_no_more_stretches_are_looked_at_after_one_that_lost_something() -> None:
-    assert in_stretches(breaks(2 * STRETCH), one_lost) == {"lines broken": STRETCH, "lost": 1}
+    assert in_batches(breaks(count), none_lost) == {"connections broken": count}
 
 
-# Strangers
+def test_batches_end_after_one_with_a_violation() -> None:
+    assert in_batches(breaks(2 * BATCH), one_lost) == {"connections broken": BATCH, "lost": 1}
 
 
-def test_one_who_finds_what_is_another_accounts_is_found_out(http_account: Account) -> None:
+# Cross-tenant isolation
+
+
+def test_found_resource_of_another_account_is_detected(http_account: Account) -> None:
     tag = http_account.ok("CreateTag", name="vip")["tag"]["id"]
 
-    figures = isolation.figures_of([isolation.ask(http_account, "GetTag", tag, 1)])
+    results = isolation.results_of([isolation.compare_calls(http_account, "GetTag", tag, 1)])
 
-    assert figures["not 404"] == 4
+    assert results["not 404"] == 4

@@ -1,4 +1,4 @@
-"""Each promise, tried a few times; `make faults` tries more often. And what `make faults` does."""
+"""Each promise with few repetitions, and the program behind `make faults`."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from .promises.checker import broken
 from .promises.table import PROMISES, Promise
 
 
-def test_nothing_is_lost_when_the_service_is_killed() -> None:
-    figures = kills.run(2)
+def test_killed_service_loses_no_acknowledged_write() -> None:
+    results = kills.run(2)
 
-    assert broken(figures, kills.AT_MOST) == {}
-    assert figures["acknowledged"] > 0
-
-
-def test_nothing_is_lost_when_the_power_is_cut() -> None:
-    figures = power_cuts.run(4)
-
-    assert broken(figures, power_cuts.AT_MOST) == {}
-    assert figures["acknowledged"] > 0
+    assert broken(results, kills.AT_MOST) == {}
+    assert results["acknowledged"] > 0
 
 
-def test_commits_that_are_not_synced_are_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_power_cut_loses_no_acknowledged_write() -> None:
+    results = power_cuts.run(4)
+
+    assert broken(results, power_cuts.AT_MOST) == {}
+    assert results["acknowledged"] > 0
+
+
+def test_commits_without_sync_are_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     real = file._Connections
 
     def hasty(path: str, *, pragmas: dict[str, Any], **options: Any) -> Any:
@@ -45,21 +45,21 @@ def test_commits_that_are_not_synced_are_found_out(monkeypatch: pytest.MonkeyPat
     assert broken(power_cuts.run(10), power_cuts.AT_MOST)
 
 
-def test_disk_that_fails_or_is_full_makes_nobody_believe_what_is_not_so() -> None:
-    figures = io_errors.run(2)
+def test_failing_or_full_disk_causes_no_wrong_response() -> None:
+    results = io_errors.run(2)
 
-    assert broken(figures, io_errors.AT_MOST) == {}
-    assert figures["failures"] == 6
-
-
-def test_nothing_rests_on_a_checkpoint_whether_it_fails_in_a_service_or_at_its_end() -> None:
-    figures = checkpoints.run(2)
-
-    assert broken(figures, checkpoints.AT_MOST) == {}
-    assert [name for name, least in checkpoints.AT_LEAST.items() if figures[name] < least] == []
+    assert broken(results, io_errors.AT_MOST) == {}
+    assert results["failures"] == 6
 
 
-def test_log_that_was_thrown_away_after_a_checkpoint_that_failed_is_found_out(
+def test_failed_checkpoint_loses_no_acknowledged_write() -> None:
+    results = checkpoints.run(2)
+
+    assert broken(results, checkpoints.AT_MOST) == {}
+    assert [name for name, least in checkpoints.AT_LEAST.items() if results[name] < least] == []
+
+
+def test_deleted_wal_after_a_failed_checkpoint_is_detected(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def account_in(url: str) -> str:
@@ -71,7 +71,7 @@ def test_log_that_was_thrown_away_after_a_checkpoint_that_failed_is_found_out(
     assert checkpoints.run(1)["lost"] > 0
 
 
-def test_commits_that_failed_and_are_acknowledged_are_found_out(
+def test_acknowledged_failed_commits_are_detected(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def commit(database: SqliteDatabase, writer: Any) -> None:
@@ -90,20 +90,22 @@ def test_commits_that_failed_and_are_acknowledged_are_found_out(
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the program runs."""
+    """The working directory of the program."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 def promise(name: str, lost: float) -> Promise:
-    """A promise of which so much is broken, whatever is tried."""
-    return Promise(name, lambda rounds: {"tried": rounds, "lost": lost}, 3, 70, {"lost": 0})
+    """Returns a promise that always reports this number of lost writes."""
+    return Promise(
+        name, lambda repetitions: {"tries": repetitions, "lost": lost}, 3, 70, {"lost": 0}
+    )
 
 
-def told(folder: Path) -> dict[str, Any]:
-    """Returns the figures that were kept, but for the time that they took."""
-    kept = json.loads((folder / "faults.json").read_text())
-    return {name: (own["tried"], own["lost"]) for name, own in kept.items()}
+def saved_results(folder: Path) -> dict[str, Any]:
+    """Returns the stored results without durations."""
+    stored = json.loads((folder / "faults.json").read_text())
+    return {name: (entry["tries"], entry["lost"]) for name, entry in stored.items()}
 
 
 def run(monkeypatch: pytest.MonkeyPatch, promises: list[Promise], *names: str) -> None:
@@ -112,7 +114,7 @@ def run(monkeypatch: pytest.MonkeyPatch, promises: list[Promise], *names: str) -
     faults.main()
 
 
-def test_figures_are_printed_and_kept_beside_those_of_before(
+def test_results_are_printed_and_added_to_the_stored_ones(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     promises = [promise("P1 one", 0), promise("P2 other", 0)]
@@ -121,46 +123,46 @@ def test_figures_are_printed_and_kept_beside_those_of_before(
     monkeypatch.setenv("ROSTER_FAULTS", "full")
     run(monkeypatch, promises, "P2")
 
-    assert told(folder) == {"P1 one": (3, 0), "P2 other": (70, 0)}
+    assert saved_results(folder) == {"P1 one": (3, 0), "P2 other": (70, 0)}
     assert capsys.readouterr().out.count("at most 0") == 3
 
 
-def test_promise_of_no_rounds_is_left_out(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_promise_without_repetitions_is_skipped(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run(monkeypatch, [replace(promise("P1 one", 1), short=0), promise("P2 other", 0)])
 
-    assert told(folder) == {"P2 other": (3, 0)}
+    assert saved_results(folder) == {"P2 other": (3, 0)}
 
 
-def test_broken_promise_is_named_and_the_others_are_tried(
+def test_broken_promise_is_named_and_the_others_run(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(SystemExit, match="Broken: P1 one: lost"):
         run(monkeypatch, [promise("P1 one", 1), promise("P2 other", 0)])
 
-    assert told(folder) == {"P1 one": (3, 1), "P2 other": (3, 0)}
+    assert saved_results(folder) == {"P1 one": (3, 1), "P2 other": (3, 0)}
 
 
-def test_promise_of_which_too_little_was_done_is_broken() -> None:
-    some = Promise("P1 one", lambda rounds: {}, 1, 1, {"lost": 0}, {"acknowledged": 1})
+def test_promise_below_its_lower_bound_is_broken() -> None:
+    some = Promise("P1 one", lambda repetitions: {}, 1, 1, {"lost": 0}, {"acknowledged": 1})
 
     assert some.broken({"lost": 0, "acknowledged": 1}) == []
     assert some.broken({"lost": 0, "acknowledged": 0}) == ["acknowledged"]
     assert some.broken({"lost": 1}) == ["lost", "acknowledged"]
 
 
-def test_promise_that_cannot_be_tried_is_broken(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(rounds: int) -> dict[str, float]:
+def test_promise_that_raises_is_broken(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(repetitions: int) -> dict[str, float]:
         raise AssertionError("no service")
 
     with pytest.raises(SystemExit, match="Broken: P1 one: ended early"):
         run(monkeypatch, [Promise("P1 one", fail, 1, 1, {}), promise("P2 other", 0)])
 
-    assert told(folder) == {"P2 other": (3, 0)}
+    assert saved_results(folder) == {"P2 other": (3, 0)}
 
 
-def test_table_of_promises_is_that_of_the_code() -> None:
+def test_documented_promises_match_the_code() -> None:
     rows = table(TESTS, "promise | repetitions | scenario")
 
     assert [row[:2] for row in rows] == [[f"`{each.name}`", f"{each.full:,}"] for each in PROMISES]

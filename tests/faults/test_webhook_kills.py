@@ -1,4 +1,4 @@
-"""kill -9 of service and receiver while events are delivered; `make faults` tries more often."""
+"""kill -9 of service and receiver during deliveries; `make faults` repeats it more often."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Callable
 import pytest
 
 from .promises import deliveries
-from .promises.checker import Figures, broken
+from .promises.checker import Results, broken
 
 
 @pytest.mark.parametrize("run", [deliveries.run, deliveries.on_postgres])
 def test_no_event_is_lost_when_service_and_receiver_are_killed(
-    run: Callable[[int], Figures],
+    run: Callable[[int], Results],
 ) -> None:
-    figures = run(2)
+    results = run(2)
 
-    assert broken(figures, deliveries.AT_MOST) == {}
-    assert figures["acknowledged"] > 0
+    assert broken(results, deliveries.AT_MOST) == {}
+    assert results["acknowledged"] > 0

@@ -1,8 +1,8 @@
-"""`make faults`: whether Roster keeps its promises under faults.
+"""`make faults`: checks Roster's promises under faults.
 
-A short run takes some minutes; ROSTER_FAULTS=full tries as often as is promised, which takes
-some hours. Arguments name the promises to try, by the beginning of their names, if not all.
-Every figure goes into faults.json.
+A short run takes some minutes. ROSTER_FAULTS=full runs the documented number of repetitions,
+which takes hours. Arguments select promises by the beginning of their names; without any, all
+run. Results are written to faults.json.
 """
 
 from __future__ import annotations
@@ -18,31 +18,30 @@ from rich.console import Console
 from rich.table import Table
 
 from ... import reaper
-from .checker import Figures
+from .checker import Results
 from .table import PROMISES, Promise
 
-KEPT = Path("faults.json")
+RESULTS_FILE = Path("faults.json")
 
 
-def tried(promise: Promise, rounds: int, console: Console) -> list[str]:
-    """Tries a promise, prints and keeps its figures, and returns those that break it."""
+def run_promise(promise: Promise, repetitions: int, console: Console) -> list[str]:
+    """Checks a promise, prints and stores its results, and returns the broken bounds."""
     began = time.monotonic()
     try:
-        figures = promise.run(rounds)
-    except Exception:  # noqa: BLE001 - the others are tried all the same
+        results = promise.run(repetitions)
+    except Exception:  # noqa: BLE001 - the other promises still run
         traceback.print_exc()
         return [f"{promise.name}: ended early"]
-    figures = {"rounds": rounds, **figures, "seconds": round(time.monotonic() - began, 1)}
-    console.print(drawn(promise, figures))
-    known = json.loads(KEPT.read_text()) if KEPT.exists() else {}
-    KEPT.write_text(json.dumps(known | {promise.name: figures}, indent=2) + "\n")
-    return [f"{promise.name}: {name}" for name in promise.broken(figures)]
+    results = {"repetitions": repetitions, **results, "seconds": round(time.monotonic() - began, 1)}
+    console.print(results_table(promise, results))
+    known = json.loads(RESULTS_FILE.read_text()) if RESULTS_FILE.exists() else {}
+    RESULTS_FILE.write_text(json.dumps(known | {promise.name: results}, indent=2) + "\n")
+    return [f"{promise.name}: {name}" for name in promise.broken(results)]
 
 
-def drawn(promise: Promise, figures: Figures) -> Table:
-    """Returns the figures as a table."""
-    table = Table(promise.name, "found", "has to be", box=None, min_width=60)
-    for name, found in figures.items():
+def results_table(promise: Promise, results: Results) -> Table:
+    table = Table(promise.name, "result", "bound", box=None, min_width=60)
+    for name, found in results.items():
         bounds = [f"at most {promise.at_most[name]:g}"] if name in promise.at_most else []
         bounds += [f"at least {promise.at_least[name]:g}"] if name in promise.at_least else []
         table.add_row(name, f"{found:,g}" if found < 1e6 else f"{found:,}", ", ".join(bounds))
@@ -54,14 +53,18 @@ def main() -> None:
     console, names = Console(highlight=False), tuple(sys.argv[1:])
     full = os.environ.get("ROSTER_FAULTS") == "full"
     chosen = [
-        (each, each.rounds(full=full))
+        (each, each.repetitions(full=full))
         for each in PROMISES
-        if each.rounds(full=full) and (not names or each.name.startswith(names))
+        if each.repetitions(full=full) and (not names or each.name.startswith(names))
     ]
-    broken = [line for promise, rounds in chosen for line in tried(promise, rounds, console)]
+    broken = [
+        line
+        for promise, repetitions in chosen
+        for line in run_promise(promise, repetitions, console)
+    ]
     if broken:
         raise SystemExit("Broken: " + ", ".join(broken))
-    console.print(f"{len(chosen)} promises kept." if chosen else "There is no such promise.")
+    console.print(f"{len(chosen)} promises kept." if chosen else "No promise has such a name.")
 
 
 if __name__ == "__main__":

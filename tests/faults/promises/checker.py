@@ -1,83 +1,85 @@
-"""Holds a store to what clients were told."""
+"""Compares a database with the responses that clients received."""
 
 from __future__ import annotations
 
 from .contents import Contents
 from .recorder import Operation, Outcome, Recorder
 
-Figures = dict[str, float]
+Results = dict[str, float]
 
-# What there has to be none of, beside whatever figures a promise has of its own.
-NONE: Figures = dict.fromkeys(
+# Violations that every promise counts, in addition to its own results.
+NO_VIOLATIONS: Results = dict.fromkeys(
     (
         "lost",
-        "undone yet there",
-        "in half",
+        "failed but stored",
+        "partly stored",
         "duplicates",
-        "without their records",
-        "answered in two ways",
-        "unexpected answers",
-        "nobody's",
-        "unequal",
-        "damages",
+        "stored response missing or extra",
+        "different responses",
+        "unexpected responses",
+        "rows of no operation",
+        "inconsistent",
+        "integrity errors",
     ),
     0,
 )
 
 
-def check(recorder: Recorder, contents: Contents) -> Figures:
-    """Counts the operations by what is known of them, and everything that must not be.
+def check(recorder: Recorder, contents: Contents) -> Results:
+    """Counts the operations by their outcome, and every violation.
 
-    Whatever was acknowledged is there, once; what failed is not there; what nobody can tell is
-    there or not, as a whole. An operation that is there has its kept answer, and no other has;
-    that answer is always the same and tells of what is there.
+    Acknowledged operations are stored once, failed ones are not stored, and unknown ones are
+    stored completely or not at all. Exactly the stored operations have a stored response. That
+    response is always the same and contains the ids in the database.
     """
-    figures: Figures = {
+    results: Results = {
         "operations": len(recorder.outcomes),
-        "acknowledged": len(recorder.those(Outcome.OK)),
-        "unknown for a while": len(recorder.doubted),
-        **NONE,
-        "unexpected answers": len(recorder.wrong),
-        "unequal": contents.unequal,
-        "damages": len(contents.damages),
+        "acknowledged": len(recorder.with_outcome(Outcome.OK)),
+        "unknown at first": len(recorder.once_unknown),
+        **NO_VIOLATIONS,
+        "unexpected responses": len(recorder.wrong),
+        "inconsistent": contents.inconsistent,
+        "integrity errors": len(contents.integrity_errors),
     }
     for operation, outcome in list(recorder.outcomes.items()):
-        _check_one(operation, outcome, contents, figures)
-        figures["answered in two ways"] += _differing(operation, recorder, contents)
-    known = {name for operation in recorder.outcomes for name in operation.makes}
-    figures["nobody's"] = len({name for name in contents.made if "." in name} - known)
-    return figures
+        _check_one(operation, outcome, contents, results)
+        results["different responses"] += _differing(operation, recorder, contents)
+    known = {name for operation in recorder.outcomes for name in operation.names}
+    results["rows of no operation"] = len({name for name in contents.names if "." in name} - known)
+    return results
 
 
 def _check_one(
-    operation: Operation, outcome: Outcome, contents: Contents, figures: Figures
+    operation: Operation, outcome: Outcome, contents: Contents, results: Results
 ) -> None:
-    found = [contents.made[name] for name in operation.makes]
-    figures["lost"] += outcome is Outcome.OK and found.count(0)
-    figures["undone yet there"] += outcome is Outcome.FAILED and any(found)
-    figures["in half"] += any(found) and not all(found)
-    figures["duplicates"] += sum(count > 1 for count in found)
-    figures["without their records"] += any(found) != (operation.key in contents.kept)
+    found = [contents.names[name] for name in operation.names]
+    results["lost"] += outcome is Outcome.OK and found.count(0)
+    results["failed but stored"] += outcome is Outcome.FAILED and any(found)
+    results["partly stored"] += any(found) and not all(found)
+    results["duplicates"] += sum(count > 1 for count in found)
+    results["stored response missing or extra"] += any(found) != (
+        operation.key in contents.idempotency_keys
+    )
 
 
 def _differing(operation: Operation, recorder: Recorder, contents: Contents) -> int:
-    """Returns how many answers are not the first, or tell of another id than the store has."""
-    answers = recorder.answers.get(operation, [])
-    differing = sum(answer != answers[0] for answer in answers[1:])
+    """Counts responses that differ from the first one, or have another id than the database."""
+    responses = recorder.responses.get(operation, [])
+    differing = sum(response != responses[0] for response in responses[1:])
     ids = [
-        answer[name]["id"]
-        for answer in answers[:1]
+        response[name]["id"]
+        for response in responses[:1]
         for name in ("subscriber", "apiKey")
-        if name in answer
+        if name in response
     ]
-    return differing + sum(each != contents.ids.get(operation.makes[0]) for each in ids)
+    return differing + sum(each != contents.ids.get(operation.names[0]) for each in ids)
 
 
-def total(one: Figures, other: Figures) -> Figures:
-    """Returns the sums of the figures of two runs."""
+def total(one: Results, other: Results) -> Results:
+    """Returns the sums of the results of two runs."""
     return {name: one.get(name, 0) + other.get(name, 0) for name in one | other}
 
 
-def broken(figures: Figures, at_most: Figures) -> Figures:
-    """Returns those of the figures that are more than they may be."""
-    return {name: figures[name] for name, most in at_most.items() if figures.get(name, 0) > most}
+def broken(results: Results, at_most: Results) -> Results:
+    """Returns the results that exceed their upper bounds."""
+    return {name: results[name] for name, most in at_most.items() if results.get(name, 0) > most}

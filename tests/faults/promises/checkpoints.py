@@ -1,14 +1,13 @@
-"""P2: a disk that fails, or is full, while SQLite brings what is in its log into its file.
+"""P2: a disk that fails, or is full, during a checkpoint.
 
-It does so by itself whenever the log has 1,000 pages, and when a service ends: a checkpoint,
-which alone writes to the file itself and syncs that. All that is in the log is synced by then,
-so nothing that was acknowledged rests on it, and the next one writes all of it again. Whoever
-writes meanwhile is answered as ever, since SQLite keeps a checkpoint that failed to itself; where
-there is no room, with 503 until there is some. Be it that the disk fails once or from then on,
-the next service finds everything.
+SQLite runs a checkpoint when the WAL has 1,000 pages and when a service stops. Only a checkpoint
+writes to the database file and syncs it. The WAL is synced by then, so acknowledged writes do
+not depend on the checkpoint, and the next one writes all pages again. SQLite hides a failed
+checkpoint from the writer. If the disk is full, writes return 503 until space is free. The next
+service finds all data, whether the disk fails once or permanently.
 
-A sync can be made to fail only between SQLite and its files, and of that the service is told: it
-takes the sync for that of a commit, and writes no more.
+A sync can be made to fail only between SQLite and its files, where the service receives the
+error. It takes it for a failed commit and stops writing.
 """
 
 from __future__ import annotations
@@ -17,75 +16,75 @@ import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
-from .checker import NONE, Figures, check
+from .checker import NO_VIOLATIONS, Results, check
 from .contents import account_in, read
-from .failing import FailingDisk, Failure, under_sqlite
+from .disk_runs import run_on_each
+from .failing_disk import FailingDisk, Failure, under_sqlite
 from .in_process import Service, serving
-from .places import each
 from .power_cuts import NAME
-from .recorder import Outcome, Recorder, nth
+from .recorder import Outcome, Recorder, nth_operation
 from .system_calls import below_sqlite
 
-AT_MOST = NONE | {
-    "reads refused": 0,
-    "writes refused": 0,
+AT_MOST = NO_VIOLATIONS | {
+    "reads rejected": 0,
+    "writes rejected": 0,
     "written after a failed sync": 0,
-    "never reached": 0,
+    "failure not reached": 0,
 }
-# A log that is full while clients write, and what is left for the end.
-AT_LEAST = {"acknowledged": 1, "in a service": 1, "at the end of one": 1}
+# At least one failure while clients write, and one during the stop.
+AT_LEAST = {"acknowledged": 1, "while serving": 1, "while stopping": 1}
 CLIENTS, TURNS = 3, 60
-# So often is the file written to while clients take their turns, and at the end, all in all.
-PLACES = 140
-WAYS = ((Failure.WRITE, False), (Failure.WRITE, True), (Failure.FULL, True))
+# Writes to the database file in one run.
+POSITIONS = 140
+FAILURES = ((Failure.WRITE, False), (Failure.WRITE, True), (Failure.FULL, True))
 
 
-def run(rounds: int) -> Figures:
-    """Tries every failure at so many places of the checkpoints; returns what came of it."""
-    return each(_disks(rounds), tried, AT_MOST)
+def run(repetitions: int) -> Results:
+    """Runs every kind of failure at so many positions and returns the results."""
+    return run_on_each(_disks(repetitions), run_on_disk, AT_MOST)
 
 
-def _disks(rounds: int) -> Iterator[FailingDisk]:
-    """Yields a disk of which the first sync fails, and those that fail at so many places."""
+def _disks(repetitions: int) -> Iterator[FailingDisk]:
+    """Yields a disk whose first sync fails, and disks that fail at so many positions."""
     yield FailingDisk(Failure.SYNC, 1, of=NAME)
-    for number in range(rounds):
-        at = 1 + number * (PLACES - 1) // max(rounds - 1, 1)
-        for failure, lasts in WAYS:
+    for number in range(repetitions):
+        at = 1 + number * (POSITIONS - 1) // max(repetitions - 1, 1)
+        for failure, lasts in FAILURES:
             yield FailingDisk(failure, at, of=NAME, lasts=lasts)
 
 
-def tried(path: Path, disk: FailingDisk) -> Figures:
-    """Serves a file on a failing disk, and holds the file to what was told."""
+def run_on_disk(path: Path, disk: FailingDisk) -> Results:
+    """Serves a file on a failing disk, and compares it with the responses."""
     recorder, url = Recorder(), f"sqlite:///{path}"
     placed = under_sqlite if disk.failure is Failure.SYNC else below_sqlite
     with placed(disk):
-        figures = asyncio.run(live(path, disk, recorder))
-    figures["at the end of one"] = disk.failed is not None and not figures["in a service"]
-    figures["never reached"] = disk.failed is None
-    return {"failures": 1, **check(recorder, read(url, account_in(url))), **figures}
+        results = asyncio.run(live(path, disk, recorder))
+    results["while stopping"] = disk.failed is not None and not results["while serving"]
+    results["failure not reached"] = disk.failed is None
+    return {"failures": 1, **check(recorder, read(url, account_in(url))), **results}
 
 
-async def live(path: Path, disk: FailingDisk, recorder: Recorder) -> Figures:
-    """Has clients take all of their turns, and returns what the service did meanwhile."""
+async def live(path: Path, disk: FailingDisk, recorder: Recorder) -> Results:
+    """Runs clients to their end, and returns the results meanwhile."""
 
-    figures: Figures = {"writes refused": 0, "written after a failed sync": 0}
+    results: Results = {"writes rejected": 0, "written after a failed sync": 0}
 
     async def client(service: Service, number: int) -> None:
-        for run_cycle in range(TURNS):
-            operation = nth(run_cycle, f"{number}-{run_cycle}")
+        for iteration in range(TURNS):
+            operation = nth_operation(iteration, f"{number}-{iteration}")
             was_well = disk.failed is not Failure.SYNC
-            outcome = recorder.note(operation, await service.send(operation))
+            outcome = recorder.record(operation, await service.send(operation))
             if outcome is not Outcome.OK and disk.failed is Failure.FULL:
-                disk.mend()
-                outcome = recorder.note(operation, await service.send(operation))
+                disk.repair()
+                outcome = recorder.record(operation, await service.send(operation))
             if disk.failed is not Failure.SYNC:
-                figures["writes refused"] += outcome is not Outcome.OK
+                results["writes rejected"] += outcome is not Outcome.OK
             elif not was_well:
-                figures["written after a failed sync"] += outcome is Outcome.OK
+                results["written after a failed sync"] += outcome is Outcome.OK
 
     async with serving(path) as service:
         await asyncio.gather(*(client(service, number) for number in range(CLIENTS)))
         read = await service.call("ListTags", {})
-        figures["reads refused"] = read.status != 200
-        figures["in a service"] = disk.failed is not None
-        return figures
+        results["reads rejected"] = read.status != 200
+        results["while serving"] = disk.failed is not None
+        return results

@@ -1,4 +1,4 @@
-"""Clients of a running service, over both fronts, that note what came of each operation."""
+"""Calls a running service over both fronts and records the outcome of each operation."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ import grpc
 from ...fronts import METHODS, GrpcFront, Response, answer_of_error, binding, to_json, to_message
 from ...load import Client, Load, Sent, Turn
 from ...parts import LONG
-from .in_process import UNHEARD
-from .recorder import LONG_TEXT, Operation, Outcome, Recorder, long_fields, nth
+from .in_process import DISABLED_WEBHOOK
+from .recorder import LONG_TEXT, Operation, Outcome, Recorder, long_fields, nth_operation
 
 HTTP_CLIENTS, GRPC_CLIENTS, REPEATING_CLIENTS = 4, 2, 4
-# How many subscribers are read at a time, and how many if they have long texts.
-MANY, FEW = 100, 4
+# Page sizes without and with long texts.
+LARGE_PAGE, SMALL_PAGE = 100, 4
 READ = Operation("ListSubscribers", "")
-# How long a client waits before it goes on after a call that did not succeed, in seconds.
+# Seconds that a client waits after a call that did not succeed.
 PAUSE = 0.02
 
 
 @dataclass(frozen=True)
 class Target:
-    """An account of a service, and where it is called; `grpc` is empty where it is not."""
+    """An account of a service, and the service's addresses. `grpc` is empty without gRPC."""
 
     account: str
     key: str
@@ -36,7 +36,6 @@ class Target:
 
 
 def over_http(client: Client, operation: Operation) -> Sent:
-    """Sends an operation once."""
     method, path, _ = binding(operation.rpc)
     return client.ask(
         method, path, operation.request, email=operation.key, Idempotency_Key=operation.key
@@ -44,28 +43,28 @@ def over_http(client: Client, operation: Operation) -> Sent:
 
 
 def over_grpc(front: GrpcFront, key: str, operation: Operation) -> Response | None:
-    """Sends an operation once, and returns what was answered, or None where nothing was."""
+    """Sends an operation once. Returns the response, or None if none arrived."""
     metadata = (("authorization", f"Bearer {key}"), ("idempotency-key", operation.key))
     message = to_message(METHODS[operation.rpc], operation.request)
     try:
         reply = front.stub(operation.rpc)(message, metadata=metadata, timeout=LONG)
     except grpc.RpcError as error:
-        # What the client's own side says has no details.
-        told = dict(error.trailing_metadata() or ())
-        return answer_of_error(error) if "grpc-status-details-bin" in told else None
+        # An error that the client itself raised has no details.
+        trailers = dict(error.trailing_metadata() or ())
+        return answer_of_error(error) if "grpc-status-details-bin" in trailers else None
     return Response(200, to_json(reply))
 
 
-def answer_to(sent: Sent) -> Response | None:
-    """Returns what was answered to a request over HTTP, or None where nothing was."""
+def response_to(sent: Sent) -> Response | None:
+    """Returns the response to a request over HTTP, or None if none arrived."""
     return Response(sent.status, sent.body) if sent.status else None
 
 
 class Clients:
-    """Takes turns over both fronts; the names of what they make begin with `prefix`.
+    """Sends operations over both fronts. `prefix` begins the names of the created resources.
 
-    Where subscribers have long texts, fewer of them are read at a time, what was done last is
-    sent again and again, and much is sent to be rendered.
+    With long texts, clients read smaller pages, repeat the latest successful operation, and
+    send large bodies to render.
     """
 
     def __init__(
@@ -84,70 +83,75 @@ class Clients:
 
     @contextmanager
     def calling(self) -> Iterator[None]:
-        """Has each client take turns for the length of a block."""
+        """Runs all clients for the length of a block."""
         with self.load.running(*self._turns):
             yield
         if self._front is not None:
             self._front.channel.close()
 
-    def _next(self, client: Client, run_cycle: int) -> Operation:
-        return nth(run_cycle, f"{self._prefix}-{client.number}-{run_cycle}", self._long_texts)
+    def _next(self, client: Client, iteration: int) -> Operation:
+        return nth_operation(
+            iteration, f"{self._prefix}-{client.number}-{iteration}", self._long_texts
+        )
 
-    def _http(self, client: Client, run_cycle: int) -> Sent:
-        operation = self._next(client, run_cycle)
+    def _http(self, client: Client, iteration: int) -> Sent:
+        operation = self._next(client, iteration)
         sent = over_http(client, operation)
-        return self._noted(operation, answer_to(sent), sent)
+        return self._recorded(operation, response_to(sent), sent)
 
-    def _grpc(self, client: Client, run_cycle: int) -> Sent:
+    def _grpc(self, client: Client, iteration: int) -> Sent:
         assert self._front is not None
-        operation, began = self._next(client, run_cycle), time.monotonic()
-        answer = over_grpc(self._front, self._target.key, operation)
-        status = answer.status if answer else 0
+        operation, began = self._next(client, iteration), time.monotonic()
+        response = over_grpc(self._front, self._target.key, operation)
+        status = response.status if response else 0
         sent = Sent(client.number, operation.key, began, time.monotonic(), status, None)
-        return self._noted(operation, answer, sent)
+        return self._recorded(operation, response, sent)
 
-    def _repeat(self, client: Client, run_cycle: int) -> Sent:
-        """Sends again what was done last, which has to be answered as before."""
-        done = self._done or self._next(client, run_cycle)
+    def _repeat(self, client: Client, iteration: int) -> Sent:
+        """Repeats the latest successful operation, which must return the same response."""
+        done = self._done or self._next(client, iteration)
         sent = over_http(client, done)
-        return self._noted(done, answer_to(sent), sent)
+        return self._recorded(done, response_to(sent), sent)
 
-    def _read(self, client: Client, run_cycle: int) -> Sent:
-        """Reads a page: it is given, or cannot be had now."""
-        limit = FEW if self._long_texts else MANY
+    def _read(self, client: Client, iteration: int) -> Sent:
+        """Reads a page. The read succeeds or is reported as unavailable."""
+        limit = SMALL_PAGE if self._long_texts else LARGE_PAGE
         sent = client.ask("GET", f"/api/subscribers?limit={limit}")
-        return self._looked(sent, (200, 500, 503, 0))
+        return self._checked_read(sent, (200, 500, 503, 0))
 
-    def _render(self, client: Client, run_cycle: int) -> Sent:
-        """Sends much to be rendered for nobody: it is refused, or cannot be had now."""
-        request = {"body": LONG_TEXT * 16, "subscriberId": "nobody@example.com"}
+    def _render(self, client: Client, iteration: int) -> Sent:
+        """Renders a large body for a subscriber that does not exist.
+
+        The response is 404, or reports that the service is unavailable.
+        """
+        request = {"body": LONG_TEXT * 16, "subscriberId": "missing@example.com"}
         sent = client.ask("POST", "/api/merge-tags/render", request)
-        return self._looked(sent, (404, 500, 503, 0))
+        return self._checked_read(sent, (404, 500, 503, 0))
 
-    def _looked(self, sent: Sent, right: Collection[int]) -> Sent:
-        if sent.status not in right:
+    def _checked_read(self, sent: Sent, expected: Collection[int]) -> Sent:
+        if sent.status not in expected:
             self._recorder.wrong.append((READ, Response(sent.status, sent.body)))
         time.sleep(PAUSE)
         return sent
 
-    def _noted(self, operation: Operation, answer: Response | None, sent: Sent) -> Sent:
-        if self._recorder.note(operation, answer) is not Outcome.OK:
+    def _recorded(self, operation: Operation, response: Response | None, sent: Sent) -> Sent:
+        if self._recorder.record(operation, response) is not Outcome.OK:
             time.sleep(PAUSE)
         else:
             self._done = operation
         return sent
 
 
-def hear_of_all(target: Target) -> None:
-    """Has every change of the account recorded as an event, from now on; none is delivered."""
+def record_all_events(target: Target) -> None:
+    """Creates a disabled webhook, so that changes are recorded as events and not delivered."""
     client = Client(0, [target.http], target.key, threading.Event())
-    sent = client.ask("POST", "/api/webhooks", UNHEARD)
+    sent = client.ask("POST", "/api/webhooks", DISABLED_WEBHOOK)
     client.close()
     assert sent.status == 201, sent
 
 
 def make_long_fields(target: Target, count: int) -> None:
-    """Makes as many custom fields as there are to be long texts of each subscriber."""
+    """Creates the custom fields that hold the long texts of each subscriber."""
     client = Client(0, [target.http], target.key, threading.Event())
     for label in long_fields(count):
         sent = client.ask("POST", "/api/custom-fields", {"label": label})
@@ -156,24 +160,24 @@ def make_long_fields(target: Target, count: int) -> None:
 
 
 def resolve(target: Target, recorder: Recorder, again: Iterable[Operation] = ()) -> None:
-    """Sends again whatever nobody can tell of, over either front in turns, until it is done.
+    """Sends operations with an unknown outcome again, over alternating fronts, until they succeed.
 
-    So is what is named besides: it was done, and has to be answered as before. Raises
-    AssertionError if an operation is not done within the time that a client has patience.
+    The operations in `again` succeeded before and must return the same response. Raises
+    AssertionError if an operation does not succeed within LONG seconds.
     """
     client = Client(0, [target.http], target.key, threading.Event())
     front = GrpcFront(target.grpc) if target.grpc else None
     fronts = cycle([front, None])
     end = time.monotonic() + LONG
-    waiting = [*recorder.those(Outcome.UNKNOWN), *again]
+    waiting = [*recorder.with_outcome(Outcome.UNKNOWN), *again]
     while waiting:
         operation = waiting.pop()
-        if (run_cycle := next(fronts)) is not None:
-            answer = over_grpc(run_cycle, target.key, operation)
+        if (chosen := next(fronts)) is not None:
+            response = over_grpc(chosen, target.key, operation)
         else:
-            answer = answer_to(over_http(client, operation))
-        if recorder.note(operation, answer) is not Outcome.OK:
-            assert time.monotonic() < end, f"{operation} is not done: {answer}"
+            response = response_to(over_http(client, operation))
+        if recorder.record(operation, response) is not Outcome.OK:
+            assert time.monotonic() < end, f"{operation} did not succeed: {response}"
             waiting.insert(0, operation)
             time.sleep(PAUSE)
     client.close()

@@ -1,4 +1,4 @@
-"""What a database holds of one account, as it says itself, whichever database it is."""
+"""Reads the stored data of one account, from either database."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from server.subscribers.counters.store_buckets import BUCKET, GROUP, OPEN_BUCKET
 
 from ...storage.helpers import select
 
-# What is written for each subscriber in one transaction, and the query that gives the address
-# of whom it is about. The first is the subscriber; all others have to tell of the same.
+# Rows that one transaction writes for a subscriber, with queries of their email addresses. All
+# queries must return the same addresses as the first.
 OF_SUBSCRIBERS = {
     "subscriber": "SELECT email FROM subscriber WHERE account_id = '{account}'",
     "tag on the subscriber": (
@@ -36,7 +36,7 @@ _WEBHOOKS = "SELECT COUNT(*) FROM webhook WHERE account_id = '{account}'"
 _CREATED = (
     "SELECT envelope FROM event WHERE account_id = '{account}' AND kind = 'subscriber.created'"
 )
-_KEPT = "SELECT key FROM has_stored_response WHERE account_id = '{account}'"
+_IDEMPOTENCY_KEYS = "SELECT key FROM has_stored_response WHERE account_id = '{account}'"
 _TOTALS = (
     "SELECT coalesce(sum(CASE WHEN level IN ({levels}) THEN total END), 0)"
     " FROM subscriber_block WHERE account_id = '{account}'"
@@ -45,51 +45,51 @@ _TOTALS = (
 
 @dataclass(frozen=True)
 class Contents:
-    """What there is by its name, how often, and with which id; the keys of kept answers.
+    """The stored names with their counts and ids, and the idempotency keys with a stored response.
 
-    `unequal` is how much of what is written together tells of different subscribers, or
-    counts them differently; `damages` what the database finds wrong with itself.
+    `inconsistent` counts rows that one transaction should have written together but that differ.
+    `integrity_errors` are those that the database reports.
     """
 
-    made: Counter[str]
+    names: Counter[str]
     ids: dict[str, str]
-    kept: set[str]
-    unequal: int
-    damages: list[str]
+    idempotency_keys: set[str]
+    inconsistent: int
+    integrity_errors: list[str]
 
     @classmethod
-    def damaged(cls, error: Exception) -> Contents:
-        """Returns what is left of a database that cannot be read."""
+    def unreadable(cls, error: Exception) -> Contents:
+        """Returns the contents of a database that cannot be read."""
         return cls(Counter(), {}, set(), 0, [str(error)])
 
 
 def account_in(database_url: str) -> str:
-    """Returns the only account of a database; empty if there is none yet."""
+    """Returns the only account of a database, or an empty string if there is none yet."""
     bring_up_to_date(database_url)
     with reading(database_url) as tx:
         return next((account.id for account in store.list_accounts(tx)), "")
 
 
 def read(database_url: str, account: str) -> Contents:
-    """Reads everything in one transaction beside whatever serves the database."""
-    damages = damages_of(database_url)
+    """Reads everything in one transaction, while a service may use the database."""
+    integrity_errors = find_integrity_errors(database_url)
     bring_up_to_date(database_url)
     with reading(database_url) as tx:
         rows = [(name.removesuffix("@example.com"), i) for name, i in _rows(_IDS, account, tx)]
         return Contents(
             Counter(name for name, _ in rows),
             dict(rows),
-            {key for (key,) in _rows(_KEPT, account, tx)},
-            _unequal(account, tx),
-            damages,
+            {key for (key,) in _rows(_IDEMPOTENCY_KEYS, account, tx)},
+            _count_inconsistent(account, tx),
+            integrity_errors,
         )
 
 
-def _unequal(account: str, tx: Transaction) -> int:
+def _count_inconsistent(account: str, tx: Transaction) -> int:
     first, *others = (Counter(_rows(sql, account, tx)) for sql in OF_SUBSCRIBERS.values())
     ((webhooks,),) = _rows(_WEBHOOKS, account, tx)
     if int(webhooks):
-        others.append(Counter(_told(account, tx)))
+        others.append(Counter(_event_addresses(account, tx)))
     count = sum((first - other).total() + (other - first).total() for other in others)
     for level in (BUCKET, GROUP):
         sql = _TOTALS.replace("{levels}", f"{level}, {OPEN_BUCKET}")
@@ -98,8 +98,8 @@ def _unequal(account: str, tx: Transaction) -> int:
     return count
 
 
-def _told(account: str, tx: Transaction) -> list[tuple[str, ...]]:
-    """Returns the addresses of the events that tell of a new subscriber."""
+def _event_addresses(account: str, tx: Transaction) -> list[tuple[str, ...]]:
+    """Returns the addresses in the subscriber.created events."""
     rows = _rows(_CREATED, account, tx)
     return [(json.loads(envelope)["data"]["subscriber"]["email"],) for (envelope,) in rows]
 
@@ -108,17 +108,16 @@ def _rows(sql: str, account: str, tx: Transaction) -> list[tuple[str, ...]]:
     return select(sql.replace("{account}", account), tx)
 
 
-def damages_of(database_url: str) -> list[str]:
-    """Returns what SQLite finds wrong with a file. A PostgreSQL does not look for it."""
-    place = parse_database_url(database_url)
-    if isinstance(place, PostgresUrl):
+def find_integrity_errors(database_url: str) -> list[str]:
+    """Returns the integrity errors of a SQLite file. PostgreSQL has no such check."""
+    database = parse_database_url(database_url)
+    if isinstance(database, PostgresUrl):
         return []
-    return damages_of_file(place)
+    return find_file_integrity_errors(database)
 
 
-def damages_of_file(path: Path) -> list[str]:
-    """Returns what SQLite finds wrong with a file."""
+def find_file_integrity_errors(path: Path) -> list[str]:
     with closing(apsw.Connection(str(path))) as connection:
-        told = [str(line) for (line,) in connection.execute("PRAGMA integrity_check")]
+        errors = [str(line) for (line,) in connection.execute("PRAGMA integrity_check")]
         orphans = [str(row) for row in connection.execute("PRAGMA foreign_key_check")]
-    return [line for line in told if line != "ok"] + orphans
+    return [line for line in errors if line != "ok"] + orphans

@@ -1,7 +1,7 @@
-"""P3: kill -9 of the service, and of a receiver, while events are delivered.
+"""P3: kill -9 of the service and of a webhook receiver while events are delivered.
 
-Clients create tags; the service and the receiver are killed and come back. In the end every
-event has arrived, those of acknowledged changes among them, and each with one body only.
+Clients create tags; the service and the receiver are killed and restarted. In the end every
+event of a stored change has arrived, and each with one body only.
 """
 
 from __future__ import annotations
@@ -25,35 +25,42 @@ from server.storage.statements import Statement
 from ...postgres import running
 from ...processes import Service, start
 from ...storage.helpers import select
-from .checker import Figures
-from .contents import damages_of
+from .checker import Results
+from .contents import find_integrity_errors
 from .receiver import Receiver
 
-LOST, CHANGED, GAPS, DAMAGES = "lost", "changed on the way", "gaps", "damages"
-UNTOLD, WRONG = "changes without an event", "unexpected answers"
-AT_MOST: Figures = dict.fromkeys((LOST, CHANGED, GAPS, DAMAGES, UNTOLD, WRONG), 0)
+LOST, CHANGED_IN_TRANSIT, GAPS, INTEGRITY_ERRORS = (
+    "lost",
+    "changed in transit",
+    "gaps",
+    "integrity errors",
+)
+MISSING_EVENTS, WRONG = "changes without an event", "unexpected responses"
+AT_MOST: Results = dict.fromkeys(
+    (LOST, CHANGED_IN_TRANSIT, GAPS, INTEGRITY_ERRORS, MISSING_EVENTS, WRONG), 0
+)
 SETTINGS = {
     "ROSTER_WEBHOOK_ALLOW_NETS": "127.0.0.0/8",
     "ROSTER_WEBHOOK_ALLOW_HTTP": "true",
     "ROSTER_LOG_LEVEL": "error",
     "ROSTER_SECRET_KEY": "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
 }
-# What has failed waits for minutes, and what a killed process was sending for one. Here
-# the time is over at once. Whoever changes deliveries locks their queue first.
-OVER = (
+# Makes all deliveries due. A failed delivery would wait for minutes, and one that a killed process
+# had leased for one minute. Every writer of deliveries locks their queue first.
+MAKE_DUE = (
     "UPDATE delivery_queue SET due_at = 0",
     "UPDATE delivery SET due_at = 0 WHERE due_at IS NOT NULL",
     "UPDATE webhook SET paused_until = 0, enabled = {yes}",
 )
 CLIENTS = 3
-# A service is killed after so many answers at most, and a moment in seconds.
-ANSWERS, SECONDS = 60, 0.05
-PATIENCE = 120.0
+# A service is killed after at most so many responses, and at most so many seconds after that.
+RESPONSES, SECONDS = 60, 0.05
+TIMEOUT = 120.0
 
 
 @dataclass
 class Load:
-    """Clients that create tags, one after the other, until the service is gone."""
+    """Clients that create tags, one after another, until the service is killed."""
 
     service: Service
     key: str
@@ -62,11 +69,11 @@ class Load:
     wrong: int = 0
 
     def until_killed(self, chance: random.Random, receiver: Receiver) -> None:
-        """Creates, and kills the service in the midst of it, and maybe the receiver before."""
+        """Creates tags and kills the service meanwhile, and sometimes the receiver first."""
         threads = [threading.Thread(target=self._create, args=(n,)) for n in range(CLIENTS)]
         for thread in threads:
             thread.start()
-        wanted = chance.randrange(ANSWERS)
+        wanted = chance.randrange(RESPONSES)
         while len(self.acknowledged) < wanted and any(thread.is_alive() for thread in threads):
             time.sleep(0.001)
         if chance.random() < 0.5:
@@ -80,8 +87,8 @@ class Load:
     def _create(self, client: int) -> None:
         headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
         with closing(HTTPConnection(self.service.http, timeout=20)) as connection:
-            for run_cycle in range(100_000):
-                name = f"{self.prefix}-{client}-{run_cycle}"
+            for iteration in range(100_000):
+                name = f"{self.prefix}-{client}-{iteration}"
                 try:
                     connection.request("POST", "/api/tags", json.dumps({"name": name}), headers)
                     response = connection.getresponse()
@@ -94,48 +101,48 @@ class Load:
                 self.acknowledged.append(name)
 
 
-def run(rounds: int) -> Figures:
-    """Kills a service on SQLite so many times, and returns what became of its events."""
+def run(repetitions: int) -> Results:
+    """Kills a service on SQLite so many times and returns the results."""
     with tempfile.TemporaryDirectory() as folder:
-        return _run(rounds, Path(folder), SETTINGS)
+        return _run(repetitions, Path(folder), SETTINGS)
 
 
-def on_postgres(rounds: int) -> Figures:
+def on_postgres(repetitions: int) -> Results:
     """Does the same with a service on PostgreSQL."""
     with tempfile.TemporaryDirectory() as folder, running() as postgres:
         url = postgres.new_database()
-        return _run(rounds, Path(folder), SETTINGS | {"ROSTER_DATABASE_URL": url})
+        return _run(repetitions, Path(folder), SETTINGS | {"ROSTER_DATABASE_URL": url})
 
 
-def _run(rounds: int, folder: Path, settings: dict[str, str]) -> Figures:
+def _run(repetitions: int, folder: Path, settings: dict[str, str]) -> Results:
     key, chance = make_secret(), random.Random()
     acknowledged: list[str] = []
-    figures: Figures = {WRONG: 0}
+    results: Results = {WRONG: 0}
     receiver = Receiver(folder / "received")
     receiver.start()
     service = start(folder, ROSTER_BOOTSTRAP_API_KEY=key, **settings)
     try:
         add_webhook(service, key, receiver.url)
-        for number in range(rounds):
+        for number in range(repetitions):
             load = Load(service, key, f"round{number}")
             load.until_killed(chance, receiver)
-            figures[WRONG] += load.wrong
+            results[WRONG] += load.wrong
             acknowledged += load.acknowledged
             service = start(folder, ROSTER_BOOTSTRAP_API_KEY=key, **settings)
-            let_time_pass(service)
+            make_everything_due(service)
         until_all_is_delivered(service)
-        return figures | checked(service, receiver, acknowledged)
+        return results | checked(service, receiver, acknowledged)
     finally:
         service.stop(signal.SIGKILL)
         receiver.kill()
 
 
-def checked(service: Service, receiver: Receiver, acknowledged: list[str]) -> Figures:
-    """Holds what was received to what was recorded, and that to what was acknowledged."""
+def checked(service: Service, receiver: Receiver, acknowledged: list[str]) -> Results:
+    """Compares received events with stored events, and these with acknowledged changes."""
     with service.unit_of_work() as tx:
         rows = select("SELECT id, envelope, sequence FROM event ORDER BY sequence", tx)
         tags = {name for (name,) in select("SELECT name FROM tag", tx)}
-    told = [json.loads(envelope)["data"]["tag"]["name"] for _, envelope, _ in rows]
+    event_tags = [json.loads(envelope)["data"]["tag"]["name"] for _, envelope, _ in rows]
     received = receiver.received()
     digests = [digest for bodies in received.values() for digest in bodies]
     return {
@@ -143,15 +150,18 @@ def checked(service: Service, receiver: Receiver, acknowledged: list[str]) -> Fi
         "events": len(rows),
         "delivered again": len(digests) - len(received),
         LOST: len({event_id for event_id, *_ in rows} - received.keys()),
-        CHANGED: sum(len(set(bodies)) > 1 for bodies in received.values()),
-        GAPS: sum(row[2] != place for place, row in enumerate(rows, 1)),
-        UNTOLD: len({*acknowledged} - tags) + len(tags ^ {*told}) + len(told) - len({*told}),
-        DAMAGES: len(damages_of(service.database_url)),
+        CHANGED_IN_TRANSIT: sum(len(set(bodies)) > 1 for bodies in received.values()),
+        GAPS: sum(row[2] != number for number, row in enumerate(rows, 1)),
+        MISSING_EVENTS: len({*acknowledged} - tags)
+        + len(tags ^ {*event_tags})
+        + len(event_tags)
+        - len({*event_tags}),
+        INTEGRITY_ERRORS: len(find_integrity_errors(service.database_url)),
     }
 
 
 def add_webhook(service: Service, key: str, url: str) -> None:
-    """Has all events sent there from now on."""
+    """Creates a webhook for all events."""
     with closing(HTTPConnection(service.http, timeout=20)) as connection:
         headers = {"Authorization": f"Bearer {key}"}
         connection.request("POST", "/api/webhooks", json.dumps({"url": url}), headers)
@@ -159,19 +169,19 @@ def add_webhook(service: Service, key: str, url: str) -> None:
         assert response.status == 201, response.read()
 
 
-def let_time_pass(service: Service) -> None:
-    """Makes everything due that waits."""
+def make_everything_due(service: Service) -> None:
+    """Makes all waiting deliveries due."""
     yes = "1" if service.database_url.startswith("sqlite") else "true"
     with service.unit_of_work() as tx:
-        for text in OVER:
+        for text in MAKE_DUE:
             tx.run(Statement(lambda _, text=text: SQL(text.replace("{yes}", yes))))  # type: ignore[misc]
 
 
 def until_all_is_delivered(service: Service) -> None:
-    """Lets time pass until nothing waits any more."""
-    end = time.monotonic() + PATIENCE
+    """Makes deliveries due until none is waiting. Raises TimeoutError after TIMEOUT seconds."""
+    end = time.monotonic() + TIMEOUT
     while True:
-        let_time_pass(service)
+        make_everything_due(service)
         time.sleep(0.2)
         with service.unit_of_work() as tx:
             ((waiting,),) = select("SELECT COUNT(*) FROM delivery WHERE status <> 3", tx)

@@ -1,11 +1,9 @@
-"""A disk that can lose its power: what was synced stays, of the rest some part does.
+"""A simulated disk that can lose its power. Synced data stays, and any part of the rest.
 
-It stands between SQLite and the system's files, under the whole process, and notes what
-is written to them. When the power goes it notes no more; whatever the process still
-does, and says, was never done. What is on the disk then is, for each file, what it held
-when it was last synced, and of what was written since all, nothing, the beginning, or any
-sectors, some of them in part. A file that came or went since its folder was synced is
-there or not.
+It records what SQLite writes to files. After the power cut it records nothing, so that later
+writes and syncs have no effect. Each file then holds its content at its last sync, and of the
+writes since then all, none, the beginning, or any sectors, some of them incomplete. A file that was
+created or deleted since the last sync of its folder exists or not.
 """
 
 from __future__ import annotations
@@ -21,16 +19,16 @@ from pathlib import Path
 import apsw
 
 SECTOR = 512
-# What SQLite keeps of a database in files; all others are of no account after a crash.
-_KEPT = apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_MAIN_JOURNAL | apsw.SQLITE_OPEN_WAL
+# Files that matter after a crash. SQLite recreates all others.
+_DATABASE_FILES = apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_MAIN_JOURNAL | apsw.SQLITE_OPEN_WAL
 _numbers = count(1)
 
 
 @dataclass
 class Inode:
-    """A file: what is surely on the disk, and what was done since, in order.
+    """A file: its synced content, and the changes since then in order.
 
-    A change is where bytes were written, and which; or a new size and no bytes.
+    A change is an offset and the written bytes, or a new size and None.
     """
 
     name: str
@@ -43,19 +41,19 @@ class Inode:
         self.changes.clear()
 
     def after_power_cut(self, chance: random.Random) -> bytes:
-        """Returns what the disk may hold."""
+        """Returns a content that the disk may hold after a power cut."""
         content = bytearray(self.synced)
-        way = chance.choice(("nothing", "all", "beginning", "any"))
+        kept = chance.choice(("nothing", "all", "beginning", "any"))
         last = chance.randrange(len(self.changes) + 1)
         share, filler = chance.random(), chance.choice((None, chance))
         for number, (offset, data) in enumerate(self.changes):
-            if way == "nothing" or (way == "beginning" and number >= last):
+            if kept == "nothing" or (kept == "beginning" and number >= last):
                 break
-            if way == "any" and data is not None:
-                for place, part in _sectors(offset, data):
+            if kept == "any" and data is not None:
+                for position, part in _sectors(offset, data):
                     if chance.random() < share:
-                        _apply(content, place, _torn(part, chance), filler)
-            elif way != "any" or chance.random() < share:
+                        _apply(content, position, _torn(part, chance), filler)
+            elif kept != "any" or chance.random() < share:
                 _apply(content, offset, data)
         return bytes(content)
 
@@ -63,7 +61,7 @@ class Inode:
 def _apply(
     content: bytearray, offset: int, data: bytes | None, filler: random.Random | None = None
 ) -> None:
-    """Writes data, or cuts to a size; a hole holds zeros, or whatever was there on the disk."""
+    """Writes data, or truncates to a size. Holes contain zeros or random bytes."""
     if data is None:
         del content[offset:]
         content.extend(bytes(offset - len(content)))
@@ -82,15 +80,15 @@ def _sectors(offset: int, data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _torn(part: bytes, chance: random.Random) -> bytes:
-    """Returns a sector, or now and then only the beginning of it."""
+    """Returns a sector, or sometimes only its beginning."""
     return part if chance.random() < 0.9 else part[: chance.randrange(len(part) + 1)]
 
 
 class Disk:
-    """The files of a folder, which are all synced at first.
+    """The files of a folder, all synced at first.
 
-    The power goes at change number `power_cut_at`, counting those `of` one file or of all.
-    A disk that `lies` says that it has synced, and has not.
+    The power fails at change number `power_cut_at`, counting those `of` one file or of all
+    files. A disk that `lies` reports syncs that it did not do.
     """
 
     def __init__(
@@ -108,19 +106,19 @@ class Disk:
         self._files = dict(self._synced)
 
     def opened(self, name: str) -> Inode:
-        """Returns a file, which is there from now on, if not for good."""
+        """Returns a file, which exists from now on, but not yet in the synced folder."""
         with self._lock:
             return self._files.setdefault(name, Inode(name))
 
     def change(self, inode: Inode, offset: int, data: bytes | None) -> None:
-        """Notes that bytes were written, or a file was cut."""
+        """Records that bytes were written or a file was truncated."""
         with self._lock:
             if not self.is_off:
                 inode.changes.append((offset, data))
                 self._count(inode.name)
 
     def sync(self, inode: Inode, *, folder: bool) -> None:
-        """Notes that a file was synced, and its folder if it was in there only for the moment."""
+        """Records that a file was synced, and its folder with it if `folder` is set."""
         with self._lock:
             if not self.is_off:
                 self._count(inode.name)
@@ -131,7 +129,7 @@ class Disk:
                 self._synced = dict(self._files)
 
     def delete(self, name: str, *, folder: bool) -> None:
-        """Notes that a file was deleted, and whether its folder was synced after that."""
+        """Records that a file was deleted, and whether its folder was synced after that."""
         with self._lock:
             if self.is_off:
                 return
@@ -146,12 +144,11 @@ class Disk:
         self.is_off = self._left <= 0
 
     def cut_power(self) -> None:
-        """Ends everything, unless that was before."""
         with self._lock:
             self.is_off = True
 
     def restore(self, folder: Path, chance: random.Random) -> None:
-        """Writes what is on the disk after the power was cut into an empty folder."""
+        """Writes what the disk holds after the power cut into an empty folder."""
         for name in sorted(self._files.keys() | self._synced.keys()):
             inode = chance.choice((self._files.get(name), self._synced.get(name)))
             if inode is not None:
@@ -159,12 +156,10 @@ class Disk:
 
 
 class _File(apsw.VFSFile):
-    """One of the files that the disk keeps."""
-
     def __init__(self, disk: Disk, name: str, filename: object, flags: list[int]) -> None:
         super().__init__("unix", filename, flags)
         self._disk, self._inode = disk, disk.opened(name)
-        # SQLite does that with the first sync of a journal that it has opened.
+        # SQLite syncs the folder with the first sync of a journal that it has opened.
         self._syncs_folder = not flags[0] & apsw.SQLITE_OPEN_MAIN_DB
 
     def xWrite(self, data: bytes, offset: int) -> None:
@@ -186,7 +181,7 @@ class _Vfs(apsw.VFS):
         self._disk = disk
 
     def xOpen(self, name: apsw.URIFilename | str | None, flags: list[int]) -> apsw.VFSFile:
-        if name is None or not flags[0] & _KEPT:
+        if name is None or not flags[0] & _DATABASE_FILES:
             return apsw.VFSFile("unix", name, flags)
         path = name.filename() if isinstance(name, apsw.URIFilename) else name
         return _File(self._disk, Path(path).name, name, flags)
@@ -198,7 +193,7 @@ class _Vfs(apsw.VFS):
 
 @contextmanager
 def under_sqlite(disk: Disk) -> Iterator[None]:
-    """Puts a disk under every database that this process opens while the block runs."""
+    """Makes this the disk of every database that this process opens while the block runs."""
     vfs = _Vfs(disk)
     try:
         yield

@@ -1,4 +1,4 @@
-"""A whole service in this process, without ports, and clients that call it."""
+"""Runs a whole service in this process, without ports, and calls it."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from server.webhooks.egress.policy import EgressPolicy
 from ...fronts import METHODS, Response, answer_of_error, to_json, to_message
 from .recorder import Operation
 
-# It has every change recorded as an event, and none delivered.
-UNHEARD = {"url": "https://example.com/", "enabled": False}
-# The same for every service, so that one goes on where another ended.
+# Records every change as an event and delivers none.
+DISABLED_WEBHOOK = {"url": "https://example.com/", "enabled": False}
+# The same for every service, so that each continues with the account of the previous one.
 _KEY = make_secret()
 
 
 class Service:
-    """What answers calls."""
+    """The server, called over an in-process channel."""
 
     def __init__(self, channel: aio.Channel) -> None:
         self._channel = channel
@@ -40,7 +40,7 @@ class Service:
         return await self.call(operation.rpc, operation.request, operation.key)
 
     async def call(self, rpc: str, request: dict[str, Any], idempotency_key: str = "") -> Response:
-        """Makes a call and returns what came of it."""
+        """Calls an rpc and returns its response."""
         method = METHODS[rpc]
         calls = self._channel.unary_unary(f"/{method.containing_service.full_name}/{rpc}")
         metadata = [("authorization", f"Bearer {_KEY}")]
@@ -55,7 +55,7 @@ class Service:
 
 @asynccontextmanager
 async def serving(path: Path) -> AsyncIterator[Service]:
-    """Serves a file while the block runs. Raises StorageError if it cannot be served."""
+    """Serves a database file while the block runs. Raises StorageError on failure."""
     database = SqliteDatabase(path)
     await database.open()
     try:
@@ -73,7 +73,7 @@ async def serving(path: Path) -> AsyncIterator[Service]:
         is_new = await database.write(lambda tx: bootstrap(_KEY, tx))
         service = Service(InProcessChannel(app.register, app.interceptors))
         if is_new:
-            await service.call("CreateWebhook", UNHEARD)
+            await service.call("CreateWebhook", DISABLED_WEBHOOK)
         yield service
     finally:
         await database.close()
@@ -81,7 +81,7 @@ async def serving(path: Path) -> AsyncIterator[Service]:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keeps to itself what services log of faults that they are to meet."""
+    """Disables logging, because the services log the injected faults."""
     logging.disable()
     try:
         yield

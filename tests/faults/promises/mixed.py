@@ -1,13 +1,13 @@
-"""Clients of both fronts that do a bit of everything; some of them leave in mid-call.
+"""Clients of both fronts that send a mix of calls and abandon some of them.
 
-Run as a program of its own, so that it does not share an interpreter with what it asks:
+It runs as a program of its own, so that it does not share an interpreter with the service:
 
-    python -m tests.faults.promises.mixed HTTP GRPC KEY SECONDS RATE LEAVING
+    python -m tests.faults.promises.mixed HTTP GRPC KEY SECONDS RATE ABANDONED_PERCENT
 
-Where HTTP is empty, gRPC alone is called. All clients together begin at most RATE calls a
-second, or as many as they can where it is 0. Of each hundred calls LEAVING are left by their
-client about when they are answered. What a client has made it deletes again, so that what is
-stored stays as much as it was, nearly. Standard output gets one JSON object.
+With an empty HTTP, only gRPC is called. All clients together start at most RATE calls per second;
+0 is unlimited. ABANDONED_PERCENT of the calls are cancelled by their client at about the time of
+the response. Clients delete what they create, so that the stored data hardly grows. The program
+prints one JSON object.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from google.protobuf import message_factory
 from ...fronts import METHODS, binding, path_variables, to_json, to_message
 
 CLIENTS = 16
-# A client that leaves does so within so many seconds: an answer takes about as long.
-PATIENCE = 0.004
+# An abandoned call is cancelled within so many seconds, about the time of a response.
+ABANDON_AFTER = 0.004
 LONG = 30
 
 
-class RowError(Exception):
-    """A call was answered by an error that it should not have met."""
+class CallError(Exception):
+    """A call returned an unexpected error."""
 
 
 class Front(Protocol):
-    """A front of a service, for clients that call at the same time."""
+    """A front of a service, for concurrent clients."""
 
     async def call(self, rpc: str, request: dict[str, Any]) -> Any:
-        """Returns the answer as JSON, None if there is no such thing. Raises Refused."""
+        """Returns the response as JSON, or None for a 404. Raises CallError."""
 
 
 class OverHttp:
-    """JSON over HTTP, over a connection that is kept until the client leaves."""
+    """JSON over HTTP, on a persistent connection."""
 
     def __init__(self, session: aiohttp.ClientSession, address: str) -> None:
         self._session, self._base = session, f"http://{address}"
@@ -59,22 +59,22 @@ class OverHttp:
             path = path.replace(f"{{{name}}}", quote(rest.pop(name), safe=""))
         body = rest if has_body else None
         url = self._base + (path if has_body or not rest else f"{path}?{urlencode(rest)}")
-        async with self._session.request(method, url, json=body) as answer:
-            text = await answer.read()
-        if answer.status >= 400 and answer.status != 404:
-            raise RowError(f"{rpc} over HTTP: {answer.status}")
-        is_whole = answer.status < 300 and answer.content_type == "application/json"
+        async with self._session.request(method, url, json=body) as response:
+            text = await response.read()
+        if response.status >= 400 and response.status != 404:
+            raise CallError(f"{rpc} over HTTP: {response.status}")
+        is_whole = response.status < 300 and response.content_type == "application/json"
         return json.loads(text) if is_whole and text else None
 
 
 class OverGrpc:
-    """gRPC, over a connection that all share."""
+    """gRPC, on a connection that all clients share."""
 
     def __init__(self, channel: grpc.aio.Channel, key: str) -> None:
         self._metadata = (("authorization", f"Bearer {key}"),)
-        self._calls = {rpc: self._made(channel, rpc) for rpc in METHODS}
+        self._calls = {rpc: self._stub(channel, rpc) for rpc in METHODS}
 
-    def _made(self, channel: grpc.aio.Channel, rpc: str) -> Any:
+    def _stub(self, channel: grpc.aio.Channel, rpc: str) -> Any:
         method = METHODS[rpc]
         kind = channel.unary_stream if method.server_streaming else channel.unary_unary
         return kind(
@@ -85,68 +85,70 @@ class OverGrpc:
 
     async def call(self, rpc: str, request: dict[str, Any]) -> Any:
         message = to_message(METHODS[rpc], request)
-        asked = self._calls[rpc](message, metadata=self._metadata, timeout=LONG)
+        call = self._calls[rpc](message, metadata=self._metadata, timeout=LONG)
         try:
             if METHODS[rpc].server_streaming:
-                return [reply async for reply in asked]
-            return to_json(await asked)
+                return [reply async for reply in call]
+            return to_json(await call)
         except grpc.aio.AioRpcError as error:
             if error.code() is not grpc.StatusCode.NOT_FOUND:
-                raise RowError(f"{rpc} over gRPC: {error.code().name}") from error
+                raise CallError(f"{rpc} over gRPC: {error.code().name}") from error
             return None
 
 
 class Mix:
-    """What all clients have in common: how fast they go, and what came of their calls."""
+    """The call rate and the counts that all clients share."""
 
-    def __init__(self, rate: float, leaving: float) -> None:
+    def __init__(self, rate: float, abandoned_percent: float) -> None:
         self._pause = CLIENTS / rate if rate else 0
-        self._leaving = leaving / 100
+        self._leaving = abandoned_percent / 100
         self.ended = False
         self.counts: Counter[str] = Counter()
 
     async def client(self, number: int, front: Front) -> None:
-        """Makes a subscriber, does with it what can be done, and deletes it, until the end."""
-        run, run_cycle = random.randbytes(4).hex(), 0
+        """Creates a subscriber, uses it in several calls, and deletes it, until the end."""
+        run, iteration = random.randbytes(4).hex(), 0
         await asyncio.sleep(self._pause * number / CLIENTS)
         while not self.ended:
-            run_cycle += 1
-            email = f"{run}-{run_cycle}@example.com"
-            tags = ["soak", f"tag-{run_cycle % 20}"]
-            await self._take(front, "CreateSubscriber", email=email, tags=tags)
-            made = await self._take(front, "GetSubscriber", id=email)
-            if made is None:
+            iteration += 1
+            email = f"{run}-{iteration}@example.com"
+            tags = ["soak", f"tag-{iteration % 20}"]
+            await self._call(front, "CreateSubscriber", email=email, tags=tags)
+            found = await self._call(front, "GetSubscriber", id=email)
+            if found is None:
                 continue
-            own = made["subscriber"]["id"]
-            await self._take(front, "UpdateSubscriber", id=own, lastName=f"Lovelace {run_cycle}")
-            await self._take(front, "ListSubscribers", limit=20)
-            await self._take(front, "AddSubscriberTags", id=own, tags=["more"])
-            await self._take(front, "RenderMergeTags", body="{{email}}", subscriberId=own)
-            if run_cycle % 20 == 0:
-                await self._take(front, "ExportSubscribers")
-            await self._take(front, "DeleteSubscriber", id=own)
+            subscriber = found["subscriber"]["id"]
+            await self._call(
+                front, "UpdateSubscriber", id=subscriber, lastName=f"Lovelace {iteration}"
+            )
+            await self._call(front, "ListSubscribers", limit=20)
+            await self._call(front, "AddSubscriberTags", id=subscriber, tags=["more"])
+            await self._call(front, "RenderMergeTags", body="{{email}}", subscriberId=subscriber)
+            if iteration % 20 == 0:
+                await self._call(front, "ExportSubscribers")
+            await self._call(front, "DeleteSubscriber", id=subscriber)
 
-    async def _take(self, front: Front, rpc: str, **request: Any) -> Any:
-        """Makes a call in its time; None where the client has left, or there was nothing."""
+    async def _call(self, front: Front, rpc: str, **request: Any) -> Any:
+        """Makes a call at its scheduled time. Returns None if it was abandoned or failed."""
         began = time.perf_counter()
-        patience = random.uniform(0, PATIENCE) if random.random() < self._leaving else LONG
+        time_limit = random.uniform(0, ABANDON_AFTER) if random.random() < self._leaving else LONG
         try:
-            async with asyncio.timeout(patience):
-                answer = await front.call(rpc, request)
-            self.counts["done"] += 1
+            async with asyncio.timeout(time_limit):
+                response = await front.call(rpc, request)
+            self.counts["succeeded"] += 1
         except TimeoutError:
-            answer = None
-            self.counts["left" if patience < LONG else "silent"] += 1
-        except (RowError, aiohttp.ClientError) as error:
-            answer = None
-            self.counts["wrong"] += 1
+            response = None
+            self.counts["abandoned" if time_limit < LONG else "timed out"] += 1
+        except (CallError, aiohttp.ClientError) as error:
+            response = None
+            self.counts["unexpected responses"] += 1
             print(error, file=sys.stderr)
         await asyncio.sleep(max(began + self._pause - time.perf_counter(), 0))
-        return answer
+        return response
 
 
 async def drive(http: str, address: str, key: str, seconds: float, mix: Mix) -> dict[str, float]:
-    """Lets the clients call for so long, and returns what came of it."""
+    """Runs the clients for so many seconds and returns their counts."""
     headers, began = {"Authorization": f"Bearer {key}"}, time.perf_counter()
     async with AsyncExitStack() as stack:
         over_grpc = OverGrpc(
@@ -156,19 +158,22 @@ async def drive(http: str, address: str, key: str, seconds: float, mix: Mix) -> 
         for number in range(CLIENTS):
             front: Front = over_grpc
             if http and number % 2:
-                # Of its own, and not of a pool that all share: that would keep as many
-                # connections as calls once met, which depends on how fast the machine is.
+                # Each client has its own session. A shared pool would hold as many connections as
+                # calls ever overlapped, which depends on the speed of the machine.
                 session = await stack.enter_async_context(aiohttp.ClientSession(headers=headers))
                 front = OverHttp(session, http)
             runs.append(mix.client(number, front))
         asyncio.get_running_loop().call_later(seconds, setattr, mix, "ended", True)
         await asyncio.gather(*runs)
     took = time.perf_counter() - began
-    counts = {name: mix.counts[name] for name in ("done", "left", "silent", "wrong")}
-    return {"done a second": mix.counts["done"] / took, **counts}
+    counts = {
+        name: mix.counts[name]
+        for name in ("succeeded", "abandoned", "timed out", "unexpected responses")
+    }
+    return {"successes per second": mix.counts["succeeded"] / took, **counts}
 
 
 if __name__ == "__main__":
-    _, http, address, key, seconds, rate, leaving = sys.argv
-    mix = Mix(float(rate), float(leaving))
+    _, http, address, key, seconds, rate, abandoned_percent = sys.argv
+    mix = Mix(float(rate), float(abandoned_percent))
     print(json.dumps(uvloop.run(drive(http, address, key, float(seconds), mix))))

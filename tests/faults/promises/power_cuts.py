@@ -1,9 +1,9 @@
 """P2: power cuts.
 
-A service takes writes from several clients at once on a disk of which this process knows
-what was synced. At some change of the disk the power goes, be it in a start, a commit, a
-checkpoint or a stop. What clients had been told before is held against what the disk may
-hold; then the next service begins with that, and its power goes, too.
+A service commits writes of several clients on a simulated disk that tracks what was synced. The
+power fails at a random change of the disk: during a start, commit, checkpoint or stop. The
+responses that clients received before are compared with what the disk may hold. The next
+service starts from that state, and its power fails too.
 """
 
 from __future__ import annotations
@@ -20,94 +20,96 @@ import apsw
 from server.errors import RosterError
 from server.storage.database import StorageError
 
-from .checker import NONE, Figures, broken, check, total
+from .checker import NO_VIOLATIONS, Results, broken, check, total
 from .contents import Contents, account_in, read
 from .disk import Disk, under_sqlite
 from .in_process import Service, quiet, serving
-from .recorder import Outcome, Recorder, nth
+from .recorder import Outcome, Recorder, nth_operation
 
-# Cuts one after the other of one database, which is a new one after that.
+# Consecutive cuts per database.
 CUTS_OF_ONE = 20
 CLIENTS, TURNS = 6, 12
-AT_MOST = NONE
+AT_MOST = NO_VIOLATIONS
 NAME = "roster.db"
-# At which change of the disk the power may go, and of which file: at the beginning, where a
-# database is made or recovered; anywhere up to the end of a service that has done its turns; in
-# a checkpoint, which alone writes to the database's own file once there is one.
-MOMENTS = ((60, ""), (700, ""), (700, ""), (60, NAME))
+# Latest change of the disk at which the power fails, and the file whose changes count (empty: all).
+# The rows are: while a database is created or recovered; at any time until the service has stopped;
+# during a checkpoint, which alone writes to an existing database file.
+CUT_RANGES = ((60, ""), (700, ""), (700, ""), (60, NAME))
 
 
-def run(rounds: int, *, lies: bool = False) -> Figures:
-    """Cuts the power so many times, and returns what became of what was told.
+def run(repetitions: int, *, lies: bool = False) -> Results:
+    """Cuts the power so many times and returns the results.
 
-    With a disk that `lies` about what it has synced, much is lost.
+    With a disk that `lies` about syncs, acknowledged writes are lost.
     """
-    sums: Figures = {}
-    for first in range(0, rounds, CUTS_OF_ONE):
-        numbers = range(first, min(first + CUTS_OF_ONE, rounds))
+    sums: Results = {}
+    for first in range(0, repetitions, CUTS_OF_ONE):
+        numbers = range(first, min(first + CUTS_OF_ONE, repetitions))
         with tempfile.TemporaryDirectory() as folder, quiet():
-            figures = history(Path(folder), numbers, lies=lies)
-        sums = total(sums, figures)
-        if broken(sums, NONE):
+            results = history(Path(folder), numbers, lies=lies)
+        sums = total(sums, results)
+        if broken(sums, NO_VIOLATIONS):
             break
     return sums
 
 
-def history(folder: Path, numbers: range, *, lies: bool) -> Figures:
-    """Cuts the power of one database again and again, until a promise is broken."""
-    recorder, figures, done, checkpoints = Recorder(), Figures(), 0, 0
-    place = folder / "new"
-    place.mkdir()
+def history(folder: Path, numbers: range, *, lies: bool) -> Results:
+    """Cuts the power of one database repeatedly, until a promise is broken."""
+    recorder, results, done, checkpoints = Recorder(), Results(), 0, 0
+    current = folder / "new"
+    current.mkdir()
     for number in numbers:
         chance = random.Random(f"power cut {number}")
-        latest, name = chance.choice(MOMENTS)
-        disk = Disk(place, chance.randrange(1, latest), of=name, lies=lies)
+        latest, name = chance.choice(CUT_RANGES)
+        disk = Disk(current, chance.randrange(1, latest), of=name, lies=lies)
         with under_sqlite(disk):
-            asyncio.run(live(place / NAME, disk, recorder, f"c{number}"))
+            asyncio.run(live(current / NAME, disk, recorder, f"c{number}"))
         disk.cut_power()
         left = folder / f"{number}"
         left.mkdir()
         disk.restore(left, chance)
-        shutil.rmtree(place)
-        place = left
+        shutil.rmtree(current)
+        current = left
         done += 1
         checkpoints += disk.last_changed == NAME
-        figures = looked_at(place, folder / "look", recorder)
-        if broken(figures, NONE):
+        results = check_files(current, folder / "copy", recorder)
+        if broken(results, NO_VIOLATIONS):
             break
-    return {"power cuts": done, "in a checkpoint": checkpoints, **figures}
+    return {"power cuts": done, "in a checkpoint": checkpoints, **results}
 
 
 async def live(path: Path, disk: Disk, recorder: Recorder, prefix: str) -> None:
-    """Serves until the power is cut or clients have taken all of their turns.
+    """Serves until the power is cut or all clients have finished.
 
-    They begin with what nobody could tell of before.
+    Clients first repeat the operations whose outcome is unknown.
     """
-    unknown = recorder.those(Outcome.UNKNOWN)
+    unknown = recorder.with_outcome(Outcome.UNKNOWN)
 
     async def client(service: Service, number: int) -> None:
-        new = [nth(run_cycle, f"{prefix}-{number}-{run_cycle}") for run_cycle in range(TURNS)]
+        new = [
+            nth_operation(iteration, f"{prefix}-{number}-{iteration}") for iteration in range(TURNS)
+        ]
         for operation in unknown[number::CLIENTS] + new:
             if disk.is_off:
                 return
-            answer = await service.send(operation)
-            # What is said without power reaches nobody.
-            recorder.note(operation, None if disk.is_off else answer)
+            response = await service.send(operation)
+            # A response that was sent after the power cut does not arrive.
+            recorder.record(operation, None if disk.is_off else response)
 
-    # Whoever starts without power may find anything.
+    # A service that starts without power may fail in any way.
     with suppress(StorageError, RosterError):
         async with serving(path) as service:
             await asyncio.gather(*(client(service, number) for number in range(CLIENTS)))
 
 
-def looked_at(place: Path, look: Path, recorder: Recorder) -> Figures:
-    """Holds a copy of what was left to what was told; what was left stays as it is."""
-    shutil.copytree(place, look)
-    url = f"sqlite:///{look / NAME}"
+def check_files(folder: Path, copy: Path, recorder: Recorder) -> Results:
+    """Compares a copy of the files with the responses. The files themselves stay unchanged."""
+    shutil.copytree(folder, copy)
+    url = f"sqlite:///{copy / NAME}"
     try:
         contents = read(url, account_in(url))
     except (StorageError, apsw.Error) as error:
-        contents = Contents.damaged(error)
+        contents = Contents.unreadable(error)
     finally:
-        shutil.rmtree(look)
+        shutil.rmtree(copy)
     return check(recorder, contents)

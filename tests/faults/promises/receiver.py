@@ -1,4 +1,4 @@
-"""A receiver of webhooks in a process of its own, which can be killed and comes back."""
+"""A webhook receiver in its own process, which can be killed and restarted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 @dataclass
 class Receiver:
-    """A receiver that keeps what it gets in a file before it takes it."""
+    """A receiver that writes each delivery to a file before it accepts it."""
 
     file: Path
     port: int = 0
@@ -21,7 +21,7 @@ class Receiver:
         return f"http://127.0.0.1:{self.port}/"
 
     def start(self) -> None:
-        """Starts it, where it was before if it was killed."""
+        """Starts it, on the same port as before."""
         command = [sys.executable, "-m", "tests.webhooks.keeping", str(self.port), str(self.file)]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
@@ -34,9 +34,9 @@ class Receiver:
         self.process.stdout.close()
 
     def received(self) -> dict[str, list[str]]:
-        """Returns the digests of the bodies that came with each event's id."""
+        """Returns the SHA-256 digests of the received bodies by event id."""
         found = defaultdict(list)
-        # The last line is half written where the receiver was killed in the midst of it.
+        # The last line is incomplete if the receiver was killed while it wrote.
         for line in self.file.read_text().splitlines():
             event_id, _, digest = line.partition(" ")
             if len(digest) == 64:

@@ -1,8 +1,9 @@
-"""What became of each operation that clients sent: what every promise is held to.
+"""Records the outcome of each operation that clients sent. All promises check these outcomes.
 
-An operation was done; or it failed, and nothing was changed; or nobody can tell, since its
-answer was lost or says so. It comes with an idempotency key of its own however often it is
-sent, and what it makes is named after that key, so that the store tells what was done.
+An operation succeeded, or failed without a change, or has an unknown outcome because its
+response was lost or says so. Each operation has its own idempotency key, which repeated
+requests share. The names of created resources contain this key, so that the database shows
+which operations were stored.
 """
 
 from __future__ import annotations
@@ -16,19 +17,19 @@ from server.custom_fields.rules import MAX_TEXT_LENGTH
 
 from ...fronts import Response
 
-# Rows of a bulk: more than one, so that half of it could be there.
+# Rows of a bulk: more than one, so that a part of them could be stored.
 BULK_ROWS = 3
-# One operation of each kind, in the order in which a client takes turns. Nothing but the
-# idempotency key keeps a second API key of one name from being made.
+# One operation of each kind, in the order in which a client sends them. API keys have no unique
+# name: only the idempotency key prevents a second one.
 RPCS = ("CreateSubscriber", "BulkCreateSubscribers", "CreateSubscriber", "CreateApiKey")
 # Every subscriber gets this tag and no other.
 TAG = "load"
-# A text that is as long as a custom value may be.
+# A custom field value of the maximum length.
 LONG_TEXT = "x" * MAX_TEXT_LENGTH
 
 
 class Outcome(IntEnum):
-    """What an answer tells of the operation. Of several answers the greatest holds."""
+    """The outcome that a response states. Of several responses the greatest outcome counts."""
 
     FAILED = 0
     UNKNOWN = 1
@@ -37,9 +38,9 @@ class Outcome(IntEnum):
 
 @dataclass(frozen=True)
 class Operation:
-    """A request that makes something, and its idempotency key.
+    """A request that creates resources, and its idempotency key.
 
-    Each subscriber that it makes has long texts in so many custom fields, see `long_fields`.
+    Each created subscriber has `long_texts` custom fields with long texts, see `long_fields`.
     """
 
     rpc: str
@@ -47,8 +48,8 @@ class Operation:
     long_texts: int = 0
 
     @property
-    def makes(self) -> list[str]:
-        """The names of all that it makes."""
+    def names(self) -> list[str]:
+        """The names of all resources that it creates."""
         rows = BULK_ROWS if self.rpc == "BulkCreateSubscribers" else 1
         return [f"{self.key}.{row}" for row in range(rows)]
 
@@ -56,8 +57,8 @@ class Operation:
     def request(self) -> dict[str, Any]:
         """The request as JSON."""
         if self.rpc == "CreateApiKey":
-            return {"name": self.makes[0], "scope": "read"}
-        rows = [self._row(name) for name in self.makes]
+            return {"name": self.names[0], "scope": "read"}
+        rows = [self._row(name) for name in self.names]
         return {"subscribers": rows} if self.rpc == "BulkCreateSubscribers" else rows[0]
 
     def _row(self, name: str) -> dict[str, Any]:
@@ -68,56 +69,56 @@ class Operation:
 
 
 def long_fields(count: int) -> list[str]:
-    """Returns the keys of so many custom fields; their labels are the same."""
+    """Returns the keys of custom fields; their labels are the same."""
     return [f"long_{number}" for number in range(count)]
 
 
-def nth(run_cycle: int, key: str, long_texts: int = 0) -> Operation:
-    """Returns the operation of a client's turn."""
-    return Operation(RPCS[run_cycle % len(RPCS)], key, long_texts)
+def nth_operation(iteration: int, key: str, long_texts: int = 0) -> Operation:
+    """Returns the operation of a client's n-th iteration."""
+    return Operation(RPCS[iteration % len(RPCS)], key, long_texts)
 
 
-def outcome_of(answer: Response | None) -> Outcome | None:
-    """Returns what an answer, or None where none came, tells; None if it should not be given.
+def outcome_of(response: Response | None) -> Outcome | None:
+    """Returns the outcome that a response states, or None if the response is unexpected.
 
-    A 503 promises that nothing was changed; a 500 and a 504 promise nothing. The key is in
-    use while the operation runs that was sent before.
+    No response is an unknown outcome. A 503 promises that nothing was changed; a 500 and a 504
+    promise nothing. The idempotency key is in use while an earlier request still runs.
     """
-    if answer is None or answer.status in (500, 504):
+    if response is None or response.status in (500, 504):
         return Outcome.UNKNOWN
-    if answer.status in (200, 201):
-        return Outcome.OK if not answer.body.get("failed") else None
-    if answer.status == 409 and answer.code == "IdempotencyKeyInUse":
+    if response.status in (200, 201):
+        return Outcome.OK if not response.body.get("failed") else None
+    if response.status == 409 and response.code == "IdempotencyKeyInUse":
         return Outcome.UNKNOWN
-    return Outcome.FAILED if answer.status == 503 else None
+    return Outcome.FAILED if response.status == 503 else None
 
 
 class Recorder:
-    """Notes every answer, and every sending that got none; any thread may."""
+    """Records every response and every request without one. It is thread-safe."""
 
     def __init__(self) -> None:
         self.outcomes: dict[Operation, Outcome] = {}
-        self.answers: dict[Operation, list[Any]] = defaultdict(list)
-        # Those of which nobody could tell once, whatever is known now.
-        self.doubted: set[Operation] = set()
+        self.responses: dict[Operation, list[Any]] = defaultdict(list)
+        # Operations whose outcome was unknown at some time.
+        self.once_unknown: set[Operation] = set()
         self.wrong: list[tuple[Operation, Response]] = []
 
-    def note(self, operation: Operation, answer: Response | None) -> Outcome:
-        """Notes what was answered, or None where nothing was, and returns what that tells."""
-        told = outcome_of(answer)
-        if told is None:
-            assert answer is not None
-            self.wrong.append((operation, answer))
-            told = Outcome.UNKNOWN
-        if told is Outcome.OK:
-            assert answer is not None
-            self.answers[operation].append(answer.body)
-        if told is Outcome.UNKNOWN:
-            self.doubted.add(operation)
-        # What was sent before may stand whatever is told of a later sending.
-        self.outcomes[operation] = max(told, self.outcomes.get(operation, told))
-        return told
+    def record(self, operation: Operation, response: Response | None) -> Outcome:
+        """Records a response, or None if none arrived, and returns the outcome that it states."""
+        outcome = outcome_of(response)
+        if outcome is None:
+            assert response is not None
+            self.wrong.append((operation, response))
+            outcome = Outcome.UNKNOWN
+        if outcome is Outcome.OK:
+            assert response is not None
+            self.responses[operation].append(response.body)
+        if outcome is Outcome.UNKNOWN:
+            self.once_unknown.add(operation)
+        # An earlier request may have been stored even if a later response states a failure.
+        self.outcomes[operation] = max(outcome, self.outcomes.get(operation, outcome))
+        return outcome
 
-    def those(self, outcome: Outcome) -> list[Operation]:
-        """Returns the operations of which this is known by now."""
-        return [each for each, known in list(self.outcomes.items()) if known is outcome]
+    def with_outcome(self, outcome: Outcome) -> list[Operation]:
+        """Returns the operations that have this outcome now."""
+        return [operation for operation, known in list(self.outcomes.items()) if known is outcome]

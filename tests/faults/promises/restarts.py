@@ -1,7 +1,7 @@
-"""P1 on PostgreSQL: the server stops at once, or connections to it are cut off, under load.
+"""P1 on PostgreSQL: the database stops immediately, or connections are cut, under load.
 
-The service goes on by itself. Whatever nobody can tell of is sent to it again, and its store
-is held to everything that clients were told since the beginning.
+The service recovers by itself. Operations with an unknown outcome are sent again, and the
+database is compared with all responses since the beginning.
 """
 
 from __future__ import annotations
@@ -15,46 +15,48 @@ from server.accounts.rules import make_secret
 
 from ...postgres import Postgres, running
 from ...processes import Service, start
-from .checker import NONE, Figures, broken
-from .clients import Clients, hear_of_all
+from .checker import NO_VIOLATIONS, Results, broken
+from .clients import Clients, record_all_events
 from .kills import checked, target_of
 from .recorder import Recorder
 
-AT_MOST = NONE
-# What happens, in turns; connections are cut off more often, since that is soon over.
-CUT_OFF, STOP = "connections cut off", "stops"
-TURNS = (CUT_OFF, CUT_OFF, CUT_OFF, STOP)
-# How many answers are given before it happens, at most, and have to be given after it.
+AT_MOST = NO_VIOLATIONS
+# The faults in turns. Cutting connections is more frequent because it takes less time.
+CUT, STOP = "connections cut", "stops"
+TURNS = (CUT, CUT, CUT, STOP)
+# Maximum number of responses before a fault, and minimum number after it.
 BEFORE, AFTER = 40, 20
 _VICTIMS = "SELECT pid FROM pg_stat_activity WHERE application_name = 'roster'"
 
 
-def run(rounds: int) -> Figures:
-    """Disturbs the server so many times, and returns what became of what was told."""
+def run(repetitions: int) -> Results:
+    """Interrupts the database so many times and returns the results."""
     key, recorder, chance = make_secret(), Recorder(), random.Random()
-    figures: Figures = {CUT_OFF: 0, STOP: 0}
+    results: Results = {CUT: 0, STOP: 0}
     with tempfile.TemporaryDirectory() as folder, running() as postgres:
-        service = served(postgres, postgres.new_database(), Path(folder), key)
+        service = start_on_postgres(postgres, postgres.new_database(), Path(folder), key)
         target = target_of(service, key)
         try:
-            hear_of_all(target)
-            for number in range(rounds):
+            record_all_events(target)
+            for number in range(repetitions):
                 what = TURNS[number % len(TURNS)]
                 clients = Clients(target, recorder, f"r{number}")
                 with clients.calling():
                     clients.load.wait_for_more(chance.randrange(BEFORE))
-                    figures[what] += disturb(postgres, what, chance)
+                    results[what] += disturb(postgres, what, chance)
                     clients.load.wait_for_more(AFTER)
                 found = checked(service.database_url, target, recorder, chance)
-                if broken(found, NONE):
+                if broken(found, NO_VIOLATIONS):
                     break
         finally:
             service.stop()
-    return figures | found
+    return results | found
 
 
-def served(postgres: Postgres, url: str, folder: Path, key: str, **settings: str) -> Service:
-    """Starts a service on a database, with this first key if that is new."""
+def start_on_postgres(
+    postgres: Postgres, url: str, folder: Path, key: str, **settings: str
+) -> Service:
+    """Starts a service on a database, with this first key if the database is new."""
     return start(
         folder,
         ROSTER_DATABASE_URL=url,
@@ -66,7 +68,7 @@ def served(postgres: Postgres, url: str, folder: Path, key: str, **settings: str
 
 
 def disturb(postgres: Postgres, what: str, chance: random.Random) -> int:
-    """Stops the server at once and starts it, or cuts connections off; returns how many times."""
+    """Restarts the database immediately, or cuts some connections. Returns the number of faults."""
     time.sleep(chance.uniform(0, 0.02))
     if what == STOP:
         postgres.control("-w", "-m", "immediate", "restart")

@@ -1,10 +1,9 @@
-"""A long time under half of the load that a service can take, with clients that leave.
+"""A long run at half of the peak load, with clients that abandon calls.
 
-Nothing of a service may grow with how long it has run: not its memory, not its descriptors,
-not SQLite's log. It is warmed up; then the last third of the time is held to the first. At
-the end most calls over gRPC are left by their clients, so that it can be told how much each
-of them keeps for good: the library that serves gRPC frees not all of an answer that cannot
-be sent any longer.
+Memory, file descriptors and the SQLite WAL must not grow with the run time. After a warm-up,
+the last third of the run is compared with the first. At the end most gRPC calls are abandoned,
+to measure how much memory each retains: grpc.aio does not free all of a response that can no
+longer be sent.
 """
 
 from __future__ import annotations
@@ -22,69 +21,69 @@ from ...conftest import Account, new_account
 from ...fronts import HttpFront
 from ...processes import Service, start
 from ...webhooks.receiver import Receiver, listening
-from .checker import Figures
+from .checker import Results
 from .overload import mib
 
-# For how many seconds the peak is looked for, and between two looks at what is taken.
+# Seconds of the measurement of the peak, and between two samples of the usage.
 PEAK_SECONDS, EVERY = 4, 0.2
-# Which part of the time is taken beforehand to warm up, and afterwards for calls that are left.
-WARMING, LEAVING = 1 / 3, 1 / 3
-# How many of a hundred calls are left by their clients, and how many of those at the end.
+# Shares of the run time that precede it as warm-up, and follow it with abandoned calls.
+WARMING, ABANDONING = 1 / 3, 1 / 3
+# Percentage of abandoned calls, and their percentage at the end.
 SOME, MOST = 10, 60
-# How many calls over gRPC are left at the end, at least.
+# Minimum number of abandoned gRPC calls at the end.
 ENOUGH = 2_000
-# How many subscribers there are; an export of them is more than a connection holds at once.
+# Number of subscribers. An export of them exceeds the buffers of a connection.
 SEEDED = 5_000
-# How long a service has to let go of what clients held, in seconds.
+# Seconds that a service has to release what clients held.
 REST = 1
 
-AT_MOST: Figures = {
+AT_MOST: Results = {
     "memory, of the first third": 1.1,
-    "descriptors more": 2,
-    "descriptors left": 2,
-    "MiB of SQLite's log": 16,
-    "bytes for good, a call left": 1024,
-    "silent": 0,
-    "wrong": 0,
+    "descriptor growth": 2,
+    "descriptors left open": 2,
+    "MiB of the SQLite WAL": 16,
+    "bytes retained per abandoned call": 1024,
+    "timed out": 0,
+    "unexpected responses": 0,
 }
-AT_LEAST: Figures = {"done": 1, "left": 1, "left over gRPC": 1, "webhooks sent": 1}
+AT_LEAST: Results = {"succeeded": 1, "abandoned": 1, "abandoned over gRPC": 1, "webhooks sent": 1}
 
 
 @dataclass(frozen=True)
-class LeasedDelivery:
-    """What a service takes at a moment: memory, descriptors, and SQLite's log."""
+class Usage:
+    """Memory in MiB, open file descriptors, and the size of the SQLite WAL in MiB."""
 
     mib: float
     descriptors: float
     log: float
 
 
-def run(seconds: int) -> Figures:
-    """Lets clients call for so many seconds, and returns what the service took meanwhile."""
+def run(seconds: int) -> Results:
+    """Runs the load for so many seconds and returns the results."""
     with tempfile.TemporaryDirectory() as folder, listening() as receiver:
         service = start(Path(folder))
         try:
             account = prepared(service, receiver)
-            peak = ended(mixed(account, PEAK_SECONDS))["done a second"]
+            peak = ended(mixed(account, PEAK_SECONDS))["successes per second"]
             ended(mixed(account, WARMING * seconds, peak / 2, SOME))
-            before, load = taken(service), mixed(account, seconds, peak / 2, SOME)
-            samples, sent = watched(service, load, receiver)
+            before, load = measure_usage(service), mixed(account, seconds, peak / 2, SOME)
+            samples, sent = sample_until_end(service, load, receiver)
             done = ended(load)
             time.sleep(REST)
             return {
-                "peak a second": round(peak),
+                "peak per second": round(peak),
                 **{name: round(value) for name, value in done.items()},
                 "webhooks sent": sent,
                 **compared(samples),
-                "descriptors left": taken(service).descriptors - before.descriptors,
-                **left_over_grpc(account, LEAVING * seconds, peak / 2),
+                "descriptors left open": measure_usage(service).descriptors - before.descriptors,
+                **abandon_over_grpc(account, ABANDONING * seconds, peak / 2),
             }
         finally:
             service.stop()
 
 
 def prepared(service: Service, receiver: Receiver) -> Account:
-    """Returns an account with some subscribers, and a webhook that hears of new ones."""
+    """Returns an account with subscribers and a webhook for new ones."""
     account = new_account(service, HttpFront("http", service.http))
     for first in range(0, SEEDED, 100):
         rows = [{"email": f"{first + number}@example.com"} for number in range(100)]
@@ -94,48 +93,60 @@ def prepared(service: Service, receiver: Receiver) -> Account:
 
 
 def mixed(
-    account: Account, seconds: float, rate: float = 0, leaving: int = 0, *, http: bool = True
+    account: Account,
+    seconds: float,
+    rate: float = 0,
+    abandoned_percent: int = 0,
+    *,
+    http: bool = True,
 ) -> subprocess.Popen[str]:
-    """Begins a mix of calls; over gRPC alone if not over HTTP as well."""
+    """Starts a mix of calls, over both fronts or over gRPC alone."""
     service = account.service
     program = (sys.executable, "-m", "tests.faults.promises.mixed")
-    arguments = (service.http if http else "", service.grpc, account.key, seconds, rate, leaving)
+    arguments = (
+        service.http if http else "",
+        service.grpc,
+        account.key,
+        seconds,
+        rate,
+        abandoned_percent,
+    )
     return subprocess.Popen([*program, *map(str, arguments)], stdout=subprocess.PIPE, text=True)
 
 
-def ended(load: subprocess.Popen[str]) -> Figures:
-    """Returns what came of a mix of calls, once it has ended."""
+def ended(load: subprocess.Popen[str]) -> Results:
+    """Waits for a mix of calls to end and returns its counts."""
     text, _ = load.communicate()
     assert load.returncode == 0, "the clients ended early"
-    figures: Figures = json.loads(text)
-    return figures
+    results: Results = json.loads(text)
+    return results
 
 
-def taken(service: Service) -> LeasedDelivery:
-    """Returns what a service takes now."""
+def measure_usage(service: Service) -> Usage:
+    """Returns the current usage of a service."""
     descriptors = len(list(Path(f"/proc/{service.process.pid}/fd").iterdir()))
     log = Path(f"{service.database}-wal").stat().st_size
-    return LeasedDelivery(mib(service), descriptors, log / 2**20)
+    return Usage(mib(service), descriptors, log / 2**20)
 
 
-def watched(
+def sample_until_end(
     service: Service, load: subprocess.Popen[str], receiver: Receiver
-) -> tuple[list[LeasedDelivery], int]:
-    """Returns what a service takes from moment to moment until a mix of calls ends.
+) -> tuple[list[Usage], int]:
+    """Samples the usage of a service until a mix of calls ends.
 
-    Beside it, how many webhooks have come; they are not kept, since there are very many.
+    Returns the samples and the number of received webhooks, which are dropped to save memory.
     """
     samples, sent = [], 0
     while load.poll() is None:
-        samples.append(taken(service))
-        came, receiver.received = receiver.received, []
-        sent += len(came)
+        samples.append(measure_usage(service))
+        received, receiver.received = receiver.received, []
+        sent += len(received)
         time.sleep(EVERY)
     return samples, sent
 
 
-def compared(samples: list[LeasedDelivery]) -> Figures:
-    """Holds the last third of the time to the first."""
+def compared(samples: list[Usage]) -> Results:
+    """Compares the last third of the samples with the first."""
     third = len(samples) // 3
     (first, first_open, _), (last, last_open, _) = (
         map(statistics.median, zip(*map(astuple, part), strict=True))
@@ -145,19 +156,22 @@ def compared(samples: list[LeasedDelivery]) -> Figures:
         "MiB in the first third": round(first, 1),
         "MiB in the last third": round(last, 1),
         "memory, of the first third": round(last / first, 3),
-        "descriptors more": last_open - first_open,
-        "MiB of SQLite's log": round(max(sample.log for sample in samples), 1),
+        "descriptor growth": last_open - first_open,
+        "MiB of the SQLite WAL": round(max(sample.log for sample in samples), 1),
     }
 
 
-def left_over_grpc(account: Account, seconds: float, rate: float) -> Figures:
-    """Leaves most of many calls over gRPC, and returns how much each of them keeps for good.
+def abandon_over_grpc(account: Account, seconds: float, rate: float) -> Results:
+    """Abandons most of many gRPC calls, and returns the memory that each retains.
 
-    Goes on for as long again where a machine is so slow that they were few: what else a
-    service takes or gives back meanwhile would be put down to them.
+    Repeats on a slow machine until enough calls were abandoned. With few calls, other memory
+    changes of the service would dominate the result.
     """
-    before, left = mib(account.service), 0.0
-    while left < ENOUGH:
-        left += ended(mixed(account, seconds, rate, MOST, http=False))["left"]
+    before, abandoned = mib(account.service), 0.0
+    while abandoned < ENOUGH:
+        abandoned += ended(mixed(account, seconds, rate, MOST, http=False))["abandoned"]
     more = mib(account.service) - before
-    return {"left over gRPC": left, "bytes for good, a call left": round(more * 2**20 / left)}
+    return {
+        "abandoned over gRPC": abandoned,
+        "bytes retained per abandoned call": round(more * 2**20 / abandoned),
+    }

@@ -1,8 +1,7 @@
-"""A failing disk below SQLite itself: what it asks the system to write fails there.
+"""A failing disk below SQLite: its system calls for writes fail.
 
-What a VFS of Python's raises reaches whoever called SQLite, even where SQLite itself goes on
-as if nothing were, as it does when a checkpoint fails. Of the system's answers it makes what it
-makes of a real disk's.
+An exception of a Python VFS reaches the caller even where SQLite ignores an error, as it does
+when a checkpoint fails. A failing system call is handled as a failure of a real disk.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from pathlib import Path
 
 import apsw
 
-from .failing import FailingDisk
+from .failing_disk import FailingDisk
 
 _PWRITE = "pwrite64"
 _Write = ctypes.CFUNCTYPE(
@@ -28,7 +27,7 @@ _Write = ctypes.CFUNCTYPE(
 
 @contextmanager
 def below_sqlite(disk: FailingDisk) -> Iterator[None]:
-    """Puts a disk below every database of this process while the block runs; its syncs are well."""
+    """Makes the writes of every database of this process fail as the disk does. Syncs succeed."""
     vfs = apsw.VFS("system calls", "unix")
     write = _Write(vfs.xGetSystemCall(_PWRITE) or 0)
 

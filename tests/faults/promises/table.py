@@ -1,7 +1,7 @@
-"""All promises that hold under faults, and how often each is tried.
+"""Lists all promises under faults, with their repetitions and bounds.
 
-A promise is a function that tries so many times and returns figures, and what these have to
-be; a new one is a row here. A run that acknowledged nothing would prove nothing.
+A promise is a function that runs its scenario a number of times and returns results. A new
+promise is a new row here. The lower bounds exclude runs that acknowledged nothing.
 """
 
 from __future__ import annotations
@@ -10,73 +10,86 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from . import (
-    broken_lines,
     checkpoints,
+    connection_breaks,
     deliveries,
     io_errors,
     isolation,
     kills,
-    made_up,
     overload,
     power_cuts,
+    property_based,
     restarts,
     soak,
     stopping,
 )
-from .checker import Figures, broken
-from .lines import PLACES
+from .breaking_proxy import POSITIONS
+from .checker import Results, broken
 
-SOME = {"acknowledged": 1}
+ACKNOWLEDGED = {"acknowledged": 1}
 
 
 @dataclass(frozen=True)
 class Promise:
-    """What is tried, how often in a short run and in a full one, and what has to come of it.
+    """A scenario, its repetitions in a short and in a full run, and the bounds of its results.
 
-    What is tried 0 times is left out.
+    A promise with 0 repetitions is skipped.
     """
 
     name: str
-    run: Callable[[int], Figures]
+    run: Callable[[int], Results]
     short: int
     full: int
-    at_most: Figures
-    at_least: Figures = field(default_factory=dict)
+    at_most: Results
+    at_least: Results = field(default_factory=dict)
 
-    def rounds(self, *, full: bool) -> int:
-        """Returns how often it is tried."""
+    def repetitions(self, *, full: bool) -> int:
         return self.full if full else self.short
 
-    def broken(self, figures: Figures) -> list[str]:
-        """Returns the names of the figures that are not what they have to be."""
-        few = [name for name, least in self.at_least.items() if figures.get(name, 0) < least]
-        return [*broken(figures, self.at_most), *few]
+    def broken(self, results: Results) -> list[str]:
+        """Returns the names of the results that are out of bounds."""
+        few = [name for name, least in self.at_least.items() if results.get(name, 0) < least]
+        return [*broken(results, self.at_most), *few]
 
 
 PROMISES = (
-    Promise("P1 kill -9", kills.run, 40, 500, kills.AT_MOST, SOME),
-    Promise("P1 on PostgreSQL", restarts.run, 8, 200, restarts.AT_MOST, SOME),
-    Promise("P2 power cuts", power_cuts.run, 100, 1000, power_cuts.AT_MOST, SOME),
-    Promise("P2 failing disk", io_errors.run, 20, io_errors.PLACES, io_errors.AT_MOST, SOME),
+    Promise("P1 kill -9", kills.run, 40, 500, kills.AT_MOST, ACKNOWLEDGED),
+    Promise("P1 on PostgreSQL", restarts.run, 8, 200, restarts.AT_MOST, ACKNOWLEDGED),
+    Promise("P2 power cuts", power_cuts.run, 100, 1000, power_cuts.AT_MOST, ACKNOWLEDGED),
+    Promise(
+        "P2 failing disk", io_errors.run, 20, io_errors.POSITIONS, io_errors.AT_MOST, ACKNOWLEDGED
+    ),
     Promise(
         "P2 checkpoints",
         checkpoints.run,
         3,
-        checkpoints.PLACES,
+        checkpoints.POSITIONS,
         checkpoints.AT_MOST,
         checkpoints.AT_LEAST,
     ),
     Promise(
-        "lines to PostgreSQL", broken_lines.to_database, 100, PLACES, broken_lines.AT_MOST, SOME
+        "connection breaks to PostgreSQL",
+        connection_breaks.to_database,
+        100,
+        POSITIONS,
+        connection_breaks.AT_MOST,
+        ACKNOWLEDGED,
     ),
-    Promise("lines to a server", broken_lines.to_server, 100, PLACES, broken_lines.AT_MOST, SOME),
-    Promise("P3 deliveries", deliveries.run, 20, 200, deliveries.AT_MOST, SOME),
-    Promise("P3 on PostgreSQL", deliveries.on_postgres, 8, 200, deliveries.AT_MOST, SOME),
-    Promise("P4 stopping", stopping.run, 8, 50, stopping.AT_MOST, SOME),
-    # Rounds are seconds here. It is tried where nothing else runs, so not in a short run.
+    Promise(
+        "connection breaks to a server",
+        connection_breaks.to_server,
+        100,
+        POSITIONS,
+        connection_breaks.AT_MOST,
+        ACKNOWLEDGED,
+    ),
+    Promise("P3 deliveries", deliveries.run, 20, 200, deliveries.AT_MOST, ACKNOWLEDGED),
+    Promise("P3 on PostgreSQL", deliveries.on_postgres, 8, 200, deliveries.AT_MOST, ACKNOWLEDGED),
+    Promise("P4 stopping", stopping.run, 8, 50, stopping.AT_MOST, ACKNOWLEDGED),
+    # Repetitions are seconds. It needs an idle machine, so a short run skips it.
     Promise("P5 overload", overload.run, 0, 60, overload.AT_MOST, overload.AT_LEAST),
-    Promise("P6 strangers", isolation.run, 20, 500, isolation.AT_MOST),
-    # Rounds are seconds.
+    Promise("P6 cross-tenant isolation", isolation.run, 20, 500, isolation.AT_MOST),
+    # Repetitions are seconds.
     Promise("soak", soak.run, 60, 1200, soak.AT_MOST, soak.AT_LEAST),
-    Promise("P7 made up", made_up.run, 5, 2000, made_up.AT_MOST),
+    Promise("P7 property-based requests", property_based.run, 5, 2000, property_based.AT_MOST),
 )

@@ -1,6 +1,6 @@
-"""P7: requests that schemathesis makes up from the reference, good ones and bad ones.
+"""P7: requests that schemathesis generates from the OpenAPI document, valid and invalid.
 
-None is answered by a 5xx, or in a way that the reference does not tell of.
+No response may be a 5xx or undocumented.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from ...conftest import new_account
 from ...contract.going_over import go_over
 from ...fronts import HttpFront
 from ...processes import start
-from .checker import Figures
+from .checker import Results
 
-AT_MOST: Figures = dict.fromkeys(("5xx", "undocumented statuses", "other findings"), 0)
-# Figures by what schemathesis calls them.
+AT_MOST: Results = dict.fromkeys(("5xx", "undocumented statuses", "other findings"), 0)
+# Results by the failure types of schemathesis.
 _NAMES = {"ServerError": "5xx", "UndefinedStatusCode": "undocumented statuses"}
 
 
-def run(rounds: int) -> Figures:
-    """Makes up so many requests of each operation, and returns what is wrong with the answers."""
+def run(repetitions: int) -> Results:
+    """Sends so many requests per operation and counts the failures by kind."""
     with tempfile.TemporaryDirectory() as folder:
         service = start(Path(folder), ROSTER_LOG_LEVEL="error")
         try:
             account = new_account(service, HttpFront("http", service.http))
-            found = go_over(account, Path(folder), str(rounds))
+            found = go_over(account, Path(folder), str(repetitions))
         finally:
             service.stop()
     wrong = Counter[str]()

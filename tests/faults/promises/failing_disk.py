@@ -1,4 +1,4 @@
-"""A disk that fails at one write or sync, or is full from one write on until there is room."""
+"""A simulated disk that fails at one write or sync, or is full until space is freed."""
 
 from __future__ import annotations
 
@@ -16,40 +16,40 @@ _numbers = count(1)
 
 
 class Failure(Enum):
-    """What fails."""
+    """The kind of failure."""
 
     WRITE = "a write fails"
     SYNC = "a sync fails"
-    FULL = "there is no room for what is written"
+    FULL = "the disk is full"
 
 
 class FailingDisk:
-    """Fails once: at write or sync number `at`, or the first one after it that can fail so.
+    """Fails once: at write or sync number `at`, or at the next one that can fail in this way.
 
-    Of one file, where it is named, and all others are well. One that `lasts` fails at each
-    from there on.
+    `of` names the only file that fails; empty means all files. A disk that `lasts` fails at
+    every operation from there on.
     """
 
     def __init__(self, failure: Failure, at: int, *, of: str = "", lasts: bool = False) -> None:
         self.failure, self._left = failure, at
         self._of, self._lasts = of, lasts
-        self._is_mended = False
+        self._is_repaired = False
         self._lock = threading.Lock()
-        # What failed, once it has; and whether there is room for what is written.
+        # The failure, once it has happened.
         self.failed: Failure | None = None
-        self.has_room = True
+        self.has_space = True
 
     def write(self, name: str) -> None:
-        """Raises, before anything is written to a file, what tells SQLite of a failure."""
+        """Raises the error of a failing write before anything is written."""
         if self._fails(name, Failure.FULL):
-            self.has_room = False
-        if not self.has_room:
-            raise apsw.FullError("there is no room")
+            self.has_space = False
+        if not self.has_space:
+            raise apsw.FullError("the disk is full")
         if self._fails(name, Failure.WRITE, counts=False):
             raise _io_error(apsw.SQLITE_IOERR_WRITE)
 
     def sync(self, name: str) -> None:
-        """Raises, before a file is synced, what tells SQLite of a failure."""
+        """Raises the error of a failing sync before a file is synced."""
         if self._fails(name, Failure.SYNC):
             raise _io_error(apsw.SQLITE_IOERR_FSYNC)
 
@@ -58,15 +58,15 @@ class FailingDisk:
             if self._of and name != self._of:
                 return False
             self._left -= counts
-            if self._left > 0 or self._is_mended or failure is not self.failure:
+            if self._left > 0 or self._is_repaired or failure is not self.failure:
                 return False
-            self.failed, self._is_mended = failure, not self._lasts
+            self.failed, self._is_repaired = failure, not self._lasts
             return True
 
-    def mend(self) -> None:
-        """Makes room, and fails no more."""
+    def repair(self) -> None:
+        """Frees space and ends all failures."""
         with self._lock:
-            self._is_mended = self.has_room = True
+            self._is_repaired = self.has_space = True
 
 
 def _io_error(code: int) -> apsw.IOError:
@@ -85,12 +85,12 @@ class _File(apsw.VFSFile):
         super().xWrite(data, offset)
 
     def xSync(self, flags: int) -> None:
-        # Nothing here loses its power, so nothing has to be synced.
+        # There is no power cut here, so that no sync is needed.
         self._disk.sync(self._name)
 
 
 def _name_of(filename: Any) -> str:
-    """Returns the name of a file without its folder; none of one that only SQLite knows."""
+    """Returns the file name without its folder; empty for temporary files."""
     path = filename.filename() if isinstance(filename, apsw.URIFilename) else filename
     return Path(path).name if path else ""
 
@@ -106,7 +106,7 @@ class _Vfs(apsw.VFS):
 
 @contextmanager
 def under_sqlite(disk: FailingDisk) -> Iterator[None]:
-    """Puts a disk under every database that this process opens while the block runs."""
+    """Makes this the disk of every database that this process opens while the block runs."""
     vfs = _Vfs(disk)
     try:
         yield

@@ -1,10 +1,10 @@
-"""Connections that break, each at one byte of what they carry.
+"""A proxy whose connections break, each at a given byte.
 
-A line is a connection through a proxy, with a break of its own: once so many bytes went up
-it, or down, it stands still for a while, or ends, or is reset. The breaks lie at every one of
-the first 50 KiB, or at as many of them as are asked for, in an order that mixes them. A line
-that has stood still is ended soon after, since each is to break once. One that carries too
-little to break, as that on which a service only listens, leaves its break to another in time.
+Each connection has one planned break: after a number of bytes in one direction it stalls,
+closes or is reset. The breaks cover every byte of the first 50 KiB, or a sample of them, in
+random order. A connection that stalled is closed soon afterwards, so that each breaks once. If
+a connection ends before its break, another one gets that break. An idle connection, such as one
+that only listens, is closed in time.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from typing import NamedTuple
 from ...parts import wait_until
 from ...stubs.lossy import Handler, Proxy, end
 
-PLACES = 50 * 1024
-# How long a line stands still, in seconds, and how many bytes it carries after that.
+POSITIONS = 50 * 1024
+# How long a connection stalls, in seconds, and how many bytes it carries after that.
 DELAY, MORE = 0.2, 1024
-# How long none may break before all are ended, so that others take the breaks, in seconds.
+# Seconds without a break after which all connections are closed, so that others get the breaks.
 IDLE = 5.0
-# Ends a connection at once, with a reset, when it is closed.
+# Makes close() reset a connection.
 _NO_LINGER = struct.pack("ii", 1, 0)
 
 
-class Way(Enum):
-    """What becomes of a line."""
+class BreakKind(Enum):
+    """How a connection breaks."""
 
     DELAYED = "delayed"
     CUT = "cut"
@@ -39,34 +39,34 @@ class Way(Enum):
 
 
 class Break(NamedTuple):
-    """What becomes of a line, after how many bytes, and in which direction these go."""
+    """How a connection breaks, after how many bytes, and in which direction they flow."""
 
-    way: Way
+    kind: BreakKind
     at: int
     up: bool
 
 
 def breaks(count: int) -> list[Break]:
-    """Returns so many breaks, at places that are spread over all; each place once for PLACES."""
+    """Returns breaks at evenly spread positions, in random order. POSITIONS breaks cover all."""
     chance = random.Random(count)
-    places = [number * PLACES // count for number in range(count)]
-    found = [Break(chance.choice(list(Way)), at, chance.random() < 0.5) for at in places]
+    positions = [number * POSITIONS // count for number in range(count)]
+    found = [Break(chance.choice(list(BreakKind)), at, chance.random() < 0.5) for at in positions]
     chance.shuffle(found)
     return found
 
 
-class Lines(Proxy):
-    """A proxy of which each new line breaks as told, until all breaks are used up."""
+class BreakingProxy(Proxy):
+    """A proxy that breaks each new connection as planned, until all breaks are used."""
 
     def __init__(self, service: str, *, idle: float = IDLE) -> None:
-        super().__init__(service, handler=_Line)
+        super().__init__(service, handler=_Connection)
         self._idle = idle
         self.broken: list[Break] = []
 
     def break_all(self, planned: list[Break], calling: AbstractContextManager[object]) -> None:
-        """Returns once lines have broken in all these ways, while clients call.
+        """Returns once connections have broken in all these ways, while clients call.
 
-        Raises AssertionError if none has for a while.
+        Raises AssertionError if no connection breaks for a long time.
         """
         self.losses, self.broken = list(planned), []
         self._end_all()
@@ -76,34 +76,34 @@ class Lines(Proxy):
                 wait_until(lambda: self._more_than(count), f"{count} of {len(planned)} broke")
 
     def _more_than(self, count: int) -> bool:
-        """Whether more have broken. Ends all lines each time that none has for a while."""
+        """Returns whether more have broken. Closes all connections after each idle period."""
         if time.monotonic() - self._idle_since > self._idle:
             self._idle_since = time.monotonic()
             self._end_all()
         return len(self.broken) > count
 
     def _end_all(self) -> None:
-        for line in list(self.open):
-            end(line)
+        for connection in list(self.open):
+            end(connection)
 
 
-class _Line(Handler):
-    """A connection, and what is to become of it: nothing once the server's list is empty."""
+class _Connection(Handler):
+    """A connection and its planned break, which is None once all breaks are used."""
 
-    server: Lines
+    server: BreakingProxy
 
     def handle(self) -> None:
         self._is_reset = False
         planned = self.server.losses.pop(0) if self.server.losses else None
-        # Here, and not by the server, which would end it in good order.
+        # Closed here and not by the server, which would shut it down gracefully.
         with self.request, self.server.connected() as service:
             ways = ((self.request, service, planned), (service, self.request, None))
             if planned is not None and not planned.up:
                 ways = ((self.request, service, None), (service, self.request, planned))
-            asking = threading.Thread(target=self._carry, args=ways[0])
-            asking.start()
+            upload = threading.Thread(target=self._carry, args=ways[0])
+            upload.start()
             self._carry(*ways[1])
-            asking.join()
+            upload.join()
 
     def _carry(self, source: socket.socket, target: socket.socket, planned: Break | None) -> None:
         left = planned.at if planned else 0
@@ -116,25 +116,25 @@ class _Line(Handler):
                 left -= len(data)
                 target.sendall(data)
         if planned is not None:
-            # The line ended before. Another one is to break so.
+            # The connection ended before its break. Another one gets the break.
             self.server.losses.append(planned)
         if not self._is_reset:
             end(source)
             end(target)
 
     def _break(self, planned: Break, *sides: socket.socket) -> Break:
-        """Returns what is to become of the line next. Raises ConnectionError if that is all."""
-        if planned.way is Way.DELAYED:
+        """Breaks a connection. Returns its next break, or raises ConnectionError if it ended."""
+        if planned.kind is BreakKind.DELAYED:
             time.sleep(DELAY)
-            return planned._replace(way=Way.CUT)
+            return planned._replace(kind=BreakKind.CUT)
         self.server.broken.append(planned)
-        self._is_reset = planned.way is Way.RESET
+        self._is_reset = planned.kind is BreakKind.RESET
         for side in sides:
             if not self._is_reset:
                 end(side)
                 continue
             if side.family is not socket.AF_UNIX:
                 side.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
-            # Wakes whoever reads from it; the reset is sent when both have let go.
+            # Wakes the thread that reads from it. The reset is sent when both have closed it.
             side.shutdown(socket.SHUT_RD)
         raise ConnectionError
