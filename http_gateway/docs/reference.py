@@ -31,7 +31,7 @@ _OVERVIEW = (
     ("introduction", "Introduction"),
     ("authentication", "Authentication"),
     ("errors", "Errors"),
-    ("pages", "Pages"),
+    ("pages", "Pagination"),
     ("idempotency", "Idempotency"),
     ("limits", "Limits"),
     ("streams", "Streams"),

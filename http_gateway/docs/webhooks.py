@@ -1,4 +1,4 @@
-"""The page about webhooks: what arrives, how to take it, and an event of every kind."""
+"""Renders the guide to receiving webhooks, with an example of every event type."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from .samples import Sample
 _SCRIPTS = ("store.js", "theme.js", "navigation.js", "samples.js")
 _OVERVIEW = (
     ("introduction", "Introduction"),
-    ("request", "What arrives"),
-    ("receiving", "Taking an event"),
+    ("request", "Request format"),
+    ("receiving", "Receiving events"),
     ("duplicates", "Duplicates and order"),
     ("retries", "Retries"),
-    ("endings", "When an endpoint fails"),
-    ("catching-up", "Catching up"),
+    ("endings", "Failing endpoints"),
+    ("catching-up", "Missed events"),
     ("secrets", "Secrets"),
     ("addresses", "Addresses"),
 )

@@ -1,6 +1,6 @@
-// An answer as it is shown: status, time, headers, and the body laid out and coloured.
+// Shows a response: its status, duration, headers, and its formatted and highlighted body.
 
-const TOLD_HEADERS = [
+const SHOWN_HEADERS = [
   "Content-Type",
   "X-Request-Id",
   "Idempotency-Replayed",
@@ -19,7 +19,7 @@ function laidOut(text, space) {
   }
 }
 
-// A block of an answer. It may scroll by itself, and a keyboard has to reach it.
+// Returns a code block that scrolls and can be focused with the keyboard.
 function block(name, lines, kind = "lines") {
   const reached = { class: kind, tabindex: "0", role: "group", "aria-label": name };
   return element("pre", reached, element("code", {}, ...coloured(lines.join("\n"))));
@@ -27,7 +27,7 @@ function block(name, lines, kind = "lines") {
 
 function headersAsShown(response) {
   const headers = element("dl");
-  for (const name of TOLD_HEADERS) {
+  for (const name of SHOWN_HEADERS) {
     const value = response.headers.get(name);
     if (value) headers.append(element("dt", {}, name), element("dd", {}, value));
   }
@@ -38,7 +38,7 @@ function status(text, quality) {
   return element("p", { class: "told" }, element("span", { class: `status ${quality}` }, text));
 }
 
-// Shows that a call is on its way, with what ends it. The button goes when the call has ended.
+// Shows that a request is running and returns its cancel button, which the caller removes.
 function showPending(place, cancel) {
   const button = element("button", { type: "button", class: "cancel" }, "Cancel");
   button.addEventListener("click", cancel);
@@ -47,8 +47,8 @@ function showPending(place, cancel) {
   return button;
 }
 
-// Shows an answer and returns what there is to say of it. `isReading` tells that the call
-// changes nothing.
+// Shows a response and returns the text to announce. `isReading` is true if the request changes
+// nothing.
 async function showAnswer(place, response, milliseconds, isReading) {
   const code = `${response.status} ${response.statusText}`.trim();
   const told = status(code, response.ok ? "good" : "bad");
@@ -58,11 +58,11 @@ async function showAnswer(place, response, milliseconds, isReading) {
   const type = response.headers.get("Content-Type") ?? "";
   if (response.body && !type.startsWith("application/json")) {
     const outcomes = await showRecords(place, response, isReading);
-    return outcomes ? `Answered ${code}: ${outcomes}` : `Answered ${code}`;
+    return outcomes ? `Response ${code}: ${outcomes}` : `Response ${code}`;
   }
   const text = laidOut(await response.text(), 2);
-  if (text) place.append(block("What was answered", [text], ""));
-  return `Answered ${code}`;
+  if (text) place.append(block("Response", [text], ""));
+  return `Response ${code}`;
 }
 
 function showFailure(place, text) {

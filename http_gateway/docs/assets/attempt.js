@@ -1,15 +1,15 @@
-// "Try it": a form becomes a request to the server that the page came from.
+// "Try it" forms: send a request to the server of this page.
 
-// The calls that have not ended, by their forms: a form has one at a time.
+// The running request of each form; a form has at most one.
 const calls = new WeakMap();
 
-// What deletes asks twice: the first press says so, the second one sends.
+// Returns whether a deletion was confirmed: the first press asks, the second one sends.
 function isConfirmed(form) {
   const button = one(".send button", form);
   if (valueOf(form, "method") !== "DELETE" || button.dataset.asked) return true;
   button.dataset.asked = "yes";
   button.textContent = "Press again to delete";
-  announce("This deletes. Press again to send it.");
+  announce("This deletes the resource. Press again to confirm.");
   button.addEventListener("blur", () => askAgain(button), { once: true });
   return false;
 }
@@ -19,8 +19,8 @@ function askAgain(button) {
   button.textContent = "Send";
 }
 
-// Returns an empty place for an answer. A call of before that still writes has one of its
-// own, which nobody sees any more.
+// Returns an empty element for a response. An earlier request of the form that is still running
+// writes to its own, detached element.
 function emptyPlace(form) {
   const place = element("div");
   const answer = one(".answer", form.parentElement);
@@ -35,13 +35,13 @@ function attempt(form) {
   calls.get(form)?.abort();
   const place = emptyPlace(form);
   if (/\W/.test(apiKey())) {
-    showFailure(place, "The key has characters that no key has.");
+    showFailure(place, "The API key contains invalid characters.");
     return;
   }
   try {
     send(form, requestOf(form), place);
   } catch (fault) {
-    showFailure(place, `This cannot be sent: ${fault.message}`);
+    showFailure(place, `The request cannot be sent: ${fault.message}`);
   }
 }
 
@@ -70,12 +70,12 @@ async function send(form, request, place) {
 }
 
 function failure(response, isCancelled, isReading) {
-  const broken = response ? "The answer broke off." : "The server cannot be reached, or it broke off.";
+  const broken = response ? "The response was interrupted." : "The server cannot be reached, or the connection was interrupted.";
   const text = isCancelled ? "Cancelled." : broken;
-  return isReading ? text : `${text} What the server had done by then stays done.`;
+  return isReading ? text : `${text} Changes made before then are kept.`;
 }
 
-// What was just made can be read, changed, deleted and referred to without copying its id.
+// Fills in the ID of a created resource in the forms that refer to it.
 function rememberId(form, body) {
   const [kind, made] = Object.entries(body).find(([, value]) => value?.id) ?? [];
   if (!made) return;
@@ -86,7 +86,7 @@ function rememberId(form, body) {
   for (const field of all(".try textarea")) referTo(field, `"${kind}Id": `, made.id);
 }
 
-// Another default shows in a field as long as nobody has written into it.
+// A changed default value is visible only until the user edits the field.
 function referTo(field, name, id) {
   const [before, after] = field.defaultValue.split(name);
   if (after === undefined) return;
@@ -94,7 +94,7 @@ function referTo(field, name, id) {
   follow(field.form);
 }
 
-function noteWhatIsWrong(body) {
+function validateBody(body) {
   const form = body.form;
   const note = one(".send .note", form);
   const isJson = valueOf(form, "type") === "application/json";
@@ -102,7 +102,7 @@ function noteWhatIsWrong(body) {
   try {
     if (isJson) JSON.parse(body.value);
   } catch (fault) {
-    note.textContent = `The body is not JSON: ${fault.message}`;
+    note.textContent = `The body is not valid JSON: ${fault.message}`;
   }
   note.hidden = !note.textContent;
   body.setAttribute("aria-invalid", String(!note.hidden));
@@ -121,12 +121,12 @@ document.addEventListener("keydown", (event) => {
 document.addEventListener("input", (event) => {
   const form = event.target.form;
   if (!form?.closest(".try")) return;
-  if (event.target.name === "body") noteWhatIsWrong(event.target);
+  if (event.target.name === "body") validateBody(event.target);
   if (event.target.name === "type") exampleOfType(event.target);
   follow(form);
 });
 
-// What somebody wrote stays; an example gives way to that of the other type.
+// Replaces an unedited example body with the example of the selected media type.
 function exampleOfType(type) {
   const body = type.form.elements.namedItem("body");
   const examples = examplesOf(type.form);

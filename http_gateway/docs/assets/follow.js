@@ -1,12 +1,12 @@
-// The examples make the call that the form beside them makes: what is filled in stands in them.
+// Updates the code samples of an operation from the values in its form.
 
-// Whoever pastes more has no use for it in an example.
+// Longer bodies are not copied into the samples.
 const FOLLOWED_CHARACTERS = 20_000;
 
 const PLAIN_NAME = /^[A-Za-z_]\w*$/;
 const quoted = JSON.stringify;
 
-// How a language writes headers, the text of a row, and values; without a style, as they are.
+// How a language writes headers, a row and values. Without a style, values are written unchanged.
 const LANGUAGES = {
   curl: {
     header: (name, value) => ` \\\n  -H ${quoted(`${name}: ${value}`).replace(/[$\x60]/g, "\\$&")}`,
@@ -14,16 +14,16 @@ const LANGUAGES = {
   python: {
     header: (name, value) => `\n        "${name}": ${quoted(value)},`,
     row: "json.dumps(row)",
-    style: { blanks: 4, words: { null: "None", true: "True", false: "False" }, name: quoted },
+    style: { spaces: 4, words: { null: "None", true: "True", false: "False" }, name: quoted },
   },
   javascript: {
     header: (name, value) => `\n    "${name}": ${quoted(value)},`,
     row: "JSON.stringify(row)",
-    style: { blanks: 2, words: {}, name: (name) => (PLAIN_NAME.test(name) ? name : quoted(name)) },
+    style: { spaces: 2, words: {}, name: (name) => (PLAIN_NAME.test(name) ? name : quoted(name)) },
   },
 };
 
-// Returns a value in a style, whose lines after the first begin at least `depth` steps in.
+// Returns a value in a style; lines after the first are indented by at least `depth` steps.
 function written(value, style, depth) {
   const within = (item) => written(item, style, depth + 1);
   if (Array.isArray(value)) {
@@ -38,11 +38,11 @@ function written(value, style, depth) {
 }
 
 function overLines(opening, items, closing, style, depth) {
-  const [inner, edge] = [depth + 1, depth].map((steps) => `\n${" ".repeat(style.blanks * steps)}`);
+  const [inner, edge] = [depth + 1, depth].map((steps) => `\n${" ".repeat(style.spaces * steps)}`);
   return `${opening}${items.map((item) => `${inner}${item},`).join("")}${edge}${closing}`;
 }
 
-// Returns the value of a body, or the rows of one that has them; undefined while it is none.
+// Returns the value of a body, or its rows; undefined if the body cannot be parsed.
 function valueOfBody(form) {
   const type = valueOf(form, "type");
   const text = valueOf(form, "body");
@@ -66,7 +66,7 @@ function bodyIn(language, form) {
   return isJson ? text.replaceAll("'", "'\\''").replaceAll("\n", "\n  ") : text;
 }
 
-// Returns the texts of a call by the names of their places; what is undefined stays as it is.
+// Returns the texts of a sample by placeholder; placeholders with undefined are left unchanged.
 function textsOf(language, form) {
   const { header, row } = LANGUAGES[language];
   const method = valueOf(form, "method");

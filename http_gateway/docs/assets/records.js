@@ -1,9 +1,9 @@
-// Streams of records as they are shown: the first of them, and what became of all.
+// Shows streamed records: the first ones, and the number of each outcome.
 
 const SHOWN_RECORDS = 200;
 const FAILURES = ["FAILED", "error"];
 
-// Yields the lines of an answer, as many at a time as have come.
+// Yields the lines of a response in batches, as they arrive.
 async function* linesOf(response) {
   const reader = response.body.getReader();
   const decoder = new TextDecoder();
@@ -18,7 +18,7 @@ async function* linesOf(response) {
     }
     if (begun) yield [begun];
   } finally {
-    // Whoever has seen enough wants no more of it to be sent.
+    // Stops the response if the caller stopped reading early.
     reader.cancel().catch(() => {});
   }
 }
@@ -32,15 +32,14 @@ function outcomeOf(line) {
   }
 }
 
-// What is known of records: how many came and how many had each outcome, and the first
-// of them all and of those that failed.
+// Counts records and their outcomes, and keeps the first records and the first failed ones.
 class Records {
   first = [];
   failed = [];
   number = 0;
   outcomes = new Map();
 
-  // A blank line only kept the connection.
+  // An empty line is a keepalive.
   add(line) {
     if (!line) return;
     this.number += 1;
@@ -51,15 +50,15 @@ class Records {
     if (FAILURES.includes(outcome) && this.failed.length < SHOWN_RECORDS) this.failed.push(line);
   }
 
-  get told() {
+  get summary() {
     const counts = [...this.outcomes].map(([name, count]) => `${count.toLocaleString("en")} ${name}`);
     return counts.join(", ");
   }
 }
 
-// Shows the records of an answer, even of one that breaks off, and returns what became of
-// them in words. What changes something is read to its end: a server whose answer nobody
-// takes stops where it is. Of what only reads, no more is asked for than is shown.
+// Shows the records of a response, even of an interrupted one, and returns their outcomes as
+// text. The response of a request that changes data is read to its end, because a server stops
+// if its response is not read. Otherwise, reading stops after the records that are shown.
 async function showRecords(place, response, isReading) {
   const records = new Records();
   const told = element("p", { class: "outcomes" });
@@ -67,14 +66,14 @@ async function showRecords(place, response, isReading) {
   try {
     for await (const lines of linesOf(response)) {
       for (const line of lines) records.add(line);
-      told.textContent = records.told;
+      told.textContent = records.summary;
       if (isReading && records.number > SHOWN_RECORDS) break;
     }
   } finally {
     told.classList.toggle("bad", records.failed.length > 0);
     place.append(...blocksOf(records, isReading));
   }
-  return records.told;
+  return records.summary;
 }
 
 function blocksOf(records, isReading) {
@@ -82,7 +81,7 @@ function blocksOf(records, isReading) {
   const blocks = [];
   if (number > SHOWN_RECORDS) {
     const rest = (number - SHOWN_RECORDS).toLocaleString("en");
-    first.push(isReading ? "… and more, which the page did not ask for" : `… and ${rest} more`);
+    first.push(isReading ? "… and more, which were not requested" : `… and ${rest} more`);
     if (failed.length) blocks.push(block("Records that failed", failed));
   }
   if (number) blocks.push(block("Records", first));

@@ -1,8 +1,8 @@
-// What a form says of a call: its method, target, headers and body.
+// Builds a request from a form: its method, target, headers and body.
 
 const valueOf = (form, name) => form.elements.namedItem(name)?.value ?? "";
 
-// No form is sent with an empty field in its path; in the examples it stands for its own.
+// Path fields are required to send a form. In the samples, an empty one shows its example.
 function targetOf(form) {
   let path = form.dataset.path;
   const query = new URLSearchParams();
@@ -17,7 +17,7 @@ function targetOf(form) {
   return query.size ? `${path}?${query}` : path;
 }
 
-// The headers that somebody filled in.
+// Returns the headers that have a value.
 function ownHeadersOf(form) {
   const fields = all('[data-place="header"]', form).filter((field) => field.value);
   return fields.map((field) => [field.name, field.value]);
@@ -37,8 +37,7 @@ function requestOf(form) {
   });
 }
 
-// The examples that the body began as, one for each media type. A field of a form keeps no
-// carriage returns.
+// Returns the example bodies, one per media type. Form fields do not keep carriage returns.
 function examplesOf(form) {
   const options = [...(form.elements.namedItem("type").options ?? [])];
   return options.map((option) => option.dataset.example.replaceAll("\r\n", "\n"));

@@ -1,4 +1,4 @@
-// Takes events from Roster. To install:
+// Receives events from Roster. To install:
 // go get github.com/standard-webhooks/standard-webhooks/libraries
 package main
 
@@ -22,7 +22,7 @@ type event struct {
 	Data     json.RawMessage `json:"data"`
 }
 
-// Both belong into a database: what was answered with 2xx does not come again.
+// Use a database for both: an event that was accepted with 2xx is not sent again.
 var seen sync.Map
 var waiting = make(chan event, 1000)
 
@@ -33,19 +33,19 @@ func main() {
 	}
 	go work()
 	http.HandleFunc("POST /", func(response http.ResponseWriter, request *http.Request) {
-		// The bytes as they came: JSON that was read and written again is another text.
+		// Verify the raw bytes: JSON that was parsed and serialized again can differ.
 		body, err := io.ReadAll(request.Body)
 		if err != nil || webhook.Verify(body, request.Header) != nil {
 			response.WriteHeader(http.StatusBadRequest)
 			return
 		}
-		var told event
-		if err := json.Unmarshal(body, &told); err != nil {
+		var received event
+		if err := json.Unmarshal(body, &received); err != nil {
 			response.WriteHeader(http.StatusBadRequest)
 			return
 		}
-		if _, known := seen.LoadOrStore(told.ID, true); !known {
-			waiting <- told
+		if _, known := seen.LoadOrStore(received.ID, true); !known {
+			waiting <- received
 		}
 		response.WriteHeader(http.StatusNoContent)
 	})
@@ -53,7 +53,7 @@ func main() {
 }
 
 func work() {
-	for told := range waiting {
-		fmt.Println(told.Sequence, told.Type, string(told.Data))
+	for received := range waiting {
+		fmt.Println(received.Sequence, received.Type, string(received.Data))
 	}
 }

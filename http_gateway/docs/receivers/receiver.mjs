@@ -1,16 +1,16 @@
-// Takes events from Roster. To install: npm install standardwebhooks.
+// Receives events from Roster. To install: npm install standardwebhooks.
 import { createServer } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { Webhook } from "standardwebhooks";
 
 const webhook = new Webhook(process.env.WEBHOOK_SECRET);
-// Both belong into a database: what was answered with 2xx does not come again.
+// Use a database for both: an event that was accepted with 2xx is not sent again.
 const seen = new Set();
 const waiting = [];
 
 createServer(async (request, response) => {
   try {
-    // The bytes as they came: JSON that was read and written again is another text.
+    // Verify the raw bytes: JSON that was parsed and serialized again can differ.
     const event = webhook.verify(await buffer(request), request.headers);
     if (!seen.has(event.id)) {
       seen.add(event.id);

@@ -1,4 +1,4 @@
-"""Takes events from Roster. To install: pip install standardwebhooks."""
+"""Receives events from Roster. To install: pip install standardwebhooks."""
 
 import os
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -9,26 +9,26 @@ from typing import Any
 from standardwebhooks import Webhook, WebhookVerificationError
 
 webhook = Webhook(os.environ["WEBHOOK_SECRET"])
-# Both belong into a database: what was answered with 2xx does not come again.
+# Use a database for both: an event that was accepted with 2xx is not sent again.
 seen: set[str] = set()
 waiting: Queue[dict[str, Any]] = Queue()
 
 
 class Receiver(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
-        # The bytes as they came: JSON that was read and written again is another text.
+        # Verify the raw bytes: JSON that was parsed and serialized again can differ.
         body = self.rfile.read(int(self.headers["Content-Length"]))
         try:
             event = webhook.verify(body, dict(self.headers))
         except (WebhookVerificationError, ValueError):
-            self.answer(400)
+            self.respond(400)
             return
         if event["id"] not in seen:
             seen.add(event["id"])
             waiting.put(event)
-        self.answer(204)
+        self.respond(204)
 
-    def answer(self, status: int) -> None:
+    def respond(self, status: int) -> None:
         self.send_response(status)
         self.end_headers()
 

@@ -44,11 +44,11 @@ def test_errors_faulty_headers_and_a_server_that_is_gone_are_told_of(reader: Rea
     assert reader.send(form) == "401 Unauthorized"
     expect(form.locator(".answer .status")).to_have_class(re.compile(r"\bbad\b"))
     expect(form.locator(".answer pre")).to_contain_text('"code": "Unauthorized"')
-    expect(reader.page.get_by_role("status")).to_have_text("Answered 401 Unauthorized")
+    expect(reader.page.get_by_role("status")).to_have_text("Response 401 Unauthorized")
 
     reader.page.fill("#key", "rk_ключ")
     form.locator(".send button").click()
-    expect(form.locator(".answer")).to_have_text("The key has characters that no key has.")
+    expect(form.locator(".answer")).to_have_text("The API key contains invalid characters.")
 
     reader.enter_key()
     reader.page.context.set_offline(True)
@@ -82,7 +82,7 @@ def test_body_that_is_no_json_is_pointed_out_before_it_is_sent(user: Reader) -> 
     form = user.form("UpdateTag")
 
     form.get_by_label("Body").fill('{"name": ')
-    expect(form.locator(".send .note")).to_contain_text("not JSON")
+    expect(form.locator(".send .note")).to_contain_text("not valid JSON")
 
     form.get_by_label("Body").fill('{"name": "vip"}')
     expect(form.locator(".send .note")).to_be_hidden()
@@ -124,9 +124,9 @@ def test_form_leads_to_the_key_and_the_key_leads_back(reader: Reader) -> None:
     reader.open()
     form = reader.form("GetTag")
 
-    form.get_by_role("button", name="Enter your key").click()
+    form.get_by_role("button", name="Enter your API key").click()
     reader.page.keyboard.type(reader.key)
     reader.page.keyboard.press("Enter")
 
     expect(form.get_by_role("button", name="Send")).to_be_focused()
-    expect(form.get_by_text("Calls need a key.")).to_be_hidden()
+    expect(form.get_by_text("Requests require an API key.")).to_be_hidden()

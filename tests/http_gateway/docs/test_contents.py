@@ -82,7 +82,7 @@ def test_bounds_and_choices_are_shown_in_words(made: str) -> None:
     assert "1 to 320 characters" in create
     assert "at most 100 items" in create
     assert "One of UNCONFIRMED, CONFIRMED, UNSUBSCRIBED, BOUNCED, COMPLAINED" in status
-    assert "UNSUBSCRIBED: The person does not want the mail any more." in status
+    assert "UNSUBSCRIBED: The person has opted out." in status
 
 
 def test_what_a_description_says_is_not_said_again(made: str) -> None:

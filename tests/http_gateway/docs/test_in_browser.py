@@ -71,7 +71,7 @@ def test_filter_leaves_what_has_all_words(user: Reader) -> None:
     assert page.locator(".navigation a:visible").all_inner_texts() == ["Delete tag\nDELETE"]
 
     page.keyboard.type(" nothing")
-    expect(page.get_by_text("Nothing has these words.")).to_be_visible()
+    expect(page.get_by_text("No matches.")).to_be_visible()
     page.locator("#filter").fill("")
 
 

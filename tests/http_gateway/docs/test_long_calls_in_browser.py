@@ -47,7 +47,7 @@ def test_import_is_read_to_its_end_and_every_failure_is_shown(reader: Reader) ->
 
     told = f"{ROWS:,} CREATED, 2 FAILED"
     expect(form.locator(".outcomes")).to_have_text(told)
-    expect(reader.page.get_by_role("status")).to_have_text(f"Answered 200 OK: {told}")
+    expect(reader.page.get_by_role("status")).to_have_text(f"Response 200 OK: {told}")
     failed = form.get_by_role("group", name="Records that failed").inner_text().splitlines()
     assert [json.loads(line)["line"] for line in failed] == [ROWS + 1, ROWS + 2]
     shown = form.get_by_role("group", name="Records", exact=True).inner_text().splitlines()
@@ -61,7 +61,7 @@ def test_import_is_read_to_its_end_and_every_failure_is_shown(reader: Reader) ->
     exported.get_by_label("tag").fill("pasted")
     reader.send(exported)
     lines = exported.locator(".answer pre").inner_text().splitlines()
-    assert (len(lines), lines[-1]) == (201, "… and more, which the page did not ask for")
+    assert (len(lines), lines[-1]) == (201, "… and more, which were not requested")
 
 
 def test_what_was_told_before_an_answer_broke_off_stays(reader: Reader) -> None:
@@ -73,7 +73,7 @@ def test_what_was_told_before_an_answer_broke_off_stays(reader: Reader) -> None:
 
     expect(form.locator(".outcomes")).to_have_text("1 CREATED")
     expect(form.locator(".status")).to_have_text(
-        ["200", "The answer broke off. What the server had done by then stays done."]
+        ["200", "The response was interrupted. Changes made before then are kept."]
     )
 
 

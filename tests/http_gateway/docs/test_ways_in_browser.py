@@ -67,6 +67,6 @@ def test_link_that_was_followed_is_marked_however_short_its_section_is(reader: R
     reader.open()
     current = reader.page.locator(".navigation [aria-current]")
 
-    for name in ("Authentication", "Pages", "Idempotency", "Limits"):
+    for name in ("Authentication", "Pagination", "Idempotency", "Limits"):
         reader.page.locator(".navigation a", has_text=name).click()
         expect(current).to_have_text(name)

@@ -123,7 +123,7 @@ def test_signature_can_be_made_by_hand_as_the_page_says(made: str) -> None:
     assert headers["webhook-signature"] == f"v1,{signature}"
     said = text_of(topic(made, "receiving"))
     assert "HMAC-SHA256 of id.timestamp.body" in said
-    assert "the bytes that the text after whsec_ is the base64 of" in said
+    assert "the base64-decoded part of the secret after whsec_" in said
 
 
 @pytest.mark.parametrize(
@@ -138,11 +138,11 @@ def test_receivers_are_the_programs_that_are_tested(made: str, number: int, file
 def test_page_tells_the_numbers_that_delivery_keeps_to(made: str) -> None:
     retries, endings = (text_of(topic(made, name)) for name in ("retries", "endings"))
 
-    waits = re.findall(r"\d+  (.*) after the one before", retries)
+    waits = re.findall(r"\d+  (.*) after the previous attempt", retries)
     assert waits == [duration(seconds) for seconds in rules.SCHEDULE]
     assert f"after {rules.FAILURES_BEFORE_PAUSE} failures in a row" in endings
     assert f"has failed for {rules.PATIENCE // 3_600_000} hours" in endings
-    assert f"answers {rules.GONE}" in endings
+    assert f"responds with {rules.GONE}" in endings
     receiving = text_of(topic(made, "receiving"))
     assert f"at most {MAX_READ // 1024} KiB are read" in receiving
     assert f"At most {rules.MAX_IN_FLIGHT_PER_ENDPOINT} requests" in receiving
