@@ -27,9 +27,9 @@ Context = ServicerContext[Any, Any]
 
 def timestamp(milliseconds: int) -> Timestamp:
     """Returns the moment as a message."""
-    moment = Timestamp()
-    set_timestamp(moment, milliseconds)
-    return moment
+    value = Timestamp()
+    set_timestamp(value, milliseconds)
+    return value
 
 
 def set_timestamp(target: Timestamp, milliseconds: int) -> None:
@@ -38,19 +38,19 @@ def set_timestamp(target: Timestamp, milliseconds: int) -> None:
     target.nanos = milliseconds % 1000 * 1_000_000
 
 
-def milliseconds(moment: Timestamp) -> int:
+def milliseconds(value: Timestamp) -> int:
     """Returns the moment as a number, cut off at the millisecond."""
-    return moment.seconds * 1000 + moment.nanos // 1_000_000
+    return value.seconds * 1000 + value.nanos // 1_000_000
 
 
-def first_id_from(moment: Timestamp) -> str:
+def first_id_at_or_after(value: Timestamp) -> str:
     """Returns the least id of what is made at the moment or later, by whole milliseconds."""
-    return first_id_at(moment.seconds * 1000 - (-moment.nanos // 1_000_000))
+    return first_id_at(value.seconds * 1000 - (-value.nanos // 1_000_000))
 
 
-def first_id_after(moment: Timestamp) -> str:
+def first_id_after(value: Timestamp) -> str:
     """Returns the least id of what is made later than the moment, by whole milliseconds."""
-    return first_id_at(milliseconds(moment) + 1)
+    return first_id_at(milliseconds(value) + 1)
 
 
 def plain(struct: Struct) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def changed_fields(request: Message, allowed: Collection[str]) -> set[str]:
     return set(paths)
 
 
-def in_pieces(reply: MessageType) -> Iterator[MessageType]:
+def split_message(reply: MessageType) -> Iterator[MessageType]:
     """Yields a message of a stream as messages of at most MAX_STREAMED_BYTES each.
 
     The message holds records in repeated fields. A record that is larger by itself is a

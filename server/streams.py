@@ -23,7 +23,7 @@ async def accept(context: Context) -> None:
     await context.send_initial_metadata(context.trailing_metadata() or ())
 
 
-async def accepting(
+async def accept_with_first(
     context: Context, messages: AsyncIterator[Message]
 ) -> AsyncGenerator[Message, None]:
     """Yields messages, and accepts the call when the first of them is there."""
@@ -35,41 +35,41 @@ async def accepting(
         yield message
 
 
-async def one_ahead(messages: AsyncIterator[Message]) -> AsyncGenerator[Message, None]:
+async def prefetch(messages: AsyncIterator[Message]) -> AsyncGenerator[Message, None]:
     """Yields messages, and asks for the next one while the last one is being dealt with.
 
     Whoever is cancelled while waiting here is cancelled, whatever the asking does with
     it; and when this is closed, nothing that it asked for is still going on.
     """
-    coming: asyncio.Future[Any] = asyncio.ensure_future(anext(messages, _END))
+    pending: asyncio.Future[Any] = asyncio.ensure_future(anext(messages, _END))
     try:
         while True:
             # Waited for and not awaited, which would hand a cancellation on to a write
             # that is past recall and returns as if nothing had been said.
-            if not coming.done():
-                await asyncio.wait([coming])
-            message = coming.result()
+            if not pending.done():
+                await asyncio.wait([pending])
+            message = pending.result()
             if message is _END:
                 return
-            coming = asyncio.ensure_future(anext(messages, _END))
+            pending = asyncio.ensure_future(anext(messages, _END))
             yield message
     finally:
-        await _end(coming)
+        await _end(pending)
 
 
-async def _end(coming: asyncio.Future[Any]) -> None:
+async def _end(pending: asyncio.Future[Any]) -> None:
     """Waits until a task has ended that nobody wants any more, however it ends.
 
     Also if whoever waits is cancelled meanwhile: what still runs could not be closed.
     """
-    coming.cancel()
+    pending.cancel()
     cancelled = False
-    while not coming.done():
+    while not pending.done():
         try:
-            await asyncio.wait([coming])
+            await asyncio.wait([pending])
         except asyncio.CancelledError:
             cancelled = True
-    if not coming.cancelled():
-        coming.exception()
+    if not pending.cancelled():
+        pending.exception()
     if cancelled:
         raise asyncio.CancelledError

@@ -34,17 +34,17 @@ def create(
     Ends with 9 if an account with the address exists already. Addresses are compared without
     regard to case and to the spelling of international domains.
     """
-    address = parse_email(email)
-    if address is None:
+    parsed = parse_email(email)
+    if parsed is None:
         complain(f"{email!r} is not an email address.", ExitCode.USAGE)
     secret = make_secret()
     try:
         with unit_of_work(database_url) as tx:
-            account = store.create_account(address.given, tx, verified=not unverified)
+            account = store.create_account(parsed.address, tx, verified=not unverified)
             store.create_key(account.id, "first key", ADMIN, hash_secret(secret), tx)
     except store.AccountExists as taken:
         complain(
-            f"An account with the address {address.given} already exists: {taken.account_id}. For"
+            f"An account with the address {parsed.address} already exists: {taken.account_id}. For"
             f" another key of it, run: roster keys create --account {taken.account_id}"
             " --scope admin",
             ExitCode.EXISTS,

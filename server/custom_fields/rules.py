@@ -161,8 +161,8 @@ def _check_text(value: Any) -> Fault | None:
     if len(value) > MAX_TEXT_LENGTH:
         return "TOO_LONG", f"must be at most {MAX_TEXT_LENGTH} characters long"
     if has_control_characters(value, multiline=True):
-        told = "must not contain control characters other than tabs and line breaks"
-        return "INVALID_CHARACTER", told
+        message = "must not contain control characters other than tabs and line breaks"
+        return "INVALID_CHARACTER", message
     return None
 
 

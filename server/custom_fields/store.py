@@ -86,7 +86,7 @@ _DELETE = Statement(lambda _: CustomField.delete().where(_ONE))
 _TYPES = Statement(
     lambda _: CustomField.select(CustomField.key, CustomField.data_type).where(_IN_ACCOUNT)
 )
-_DESCRIBED = Statement(
+_COLUMN_FIELDS = Statement(
     lambda _: (
         CustomField.select(CustomField.key, CustomField.label_key, CustomField.data_type)
         .where(_IN_ACCOUNT)
@@ -176,7 +176,7 @@ def types(account_id: str, tx: Transaction) -> dict[str, int]:
     return dict(tx.all(_TYPES, account_id=account_id))
 
 
-class Described(NamedTuple):
+class ColumnField(NamedTuple):
     """A custom field as a table names and fills it."""
 
     key: str
@@ -184,9 +184,9 @@ class Described(NamedTuple):
     data_type: int
 
 
-def described(account_id: str, tx: Transaction) -> list[Described]:
+def column_fields(account_id: str, tx: Transaction) -> list[ColumnField]:
     """Returns all custom fields of the account, oldest first."""
-    return [Described._make(row) for row in tx.all(_DESCRIBED, account_id=account_id)]
+    return [ColumnField._make(row) for row in tx.all(_COLUMN_FIELDS, account_id=account_id)]
 
 
 def fallbacks(account_id: str, tx: Transaction) -> dict[str, str]:

@@ -12,9 +12,9 @@ from typing import Any
 import orjson
 
 from ..custom_fields.rules import DataType, as_json, label_key
-from ..custom_fields.store import Described
+from ..custom_fields.store import ColumnField
 from ..errors import Detail, ValidationError
-from .formulas import neutralized, original
+from .formulas import escape_formula, unescape_formula
 
 # What a table always has, in the order in which it is written.
 WRITTEN = ("id", "email", "firstName", "lastName", "status", "tags", "createdAt")
@@ -76,7 +76,7 @@ Put = Callable[[TextRow, str], None]
 class Header:
     """What the columns of a table mean. A blank cell gives no value."""
 
-    def __init__(self, cells: Sequence[str], fields: Iterable[Described]) -> None:
+    def __init__(self, cells: Sequence[str], fields: Iterable[ColumnField]) -> None:
         """Raises ValidationError for a column that is not known, comes twice, or lacks."""
         known = _known(fields)
         self._puts: list[Put | None] = []
@@ -105,12 +105,12 @@ class Header:
             return row
         for put, cell in zip(self._puts, cells, strict=False):
             if put is not None and cell.strip():
-                put(row, original(cell))
+                put(row, unescape_formula(cell))
         row.split_name()
         return row
 
 
-def _known(fields: Iterable[Described]) -> dict[str, Put | None]:
+def _known(fields: Iterable[ColumnField]) -> dict[str, Put | None]:
     """Returns how a cell is put into a row, by the name of its column; None passes it over.
 
     Names are as they are compared, and keys are there as they are written too: nothing
@@ -126,11 +126,11 @@ def _known(fields: Iterable[Described]) -> dict[str, Put | None]:
     for column, put in puts:
         known.setdefault(_name(column.label_key), put)
     # The words of the service go before keys and labels that sound like them.
-    own = _own_words()
+    own = _built_in_columns()
     return {name: put for name, put in known.items() if _name(name) not in own} | own
 
 
-def _own_words() -> dict[str, Put | None]:
+def _built_in_columns() -> dict[str, Put | None]:
     return {
         "email": _put_email,
         "emailaddress": _put_email,
@@ -218,7 +218,7 @@ def _json_texts(cell: str) -> list[str] | None:
     return names if all(isinstance(name, str) for name in names) else None
 
 
-def _value_put(column: Described) -> Put:
+def _value_put(column: ColumnField) -> Put:
     def put(row: TextRow, cell: str) -> None:
         row.custom_fields[column.key] = _value(cell, column.data_type)
 
@@ -249,7 +249,7 @@ def written_tags(names: Sequence[str]) -> str:
 
 def written_text(text: str) -> str:
     """Returns the cell for a text of which an empty one is the same as none."""
-    return neutralized(text) if text else ""
+    return escape_formula(text) if text else ""
 
 
 def written_values(values: Mapping[str, Any], keys: Iterable[str]) -> list[str]:
@@ -260,4 +260,4 @@ def written_values(values: Mapping[str, Any], keys: Iterable[str]) -> list[str]:
 def _written(value: Any) -> str:
     if value is None:
         return ""
-    return neutralized(value if isinstance(value, str) else json.dumps(as_json(value)))
+    return escape_formula(value if isinstance(value, str) else json.dumps(as_json(value)))

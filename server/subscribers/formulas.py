@@ -19,13 +19,13 @@ _WITH_MARK = re.compile(rf"'++{_MARKED}")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?", re.ASCII)
 
 
-def neutralized(text: str) -> str:
+def escape_formula(text: str) -> str:
     """Returns the cell for a text: harmless in a spreadsheet, and never blank."""
     if _TO_MARK.match(text) and not _NUMBER.fullmatch(text):
         return f"'{text}"
     return text
 
 
-def original(cell: str) -> str:
-    """Returns the text that a cell from `neutralized` holds."""
+def unescape_formula(cell: str) -> str:
+    """Returns the text that a cell from `escape_formula` holds."""
     return cell[1:] if _WITH_MARK.match(cell) else cell

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from roster.v1 import subscribers_pb2 as pb
 
 from ..caller import account_id
-from ..custom_fields.store import described
+from ..custom_fields.store import column_fields
 from ..errors import invalid
 from ..storage.database import Database
 from .csv_format import Header
@@ -19,20 +19,20 @@ from .rules import MAX_REPEATED, Row, Validated, validate_rows
 from .store import SubscriberStore
 
 # A row and the number of its line.
-Numbered = tuple[int, Row]
+NumberedRow = tuple[int, Row]
 
 
 class Batch(NamedTuple):
     """The rows of a message, and what each asks for."""
 
-    rows: list[Numbered]
+    rows: list[NumberedRow]
     validated: list[Validated]
 
 
 class Stored(NamedTuple):
     """The rows of a transaction, and what became of each."""
 
-    rows: list[Numbered]
+    rows: list[NumberedRow]
     results: list[Result]
 
     def reply(self) -> pb.ImportSubscribersResponse:
@@ -40,16 +40,16 @@ class Stored(NamedTuple):
         reply = pb.ImportSubscribersResponse()
         add, named = reply.results.add, pb.ImportResult.Outcome.ValueType
         rows = zip(self.rows, self.results, strict=True)
-        for (line, row), (outcome, subscriber_id, refused) in rows:
+        for (line, row), (outcome, subscriber_id, row_error) in rows:
             # Field by field: given to `add` by name they take nearly twice as long.
-            told = add()
-            told.line, told.id = line, subscriber_id
-            told.email = row.email[:MAX_REPEATED]
-            told.outcome = named(outcome)
-            if refused is not None:
-                told.reason = pb.BulkFailure.Reason.ValueType(refused.failure)
-                if refused.field is not None:
-                    told.field = refused.field[:MAX_REPEATED]
+            result = add()
+            result.line, result.id = line, subscriber_id
+            result.email = row.email[:MAX_REPEATED]
+            result.outcome = named(outcome)
+            if row_error is not None:
+                result.reason = pb.BulkFailure.Reason.ValueType(row_error.failure)
+                if row_error.field is not None:
+                    result.field = row_error.field[:MAX_REPEATED]
         return reply
 
 
@@ -86,14 +86,16 @@ class ImportPipeline:
         async for rows, validated in batches:
             assert self._importer is not None
             for part in self._importer.parts(validated):
-                results = await self._database.write(partial(self._importer.take, validated[part]))
+                results = await self._database.write(
+                    partial(self._importer.store_rows, validated[part])
+                )
                 yield Stored(rows[part], results)
 
-    async def _numbered(self, request: pb.ImportSubscribersRequest) -> list[Numbered]:
+    async def _numbered(self, request: pb.ImportSubscribersRequest) -> list[NumberedRow]:
         """Returns the rows of a message with the numbers of their lines."""
         if request.rows and (request.lines or self._header is not None):
             raise invalid("rows", "INVALID_VALUE", "cannot be used in the same import as lines")
-        rows: list[Numbered] = []
+        rows: list[NumberedRow] = []
         for row in request.rows:
             self._last += 1
             rows.append((self._last, row))
@@ -102,7 +104,7 @@ class ImportPipeline:
                 raise invalid("lines", "INVALID_VALUE", "must have ascending line numbers")
             self._last = line.number or self._last + 1
             if self._header is None:
-                fields = await self._database.read(partial(described, account_id()))
+                fields = await self._database.read(partial(column_fields, account_id()))
                 self._header = Header(line.cells, fields)
             else:
                 rows.append((self._last, self._header.row(line.cells)))

@@ -23,7 +23,7 @@ MAX_ROWS_OF_AN_UPDATE = 200
 
 
 # The failures of a row whose address a subscriber has, of an earlier row or from before.
-_TAKEN = (Failure.ALREADY_EXISTS, Failure.DUPLICATE_IN_REQUEST)
+_CONFLICTS = (Failure.ALREADY_EXISTS, Failure.DUPLICATE_IN_REQUEST)
 _ALREADY_EXISTS = RowError(Failure.ALREADY_EXISTS, "email")
 
 
@@ -49,7 +49,7 @@ class Result(NamedTuple):
 
     outcome: Outcome
     subscriber_id: str = ""
-    refused: RowError | None = None
+    row_error: RowError | None = None
 
 
 class Importer:
@@ -73,7 +73,7 @@ class Importer:
         if first < len(validated):
             yield slice(first, len(validated))
 
-    def take(self, validated: Sequence[Validated], tx: Transaction) -> list[Result]:
+    def store_rows(self, validated: Sequence[Validated], tx: Transaction) -> list[Result]:
         """Stores rows and returns what became of each.
 
         Rows with one address act in their order: the first that can be taken creates the
@@ -82,36 +82,40 @@ class Importer:
         rows = {
             number: row for number, row in enumerate(validated) if isinstance(row, NewSubscriber)
         }
-        taken = self._store.create_many(self._account_id, rows, tx)
-        refused = taken.refused | {
+        stored = self._store.create_many(self._account_id, rows, tx)
+        row_errors = stored.row_errors | {
             number: row for number, row in enumerate(validated) if isinstance(row, RowError)
         }
-        results = self._settle(rows, refused, tx)
-        for number, own_id in taken.ids.items():
-            results[number] = Result(Outcome.CREATED, own_id)
+        results = self._resolve_conflicts(rows, row_errors, tx)
+        for number, subscriber_id in stored.ids.items():
+            results[number] = Result(Outcome.CREATED, subscriber_id)
         return [results[number] for number in range(len(validated))]
 
-    def _settle(
-        self, rows: Mapping[int, NewSubscriber], refused: Mapping[int, RowError], tx: Transaction
+    def _resolve_conflicts(
+        self, rows: Mapping[int, NewSubscriber], row_errors: Mapping[int, RowError], tx: Transaction
     ) -> dict[int, Result]:
         """Returns what becomes of rows that could not be stored as new ones."""
-        results = {number: Result(Outcome.FAILED, refused=why) for number, why in refused.items()}
-        taken = sorted(number for number, why in refused.items() if why.failure in _TAKEN)
-        if not taken:
+        results = {
+            number: Result(Outcome.FAILED, row_error=error) for number, error in row_errors.items()
+        }
+        conflicts = sorted(
+            number for number, error in row_errors.items() if error.failure in _CONFLICTS
+        )
+        if not conflicts:
             return results
-        results |= dict.fromkeys(taken, Result(Outcome.FAILED, refused=_ALREADY_EXISTS))
+        results |= dict.fromkeys(conflicts, Result(Outcome.FAILED, row_error=_ALREADY_EXISTS))
         if self._on_conflict is OnConflict.FAIL:
             return results
-        keys = {rows[number].email.key for number in taken}
+        keys = {rows[number].email.key for number in conflicts}
         ids = ids_by_address(self._account_id, keys, tx)
-        for number in taken:
-            own_id = ids.get(rows[number].email.key)
-            if own_id is None:  # deleted meanwhile
+        for number in conflicts:
+            subscriber_id = ids.get(rows[number].email.key)
+            if subscriber_id is None:  # deleted meanwhile
                 continue
             if self._on_conflict is OnConflict.UPDATE:
-                results[number] = self._update(own_id, rows[number], tx)
+                results[number] = self._update(subscriber_id, rows[number], tx)
             else:
-                results[number] = Result(Outcome.SKIPPED, own_id)
+                results[number] = Result(Outcome.SKIPPED, subscriber_id)
         return results
 
     def _update(self, subscriber_id: str, new: NewSubscriber, tx: Transaction) -> Result:
@@ -119,10 +123,10 @@ class Importer:
         before = find(self._account_id, subscriber_id, tx)
         tags = {**distinct(list(before.tags)), **new.tags}
         if len(tags) > rules.MAX_TAGS:
-            return Result(Outcome.FAILED, refused=RowError(Failure.INVALID_TAG, "tags"))
+            return Result(Outcome.FAILED, row_error=RowError(Failure.INVALID_TAG, "tags"))
         faults = check_size(merged(before.values, new.values), before.values)
         if new.values and faults:
-            return Result(Outcome.FAILED, refused=row_error_for(faults[0]))
+            return Result(Outcome.FAILED, row_error=row_error_for(faults[0]))
         changes = Changes(
             first_name=new.first_name or None,
             last_name=new.last_name or None,

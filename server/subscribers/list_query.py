@@ -7,47 +7,50 @@ from typing import NamedTuple
 from roster.v1 import subscribers_pb2 as pb
 
 from ..emails import key_prefix, parse_email
-from ..messages import first_id_after, first_id_from
+from ..messages import first_id_after, first_id_at_or_after
 from ..paging import PageToken, page_of, parse_page_token
 from ..tags.rules import name_key
-from .rules import fold
-from .store_paging import Filter, Place
+from .rules import search_text
+from .store_paging import Filter, PagePosition
 
 ListRequest = pb.ListSubscribersRequest | pb.ExportSubscribersRequest
 
 
 class ListQuery(NamedTuple):
-    """A list that is asked for: `words` tell it from others, whichever page of it is wanted."""
+    """A list that is asked for: `list_key` tell it from others, whichever page of it is wanted."""
 
     filter: Filter
-    place: Place
+    position: PagePosition
     page: int
-    words: str
+    list_key: str
     # Whether the filter can match nobody, such as an address that is none.
-    nothing: bool
+    matches_nothing: bool
 
 
 def list_query(request: pb.ListSubscribersRequest) -> ListQuery:
     """Returns what a request asks for. Raises ValidationError for a token of another list."""
     page, descending = page_of(request), request.order == "desc"
     email = parse_email(request.email) if request.email else None
-    wanted = Filter(
+    filters = Filter(
         status=request.status or None,
         tag_key=name_key(request.tag) if request.tag else None,
         email_key=email.key if email else None,
         prefix=key_prefix(request.q) if request.q else None,
-        folded_prefix=fold(request.q) if request.q else None,
+        folded_prefix=search_text(request.q) if request.q else None,
         first_id=_first_id(request),
         end_id=_end_id(request),
     )
-    words = repr((wanted, descending))
-    place = Place(page.limit, page.offset, descending=descending)
+    list_key = repr((filters, descending))
+    position = PagePosition(page.limit, page.offset, descending=descending)
     number = page.number
     if request.page_token:
-        token = parse_page_token(request.page_token, words)
-        place, number = Place(page.limit, after=token.after, descending=descending), token.page
-    nothing = bool(request.email) and email is None
-    return ListQuery(wanted, place, number, words, nothing)
+        token = parse_page_token(request.page_token, list_key)
+        position, number = (
+            PagePosition(page.limit, after=token.after, descending=descending),
+            token.page,
+        )
+    matches_nothing = bool(request.email) and email is None
+    return ListQuery(filters, position, number, list_key, matches_nothing)
 
 
 def export_filter(request: pb.ExportSubscribersRequest) -> Filter:
@@ -60,9 +63,9 @@ def export_filter(request: pb.ExportSubscribersRequest) -> Filter:
     )
 
 
-def next_page_token(asked: ListQuery, last_id: str) -> str:
+def next_page_token(query: ListQuery, last_id: str) -> str:
     """Returns the token that leads on from a page, whose last subscriber has the id."""
-    return PageToken(last_id, asked.page + 1).text(asked.words)
+    return PageToken(last_id, query.page + 1).text(query.list_key)
 
 
 def _first_id(request: ListRequest) -> str | None:
@@ -71,4 +74,6 @@ def _first_id(request: ListRequest) -> str | None:
 
 
 def _end_id(request: ListRequest) -> str | None:
-    return first_id_from(request.created_before) if request.HasField("created_before") else None
+    return (
+        first_id_at_or_after(request.created_before) if request.HasField("created_before") else None
+    )

@@ -117,7 +117,7 @@ def initial_status(*, is_confirmed: bool) -> Status:
 
 
 # Where a subscriber may go from each status. Only an administrator undoes a complaint.
-_MOVES = {
+_TRANSITIONS = {
     Status.UNCONFIRMED: {
         Status.CONFIRMED,
         Status.UNSUBSCRIBED,
@@ -136,7 +136,7 @@ _DECIDED = frozenset({Status.UNSUBSCRIBED, Status.COMPLAINED})
 
 
 # What it is called when a subscriber comes to a status; any other move is an update.
-MOVED = {
+STATUS_EVENT_TYPES = {
     Status.CONFIRMED: EventType.SUBSCRIBER_CONFIRMED,
     Status.UNSUBSCRIBED: EventType.SUBSCRIBER_UNSUBSCRIBED,
     Status.BOUNCED: EventType.SUBSCRIBER_BOUNCED,
@@ -144,9 +144,9 @@ MOVED = {
 }
 
 
-def check_move(before: Status, after: Status, *, by_admin: bool) -> None:
+def check_transition(before: Status, after: Status, *, by_admin: bool) -> None:
     """Raises InvalidStatusTransition unless a subscriber may go from one status to the other."""
-    if after is before or after in _MOVES[before]:
+    if after is before or after in _TRANSITIONS[before]:
         return
     if before is not Status.COMPLAINED:
         raise InvalidStatusTransition(before.name, after.name)
@@ -180,13 +180,13 @@ class SearchKeys(NamedTuple):
 @lru_cache(4096)
 def search_keys(first_name: str, last_name: str) -> SearchKeys:
     """Returns what a search by name finds of a subscriber, or None where there is no name."""
-    first, last = fold(first_name), fold(last_name)
+    first, last = search_text(first_name), search_text(last_name)
     if first and last:
         return SearchKeys(f"{first} {last}", last)
     return SearchKeys(first or last or None, None)
 
 
-def fold(text: str) -> str:
+def search_text(text: str) -> str:
     """Returns text as a search compares it: no blanks around it, NFC, without regard to case."""
     if text.isascii():
         return text.strip().lower()
@@ -208,7 +208,7 @@ def check_email(text: str) -> Email:
 def validate_rows(rows: Iterable[Row]) -> list[Validated]:
     """Returns what each row asks for, or why it cannot be taken; needs no database."""
     tag_sets = TagSets()
-    return [_judge(row, parse_email(row.email), tag_sets) for row in rows]
+    return [_validate_row(row, parse_email(row.email), tag_sets) for row in rows]
 
 
 class TagSets(dict[tuple[str, ...], "dict[str, str] | None"]):
@@ -219,7 +219,7 @@ class TagSets(dict[tuple[str, ...], "dict[str, str] | None"]):
         return tags
 
 
-def _judge(row: Row, email: Email | None, tag_sets: TagSets) -> Validated:
+def _validate_row(row: Row, email: Email | None, tag_sets: TagSets) -> Validated:
     """Returns the subscriber that a row asks for, or the first rule that it breaks by itself.
 
     `email` is what the row's address comes to.

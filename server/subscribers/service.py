@@ -13,20 +13,20 @@ from roster.v1.subscribers_pb2_grpc import SubscriberServiceServicer
 
 from ..caller import account_id, current
 from ..clock import written
-from ..custom_fields.store import described
+from ..custom_fields.store import column_fields
 from ..errors import invalid
 from ..ids import is_id
-from ..messages import Context, changed_fields, check_page, in_pieces, plain, set_timestamp
+from ..messages import Context, changed_fields, check_page, plain, set_timestamp, split_message
 from ..storage.database import Database
 from ..storage.transaction import Transaction
-from ..streams import accept, accepting, one_ahead
+from ..streams import accept, accept_with_first, prefetch
 from ..suppressions.store import Suppressions
 from ..tags.rules import distinct, name_key
 from . import rules, store
 from .csv_format import written_header, written_tags, written_text, written_values
 from .import_pipeline import ImportPipeline
 from .list_query import export_filter, list_query, next_page_token
-from .store_paging import Place, page, stretch
+from .store_paging import PagePosition, page, page_without_total
 from .store_reading import SubscriberRow, check_reference, find
 
 Reply = TypeVar(
@@ -89,7 +89,7 @@ class SubscriberService(SubscriberServiceServicer):
             )
 
         def create(tx: Transaction) -> pb.BulkCreateSubscribersResponse:
-            return reply(failed | self._store.create_many(account, good, tx).refused)
+            return reply(failed | self._store.create_many(account, good, tx).row_errors)
 
         return await self._database.write(create)
 
@@ -103,16 +103,18 @@ class SubscriberService(SubscriberServiceServicer):
     async def ListSubscribers(
         self, request: pb.ListSubscribersRequest, context: Context
     ) -> pb.ListSubscribersResponse:
-        account, asked = account_id(), list_query(request)
-        reply = pb.ListSubscribersResponse(page=asked.page, limit=asked.place.limit)
-        if asked.nothing:
+        account, query = account_id(), list_query(request)
+        reply = pb.ListSubscribersResponse(page=query.page, limit=query.position.limit)
+        if query.matches_nothing:
             return reply
-        found = await self._database.read(lambda tx: page(account, asked.filter, asked.place, tx))
-        reply.total = found.total
-        for row in found.rows:
+        result = await self._database.read(
+            lambda tx: page(account, query.filter, query.position, tx)
+        )
+        reply.total = result.total
+        for row in result.rows:
             _fill(reply.subscribers.add(), row)
-        if found.more:
-            reply.next_page_token = next_page_token(asked, found.rows[-1].id)
+        if result.more:
+            reply.next_page_token = next_page_token(query, result.rows[-1].id)
         check_page(reply)
         return reply
 
@@ -177,39 +179,41 @@ class SubscriberService(SubscriberServiceServicer):
         # What works ahead is closed by name: left to the collector, it would outlive the call.
         pipeline = ImportPipeline(self._store, self._database)
         async with (
-            aclosing(one_ahead(requests)) as coming,
+            aclosing(prefetch(requests)) as coming,
             aclosing(pipeline.validated(coming)) as judging,
             # A first message that is not valid, such as a header at fault, fails the whole call.
-            aclosing(accepting(context, judging)) as accepted,
-            aclosing(one_ahead(accepted)) as validated,
+            aclosing(accept_with_first(context, judging)) as accepted,
+            aclosing(prefetch(accepted)) as validated,
             aclosing(pipeline.stored(validated)) as storing,
-            aclosing(one_ahead(storing)) as stored,
+            aclosing(prefetch(storing)) as stored,
         ):
             async for told in stored:
-                for piece in in_pieces(told.reply()):
+                for piece in split_message(told.reply()):
                     yield piece
 
     async def ExportSubscribers(
         self, request: pb.ExportSubscribersRequest, context: Context
     ) -> AsyncIterator[pb.ExportSubscribersResponse]:
-        account, wanted = account_id(), export_filter(request)
+        account, filters = account_id(), export_filter(request)
         after = request.after_id or None
         if after is not None and not is_id(after):
             raise invalid("afterId", "INVALID_FORMAT", "must be a subscriber ID")
         await accept(context)
         keys: list[str] = []
         if request.format == pb.ExportSubscribersRequest.CSV:
-            fields = await self._database.read(lambda tx: described(account, tx))
+            fields = await self._database.read(lambda tx: column_fields(account, tx))
             keys = [field.key for field in fields]
             header = pb_http.CsvLine(cells=written_header(keys))
             yield pb.ExportSubscribersResponse(lines=[header])
         limit = EXPORTED_AT_ONCE
         while True:
-            place = Place(limit, after=after)
-            rows = await self._database.read(partial(stretch, account, wanted, place))
+            position = PagePosition(limit, after=after)
+            rows = await self._database.read(
+                partial(page_without_total, account, filters, position)
+            )
             pieces = 0
             if rows:
-                for piece in in_pieces(_exported(rows, request.format, keys)):
+                for piece in split_message(_exported(rows, request.format, keys)):
                     pieces += 1
                     yield piece
             if len(rows) < limit:

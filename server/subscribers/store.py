@@ -16,18 +16,18 @@ from ..storage.statements import Statement, param
 from ..storage.transaction import Transaction
 from ..suppressions.store import Suppressions
 from ..tags.rules import name_key
-from .counters.store_counting import count_in, count_out
+from .counters.store_counting import add_to_counters, remove_from_counters
 from .models import Subscriber
 from .rules import (
-    MOVED,
     NO_VALUES,
     OPTED_OUT,
+    STATUS_EVENT_TYPES,
     Failure,
     NewSubscriber,
     RowError,
     Status,
-    check_move,
     check_number_of_tags,
+    check_transition,
     search_keys,
     status_at_new_address,
 )
@@ -42,7 +42,7 @@ _STORED = (
 )
 _NAMES = tuple(column.name for column in _STORED)
 
-_TAKEN = Statement(
+_BY_EMAIL_KEY = Statement(
     lambda _: Subscriber.select(Subscriber.id).where(
         IN_ACCOUNT & (Subscriber.email_key == param("email_key"))
     )
@@ -52,7 +52,7 @@ _BY_ADDRESS = Statement(
         IN_ACCOUNT & dialect.any_of(Subscriber.email_key, "email_keys")
     )
 )
-_KNOWN = Statement(
+_EXISTING_IDS = Statement(
     lambda dialect: Subscriber.select(Subscriber.id).where(
         IN_ACCOUNT & dialect.any_of(Subscriber.id, "ids")
     )
@@ -92,7 +92,7 @@ class CreateManyResult(NamedTuple):
     """The ids of the rows that were stored, and why the others were not, by index."""
 
     ids: dict[int, str]
-    refused: dict[int, RowError]
+    row_errors: dict[int, RowError]
 
 
 class SubscriberStore:
@@ -112,7 +112,7 @@ class SubscriberStore:
         row = _new_row(tx.new_id(), new)
         if not tx.run(_INSERT, account_id=account_id, **_named(row)):
             raise SubscriberAlreadyExists
-        count_in(account_id, [row.id], tx)
+        add_to_counters(account_id, [row.id], tx)
         put_values(account_id, [(row.id, new.values)], tx)
         names = attach(account_id, [(row.id, new.tags)], tx)
         row = row._replace(tags=tuple(names.values()))
@@ -131,55 +131,63 @@ class SubscriberStore:
         Eleven statements at most, however many rows there are, and a few more where they
         begin another block of those who are counted together, or are told of.
         """
-        refused = self._judge(account_id, rows, tx)
+        row_errors = self._invalid_rows(account_id, rows, tx)
         first: dict[str, int] = {}
         for index, new in rows.items():
-            if index not in refused:
+            if index not in row_errors:
                 first.setdefault(new.email.key, index)
         wanted = {index: rows[index] for index in first.values()}
         if not wanted:
-            return CreateManyResult({}, refused)
+            return CreateManyResult({}, row_errors)
         ids = dict(zip(wanted, tx.new_ids(len(wanted)), strict=True))
         values = [_new_columns(ids[index], new) for index, new in wanted.items()]
         inserted = tx.run(_INSERT_ALL, account_id=account_id, rows=values)
         if inserted < len(wanted):
-            known = tx.all(_KNOWN, account_id=account_id, ids=list(ids.values()))
+            known = tx.all(_EXISTING_IDS, account_id=account_id, ids=list(ids.values()))
             there = {subscriber_id for (subscriber_id,) in known}
-            refused |= {
+            row_errors |= {
                 index: RowError(Failure.ALREADY_EXISTS, "email")
                 for index in wanted
                 if ids[index] not in there
             }
         if inserted:
-            stored = [(ids[index], new) for index, new in wanted.items() if index not in refused]
-            count_in(account_id, [own_id for own_id, _ in stored], tx)
-            put_values(account_id, [(own_id, new.values) for own_id, new in stored], tx)
-            names = attach(account_id, [(own_id, new.tags) for own_id, new in stored], tx)
+            stored = [(ids[index], new) for index, new in wanted.items() if index not in row_errors]
+            add_to_counters(account_id, [subscriber_id for subscriber_id, _ in stored], tx)
+            put_values(
+                account_id, [(subscriber_id, new.values) for subscriber_id, new in stored], tx
+            )
+            names = attach(
+                account_id, [(subscriber_id, new.tags) for subscriber_id, new in stored], tx
+            )
             _record_created(account_id, stored, names, tx)
-        created = {index: own_id for index, own_id in ids.items() if index not in refused}
+        created = {
+            index: subscriber_id for index, subscriber_id in ids.items() if index not in row_errors
+        }
         duplicate = RowError(Failure.DUPLICATE_IN_REQUEST, "email")
         for index, new in rows.items():
-            if index not in refused and index not in created:
+            if index not in row_errors and index not in created:
                 # If the first row found the address taken, so does this one.
-                refused[index] = refused.get(first[new.email.key], duplicate)
-        return CreateManyResult(created, refused)
+                row_errors[index] = row_errors.get(first[new.email.key], duplicate)
+        return CreateManyResult(created, row_errors)
 
-    def _judge(
+    def _invalid_rows(
         self, account_id: str, rows: Mapping[int, NewSubscriber], tx: Transaction
     ) -> dict[int, RowError]:
         """Returns why rows cannot be taken in this account, as far as that has to be asked."""
-        refused: dict[int, RowError] = {}
+        row_errors: dict[int, RowError] = {}
         with_values = {index: new.values for index, new in rows.items() if new.values}
         if with_values:
             types = custom_fields.types(account_id, tx)
             for index, values in with_values.items():
                 faults = check_values(values, types) or check_size(values)
                 if faults:
-                    refused[index] = row_error_for(faults[0])
-        keys = {index: new.email.key for index, new in rows.items() if index not in refused}
-        suppressed = self._suppressions.among(account_id, set(keys.values()), tx)
-        error_response = RowError(Failure.SUPPRESSED, "email")
-        return refused | {index: error_response for index, key in keys.items() if key in suppressed}
+                    row_errors[index] = row_error_for(faults[0])
+        keys = {index: new.email.key for index, new in rows.items() if index not in row_errors}
+        suppressed = self._suppressions.suppressed_among(account_id, set(keys.values()), tx)
+        suppressed_row = RowError(Failure.SUPPRESSED, "email")
+        return row_errors | {
+            index: suppressed_row for index, key in keys.items() if key in suppressed
+        }
 
     def update(
         self, account_id: str, reference: Reference, changes: Changes, tx: Transaction
@@ -232,24 +240,24 @@ class SubscriberStore:
         subscribed again as if nothing had been said.
         """
         if email.key == before.email_key:
-            return {"email": email.given}
-        if tx.one(_TAKEN, account_id=account_id, email_key=email.key):
+            return {"email": email.address}
+        if tx.one(_BY_EMAIL_KEY, account_id=account_id, email_key=email.key):
             raise SubscriberAlreadyExists
         self._refuse_suppressed(account_id, email, tx)
         self._suppress_if_opted_out(account_id, before, tx)
         status = int(status_at_new_address(Status(before.status)))
-        return {"email": email.given, "email_key": email.key, "status": status}
+        return {"email": email.address, "email_key": email.key, "status": status}
 
     def delete(self, account_id: str, reference: Reference, tx: Transaction) -> None:
         """Deletes a subscriber with its tags and values. Raises SubscriberNotFound."""
         row = find(account_id, reference, tx)
         self._suppress_if_opted_out(account_id, row, tx)
         tx.run(_DELETE, account_id=account_id, id=row.id)
-        count_out(account_id, row.id, tx)
+        remove_from_counters(account_id, row.id, tx)
         record(account_id, [deleted(EventType.SUBSCRIBER_DELETED, row)], tx)
 
     def _refuse_suppressed(self, account_id: str, email: Email, tx: Transaction) -> None:
-        if self._suppressions.among(account_id, [email.key], tx):
+        if self._suppressions.suppressed_among(account_id, [email.key], tx):
             raise SubscriberSuppressed
 
     def _suppress_if_opted_out(self, account_id: str, row: SubscriberRow, tx: Transaction) -> None:
@@ -266,8 +274,8 @@ def _record_created(
     if not has_webhooks(account_id, tx):
         return
     rows = [
-        _new_row(own_id, new)._replace(tags=tuple(names[key] for key in sorted(new.tags)))
-        for own_id, new in stored
+        _new_row(subscriber_id, new)._replace(tags=tuple(names[key] for key in sorted(new.tags)))
+        for subscriber_id, new in stored
     ]
     record(account_id, [created(EventType.SUBSCRIBER_CREATED, row) for row in rows], tx)
 
@@ -285,12 +293,12 @@ def change_status(
     Raises SubscriberNotFound or InvalidStatusTransition.
     """
     before = find(account_id, reference, tx)
-    check_move(Status(before.status), status, by_admin=by_admin)
+    check_transition(Status(before.status), status, by_admin=by_admin)
     row = before._replace(status=int(status))
     if row != before:
         tx.run(_UPDATE, account_id=account_id, **_named(row))
-        kind = MOVED.get(status, EventType.SUBSCRIBER_UPDATED)
-        record(account_id, [Change(kind, before, row)], tx)
+        event_type = STATUS_EVENT_TYPES.get(status, EventType.SUBSCRIBER_UPDATED)
+        record(account_id, [Change(event_type, before, row)], tx)
     return row
 
 
@@ -314,17 +322,17 @@ def add_tags(
 
 
 def remove_tags(
-    account_id: str, reference: Reference, unwanted: Collection[str], tx: Transaction
+    account_id: str, reference: Reference, name_keys: Collection[str], tx: Transaction
 ) -> SubscriberRow:
     """Takes tags off a subscriber, given by their name keys, and returns it.
 
     Raises SubscriberNotFound.
     """
     before = find(account_id, reference, tx)
-    kept = tuple(name for name in before.tags if name_key(name) not in unwanted)
+    kept = tuple(name for name in before.tags if name_key(name) not in name_keys)
     row = before._replace(tags=kept)
     if row != before:
-        detach(account_id, before.id, unwanted, tx)
+        detach(account_id, before.id, name_keys, tx)
         record(account_id, [Change(EventType.SUBSCRIBER_UPDATED, before, row)], tx)
     return row
 

@@ -11,7 +11,7 @@ from peewee import Expression, Field, ModelCompoundSelectQuery, ModelSelect, fn
 from ..storage.statements import Dialect, Statement, param
 from ..storage.transaction import Transaction
 from ..tags.models import Tag
-from .counters.store_pages import numbered, total
+from .counters.store_pages import page_by_offset, total
 from .models import Subscriber, SubscriberTag
 from .store_reading import IN_ACCOUNT, SubscriberRow, complete, stored
 
@@ -36,7 +36,7 @@ class Filter(NamedTuple):
     end_id: str | None = None
 
 
-class Place(NamedTuple):
+class PagePosition(NamedTuple):
     """Where a page begins: after so many subscribers, or right after the one with an id."""
 
     limit: int
@@ -45,7 +45,7 @@ class Place(NamedTuple):
     descending: bool = False
 
 
-class Found(NamedTuple):
+class SubscriberPage(NamedTuple):
     """The subscribers of a page, how many the filter matches, and whether more come after."""
 
     rows: list[SubscriberRow]
@@ -57,65 +57,73 @@ class Found(NamedTuple):
 _BOUNDS = frozenset({"first_id", "end_id"})
 
 
-def page(account_id: str, wanted: Filter, place: Place, tx: Transaction) -> Found:
+def page(
+    account_id: str, filters: Filter, position: PagePosition, tx: Transaction
+) -> SubscriberPage:
     """Returns a page in order of creation. Three statements, whatever it holds, or four.
 
     A place that names an id is found as fast on the last page as on the first, and so is
     any place on the list of everyone, by one statement more.
     """
-    one_more = place._replace(limit=place.limit + 1)
-    whole = _values(wanted)
-    if place.offset and not whole and place.after is None:
-        rows, count = numbered(
-            account_id, place.offset, one_more.limit, tx, descending=place.descending
+    one_more = position._replace(limit=position.limit + 1)
+    whole = _values(filters)
+    if position.offset and not whole and position.after is None:
+        rows, count = page_by_offset(
+            account_id, position.offset, one_more.limit, tx, descending=position.descending
         )
     else:
-        rows = _rows(account_id, wanted, one_more, tx)
+        rows = _rows(account_id, filters, one_more, tx)
         count = _count(account_id, whole, tx)
-    return Found(
-        rows=complete(account_id, rows[: place.limit], tx),
+    return SubscriberPage(
+        rows=complete(account_id, rows[: position.limit], tx),
         total=count,
-        more=len(rows) > place.limit,
+        more=len(rows) > position.limit,
     )
 
 
-def stretch(account_id: str, wanted: Filter, place: Place, tx: Transaction) -> list[SubscriberRow]:
+def page_without_total(
+    account_id: str, filters: Filter, position: PagePosition, tx: Transaction
+) -> list[SubscriberRow]:
     """Returns a page without counting what there is beside it. Two statements."""
-    return complete(account_id, _rows(account_id, wanted, place, tx), tx)
+    return complete(account_id, _rows(account_id, filters, position, tx), tx)
 
 
-def _rows(account_id: str, wanted: Filter, place: Place, tx: Transaction) -> list[tuple[Any, ...]]:
-    rest = _values(_rest(wanted, place))
-    statement = _page(tuple(rest), descending=place.descending)
-    return tx.all(statement, account_id=account_id, limit=place.limit, offset=place.offset, **rest)
+def _rows(
+    account_id: str, filters: Filter, position: PagePosition, tx: Transaction
+) -> list[tuple[Any, ...]]:
+    rest = _values(_rest(filters, position))
+    statement = _page(tuple(rest), descending=position.descending)
+    return tx.all(
+        statement, account_id=account_id, limit=position.limit, offset=position.offset, **rest
+    )
 
 
 def _count(account_id: str, values: Mapping[str, str | int], tx: Transaction) -> int:
     """Returns how many match what a filter asks for. One statement."""
     if not values:
         return total(account_id, tx)
-    found = tx.one(_counting(tuple(values)), account_id=account_id, **values)
-    return int(found[0]) if found else 0
+    row = tx.one(_counting(tuple(values)), account_id=account_id, **values)
+    return int(row[0]) if row else 0
 
 
-def _rest(wanted: Filter, place: Place) -> Filter:
+def _rest(filters: Filter, position: PagePosition) -> Filter:
     """Returns what is on the list from the place on.
 
     An id to begin after is one more bound of ids. An index is entered at one bound
     only, and passes over all that lies between it and a closer one.
     """
-    if place.after is None:
-        return wanted
-    if place.descending:
-        return wanted._replace(end_id=min(place.after, wanted.end_id or place.after))
+    if position.after is None:
+        return filters
+    if position.descending:
+        return filters._replace(end_id=min(position.after, filters.end_id or position.after))
     # All ids are of one length, so nothing lies between this and the next id.
-    beyond = f"{place.after}0"
-    return wanted._replace(first_id=max(beyond, wanted.first_id or beyond))
+    beyond = f"{position.after}0"
+    return filters._replace(first_id=max(beyond, filters.first_id or beyond))
 
 
-def _values(wanted: Filter) -> dict[str, str | int]:
+def _values(filters: Filter) -> dict[str, str | int]:
     """Returns what a filter asks for, by the names of parameters."""
-    values = {name: value for name, value in wanted._asdict().items() if value is not None}
+    values = {name: value for name, value in filters._asdict().items() if value is not None}
     for name in ("prefix", "folded_prefix"):
         if name in values:
             values[f"{name}_end"] = f"{values[name]}{_LAST_CHARACTER}"

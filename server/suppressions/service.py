@@ -47,7 +47,7 @@ class SuppressionService(SuppressionServiceServicer):
         self, request: pb.DeleteSuppressionRequest, context: Context
     ) -> pb.DeleteSuppressionResponse:
         account, key = account_id(), _email_key(request.email)
-        await self._database.write(lambda tx: self._suppressions.lift(account, key, tx))
+        await self._database.write(lambda tx: self._suppressions.delete(account, key, tx))
         return pb.DeleteSuppressionResponse()
 
 

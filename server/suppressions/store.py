@@ -73,7 +73,7 @@ class Suppressions:
         row = SuppressionRow(self._hash(account_id, email_key), reason, tx.now)
         tx.run(_PUT, account_id=account_id, **row._asdict())
 
-    def among(
+    def suppressed_among(
         self, account_id: str, email_keys: Collection[str], tx: Transaction
     ) -> Collection[str]:
         """Returns those of the addresses that are suppressed.
@@ -102,7 +102,7 @@ class Suppressions:
         total = tx.one(_COUNT, account_id=account_id)
         return [SuppressionRow._make(row) for row in rows], int(total[0]) if total else 0
 
-    def lift(self, account_id: str, email_key: str, tx: Transaction) -> None:
+    def delete(self, account_id: str, email_key: str, tx: Transaction) -> None:
         """Ends the suppression of an address. Raises SuppressionNotFound."""
         email_hash = self._hash(account_id, email_key)
         if not tx.run(_DELETE, account_id=account_id, email_hash=email_hash):

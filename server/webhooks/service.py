@@ -17,7 +17,7 @@ from ..events import store_reading as events
 from ..events.rules import event_types_matching
 from ..idempotency.idempotent_database import IdempotentDatabase
 from ..ids import checked_id
-from ..messages import Context, changed_fields, check_page, first_id_after, first_id_from
+from ..messages import Context, changed_fields, check_page, first_id_after, first_id_at_or_after
 from ..paging import page_of
 from ..storage.transaction import Transaction
 from . import messages, store
@@ -175,7 +175,7 @@ def _filter(request: pb.ListEventsRequest) -> events.Filter:
         after=int(request.after_sequence),
         event_types=event_types,
         first_id=first_id_after(since) if request.HasField("created_after") else None,
-        end_id=first_id_from(until) if request.HasField("created_before") else None,
+        end_id=first_id_at_or_after(until) if request.HasField("created_before") else None,
     )
 
 

@@ -10,7 +10,7 @@ from ..caller import account_id, current
 from ..errors import WebhookDeliveryNotFound, WebhookNotFound, invalid
 from ..events.rules import event_types_matching
 from ..ids import checked_id
-from ..messages import Context, first_id_after, first_id_from, timestamp
+from ..messages import Context, first_id_after, first_id_at_or_after, timestamp
 from ..paging import PageToken, page_of, parse_page_token
 from ..storage.database import Database
 from ..storage.transaction import Transaction
@@ -121,7 +121,7 @@ def _filter(request: pb.ListWebhookDeliveriesRequest) -> pages.Filter:
         event_types=event_types or None,
         event_id=request.event_id or None,
         first_id=first_id_after(since) if request.HasField("created_after") else None,
-        end_id=first_id_from(until) if request.HasField("created_before") else None,
+        end_id=first_id_at_or_after(until) if request.HasField("created_before") else None,
     )
 
 
@@ -131,8 +131,8 @@ def _asked(request: pb.ReplayWebhookRequest) -> replays.Asked:
     if request.HasField("until") and until.ToNanoseconds() <= since.ToNanoseconds():
         raise invalid("until", "OUT_OF_RANGE", "must be later than since")
     return replays.Asked(
-        first_id=first_id_from(since),
-        end_id=first_id_from(until) if request.HasField("until") else None,
+        first_id=first_id_at_or_after(since),
+        end_id=first_id_at_or_after(until) if request.HasField("until") else None,
         event_types=check_event_types(list(request.event_types)),
         only_failed=request.only_failed,
     )

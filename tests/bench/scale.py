@@ -26,7 +26,7 @@ from server.storage.database import Database
 from server.storage.databases import to_serve
 from server.subscribers.rules import NewSubscriber, Status
 from server.subscribers.store import SubscriberStore
-from server.subscribers.store_paging import Filter, Place, page
+from server.subscribers.store_paging import Filter, PagePosition, page
 from server.suppressions.store import Suppressions
 
 from .. import reaper
@@ -62,7 +62,7 @@ def _new() -> NewSubscriber:
 
 
 def _page(database: Database, offset: int) -> Awaitable[Any]:
-    return database.read(lambda tx: page(ACCOUNT, Filter(), Place(LIMIT, offset), tx))
+    return database.read(lambda tx: page(ACCOUNT, Filter(), PagePosition(LIMIT, offset), tx))
 
 
 def _create(database: Database, _: int) -> Awaitable[Any]:

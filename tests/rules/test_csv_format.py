@@ -14,7 +14,7 @@ from http_gateway.streams.csv_lines import CsvLines
 from http_gateway.streams.csv_lines import written as written_csv
 from server.clock import written
 from server.custom_fields.rules import DataType, label_key
-from server.custom_fields.store import Described
+from server.custom_fields.store import ColumnField
 from server.errors import ValidationError
 from server.subscribers.csv_format import (
     Header,
@@ -27,16 +27,16 @@ from server.subscribers.csv_format import (
 )
 
 
-def described(key: str, label: str = "", data_type: DataType = DataType.TEXT) -> Described:
-    return Described(key, label_key(label or key), data_type)
+def column_field(key: str, label: str = "", data_type: DataType = DataType.TEXT) -> ColumnField:
+    return ColumnField(key, label_key(label or key), data_type)
 
 
-def read(column: str, cell: str, *fields: Described) -> TextRow:
+def read(column: str, cell: str, *fields: ColumnField) -> TextRow:
     """Returns a line of an address and one other cell as a row."""
     return Header(["email", column], fields).row(["ada@example.com", cell])
 
 
-def faults(cells: list[str], *fields: Described) -> list[tuple[str, str]]:
+def faults(cells: list[str], *fields: ColumnField) -> list[tuple[str, str]]:
     """Returns what is wrong with a header, by field and code."""
     with pytest.raises(ValidationError) as caught:
         Header(cells, fields)
@@ -70,34 +70,34 @@ def test_columns_are_found_however_their_names_are_spelt(attribute: str, names: 
     ],
 )
 def test_custom_fields_are_found_by_key_and_by_label(name: str) -> None:
-    row = read(name, "44", described("shoe_size", "Größe der Schuhe"))
+    row = read(name, "44", column_field("shoe_size", "Größe der Schuhe"))
 
     assert row.custom_fields == {"shoe_size": "44"}
 
 
 def test_label_in_another_normal_form_is_found() -> None:
-    row = read("Gro\u0308\u00dfe", "44", described("grosse", "Gr\u00f6\u00dfe"))
+    row = read("Gro\u0308\u00dfe", "44", column_field("grosse", "Gr\u00f6\u00dfe"))
 
     assert row.custom_fields == {"grosse": "44"}
 
 
 @pytest.mark.parametrize("prefix", ["", "customFields."])
 def test_keys_that_differ_in_an_underscore_alone_are_told_apart(prefix: str) -> None:
-    fields = [described("shoe_size", "Second"), described("shoesize", "First")]
+    fields = [column_field("shoe_size", "Second"), column_field("shoesize", "First")]
     header = Header(["email", f"{prefix}shoesize", f"{prefix}shoe_size"], fields)
 
     assert header.row(["", "1", "2"]).custom_fields == {"shoesize": "1", "shoe_size": "2"}
 
 
 def test_key_goes_before_the_label_of_an_older_field() -> None:
-    row = read("city", "Ulm", described("town", "City"), described("city", "Town"))
+    row = read("city", "Ulm", column_field("town", "City"), column_field("city", "Town"))
 
     assert row.custom_fields == {"city": "Ulm"}
 
 
 @pytest.mark.parametrize("name", ["first_name", "Is Confirmed", "is_confirmed", "name", "Tags"])
 def test_words_of_the_service_go_before_custom_fields_that_sound_like_them(name: str) -> None:
-    own = described(name.lower().replace(" ", "_"), name)
+    own = column_field(name.lower().replace(" ", "_"), name)
 
     assert read(name, "no", own).custom_fields == {}
     assert read(f"customFields.{own.key}", "no", own).custom_fields == {own.key: "no"}
@@ -139,7 +139,7 @@ def test_header_that_cannot_be_understood_is_refused_and_told_why(
     ],
 )
 def test_two_columns_for_one_thing_are_refused(first: str, second: str) -> None:
-    twice = faults(["email", first, second], described("shoe_size", "Size of shoes"))
+    twice = faults(["email", first, second], column_field("shoe_size", "Size of shoes"))
 
     assert twice == [(first, "DUPLICATE_FIELD"), (second, "DUPLICATE_FIELD")]
 
@@ -265,9 +265,9 @@ def test_tags_are_separated_or_a_json_array(cell: str, tags: list[str]) -> None:
 )
 def test_empty_cell_says_nothing(column: str, blank: str) -> None:
     fields = [
-        described("age", data_type=DataType.NUMBER),
-        described("vip", data_type=DataType.BOOLEAN),
-        described("note"),
+        column_field("age", data_type=DataType.NUMBER),
+        column_field("vip", data_type=DataType.BOOLEAN),
+        column_field("note"),
     ]
     assert read(column, blank, *fields) == TextRow(email="ada@example.com")
 
@@ -316,7 +316,7 @@ def test_other_word_for_a_confirmation_is_a_fault_of_the_row(cell: str) -> None:
 def test_value_is_read_by_the_type_of_its_field(
     data_type: DataType, cell: str, value: float | str
 ) -> None:
-    read_value = read("x", cell, described("x", data_type=data_type)).custom_fields["x"]
+    read_value = read("x", cell, column_field("x", data_type=data_type)).custom_fields["x"]
 
     assert (type(read_value), read_value) == (type(value), value)
 
@@ -330,7 +330,7 @@ def test_line_may_end_early_but_not_late() -> None:
 
 
 def test_written_header_is_read_whatever_the_keys_are() -> None:
-    fields = [described(key) for key in ("shoe_size", "shoesize", "name", "is_confirmed", "f_1")]
+    fields = [column_field(key) for key in ("shoe_size", "shoesize", "name", "is_confirmed", "f_1")]
     keys = [field.key for field in fields]
 
     row = Header(written_header(keys), fields).row(["", "a@b.io", "", "", "", "", "", *keys])
@@ -431,7 +431,7 @@ def through_csv(cells: list[str]) -> list[str]:
 
 @given(TEXTS, TEXTS, TEXTS)
 def test_written_names_and_texts_are_read_as_the_same(first: str, last: str, note: str) -> None:
-    header = Header(["email", "firstName", "lastName", "note"], [described("note")])
+    header = Header(["email", "firstName", "lastName", "note"], [column_field("note")])
     cells = [written_text(first), written_text(last), *written_values({"note": note}, ["note"])]
 
     row = header.row(["a@b.io", *cells])
@@ -449,7 +449,7 @@ def test_cells_are_read_from_csv_as_they_were_written(cells: list[str]) -> None:
 def test_written_number_is_read_as_the_same(number: float) -> None:
     (cell,) = written_values({"x": number}, ["x"])
 
-    row = read("x", cell, described("x", data_type=DataType.NUMBER))
+    row = read("x", cell, column_field("x", data_type=DataType.NUMBER))
 
     assert row.custom_fields == {"x": number}
 
@@ -458,7 +458,9 @@ def test_written_number_is_read_as_the_same(number: float) -> None:
 def test_written_truth_is_read_as_the_same(value: bool) -> None:
     (cell,) = written_values({"x": value}, ["x"])
 
-    assert read("x", cell, described("x", data_type=DataType.BOOLEAN)).custom_fields == {"x": value}
+    assert read("x", cell, column_field("x", data_type=DataType.BOOLEAN)).custom_fields == {
+        "x": value
+    }
 
 
 @pytest.mark.parametrize(
@@ -472,7 +474,7 @@ def test_written_truth_is_read_as_the_same(value: bool) -> None:
     ],
 )
 def test_hostile_cell_is_read_in_good_time(column: str, cell: str) -> None:
-    fields = [Described("age", "age", DataType.NUMBER)]
+    fields = [ColumnField("age", "age", DataType.NUMBER)]
     header = Header([column, *(["email"] if column != "email" else [])], fields)
 
     assert header.row([cell]).faults == []

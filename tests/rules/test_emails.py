@@ -42,7 +42,7 @@ def test_address_is_taken_and_kept_as_given(address: str) -> None:
     email = parse_email(address)
 
     assert email is not None
-    assert email.given == address
+    assert email.address == address
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_surrounding_blanks_are_taken_off(text: str) -> None:
     email = parse_email(text)
 
     assert email is not None
-    assert email.given == "ada@x.de"
+    assert email.address == "ada@x.de"
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_fast_path_gives_exactly_what_the_library_gives(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("address", "expected"),
     [
         pytest.param("ada@example.com", None, id="ASCII"),
         pytest.param("xn--a@example.com", None, id="prefix in the local part"),
@@ -194,8 +194,8 @@ def test_fast_path_gives_exactly_what_the_library_gives(text: str) -> None:
         pytest.param("a@例え.テスト", "a@例え.テスト", id="every label"),
     ],
 )
-def test_unicode_key_has_the_domain_in_unicode(given: str, expected: str | None) -> None:
-    email = parse_email(given)
+def test_unicode_key_has_the_domain_in_unicode(address: str, expected: str | None) -> None:
+    email = parse_email(address)
 
     assert email is not None
     assert unicode_key(email.key) == expected

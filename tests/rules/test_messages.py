@@ -8,7 +8,13 @@ from roster.v1 import subscribers_pb2, tags_pb2
 from roster.v1.http_pb2 import CsvLine
 
 from server.errors import ValidationError
-from server.messages import MAX_STREAMED_BYTES, changed_fields, in_pieces, milliseconds, timestamp
+from server.messages import (
+    MAX_STREAMED_BYTES,
+    changed_fields,
+    milliseconds,
+    split_message,
+    timestamp,
+)
 
 ALLOWED = ("name", "description")
 
@@ -98,7 +104,7 @@ def test_message_is_cut_into_pieces_that_hold_its_records_in_order(
 ) -> None:
     whole = exported(*lengths)
 
-    pieces = list(in_pieces(whole))
+    pieces = list(split_message(whole))
 
     assert [len(piece.subscribers) for piece in pieces] == counts
     assert [each for piece in pieces for each in piece.subscribers] == list(whole.subscribers)
@@ -109,6 +115,6 @@ def test_message_is_cut_into_pieces_that_hold_its_records_in_order(
 def test_lines_are_cut_as_records_are() -> None:
     line = CsvLine(cells=["x" * 400_000])
 
-    pieces = list(in_pieces(subscribers_pb2.ExportSubscribersResponse(lines=[line] * 5)))
+    pieces = list(split_message(subscribers_pb2.ExportSubscribersResponse(lines=[line] * 5)))
 
     assert [len(piece.lines) for piece in pieces] == [2, 2, 1]

@@ -13,7 +13,7 @@ from roster.v1.http_pb2 import CsvLine
 from server import caller
 from server.caller import Caller
 from server.errors import ValidationError
-from server.streams import one_ahead
+from server.streams import prefetch
 from server.subscribers.service import SubscriberService
 
 
@@ -28,7 +28,7 @@ def test_next_message_is_asked_for_while_one_is_dealt_with() -> None:
     async def story() -> list[tuple[int, list[int]]]:
         asked: list[int] = []
         seen = []
-        async for number in one_ahead(numbers(asked)):
+        async for number in prefetch(numbers(asked)):
             await asyncio.sleep(0)
             seen.append((number, list(asked)))
         return seen
@@ -42,7 +42,7 @@ def test_failure_comes_after_what_was_before_it() -> None:
         raise ValueError("no more")
 
     async def story(seen: list[int]) -> None:
-        async for number in one_ahead(failing()):
+        async for number in prefetch(failing()):
             seen.append(number)
 
     seen: list[int] = []
@@ -69,7 +69,7 @@ def test_cancellation_is_not_lost_in_what_is_past_recall(times: int) -> None:
         seen: list[int] = []
 
         async def take() -> None:
-            async for number in one_ahead(writes()):
+            async for number in prefetch(writes()):
                 seen.append(number)
 
         task = asyncio.create_task(take())

@@ -19,7 +19,7 @@ from server.storage.statements import Statement
 from server.storage.transaction import Transaction
 from server.subscribers.rules import NewSubscriber, Status
 from server.subscribers.store import SubscriberStore
-from server.subscribers.store_paging import Filter, Found, Place, page
+from server.subscribers.store_paging import Filter, PagePosition, SubscriberPage, page
 from server.suppressions.store import Suppressions
 from server.tags.rules import distinct
 
@@ -57,10 +57,10 @@ def field(
 
 
 def listed(
-    account: str, tx: Transaction, wanted: Filter = EVERYONE, place: Place | None = None
-) -> Found:
+    account: str, tx: Transaction, wanted: Filter = EVERYONE, place: PagePosition | None = None
+) -> SubscriberPage:
     """Returns a page of subscribers: the first of a hundred unless told otherwise."""
-    return page(account, wanted, place or Place(100), tx)
+    return page(account, wanted, place or PagePosition(100), tx)
 
 
 def select(sql: str, tx: Transaction) -> list[tuple[Any, ...]]:

@@ -18,9 +18,9 @@ from server.paging import Page
 from server.storage.databases import bring_up_to_date
 from server.storage.sqlite import file
 from server.storage.transaction import Transaction
-from server.subscribers.rules import NewSubscriber, Status, fold
+from server.subscribers.rules import NewSubscriber, Status, search_text
 from server.subscribers.store import Changes, add_tags, change_status, remove_tags
-from server.subscribers.store_paging import Filter, Place
+from server.subscribers.store_paging import Filter, PagePosition
 from server.subscribers.store_reading import SubscriberRow
 from server.tags import store as tags
 from server.tags.rules import distinct, name_key
@@ -111,12 +111,12 @@ class BothStores(BothWithWebhooks):
 
     @rule(name=NAMES)
     def lift(self, name: str) -> None:
-        self.same(lambda tx: SUPPRESSIONS.lift(OURS, email(name).key, tx))
+        self.same(lambda tx: SUPPRESSIONS.delete(OURS, email(name).key, tx))
 
     @rule(text=st.sampled_from(["a", "É", "ada l", "z", "%"]), status=st.none() | STATUSES)
     def find(self, text: str, status: Status | None) -> None:
-        wanted = Filter(status=status, prefix=text.lower(), folded_prefix=fold(text))
-        self.same(lambda tx: listed(OURS, tx, wanted, Place(3, descending=True)))
+        wanted = Filter(status=status, prefix=text.lower(), folded_prefix=search_text(text))
+        self.same(lambda tx: listed(OURS, tx, wanted, PagePosition(3, descending=True)))
 
     @rule(tag=st.sampled_from(["vip", "ñ", "none"]))
     def find_tagged(self, tag: str) -> None:

@@ -25,7 +25,7 @@ from server.storage.dialects import PostgresDialect
 from server.storage.distribution import REFERENCE_TABLES
 from server.storage.statements import Statement
 from server.storage.transaction import Transaction
-from server.subscribers.store_paging import Filter, Place, page, stretch
+from server.subscribers.store_paging import Filter, PagePosition, page, page_without_total
 from server.webhooks.delivery import store_pages as deliveries
 from server.webhooks.rules import DeliveryStatus
 
@@ -111,8 +111,8 @@ def made() -> dict[str, Statement]:
             recorder = Recorder()
             tx = cast(Transaction, recorder)
             wanted = Filter(**cast(dict[str, Any], values | texts))
-            page(OURS, wanted, Place(2, descending=descending), tx)
-            stretch(OURS, wanted, Place(2, after=OURS, descending=descending), tx)
+            page(OURS, wanted, PagePosition(2, descending=descending), tx)
+            page_without_total(OURS, wanted, PagePosition(2, after=OURS, descending=descending), tx)
             order = "descending" if descending else "ascending"
             for number, statement in enumerate(recorder.statements):
                 found[f"{'+'.join(chosen) or 'everyone'}, {order}, {number}"] = statement

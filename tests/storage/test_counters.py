@@ -19,7 +19,7 @@ from server.storage.postgres.database import PostgresDatabase
 from server.storage.transaction import Transaction
 from server.subscribers.counters import store_counting
 from server.subscribers.counters.store_buckets import BUCKET, GROUP, OPEN_BUCKET
-from server.subscribers.store_paging import Filter, Place, page
+from server.subscribers.store_paging import Filter, PagePosition, page
 
 from ..postgres import Postgres
 from .helpers import OURS, SUBSCRIBERS, new, select
@@ -75,7 +75,7 @@ class Counted(RuleBasedStateMachine):
         for _ in numbers:
             self.names += 1
             rows[self.names] = new(f"{self.names}")
-        assert SUBSCRIBERS.create_many(OURS, rows, self.tx).refused == {}
+        assert SUBSCRIBERS.create_many(OURS, rows, self.tx).row_errors == {}
         for number in numbers:
             insort(self.model, made_id(number))
 
@@ -118,7 +118,9 @@ class Counted(RuleBasedStateMachine):
     def look_at_every_page(self, limit: int, descending: bool) -> None:
         expected = self.model[:: -1 if descending else 1]
         for offset in range(0, len(expected) + 2 * limit, limit):
-            found = page(OURS, Filter(), Place(limit, offset, descending=descending), self.tx)
+            found = page(
+                OURS, Filter(), PagePosition(limit, offset, descending=descending), self.tx
+            )
             assert [row.id for row in found.rows] == expected[offset : offset + limit]
             assert (found.total, found.more) == (len(expected), offset + limit < len(expected))
 
@@ -195,7 +197,7 @@ def test_every_page_is_exact_after_processes_with_different_clocks_wrote_at_once
         everyone = [own_id for (own_id,) in select("SELECT id FROM subscriber ORDER BY id", tx)]
         assert len(everyone) == 40 * 4
         for offset in range(5, len(everyone) + 5, 5):
-            found = page(OURS, Filter(), Place(5, offset), tx)
+            found = page(OURS, Filter(), PagePosition(5, offset), tx)
             assert [row.id for row in found.rows] == everyone[offset : offset + 5]
             assert found.total == len(everyone)
 

@@ -14,7 +14,7 @@ from server.storage import migrate as migrations
 from server.storage.databases import unit_of_work
 from server.storage.postgres import connection
 from server.storage.sqlite.file import connect, prepare
-from server.subscribers.store_paging import Filter, Place, stretch
+from server.subscribers.store_paging import Filter, PagePosition, page_without_total
 
 BEFORE = "0004_unique_account_emails"
 ADDRESSES = ["user@example.com", "user@xn--bcher-kva.de", "xn--user@example.com"]
@@ -50,8 +50,8 @@ def test_search_finds_domains_that_were_stored_before(url: str, account: str) ->
         found = {
             q: [
                 row.email
-                for row in stretch(
-                    account, Filter(prefix=key_prefix(q), folded_prefix=q), Place(10), tx
+                for row in page_without_total(
+                    account, Filter(prefix=key_prefix(q), folded_prefix=q), PagePosition(10), tx
                 )
             ]
             for q in ("user@", "user@bü", "user@xn", "xn--user@e", "user@ü")

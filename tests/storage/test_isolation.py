@@ -106,7 +106,7 @@ Use = Callable[[str, dict[str, str], Transaction], object]
             id="find suppression",
         ),
         pytest.param(
-            lambda a, i, tx: SUPPRESSIONS.lift(a, email("gone").key, tx),
+            lambda a, i, tx: SUPPRESSIONS.delete(a, email("gone").key, tx),
             SuppressionNotFound,
             id="lift suppression",
         ),
@@ -177,7 +177,7 @@ def test_bulk_with_its_tags_and_values_stays_in_the_account(tx: Transaction) -> 
     before = contents(THEIRS, tx)
 
     rows = {0: new("ada", "vip", values={"city": "Rome"}), 1: new("gone")}
-    assert SUBSCRIBERS.create_many(OURS, rows, tx).refused == {}
+    assert SUBSCRIBERS.create_many(OURS, rows, tx).row_errors == {}
 
     assert contents(THEIRS, tx) == before
     assert tags.count(OURS, tx) == 1

@@ -11,8 +11,8 @@ import pytest
 
 from server.emails import Email
 from server.storage.transaction import Transaction
-from server.subscribers.rules import NewSubscriber, Status, fold
-from server.subscribers.store_paging import Filter, Place, page, stretch
+from server.subscribers.rules import NewSubscriber, Status, search_text
+from server.subscribers.store_paging import Filter, PagePosition, page, page_without_total
 from server.subscribers.store_reading import SubscriberRow
 from server.tags.rules import distinct, name_key
 
@@ -67,12 +67,12 @@ def made(random: Random) -> dict[int, NewSubscriber]:
 @pytest.fixture(scope="module")
 def rows(tx: Transaction) -> list[SubscriberRow]:
     """All subscribers of the account, oldest first."""
-    return page(OURS, Filter(), Place(ROWS + 1), tx).rows
+    return page(OURS, Filter(), PagePosition(ROWS + 1), tx).rows
 
 
 def begins(text: str) -> dict[str, Any]:
     """Returns what a filter has where somebody looks for the beginning of an address or name."""
-    return {"prefix": text.lower(), "folded_prefix": fold(text)}
+    return {"prefix": text.lower(), "folded_prefix": search_text(text)}
 
 
 # What each filter asks for, given all subscribers of the account.
@@ -101,7 +101,7 @@ def matching(rows: list[SubscriberRow], wanted: Filter) -> list[SubscriberRow]:
 
 def matches(row: SubscriberRow, wanted: Filter) -> bool:
     """Whether a subscriber is one that a filter asks for, said once more in Python."""
-    first, last = fold(row.first_name), fold(row.last_name)
+    first, last = search_text(row.first_name), search_text(row.last_name)
     names = [" ".join(filter(None, [first, last])), last]
     return all(
         [
@@ -129,11 +129,11 @@ def test_pages_hold_what_matches_in_order_whichever_way_one_goes(
     for limit in (1, 7, ROWS):
         by_offset, by_id, after = [], [], None
         for offset in range(0, len(expected) or 1, limit):
-            found = page(OURS, wanted, Place(limit, offset, descending=descending), tx)
+            found = page(OURS, wanted, PagePosition(limit, offset, descending=descending), tx)
             by_offset += found.rows
-            place = Place(limit, after=after, descending=descending)
+            place = PagePosition(limit, after=after, descending=descending)
             sought = page(OURS, wanted, place, tx)
-            assert stretch(OURS, wanted, place, tx) == sought.rows
+            assert page_without_total(OURS, wanted, place, tx) == sought.rows
             by_id += sought.rows
             after = sought.rows[-1].id if sought.rows else None
             assert found == sought
@@ -150,7 +150,7 @@ def test_place_beyond_a_bound_begins_at_the_bound(
     expected = rows[19:9:-1] if descending else rows[10:20]
 
     def ids(after: str) -> list[SubscriberRow]:
-        return page(OURS, wanted, Place(100, after=after, descending=descending), tx).rows
+        return page(OURS, wanted, PagePosition(100, after=after, descending=descending), tx).rows
 
     assert ids(before) == expected
     assert ids(behind) == []
@@ -179,7 +179,7 @@ def test_beginning_of_address_name_or_last_name_is_found_and_no_wildcard_counts(
 ) -> None:
     wanted = Filter(**begins(text))
 
-    found = listed(OURS, tx, wanted, Place(ROWS))
+    found = listed(OURS, tx, wanted, PagePosition(ROWS))
 
     assert found.rows == matching(rows, wanted)
     assert found.total == len(found.rows)
@@ -191,7 +191,7 @@ def test_tag_is_found_by_its_whole_name(
 ) -> None:
     wanted = Filter(tag_key=name_key(tag))
 
-    found = listed(OURS, tx, wanted, Place(ROWS))
+    found = listed(OURS, tx, wanted, PagePosition(ROWS))
 
     assert found.rows == matching(rows, wanted)
     assert bool(found.rows) == (tag in TAGS)

@@ -21,7 +21,7 @@ from server.storage.databases import unit_of_work
 from server.storage.transaction import Transaction
 from server.subscribers.counters import store_counting
 from server.subscribers.rules import NewSubscriber, Status
-from server.subscribers.store_paging import Filter, Place, page
+from server.subscribers.store_paging import Filter, PagePosition, page
 
 from .helpers import OURS, SUBSCRIBERS, THEIRS, field
 from .watched import Step, Watched
@@ -72,7 +72,7 @@ def tx(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Transaction]:
 @pytest.fixture(scope="module")
 def ids(tx: Transaction) -> list[str]:
     """The ids of the account, oldest first."""
-    return [row.id for row in page(OURS, Filter(), Place(ROWS), tx).rows]
+    return [row.id for row in page(OURS, Filter(), PagePosition(ROWS), tx).rows]
 
 
 FILTERS: dict[str, dict[str, Any]] = {
@@ -107,7 +107,7 @@ def wanted_of(names: tuple[str, ...], ids: list[str]) -> Filter:
     return Filter(**values)
 
 
-def steps(tx: Transaction, wanted: Filter, place: Place) -> list[Step]:
+def steps(tx: Transaction, wanted: Filter, place: PagePosition) -> list[Step]:
     """Returns the statements of a page: the page itself, the count, and what else there is.
 
     By its number a page of everyone is found after the counts, by one statement more.
@@ -118,11 +118,11 @@ def steps(tx: Transaction, wanted: Filter, place: Place) -> list[Step]:
     return watched.seen
 
 
-def middle(ids: list[str], *, seeks: bool, descending: bool) -> Place:
+def middle(ids: list[str], *, seeks: bool, descending: bool) -> PagePosition:
     """Returns a place in the middle of a list."""
     if seeks:
-        return Place(LIMIT, after=ids[ROWS // 2], descending=descending)
-    return Place(LIMIT, offset=ROWS // 20, descending=descending)
+        return PagePosition(LIMIT, after=ids[ROWS // 2], descending=descending)
+    return PagePosition(LIMIT, offset=ROWS // 20, descending=descending)
 
 
 SEARCH = re.compile(
@@ -222,7 +222,7 @@ def test_page_that_is_sought_costs_the_same_wherever_it_is(
     places = [ids[300], ids[ROWS // 2], ids[-300]]
 
     costs = [
-        steps(tx, wanted, Place(LIMIT, after=after, descending=descending))[0].machine_steps
+        steps(tx, wanted, PagePosition(LIMIT, after=after, descending=descending))[0].machine_steps
         for after in places
     ]
 
@@ -234,7 +234,7 @@ def test_page_of_everyone_costs_little_whatever_its_number_is(
     tx: Transaction, descending: bool
 ) -> None:
     def cost(offset: int) -> int:
-        found = steps(tx, Filter(), Place(LIMIT, offset, descending=descending))
+        found = steps(tx, Filter(), PagePosition(LIMIT, offset, descending=descending))
         return sum(step.machine_steps for step in found)
 
     costs = [cost(offset) for offset in range(0, ROWS, 7 * LIMIT)]
@@ -252,7 +252,7 @@ def test_few_of_a_rare_status_cost_few_steps(
 ) -> None:
     wanted = Filter(status=Status.COMPLAINED, **{name: ids[at] for name, at in bounds.items()})
 
-    of_page, of_count, *_ = steps(tx, wanted, Place(LIMIT, descending=descending))
+    of_page, of_count, *_ = steps(tx, wanted, PagePosition(LIMIT, descending=descending))
 
     # It takes at least one step each to look at everybody.
     assert of_page.machine_steps < ROWS

@@ -23,7 +23,7 @@ from server.storage.postgres.transaction import DIALECT, begin_reading, undo
 from server.storage.statements import Statement
 from server.storage.transaction import Transaction
 from server.subscribers.rules import Status
-from server.subscribers.store_paging import Filter, Place, page
+from server.subscribers.store_paging import Filter, PagePosition, page
 
 from ..postgres import Postgres
 from .helpers import OURS, SUBSCRIBERS, field
@@ -123,7 +123,7 @@ def ids(database: Psycopg3Database) -> list[str]:
     return [row[0] for row in database.execute_sql(query, (OURS,)).fetchall()]
 
 
-def steps(tx: Watched, wanted: Filter, place: Place) -> list[Step]:
+def steps(tx: Watched, wanted: Filter, place: PagePosition) -> list[Step]:
     """Returns the statements of a page: the page itself, the count, and what else there is.
 
     By its number a page of everyone is found after the counts, by one statement more.
@@ -194,7 +194,7 @@ def test_page_that_is_sought_reads_as_much_wherever_it_is(
     places = [ids[300], ids[ROWS // 2], ids[-300]]
 
     costs = [
-        steps(tx, wanted, Place(LIMIT, after=after, descending=descending))[0].blocks
+        steps(tx, wanted, PagePosition(LIMIT, after=after, descending=descending))[0].blocks
         for after in places
     ]
 
@@ -206,7 +206,7 @@ def test_page_of_everyone_reads_little_whatever_its_number_is(
     tx: Watched, descending: bool
 ) -> None:
     def cost(offset: int) -> int:
-        found = steps(tx, Filter(), Place(LIMIT, offset, descending=descending))
+        found = steps(tx, Filter(), PagePosition(LIMIT, offset, descending=descending))
         return sum(step.blocks for step in found)
 
     costs = [cost(offset) for offset in range(0, ROWS, 7 * LIMIT)]
@@ -219,7 +219,7 @@ def test_page_of_everyone_reads_little_whatever_its_number_is(
 def test_few_of_a_rare_status_cost_little(tx: Watched, ids: list[str], descending: bool) -> None:
     wanted = Filter(status=Status.COMPLAINED)
 
-    of_page, of_count, *_ = steps(tx, wanted, Place(LIMIT, descending=descending))
+    of_page, of_count, *_ = steps(tx, wanted, PagePosition(LIMIT, descending=descending))
 
     # There are that many of them, and each is looked at with its tags and values.
     assert of_page.blocks < 20 * LIMIT
@@ -227,7 +227,7 @@ def test_few_of_a_rare_status_cost_little(tx: Watched, ids: list[str], descendin
 
 
 def test_address_that_is_looked_up_costs_a_few_blocks(tx: Watched) -> None:
-    for step in steps(tx, Filter(**FILTERS["email"]), Place(LIMIT)):
+    for step in steps(tx, Filter(**FILTERS["email"]), PagePosition(LIMIT)):
         assert step.blocks < 30, step
 
 

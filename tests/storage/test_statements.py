@@ -18,7 +18,7 @@ from server.storage.transaction import Transaction
 from server.subscribers.counters import store_counting
 from server.subscribers.rules import Failure, Status
 from server.subscribers.store import Changes, CreateManyResult
-from server.subscribers.store_paging import Place
+from server.subscribers.store_paging import PagePosition
 from server.subscribers.store_reading import find
 from server.tags import store as tags
 from server.tags.models import Tag
@@ -68,8 +68,8 @@ def test_page_of_subscribers_with_tags_and_values_costs_three_statements(
 ) -> None:
     bulk(tx, range(100), values=VALUES)
 
-    assert cost(tx, lambda: listed(OURS, tx, place=Place(limit))) == 3
-    found = listed(OURS, tx, place=Place(limit))
+    assert cost(tx, lambda: listed(OURS, tx, place=PagePosition(limit))) == 3
+    found = listed(OURS, tx, place=PagePosition(limit))
     assert (len(found.rows), found.total) == (limit, 100)
     assert (len(found.rows[-1].tags), found.rows[-1].values) == (len(TAGS), VALUES)
 
@@ -88,10 +88,10 @@ def test_page_by_its_number_costs_one_statement_more_unless_it_is_among_the_last
     monkeypatch.setattr(store_counting, "BUCKET_SIZE", 20)
     bulk(tx, range(100))
 
-    assert cost(tx, lambda: listed(OURS, tx, place=Place(5, 90))) == 3
+    assert cost(tx, lambda: listed(OURS, tx, place=PagePosition(5, 90))) == 3
     for offset in (5, 25, 60):
-        assert cost(tx, lambda: listed(OURS, tx, place=Place(5, offset))) == 4  # noqa: B023
-    assert cost(tx, lambda: listed(OURS, tx, place=Place(5, 100))) == 1
+        assert cost(tx, lambda: listed(OURS, tx, place=PagePosition(5, offset))) == 4  # noqa: B023
+    assert cost(tx, lambda: listed(OURS, tx, place=PagePosition(5, 100))) == 1
 
 
 @pytest.mark.usefixtures("somebody")
@@ -138,7 +138,7 @@ def test_bulk_with_everything_in_it_costs_eleven_statements(tx: Transaction, row
     SUBSCRIBERS.create(OURS, new("0"), tx)
 
     assert cost(tx, lambda: bulk(tx, range(rows), values=VALUES)) == 11
-    refused = bulk(tx, range(rows), values=VALUES).refused
+    refused = bulk(tx, range(rows), values=VALUES).row_errors
     assert refused[0].failure == Failure.ALREADY_EXISTS
     assert refused[1].failure == Failure.SUPPRESSED
 
@@ -192,10 +192,10 @@ def test_addresses_are_looked_for_among_the_suppressed_by_one_statement_if_there
 ) -> None:
     keys = [f"{number}@example.com" for number in range(100)]
 
-    assert cost(tx, lambda: SUPPRESSIONS.among(OURS, keys, tx)) == 1
+    assert cost(tx, lambda: SUPPRESSIONS.suppressed_among(OURS, keys, tx)) == 1
     opt_out(tx, "5")
-    assert cost(tx, lambda: SUPPRESSIONS.among(OURS, keys, tx)) == 2
-    assert cost(tx, lambda: SUPPRESSIONS.among(OURS, [], tx)) == 0
+    assert cost(tx, lambda: SUPPRESSIONS.suppressed_among(OURS, keys, tx)) == 2
+    assert cost(tx, lambda: SUPPRESSIONS.suppressed_among(OURS, [], tx)) == 0
 
 
 @pytest.mark.parametrize("count", [1, 100])

@@ -14,7 +14,7 @@ from server.storage.transaction import Transaction
 from server.subscribers import store_reading
 from server.subscribers.rules import Failure, Status
 from server.subscribers.store import Changes, add_tags, change_status, remove_tags
-from server.subscribers.store_paging import Place
+from server.subscribers.store_paging import PagePosition
 from server.tags import store as tags
 
 from .helpers import OURS, SUBSCRIBERS, email, listed, new
@@ -26,7 +26,7 @@ def test_bulk_stores_what_is_free_and_tells_ids_and_refusals(tx: Transaction) ->
     rows = {3: new("bob", "a"), 5: new("ADA", "b"), 8: new("eve", "A", "c")}
     taken = SUBSCRIBERS.create_many(OURS, rows, tx)
 
-    assert {i: refused.failure for i, refused in taken.refused.items()} == {
+    assert {i: error.failure for i, error in taken.row_errors.items()} == {
         5: Failure.ALREADY_EXISTS
     }
     found = listed(OURS, tx)
@@ -114,7 +114,7 @@ def test_tags_are_added_and_removed_one_by_one(tx: Transaction) -> None:
 def test_pages_are_in_order_of_creation_and_end_with_an_empty_one(tx: Transaction) -> None:
     made = [SUBSCRIBERS.create(OURS, new(name, "t", "u"), tx).id for name in "cab"]
 
-    pages = [listed(OURS, tx, place=Place(2, offset)) for offset in (0, 2, 4)]
+    pages = [listed(OURS, tx, place=PagePosition(2, offset)) for offset in (0, 2, 4)]
 
     assert [[row.id for row in found.rows] for found in pages] == [made[:2], made[2:], []]
     assert [found.total for found in pages] == [3, 3, 3]
@@ -124,7 +124,7 @@ def test_pages_are_in_order_of_creation_and_end_with_an_empty_one(tx: Transactio
 def test_page_far_past_the_end_is_empty(tx: Transaction) -> None:
     SUBSCRIBERS.create(OURS, new(), tx)
 
-    assert listed(OURS, tx, place=Place(100, 100 * 2**31)) == ([], 1, False)
+    assert listed(OURS, tx, place=PagePosition(100, 100 * 2**31)) == ([], 1, False)
 
 
 @pytest.mark.parametrize("clock", [1_000_000, 9_000_000], ids=["behind the ids", "ahead of them"])

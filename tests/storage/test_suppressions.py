@@ -94,7 +94,7 @@ def test_suppressed_address_is_refused_in_any_spelling_until_it_is_lifted(
 
     for row in listed(OURS, tx).rows:
         SUBSCRIBERS.delete(OURS, row.id, tx)
-    SUPPRESSIONS.lift(OURS, email("ada").key, tx)
+    SUPPRESSIONS.delete(OURS, email("ada").key, tx)
     assert suppressed(tx) == []
     WAYS[way](tx)
     assert "ada@example.com" in [row.email_key for row in listed(OURS, tx).rows]
@@ -105,7 +105,7 @@ def test_suppressed_rows_of_a_bulk_are_refused_and_the_others_stored(tx: Transac
 
     taken = SUBSCRIBERS.create_many(OURS, {2: new("eve"), 4: new("ADA"), 6: new("bob")}, tx)
 
-    assert {i: refused.failure for i, refused in taken.refused.items()} == {4: Failure.SUPPRESSED}
+    assert {i: error.failure for i, error in taken.row_errors.items()} == {4: Failure.SUPPRESSED}
     assert [row.email for row in listed(OURS, tx).rows] == ["eve@example.com", "bob@example.com"]
 
 
@@ -117,7 +117,7 @@ def test_other_accounts_are_not_affected(tx: Transaction) -> None:
     (ours,), (theirs,) = suppressed(tx), suppressed(tx, THEIRS)
     assert ours.email_hash != theirs.email_hash
 
-    SUPPRESSIONS.lift(THEIRS, email("ada").key, tx)
+    SUPPRESSIONS.delete(THEIRS, email("ada").key, tx)
     assert suppressed(tx) == [ours]
     SUBSCRIBERS.create(THEIRS, new("ada"), tx)
 
@@ -173,7 +173,7 @@ def test_second_suppression_of_an_address_takes_the_place_of_the_first(tx: Trans
 def test_what_is_not_suppressed_is_neither_found_nor_lifted(tx: Transaction, name: str) -> None:
     deleted(tx, Status.UNSUBSCRIBED)
 
-    for use in (SUPPRESSIONS.find, SUPPRESSIONS.lift):
+    for use in (SUPPRESSIONS.find, SUPPRESSIONS.delete):
         with pytest.raises(SuppressionNotFound):
             use(OURS, email(name).key, tx)
     assert len(suppressed(tx)) == 1
@@ -209,8 +209,10 @@ def test_with_another_key_nothing_is_recognised(tx: Transaction) -> None:
     deleted(tx, Status.UNSUBSCRIBED)
     other = Suppressions(Encryption(bytes(32)))
 
-    assert set(SUPPRESSIONS.among(OURS, ["eve@x.de", "ada@example.com"], tx)) == {"ada@example.com"}
-    assert set(other.among(OURS, ["eve@x.de", "ada@example.com"], tx)) == set()
+    assert set(SUPPRESSIONS.suppressed_among(OURS, ["eve@x.de", "ada@example.com"], tx)) == {
+        "ada@example.com"
+    }
+    assert set(other.suppressed_among(OURS, ["eve@x.de", "ada@example.com"], tx)) == set()
 
 
 def test_suppressions_are_listed_oldest_first_page_by_page(tx: Transaction) -> None:

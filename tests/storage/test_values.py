@@ -154,7 +154,7 @@ def test_rows_whose_values_no_field_takes_are_refused_and_the_others_stored(
 
     taken = SUBSCRIBERS.create_many(OURS, rows, tx)
 
-    assert {index: refused.failure for index, refused in taken.refused.items()} == {
+    assert {index: error.failure for index, error in taken.row_errors.items()} == {
         0: Failure.UNKNOWN_CUSTOM_FIELD,
         1: Failure.INVALID_CUSTOM_FIELD,
     }

@@ -24,7 +24,7 @@ from .store_buckets import (
 )
 
 
-def count_in(account_id: str, ids: Sequence[str], tx: Transaction) -> None:
+def add_to_counters(account_id: str, ids: Sequence[str], tx: Transaction) -> None:
     """Counts subscribers that were stored; their ids rise.
 
     One statement, and a few more where a block is full, once in some hundred subscribers.
@@ -38,13 +38,13 @@ def count_in(account_id: str, ids: Sequence[str], tx: Transaction) -> None:
         tx.run(BEGIN, account_id=account_id, rows=[(OPEN_BUCKET, "", len(ids))])
         _close_full(account_id, ("", len(ids)), tx)
         return
-    late = [own_id for own_id in ids if own_id < opened[0]]
-    _count_in_late(account_id, late, tx)
+    late = [subscriber_id for subscriber_id in ids if subscriber_id < opened[0]]
+    _add_late_ids(account_id, late, tx)
     if len(late) < len(ids):
-        count_in(account_id, ids[len(late) :], tx)
+        add_to_counters(account_id, ids[len(late) :], tx)
 
 
-def count_out(account_id: str, subscriber_id: str, tx: Transaction) -> None:
+def remove_from_counters(account_id: str, subscriber_id: str, tx: Transaction) -> None:
     """Counts a subscriber no more. Three statements at most.
 
     What is empty then goes, and its ids fall to what is before it; a chapter goes with
@@ -62,13 +62,13 @@ def count_out(account_id: str, subscriber_id: str, tx: Transaction) -> None:
         tx.run(REMOVE_EMPTY, account_id=account_id, first_ids=list(empty - {""}))
 
 
-def _count_in_late(account_id: str, ids: Sequence[str], tx: Transaction) -> None:
+def _add_late_ids(account_id: str, ids: Sequence[str], tx: Transaction) -> None:
     """Counts subscribers whose ids, which rise, come before the open block."""
     while ids:
         changed = _change_closed(account_id, ids[-1], len(ids), tx)
         first_id, total = changed[BUCKET]
         # Nearly always there are none: a block would have to begin between these ids.
-        before = [own_id for own_id in ids if own_id < first_id]
+        before = [subscriber_id for subscriber_id in ids if subscriber_id < first_id]
         if before:
             _change_closed(account_id, ids[-1], -len(before), tx)
         _divide(account_id, (first_id, total - len(before)), tx)

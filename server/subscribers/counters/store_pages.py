@@ -50,7 +50,7 @@ _NEWEST_FIRST = Statement(
 )
 
 
-class Numbered(NamedTuple):
+class OffsetPage(NamedTuple):
     """Rows for `complete`, and how many subscribers the account has."""
 
     rows: list[tuple[Any, ...]]
@@ -63,18 +63,18 @@ def total(account_id: str, tx: Transaction) -> int:
     return int(found[0] or 0) if found else 0
 
 
-def numbered(
+def page_by_offset(
     account_id: str, offset: int, limit: int, tx: Transaction, *, descending: bool
-) -> Numbered:
+) -> OffsetPage:
     """Returns the subscribers that come after so many, in order of creation.
 
     Three statements at most.
     """
     ranges = tx.all(_GROUPS, account_id=account_id)
-    everyone = sum(own for _, own in ranges)
-    before = everyone - 1 - offset if descending else offset
-    if not 0 <= before < everyone:
-        return Numbered([], everyone)
+    count = sum(own for _, own in ranges)
+    before = count - 1 - offset if descending else offset
+    if not 0 <= before < count:
+        return OffsetPage([], count)
     place, before = _where(ranges, before)
     if place + 1 < len(ranges):
         first_id, end_id = ranges[place][0], ranges[place + 1][0]
@@ -83,7 +83,7 @@ def numbered(
     first_id = ranges[place][0]
     statement = _NEWEST_FIRST if descending else _OLDEST_FIRST
     rows = tx.all(statement, account_id=account_id, first_id=first_id, skip=before, limit=limit)
-    return Numbered(rows, everyone)
+    return OffsetPage(rows, count)
 
 
 def _where(ranges: Iterable[IdRange], before: int) -> tuple[int, int]:

@@ -20,7 +20,7 @@ from server.storage.database import StorageError
 from server.storage.sqlite.database import SqliteDatabase
 from server.storage.transaction import Transaction
 from server.subscribers.store import Changes, add_tags
-from server.subscribers.store_paging import Place
+from server.subscribers.store_paging import PagePosition
 from server.tags import store as tags
 from server.tags.rules import distinct
 
@@ -83,7 +83,7 @@ def test_what_changed_in_the_source_between_two_runs_is_in_the_copy(
 
     def edit(tx: Transaction) -> None:
         (own, _) = [row.id for row in accounts.list_accounts(tx)]
-        first, second, third = listed(own, tx, EVERYONE, Place(3)).rows
+        first, second, third = listed(own, tx, EVERYONE, PagePosition(3)).rows
         SUBSCRIBERS.delete(own, first.id, tx)
         add_tags(own, second.id, distinct(["late"]), tx)
         # Its address goes to another, whom the target has to take beside the old one.
@@ -123,7 +123,7 @@ def test_address_that_two_have_exchanged_between_two_runs_is_taken(
 
     def exchange(tx: Transaction) -> None:
         own = accounts.list_accounts(tx)[0].id
-        found = listed(own, tx, EVERYONE, Place(200)).rows
+        found = listed(own, tx, EVERYONE, PagePosition(200)).rows
         first, last = found[0].id, found[-1].id
         for subscriber, name in ((first, "else"), (last, "ada0"), (first, "ada199")):
             SUBSCRIBERS.update(own, subscriber, Changes(email=email(name)), tx)
