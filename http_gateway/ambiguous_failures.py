@@ -20,7 +20,7 @@ from roster.client import repeats
 
 from .errors import reason_of
 from .headers import IDEMPOTENCY_KEY, Metadata
-from .request_errors import RequestFault, fault
+from .request_errors import RequestError, fault
 
 # How gRPC's messages begin if there was no connection for a call, and if one was lost during
 # it. If gRPC changes the words, a call becomes a 503 that promises nothing: less than is known,
@@ -43,7 +43,7 @@ _UNKNOWN = (
 
 def classify_failure(
     failed: AioRpcError, method: MethodDescriptor, metadata: Metadata
-) -> AioRpcError | RequestFault:
+) -> AioRpcError | RequestError:
     """Returns the error to raise for a failed call of a method, made with this metadata."""
     if failed.code() is not StatusCode.UNAVAILABLE or reason_of(failed):
         return failed

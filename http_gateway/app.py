@@ -33,13 +33,13 @@ from .links import next_page
 from .load_shedding import LoadShedder
 from .observability import NullObserver, Observer, RequestObserver
 from .pages import REDIRECTS, pages_of
-from .request_errors import RequestFault
+from .request_errors import RequestError
 from .request_ids import request_id_of
 from .responses import CANCELLED, Response
 from .routing.bindings import UNARY, Binding
 from .routing.requests import message_of
 from .routing.routes import Routes
-from .streams.exchange import Exchange, try_out
+from .streams.exchange import Exchange, check_call
 from .streams.response import StreamResponse
 from .streams.server_stream import KEEPALIVE_SECONDS
 
@@ -78,7 +78,7 @@ class Gateway:
         self._calls: dict[str, Any] = {}
         self.load = LoadShedder()
         self._pages = pages_of(channel, services, self.load)
-        self._routes.leave(self._pages.keys() - REDIRECTS.keys())
+        self._routes.check_reserved(self._pages.keys() - REDIRECTS.keys())
         self.load.exempt = self._pages.keys()
 
     def server(self) -> Server:
@@ -94,22 +94,22 @@ class Gateway:
         request_id = request_id_of(request)
         trace = traces.trace_of(request.headers) if traces.PARENT in request.headers else ()
         watched = self._watcher.begins(request.method, request_id, trace)
-        answer: Response | StreamResponse | None = None
+        response: Response | StreamResponse | None = None
         try:
-            answer = await self._answer(request, request_id, watched)
-        except RequestFault as refused:
-            answer = errors.response(errors.of(refused.error), request_id, close=refused.close)
+            response = await self._dispatch(request, request_id, watched)
+        except RequestError as refused:
+            response = errors.response(errors.of(refused.error), request_id, close=refused.close)
         except AioRpcError as failed:
-            answer = errors.failure(failed, request_id)
+            response = errors.failure(failed, request_id)
         except Exception:  # the log gets the story, the caller one calm sentence
             log.exception("the gateway failed", extra={"requestId": request_id})
-            answer = errors.response(errors.INTERNAL, request_id, close=True)
+            response = errors.response(errors.INTERNAL, request_id, close=True)
         finally:
-            status, sent = (answer.status, answer.sent) if answer else (CANCELLED, 0)
+            status, sent = (response.status, response.sent) if response else (CANCELLED, 0)
             watched.ends(status, request.content.total_bytes, sent)
-        return answer
+        return response
 
-    async def _answer(
+    async def _dispatch(
         self, request: web.BaseRequest, request_id: str, watched: RequestObserver
     ) -> Response | StreamResponse:
         path, _, query = _target(request).partition("?")
@@ -134,8 +134,8 @@ class Gateway:
                     message,
                     keepalive_seconds=self._keepalive_seconds,
                 )
-                return await exchange.answer(self._method(binding), metadata, timeout)
-        except RequestFault as unreadable:
+                return await exchange.respond(self._method(binding), metadata, timeout)
+        except RequestError as unreadable:
             return await self._refuse(binding, unreadable, metadata, timeout, request_id)
         call = self._call(binding, message, metadata, timeout)
         self.load.calls += 1
@@ -152,15 +152,15 @@ class Gateway:
         if binding.next_link is not None and (token := getattr(reply, binding.next_link)):
             more["Link"] = next_page(path, query, token)
         written = orjson.dumps(binding.write(reply))
-        answer = Response(binding.success_status, request_id, written, more=more)
+        response = Response(binding.success_status, request_id, written, more=more)
         if not binding.holds_secret:
-            await compress(answer, request)
-        return answer
+            await compress(response, request)
+        return response
 
     async def _refuse(
         self,
         binding: Binding,
-        unreadable: RequestFault,
+        unreadable: RequestError,
         metadata: Metadata,
         seconds: float | None,
         request_id: str,
@@ -173,7 +173,7 @@ class Gateway:
             if binding.kind == UNARY:
                 await self._call(binding, binding.request_class(), metadata, seconds)
             else:
-                await try_out(binding, self._method(binding), metadata, _at_most(seconds))
+                await check_call(binding, self._method(binding), metadata, _at_most(seconds))
         except AioRpcError as error:
             return errors.failure(error, request_id, close=unreadable.close)
         raise unreadable

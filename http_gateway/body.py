@@ -10,7 +10,7 @@ import asyncio
 
 from aiohttp import web
 
-from .request_errors import RequestFault, fault
+from .request_errors import RequestError, fault
 
 MAX_BODY_BYTES = 1024 * 1024
 # How long the whole body may take to arrive.
@@ -18,9 +18,9 @@ BODY_SECONDS = 10.0
 
 
 async def read(request: web.BaseRequest) -> bytes:
-    """Returns the body. Raises RequestFault if it cannot be taken."""
+    """Returns the body. Raises RequestError if it cannot be taken."""
     headers = request.headers
-    refuse_compression(request)
+    check_not_compressed(request)
     if not _is_json(headers.get("Content-Type")):
         raise fault(
             "UNSUPPORTED_MEDIA_TYPE",
@@ -29,7 +29,7 @@ async def read(request: web.BaseRequest) -> bytes:
         )
     if (request.content_length or 0) > MAX_BODY_BYTES:
         raise _too_large()
-    await ask_for(request)
+    await send_continue(request)
     if request.content.is_eof():
         return await _all(request)
     try:
@@ -56,19 +56,19 @@ async def _all(request: web.BaseRequest) -> bytes:
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
-def too_slow() -> RequestFault:
+def too_slow() -> RequestError:
     """Returns the fault of a body that does not arrive in time."""
     message = f"The body did not arrive within {BODY_SECONDS:.0f} seconds."
     return fault("REQUEST_TIMEOUT", message, close=True)
 
 
-def _too_large() -> RequestFault:
+def _too_large() -> RequestError:
     message = f"The body must be at most {MAX_BODY_BYTES:,} bytes long."
     return fault("PAYLOAD_TOO_LARGE", message, close=True)
 
 
-def refuse_compression(request: web.BaseRequest) -> None:
-    """Raises RequestFault if the body says that it is compressed."""
+def check_not_compressed(request: web.BaseRequest) -> None:
+    """Raises RequestError if the body says that it is compressed."""
     if request.headers.get("Content-Encoding", "identity").lower() != "identity":
         raise fault(
             "UNSUPPORTED_MEDIA_TYPE",
@@ -77,7 +77,7 @@ def refuse_compression(request: web.BaseRequest) -> None:
         )
 
 
-async def ask_for(request: web.BaseRequest) -> None:
+async def send_continue(request: web.BaseRequest) -> None:
     """Tells a client that waits to be asked for its body to send it."""
     if request.headers.get("Expect", "").lower() == "100-continue":
         await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")

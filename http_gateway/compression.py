@@ -47,17 +47,17 @@ def gzipped(body: bytes) -> bytes:
     return zlib.compress(body, BEST, _GZIP)
 
 
-async def compress(answer: Response, request: web.BaseRequest) -> None:
+async def compress(response: Response, request: web.BaseRequest) -> None:
     """Compresses the body of a response, unless it is small or the client does not accept that.
 
     Other requests have their turns meanwhile.
     """
-    if answer.body is None or len(answer.body) < MIN_BYTES:
+    if response.body is None or len(response.body) < MIN_BYTES:
         return
-    answer.headers["Vary"] = "Accept-Encoding"
+    response.headers["Vary"] = "Accept-Encoding"
     if accepts_gzip(request):
-        answer.headers["Content-Encoding"] = "gzip"
-        answer.body = await _in_slices(answer.body)
+        response.headers["Content-Encoding"] = "gzip"
+        response.body = await _in_slices(response.body)
 
 
 async def _in_slices(body: bytes) -> bytes:

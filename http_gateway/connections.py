@@ -101,7 +101,7 @@ class Connection(RequestHandler):
         self.close()
         message = f"The request headers did not arrive within {HEAD_SECONDS:.0f} seconds."
         if self.transport is not None:
-            turn_away(self.transport, "REQUEST_TIMEOUT", message)
+            reject_connection(self.transport, "REQUEST_TIMEOUT", message)
 
     def handle_error(  # type: ignore[override]
         self,
@@ -131,13 +131,13 @@ def _has_unknown_method(message: str) -> bool:
     return line is not None and line["method"] not in METHODS
 
 
-class RowError(asyncio.Protocol):
+class RejectedConnection(asyncio.Protocol):
     """A connection that there is no room for: it is told so, and closed.
 
     `others` are those that are still being told; beyond a hundred nobody is.
     """
 
-    def __init__(self, others: set[RowError]) -> None:
+    def __init__(self, others: set[RejectedConnection]) -> None:
         self._others = others
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -147,7 +147,7 @@ class RowError(asyncio.Protocol):
             transport.abort()
             return
         self._others.add(self)
-        turn_away(
+        reject_connection(
             transport, "UNAVAILABLE", "The maximum number of connections is open. Try again later."
         )
 
@@ -155,10 +155,10 @@ class RowError(asyncio.Protocol):
         self._others.discard(self)
 
 
-def turn_away(transport: asyncio.Transport, reason: str, message: str) -> None:
+def reject_connection(transport: asyncio.Transport, reason: str, message: str) -> None:
     """Answers whatever a client was about to ask, and closes the connection."""
-    answer = connection_error(reason, message)
-    transport.write(answer.written("Connection: close\r\n", with_body=True))
+    response = connection_error(reason, message)
+    transport.write(response.written("Connection: close\r\n", with_body=True))
     if not transport.can_write_eof():
         # TLS has no half that could be ended.
         transport.close()

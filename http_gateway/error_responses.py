@@ -34,6 +34,6 @@ def connection_error(reason: str, message: str) -> Response:
     is found, and nothing that the client sent.
     """
     request_id = new_request_id()
-    answer = error_response(reason, message, request_id, close=True)
-    log.info("refused without a call", extra={"status": answer.status, "requestId": request_id})
-    return answer
+    response = error_response(reason, message, request_id, close=True)
+    log.info("refused without a call", extra={"status": response.status, "requestId": request_id})
+    return response

@@ -137,7 +137,7 @@ def _error(failure: AioRpcError, status: status_pb2.Status) -> HttpError:
     if not reason:
         return HttpError(error.status, error.code, error.message, details)
     known = http_status(Reason.Value(reason)) if reason in _REASONS else error.status
-    return HttpError(known, pascal(reason), status.message, details)
+    return HttpError(known, error_code_of(reason), status.message, details)
 
 
 def _without_reason(failure: AioRpcError) -> HttpError:
@@ -175,7 +175,7 @@ def _code(reason: str) -> str:
 def of(error: errors_pb2.Error) -> HttpError:
     """Returns an error of this gateway as it is sent over HTTP."""
     details = [Detail(each.field, Code.Name(each.code), each.message) for each in error.details]
-    code = pascal(Reason.Name(error.reason))
+    code = error_code_of(Reason.Name(error.reason))
     return HttpError(http_status(error.reason), code, error.message, details)
 
 
@@ -219,6 +219,6 @@ def http_status(reason: errors_pb2.Error.Reason.ValueType) -> int:
     return int(value.GetOptions().Extensions[errors_pb2.error_mapping].http)
 
 
-def pascal(reason: str) -> str:
+def error_code_of(reason: str) -> str:
     """Returns the code of a reason: VALIDATION_ERROR is ValidationError."""
     return "".join(word.capitalize() for word in reason.split("_"))

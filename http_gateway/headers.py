@@ -63,7 +63,7 @@ def _way(request: web.BaseRequest) -> str:
 
 
 def check(metadata: Metadata) -> None:
-    """Raises RequestFault if the idempotency key could not be passed on.
+    """Raises RequestError if the idempotency key could not be passed on.
 
     Two requests must not meet under one word that stands for what each of them sent.
     """

@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from aiohttp import web
 
-from .connections import HEAD_SECONDS, LINGERING_SECONDS, RowError
+from .connections import HEAD_SECONDS, LINGERING_SECONDS, RejectedConnection
 from .load_shedding import LoadShedder
 from .shedding_connection import Request, SheddingConnection
 
@@ -61,13 +61,13 @@ class Server(web.Server):
         # How many connections there may be, and how many there was no room for.
         self.capacity = capacity()
         self.refused = 0
-        self._refused: set[RowError] = set()
+        self._refused: set[RejectedConnection] = set()
         self.load = load or LoadShedder()
 
     def __call__(self) -> asyncio.Protocol:  # type: ignore[override]  # some are refused
         if len(self._connections) >= self.capacity:
             self.refused += 1
-            return RowError(self._refused)
+            return RejectedConnection(self._refused)
         return SheddingConnection(self, self.load, loop=self._loop, **self._kwargs)
 
     def _request(

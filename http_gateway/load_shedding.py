@@ -23,19 +23,19 @@ log = logging.getLogger(__name__)
 # Calls at once: twice as many as a writer puts into one commit, so that the next commit is
 # full while one is being synced.
 MAX_CALLS = 512
-TOO_MUCH = "The server is overloaded. Nothing was changed; try again later."
+OVERLOADED = "The server is overloaded. Nothing was changed; try again later."
 # Of those that were refused, so many may come again a second, and are told when, in turn: to
 # refuse and to pause a connection costs more than to answer, which is time of the others.
-LISTENED_TO = 200
+RESUMED_PER_SECOND = 200
 TICK_SECONDS = 0.01
 # There is a line in the log for all that were refused within so many seconds.
 LOG_SECONDS = 1
 
 
-class Waiting(Protocol):
+class PausedConnection(Protocol):
     """A connection that is not listened to now."""
 
-    def listen(self) -> None:
+    def resume(self) -> None:
         """Goes on to read, if there still is anybody."""
 
 
@@ -47,20 +47,20 @@ class LoadShedder:
         self.exempt: Collection[str] = ()
         # Requests that are on their way to their handler, and calls that run; both are counted
         # by whoever makes them. And how many requests were refused.
-        self.coming = 0
+        self.pending = 0
         self.calls = 0
         self.refused = 0
         # Whether the gateway is to stop: it is not ready, and ends connections with an answer.
         self.ends = False
         # Those that are not listened to, the longest first.
-        self._waiting: deque[Waiting] = deque()
-        self._listened = 0.0
+        self._paused: deque[PausedConnection] = deque()
+        self._resumed_at = 0.0
         self._unlogged = 0
 
     @property
     def is_full(self) -> bool:
         """Whether there is no room for another call."""
-        return self.coming + self.calls >= MAX_CALLS
+        return self.pending + self.calls >= MAX_CALLS
 
     def is_exempt(self, path: str) -> bool:
         """Whether a request for a path is answered however much there is to do."""
@@ -72,25 +72,25 @@ class LoadShedder:
         self._unlogged += 1
         if self._unlogged == 1:
             asyncio.get_running_loop().call_later(LOG_SECONDS, self._log)
-        seconds = 1 + len(self._waiting) // LISTENED_TO
-        return error_response("UNAVAILABLE", TOO_MUCH, request_id, {"Retry-After": str(seconds)})
+        seconds = 1 + len(self._paused) // RESUMED_PER_SECOND
+        return error_response("UNAVAILABLE", OVERLOADED, request_id, {"Retry-After": str(seconds)})
 
     def _log(self) -> None:
         count, self._unlogged = self._unlogged, 0
         log.warning("overloaded: rejected %d requests in %d second", count, LOG_SECONDS)
 
-    def keep_waiting(self, connection: Waiting) -> None:
+    def resume_later(self, connection: PausedConnection) -> None:
         """Has a connection listen again behind all that were refused before it."""
         loop = asyncio.get_running_loop()
-        if not self._waiting:
-            self._listened = loop.time()
-            loop.call_later(TICK_SECONDS, self._listen, loop)
-        self._waiting.append(connection)
+        if not self._paused:
+            self._resumed_at = loop.time()
+            loop.call_later(TICK_SECONDS, self._resume_due, loop)
+        self._paused.append(connection)
 
-    def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _resume_due(self, loop: asyncio.AbstractEventLoop) -> None:
         now = loop.time()
-        count, self._listened = round((now - self._listened) * LISTENED_TO), now
-        for _ in range(min(count, len(self._waiting))):
-            self._waiting.popleft().listen()
-        if self._waiting:
-            loop.call_later(TICK_SECONDS, self._listen, loop)
+        count, self._resumed_at = round((now - self._resumed_at) * RESUMED_PER_SECOND), now
+        for _ in range(min(count, len(self._paused))):
+            self._paused.popleft().resume()
+        if self._paused:
+            loop.call_later(TICK_SECONDS, self._resume_due, loop)

@@ -10,11 +10,11 @@ Code = errors_pb2.Error.Detail.Code
 
 # The faults that are told of one request, and the longest path in bytes: they travel in
 # metadata, which is bounded, and nobody mends a thousand faults from one answer.
-MAX_FAULTS = 20
+MAX_VIOLATIONS = 20
 MAX_PATH = 120
 
 
-class Faults:
+class Violations:
     """Faults by JSON path, in the order in which they were found; the first twenty."""
 
     __slots__ = ("found",)
@@ -24,7 +24,7 @@ class Faults:
 
     def add(self, path: str, code: str, message: str) -> None:
         """Notes a fault. `code` is the name of a value of Error.Detail.Code."""
-        if len(self.found) < MAX_FAULTS:
+        if len(self.found) < MAX_VIOLATIONS:
             detail = errors_pb2.Error.Detail(
                 field=path.encode()[:MAX_PATH].decode(errors="ignore"),
                 code=Code.Value(code),
@@ -36,7 +36,7 @@ class Faults:
         return bool(self.found)
 
 
-class RequestFault(Exception):
+class RequestError(Exception):
     """A request that cannot be made into a call.
 
     `close` says that the connection is of no more use, since the rest of the
@@ -49,14 +49,14 @@ class RequestFault(Exception):
         self.close = close
 
 
-def fault(reason: str, message: str, *, close: bool = False) -> RequestFault:
+def fault(reason: str, message: str, *, close: bool = False) -> RequestError:
     """Returns a fault of the request as a whole. `reason` names a value of Error.Reason."""
-    return RequestFault(errors_pb2.Error(reason=Reason.Value(reason), message=message), close=close)
+    return RequestError(errors_pb2.Error(reason=Reason.Value(reason), message=message), close=close)
 
 
-def invalid(faults: Faults) -> RequestFault:
+def invalid(faults: Violations) -> RequestError:
     """Returns the faults as one that can be raised."""
-    return RequestFault(
+    return RequestError(
         errors_pb2.Error(
             reason=Reason.Value("VALIDATION_ERROR"),
             message="The request is not valid.",
@@ -65,9 +65,9 @@ def invalid(faults: Faults) -> RequestFault:
     )
 
 
-def invalid_body(code: str, message: str, path: str = "") -> RequestFault:
+def invalid_body(code: str, message: str, path: str = "") -> RequestError:
     """Returns one fault at one place of a body."""
-    faults = Faults()
+    faults = Violations()
     faults.add(path, code, message)
     return invalid(faults)
 

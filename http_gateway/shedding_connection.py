@@ -36,7 +36,7 @@ class SheddingConnection(Connection):
         super().__init__(manager, **options)
         self.load = load
         # Requests that were handed over and have not come to their handler yet.
-        self._coming = 0
+        self._pending = 0
 
     def data_received(self, data: bytes) -> None:
         if not self._is_idle():
@@ -61,7 +61,7 @@ class SheddingConnection(Connection):
     def _is_idle(self) -> bool:
         """Whether every request that came was answered, and no part of a next one is there."""
         return (
-            not self._coming
+            not self._pending
             and not self._request_in_progress
             and (self._body is None or self._body.is_eof())
             and self._head_is_due is None
@@ -70,16 +70,16 @@ class SheddingConnection(Connection):
 
     def connection_lost(self, exc: BaseException | None) -> None:
         super().connection_lost(exc)
-        self._hand_over(-self._coming)
+        self._hand_over(-self._pending)
 
     async def _handle_request(self, *arguments: Any) -> Any:
-        if self._coming:
+        if self._pending:
             self._hand_over(-1)
         return await super()._handle_request(*arguments)
 
     def _hand_over(self, count: int) -> None:
-        self._coming += count
-        self.load.coming += count
+        self._pending += count
+        self.load.pending += count
 
     def _refuse(self) -> bool:
         """Refuses what was put by. Returns whether it could be."""
@@ -98,15 +98,15 @@ class SheddingConnection(Connection):
             return False
         self._messages.clear()
         self._parser.message_consumed()
-        answer = self.load.error_response(accepted_or_new(message.headers.get(REQUEST_ID)))
-        transport.write(answer.written("", with_body=True))
+        response = self.load.error_response(accepted_or_new(message.headers.get(REQUEST_ID)))
+        transport.write(response.written("", with_body=True))
         # It was no idle connection until now.
         self._next_keepalive_close_time = self._loop.time() + self._keepalive_timeout
         transport.pause_reading()
-        self.load.keep_waiting(self)
+        self.load.resume_later(self)
         return True
 
-    def listen(self) -> None:
+    def resume(self) -> None:
         """Goes on to read, if there still is anybody."""
         transport = self.transport
         if transport is not None and not transport.is_closing():

@@ -27,7 +27,7 @@ MIN_SECONDS = 1e-3
 def given(request: web.BaseRequest) -> float | None:
     """Returns the seconds that a client gives its call, at most a year; None if it does not say.
 
-    Raises RequestFault for a header that says nothing clear, since whoever sets a
+    Raises RequestError for a header that says nothing clear, since whoever sets a
     deadline relies on it, and DEADLINE_EXCEEDED for less time than a call could need.
     """
     if HEADER not in request.headers:

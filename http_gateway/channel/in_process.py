@@ -24,7 +24,7 @@ import grpc
 from grpc import aio
 
 from .context import CallDetails, Context
-from .streamed import StreamCall, handed_on
+from .streamed import StreamCall, forward_requests
 from .unary import Call
 
 
@@ -74,7 +74,9 @@ class StreamingMultiCallable(MultiCallable):
         wait_for_ready: bool | None = None,
         compression: grpc.Compression | None = None,
     ) -> Any:
-        return super().__call__(handed_on(request_iterator), timeout=timeout, metadata=metadata)
+        return super().__call__(
+            forward_requests(request_iterator), timeout=timeout, metadata=metadata
+        )
 
 
 class InProcessChannel(aio.Channel):

@@ -100,7 +100,7 @@ class StreamCall(BaseCall, aio.UnaryStreamCall[Any, Any]):
             log.exception("%s failed when it was cancelled", self._method.name)
 
 
-async def handed_on(requests: AsyncIterable[Any]) -> AsyncIterator[Any]:
+async def forward_requests(requests: AsyncIterable[Any]) -> AsyncIterator[Any]:
     """Yields a client's messages. Where its iterator fails, the call is cancelled, as by a socket.
 
     What went wrong with the client's messages is nothing that a server could tell it.

@@ -28,13 +28,13 @@ class Call(BaseCall, aio.UnaryUnaryCall[Any, Any]):
         if self._outcome is StatusCode.CANCELLED:
             raise asyncio.CancelledError
         if self._outcome is None:
-            self._response = await self._answer()
+            self._response = await self._run_handler()
             self._finish(self._context.code() or StatusCode.OK)
         if self._outcome is not StatusCode.OK:
             raise self._error()
         return self._response
 
-    async def _answer(self) -> Any:
+    async def _run_handler(self) -> Any:
         self._task = asyncio.current_task()
         behaviour = self._method.behaviour or await self._method.resolve()
         if behaviour is None:

@@ -14,7 +14,7 @@ from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import DecodeError
 from google.protobuf.message_factory import GetMessageClass
 
-from ..request_errors import Faults, join
+from ..request_errors import Violations, join
 from .scalars import NoJsonForm
 from .style import Style
 from .well_known import InPlace, Writer, is_well_known
@@ -28,7 +28,7 @@ def any_reader(
 ) -> InPlace:
     """Returns a reader of Any, which takes objects; `reader_of` gives those of other types."""
 
-    def read(value: Any, path: str, faults: Faults, target: Any) -> None:
+    def read(value: Any, path: str, faults: Violations, target: Any) -> None:
         if type(value) is not dict:
             faults.add(path, "INVALID_TYPE", "must be an object")
             return
@@ -54,7 +54,7 @@ def any_reader(
     return read
 
 
-def _held_type(url: Any, kind: Descriptor, path: str, faults: Faults) -> Descriptor | None:
+def _held_type(url: Any, kind: Descriptor, path: str, faults: Violations) -> Descriptor | None:
     """Returns the type that a URL names; None, and a fault, if there is none."""
     if url is None:
         faults.add(path, "REQUIRED", "is required")

@@ -19,7 +19,7 @@ def key_of(field: FieldDescriptor) -> str:
     return f"[{field.full_name}]" if field.is_extension else str(field.json_name)
 
 
-def place_of(field: FieldDescriptor) -> str:
+def field_expression(field: FieldDescriptor) -> str:
     """Returns the text that stands for a field of the message `m`.
 
     An extension is looked up by its descriptor, which the text calls x and its number.
@@ -29,11 +29,11 @@ def place_of(field: FieldDescriptor) -> str:
     return f"getattr(m, {field.name!r})" if iskeyword(field.name) else f"m.{field.name}"
 
 
-def set_text(field: FieldDescriptor, value: str) -> str:
+def assignment_text(field: FieldDescriptor, value: str) -> str:
     """Returns the text that sets a field of the message `m`."""
     if iskeyword(field.name) and not field.is_extension:
         return f"setattr(m, {field.name!r}, {value})"
-    return f"{place_of(field)} = {value}"
+    return f"{field_expression(field)} = {value}"
 
 
 def is_map(field: FieldDescriptor) -> bool:
@@ -64,10 +64,10 @@ def takes_null(field: FieldDescriptor) -> bool:
 
 def row_faults(descriptor: Descriptor) -> str | None:
     """Returns the name of the field in which faults of such a message are noted, or None."""
-    return next((field.name for field in descriptor.fields if is_row_faults(field)), None)
+    return next((field.name for field in descriptor.fields if is_row_errors_field(field)), None)
 
 
-def is_row_faults(field: FieldDescriptor) -> bool:
+def is_row_errors_field(field: FieldDescriptor) -> bool:
     return bool(field.GetOptions().Extensions[http_pb2.row_faults])
 
 

@@ -7,20 +7,20 @@ from typing import Any
 
 from google.protobuf.descriptor import FieldDescriptor
 
-from ..request_errors import Faults, join
+from ..request_errors import Violations, join
 from .enums import UnknownName
 from .scalars import READERS, Reader, WrongValue
 from .style import Style
 from .well_known import InPlace
 
 # Reads a JSON value into a repeated field or a map.
-ItemsReader = Callable[[Any, str, Faults, Any], None]
+ItemsReader = Callable[[Any, str, Violations, Any], None]
 
 
 def array(read: ItemsReader, most: int) -> ItemsReader:
     """Reads an array, unless it has more items than its field may have; 0 is no bound."""
 
-    def read_array(value: Any, path: str, faults: Faults, target: Any) -> None:
+    def read_array(value: Any, path: str, faults: Violations, target: Any) -> None:
         if type(value) is not list:
             faults.add(path, "INVALID_TYPE", "must be an array")
         elif most and len(value) > most:
@@ -32,7 +32,7 @@ def array(read: ItemsReader, most: int) -> ItemsReader:
 
 
 def scalar_items(read: Reader, style: Style) -> ItemsReader:
-    def items(value: Any, path: str, faults: Faults, target: Any) -> None:
+    def items(value: Any, path: str, faults: Violations, target: Any) -> None:
         for index, item in enumerate(value):
             try:
                 target.append(read(item))
@@ -44,7 +44,7 @@ def scalar_items(read: Reader, style: Style) -> ItemsReader:
 
 
 def message_items(read: InPlace) -> ItemsReader:
-    def items(value: Any, path: str, faults: Faults, target: Any) -> None:
+    def items(value: Any, path: str, faults: Violations, target: Any) -> None:
         add = target.add
         for index, item in enumerate(value):
             read(item, f"{path}[{index}]", faults, add())
@@ -55,8 +55,8 @@ def message_items(read: InPlace) -> ItemsReader:
 def rows_reader(read: InPlace, faults_field: str) -> ItemsReader:
     """Returns what reads rows that are judged alone: what is wrong with one is noted in it."""
 
-    def items(value: Any, path: str, faults: Faults, target: Any) -> None:
-        own = Faults()
+    def items(value: Any, path: str, faults: Violations, target: Any) -> None:
+        own = Violations()
         for item in value:
             row = target.add()
             read(item, "", own, row)
@@ -78,7 +78,7 @@ def note(faults_field: str, row: Any, found: Iterable[Any]) -> None:
 
 
 # Reads the value of an entry under a key that has been read, at a path.
-EntryReader = Callable[[Any, str, Faults, Any, Any], None]
+EntryReader = Callable[[Any, str, Violations, Any, Any], None]
 
 
 def map_reader(field: FieldDescriptor, read_entry: EntryReader) -> ItemsReader:
@@ -87,7 +87,7 @@ def map_reader(field: FieldDescriptor, read_entry: EntryReader) -> ItemsReader:
     kind = field.message_type.fields_by_name["key"].type
     read_key = _read_bool_key if kind == FieldDescriptor.TYPE_BOOL else READERS[kind]
 
-    def read_map(value: Any, path: str, faults: Faults, target: Any) -> None:
+    def read_map(value: Any, path: str, faults: Violations, target: Any) -> None:
         if type(value) is not dict:
             faults.add(path, "INVALID_TYPE", "must be an object")
             return
@@ -106,7 +106,7 @@ def map_reader(field: FieldDescriptor, read_entry: EntryReader) -> ItemsReader:
 
 
 def scalar_entry(read: Reader, style: Style) -> EntryReader:
-    def entry(value: Any, path: str, faults: Faults, target: Any, key: Any) -> None:
+    def entry(value: Any, path: str, faults: Violations, target: Any, key: Any) -> None:
         try:
             target[key] = read(value)
         except WrongValue as error:
@@ -117,7 +117,7 @@ def scalar_entry(read: Reader, style: Style) -> EntryReader:
 
 
 def message_entry(read: InPlace) -> EntryReader:
-    def entry(value: Any, path: str, faults: Faults, target: Any, key: Any) -> None:
+    def entry(value: Any, path: str, faults: Violations, target: Any, key: Any) -> None:
         read(value, path, faults, target[key])
 
     return entry

@@ -13,11 +13,11 @@ from typing import Any
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from roster.v1 import http_pb2
 
-from ..request_errors import Faults, join
+from ..request_errors import Violations, join
 from .fields import takes_null
 from .style import Style
 
-MessageReader = Callable[[Any, str, Faults, Any], dict[str, Any]]
+MessageReader = Callable[[Any, str, Violations, Any], dict[str, Any]]
 
 
 class Keys:
@@ -40,7 +40,12 @@ class Keys:
         self._extension = extension if descriptor.is_extendable else None
 
     def read_others(
-        self, value: dict[str, Any], path: str, faults: Faults, message: Any, read: MessageReader
+        self,
+        value: dict[str, Any],
+        path: str,
+        faults: Violations,
+        message: Any,
+        read: MessageReader,
     ) -> dict[str, Any]:
         """Returns the object under JSON names only, less what is ignored.
 
@@ -60,7 +65,9 @@ class Keys:
                 read({name: item}, path, faults, message)
         return clean
 
-    def _read_unknown(self, key: str, item: Any, path: str, faults: Faults, message: Any) -> None:
+    def _read_unknown(
+        self, key: str, item: Any, path: str, faults: Violations, message: Any
+    ) -> None:
         if self._extension and key.startswith("[") and (read := self._extension(key)):
             read({key: item}, path, faults, message)
         elif not self._ignores_all and key not in self._ignored:
@@ -80,7 +87,7 @@ class OneOfs:
     def __bool__(self) -> bool:
         return bool(self._groups)
 
-    def check(self, value: dict[str, Any], path: str, faults: Faults) -> None:
+    def check(self, value: dict[str, Any], path: str, faults: Violations) -> None:
         """Notes each field of which another of its oneof comes before it."""
         given: dict[str, FieldDescriptor] = {}
         for key, item in value.items():

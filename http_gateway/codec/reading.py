@@ -15,11 +15,11 @@ from typing import Any
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from roster.v1 import http_pb2
 
-from ..request_errors import Faults
+from ..request_errors import Violations
 from . import items, reading_text, scalars, well_known
 from .any import any_reader
 from .enums import UnknownName, enum_numbers, enum_reader
-from .fields import compiled, is_map, is_row_faults, key_of, max_items, row_faults
+from .fields import compiled, is_map, is_row_errors_field, key_of, max_items, row_faults
 from .keys import Keys, MessageReader, OneOfs
 from .scalars import WrongValue
 from .style import Style
@@ -62,7 +62,7 @@ class Readers:
             fields, noted = _readable(kind), row_faults(kind)
             scope = self._scope(kind, fields)
             if noted is not None:
-                scope |= {"Faults": Faults, "note": partial(items.note, noted)}
+                scope |= {"Faults": Violations, "note": partial(items.note, noted)}
             text = reading_text.items_text if noted is None else reading_text.rows_text
             lines = text(fields, self._style, oneofs=bool(scope["oneofs"]))
             self._items_made[kind] = compiled(lines, scope, "read_items")
@@ -136,11 +136,11 @@ class Readers:
 
 
 def _readable(descriptor: Descriptor) -> list[FieldDescriptor]:
-    return [field for field in descriptor.fields if not is_row_faults(field)]
+    return [field for field in descriptor.fields if not is_row_errors_field(field)]
 
 
 def _fill_in_place(
-    fill: well_known.Filler, value: Any, path: str, faults: Faults, target: Any
+    fill: well_known.Filler, value: Any, path: str, faults: Violations, target: Any
 ) -> None:
     try:
         fill(value, target)

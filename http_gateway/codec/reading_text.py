@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection
 from google.protobuf.descriptor import FieldDescriptor
 
 from . import well_known
-from .fields import is_list, key_of, max_items, place_of, set_text, takes_null
+from .fields import assignment_text, field_expression, is_list, key_of, max_items, takes_null
 from .style import Style
 
 # Returns the text that makes the JSON path of a key.
@@ -118,7 +118,7 @@ def _lines(field: FieldDescriptor, style: Style, at: PathText) -> list[str]:
 
 
 def _repeated_lines(field: FieldDescriptor, path: str) -> list[str]:
-    place, read = place_of(field), f"r{field.number}"
+    place, read = field_expression(field), f"r{field.number}"
     rest = ["if v is not None:", f"    {read}(v, {path}, faults, {place})"]
     if field.type != FieldDescriptor.TYPE_STRING:
         return rest
@@ -138,14 +138,14 @@ def _repeated_lines(field: FieldDescriptor, path: str) -> list[str]:
 
 def _string_lines(field: FieldDescriptor, key: str, path: str) -> list[str]:
     return [
-        f"try: {set_text(field, f'o[{key!r}]')}",
+        f"try: {assignment_text(field, f'o[{key!r}]')}",
         "except TypeError:",
         f"    if o[{key!r}] is not None: faults.add({path}, {_NO_STRING})",
     ]
 
 
 def _message_lines(field: FieldDescriptor, path: str) -> list[str]:
-    lines = [f"t = {place_of(field)}", "t.SetInParent()"]
+    lines = [f"t = {field_expression(field)}", "t.SetInParent()"]
     read = f"r{field.number}(v, {path}, faults, t)"
     if takes_null(field):
         return [*lines, read]
@@ -157,7 +157,9 @@ def _message_lines(field: FieldDescriptor, path: str) -> list[str]:
 def _scalar_lines(field: FieldDescriptor, style: Style, path: str) -> list[str]:
     read = f"r{field.number}"
     filled = field.message_type is not None
-    store = f"{read}(v, {place_of(field)})" if filled else set_text(field, f"{read}(v)")
+    store = (
+        f"{read}(v, {field_expression(field)})" if filled else assignment_text(field, f"{read}(v)")
+    )
     lines = [f"try: {store}"]
     if style.ignore_unknown and field.enum_type is not None:
         lines.append("except UnknownName: pass")
@@ -166,10 +168,10 @@ def _scalar_lines(field: FieldDescriptor, style: Style, path: str) -> list[str]:
         return lines
     if field.enum_type is not None:
         head = [f"if type(v) is str and v in n{field.number}:"]
-        head += [f"    {set_text(field, f'n{field.number}[v]')}", "elif v is not None:"]
+        head += [f"    {assignment_text(field, f'n{field.number}[v]')}", "elif v is not None:"]
         return [*head, *_indented(lines)]
     if field.type == FieldDescriptor.TYPE_BOOL:
-        head = [f"if v is True or v is False: {set_text(field, 'v')}", "elif v is not None:"]
+        head = [f"if v is True or v is False: {assignment_text(field, 'v')}", "elif v is not None:"]
         return [*head, *_indented(lines)]
     return ["if v is not None:", *_indented(lines)]
 

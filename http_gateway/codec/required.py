@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..request_errors import Faults, join
+from ..request_errors import Violations, join
 from .fields import is_map, key_of
 
 
-def note_missing(message: Any, faults: Faults) -> None:
+def note_missing(message: Any, faults: Violations) -> None:
     """Notes each required field that a message, or one within it, lacks."""
     if not message.IsInitialized():
         for path in _missing(message, ""):

@@ -17,7 +17,7 @@ from typing import Any
 
 import orjson
 
-from ..request_errors import Faults, RequestFault, invalid, invalid_body, join
+from ..request_errors import RequestError, Violations, invalid, invalid_body, join
 
 MAX_DEPTH = 32
 # Objects, arrays, strings that are not keys, numbers and literals. The largest request that
@@ -31,7 +31,7 @@ _BRACKET = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]')
 
 
 def read(body: bytes, *, max_depth: int = MAX_DEPTH, max_values: int = MAX_VALUES) -> Any:
-    """Returns the value that a body holds. Raises RequestFault, a VALIDATION_ERROR.
+    """Returns the value that a body holds. Raises RequestError, a VALIDATION_ERROR.
 
     `max_depth` is 254 at most, as deep as orjson writes.
     """
@@ -107,7 +107,7 @@ def _refuse_depth(body: bytes, max_depth: int) -> None:
             raise _too_deep(max_depth)
 
 
-def _too_deep(max_depth: int) -> RequestFault:
+def _too_deep(max_depth: int) -> RequestError:
     return invalid_body("INVALID_JSON", f"must be nested at most {max_depth} levels deep")
 
 
@@ -127,13 +127,13 @@ def _object(pairs: list[tuple[str, Any]]) -> _Object:
 def _refuse_duplicates(body: bytes, max_depth: int) -> None:
     # A value that a later one of the same key replaced was not looked at yet.
     _refuse_depth(body, max_depth)
-    faults = Faults()
+    faults = Violations()
     _collect_duplicates(json.loads(body, object_pairs_hook=_object), "", faults)
     if faults:
         raise invalid(faults)
 
 
-def _collect_duplicates(value: Any, path: str, faults: Faults) -> None:
+def _collect_duplicates(value: Any, path: str, faults: Violations) -> None:
     if isinstance(value, _Object):
         for key in sorted(value.repeated):
             faults.add(join(path, key), "DUPLICATE_FIELD", "is specified more than once")

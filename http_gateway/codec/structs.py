@@ -17,11 +17,11 @@ from typing import Any
 
 from google.protobuf.struct_pb2 import NULL_VALUE, ListValue, Struct, Value
 
-from ..request_errors import Faults, join
+from ..request_errors import Violations, join
 from .scalars import NoJsonForm, plain_number
 
 
-def read_struct(value: Any, path: str, faults: Faults, target: Struct) -> None:
+def read_struct(value: Any, path: str, faults: Violations, target: Struct) -> None:
     """Takes objects."""
     if type(value) is not dict:
         faults.add(path, "INVALID_TYPE", "must be an object")
@@ -32,7 +32,7 @@ def read_struct(value: Any, path: str, faults: Faults, target: Struct) -> None:
         _collect_overflows(value, path, faults)
 
 
-def read_list(value: Any, path: str, faults: Faults, target: ListValue) -> None:
+def read_list(value: Any, path: str, faults: Violations, target: ListValue) -> None:
     """Takes arrays."""
     if type(value) is not list:
         faults.add(path, "INVALID_TYPE", "must be an array")
@@ -43,7 +43,7 @@ def read_list(value: Any, path: str, faults: Faults, target: ListValue) -> None:
         _collect_overflows(value, path, faults)
 
 
-def read_value(value: Any, path: str, faults: Faults, target: Value) -> None:
+def read_value(value: Any, path: str, faults: Violations, target: Value) -> None:
     """Takes any JSON, null among it."""
     try:
         _fill(target, value)
@@ -84,7 +84,7 @@ def _fill_list(target: ListValue, value: list[Any]) -> None:
         _fill(add(), item)
 
 
-def _collect_overflows(value: Any, path: str, faults: Faults) -> None:
+def _collect_overflows(value: Any, path: str, faults: Violations) -> None:
     if type(value) is dict:
         for key, item in value.items():
             _collect_overflows(item, join(path, key), faults)

@@ -15,7 +15,7 @@ from google.protobuf import message_factory
 from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import Message
 
-from ..request_errors import Faults
+from ..request_errors import Violations
 from .fields import row_faults
 from .items import rows_reader
 from .keys import MessageReader
@@ -52,7 +52,7 @@ def reader(
         return readers.of(descriptor, excluded)
     read_in_place = readers.in_place(descriptor)
 
-    def read(value: Any, path: str, faults: Faults, message: Any) -> dict[str, Any]:
+    def read(value: Any, path: str, faults: Violations, message: Any) -> dict[str, Any]:
         read_in_place(value, path, faults, message)
         return {}
 

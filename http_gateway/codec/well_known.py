@@ -13,13 +13,13 @@ from typing import Any
 
 from google.protobuf.descriptor import Descriptor
 
-from ..request_errors import Faults
+from ..request_errors import Violations
 from . import scalars, structs, timestamps
 from .masks import fill_mask, write_mask
 from .style import Style
 
 Filler = Callable[[Any, Any], None]
-InPlace = Callable[[Any, str, Faults, Any], object]
+InPlace = Callable[[Any, str, Violations, Any], object]
 Writer = Callable[[Any], Any]
 
 ANY = "google.protobuf.Any"

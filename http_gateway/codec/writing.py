@@ -18,7 +18,7 @@ from roster.v1 import http_pb2
 from . import scalars, well_known
 from .any import any_writer
 from .enums import enum_names
-from .fields import compiled, is_map, is_row_faults, key_of, place_of
+from .fields import compiled, field_expression, is_map, is_row_errors_field, key_of
 from .style import Style
 
 MessageWriter = Callable[[Any], Any]
@@ -72,7 +72,7 @@ class Writers:
 
     def _lines_unless_default(self, field: FieldDescriptor) -> list[str]:
         """Returns the text that writes a field without presence if it holds no default."""
-        value = place_of(field)
+        value = field_expression(field)
         given = value
         if not field.is_repeated and field.type in _FLOATS:
             # Minus zero is no default, though it is false.
@@ -81,7 +81,7 @@ class Writers:
 
     def _value(self, field: FieldDescriptor) -> str:
         """Returns the text that makes the JSON value of a field of the message `m`."""
-        place, slot = place_of(field), f"w{field.number}"
+        place, slot = field_expression(field), f"w{field.number}"
         if is_map(field):
             return f"{slot}({place})"
         if not field.is_repeated:
@@ -141,7 +141,7 @@ def _one(field: FieldDescriptor, slot: str) -> str:
 
 
 def _has_json(field: FieldDescriptor) -> bool:
-    return not (is_row_faults(field) or field.GetOptions().Extensions[http_pb2.next_link])
+    return not (is_row_errors_field(field) or field.GetOptions().Extensions[http_pb2.next_link])
 
 
 def _bool_key(key: bool) -> str:

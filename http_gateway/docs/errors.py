@@ -8,7 +8,7 @@ from typing import Any
 
 from roster.v1 import errors_pb2
 
-from ..errors import http_status, pascal
+from ..errors import error_code_of, http_status
 from ..openapi.comments import comment
 from .document import Document
 
@@ -27,7 +27,7 @@ class Refusal:
 def all_refusals() -> list[Refusal]:
     """Returns every error that there is, by status."""
     known = [
-        Refusal(pascal(value.name), http_status(value.number), comment(value))
+        Refusal(error_code_of(value.name), http_status(value.number), comment(value))
         for value in _REASONS.values
         if value.number
     ]

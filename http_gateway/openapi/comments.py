@@ -22,7 +22,7 @@ from google.protobuf.descriptor import (
 from google.protobuf.descriptor_pb2 import FileDescriptorSet
 from roster.v1 import errors_pb2, http_pb2
 
-from ..errors import pascal
+from ..errors import error_code_of
 from .values import names
 
 _DESCRIPTORS = files("roster.v1") / "descriptors.binpb"
@@ -113,4 +113,4 @@ def _names(
 def _text(comment: str) -> str:
     paragraphs = re.split(r"\n\s*\n", comment.strip())
     joined = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
-    return _REASON.sub(lambda match: pascal(match[1]), joined)
+    return _REASON.sub(lambda match: error_code_of(match[1]), joined)

@@ -11,7 +11,7 @@ import orjson
 from google.protobuf.descriptor import MethodDescriptor
 from roster.v1 import errors_pb2
 
-from ..errors import http_status, pascal
+from ..errors import error_code_of, http_status
 from .comments import comment, sentences
 from .schemas import Schemas
 
@@ -66,7 +66,7 @@ class Refusals:
 
     def _refer(self, rpc: MethodDescriptor, status: int, reasons: list[str]) -> dict[str, str]:
         owner = rpc.name if any(sent().has_own(rpc, reason) for reason in reasons) else ""
-        name = owner + "Or".join(map(pascal, reasons))
+        name = owner + "Or".join(map(error_code_of, reasons))
         if name not in self.components:
             self.components[name] = self._response(rpc, status, reasons)
         return {"$ref": f"#/components/responses/{name}"}
@@ -80,7 +80,8 @@ class Refusals:
                 "application/json": {
                     "schema": self._schemas.given(_ERROR_RESPONSE),
                     "examples": {
-                        pascal(reason): {"value": _example(rpc, reason)} for reason in reasons
+                        error_code_of(reason): {"value": _example(rpc, reason)}
+                        for reason in reasons
                     },
                 }
             },
@@ -90,11 +91,11 @@ class Refusals:
 def _description(reasons: list[str]) -> str:
     if len(reasons) == 1:
         return _says(reasons[0])
-    return "\n".join(f"- `{pascal(reason)}`: {_says(reason)}" for reason in reasons)
+    return "\n".join(f"- `{error_code_of(reason)}`: {_says(reason)}" for reason in reasons)
 
 
 def _example(rpc: MethodDescriptor, reason: str) -> dict[str, Any]:
-    error = {"code": pascal(reason), **sent().error(rpc, reason), "requestId": _REQUEST_ID}
+    error = {"code": error_code_of(reason), **sent().error(rpc, reason), "requestId": _REQUEST_ID}
     return {"error": error}
 
 

@@ -16,7 +16,7 @@ from roster.v1 import errors_pb2, http_pb2
 
 from ..codec.enums import NULL_VALUE
 from ..codec.well_known import is_wrapper
-from ..errors import pascal
+from ..errors import error_code_of
 
 Schema = dict[str, Any]
 
@@ -145,7 +145,7 @@ def names(kind: EnumDescriptor) -> list[str]:
     Reasons of errors go by their codes.
     """
     found = [value.name for value in kind.values if value.number]
-    return [pascal(name) for name in found] if kind is _REASONS else found
+    return [error_code_of(name) for name in found] if kind is _REASONS else found
 
 
 def or_null(schema: Schema) -> Schema:

@@ -15,12 +15,12 @@ from google.protobuf.descriptor import Descriptor, MethodDescriptor, ServiceDesc
 
 from ..codec.transcode import MessageReader, MessageWriter, message_class
 from .bodies import WHOLE, body_reader, check_body, update_mask
-from .fields import Setter, path_field, refuse_rivals, setter
+from .fields import Setter, check_oneofs, path_field, setter
 from .methods import METHODS
 from .query import QueryReader
 from .responses import holds_secret, next_link, reply_writer, success_status
 from .stream_fields import ReplyRecords, RequestRecords, reply_records, request_records
-from .templates import Template, Unusable
+from .templates import BindingError, Template
 from .update_masks import UpdateMask
 
 # The method of a binding that takes any.
@@ -97,7 +97,7 @@ def _binding(method: MethodDescriptor, rule: Any) -> Binding:
     http_method, path = _pattern(rule)
     try:
         return _made(method, rule, http_method, Template(path))
-    except Unusable as why:
+    except BindingError as why:
         raise InvalidBinding(
             f"{method.full_name} cannot be bound to {http_method} {path!r}: {why}"
         ) from why
@@ -115,12 +115,12 @@ def _pattern(rule: Any) -> tuple[str, str]:
 
 def _made(method: MethodDescriptor, rule: Any, http_method: str, template: Template) -> Binding:
     if http_method != ANY_METHOD and http_method not in METHODS:
-        raise Unusable(f"{http_method!r} is no method that a request for a path can have")
+        raise BindingError(f"{http_method!r} is no method that a request for a path can have")
     request, body = method.input_type, rule.body
     paths = {variable.name: path_field(request, variable.name) for variable in template.variables}
     check_body(http_method, body, request, frozenset(paths))
     one_field = [(request.fields_by_name[body],)] if body not in ("", WHOLE) else []
-    refuse_rivals([*paths.values(), *one_field])
+    check_oneofs([*paths.values(), *one_field])
     requests = _requests(method, body, frozenset(paths))
     replies = _replies(method, rule.response_body)
     mask = None if requests else update_mask(http_method, request, body, frozenset(paths))
@@ -155,7 +155,7 @@ def _requests(
         return None
     records = request_records(method.input_type, body, in_path)
     if records is None:
-        raise Unusable("it takes a stream, and has no body of a repeated message field")
+        raise BindingError("it takes a stream, and has no body of a repeated message field")
     return records
 
 
@@ -165,7 +165,9 @@ def _replies(method: MethodDescriptor, response_body: str) -> ReplyRecords | Non
         return None
     records = reply_records(method.input_type, method.output_type, response_body)
     if records is None:
-        raise Unusable("it gives a stream, and has a response body of no repeated message field")
+        raise BindingError(
+            "it gives a stream, and has a response body of no repeated message field"
+        )
     return records
 
 

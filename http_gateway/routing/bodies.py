@@ -10,7 +10,7 @@ from google.protobuf.descriptor import Descriptor
 
 from ..codec.transcode import MessageReader, reader
 from .fields import field_in_json, parts_of
-from .templates import Unusable
+from .templates import BindingError
 from .update_masks import UpdateMask, mask_of
 
 WHOLE = "*"
@@ -29,9 +29,9 @@ def check_body(http_method: str, body: str, request: Descriptor, variables: froz
     if not body:
         return
     if http_method in _WITHOUT_BODY:
-        raise Unusable(f"{http_method} has no body")
+        raise BindingError(f"{http_method} has no body")
     if body in variables:
-        raise Unusable(f"the path holds the field {body!r}, which is the body")
+        raise BindingError(f"the path holds the field {body!r}, which is the body")
     if body != WHOLE:
         field_in_json(request, body, "body")
 

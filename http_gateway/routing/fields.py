@@ -16,7 +16,7 @@ from roster.v1 import http_pb2
 from ..codec.scalars import WrongValue
 from ..codec.url_values import text_reader
 from ..codec.well_known import is_well_known
-from .templates import Unusable
+from .templates import BindingError
 
 Fields = tuple[FieldDescriptor, ...]
 # Sets a field, which is named for those that need it, to a text. Raises WrongValue.
@@ -45,13 +45,13 @@ def path_field(request: Descriptor, name: str) -> Fields:
     for part in name.split("."):
         field = message.fields_by_name.get(part) if message else None
         if field is None:
-            raise Unusable(f"{request.full_name} has no field {name!r}")
+            raise BindingError(f"{request.full_name} has no field {name!r}")
         if field.is_repeated:
-            raise Unusable(f"the variable {name} leads to a repeated field or a map")
+            raise BindingError(f"the variable {name} leads to a repeated field or a map")
         found.append(field)
         message = parts_of(field)
     if text_reader(found[-1]) is None:
-        raise Unusable(f"the variable {name} is a message that no text can stand for")
+        raise BindingError(f"the variable {name} is a message that no text can stand for")
     return tuple(found)
 
 
@@ -59,10 +59,10 @@ def field_in_json(message: Descriptor, name: str, role: str) -> FieldDescriptor:
     """Returns a field of a message whose JSON stands by itself. Raises Unusable."""
     field = message.fields_by_name.get(name)
     if field is None or is_well_known(message):
-        raise Unusable(f"{message.full_name} has no field {name!r} that could be the {role}")
+        raise BindingError(f"{message.full_name} has no field {name!r} that could be the {role}")
     extensions = field.GetOptions().Extensions
     if extensions[http_pb2.row_faults] or extensions[http_pb2.next_link]:
-        raise Unusable(f"the {role} {name!r} is a field that no JSON holds")
+        raise BindingError(f"the {role} {name!r} is a field that no JSON holds")
     return field
 
 
@@ -98,9 +98,9 @@ def put(message: Any, fields: Fields, value: Any) -> None:
     """
     *above, field = fields
     for each in above:
-        _refuse_rival(message, each)
+        _check_oneof(message, each)
         message = getattr(message, each.name)
-    _refuse_rival(message, field)
+    _check_oneof(message, field)
     if field.is_repeated:
         getattr(message, field.name).append(value)
     elif field.message_type is not None:
@@ -111,7 +111,7 @@ def put(message: Any, fields: Fields, value: Any) -> None:
         setattr(message, field.name, value)
 
 
-def _refuse_rival(message: Any, field: FieldDescriptor) -> None:
+def _check_oneof(message: Any, field: FieldDescriptor) -> None:
     group = field.containing_oneof
     if group is None:
         return
@@ -121,7 +121,7 @@ def _refuse_rival(message: Any, field: FieldDescriptor) -> None:
         raise WrongValue(f"cannot be set together with {name}", "INVALID_VALUE")
 
 
-def refuse_rivals(paths: Iterable[Fields]) -> None:
+def check_oneofs(paths: Iterable[Fields]) -> None:
     """Raises Unusable if two fields that are always set are of one oneof."""
     chosen: dict[tuple[str, str], FieldDescriptor] = {}
     for fields in paths:
@@ -130,6 +130,6 @@ def refuse_rivals(paths: Iterable[Fields]) -> None:
                 continue
             place = (json_path(fields[:depth]), field.containing_oneof.name)
             if chosen.setdefault(place, field).name != field.name:
-                raise Unusable(
+                raise BindingError(
                     f"{chosen[place].name} and {field.name} are of one oneof, and both are bound"
                 )

@@ -19,7 +19,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from ..codec.scalars import WrongValue
 from ..codec.strict_json import MAX_DEPTH
 from ..codec.url_values import TextReader, text_reader
-from ..request_errors import Faults, invalid
+from ..request_errors import Violations, invalid
 from .fields import Fields, by_name, is_plain, parts_of, put
 
 # A parameter that is repeated counts each time.
@@ -52,8 +52,8 @@ class QueryReader:
         }
 
     def read(self, query: str, message: Any) -> None:
-        """Sets the fields that the query holds. Raises RequestFault, a VALIDATION_ERROR."""
-        faults = Faults()
+        """Sets the fields that the query holds. Raises RequestError, a VALIDATION_ERROR."""
+        faults = Violations()
         seen: set[str] = set()
         for name, value in _parameters(query, faults):
             parameter = self._known.get(name) or self._find(name)
@@ -99,7 +99,7 @@ class QueryReader:
         return None if read is None else _Parameter(tuple(fields), path, read, is_plain(fields))
 
 
-def _parameters(query: str, faults: Faults) -> list[tuple[str, str]]:
+def _parameters(query: str, faults: Violations) -> list[tuple[str, str]]:
     try:
         return parse_qsl(
             query, keep_blank_values=True, errors="strict", max_num_fields=MAX_PARAMETERS

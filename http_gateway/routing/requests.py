@@ -12,7 +12,7 @@ from ..codec import strict_json
 from ..codec.required import note_missing
 from ..codec.scalars import WrongValue
 from ..codec.transcode import reader
-from ..request_errors import Faults, RequestFault, invalid
+from ..request_errors import RequestError, Violations, invalid
 from .bindings import Binding
 from .bodies import WHOLE
 from .fields import json_path, path_field
@@ -22,7 +22,7 @@ _read_no_keys = reader(Empty.DESCRIPTOR)
 
 
 async def message_of(match: Match, query: str, request: web.BaseRequest) -> Any:
-    """Makes a request message of a request. Raises RequestFault.
+    """Makes a request message of a request. Raises RequestError.
 
     What the path says counts, whatever the body says of the same field.
     """
@@ -32,7 +32,7 @@ async def message_of(match: Match, query: str, request: web.BaseRequest) -> Any:
     if binding.read_body is not None:
         data = await body.read(request)
         value = strict_json.read(data) if binding.body == WHOLE else _one_field(binding, data)
-        faults = Faults()
+        faults = Violations()
         given = binding.read_body(value, "", faults, message)
         if faults:
             raise invalid(faults)
@@ -53,21 +53,21 @@ async def message_of(match: Match, query: str, request: web.BaseRequest) -> Any:
 
 
 async def _check_no_content(request: web.BaseRequest) -> None:
-    """Raises RequestFault if the body is neither empty nor an object without keys.
+    """Raises RequestError if the body is neither empty nor an object without keys.
 
     A body that the binding has no place for is refused with any method, GET and DELETE
     included: the client expects it to have an effect that it would not have.
     """
     data = await body.read(request)
     if data:
-        faults = Faults()
+        faults = Violations()
         _read_no_keys(strict_json.read(data), "", faults, Empty())
         if faults:
             raise invalid(faults)
 
 
 def _refuse_missing(message: Any) -> None:
-    faults = Faults()
+    faults = Violations()
     note_missing(message, faults)
     if faults:
         raise invalid(faults)
@@ -77,7 +77,7 @@ def _one_field(binding: Binding, data: bytes) -> Any:
     """Returns the value of a body that is one field; its faults are named from there on."""
     try:
         return strict_json.read(data)
-    except RequestFault as fault:
+    except RequestError as fault:
         field = binding.request_class.DESCRIPTOR.fields_by_name[binding.body].json_name
         for detail in fault.error.details:
             separator = "" if detail.field.startswith("[") else "."
@@ -85,7 +85,7 @@ def _one_field(binding: Binding, data: bytes) -> Any:
         raise
 
 
-def _wrong_variable(message: Any, name: str, error: WrongValue) -> RequestFault:
-    faults = Faults()
+def _wrong_variable(message: Any, name: str, error: WrongValue) -> RequestError:
+    faults = Violations()
     faults.add(json_path(path_field(message.DESCRIPTOR, name)), error.code, str(error))
     return invalid(faults)

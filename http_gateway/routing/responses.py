@@ -10,7 +10,7 @@ from roster.v1 import http_pb2
 
 from ..codec.transcode import MessageWriter, writer
 from .fields import field_in_json
-from .templates import Unusable
+from .templates import BindingError
 
 
 def reply_writer(response: Descriptor, response_body: str) -> MessageWriter:
@@ -29,7 +29,7 @@ def success_status(method: MethodDescriptor, response_body: str) -> int:
     """Returns the status of a success. Raises Unusable if it has no place for what is sent."""
     status: int = method.GetOptions().Extensions[http_pb2.success_status] or 200
     if status == 204 and (response_body or method.server_streaming):
-        raise Unusable("an answer of the status 204 has no body")
+        raise BindingError("an answer of the status 204 has no body")
     return status
 
 
@@ -44,7 +44,7 @@ def next_link(method: MethodDescriptor) -> str | None:
     if not names:
         return None
     if len(names) > 1 or "page_token" not in method.input_type.fields_by_name:
-        raise Unusable("it leads to a next page in a way not known here")
+        raise BindingError("it leads to a next page in a way not known here")
     return names[0]
 
 

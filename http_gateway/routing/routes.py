@@ -82,7 +82,7 @@ class Routes:
         if other is not binding:
             raise InvalidBinding(f"{binding} takes the same paths as {other}")
 
-    def leave(self, paths: Iterable[str]) -> None:
+    def check_reserved(self, paths: Iterable[str]) -> None:
         """Raises InvalidBinding if a binding takes one of some paths, by whatever method.
 
         Somebody else answers there, and would be hidden.

@@ -34,7 +34,7 @@ _BAD_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
 _ENCODED_SLASH = re.compile("(%2[Ff])")
 
 
-class Unusable(ValueError):
+class BindingError(ValueError):
     """Why a binding cannot work, as the rest of a sentence that names the binding."""
 
 
@@ -73,14 +73,14 @@ class Template:
         self.segments: list[Segment] = []
         path, self.verb = _without_verb(text)
         if not path.startswith("/"):
-            raise Unusable("the path does not begin with a slash")
+            raise BindingError("the path does not begin with a slash")
         for part in _SLASH_OUTSIDE_BRACES.split(path[1:]):
             self._add(part)
         if Wildcard.REST in self.segments[:-1]:
-            raise Unusable("** may only be the last part of the path")
+            raise BindingError("** may only be the last part of the path")
         for one, other in pairwise(sorted(variable.name for variable in self.variables)):
             if one == other:
-                raise Unusable(f"the variable {one} stands in the path twice")
+                raise BindingError(f"the variable {one} stands in the path twice")
         # Most templates have variables of one segment only; their values are taken faster.
         self._singles = [(v.start, v.name) for v in self.variables if v.is_single]
         self._others = [v for v in self.variables if not v.is_single]
@@ -119,17 +119,17 @@ def _segment(text: str) -> Segment:
 
 def _literal(text: str) -> str:
     if not text:
-        raise Unusable("a part of the path is empty")
+        raise BindingError("a part of the path is empty")
     if _NOT_IN_LITERALS & set(text):
-        raise Unusable(
+        raise BindingError(
             f"{text!r} is no part of a path (a literal has {{ }} * : ? # percent-encoded)"
         )
     if _BAD_ESCAPE.search(text):
-        raise Unusable(f"{text!r} is not percent-encoded well")
+        raise BindingError(f"{text!r} is not percent-encoded well")
     try:
         return unquote(text, errors="strict")
     except UnicodeDecodeError:
-        raise Unusable(f"{text!r} is not in UTF-8 once it is decoded") from None
+        raise BindingError(f"{text!r} is not in UTF-8 once it is decoded") from None
 
 
 def decoded(sent: Sequence[str]) -> list[str] | None:

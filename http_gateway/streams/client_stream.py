@@ -19,7 +19,7 @@ from typing import Any
 from aiohttp import web
 
 from .. import body, errors
-from ..request_errors import RequestFault, fault
+from ..request_errors import RequestError, fault
 from ..routing.bindings import Binding
 from ..routing.stream_fields import RequestRecords
 from . import csv_lines, ndjson
@@ -39,8 +39,8 @@ LINES_AT_ONCE = 250
 
 
 def form_of(request: web.BaseRequest, fields: RequestRecords) -> Form:
-    """Returns what reads the body, by its headers. Raises RequestFault if nothing does."""
-    body.refuse_compression(request)
+    """Returns what reads the body, by its headers. Raises RequestError if nothing does."""
+    body.check_not_compressed(request)
     content_type = request.headers.get("Content-Type")
     kind = "" if content_type is None else body.text_type(content_type)
     if kind == "" or kind in ndjson.CONTENT_TYPES:
@@ -70,7 +70,7 @@ class Messages:
         self._answered_at_the_end = binding.replies is None
         self._reading: asyncio.Task[bytes] | None = None
         self._is_over = False
-        self.fault: RequestFault | None = None
+        self.fault: RequestError | None = None
 
     async def __aiter__(self) -> AsyncIterator[Any]:
         is_empty = True
@@ -84,7 +84,7 @@ class Messages:
                 yield message
             if is_empty and self._has_other_fields:
                 yield self._first
-        except RequestFault as found:
+        except RequestError as found:
             self.fault = found
         except OSError:  # the client has gone
             raise
@@ -117,8 +117,8 @@ class Messages:
         return message
 
     async def _pieces(self) -> AsyncIterator[bytes]:
-        """Yields the body as it comes. Raises RequestFault if the rest of it does not come."""
-        await body.ask_for(self._request)
+        """Yields the body as it comes. Raises RequestError if the rest of it does not come."""
+        await body.send_continue(self._request)
         while data := await self._piece():
             yield data
 
@@ -150,13 +150,13 @@ class Messages:
             self._reading.cancel()
 
 
-def too_slow() -> RequestFault:
+def too_slow() -> RequestError:
     """Returns the fault of a body of which nothing comes in time."""
     message = f"No data of the body was received for {IDLE_SECONDS:.0f} seconds."
     return fault("REQUEST_TIMEOUT", message, close=True)
 
 
-def _stopped() -> RequestFault:
+def _stopped() -> RequestError:
     return fault(
         "UNAVAILABLE", "The server is shutting down. Send the remaining records again.", close=True
     )

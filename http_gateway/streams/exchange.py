@@ -22,7 +22,7 @@ from ..ambiguous_failures import classify_failure
 from ..channel.cancellation import failure_of
 from ..connections import watched
 from ..headers import Metadata
-from ..request_errors import RequestFault
+from ..request_errors import RequestError
 from ..responses import Response
 from ..routing.bindings import Binding
 from .client_stream import Messages, form_of
@@ -36,7 +36,7 @@ class Exchange:
 
     `message` holds what the request says beside its records. A response that is a stream
     has a keepalive record once nothing was written for `keepalive_seconds`. Raises
-    RequestFault if the body is of a kind that is not read.
+    RequestError if the body is of a kind that is not read.
     """
 
     def __init__(
@@ -60,12 +60,12 @@ class Exchange:
             form = form_of(request, binding.requests)
             self._messages = Messages(request, binding, form, message)
 
-    async def answer(
+    async def respond(
         self, method: Any, metadata: Metadata, seconds: float | None = None
     ) -> Response | StreamResponse:
         """Makes the call by what `method` makes calls with, and answers the request.
 
-        `seconds` is how long the client gives it. Raises RequestFault for a body at fault
+        `seconds` is how long the client gives it. Raises RequestError for a body at fault
         of a call that is answered once.
         """
         call = method(self._messages or self._message, metadata=metadata, timeout=seconds)
@@ -78,7 +78,7 @@ class Exchange:
                 return await self._replies().pass_on(call)
         except AioRpcError as failed:
             outcome = classify_failure(failed, self._binding.method, metadata)
-            if isinstance(outcome, RequestFault):
+            if isinstance(outcome, RequestError):
                 outcome.close = self._is_unread()
                 raise outcome from failed
             return errors.failure(failed, self._request_id, close=self._is_unread())
@@ -95,7 +95,7 @@ class Exchange:
         content = self._request.content
         return not content.is_eof() or content.exception() is not None
 
-    def _fault(self) -> RequestFault | None:
+    def _fault(self) -> RequestError | None:
         return self._messages.fault if self._messages else None
 
     def _replies(self) -> Replies:
@@ -126,7 +126,7 @@ class Exchange:
         return Response(status, self._request_id, written, more=more, close=self._is_unread())
 
 
-async def try_out(binding: Binding, method: Any, metadata: Metadata, seconds: float) -> None:
+async def check_call(binding: Binding, method: Any, metadata: Metadata, seconds: float) -> None:
     """Makes a call without records, for what the server says of its metadata: AioRpcError."""
     request = _nothing() if binding.requests else binding.request_class()
     call = method(request, metadata=metadata, timeout=seconds)

@@ -93,8 +93,8 @@ def form_given(request: web.BaseRequest, fields: ReplyRecords, message: Any) -> 
 
     None where the first reply decides.
     """
-    if (list_query := form_asked_for(request)) is not None:
-        return list_query
+    if (requested := form_asked_for(request)) is not None:
+        return requested
     if fields.lines is None:
         return NDJSON
     if fields.format is None:

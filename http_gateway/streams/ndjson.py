@@ -10,7 +10,7 @@ import orjson
 from ..codec import strict_json
 from ..codec.required import note_missing
 from ..codec.transcode import MessageWriter, rows_reader
-from ..request_errors import Code, Faults, RequestFault, invalid
+from ..request_errors import Code, RequestError, Violations, invalid
 from ..routing.stream_fields import RequestRecords
 from .records import Added, Lines, Record, added_in_turn
 
@@ -32,7 +32,7 @@ class Ndjson:
     def __init__(self, fields: RequestRecords) -> None:
         self._fields = fields
         self._rows = rows_reader(fields.read, fields.faults) if fields.faults else None
-        self._unused = Faults()
+        self._unused = Violations()
         self._lines = Lines()
         self._count = 0
 
@@ -55,9 +55,9 @@ class Ndjson:
         self._count += 1
         try:
             value = strict_json.read(record.data)
-        except RequestFault as fault:
+        except RequestError as fault:
             raise self._placed(record, fault) from None
-        faults = Faults()
+        faults = Violations()
         filled = message if target is None else target.add()
         self._fields.read(value, "", faults, filled)
         note_missing(filled, faults)
@@ -66,9 +66,9 @@ class Ndjson:
                 del target[-1]
             raise self._placed(record, invalid(faults))
 
-    def _placed(self, record: Record, fault: RequestFault) -> RequestFault:
+    def _placed(self, record: Record, fault: RequestError) -> RequestError:
         """Returns the fault of a record as one of the body, and says where the record is."""
-        faults, place = Faults(), f"{self._fields.json_name}[{self._count - 1}]"
+        faults, place = Violations(), f"{self._fields.json_name}[{self._count - 1}]"
         for found in fault.error.details:
             path = f"{place}.{found.field}" if found.field else place
             faults.add(path, Code.Name(found.code), f"{found.message} (line {record.line})")
@@ -78,7 +78,7 @@ class Ndjson:
 def _value_or_none(line: bytes) -> Any:
     try:
         return strict_json.read(line)
-    except RequestFault:
+    except RequestError:
         return None
 
 

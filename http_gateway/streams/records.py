@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
-from ..request_errors import RequestFault, invalid_body
+from ..request_errors import RequestError, invalid_body
 
 MAX_RECORD_BYTES = 1024 * 1024
 BOM = b"\xef\xbb\xbf"
@@ -29,7 +29,7 @@ class Batch(NamedTuple):
     records: list[Record]
     size: int
     is_last: bool
-    fault: RequestFault | None = None
+    fault: RequestError | None = None
 
 
 def batch_of(
@@ -46,7 +46,7 @@ def batch_of(
                 size += len(record.data)
                 if len(batch) == most or size >= most_bytes:
                     return Batch(batch, size, is_last=False)
-    except RequestFault as fault:
+    except RequestError as fault:
         return Batch(batch, size, is_last=True, fault=fault)
     return Batch(batch, size, is_last=lines < most_lines)
 
@@ -55,7 +55,7 @@ class Added(NamedTuple):
     """How many records have been added to a message, and what is wrong with the next, if it is."""
 
     number: int
-    fault: RequestFault | None = None
+    fault: RequestError | None = None
 
 
 class Form(Protocol):
@@ -66,10 +66,10 @@ class Form(Protocol):
     """
 
     def cut(self, data: bytes) -> Iterator[Record | None]:
-        """Yields the records that end within the next piece of the body. Raises RequestFault."""
+        """Yields the records that end within the next piece of the body. Raises RequestError."""
 
     def rest(self) -> Iterator[Record | None]:
-        """Yields the record that the end of the body ends. Raises RequestFault."""
+        """Yields the record that the end of the body ends. Raises RequestError."""
 
     def add(self, records: Sequence[Record], message: Any) -> Added:
         """Adds records to a request message, up to one that cannot be read at all."""
@@ -86,7 +86,7 @@ class Lines:
         self._begun = bytearray()
 
     def cut(self, data: bytes) -> Iterator[Record]:
-        """Yields the lines that end within the data. Raises RequestFault for one too long."""
+        """Yields the lines that end within the data. Raises RequestError for one too long."""
         *whole, last = data.split(b"\n")
         # The first alone may go on with what has begun, or bear the mark.
         for first in whole[:1]:
@@ -121,16 +121,16 @@ class Lines:
 def added_in_turn(
     add: Callable[[Record, Any], None], records: Sequence[Record], message: Any
 ) -> Added:
-    """Adds records by what adds one, or raises RequestFault."""
+    """Adds records by what adds one, or raises RequestError."""
     for count, record in enumerate(records):
         try:
             add(record, message)
-        except RequestFault as fault:
+        except RequestError as fault:
             return Added(count, fault)
     return Added(len(records))
 
 
-def too_long(line: int) -> RequestFault:
+def too_long(line: int) -> RequestError:
     """Returns the fault of a record that begins in this line, or goes on there, and is too long."""
     message = f"has a record of more than {MAX_RECORD_BYTES:,} bytes (line {line})"
     return invalid_body("TOO_LONG", message)

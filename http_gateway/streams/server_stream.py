@@ -24,7 +24,7 @@ from grpc.aio import AioRpcError
 from .. import errors, headers
 from ..channel.cancellation import failure_of
 from ..errors import HttpError
-from ..request_errors import RequestFault
+from ..request_errors import RequestError
 from ..responses import Response
 from ..routing.bindings import Binding
 from .formats import NDJSON, Form, form_given, form_of
@@ -50,7 +50,7 @@ class Replies:
         binding: Binding,
         message: Any,
         *,
-        fault: Callable[[], RequestFault | None],
+        fault: Callable[[], RequestError | None],
         is_unread: Callable[[], bool],
         keepalive_seconds: float = KEEPALIVE_SECONDS,
     ) -> None:
@@ -60,7 +60,7 @@ class Replies:
         self._fault = fault
         self._is_unread = is_unread
         self._form = form_given(request, binding.replies, message)
-        self._answer = StreamResponse(request, binding.success_status, request_id)
+        self._response = StreamResponse(request, binding.success_status, request_id)
         self._keepalive_seconds = keepalive_seconds
 
     async def pass_on(self, call: Any) -> Response | StreamResponse:
@@ -71,17 +71,17 @@ class Replies:
                 async with asyncio.timeout(None) as until_head:
                     with self._accompanied(call, until_head):
                         error = await self._records(call)
-            if error is not None and not self._answer.has_begun:
+            if error is not None and not self._response.has_begun:
                 return errors.response(error, self._request_id, close=self._is_unread())
             await self._end(call, error)
         except ConnectionError:
-            self._answer.break_off()
+            self._response.break_off()
         except Exception:
-            if not self._answer.has_begun:
+            if not self._response.has_begun:
                 raise
             log.exception("the gateway failed", extra={"requestId": self._request_id})
-            self._answer.break_off()
-        return self._answer
+            self._response.break_off()
+        return self._response
 
     async def _records(self, call: Any) -> HttpError | None:
         """Writes the records of the replies. Returns what went wrong, if anything did."""
@@ -93,9 +93,9 @@ class Replies:
                     continue
                 self._form = form
                 await self._begin(call, form)
-                if self._answer.is_head:
+                if self._response.is_head:
                     return None
-                await self._answer.write(records)
+                await self._response.write(records)
         except AioRpcError as failed:
             return self._error(failed)
         except asyncio.CancelledError as cancelled:
@@ -110,19 +110,19 @@ class Replies:
 
     def _error(self, failed: AioRpcError) -> HttpError:
         """Returns the error that ends the response; raises it if the response has not begun."""
-        if not self._answer.has_begun:
+        if not self._response.has_begun:
             raise failed
         return errors.error_of(failed)
 
     async def _begin(self, call: Any, form: Form) -> None:
         """Writes the head, if that was not done. By then there is a reply, or none at all."""
-        if not self._answer.has_begun:
+        if not self._response.has_begun:
             await self._head(form, await call.initial_metadata())
 
     async def _head(self, form: Form, said: Any) -> None:
-        if not self._answer.has_begun:
+        if not self._response.has_begun:
             more = {"Vary": "Accept", **form.headers, **headers.returned(said)}
-            await self._answer.begin(form.content_type, more)
+            await self._response.begin(form.content_type, more)
 
     async def _end(self, call: Any, error: HttpError | None) -> None:
         """Ends the answer. Raises ConnectionError where it cannot tell of an error."""
@@ -132,11 +132,11 @@ class Replies:
             if form.error is None:
                 raise ConnectionAbortedError("a table has no place for an error")
             if self._is_unread():
-                self._answer.keep_alive = False
-            await self._answer.write(form.error(errors.written(error, self._request_id)))
+                self._response.keep_alive = False
+            await self._response.write(form.error(errors.written(error, self._request_id)))
         elif form.end:
-            await self._answer.write(form.end)
-        await self._answer.end()
+            await self._response.write(form.end)
+        await self._response.end()
 
     @contextmanager
     def _accompanied(self, call: Any, until_head: asyncio.Timeout) -> Iterator[None]:
@@ -145,7 +145,7 @@ class Replies:
         `until_head` ends the reading once the head is written, if that is all that is asked for.
         """
         tasks = [asyncio.ensure_future(self._open(call, until_head))]
-        if not self._answer.is_head:
+        if not self._response.is_head:
             tasks.append(asyncio.ensure_future(self._keep_alive()))
         try:
             yield
@@ -160,7 +160,7 @@ class Replies:
             said = await call.initial_metadata()
             if said and self._form is not None:
                 await self._head(self._form, said)
-                if self._answer.is_head:
+                if self._response.is_head:
                     until_head.reschedule(asyncio.get_running_loop().time())
 
     async def _keep_alive(self) -> None:
@@ -168,7 +168,7 @@ class Replies:
         loop = asyncio.get_running_loop()
         with suppress(ConnectionError):
             while True:
-                due = self._answer.written_at + self._keepalive_seconds
+                due = self._response.written_at + self._keepalive_seconds
                 form = self._form
                 if loop.time() < due:
                     await asyncio.sleep(due - loop.time())
@@ -176,6 +176,6 @@ class Replies:
                     await asyncio.sleep(self._keepalive_seconds)
                 elif form.heartbeat:
                     await self._head(form, ())
-                    await self._answer.write(form.heartbeat)
+                    await self._response.write(form.heartbeat)
                 else:
                     return

@@ -21,7 +21,7 @@ from roster.v1 import subscribers_pb2 as pb
 
 from http_gateway.codec import strict_json
 from http_gateway.codec.transcode import reader, writer
-from http_gateway.request_errors import Faults
+from http_gateway.request_errors import Violations
 
 from .measuring import Figure, row
 
@@ -66,7 +66,7 @@ def _stored(number: int, row: Any) -> Any:
 
 
 def _read(kind: type[Message], body: bytes) -> Any:
-    message, faults = kind(), Faults()
+    message, faults = kind(), Violations()
     reader(kind.DESCRIPTOR)(strict_json.read(body), "", faults, message)
     assert not faults
     return message

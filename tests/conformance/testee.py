@@ -30,7 +30,7 @@ from http_gateway.codec import strict_json
 from http_gateway.codec.scalars import NoJsonForm
 from http_gateway.codec.style import SPECIFICATION, Style
 from http_gateway.codec.transcode import message_class, reader, writer
-from http_gateway.request_errors import Faults, RequestFault
+from http_gateway.request_errors import RequestError, Violations
 
 # What the messages of the suite import; to import the modules puts it into the pool.
 IMPORTED = (any_pb2, duration_pb2, field_mask_pb2, struct_pb2, timestamp_pb2, wrappers_pb2)
@@ -78,7 +78,7 @@ class Testee:
             else:
                 lenient = request.test_category == self._lenient
                 read(request.json_payload, message, LENIENT if lenient else SPECIFICATION)
-        except (DecodeError, RequestFault, Unreadable) as why:
+        except (DecodeError, RequestError, Unreadable) as why:
             return {"parse_error": str(why)}
         try:
             if request.requested_output_format == self._binary:
@@ -93,8 +93,8 @@ class Testee:
 
 
 def read(text: str, message: Any, style: Style) -> None:
-    """Reads JSON into a message. Raises Unreadable or RequestFault."""
-    value, faults = strict_json.read(text.encode(), max_depth=MAX_DEPTH), Faults()
+    """Reads JSON into a message. Raises Unreadable or RequestError."""
+    value, faults = strict_json.read(text.encode(), max_depth=MAX_DEPTH), Violations()
     reader(message.DESCRIPTOR, style=style)(value, "", faults, message)
     if faults:
         raise Unreadable("; ".join(f"{fault.field} {fault.message}" for fault in faults.found))

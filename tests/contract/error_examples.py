@@ -21,10 +21,10 @@ import orjson
 from google.protobuf.descriptor import MethodDescriptor
 
 from http_gateway import body
-from http_gateway.errors import pascal
+from http_gateway.errors import error_code_of
 from http_gateway.openapi.document import document
 from http_gateway.openapi.reasons import reasons_of
-from http_gateway.request_errors import RequestFault
+from http_gateway.request_errors import RequestError
 from http_gateway.responses import JSON
 from http_gateway.streams import client_stream
 from server import errors
@@ -45,7 +45,7 @@ LONG_AGO = 1
 # For what is about something that is there: a webhook that nothing is sent to.
 SILENT = {"url": "http://127.0.0.1:9/", "enabled": False}
 # What cannot be provoked in a moment: it takes time, load, or a fault of the service.
-UNPROVOKED: dict[str, errors.RosterError | RequestFault] = {
+UNPROVOKED: dict[str, errors.RosterError | RequestError] = {
     "REQUEST_TIMEOUT": body.too_slow(),
     "IDEMPOTENCY_KEY_IN_USE": errors.IdempotencyKeyInUse(),
     "RATE_LIMITED": errors.RateLimited(1),
@@ -143,7 +143,7 @@ class Recorder:
             answer = CONFLICTS[reason](self.fresh(), operation.rpc)
         else:
             answer = self._refused(operation, reason)
-        assert (answer.status >= 400, answer.code) == (True, pascal(reason)), (
+        assert (answer.status >= 400, answer.code) == (True, error_code_of(reason)), (
             operation.rpc,
             answer,
         )
@@ -197,8 +197,8 @@ def recorded(service: Service) -> bytes:
     )
 
 
-def _of(failure: errors.RosterError | RequestFault) -> Example:
-    if isinstance(failure, RequestFault):
+def _of(failure: errors.RosterError | RequestError) -> Example:
+    if isinstance(failure, RequestError):
         return {"message": failure.error.message, "details": []}
     details = [
         {"field": each.field, "code": each.code, "message": each.message}

@@ -224,4 +224,4 @@ def test_every_error_has_a_reason_of_the_protos(kind: type[errors.RosterError]) 
 
 def test_gateway_and_server_agree_on_what_passes_between_them() -> None:
     assert http_gateway.app.FAULT == validate.FAULT
-    assert http_gateway.request_errors.MAX_FAULTS == translate.MAX_DETAILS
+    assert http_gateway.request_errors.MAX_VIOLATIONS == translate.MAX_DETAILS

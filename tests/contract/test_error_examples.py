@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from http_gateway.errors import pascal
+from http_gateway.errors import error_code_of
 from http_gateway.openapi.document import document
 from http_gateway.openapi.error_responses import sent
 from server.app import SERVICES
@@ -29,11 +29,11 @@ def test_every_documented_error_is_recorded_and_shown() -> None:
     for operation in operations():
         shown = examples(operation.rpc)
 
-        assert shown.keys() == {pascal(reason) for reason in operation.reasons}
+        assert shown.keys() == {error_code_of(reason) for reason in operation.reasons}
         for reason in operation.reasons:
             assert reason in sent().by_reason
-            error = shown[pascal(reason)]["value"]["error"]
-            assert error["code"] == pascal(reason)
+            error = shown[error_code_of(reason)]["value"]["error"]
+            assert error["code"] == error_code_of(reason)
             assert error["message"]
 
 

@@ -14,7 +14,7 @@ from google.protobuf.descriptor import FieldDescriptor
 from roster.v1 import http_pb2, subscribers_pb2
 
 from http_gateway import body
-from http_gateway.request_errors import RequestFault
+from http_gateway.request_errors import RequestError
 
 from ..conftest import Account
 from ..fronts import UNARY, HttpFront, Response, binding
@@ -143,7 +143,7 @@ def test_a_body_without_a_length_is_read_no_further_than_one_chunk_past_the_limi
         content_length=None,
         content=SimpleNamespace(is_eof=lambda: False, readany=readany),
     )
-    with pytest.raises(RequestFault) as caught:
+    with pytest.raises(RequestError) as caught:
         asyncio.run(body.read(endless))  # type: ignore[arg-type]
 
     assert caught.value.close

@@ -58,7 +58,7 @@ def test_every_reason_has_a_status_on_each_front(value: Any) -> None:
     ],
 )
 def test_a_code_is_the_reason_in_pascal_case(reason: str, code: str) -> None:
-    assert errors.pascal(reason) == code
+    assert errors.error_code_of(reason) == code
 
 
 # As google.rpc.Code documents them.

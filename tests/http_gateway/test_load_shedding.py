@@ -193,7 +193,7 @@ def test_requests_that_came_together_are_refused_one_after_the_other() -> None:
 def test_clients_that_come_back_at_once_are_listened_to_in_turn(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(load_shedding, "LISTENED_TO", 100)
+    monkeypatch.setattr(load_shedding, "RESUMED_PER_SECOND", 100)
     monkeypatch.setattr(load_shedding, "TICK_SECONDS", 0.05)
     heard: list[int] = []
 
@@ -254,7 +254,7 @@ def test_gateway_that_is_to_stop_is_not_ready_and_ends_connections_with_their_an
 def test_the_more_are_refused_the_later_they_are_told_to_come(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(load_shedding, "LISTENED_TO", 2)
+    monkeypatch.setattr(load_shedding, "RESUMED_PER_SECOND", 2)
 
     async def main() -> list[str]:
         async with busy() as full:

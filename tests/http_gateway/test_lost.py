@@ -13,7 +13,7 @@ from roster.v1 import merge_tags_pb2, subscribers_pb2, tags_pb2
 
 from http_gateway import errors
 from http_gateway.ambiguous_failures import classify_failure, has_effect
-from http_gateway.request_errors import Reason, RequestFault
+from http_gateway.request_errors import Reason, RequestError
 
 TAGS = tags_pb2.DESCRIPTOR.services_by_name["TagService"].methods_by_name
 CREATE, GET, UPDATE = TAGS["CreateTag"], TAGS["GetTag"], TAGS["UpdateTag"]
@@ -59,7 +59,7 @@ def test_lost_answer_of_a_call_with_an_effect_is_no_promise_that_nothing_was_cha
 ) -> None:
     told = classify_failure(failure(StatusCode.UNAVAILABLE, text), CREATE, ())
 
-    assert isinstance(told, RequestFault)
+    assert isinstance(told, RequestError)
     assert told.error.reason == Reason.Value("INTERNAL")
     assert "unknown whether this request took effect" in told.error.message
 
@@ -69,7 +69,7 @@ def test_call_that_was_never_sent_changed_nothing(details: str) -> None:
     for method in (CREATE, GET):
         told = classify_failure(failure(StatusCode.UNAVAILABLE, details), method, ())
 
-        assert isinstance(told, RequestFault)
+        assert isinstance(told, RequestError)
         assert told.error.reason == Reason.Value("UNAVAILABLE")
         assert "Nothing was changed" in told.error.message
 
@@ -90,7 +90,7 @@ def test_call_that_is_repeated_may_have_been_sent_before_there_was_no_connection
 ) -> None:
     told = classify_failure(failure(StatusCode.UNAVAILABLE, ALL_REFUSED), method, metadata)
 
-    assert isinstance(told, RequestFault)
+    assert isinstance(told, RequestError)
 
 
 def test_call_that_the_server_refused_changed_nothing() -> None:

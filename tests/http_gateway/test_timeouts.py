@@ -12,7 +12,7 @@ from aiohttp.test_utils import make_mocked_request
 from multidict import CIMultiDict
 
 from http_gateway import app, timeouts
-from http_gateway.request_errors import Reason, RequestFault
+from http_gateway.request_errors import Reason, RequestError
 
 from .client import Client, Got
 from .made import message, told
@@ -48,7 +48,7 @@ def test_a_timeout_is_digits_and_a_unit(text: str, seconds: float) -> None:
 
 @pytest.mark.parametrize("text", ["1n", "999u"])
 def test_a_time_in_which_no_call_could_be_made_is_over(text: str) -> None:
-    with pytest.raises(RequestFault) as caught:
+    with pytest.raises(RequestError) as caught:
         given(text)
 
     assert caught.value.error.reason == Reason.Value("DEADLINE_EXCEEDED")
@@ -82,7 +82,7 @@ def test_without_a_header_there_is_no_timeout() -> None:
     ids=ascii,
 )
 def test_anything_else_is_refused_and_the_header_named(values: tuple[str, ...]) -> None:
-    with pytest.raises(RequestFault) as caught:
+    with pytest.raises(RequestError) as caught:
         given(*values)
 
     (detail,) = caught.value.error.details

@@ -246,7 +246,7 @@ def test_a_handler_sees_metadata_and_what_is_left_of_the_deadline(kind: str) -> 
     assert 0 < seen[1] < 21
 
 
-class Waiting:
+class PausedConnection:
     """A handler that gives one reply and then waits; notes how it ends."""
 
     def __init__(self) -> None:
@@ -295,14 +295,14 @@ def test_a_call_that_is_cancelled_ends_and_its_handler_too(kind: str, when: str)
             async for reply in replies:
                 yield reply
 
-    waiting = Waiting()
+    waiting = PausedConnection()
 
     assert call_of(kind, "Give", give, main) == (True, "cancelled", True, True)
 
 
 @each_channel
 def test_a_call_ends_when_the_task_that_iterates_is_cancelled(kind: str) -> None:
-    waiting = Waiting()
+    waiting = PausedConnection()
 
     async def body(method: Any) -> Any:
         call = method(message("Ask"))

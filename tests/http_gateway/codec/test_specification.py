@@ -17,7 +17,7 @@ from http_gateway.codec.fields import is_map
 from http_gateway.codec.scalars import NoJsonForm
 from http_gateway.codec.style import SPECIFICATION, Style
 from http_gateway.codec.transcode import message_class, reader, writer
-from http_gateway.request_errors import Code, Faults
+from http_gateway.request_errors import Code, Violations
 
 from .made import IMPORTED, Made, made_in_a_pool_of_its_own
 
@@ -146,7 +146,7 @@ MESSAGES = messages(Made.DESCRIPTOR)
 
 def read(value: Any, into: Any, style: Style = SPECIFICATION) -> list[tuple[str, str]]:
     """Reads a value into a message and returns path and code of each fault."""
-    faults = Faults()
+    faults = Violations()
     reader(into.DESCRIPTOR, style=style)(value, "", faults, into)
     return [(fault.field, Code.Name(fault.code)) for fault in faults.found]
 

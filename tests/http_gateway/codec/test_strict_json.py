@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from http_gateway.codec import strict_json
-from http_gateway.request_errors import Code, RequestFault
+from http_gateway.request_errors import Code, RequestError
 
 SCALARS = (
     st.none()
@@ -40,7 +40,7 @@ TREES = st.recursive(
 
 def faults_of(body: bytes) -> list[tuple[str, str]]:
     """Reads what has to be refused, and returns path and code of each fault."""
-    with pytest.raises(RequestFault) as caught:
+    with pytest.raises(RequestError) as caught:
         strict_json.read(body)
     return [(detail.field, Code.Name(detail.code)) for detail in caught.value.error.details]
 
@@ -102,7 +102,7 @@ def test_json_is_read(text: bytes) -> None:
     ],
 )
 def test_what_is_not_json_is_refused_with_the_reason(body: bytes, says: str) -> None:
-    with pytest.raises(RequestFault) as caught:
+    with pytest.raises(RequestError) as caught:
         strict_json.read(body)
 
     (detail,) = caught.value.error.details
@@ -159,7 +159,7 @@ def test_the_bounds_are_the_callers_to_set() -> None:
     strict_json.read(b"[" * 100 + b"]" * 100, max_depth=100)
 
     for bounds in ({"max_depth": 2}, {"max_values": 2}):
-        with pytest.raises(RequestFault):
+        with pytest.raises(RequestError):
             strict_json.read(b"[[[1]], 1, 1, 1, 1, 1]", **bounds)
 
 
@@ -183,7 +183,7 @@ def test_values_are_counted_and_nothing_inside_strings(
 
     assert strict_json.read(body, max_values=count) == document
     if count > 1:
-        with pytest.raises(RequestFault, match="not valid"):
+        with pytest.raises(RequestError, match="not valid"):
             strict_json.read(body, max_values=count - 1)
 
 
@@ -224,7 +224,7 @@ def test_more_values_than_any_request_may_hold_are_refused_in_every_form(value: 
 def test_more_values_than_any_request_may_hold_are_refused_before_they_are_read() -> None:
     body = b'{"subscribers":[' + b"{}," * (strict_json.MAX_VALUES + 1) + b"{}]}"
 
-    with pytest.raises(RequestFault) as caught:
+    with pytest.raises(RequestError) as caught:
         strict_json.read(body)
 
     assert [detail.code for detail in caught.value.error.details] == [Code.Value("INVALID_JSON")]

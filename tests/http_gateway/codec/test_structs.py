@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from http_gateway.codec.strict_json import MAX_DEPTH
 from http_gateway.codec.transcode import message_class, reader, writer
-from http_gateway.request_errors import Code, Faults
+from http_gateway.request_errors import Code, Violations
 
 F = FieldDescriptor
 BEYOND_DOUBLE = 10**400
@@ -86,7 +86,7 @@ MADE_JSON = st.fixed_dictionaries(
 
 def read(value: Any, into: Any) -> list[tuple[str, str]]:
     """Reads a value into a message and returns path and code of each fault."""
-    faults = Faults()
+    faults = Violations()
     reader(into.DESCRIPTOR)(value, "", faults, into)
     return [(fault.field, Code.Name(fault.code)) for fault in faults.found]
 
@@ -176,7 +176,7 @@ def test_faults_are_collected_by_path() -> None:
 def test_the_wrong_type_is_a_fault_that_says_the_right_one(
     field: str, message: str, value: Any
 ) -> None:
-    faults = Faults()
+    faults = Violations()
 
     reader(Made.DESCRIPTOR)({field: value}, "", faults, Made())
 

@@ -24,7 +24,7 @@ from roster.v1 import (
 )
 
 from http_gateway.codec.transcode import message_class, reader, writer
-from http_gateway.request_errors import Code, Faults
+from http_gateway.request_errors import Code, Violations
 
 from ...fronts import to_json
 
@@ -110,7 +110,7 @@ def values(field: FieldDescriptor, *, unnamed_values: bool) -> st.SearchStrategy
 
 def read(value: Any, into: Any, excluded: frozenset[str] = MASK) -> list[tuple[str, str]]:
     """Reads a value into a message and returns path and code of each fault."""
-    faults = Faults()
+    faults = Violations()
     reader(into.DESCRIPTOR, excluded)(value, "", faults, into)
     return [(fault.field, Code.Name(fault.code)) for fault in faults.found]
 
@@ -235,7 +235,7 @@ def test_the_keys_that_were_given_come_back_under_their_json_names() -> None:
     read_update = reader(subscribers_pb2.UpdateSubscriberRequest.DESCRIPTOR, MASK | {"id"})
     value = {"id": "x", "status": 7, "first_name": "a", "lastName": None}
 
-    given_keys = read_update(value, "", Faults(), subscribers_pb2.UpdateSubscriberRequest())
+    given_keys = read_update(value, "", Violations(), subscribers_pb2.UpdateSubscriberRequest())
 
     assert set(given_keys) == {"firstName", "lastName"}
 

@@ -11,7 +11,7 @@ from roster.v1 import errors_pb2
 
 from http_gateway.body import MAX_BODY_BYTES
 from http_gateway.codec.strict_json import MAX_DEPTH, MAX_VALUES
-from http_gateway.errors import http_status, pascal
+from http_gateway.errors import error_code_of, http_status
 from http_gateway.routing.query import MAX_PARAMETERS
 
 from .pages import DOCUMENT, section, text_of, topic
@@ -110,7 +110,7 @@ def test_every_code_of_the_protos_is_shown_with_its_status(made: str) -> None:
 
     for value in errors_pb2.Error.Reason.DESCRIPTOR.values:
         if value.number:
-            known = rf"{http_status(value.number)}\s*{pascal(value.name)}"
+            known = rf"{http_status(value.number)}\s*{error_code_of(value.name)}"
             assert re.search(known, introduction), value.name
 
 

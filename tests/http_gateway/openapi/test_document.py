@@ -14,7 +14,7 @@ from google.protobuf.descriptor import MethodDescriptor
 from openapi_spec_validator import validate
 from roster.v1 import errors_pb2, http_pb2
 
-from http_gateway.errors import pascal
+from http_gateway.errors import error_code_of
 from http_gateway.openapi.comments import comment
 from http_gateway.openapi.document import document, webhooks_document
 from http_gateway.routing.bindings import bindings_of
@@ -203,10 +203,10 @@ def test_reasons_that_a_comment_names_are_declared_and_the_other_way_round(
     method: MethodDescriptor,
 ) -> None:
     declared = {
-        pascal(errors_pb2.Error.Reason.Name(reason))
+        error_code_of(errors_pb2.Error.Reason.Name(reason))
         for reason in method.GetOptions().Extensions[http_pb2.fails_with]
     }
-    known = {pascal(name): name for name in errors_pb2.Error.Reason.keys()}  # noqa: SIM118
+    known = {error_code_of(name): name for name in errors_pb2.Error.Reason.keys()}  # noqa: SIM118
 
     named = {word for word in re.findall(r"\w+", comment(method)) if word in known}
     assert declared <= named

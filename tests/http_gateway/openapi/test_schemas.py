@@ -11,7 +11,7 @@ from roster.v1 import http_pb2
 
 from http_gateway.codec.transcode import message_class, reader, writer
 from http_gateway.openapi.schemas import Schemas
-from http_gateway.request_errors import Faults
+from http_gateway.request_errors import Violations
 
 from .made import Options, message_of, message_without_controls
 
@@ -40,7 +40,7 @@ def are_read(kind: str, options: Options, values: list[Any]) -> list[str]:
     read = reader(message)
     found = []
     for value in values:
-        faults = Faults()
+        faults = Violations()
         read({"x": value}, "", faults, message_class(message)())
         found += [] if faults else [repr(value)]
     return found

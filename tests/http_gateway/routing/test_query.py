@@ -11,7 +11,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from roster.v1 import api_keys_pb2, custom_fields_pb2, subscribers_pb2, tags_pb2
 
 from http_gateway.codec.transcode import message_class
-from http_gateway.request_errors import Code, RequestFault
+from http_gateway.request_errors import Code, RequestError
 from http_gateway.routing.query import QueryReader
 
 from .protos import LIBRARY, compiled
@@ -28,7 +28,7 @@ def faults_of(
     query: str, message: Message | None = None, excluded: frozenset[str] = frozenset()
 ) -> list[tuple[str, str]]:
     """Reads what has to be refused, and returns name and code of each fault."""
-    with pytest.raises(RequestFault) as caught:
+    with pytest.raises(RequestError) as caught:
         read(query, message or tags_pb2.ListTagsRequest(), excluded)
     return [(detail.field, Code.Name(detail.code)) for detail in caught.value.error.details]
 

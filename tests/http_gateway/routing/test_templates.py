@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from http_gateway.routing.routes import Routes
-from http_gateway.routing.templates import Template, Unusable, Wildcard
+from http_gateway.routing.templates import BindingError, Template, Wildcard
 
 F = FieldDescriptor
 ONE, REST = Wildcard.ONE, Wildcard.REST
@@ -86,7 +86,7 @@ def test_a_template_is_read_by_its_grammar(
     ],
 )
 def test_what_the_grammar_does_not_have_is_refused_with_its_reason(text: str, why: str) -> None:
-    with pytest.raises(Unusable, match=why):
+    with pytest.raises(BindingError, match=why):
         Template(text)
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from roster.v1 import http_pb2
 
-from http_gateway.request_errors import RequestFault
+from http_gateway.request_errors import RequestError
 from http_gateway.streams.csv_lines import CsvLines, written
 from http_gateway.streams.records import MAX_RECORD_BYTES
 
@@ -92,7 +92,7 @@ def test_what_the_standard_library_writes_is_read_again(
 
 def refused(*pieces: bytes) -> tuple[str, str]:
     """Returns the code and the message of the fault that ends a body."""
-    with pytest.raises(RequestFault) as caught:
+    with pytest.raises(RequestError) as caught:
         read(*pieces)
     (detail,) = caught.value.error.details
     assert detail.field == ""
@@ -139,7 +139,7 @@ def test_a_quote_that_is_never_closed_is_refused_as_soon_as_it_is_too_long(piece
     form = CsvLines("lines")
     assert len(list(form.cut(b'a,b\n"'))) == 1
 
-    with pytest.raises(RequestFault):  # noqa: PT012 - the loop is the client
+    with pytest.raises(RequestError):  # noqa: PT012 - the loop is the client
         for number in range(1_000):
             assert number * len(piece) <= MAX_RECORD_BYTES
             assert list(filter(None, form.cut(piece))) == []

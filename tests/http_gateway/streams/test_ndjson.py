@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from http_gateway.request_errors import RequestFault
+from http_gateway.request_errors import RequestError
 from http_gateway.routing.bindings import bindings_of
 from http_gateway.streams.ndjson import Ndjson
 from http_gateway.streams.records import MAX_RECORD_BYTES, Form, Record
@@ -35,7 +35,7 @@ def read(*pieces: bytes, rpc: str = "Both") -> Any:
 
 
 def add(form: Form, records: Iterator[Record | None], message: Any) -> None:
-    """Adds records to a message. Raises RequestFault for one that cannot be read at all."""
+    """Adds records to a message. Raises RequestError for one that cannot be read at all."""
     added = form.add([record for record in records if record is not None], message)
     if added.fault is not None:
         raise added.fault
@@ -123,7 +123,7 @@ def test_what_is_wrong_with_a_record_is_noted_in_it(line: bytes, faults: list[st
 
 def refused(*pieces: bytes, rpc: str = "Both") -> tuple[str, str, str]:
     """Returns the code, path and message of the fault that ends a body."""
-    with pytest.raises(RequestFault) as caught:
+    with pytest.raises(RequestError) as caught:
         read(*pieces, rpc=rpc)
     (detail,) = caught.value.error.details
     return (
@@ -160,7 +160,7 @@ def test_a_record_may_have_a_mebibyte_and_no_more() -> None:
 def test_a_record_that_never_ends_is_refused_as_soon_as_it_is_too_long() -> None:
     reader, piece = form(), b"x" * 65_536
 
-    with pytest.raises(RequestFault):  # noqa: PT012 - the loop is the client
+    with pytest.raises(RequestError):  # noqa: PT012 - the loop is the client
         for number in range(1_000):
             assert number * len(piece) <= MAX_RECORD_BYTES
             assert list(filter(None, reader.cut(piece))) == []
