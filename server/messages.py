@@ -1,4 +1,4 @@
-"""What services share when they read requests and write answers."""
+"""Reads and builds protobuf messages: timestamps, update masks, structs, sizes."""
 
 from __future__ import annotations
 
@@ -15,48 +15,48 @@ from .ids import first_id_at
 
 # The largest message, in bytes: what gRPC clients and servers accept by default.
 MAX_MESSAGE_BYTES = 4 * 1024 * 1024
-# The size at which a message of a stream is cut, in bytes. More per message is no faster.
+# The size at which a message of a stream is split, in bytes.
 MAX_STREAMED_BYTES = 1024 * 1024
 # Bytes that a repeated field adds to each of its messages: a tag and a length.
 _FRAMING_BYTES = 6
 
 MessageType = TypeVar("MessageType", bound=Message)
-# What a handler is told of its call, whatever the messages of the rpc are.
+# The context of a call, for any request and response type.
 Context = ServicerContext[Any, Any]
 
 
 def timestamp(milliseconds: int) -> Timestamp:
-    """Returns the moment as a message."""
+    """Returns a time in milliseconds as a Timestamp."""
     value = Timestamp()
     set_timestamp(value, milliseconds)
     return value
 
 
 def set_timestamp(target: Timestamp, milliseconds: int) -> None:
-    """Sets a moment that is part of another message, which is cheaper than copying one."""
+    """Sets a Timestamp in place, which avoids a copy."""
     target.seconds = milliseconds // 1000
     target.nanos = milliseconds % 1000 * 1_000_000
 
 
 def milliseconds(value: Timestamp) -> int:
-    """Returns the moment as a number, cut off at the millisecond."""
+    """Returns a Timestamp in milliseconds, rounded down."""
     return value.seconds * 1000 + value.nanos // 1_000_000
 
 
 def first_id_at_or_after(value: Timestamp) -> str:
-    """Returns the least id of what is made at the moment or later, by whole milliseconds."""
+    """Returns the lowest ID that can be created at the time or later."""
     return first_id_at(value.seconds * 1000 - (-value.nanos // 1_000_000))
 
 
 def first_id_after(value: Timestamp) -> str:
-    """Returns the least id of what is made later than the moment, by whole milliseconds."""
+    """Returns the lowest ID that can be created in a later millisecond."""
     return first_id_at(milliseconds(value) + 1)
 
 
 def plain(struct: Struct) -> dict[str, Any]:
-    """Returns the members of an object as they are in Python; null is None.
+    """Returns a Struct as a dict; null is None.
 
-    Raises ValidationError for `customFields` if one has no value, not even null.
+    Raises ValidationError for `customFields` if a property has no value.
     """
     try:
         return dict(struct) if struct.fields else {}
@@ -65,10 +65,10 @@ def plain(struct: Struct) -> dict[str, Any]:
 
 
 def changed_fields(request: Message, allowed: Collection[str]) -> set[str]:
-    """Returns which of the allowed fields an update request changes (AIP-134).
+    """Returns the fields that an update request changes (AIP-134).
 
-    Without a mask they are those that are not empty; `*` stands for all. Raises
-    ValidationError for a path that names anything else.
+    Without a mask these are the allowed fields that are not empty; `*` selects all. Raises
+    ValidationError for a path that is not allowed.
     """
     if not request.HasField("update_mask"):
         return {field.name for field, _ in request.ListFields() if field.name in allowed}
@@ -84,10 +84,10 @@ def changed_fields(request: Message, allowed: Collection[str]) -> set[str]:
 
 
 def split_message(reply: MessageType) -> Iterator[MessageType]:
-    """Yields a message of a stream as messages of at most MAX_STREAMED_BYTES each.
+    """Splits a message of a stream into messages of at most MAX_STREAMED_BYTES each.
 
-    The message holds records in repeated fields. A record that is larger by itself is a
-    message of its own.
+    The message has records in repeated fields. A larger record is sent in a separate
+    message.
     """
     if reply.ByteSize() <= MAX_STREAMED_BYTES:
         yield reply
@@ -107,8 +107,7 @@ def split_message(reply: MessageType) -> Iterator[MessageType]:
 def check_page(reply: Message) -> None:
     """Raises ValidationError for `limit` if a page is too large for one message.
 
-    Only pages of subscribers and of events can be, and with what is stored within its
-    bounds not those of 20.
+    Only pages of subscribers and events can be too large; the default limit always fits.
     """
     if reply.ByteSize() > MAX_MESSAGE_BYTES:
         text = f"must be lower, because this page is larger than {MAX_MESSAGE_BYTES >> 20} MiB"

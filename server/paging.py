@@ -1,4 +1,4 @@
-"""Pages: what `limit`, `page` and a page token of a list request come to."""
+"""Parses `limit`, `page` and page tokens of list requests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_LIMIT = 100
 
 
 class ListRequest(Protocol):
-    """What every list request has."""
+    """The paging fields of a list request."""
 
     @property
     def limit(self) -> int: ...
@@ -24,50 +24,50 @@ class ListRequest(Protocol):
 
 
 class Page(NamedTuple):
-    """A page as it is used and echoed: `number` counts from 1."""
+    """The page that a response returns; `number` starts at 1."""
 
     number: int
     limit: int
 
     @property
     def offset(self) -> int:
-        """How many items come before the page."""
+        """The number of items before the page."""
         return (self.number - 1) * self.limit
 
 
 def page_of(request: ListRequest) -> Page:
-    """Returns the page that a request asks for: 0 is the default, more than 100 is 100.
+    """Returns the requested page. A limit of 0 is the default; the maximum is MAX_LIMIT.
 
-    Negative numbers never get here: the bounds in the protos refuse them.
+    The validation rules in the protos reject negative numbers.
     """
     return Page(request.page or 1, min(request.limit or DEFAULT_LIMIT, MAX_LIMIT))
 
 
 class PageToken(NamedTuple):
-    """Where the next page begins (AIP-158): after an id, as this page of the list.
+    """The start of the next page (AIP-158): the last ID before it, and its page number.
 
-    It leads to something else than it did if what is asked for changes, so it keeps
-    a digest of that. It tells nothing that its holder does not know.
+    A token is valid only for the same filters and order, so it contains a digest of them
+    (`list_key`).
     """
 
     after: str
     page: int
 
-    def text(self, asked: str) -> str:
-        """Returns the token for a list that is asked for in these words."""
-        plain = f"{_digest(asked)}.{self.after}.{self.page}"
+    def text(self, list_key: str) -> str:
+        """Returns the encoded token for a list with this key."""
+        plain = f"{_digest(list_key)}.{self.after}.{self.page}"
         return base64.urlsafe_b64encode(plain.encode()).decode().rstrip("=")
 
 
-def parse_page_token(text: str, asked: str) -> PageToken:
-    """Returns a token. Raises ValidationError if it is none, or is for another list."""
+def parse_page_token(text: str, list_key: str) -> PageToken:
+    """Returns a token. Raises ValidationError if it is malformed or belongs to another list."""
     try:
         plain = base64.b64decode(text + "=" * (-len(text) % 4), b"-_", validate=True).decode()
         digest, after, page = plain.split(".")
         number = int(page) if page.isascii() else 0
     except (binascii.Error, ValueError):
         digest, after, number = "", "", 0
-    if digest != _digest(asked) or not is_id(after) or not 1 < number < 1 << 31:
+    if digest != _digest(list_key) or not is_id(after) or not 1 < number < 1 << 31:
         raise invalid(
             "pageToken",
             "INVALID_VALUE",
@@ -76,5 +76,5 @@ def parse_page_token(text: str, asked: str) -> PageToken:
     return PageToken(after, number)
 
 
-def _digest(asked: str) -> str:
-    return hashlib.sha256(asked.encode()).hexdigest()[:12]
+def _digest(list_key: str) -> str:
+    return hashlib.sha256(list_key.encode()).hexdigest()[:12]

@@ -1,4 +1,4 @@
-"""Streams of messages, and the start of a response that is a stream."""
+"""Starts streamed responses, and reads streams ahead."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _END = object()
 async def accept(context: Context) -> None:
     """Sends the initial metadata of a streamed response; called once the request is valid.
 
-    From here on the client has a status, which over HTTP is 200, and what fails later ends the
-    stream. The metadata holds what the interceptors have noted for the end of the call, such as
-    the request ID and the rate limit. It is never empty, by which a gateway tells the start of
-    a response from one that consists of trailers only.
+    Over HTTP the client then has the status 200, and a later failure ends the stream. The
+    metadata contains what the interceptors set for the trailers, such as the request ID and
+    the rate limit. It is never empty: a gateway uses it to distinguish the start of a response
+    from a trailers-only response.
     """
     await context.send_initial_metadata(context.trailing_metadata() or ())
 
@@ -26,7 +26,7 @@ async def accept(context: Context) -> None:
 async def accept_with_first(
     context: Context, messages: AsyncIterator[Message]
 ) -> AsyncGenerator[Message, None]:
-    """Yields messages, and accepts the call when the first of them is there."""
+    """Yields messages, and accepts the call when the first one is available."""
     accepted = False
     async for message in messages:
         if not accepted:
@@ -36,16 +36,16 @@ async def accept_with_first(
 
 
 async def prefetch(messages: AsyncIterator[Message]) -> AsyncGenerator[Message, None]:
-    """Yields messages, and asks for the next one while the last one is being dealt with.
+    """Yields messages, and reads the next one while the consumer processes the last one.
 
-    Whoever is cancelled while waiting here is cancelled, whatever the asking does with
-    it; and when this is closed, nothing that it asked for is still going on.
+    A consumer that is cancelled while it waits is always cancelled, even if the read ignores
+    the cancellation. Closing the generator waits for a pending read to end.
     """
     pending: asyncio.Future[Any] = asyncio.ensure_future(anext(messages, _END))
     try:
         while True:
-            # Waited for and not awaited, which would hand a cancellation on to a write
-            # that is past recall and returns as if nothing had been said.
+            # wait(), because awaiting the task would forward a cancellation to it, and a
+            # write that can no longer be cancelled would swallow it.
             if not pending.done():
                 await asyncio.wait([pending])
             message = pending.result()
@@ -58,9 +58,9 @@ async def prefetch(messages: AsyncIterator[Message]) -> AsyncGenerator[Message, 
 
 
 async def _end(pending: asyncio.Future[Any]) -> None:
-    """Waits until a task has ended that nobody wants any more, however it ends.
+    """Cancels a task and waits until it has ended, with any outcome.
 
-    Also if whoever waits is cancelled meanwhile: what still runs could not be closed.
+    Keeps waiting if the caller is cancelled meanwhile: a running generator cannot be closed.
     """
     pending.cancel()
     cancelled = False

@@ -1,7 +1,7 @@
-"""Which characters text in a request may have.
+"""Checks the characters of text in requests.
 
-Control characters are U+0000 to U+001F and U+007F. No text holds one, except for tabs,
-line feeds and carriage returns in text that may have several lines.
+Control characters are U+0000 to U+001F and U+007F. They are rejected, except for tabs,
+line feeds and carriage returns in multiline text.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import re
 
 _NEVER_ALLOWED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-# Whitespace, C1 controls, and what Unicode calls default ignorable: characters of zero width,
-# format characters, variation selectors, fillers. And the braille pattern without dots.
+# Whitespace, C1 controls, default ignorable characters of Unicode (zero width, format
+# characters, variation selectors, fillers), and the blank braille pattern.
 _INVISIBLE = re.compile(
     r"[\s\x80-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
     r"\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
@@ -20,9 +20,9 @@ _INVISIBLE = re.compile(
 
 
 def has_control_characters(text: str, *, multiline: bool = False) -> bool:
-    """Whether a text holds a control character that it may not have.
+    """Returns whether a text contains a control character that is not allowed.
 
-    Tabs around text of one line count as blanks, and are left to what trims it.
+    Tabs around single-line text are allowed, because they are trimmed later.
     """
     if text.isprintable():  # an order of magnitude faster, and true of nearly all text
         return False
@@ -32,6 +32,6 @@ def has_control_characters(text: str, *, multiline: bool = False) -> bool:
 
 
 def trim(text: str) -> str:
-    """Returns a text without whitespace around it; one that shows no character is empty."""
+    """Removes surrounding whitespace. Returns "" for text without a visible character."""
     trimmed = text.strip()
     return "" if not trimmed.isascii() and _INVISIBLE.fullmatch(trimmed) else trimmed

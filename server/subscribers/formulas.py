@@ -1,10 +1,9 @@
-"""Cells of a table that would not be read back as they were written, or would run as a formula.
+"""Escapes CSV cells that a spreadsheet would run as a formula or an import would ignore.
 
-A spreadsheet takes a cell that begins with `=` and the like for a formula, and an import
-takes a blank cell for no value. A text like that is written behind an apostrophe, by which
-spreadsheets mark text, and the apostrophe is removed when a table is read. A text that has
-apostrophes of its own there gets one more, so that every text is read back exactly: an
-empty text is written as a single apostrophe.
+A spreadsheet runs a cell that begins with a character such as `=` as a formula, and an import
+reads a blank cell as no value. Such text is written after an apostrophe, which marks text in
+spreadsheets. An import removes the apostrophe. Text that already starts with apostrophes gets
+one more, so that every text is read back exactly. An empty text is a single apostrophe.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a list request asks for, in the words of the store; speaks messages, not SQL."""
+"""Translates list and export requests to filters and page positions."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ ListRequest = pb.ListSubscribersRequest | pb.ExportSubscribersRequest
 
 
 class ListQuery(NamedTuple):
-    """A list that is asked for: `list_key` tell it from others, whichever page of it is wanted."""
+    """The query of a list request; `list_key` identifies the list, on any of its pages."""
 
     filter: Filter
     position: PagePosition
     page: int
     list_key: str
-    # Whether the filter can match nobody, such as an address that is none.
+    # Whether the filters match no subscriber, for example an invalid email address.
     matches_nothing: bool
 
 
 def list_query(request: pb.ListSubscribersRequest) -> ListQuery:
-    """Returns what a request asks for. Raises ValidationError for a token of another list."""
+    """Returns the query of a request. Raises ValidationError for a token of another list."""
     page, descending = page_of(request), request.order == "desc"
     email = parse_email(request.email) if request.email else None
     filters = Filter(
@@ -54,7 +54,7 @@ def list_query(request: pb.ListSubscribersRequest) -> ListQuery:
 
 
 def export_filter(request: pb.ExportSubscribersRequest) -> Filter:
-    """Returns what an export asks for."""
+    """Returns the filters of an export."""
     return Filter(
         status=request.status or None,
         tag_key=name_key(request.tag) if request.tag else None,

@@ -1,4 +1,4 @@
-"""Pages of subscribers: what a list asks for, found by an index whatever it is."""
+"""Reads pages of subscribers; every filter uses an index."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from .counters.store_pages import page_by_offset, total
 from .models import Subscriber, SubscriberTag
 from .store_reading import IN_ACCOUNT, SubscriberRow, complete, stored
 
-# Greater than whatever begins with a text: the text and the last character there is.
+# Appended to a prefix, it gives the upper bound of all texts with that prefix.
 _LAST_CHARACTER = "\U0010ffff"
 
 
 class Filter(NamedTuple):
-    """What a subscriber has to be to be on the list; None asks for nothing.
+    """The filters of a list; None is no filter.
 
-    `tag_key` and `email_key` are compared as they are stored; `prefix` is the
-    beginning of an address as `key_prefix` returns it, and `folded_prefix` that of a name.
-    `first_id` is the least id on the list, `end_id` the least one beyond it.
+    `tag_key` and `email_key` are compared with the stored keys. `prefix` is the prefix of an
+    address as `key_prefix` returns it, and `folded_prefix` that of a name as `search_text`
+    returns it. `first_id` is inclusive, `end_id` exclusive.
     """
 
     status: int | None = None
@@ -37,7 +37,7 @@ class Filter(NamedTuple):
 
 
 class PagePosition(NamedTuple):
-    """Where a page begins: after so many subscribers, or right after the one with an id."""
+    """The start of a page: after `offset` subscribers, or after the ID `after`."""
 
     limit: int
     offset: int = 0
@@ -46,14 +46,14 @@ class PagePosition(NamedTuple):
 
 
 class SubscriberPage(NamedTuple):
-    """The subscribers of a page, how many the filter matches, and whether more come after."""
+    """The subscribers of a page, the number of matches, and whether more pages follow."""
 
     rows: list[SubscriberRow]
     total: int
     more: bool
 
 
-# The filters that make a list one stretch of the table.
+# The filters that select one contiguous range of IDs.
 _BOUNDS = frozenset({"first_id", "end_id"})
 
 
@@ -84,7 +84,7 @@ def page(
 def page_without_total(
     account_id: str, filters: Filter, position: PagePosition, tx: Transaction
 ) -> list[SubscriberRow]:
-    """Returns a page without counting what there is beside it. Two statements."""
+    """Returns the subscribers of a page without counting the matches. Two statements."""
     return complete(account_id, _rows(account_id, filters, position, tx), tx)
 
 
@@ -99,7 +99,7 @@ def _rows(
 
 
 def _count(account_id: str, values: Mapping[str, str | int], tx: Transaction) -> int:
-    """Returns how many match what a filter asks for. One statement."""
+    """Returns the number of subscribers that match the filters. One statement."""
     if not values:
         return total(account_id, tx)
     row = tx.one(_counting(tuple(values)), account_id=account_id, **values)

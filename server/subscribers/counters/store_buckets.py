@@ -1,17 +1,16 @@
-"""How many subscribers an account has, by stretches of their ids.
+"""Stores how many subscribers an account has, per range of their IDs.
 
-To count them, or to pass over those before a page, takes longer the more there are. So
-the ids of an account are cut into blocks of some hundred subscribers, and blocks into
-chapters of some dozen; how many each holds is changed in the transaction that adds or
-removes them. A place is found by passing over chapters, then over blocks, then over
-subscribers: a few hundred steps in all, wherever it is.
+Counting all subscribers, or skipping those before a page, takes time proportional to their
+number. So the IDs of an account are divided into buckets of several hundred subscribers,
+and buckets into groups of several dozen. The transaction that adds or removes subscribers
+also updates the counts. A page is located by skipping groups, then buckets, then
+subscribers: a few hundred steps in all.
 
-Ids rise, so what is new falls into the last block. That one is open: it belongs to no
-chapter and stands beside them, which makes it one row to change. What other processes
-have made a moment before may still fall into a block that is closed. A block goes from
-its `first_id` up to the next one's, and a chapter too, so every id that there can be has
-its place; the first of all begins with the empty text. An account has one writer at a
-time, and with that its counts are exact.
+IDs are ascending, so new subscribers belong to the last bucket. That bucket is open: it is in
+no group, so only one row changes. A concurrent process may still add an ID to a closed bucket.
+A bucket covers the IDs from its `first_id` to that of the next bucket, and so does a group;
+the first one starts with the empty string. An account has one writer at a time, so
+its counts are exact.
 """
 
 from __future__ import annotations
@@ -23,27 +22,27 @@ from peewee import SQL, Expression, ModelSelect, ModelUpdate, fn
 from ...storage.statements import Dialect, Statement, param
 from ..models import Subscriber, SubscriberCounter
 
-# How many subscribers a block has when it is closed, which it is when there are twice as
-# many; and how many blocks a chapter.
+# Subscribers in a bucket when it is closed, which happens at twice this number, and buckets
+# in a group.
 BUCKET_SIZE = 500
 GROUP_SIZE = 64
 
-# The levels of stretches.
+# The levels of ranges.
 BUCKET, GROUP, OPEN_BUCKET = 0, 1, 2
 
-# Where a stretch begins, and how many subscribers it holds.
+# The first ID of a range, and the number of subscribers in it.
 IdRange = tuple[str, int]
 
 
 def of_level(level: int, range_of: Any = SubscriberCounter) -> Expression:
-    """Returns the condition that a stretch is one of the account's, of a level."""
+    """Returns the condition that selects the account's ranges of a level."""
     condition: Expression = range_of.account_id == param("account_id")
     condition &= range_of.level == SQL(str(level))
     return condition
 
 
 def nth() -> ModelSelect[Subscriber]:
-    """Selects the id of the subscriber that comes so many (`skip`) after the first of a block."""
+    """Selects the ID of the subscriber that is `skip` subscribers after the start of a range."""
     other = Subscriber.alias()
     query = other.select(other.id).where(
         (other.account_id == param("account_id")) & (other.id >= param("first_id"))
@@ -58,7 +57,7 @@ def _add(condition: Expression) -> ModelUpdate:
 
 
 def _holding(level: int) -> Expression:
-    """Returns the condition that a stretch of this level is the one an id lies in."""
+    """Returns the condition that selects the range of this level that contains an ID."""
     other = SubscriberCounter.alias()
     first_id = other.select(fn.MAX(other.first_id)).where(
         of_level(level, other) & (other.first_id <= param("id"))
@@ -67,7 +66,7 @@ def _holding(level: int) -> Expression:
 
 
 def _last_group(_: Dialect) -> ModelSelect[SubscriberCounter]:
-    """Selects where the last chapter begins, and how many blocks it has."""
+    """Selects the first ID of the last group, and its number of buckets."""
     group, bucket = SubscriberCounter.alias(), SubscriberCounter.alias()
     buckets = bucket.select(fn.COUNT(bucket.first_id)).where(
         of_level(BUCKET, bucket) & (bucket.first_id >= group.first_id)

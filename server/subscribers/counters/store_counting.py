@@ -1,4 +1,4 @@
-"""Counting subscribers in and out, and the blocks and chapters that this begins and ends."""
+"""Updates the counters of subscribers, and creates and removes buckets and groups."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from .store_buckets import (
 
 
 def add_to_counters(account_id: str, ids: Sequence[str], tx: Transaction) -> None:
-    """Counts subscribers that were stored; their ids rise.
+    """Counts new subscribers, whose IDs are ascending.
 
-    One statement, and a few more where a block is full, once in some hundred subscribers.
+    One statement, and a few more when a bucket is full.
     """
     found = tx.all(ADD_TO_OPEN, account_id=account_id, id=ids[0], change=len(ids))
     if found:
@@ -45,10 +45,10 @@ def add_to_counters(account_id: str, ids: Sequence[str], tx: Transaction) -> Non
 
 
 def remove_from_counters(account_id: str, subscriber_id: str, tx: Transaction) -> None:
-    """Counts a subscriber no more. Three statements at most.
+    """Removes a subscriber from the counters. At most three statements.
 
-    What is empty then goes, and its ids fall to what is before it; a chapter goes with
-    its first block, which stays as long as there is one more in it.
+    An empty bucket is removed, and the range before it then covers its IDs. The first bucket
+    of a group stays until the group is empty; both are then removed.
     """
     if tx.all(ADD_TO_OPEN, account_id=account_id, id=subscriber_id, change=-1):
         return
@@ -57,17 +57,17 @@ def remove_from_counters(account_id: str, subscriber_id: str, tx: Transaction) -
     if left:
         return
     empty = {bucket} - {group} if left_in_group else {bucket, group}
-    # The first of all stay, since everything before the next belongs to them.
+    # The first bucket and group stay: they cover all IDs before the next range.
     if empty - {""}:
         tx.run(REMOVE_EMPTY, account_id=account_id, first_ids=list(empty - {""}))
 
 
 def _add_late_ids(account_id: str, ids: Sequence[str], tx: Transaction) -> None:
-    """Counts subscribers whose ids, which rise, come before the open block."""
+    """Counts subscribers whose ascending IDs precede the open bucket."""
     while ids:
         changed = _change_closed(account_id, ids[-1], len(ids), tx)
         first_id, total = changed[BUCKET]
-        # Nearly always there are none: a block would have to begin between these ids.
+        # Rare: only if a bucket begins between these IDs.
         before = [subscriber_id for subscriber_id in ids if subscriber_id < first_id]
         if before:
             _change_closed(account_id, ids[-1], -len(before), tx)
@@ -78,13 +78,13 @@ def _add_late_ids(account_id: str, ids: Sequence[str], tx: Transaction) -> None:
 def _change_closed(
     account_id: str, subscriber_id: str, change: int, tx: Transaction
 ) -> dict[int, IdRange]:
-    """Changes the closed block and the chapter of an id, and returns them by their level."""
+    """Changes the closed bucket and the group of an ID, and returns both by level."""
     rows = tx.all(ADD_TO_CLOSED, account_id=account_id, id=subscriber_id, change=change)
     return {level: (first_id, total) for level, first_id, total in rows}
 
 
 def _close_full(account_id: str, bucket: IdRange, tx: Transaction) -> None:
-    """Closes the open block as long as it is full; what follows in it is the open one then."""
+    """Closes the open bucket while it is full; its remainder becomes the open bucket."""
     first_id, total = bucket
     while total >= 2 * BUCKET_SIZE:
         following = _nth(account_id, first_id, tx)
@@ -95,7 +95,7 @@ def _close_full(account_id: str, bucket: IdRange, tx: Transaction) -> None:
 
 
 def _add_to_group(account_id: str, first_id: str, tx: Transaction) -> None:
-    """Notes a block that was closed, in the last chapter or in a new one."""
+    """Adds a closed bucket to the last group or to a new one."""
     closed = [(BUCKET, first_id, BUCKET_SIZE)]
     group, buckets = tx.one(LAST_GROUP, account_id=account_id) or ("", GROUP_SIZE)
     if buckets < GROUP_SIZE:
@@ -106,7 +106,7 @@ def _add_to_group(account_id: str, first_id: str, tx: Transaction) -> None:
 
 
 def _divide(account_id: str, bucket: IdRange, tx: Transaction) -> None:
-    """Makes several of a closed block if it has become too large."""
+    """Splits a closed bucket that has become too large."""
     first_id, total = bucket
     while total >= 2 * BUCKET_SIZE:
         following = _nth(account_id, first_id, tx)
@@ -117,7 +117,7 @@ def _divide(account_id: str, bucket: IdRange, tx: Transaction) -> None:
 
 
 def _nth(account_id: str, first_id: str, tx: Transaction) -> str:
-    """Returns the id at which what follows a block of the usual size begins."""
+    """Returns the first ID after a bucket of the regular size."""
     found = tx.one(NTH, account_id=account_id, first_id=first_id, skip=BUCKET_SIZE)
     assert found is not None
     return str(found[0])

@@ -1,4 +1,4 @@
-"""Pages of all subscribers by their number, and how many there are: through blocks."""
+"""Reads pages of all subscribers by offset, and their total, with the counters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..models import Subscriber, SubscriberCounter
 from ..store_reading import IN_ACCOUNT, stored
 from .store_buckets import BUCKET, GROUP, IdRange, nth, of_level
 
-# What stands beside each other and holds everyone: the chapters, and then the open block.
+# The groups and the open bucket, which together cover all subscribers.
 _GROUPS_AND_OPEN = (SubscriberCounter.account_id == param("account_id")) & (
     SubscriberCounter.level >= SQL(str(GROUP))
 )
@@ -66,10 +66,7 @@ def total(account_id: str, tx: Transaction) -> int:
 def page_by_offset(
     account_id: str, offset: int, limit: int, tx: Transaction, *, descending: bool
 ) -> OffsetPage:
-    """Returns the subscribers that come after so many, in order of creation.
-
-    Three statements at most.
-    """
+    """Returns the subscribers after an offset, in order of creation. At most three statements."""
     ranges = tx.all(_GROUPS, account_id=account_id)
     count = sum(own for _, own in ranges)
     before = count - 1 - offset if descending else offset
@@ -87,9 +84,9 @@ def page_by_offset(
 
 
 def _where(ranges: Iterable[IdRange], before: int) -> tuple[int, int]:
-    """Returns in which stretch the subscriber is who comes after so many, and how many of it."""
+    """Returns the index of the range that contains an offset, and the offset in that range."""
     for place, (_, own) in enumerate(ranges):
         if before < own:
             return place, before
         before -= own
-    raise AssertionError("a chapter has as many subscribers as its blocks")
+    raise AssertionError("a group has as many subscribers as its buckets")
