@@ -25,14 +25,14 @@ from .values import Schema
 Content = dict[str, Any]
 
 _ERROR = errors_pb2.ErrorResponse.DESCRIPTOR
-_LINES = "JSON objects, one a line."
+_LINES = "JSON objects, one per line."
 _TOLD_LINES = (
-    f"{_LINES} Where the call fails once they have begun, the last one is the error. Where none"
-    " comes for long, a blank line does, which counts for nothing."
+    f"{_LINES} If the call fails after the first record, the last line is the error. If no"
+    " record is sent for a while, an empty line is sent as a keepalive; ignore it."
 )
 _TOLD_EVENTS = (
-    "The same as server-sent events, for whoever asks for them by `Accept`: a record is the data of"
-    " an event. The last one has the type `end`, or `error` where the call failed."
+    "The same records as Server-Sent Events, selected by `Accept`: each record is the data of one"
+    " event. The last event has the type `end`, or `error` if the call failed."
 )
 
 

@@ -1,7 +1,7 @@
-"""What the protos say of their own declarations, in the comments above them.
+"""Reads the comments of proto declarations.
 
-The descriptors of a running program have none. Beside the stubs stand the same
-descriptors with them; a service that is not among those has no comments.
+Descriptors loaded at run time have no comments, so they are read from `descriptors.binpb`,
+which is generated with the stubs. Services that are not in it have no comments.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _REASON = re.compile(rf"\b({'|'.join(_REASONS)})\b")
 # The name of a field that JSON writes in another way.
 _FIELD = re.compile(r"\b[a-z0-9]+(?:_[a-z0-9]+)+\b")
 _BOOLEAN_LIKE = (
-    "Besides `true` and `false`, a body may say `1`, `0`, or a string of `true`, `false`, `yes`,"
-    " `no`, `1` or `0` in any letter case."
+    "In addition to `true` and `false`, a body can contain `1`, `0`, or one of the strings"
+    " `true`, `false`, `yes`, `no`, `1` or `0`, case-insensitively."
 )
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 

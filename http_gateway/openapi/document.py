@@ -1,9 +1,8 @@
-"""`/openapi.json`: what HTTP can be asked for, in OpenAPI 3.1, made from the descriptors.
+"""Generates the OpenAPI 3.1 documents from the descriptors.
 
-Everything that can be asked for is declared in the protos: bindings, bounds, success
-statuses, reasons for refusal, examples, and the comments. A new rpc needs no line here.
-
-`/openapi/webhooks.json` is the same for what is sent to webhooks.
+`/openapi.json` describes the HTTP API. Bindings, bounds, success statuses, error reasons,
+examples and descriptions all come from the protos, so a new rpc needs no change here.
+`/openapi/webhooks.json` describes the requests that are sent to webhooks.
 """
 
 from __future__ import annotations
@@ -28,19 +27,19 @@ _DISTRIBUTION = "roster"
 _METHODS = frozenset({"delete", "get", "head", "options", "patch", "post", "put", "trace"})
 _DESCRIPTION = f"""\
 Bodies are JSON in UTF-8. An operation without a request body accepts an empty body or `{{}}` and \
-nothing else; this holds for GET and DELETE too. In a body, null is the same as an absent key, \
-unless the field says otherwise, and a key may also be the name that the field has in the protos. \
-Values may also have the other forms of ProtoJSON: a number as text, an enum by its number. \
+nothing else, including GET and DELETE. In a body, null is treated as an absent key unless the \
+field documents otherwise. A key can also be the name of the field in the protos. Values can also \
+have the other forms of ProtoJSON: a number as a string, an enum by its number. \
 Timestamps in responses are in UTC with three fractional digits, such as 2026-01-02T03:04:05.000Z. \
-Unknown keys and query parameters are refused, and named. \
-A query has at most {MAX_PARAMETERS} parameters, one that is repeated counted each time.
+Unknown keys and query parameters are rejected, and the error names them. \
+A query has at most {MAX_PARAMETERS} parameters; each repetition counts.
 
-Whatever has GET also takes HEAD; every path takes OPTIONS and says in `Allow` what else it takes. \
-A `traceparent` that comes with a request is passed on.
+Every path with GET also supports HEAD. Every path supports OPTIONS and lists the supported \
+methods in `Allow`. The `traceparent` header of a request is propagated.
 
-Every error, from whatever layer, has one shape, an `ErrorBody` under the key `error`. A call with \
-a bad key is a 401 whatever else is wrong with it; then come 413 and 415, 403, and only then 400, \
-404 and 409."""
+All errors have the same shape, an `ErrorBody` under the key `error`. If a request has several \
+faults, an invalid API key is reported first (401), then 413 and 415, 403, and last 400, 404 and \
+409."""
 _ABOUT_WEBHOOKS = f"""
 
 Requests to webhooks are described in `/openapi/webhooks.json`. Their bodies are the schema \
@@ -58,13 +57,13 @@ _SECURITY = {
         "type": "apiKey",
         "in": "header",
         "name": "X-API-Key",
-        "description": "The same key, in a header of its own.",
+        "description": "The same API key, in a separate header.",
     },
 }
 
 
 def document(services: Sequence[ServiceDescriptor]) -> dict[str, Any]:
-    """Returns what some services offer over HTTP, ready to be written as JSON."""
+    """Returns the OpenAPI document of services."""
     operations, paths, tags = Operations(), Paths(), dict[str, str]()
     for service, binding in _bound(services):
         method = service.methods_by_name[binding.rpc.rpartition("/")[2]]
@@ -93,7 +92,7 @@ def document(services: Sequence[ServiceDescriptor]) -> dict[str, Any]:
 
 
 def webhooks_document() -> dict[str, Any]:
-    """Returns what the service sends to webhooks, ready to be written as JSON."""
+    """Returns the OpenAPI document of the requests that are sent to webhooks."""
     schemas = Schemas()
     webhooks.components(schemas)
     return {
@@ -117,13 +116,13 @@ def _info(description: str) -> dict[str, str]:
 
 
 def _bound(services: Iterable[ServiceDescriptor]) -> list[tuple[ServiceDescriptor, Binding]]:
-    """Returns every binding with its service; last those that leave to others what these take."""
+    """Returns every binding with its service. Bindings with a wildcard path or method come last."""
     bound = [(service, binding) for service in services for binding in bindings_of(service)]
     return sorted(bound, key=lambda each: (takes_rest(each[1]), each[1].http_method == ANY_METHOD))
 
 
 def _verbs(binding: Binding) -> list[str]:
-    """Returns the methods of a binding, less those that OpenAPI has no word for."""
+    """Returns the methods of a binding that OpenAPI supports."""
     if binding.http_method == ANY_METHOD:
         return sorted(_METHODS - {"head", "options", "trace"})
     return [verb for verb in _METHODS if verb == binding.http_method.lower()]

@@ -1,4 +1,4 @@
-"""Answers that are errors: one for each status, with the codes that it can have."""
+"""Describes error responses: one per status, with its possible codes."""
 
 from __future__ import annotations
 

@@ -42,40 +42,38 @@ def told() -> Told:
 # When an event of each kind happens.
 WHEN = {
     "subscriber.created": (
-        "A subscriber was created: alone, in a bulk or by an import. A row that failed, or was"
-        " there before, is not told of."
+        "A subscriber was created, individually, in bulk or by an import. Failed rows and rows of"
+        " existing subscribers cause no event."
     ),
     "subscriber.updated": (
         "The email address, names, tags or custom field values of a subscriber changed, or its"
         " status became UNCONFIRMED. A different address can reset the status to UNCONFIRMED;"
         " both changes are in this one event."
     ),
-    "subscriber.deleted": "A subscriber was deleted. It is told as it was last.",
+    "subscriber.deleted": "A subscriber was deleted. The event contains its last state.",
     "subscriber.confirmed": "A subscriber's status became CONFIRMED.",
     "subscriber.unsubscribed": "A subscriber's status became UNSUBSCRIBED.",
     "subscriber.bounced": "A subscriber's status became BOUNCED.",
     "subscriber.complained": "A subscriber's status became COMPLAINED.",
     "tag.created": (
-        "A tag was created, by itself or with the first subscriber that got it; then this event"
-        " comes before that of the subscriber."
+        "A tag was created, individually or with its first subscriber. In that case, this event"
+        " precedes that of the subscriber."
     ),
     "tag.updated": (
-        "A tag has another name or description. Those who have the tag are not told of one by one."
+        "The name or description of a tag changed. Subscribers with the tag cause no events."
     ),
-    "tag.deleted": (
-        "A tag was deleted and taken off all subscribers, who are not told of one by one."
-    ),
-    "custom_field.created": "A custom field was defined.",
-    "custom_field.updated": "A custom field has another label or fallback.",
+    "tag.deleted": ("A tag was deleted and removed from all subscribers, which cause no events."),
+    "custom_field.created": "A custom field was created.",
+    "custom_field.updated": "The label or fallback of a custom field changed.",
     "custom_field.deleted": (
-        "A custom field was deleted with the values of all subscribers, who are not told of one"
-        " by one."
+        "A custom field and its values were deleted. Subscribers with a value cause no events."
     ),
     "webhook.disabled": (
-        "The service disabled a webhook of the account. The account's other webhooks hear of it."
+        "The service disabled a webhook of the account. The event is sent to the account's other"
+        " webhooks."
     ),
     "webhook.test": (
-        "Somebody asked for a test of a webhook. That webhook alone hears of it, whatever types"
-        " it asks for."
+        "A test of a webhook was requested. The event is sent only to that webhook, whatever event"
+        " types it subscribes to."
     ),
 }

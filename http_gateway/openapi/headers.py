@@ -1,4 +1,4 @@
-"""Headers of answers."""
+"""Describes response headers."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ def _header(description: str, example: str, kind: str = "string") -> dict[str, A
 HEADERS = {
     "X-Request-Id": {
         **_header(
-            "The id under which the service's log keeps the request.",
+            "ID of the request. The server log contains it.",
             "5a1c9d3e7b20f4680000000001c3",
         ),
         "required": True,
     },
     "RateLimit": _header(
-        "Where there is a limit: how many calls are left, and in how many seconds there is"
-        " another.",
+        "If a rate limit is configured: the remaining number of calls, and the seconds until"
+        " another one is available.",
         '"default";r=40;t=1',
     ),
     "RateLimit-Policy": _header(
-        "Where there is a limit: how many calls an account may make in how many seconds.",
+        "If a rate limit is configured: the number of calls an account can make, and the period in"
+        " seconds.",
         '"default";q=100;w=1',
     ),
     "Idempotency-Replayed": _header(
@@ -32,9 +33,9 @@ HEADERS = {
         "true",
     ),
     "Link": _header(
-        'Leads to the next page, as `<URL>; rel="next"` (RFC 8288); absent on the last one.',
+        'URL of the next page as `<URL>; rel="next"` (RFC 8288). Absent on the last page.',
         '</api/subscribers?limit=20&pageToken=AAEC>; rel="next"',
     ),
-    "WWW-Authenticate": _header("The scheme by which a key is sent.", "Bearer"),
-    "Retry-After": _header("In how many seconds to try again.", "1", "integer"),
+    "WWW-Authenticate": _header("The authentication scheme.", "Bearer"),
+    "Retry-After": _header("Seconds to wait before a retry.", "1", "integer"),
 }

@@ -88,13 +88,13 @@ def _who_may(method: MethodDescriptor) -> str:
     access = method.GetOptions().Extensions[http_pb2.access]
     if not access.scope:
         return ""
-    verified = " The account's email address has to be verified." if access.verified_email else ""
+    verified = " Requires a verified email address of the account." if access.verified_email else ""
     return f"{needs(access.scope)}{verified}"
 
 
 def needs(scope: str) -> str:
-    """Returns the sentence that says which key an operation needs."""
-    return f"Needs a key of scope {scope}."
+    """Returns the sentence that states the required scope."""
+    return f"Requires a key of scope {scope}."
 
 
 def _security(method: MethodDescriptor) -> dict[str, Any]:

@@ -21,12 +21,12 @@ _IDEMPOTENCY_KEY: Parameter = {
     "name": "Idempotency-Key",
     "in": "header",
     "description": (
-        "A unique text of your choice that identifies this request. When the request succeeds, its"
-        " response is stored under the key for 24 hours per account, in the transaction of the"
-        " write. The same request with the same key then returns that response, with"
-        " `Idempotency-Replayed: true`, and has no second effect. Another request with the key is a"
-        " 422, and one that arrives while the first is running a 409. A request that is rejected"
-        " changes nothing and stores nothing: its key is free again."
+        "A unique string, chosen by the client, that identifies this request. When the request"
+        " succeeds, its response is stored under the key for 24 hours per account, in the"
+        " transaction of the write. The same request with the same key then returns that response,"
+        " with `Idempotency-Replayed: true`, and has no second effect. A different request with"
+        " the same key fails with 422; a request that arrives while the first one is running fails"
+        " with 409. A rejected request changes nothing, and its key can be used again."
     ),
     "schema": {
         "type": "string",
@@ -40,8 +40,8 @@ _REQUEST_ID: Parameter = {
     "name": REQUEST_ID,
     "in": "header",
     "description": (
-        "The id under which the service's log keeps the request: 1 to 64 letters, digits, dots,"
-        " underscores and hyphens. One is made where it is absent or anything else."
+        "ID of the request, which the server log contains: 1 to 64 letters, digits, dots,"
+        " underscores and hyphens. If absent or invalid, an ID is generated."
     ),
     "schema": {"type": "string"},
     "example": "checkout-7f3a",
@@ -50,9 +50,9 @@ _TIMEOUT: Parameter = {
     "name": TIMEOUT,
     "in": "header",
     "description": (
-        "How long to wait for the call: up to eight digits, and H, M or S for hours, minutes or"
-        " seconds, or m, u or n for thousandths, millionths or billionths of one. It can shorten"
-        " the time that a call has anyway, not lengthen it."
+        "Timeout of the call: up to eight digits and a unit: H (hours), M (minutes), S (seconds),"
+        " m (milliseconds), u (microseconds) or n (nanoseconds). It can shorten the default"
+        " timeout, not extend it."
     ),
     "schema": {"type": "string", "pattern": "^[0-9]{1,8}[HMSmun]$"},
     "example": "20S",
@@ -60,9 +60,9 @@ _TIMEOUT: Parameter = {
 _SEGMENT: Schema = {"type": "string", "minLength": 1}
 _ANY_TEXT = "Any text."
 _ANY_NUMBER = (
-    "It may be any number of segments, or none. The slashes between them are sent as they are."
+    "Matches any number of segments, including none. Slashes between segments are not encoded."
 )
-_ANY_CASE = "The names of the values are accepted in any letter case."
+_ANY_CASE = "Value names are case-insensitive."
 # The parameters that operations share.
 COMPONENTS = {
     "IdempotencyKey": _IDEMPOTENCY_KEY,

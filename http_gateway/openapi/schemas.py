@@ -17,7 +17,7 @@ from . import bounds, examples, values
 from .comments import comment, described
 from .values import Schema
 
-_IGNORED = "Ignored: written by the service alone."
+_IGNORED = "Output only: ignored in requests."
 
 # Names that generated clients cannot have, since TypeScript has them already.
 _RENAMED = {"Error": "ErrorBody"}

@@ -33,22 +33,22 @@ _RESOURCES = {
 }
 # The headers that every delivery has: the names of their components, and what is said of them.
 _HEADERS = {
-    "WebhookId": ("webhook-id", "The id of the event, the same in every delivery of it."),
+    "WebhookId": ("webhook-id", "Identifier of the event, the same in every delivery."),
     "WebhookTimestamp": (
         "webhook-timestamp",
-        "When this attempt was sent, in seconds since 1970.",
+        "Unix time at which this attempt was sent, in seconds.",
     ),
     "WebhookSignature": (
         "webhook-signature",
-        "`v1,` and, in base64, the HMAC-SHA256 of the id, the timestamp and the body, with dots"
-        " between them. After a rotation of the secret there are two, with a blank between them.",
+        "`v1,` and the base64-encoded HMAC-SHA256 of the id, the timestamp and the body, joined by"
+        " dots. After a rotation of the secret there are two signatures, separated by a space.",
     ),
 }
 COMPONENTS = tuple(_HEADERS)
 _RESPONSES = {
-    "2XX": {"description": "The event was taken, if the answer is there in time."},
-    "410": {"description": "Nobody listens here any more: the webhook is disabled."},
-    "default": {"description": "The event was not taken: it is sent again, on a schedule."},
+    "2XX": {"description": "The event was accepted, if the response arrives in time."},
+    "410": {"description": "The endpoint no longer exists: the webhook is disabled."},
+    "default": {"description": "The event was not accepted: the delivery is retried."},
 }
 
 
@@ -99,8 +99,8 @@ def components(schemas: Schemas) -> None:
         mapping |= dict.fromkeys(examples, _reference(f"{resource.name}Event"))
     schemas.components[PAYLOAD] = {
         "description": (
-            "The body of a request to a webhook: an event of one resource. New types of events"
-            " may be added; a receiver should accept those that it does not know."
+            "The body of a request to a webhook: an event of one resource. New event types"
+            " can be added; a receiver should accept types that it does not know."
         ),
         "oneOf": [{"$ref": reference} for reference in dict.fromkeys(mapping.values())],
         "discriminator": {"propertyName": "type", "mapping": mapping},

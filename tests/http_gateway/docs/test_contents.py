@@ -90,11 +90,11 @@ def test_what_a_description_says_is_not_said_again(made: str) -> None:
     update = text_of(section(made, "UpdateSubscriber"))
 
     assert "scope write" in create
-    assert "Needs a key" not in create
+    assert "Requires a key" not in create
     assert "each 1 to 100 characters after trimming" in create
     assert "· each 1 to 100 characters" not in create
     assert update.count("at most 100 characters") == 2
-    assert update.count("Ignored: written by the service alone.") == 1
+    assert update.count("Output only: ignored in requests.") == 1
 
 
 def test_operation_that_has_two_methods_is_shown_once_and_found_by_both_names(made: str) -> None:
