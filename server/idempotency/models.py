@@ -1,4 +1,4 @@
-"""The table of answers that are kept for idempotency keys."""
+"""The table of stored responses to requests with an idempotency key."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from peewee import BigIntegerField, BlobField, CompositeKey, Model, TextField
 
 
 class StoredResponse(Model):
-    """The answer to the first request with a key, sealed; `fingerprint` tells that request."""
+    """The encrypted response to the first request with a key; `fingerprint` is of that request."""
 
     account_id = TextField()
     key = TextField()
@@ -17,5 +17,13 @@ class StoredResponse(Model):
     class Meta:
         table_name = "kept_answer"
         primary_key = CompositeKey("account_id", "key")
-        indexes = ((("account_id", "created_at", "key"), True),)
         without_rowid = True
+
+
+StoredResponse.add_index(
+    StoredResponse.account_id,
+    StoredResponse.created_at,
+    StoredResponse.key,
+    name="keptanswer_account_id_created_at_key",
+    unique=True,
+)

@@ -1,9 +1,8 @@
-"""What services and the command line know of a database.
+"""The interface of a database, independent of its type.
 
-A service hands one plain function to `read` or `write`. The function gets a
-Transaction and runs as one transaction, in a thread, with one hop for the whole
-request; never a query at a time from the event loop. Only look-ups by key may be done
-there, a crowd at a time.
+A caller passes one function to `read` or `write`. The function receives a Transaction and
+runs in a database thread, so that a request needs one thread switch instead of one per
+query. Only batches of key lookups can run on the event loop.
 """
 
 from __future__ import annotations
@@ -18,46 +17,46 @@ Work = Callable[[Transaction], Result]
 
 
 class Database(Protocol):
-    """A place where units of work run, seen from asyncio.
+    """Runs transactions for callers on the event loop.
 
-    `alone` says whether no other process serves it.
+    `alone` is true if no other process can serve the database.
     """
 
     alone: bool
 
     async def open(self) -> None:
-        """Connects, and brings the schema up to date, which may take long.
+        """Connects and applies pending migrations, which can take minutes.
 
-        If cancelled, a migration that runs is undone. Raises StorageError if the database
-        cannot be served.
+        If cancelled, rolls back the running migration. Raises StorageError if the database
+        cannot be used.
         """
 
     async def read(self, work: Work[Result]) -> Result:
-        """Runs the work on one consistent view and returns what it returns."""
+        """Runs the work in one snapshot and returns its result."""
 
     async def lookup(self, work: Work[Result]) -> Result:
-        """Runs work as `read` does that finds few rows by their keys, and nothing else.
+        """Runs work as `read` does, possibly on the event loop.
 
-        It may run on the event loop.
+        The work only reads a few rows by their keys.
         """
 
     async def write(self, work: Work[Result]) -> Result:
         """Runs the work as one transaction and returns once it is durable.
 
-        Whatever the work raises undoes all of it. Raises Unavailable, without
-        effect, if the database cannot take it now.
+        An exception of the work rolls it back and is raised. Raises Unavailable, without
+        effect, if the database is not available.
         """
 
     def listen(self, listener: Callable[[Collection[str]], None]) -> None:
-        """Has accounts told of, on the event loop, once what makes news of them stands.
+        """Calls a listener on the event loop with the ids of accounts after a commit.
 
-        What other processes write is told of as well, as long as their news gets here:
-        whoever has to miss nothing also looks for himself now and then.
+        Commits of other processes are included, but their notifications can be lost. A
+        listener that must miss nothing also polls.
         """
 
     async def close(self) -> None:
-        """Finishes what was begun and lets go of the database."""
+        """Finishes running transactions and disconnects."""
 
 
 class StorageError(Exception):
-    """The database cannot be used at all; the text tells the operator why and what helps."""
+    """The database cannot be used. The message is for the operator: the cause and the remedy."""

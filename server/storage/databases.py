@@ -1,4 +1,4 @@
-"""Short transactions of the command line, beside a service that may be running."""
+"""Opens databases by URL: for the server, and for short transactions of the command line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .transaction import Transaction
 
 
 def to_serve(place: Place, connections: int) -> PostgresDatabase | SqliteDatabase:
-    """Returns the database that a service is to open."""
+    """Returns the database for a server to open."""
     if isinstance(place, PostgresUrl):
         return PostgresDatabase(place.url, connections)
     make_folder(place)
@@ -29,8 +29,8 @@ def to_serve(place: Place, connections: int) -> PostgresDatabase | SqliteDatabas
 def bring_up_to_date(database_url: str) -> list[str]:
     """Migrates the database, and returns what was applied.
 
-    Only a database that lacks something is locked; while an older service is
-    running on a file, this raises StorageError.
+    Locks the database only if migrations are pending. Raises StorageError if another
+    process serves a SQLite file that needs them.
     """
     place = parse_database_url(database_url)
     if isinstance(place, PostgresUrl):
@@ -53,23 +53,24 @@ def bring_up_to_date(database_url: str) -> list[str]:
 
 
 def distributed(database_url: str) -> Iterator[DistributedTable]:
-    """Spreads a database of the current schema over a cluster, table by table.
+    """Distributes a database over a Citus cluster, and yields each finished table.
 
-    Raises StorageError if it cannot be.
+    Raises StorageError on failure.
     """
     place = parse_database_url(database_url)
     if not isinstance(place, PostgresUrl):
-        raise StorageError("A SQLite file cannot be distributed; a PostgreSQL with Citus can.")
+        raise StorageError(
+            "A SQLite file cannot be distributed. Use a PostgreSQL database with Citus."
+        )
     with connection.opened(place.url) as server:
         yield from distribute(server)
 
 
 @contextmanager
 def unit_of_work(database_url: str, *, must_exist: bool = False) -> Iterator[Transaction]:
-    """Runs a block as one transaction on a database, after bringing it up to date.
+    """Runs a block as one transaction on a database, after migrating it.
 
-    A database that does not exist is created, or is an error with `must_exist`. Raises
-    StorageError.
+    Creates a database that does not exist, unless `must_exist` is true. Raises StorageError.
     """
     place = parse_database_url(database_url)
     if must_exist:
@@ -82,9 +83,9 @@ def unit_of_work(database_url: str, *, must_exist: bool = False) -> Iterator[Tra
 
 @contextmanager
 def reading(database_url: str) -> Iterator[Transaction]:
-    """Runs a block that only reads as one transaction. Creates and migrates nothing.
+    """Runs a block as one read-only transaction. Creates and migrates nothing.
 
-    Raises StorageError if there is no database, or one of another schema than this program's.
+    Raises StorageError if the database does not exist or its schema is not current.
     """
     place = parse_database_url(database_url)
     with _existing(place) as database:
@@ -115,4 +116,4 @@ def _transaction(place: Place, *, read_only: bool = False) -> Iterator[Transacti
         with transaction(place, read_only=read_only) as tx:
             yield tx
     except PeeweeException as error:
-        raise StorageError(f"The database did not take it: {error}") from error
+        raise StorageError(f"The database operation failed: {error}") from error

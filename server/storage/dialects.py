@@ -1,4 +1,4 @@
-"""The two dialects that statements are built in. See `Dialect` for what the methods promise."""
+"""The dialects of SQLite and PostgreSQL. `Dialect` documents the methods."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from .statements import Placeholder
 
 
 class SqliteDialect:
-    """Lists travel as JSON text.
+    """Passes lists as JSON text.
 
-    SQLite takes as long for rows in JSON as for rows one by one, but it does so without
-    the interpreter, which meanwhile reads the next request. Without the B, each value of a
-    row would be looked for in a text that is parsed once more, which takes twice as long.
+    SQLite inserts rows from JSON without holding the GIL, so that Python can read the next
+    request meanwhile. `jsonb_each` instead of `json_each` parses each row once, not once per
+    value.
     """
 
     def any_of(self, field: Field, name: str) -> Expression:
@@ -46,18 +46,17 @@ class SqliteDialect:
 
 
 class PostgresDialect:
-    """Texts to compare with travel as an array, which an index takes; rows as JSON text.
+    """Passes values to compare as an array, which an index can use, and rows as JSON text.
 
-    JSON is written in a twentieth of the time in which a driver in Python writes
-    arrays of the same rows.
+    Writing JSON is much faster than writing arrays of rows in the Python driver.
     """
 
     def any_of(self, field: Field, name: str) -> Expression:
         return Expression(field, "=", SQL("ANY(%s::text[])", [Placeholder(name, list)]))
 
     def within(self, field: Field, query: Node) -> Expression:
-        # An array is found first, whatever is known of the table: where that is little,
-        # a join may be done the wrong way round.
+        # PostgreSQL always evaluates the array first. For a join without statistics it may
+        # choose the wrong order.
         return Expression(field, "=", fn.ANY(fn.ARRAY(query)))
 
     def joined(self, field: Field) -> Node:

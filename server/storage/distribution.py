@@ -1,14 +1,13 @@
-"""Spreads a PostgreSQL database over the nodes of a Citus cluster.
+"""Distributes a PostgreSQL database over the nodes of a Citus cluster.
 
-Each table of an account's data is distributed by `account_id`, and all of them alike, so
-that what an account has lies on one node and what refers to each other lies together.
-Accounts, their keys and the facts of the installation are reference tables, which every
-node has a copy of: whose a key is has to be found before any account is known.
+Account tables are distributed by `account_id` and co-located: all rows of an account are on
+one node. `account`, `api_key` and `installation` are reference tables, copied to every node,
+because authentication reads an API key before the account is known.
 
-Tables that others refer to come first. Each is a statement of its own, which stands as
-soon as it is done: what breaks off is gone on with by doing it again, and so is what a
-later migration adds. The rows that stay behind on the coordinator, where nobody sees them
-any more, are removed when all tables are where they belong.
+Referenced tables come first. Each table is distributed by one statement, in its own
+transaction. After a failure, or after a migration that adds tables, run it again: it
+continues with the remaining tables. At the end, the local rows that are left on the
+coordinator are deleted.
 """
 
 from __future__ import annotations
@@ -30,14 +29,14 @@ ACCOUNT = "account_id"
 
 
 class TableKind(StrEnum):
-    """What Citus calls the two kinds of tables."""
+    """The values of `citus_tables.citus_table_type`."""
 
     DISTRIBUTED = "distributed"
     REFERENCE = "reference"
 
 
 class DistributedTable(NamedTuple):
-    """How a table lies on the cluster, and whether it did so before."""
+    """A distributed table; `before` is true if it was distributed before this run."""
 
     table: str
     kind: TableKind
@@ -45,7 +44,7 @@ class DistributedTable(NamedTuple):
 
 
 class _CitusTable(NamedTuple):
-    """What Citus says of a table; tables of one group lie together."""
+    """A row of `citus_tables`; `group` is the colocation id."""
 
     kind: str
     column: str
@@ -53,14 +52,14 @@ class _CitusTable(NamedTuple):
 
 
 def distribute(database: Psycopg3Database) -> Iterator[DistributedTable]:
-    """Distributes what is not distributed yet, and yields each table once that stands.
+    """Distributes the remaining tables, and yields each table when its statement is committed.
 
-    Raises StorageError if the database has no Citus, and if Citus refuses.
+    Raises StorageError if the database has no Citus, or if Citus rejects a table.
     """
     if database.execute_sql("SELECT to_regclass('citus_tables')").fetchone() == (None,):
         raise StorageError(
-            "The database has no Citus, so there are no nodes to distribute it over. Where the"
-            " server has it, CREATE EXTENSION citus makes it part of the database."
+            "The Citus extension is not installed in the database. Run CREATE EXTENSION citus"
+            " in it first."
         )
     with schema_lock(database):
         yield from _distribute(database)
@@ -70,7 +69,7 @@ def _distribute(database: Psycopg3Database) -> Iterator[DistributedTable]:
     tables = in_dependency_order(database)
     known = _known(database)
     _check(tables, known)
-    # Any table of the group tells Citus which one is meant; the first begins it.
+    # Any table of a colocation group identifies it. The first table creates the group.
     colocate_with = next((table for table in tables if _is_spread(table, known)), "none")
     for table in tables:
         kind = TableKind.REFERENCE if table in REFERENCE_TABLES else TableKind.DISTRIBUTED
@@ -101,20 +100,20 @@ def _ask(database: Psycopg3Database, table: str, text: str, *values: str) -> Non
         database.execute_sql(text, values)
     except PeeweeException as error:
         reason = " ".join(str(driver_error(error) or error).split())
-        raise StorageError(f"Citus does not take the table {table}: {reason}") from error
+        raise StorageError(f"Citus rejected the table {table}: {reason}") from error
 
 
 def _known(database: Psycopg3Database) -> dict[str, _CitusTable]:
     rows = database.execute_sql(
         "SELECT table_name::text, citus_table_type, distribution_column, colocation_id"
-        # A table that Citus knows of and keeps where it is may be distributed like any other.
+        # A local table that Citus manages can be distributed like any other.
         " FROM citus_tables WHERE citus_table_type <> 'local'"
     )
     return {name: _CitusTable(*rest) for name, *rest in rows.fetchall()}
 
 
 def _check(tables: list[str], known: dict[str, _CitusTable]) -> None:
-    """Raises StorageError if a table was distributed otherwise than it has to be."""
+    """Raises StorageError if a table is distributed in a different layout."""
     groups = set()
     for table in filter(known.__contains__, tables):
         found = known[table]
@@ -125,11 +124,11 @@ def _check(tables: list[str], known: dict[str, _CitusTable]) -> None:
             groups.add(found.group)
         if not is_right:
             raise StorageError(
-                f"The table {table} is a {found.kind} table already, in another way than Roster"
-                f" needs it. undistribute_table('{table}') takes that back."
+                f"The table {table} is already a {found.kind} table that does not match Roster's"
+                f" layout. Run SELECT undistribute_table('{table}') first."
             )
     if len(groups) > 1:
         raise StorageError(
-            "Tables of one account's data do not lie together: citus_tables shows them in"
-            f" {len(groups)} groups. undistribute_table takes that back."
+            f"Account tables are not co-located: citus_tables shows {len(groups)} colocation"
+            " groups. Run undistribute_table on them first."
         )

@@ -1,4 +1,4 @@
-"""What a database says of the installation that it belongs to."""
+"""Stores facts about the installation: the secret key's fingerprint, an unfinished copy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .transaction import Transaction
 
 
 class Installation(Model):
-    """A fact by its name."""
+    """A fact about the installation, by name."""
 
     name = TextField(primary_key=True)
     value = TextField()
@@ -28,22 +28,22 @@ _INSERT = Statement(
     ).on_conflict_ignore()
 )
 _SECRET_KEY = "secret_key_fingerprint"  # noqa: S105 - the name of the fact
-# There while the database is being filled with what another one holds: of which.
+# Names the source while the database is an unfinished copy.
 UNFINISHED_COPY = "unfinished_copy_of"
 
 
 def key_fingerprint(tx: Transaction) -> str | None:
-    """Returns the fingerprint of the secret key that the database was written with, or None."""
+    """Returns the fingerprint of the secret key that encrypts the database, or None."""
     row = tx.one(_FIND, name=_SECRET_KEY)
     return row[0] if row else None
 
 
 def save_key_fingerprint(fingerprint: str, tx: Transaction) -> None:
-    """Notes the fingerprint of the secret key, the first time; it stays for good."""
+    """Stores the fingerprint of the secret key, unless one is stored."""
     tx.run(_INSERT, name=_SECRET_KEY, value=fingerprint)
 
 
 def unfinished_copy_of(tx: Transaction) -> str | None:
-    """Returns which database this one is to be a copy of and is not yet, or None if it is whole."""
+    """Returns the source if the database is an unfinished copy, or None if it is complete."""
     row = tx.one(_FIND, name=UNFINISHED_COPY)
     return row[0] if row else None

@@ -1,7 +1,7 @@
-"""Long work on a database in a thread, which ends soon where whoever waits for it is cancelled.
+"""Runs long database work in a thread, and interrupts it when the waiting task is cancelled.
 
-A migration may take minutes, and a process that is asked to stop has seconds. What runs is
-a transaction: interrupted, it is as if it had not been begun.
+A migration can take minutes, but a process has seconds to stop. The work runs in a
+transaction, so that an interruption rolls it back.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from collections.abc import Callable
 
 log = logging.getLogger(__name__)
 
-# Between two statements there is nothing to interrupt; so it is done again after so many seconds.
+# An interruption between two statements has no effect, so it is repeated at this interval.
 PAUSE_SECONDS = 0.1
 
-# Has the statement that runs now fail. It may be called from any thread.
+# Makes the running statement fail. Can be called from any thread.
 Interrupt = Callable[[], object]
-# Is given that by the work, as soon as there is something to interrupt.
+# The work passes its Interrupt to this function once its connection is open.
 InterruptedBy = Callable[[Interrupt], None]
 
 
 async def interruptible(work: Callable[[InterruptedBy], None]) -> None:
     """Runs the work in a thread, and raises what it raises.
 
-    If cancelled, interrupts the work, and ends once it has ended.
+    If cancelled, interrupts the work and waits for its thread to finish.
     """
     interrupts: list[Interrupt] = []
     working = asyncio.ensure_future(asyncio.to_thread(work, interrupts.append))
@@ -35,8 +35,8 @@ async def interruptible(work: Callable[[InterruptedBy], None]) -> None:
             for interrupt in interrupts:
                 await asyncio.to_thread(_attempt, interrupt)
             await asyncio.wait([working], timeout=PAUSE_SECONDS)
-        # What it ended with is no news to anybody any more.
-        log.debug("was interrupted: %s", working.exception())
+        # The caller is gone: its error goes to the debug log.
+        log.debug("interrupted the work: %s", working.exception())
         raise
 
 
@@ -44,4 +44,4 @@ def _attempt(interrupt: Interrupt) -> None:
     try:
         interrupt()
     except Exception as error:  # noqa: BLE001 - the work may have ended just now
-        log.debug("could not be interrupted: %s", error)
+        log.debug("could not interrupt the work: %s", error)

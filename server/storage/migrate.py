@@ -1,8 +1,8 @@
-"""Brings a database to the schema of this program.
+"""Migrates a database to the current schema.
 
 Migrations are numbered files in `migrations/`, frozen once released, each run in
-a transaction that also records it. A database that has a migration which this
-program does not know was written by a newer one, and is refused.
+a transaction that also records it. A database with an unknown migration was written
+by a newer version and is rejected.
 """
 
 from __future__ import annotations
@@ -15,49 +15,49 @@ from playhouse.migrations import MigrationError, Runner
 from .database import StorageError
 
 DIRECTORY = Path(__file__).parent / "migrations"
-# Where it is recorded what was applied.
+# The table of applied migrations.
 HISTORY = "schema_migration"
 
 
 def pending(database: Database) -> list[str]:
-    """Returns the names of the migrations that the database lacks.
+    """Returns the names of the migrations that are not applied yet.
 
-    Raises StorageError if its schema is newer than this program.
+    Raises StorageError if the schema is newer than this version.
     """
     status = Runner(database, str(DIRECTORY)).status()
     unknown = [migration.name for migration in status if migration.path is None]
     if unknown:
         raise StorageError(
-            f"The database has a newer schema ({', '.join(unknown)}) than this version of"
-            " Roster knows. Run the version that wrote it, or a later one."
+            f"The database schema is newer than this version of Roster: unknown migrations"
+            f" {', '.join(unknown)}. Run the version that applied them, or a later one."
         )
     return [migration.name for migration in status if migration.applied is None]
 
 
 def check_created(database: Database, name: object) -> None:
-    """Raises StorageError, which names the database, if it has none of Roster's tables."""
+    """Raises StorageError, with `name` in its message, if the database has no Roster tables."""
     if not database.table_exists(HISTORY):
-        raise StorageError(f"There is no Roster database at {name}.")
+        raise StorageError(f"{name} has no Roster database. Run `roster migrate` to create it.")
 
 
 def check_current(database: Database, name: object) -> None:
-    """Raises StorageError, which names the database, unless it has the schema of this program."""
+    """Raises StorageError, with `name` in its message, unless the schema is current."""
     check_created(database, name)
     missing = pending(database)
     if missing:
         raise StorageError(
-            f"The schema of {name} lacks {', '.join(missing)}. `roster migrate` brings it up to"
-            " date."
+            f"The schema of {name} is out of date: missing {', '.join(missing)}. Run"
+            " `roster migrate`."
         )
 
 
 def migrate(database: Database) -> list[str]:
-    """Applies what is pending and returns the names of it. Whoever calls holds the lock."""
+    """Applies pending migrations and returns their names. The caller holds the migration lock."""
     try:
         if not pending(database):
             return []
         applied: list[str] = Runner(database, str(DIRECTORY)).up()
     except (PeeweeException, MigrationError) as error:
         reason = " ".join(str(error).split())
-        raise StorageError(f"The schema could not be brought up to date: {reason}") from error
+        raise StorageError(f"The schema migration failed: {reason}") from error
     return applied

@@ -1,8 +1,8 @@
-"""SQL that is built once.
+"""Builds SQL statements once and runs them many times.
 
-Building a Peewee query costs thirty times as much as running it, so a query is
-written as a function of the dialect, built when it is first used, and kept as
-text and the order of its parameters. Values are given by name at each run.
+Building a Peewee query costs much more than running it. A query is therefore a function
+of the dialect. Its first use builds and caches the SQL text and the order of the
+parameters. Each run passes values by name.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Any, NamedTuple, Protocol
 
 from peewee import Database, Expression, Field, ModelSelect, Node, Value
 
-# Gives the items of a list the form in which a driver takes them.
+# Converts a list to the form that the driver accepts.
 Bind = Callable[[Sequence[Any]], Any]
 
 
 class Placeholder:
-    """The place of a named value in a built query; `bind` gives a list the form that it takes."""
+    """A named parameter of a built query; `bind` converts a list for the driver."""
 
     __slots__ = ("bind", "name")
 
@@ -27,45 +27,45 @@ class Placeholder:
 
 
 def param(name: str) -> Value:
-    """Stands in a query for the value that is given under this name at each run."""
+    """Returns a named parameter, whose value is passed at each run."""
     return Value(Placeholder(name), converter=False)
 
 
 class Dialect(Protocol):
-    """What differs between the databases."""
+    """The SQL that differs between databases."""
 
     def any_of(self, field: Field, name: str) -> Expression:
-        """Compares a column with every item of the list given under this name.
+        """Compares a column with all items of the list parameter `name`.
 
-        The text of the query does not depend on the length of the list.
+        The SQL text does not depend on the length of the list.
         """
 
     def within(self, field: Field, query: Node) -> Expression:
-        """Compares a column with every item of the one column that a query gives."""
+        """Compares a column with all rows of a one-column query."""
 
     def joined(self, field: Field) -> Node:
-        """Joins the values of a group into one text with commas; null if there are none."""
+        """Joins the values of a group with commas; null for an empty group."""
 
     def object_of(self, key: Field, value: Field) -> Node:
-        """Makes one JSON object of a group: values in JSON, by key. Without any, {} or null."""
+        """Builds a JSON object from a group of keys and JSON values; {} or null if it is empty."""
 
     def locking(self, query: ModelSelect[Any], *, skips: bool = False) -> Node:
-        """Locks the rows that a query selects until the transaction ends.
+        """Locks the selected rows until the transaction ends (FOR UPDATE).
 
-        Rows that another transaction has locked are waited for, or left out if it `skips`
-        them. Where there is one writer, no row is.
+        Waits for rows that another transaction has locked, or omits them if `skips`. Does
+        nothing on SQLite, which has one writer.
         """
 
     def insert_all(self, account_id: Field, fields: Sequence[Field], name: str) -> Node:
-        """Inserts rows of one account: the list given under this name, a value for every field.
+        """Inserts the rows of the list parameter `name`, each with a value per field.
 
-        The account is given under the name of its field. A row whose key is taken is
-        passed over. The text of the query does not depend on how many rows there are.
+        All rows belong to one account, the parameter `account_id.name`. Skips rows with an
+        existing key. The SQL text does not depend on the number of rows.
         """
 
 
 class Prepared(NamedTuple):
-    """A query as text; `arguments` puts named values into its order."""
+    """A query as SQL text; `arguments` orders named values for it."""
 
     sql: str
     names: tuple[str, ...]
@@ -83,9 +83,9 @@ class Prepared(NamedTuple):
 class Statement:
     """A query that is built once for each dialect.
 
-    `build` is given the dialect and returns a Peewee query whose values are all
-    `param(name)` or constants that never change. One that is `without_account_lock` may write while
-    another transaction writes to the account: what it relies on it locks by itself.
+    `build` receives the dialect and returns a Peewee query. All of its values are `param(name)`
+    or SQL constants. A statement `without_account_lock` can run while another transaction
+    writes to the account; it locks the rows that it depends on itself.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Statement:
         self._prepared: dict[type, Prepared] = {}
 
     def prepared(self, dialect: Dialect, database: Database) -> Prepared:
-        """Returns the query in this dialect, building it the first time."""
+        """Returns the query in this dialect; builds it on first use."""
         known = self._prepared.get(type(dialect))
         if known is None:
             sql, values = database.get_sql_context().parse(self._build(dialect))

@@ -1,4 +1,4 @@
-"""The tables of a database, as it says itself: what goes through all of them needs no list."""
+"""Lists the tables of a database from its catalog."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .migrate import HISTORY
 
 
 def in_dependency_order(database: Database) -> list[str]:
-    """Returns every table but the history of migrations, after those that it refers to."""
+    """Returns all tables except the migration history, referenced tables first."""
     links = {
         table: {link.dest_table for link in database.get_foreign_keys(table)}
         for table in sorted(database.get_tables())

@@ -1,4 +1,4 @@
-"""A transaction as the stores see it."""
+"""The transaction that store functions run statements in."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ from .statements import Dialect, Statement
 
 
 class Transaction:
-    """One unit of work: statements to run, the moment it happens at, and fresh ids.
+    """Runs statements in one transaction, with one timestamp and new ids.
 
-    `now` stands still for the whole transaction (milliseconds since 1970).
-    `statements` counts what was run; a test holds pages and bulks to fixed numbers.
-    `accounts_to_notify` are the accounts of which others are told once the transaction stands.
+    `now` is the same during the whole transaction (milliseconds since 1970).
+    `statements` is the number of statements run; tests limit it for pages and bulk requests.
+    Listeners are notified of `accounts_to_notify` after the commit.
 
-    `cache` is what stores may remember from one transaction to the next, so as not
-    to ask again: what can change only by another transaction of the same database object.
-    Where other processes write as well, nothing is remembered.
+    `cache` passes facts from one transaction to the next. It contains only facts that other
+    transactions of the same database object change. It is empty if other processes can write.
     """
 
     __slots__ = (
@@ -51,27 +50,26 @@ class Transaction:
         self.cache: set[Hashable] = set() if cache is None else cache
 
     def new_id(self) -> str:
-        """Returns an id greater than any before."""
         return self._ids.next()
 
     def new_ids(self, count: int) -> list[str]:
-        """Returns so many ids, each greater than any before."""
+        """Returns `count` ascending ids."""
         return self._ids.take(count)
 
     def all(self, statement: Statement, **values: Any) -> list[tuple[Any, ...]]:
-        """Runs a statement and returns every row of its answer."""
+        """Runs a statement and returns all rows."""
         return self._execute(statement, values).fetchall()  # type: ignore[no-any-return]
 
     def one(self, statement: Statement, **values: Any) -> tuple[Any, ...] | None:
-        """Runs a statement and returns the first row of its answer, or None without one."""
+        """Runs a statement and returns the first row, or None if there is none."""
         return self._execute(statement, values).fetchone()  # type: ignore[no-any-return]
 
     def run(self, statement: Statement, **values: Any) -> int:
-        """Runs a statement and returns how many rows it changed."""
+        """Runs a statement and returns the number of changed rows."""
         return self._database.rows_affected(self._execute(statement, values))  # type: ignore[no-any-return]
 
     def ping(self) -> None:
-        """Asks the database for nothing but a sign of life."""
+        """Runs a minimal query, for a health check."""
         self._database.execute_sql("SELECT 1")
 
     def _execute(self, statement: Statement, values: Mapping[str, Any]) -> Any:

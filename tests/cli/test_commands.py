@@ -266,7 +266,7 @@ def test_command_for_an_existing_database_creates_no_tables_on_postgres(
 
     done = roster(*arguments, ROSTER_DATABASE_URL=url)
 
-    assert "There is no Roster database" in complaint(done, ExitCode.DATABASE)
+    assert "has no Roster database" in complaint(done, ExitCode.DATABASE)
     with opened(url) as database:
         assert database.get_tables() == []
 

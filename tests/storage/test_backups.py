@@ -92,7 +92,7 @@ def test_no_backup_is_begun_without_room_for_it(
     usage = type("", (), {"free": path.stat().st_size - 1})
     monkeypatch.setattr(create.shutil, "disk_usage", lambda _: usage)
 
-    with pytest.raises(BackupWriteError, match="has no room"):
+    with pytest.raises(BackupWriteError, match="Not enough space"):
         back_up(path, tmp_path / "one", quietly)
 
 
@@ -206,7 +206,7 @@ def damage(file: Path, change: str) -> None:
         ("overwritten", "one is damaged"),
         (NULL_WHERE_NONE_MAY_BE, "one is damaged"),
         ("INSERT INTO subscriber_tag VALUES ('nobody', 'nobody', 'nothing')", "one is damaged"),
-        ("DROP TABLE schema_migration", "one is no database of Roster's"),
+        ("DROP TABLE schema_migration", "one is not a Roster database"),
         ("INSERT INTO schema_migration (name, applied) VALUES ('9999_newer', '')", "9999_newer"),
         (
             "INSERT INTO installation VALUES ('unfinished_copy_of', 'x')",

@@ -268,7 +268,7 @@ def test_tables_that_do_not_lie_together_are_refused(url: str) -> None:
         spread = f"('{table}', 'distributed', 'account_id', {group})"
         rows(url, f"INSERT INTO stand_in.spread VALUES {spread}")
 
-    with pytest.raises(StorageError, match="do not lie together"):
+    with pytest.raises(StorageError, match="not co-located"):
         list(distributed(url))
 
 

@@ -266,7 +266,7 @@ def test_hearing_goes_on_after_its_connection_was_cut(
                 await heard.until(*[OURS] * number)
 
     play(server, postgres, story)
-    assert "cannot be heard" in caplog.text
+    assert "cannot listen for notifications" in caplog.text
 
 
 def test_nobody_listens_any_more_once_the_database_is_closed(

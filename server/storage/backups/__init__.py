@@ -1,1 +1,1 @@
-"""Backups of a SQLite file: making one beside a service, putting one back, keeping some."""
+"""Creates, verifies, restores and deletes backups of SQLite databases."""

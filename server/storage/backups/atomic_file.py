@@ -1,4 +1,4 @@
-"""A backup that is there whole or not at all, for its owner alone."""
+"""Writes backup files atomically, readable only by their owner."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from ..database import StorageError
 
 
 class BackupWriteError(StorageError):
-    """What was being written could not be; the text tells the operator why."""
+    """A backup could not be written. The message is for the operator."""
 
 
 @contextmanager
 def replace_atomically(target: Path) -> Iterator[AtomicFile]:
-    """Yields an empty part, which becomes `target` if the block ends well, and goes if not.
+    """Yields an empty partial file, which replaces `target` when the block succeeds.
 
-    Raises Interrupted if it cannot be written, or another process is writing it.
+    Deletes it if the block fails. Raises BackupWriteError if it cannot be written, or if
+    another process is writing it.
     """
     try:
         part = AtomicFile(target, mode=0o600)

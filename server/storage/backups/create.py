@@ -1,12 +1,11 @@
-"""Makes a backup of a SQLite file while it is served.
+"""Creates backups of a SQLite database while it is served.
 
-`VACUUM INTO` reads the database on one view, that of the moment when it begins, over a
-connection of its own. Nobody who writes waits for it. The write-ahead log grows meanwhile
-by what is written, since it cannot begin anew before the view has ended. What comes out is
-one file without a log, and without the room that deleted rows had left.
+`VACUUM INTO` reads one snapshot over a separate connection, so writers do not wait for it.
+The write-ahead log grows in the meantime, because it cannot be reset during the snapshot.
+The result is one compact file without a log.
 
-The copy is synced and checked, and then takes the name of the backup. It holds no secret
-key: a backup that lies beside the key to it is as open as one without sealing.
+The file is synced and verified before it gets the name of the backup. It does not include
+the secret key; keep the two in different places.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ from .atomic_file import BackupWriteError, replace_atomically
 from .verify import check, identify, open_for_reading
 
 COPYING, CHECKING = "copying", "checking"
-# Told what is being done, how many bytes are done, and of how many; what it raises ends it.
+# Receives the current phase, the bytes done and the total. An exception cancels the backup.
 ReportProgress = Callable[[str, int, int], None]
 
 
 class Backup(NamedTuple):
-    """A backup: its moment (milliseconds since 1970), its bytes, and the fingerprint of its key."""
+    """A backup; `created_at` in milliseconds since 1970, `size` in bytes."""
 
     file: Path
     created_at: int
@@ -43,10 +42,10 @@ class Backup(NamedTuple):
 def back_up(
     source: Path, target: Path, report_progress: ReportProgress, *, clock: Clock = system_clock
 ) -> Backup:
-    """Writes a whole and checked copy of a database to a file, in place of one that is there.
+    """Writes a verified backup of a database to a file, replacing an existing one.
 
-    Raises StorageError if the database is damaged or none of Roster's, and Interrupted if the
-    file cannot be written; then it is not there, or is what it was.
+    Raises StorageError if the database is damaged or not a Roster database, and
+    BackupWriteError if the file cannot be written. The target is then unchanged.
     """
     with replace_atomically(target) as part:
         created_at = clock()
@@ -55,10 +54,10 @@ def back_up(
 
 
 def stream_backup(source: Path, target: str, report_progress: ReportProgress) -> Backup:
-    """Writes a whole and checked copy of a database to a name that is opened and not replaced.
+    """Writes a verified backup to a target that cannot be replaced, such as a pipe.
 
-    The copy is made and checked in a temporary folder before its first byte is written. Raises
-    StorageError as `back_up` does.
+    The backup is created and verified in a temporary directory first. Raises StorageError as
+    `back_up` does.
     """
     with TemporaryDirectory(prefix="roster-backup-") as folder:
         made = back_up(source, Path(folder) / "roster.db", report_progress)
@@ -71,13 +70,13 @@ def stream_backup(source: Path, target: str, report_progress: ReportProgress) ->
 
 
 def copy(source: Path, part: AtomicFile, report_progress: ReportProgress) -> None:
-    """Fills a part with what a database holds. Raises StorageError."""
+    """Copies a database into a partial file. Raises StorageError."""
     total = size_of(source) + size_of(source.with_name(f"{source.name}-wal"))
-    room = shutil.disk_usage(part.path.parent).free
-    if room < total:
+    free = shutil.disk_usage(part.path.parent).free
+    if free < total:
         raise BackupWriteError(
-            f"{part.path.parent} has no room: {room:,} bytes are free, and {source} takes"
-            f" {total:,}."
+            f"Not enough space in {part.path.parent}: {free:,} bytes are free, {total:,} are needed"
+            f" for {source}."
         )
     with open_for_reading(source, lambda: report_progress(COPYING, part.size, total)) as database:
         identify(database, source)
@@ -89,15 +88,17 @@ def _vacuum(database: APSWDatabase, part: AtomicFile) -> None:
     try:
         database.connection().execute("VACUUM INTO ?", (str(part.path),))
     except apsw.FullError as error:
-        raise BackupWriteError(f"{part.path.parent} has no room left.") from error
+        raise BackupWriteError(
+            f"No space left in {part.path.parent}. Free some space, then try again."
+        ) from error
     except (apsw.IOError, apsw.CantOpenError) as error:
         raise BackupWriteError(f"{part.path} cannot be written: {error}.") from error
 
 
 def check_part(part: AtomicFile, name: Path, report_progress: ReportProgress) -> str | None:
-    """Reads what was written, and returns the fingerprint of its key. Raises StorageError.
+    """Verifies a partial file, and returns the fingerprint of its secret key.
 
-    What is wrong with it is told of `name`.
+    Raises StorageError, with `name` in its message.
     """
     size = part.size
     with open_for_reading(part.path, lambda: report_progress(CHECKING, size, size)) as database:

@@ -1,15 +1,14 @@
-"""Puts a backup in the place of a database that nobody serves.
+"""Restores a backup over a database that is not being served.
 
-The backup is copied to a part beside the database, and checked there, before anything is
-touched; that also takes in a log which lies beside the backup. Then, in this order:
+First, the backup is copied to a partial file in the directory of the database, including a
+write-ahead log of the backup, and verified. Then, in this order:
 
-1. The database that is to go is closed for good: SQLite moves its log into it, and removes
-   the log. No log of the old one may be there when the new one comes, since SQLite would
-   play it into that. One that is too damaged for it keeps its log, under another name.
-2. It gets a second name, DATABASE.replaced-MOMENT.
-3. These names are synced, and the part takes the place of the first name.
+1. The old database is checkpointed and its log is deleted. Otherwise SQLite would apply the
+   old log to the new database. If the old database is too damaged, its log is renamed.
+2. A hard link DATABASE.replaced-TIMESTAMP is created for the old database.
+3. The directory is synced, and the partial file replaces the database.
 
-So whenever the power goes, the database is the old one or the new one, whole.
+So after a power failure, the database is either the old one or the new one, complete.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ from .atomic_file import replace_atomically
 from .create import ReportProgress, check_part, copy
 from .verify import identify, open_for_reading
 
-# What SQLite may have beside a database, and would take for its own.
+# Suffixes of the files that SQLite would apply to a database.
 _LOGS = ("-wal", "-shm", "-journal")
 _TIMESTAMP = "%Y%m%dT%H%M%S.%fZ"
 
 
 class Restored(NamedTuple):
-    """How many bytes there are now; and where the old database is, if any, and if it is whole."""
+    """The size of the restored database in bytes; `kept` is the path of the old one, if any."""
 
     size: int
     kept: Path | None
@@ -49,10 +48,10 @@ def restore(
     accept: Callable[[str | None], None],
     report_progress: ReportProgress,
 ) -> Restored:
-    """Makes a database what a backup holds. `accept` is given the fingerprint of its key.
+    """Replaces a database with a backup.
 
-    Raises StorageError, and leaves everything as it was, if the database is in use, the
-    backup is no whole database that this program knows, or `accept` raises it.
+    `accept` receives the fingerprint of the backup's secret key. Raises StorageError, without
+    effect, if the database is in use, the backup is not valid, or `accept` raises it.
     """
     make_folder(database)
     lock = FileLock(database)
@@ -69,13 +68,13 @@ def restore(
 
 
 def _replace(database: Path, part: AtomicFile) -> Restored:
-    """Gives the old database another name as well, so that the part can take its place."""
+    """Prepares the replacement: links the old database under another name."""
     size, is_whole = part.size, False
     kept = database.with_name(f"{database.name}.replaced-{datetime.now(UTC).strftime(_TIMESTAMP)}")
     has_old = database.is_file()
     if has_old:
         part.belong_like(database)
-        is_whole = _closed_for_good(database)
+        is_whole = _checkpoint(database)
         os.link(database, kept)
     for log in _LOGS:
         file = database.with_name(f"{database.name}{log}")
@@ -85,10 +84,10 @@ def _replace(database: Path, part: AtomicFile) -> Restored:
     return Restored(size, kept if has_old else None, is_whole)
 
 
-def _closed_for_good(database: Path) -> bool:
-    """Moves the log of a database into it. Returns whether it could be read.
+def _checkpoint(database: Path) -> bool:
+    """Checkpoints a database and deletes its log. Returns whether it could be read.
 
-    Raises StorageError if another program has it open.
+    Raises StorageError if another program uses it.
     """
     try:
         with closing(apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READWRITE)) as link:

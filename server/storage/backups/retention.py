@@ -1,9 +1,9 @@
-"""The backups of a database in a folder: how they are called, and which of them are kept.
+"""Names the backups of a database in a directory, and selects the expired ones.
 
-They are called DATABASE-MOMENT.db, with the moment in UTC, so that names sort by time. Kept
-are the last one of each of the last 24 hours that have one, and of each of the last 7 days
-that have one: a service that was off for long loses none by that. Whatever else lies in the
-folder is left alone.
+A backup is named DATABASE-TIMESTAMP.db, in UTC, so that names sort by time. Retained are the
+last backup of each of the latest 24 hours with a backup, and of each of the latest 7 days
+with a backup. Hours and days without a backup do not count, so downtime deletes none. Other
+files are never deleted.
 """
 
 from __future__ import annotations
@@ -21,18 +21,17 @@ _TIMESTAMP = "%Y%m%dT%H%M%SZ"
 
 
 class BackupFolder:
-    """The backups of a database in a folder that no other database of its name shares."""
+    """The backups of a database in a directory; its file name must be unique there."""
 
     def __init__(self, folder: Path, database: Path) -> None:
         self._folder, self._stem = folder, database.stem
         self._name = re.compile(rf"{re.escape(database.stem)}-(\d{{8}}T\d{{6}}Z)\.db")
 
     def name(self, timestamp: datetime) -> Path:
-        """Returns what a backup of this moment is called."""
         return self._folder / f"{self._stem}-{timestamp.strftime(_TIMESTAMP)}.db"
 
     def all(self) -> dict[datetime, Path]:
-        """Returns those that are there. Raises OSError."""
+        """Returns the existing backups by timestamp. Raises OSError."""
         return {
             datetime.strptime(match[1], _TIMESTAMP).replace(tzinfo=UTC): path
             for path in self._folder.iterdir()
@@ -40,7 +39,7 @@ class BackupFolder:
         }
 
     def partial_files(self) -> list[Path]:
-        """Returns the parts that are there. Raises OSError."""
+        """Returns the partial files of unfinished backups. Raises OSError."""
         return [
             path
             for path in self._folder.iterdir()
@@ -49,12 +48,12 @@ class BackupFolder:
 
 
 def is_due(timestamps: Iterable[datetime], now: datetime) -> bool:
-    """Whether there is none of the last hour; one of the future, by a clock gone wrong, is none."""
+    """Whether no backup is younger than APART. Timestamps in the future are ignored."""
     return not any(timedelta() <= now - timestamp < APART for timestamp in timestamps)
 
 
 def expired(timestamps: Iterable[datetime]) -> set[datetime]:
-    """Returns those that need not be kept; never the newest."""
+    """Returns the timestamps of backups to delete; never the newest."""
     newest_first = sorted(timestamps, reverse=True)
     hours = _last_of_each("%Y%m%d%H", newest_first)[:HOURS]
     days = _last_of_each("%Y%m%d", newest_first)[:DAYS]
@@ -62,7 +61,7 @@ def expired(timestamps: Iterable[datetime]) -> set[datetime]:
 
 
 def _last_of_each(period: str, newest_first: list[datetime]) -> list[datetime]:
-    found: dict[str, datetime] = {}
+    latest: dict[str, datetime] = {}
     for timestamp in newest_first:
-        found.setdefault(timestamp.strftime(period), timestamp)
-    return list(found.values())
+        latest.setdefault(timestamp.strftime(period), timestamp)
+    return list(latest.values())

@@ -1,9 +1,8 @@
-"""What a SQLite file is, told without changing it: whether it is whole, and what it says of itself.
+"""Identifies and verifies SQLite files without changing them.
 
-A backup has been read once from end to end when it is called one: SQLite's quick_check
-sees that every table and index is a tree whose rows can be read, and foreign keys that
-what belongs together is there. That index and table agree is not looked through, which
-would take ten times as long; what writes an index writes its table in one transaction.
+Verification reads the whole file: quick_check reads every row of every table and index, and
+foreign_key_check finds missing rows. It does not compare indexes with tables, which takes
+much longer; SQLite writes both in one transaction.
 """
 
 from __future__ import annotations
@@ -24,16 +23,16 @@ from ..migrate import HISTORY, pending
 from ..sqlite.file import DIALECT, check_exists, connect
 from ..transaction import Transaction
 
-# Steps of SQLite's between two looks at whether to go on: some milliseconds of its work.
+# Virtual machine steps between two calls of the progress handler: some milliseconds.
 STEPS = 100_000
 
-# Called again and again while SQLite works; what it raises ends that.
+# Called regularly while SQLite works. An exception cancels the work.
 Watch = Callable[[], None]
 
 
 @contextmanager
 def open_for_reading(path: Path, watch: Watch) -> Iterator[APSWDatabase]:
-    """Opens a file to read it, watched. Raises StorageError if it cannot be, or not to its end."""
+    """Opens a file read-only, with a progress handler. Raises StorageError if reading fails."""
 
     def keep_running() -> bool:
         watch()
@@ -52,19 +51,19 @@ def open_for_reading(path: Path, watch: Watch) -> Iterator[APSWDatabase]:
 def _unreadable(path: Path, error: Exception) -> StorageError:
     cause = error if isinstance(error, apsw.Error) else error.__cause__ or error.__context__
     if isinstance(cause, (apsw.NotADBError, apsw.CorruptError)):
-        return StorageError(f"{path} is damaged or is no SQLite database.")
+        return StorageError(f"{path} is damaged or not a SQLite database.")
     return StorageError(f"{path} cannot be read: {cause or error}.")
 
 
 def identify(database: APSWDatabase, name: Path) -> str | None:
-    """Returns the fingerprint of the secret key that an open database was written with, if any.
+    """Returns the fingerprint of the secret key of an open database, or None.
 
-    Raises StorageError, which calls it by `name`, if it is none of Roster's, is of a newer
-    schema than this program knows, or lacks a part of what it is to be a copy of.
+    Raises StorageError, with `name` in its message, if it is not a Roster database, its
+    schema is newer than this version, or it is an unfinished copy.
     """
     tables = database.get_tables()
     if HISTORY not in tables:
-        raise StorageError(f"{name} is no database of Roster's.")
+        raise StorageError(f"{name} is not a Roster database.")
     pending(database)
     if "installation" not in tables:
         return None
@@ -76,10 +75,10 @@ def identify(database: APSWDatabase, name: Path) -> str | None:
 
 
 def check(database: APSWDatabase, name: Path) -> None:
-    """Reads an open database from end to end. Raises StorageError if something is wrong in it."""
+    """Reads an open database completely. Raises StorageError if it is damaged."""
     connection = database.connection()
     (first, *_) = connection.execute("PRAGMA quick_check").fetchall()
     if first != ("ok",):
         raise StorageError(f"{name} is damaged: {first[0]}.")
     for table, *_ in connection.execute("PRAGMA foreign_key_check"):
-        raise StorageError(f"{name} is damaged: a row of {table} belongs to one that is missing.")
+        raise StorageError(f"{name} is damaged: a row of {table} references a missing row.")

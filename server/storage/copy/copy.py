@@ -1,16 +1,15 @@
-"""Copies everything that a database holds into another, of either kind.
+"""Copies all tables of a database into another one, SQLite or PostgreSQL.
 
-The source is read on one view, table by table in the order of the primary key, those that
-others refer to first. The target takes the schema, then batches, each durable before the
-next. It carries a note that it is unfinished until all of it is verified, and is neither
-served nor copied from as long as that is there.
+The source is read in one snapshot, table by table in primary key order, referenced tables
+first. The target is migrated and then filled in batches, one transaction each. A mark in
+its `installation` table says that the copy is unfinished. Servers and further copies reject
+a database with this mark. It is removed after verification.
 
-When the same copy is begun again, each batch is compared with what the target holds of it,
-and passed over where it is the same. From the first difference on, the rest of the table
-is copied anew: the source may have been written to in the meantime.
+A repeated copy compares each batch with the target's rows and skips equal batches. After
+the first difference it copies the rest of the table again, because the source may have
+changed in the meantime.
 
-At the end every table of the target is read back. Its rows have to be as many as those of
-the source, and to have the same checksum.
+Verification reads every table of the target again and compares row counts and checksums.
 """
 
 from __future__ import annotations
@@ -28,19 +27,19 @@ from .table import Checksum, Row, Sum, Table, described
 
 
 class Copied(NamedTuple):
-    """A table, what it adds up to in the source, and what it does in the target."""
+    """A copied table, and its row count and checksum on both sides."""
 
     table: str
     source: Sum
     target: Sum
 
 
-# Is told how many rows have been read, and how many there are.
+# Receives the number of rows read so far and the total.
 ReportProgress = Callable[[int, int], None]
 
 
 class Copy:
-    """One copy from a source to a target; `name` is what the target calls the source."""
+    """Copies a source to a target; the target's mark records `name` as its source."""
 
     def __init__(
         self, source: CopyEndpoint, target: CopyEndpoint, name: str, report_progress: ReportProgress
@@ -54,10 +53,10 @@ class Copy:
         self._rows = self._total = 0
 
     def run(self) -> list[Copied]:
-        """Copies, verifies and returns what every table adds up to on both sides.
+        """Copies and verifies all tables, and returns their checksums on both sides.
 
-        The target is finished if these agree. Raises StorageError, with the target as it
-        was, if the source is not whole or the target holds other data.
+        Marks the target as finished if all of them match. Raises StorageError and leaves the
+        target unchanged if the source is an unfinished copy or the target has other data.
         """
         tables = self._tables()
         self._claim(tables)
@@ -70,34 +69,36 @@ class Copy:
         return copied
 
     def _tables(self) -> list[Table]:
-        """Returns the tables of both. Which columns are boolean PostgreSQL alone can tell."""
+        """Returns the tables to copy. Only PostgreSQL reports which columns are boolean."""
         names = in_dependency_order(self._source.database)
         sides = (self._source, self._target)
         pairs = [[described(side.database, name) for side in sides] for name in names]
         return [max(pair, key=lambda table: len(table.booleans)) for pair in pairs]
 
     def _claim(self, tables: list[Table]) -> None:
-        """Notes in the target what it is to be a copy of. Raises StorageError."""
+        """Marks the target as an unfinished copy of the source. Raises StorageError."""
         original = self._source.marked()
         if original is not None:
-            raise StorageError(f"{self._name} is itself an unfinished copy, of {original}.")
+            raise StorageError(
+                f"{self._name} is an unfinished copy of {original}. Finish that copy first."
+            )
         with self._target.transaction():
             marked = self._target.marked()
             if marked == self._name:
                 return
             if marked is not None:
                 raise StorageError(
-                    f"The target is an unfinished copy of {marked}. Take an empty one."
+                    f"The target is an unfinished copy of {marked}. Use an empty database."
                 )
             filled = [table.name for table in tables if self._target.rows_of(table)]
             if filled:
                 raise StorageError(
-                    f"The target holds data already, in {', '.join(filled)}. Take an empty one."
+                    f"The target has data in {', '.join(filled)}. Use an empty database."
                 )
             self._target.mark(self._name)
 
     def _fill(self, tables: list[Table]) -> dict[Table, Sum]:
-        """Copies all tables on one view of the source, and returns what they add up to there."""
+        """Copies all tables in one snapshot of the source, and returns their checksums there."""
         with self._source.view():
             self._total = sum(self._source.rows_of(table) for table in tables)
             return {table: self._fill_table(table) for table in tables}
@@ -120,7 +121,7 @@ class Copy:
         return checksum.sum()
 
     def _clear(self, table: Table, after: Row | None) -> None:
-        """Deletes what the target has beyond a key; what refers to it goes with it."""
+        """Deletes the target's rows after a key, and by cascade the rows that reference them."""
         with self._target.transaction():
             self._target.clear(table, after)
 
@@ -131,7 +132,7 @@ class Copy:
 
 @contextmanager
 def _naming(table: Table, rows: list[Row]) -> Iterator[None]:
-    """Says of rows that the target does not take which they are."""
+    """Adds the table and key range to an error of the target."""
     try:
         yield
     except StorageError:
@@ -141,5 +142,5 @@ def _naming(table: Table, rows: list[Row]) -> Iterator[None]:
         cause = error.__context__ if isinstance(error, PeeweeException) else error
         reason = " ".join(str(cause or error).split())
         raise StorageError(
-            f"The target does not take rows of {table.name}, from {first} to {last}: {reason}"
+            f"The target rejected rows of {table.name}, from {first} to {last}: {reason}"
         ) from error

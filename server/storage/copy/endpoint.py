@@ -1,8 +1,7 @@
-"""The two sides of a copy: a database that is read, or that is filled, batch by batch.
+"""Reads and writes tables in batches, as the source or the target of a copy.
 
-Both kinds of database do the same here, in their own words. A source is read on one view
-from beginning to end. A target takes each batch in a transaction of its own, so that what
-is there after a crash is the first part of a table, in the order of its key.
+A source is read in one snapshot. A target commits each batch in its own transaction, so
+that after a crash it has a prefix of the table, in key order.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _MARK = f"name = '{UNFINISHED_COPY}'"
 
 
 class CopyEndpoint:
-    """A database that is open, and belongs to the copy for as long as that takes."""
+    """An open database that is the source or the target of a copy."""
 
     begin_reading = begin_writing = ""
 
@@ -32,7 +31,7 @@ class CopyEndpoint:
 
     @contextmanager
     def view(self) -> Iterator[None]:
-        """Everything that the block reads is of one moment."""
+        """Runs a block in one read-only snapshot."""
         self._run(self.begin_reading)
         try:
             yield
@@ -41,7 +40,7 @@ class CopyEndpoint:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Everything that the block changes stands, on the disk, or none of it."""
+        """Runs a block as one durable transaction."""
         self._run(self.begin_writing)
         try:
             yield
@@ -51,19 +50,18 @@ class CopyEndpoint:
         self._run("COMMIT")
 
     def batch(self, table: Table, after: Row | None, upto: Row | None = None) -> list[Row]:
-        """Returns rows beyond one key, at most a batch, and none beyond another."""
+        """Returns at most BATCH rows with keys after `after`, up to and including `upto`."""
         where, values = self._range(table, after, upto)
         columns, order = _names(table.columns), _names(table.key)
         text = f'SELECT {columns} FROM "{table.name}" WHERE {where} ORDER BY {order}'  # noqa: S608
         return self._read(table, f"{text} LIMIT {BATCH}", values)
 
     def rows_of(self, table: Table) -> int:
-        """Returns how many rows a table has."""
         ((count,),) = self._run(f'SELECT COUNT(*) FROM "{table.name}" WHERE {_without_mark(table)}')  # noqa: S608
         return int(count)
 
     def sum(self, table: Table) -> Sum:
-        """Returns what a table adds up to."""
+        """Returns the row count and checksum of a table."""
         checksum, after = Checksum(), None
         while rows := self.batch(table, after):
             checksum.add(rows)
@@ -71,32 +69,32 @@ class CopyEndpoint:
         return checksum.sum()
 
     def insert(self, table: Table, rows: Sequence[Row]) -> None:
-        """Stores rows, in the transaction that was begun."""
+        """Inserts rows in the current transaction."""
         raise NotImplementedError
 
     def clear(self, table: Table, after: Row | None) -> None:
-        """Deletes all rows beyond a key, in the transaction that was begun."""
+        """Deletes all rows after a key in the current transaction."""
         where, values = self._range(table, after, None)
         self._run(f'DELETE FROM "{table.name}" WHERE {where}', values)  # noqa: S608
 
     def mark(self, source: str) -> None:
-        """Notes that this is an unfinished copy."""
+        """Marks this database as an unfinished copy of `source`."""
         self._run(f"DELETE FROM installation WHERE {_MARK}")  # noqa: S608
         values = (UNFINISHED_COPY, source)
         param = self.database.param
         self._run(f"INSERT INTO installation (name, value) VALUES ({param}, {param})", values)  # noqa: S608
 
     def marked(self) -> str | None:
-        """Returns which database this is an unfinished copy of, or None."""
+        """Returns the source of an unfinished copy, or None if there is no mark."""
         rows = self._run(f"SELECT value FROM installation WHERE {_MARK}")  # noqa: S608
         return rows[0][0] if rows else None
 
     def finish(self, tables: Sequence[Table]) -> None:
-        """Takes the note away again, in the transaction that was begun: the copy is whole."""
+        """Removes the mark in the current transaction: the copy is complete."""
         self._run(f"DELETE FROM installation WHERE {_MARK}")  # noqa: S608
 
     def _range(self, table: Table, after: Row | None, upto: Row | None) -> tuple[str, Row]:
-        """Returns the condition for what lies beyond one key and not beyond another."""
+        """Returns the condition for a key range: after `after`, up to and including `upto`."""
         places = ", ".join([self.database.param] * len(table.key))
         bounds = [(sign, key) for sign, key in ((">", after), ("<=", upto)) if key is not None]
         conditions = [f"({_names(table.key)}) {sign} ({places})" for sign, _ in bounds]
@@ -112,7 +110,7 @@ class CopyEndpoint:
 
 
 class SqliteEndpoint(CopyEndpoint):
-    """A SQLite file, which nobody serves meanwhile."""
+    """A locked SQLite file."""
 
     begin_reading, begin_writing = "BEGIN", "BEGIN IMMEDIATE"
 
@@ -126,14 +124,12 @@ class SqliteEndpoint(CopyEndpoint):
 
 
 class PostgresEndpoint(CopyEndpoint):
-    """A PostgreSQL database."""
-
     begin_reading = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
     begin_writing = "BEGIN"
 
     def __init__(self, database: Psycopg3Database) -> None:
         super().__init__(database)
-        # A table may take long, and one side waits for the other.
+        # A large table takes long, and each side waits for the other.
         for name in ("statement_timeout", "idle_in_transaction_session_timeout"):
             self._run(f"SET {name} = 0")
 
@@ -145,7 +141,7 @@ class PostgresEndpoint(CopyEndpoint):
 
     def finish(self, tables: Sequence[Table]) -> None:
         super().finish(tables)
-        # Until it knows how much there is, it chooses plans as for empty tables.
+        # Without statistics, PostgreSQL plans queries as if the tables were empty.
         self._run(f"ANALYZE {_names([table.name for table in tables])}")
 
     def _read(self, table: Table, text: str, values: Row) -> list[Row]:
@@ -154,7 +150,7 @@ class PostgresEndpoint(CopyEndpoint):
 
 
 def _with(kind: type, table: Table, row: Row) -> Row:
-    """Returns a row whose booleans are of a type."""
+    """Converts the boolean columns of a row to `kind`."""
     if not table.booleans:
         return row
     return tuple(
@@ -168,5 +164,5 @@ def _names(columns: Sequence[str]) -> str:
 
 
 def _without_mark(table: Table) -> str:
-    """Returns the condition for what is copied: not the note that a copy is unfinished."""
+    """Returns the condition that excludes the mark of an unfinished copy."""
     return f"NOT {_MARK}" if table.name == "installation" else "TRUE"

@@ -1,8 +1,8 @@
-"""Opens the two databases of a copy, and sees that both can be had for it.
+"""Opens and locks the source and the target of a copy.
 
-A SQLite file belongs to the copy as it belongs to a service, so no service can write to it
-meanwhile. A PostgreSQL source may be served: what is written after the copy began is not
-in it. A source has to have the schema of this program; a target is brought to it.
+A SQLite file is locked for the whole copy, so that no server can write to it. A PostgreSQL
+source can be served meanwhile; the copy does not include later writes. The source must
+have the current schema; the target is migrated to it.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ _COPY_LOCK = 2_907_114_360_885_214_603
 def both_endpoints(
     source: Path | str, target: Path | str
 ) -> Iterator[tuple[CopyEndpoint, CopyEndpoint]]:
-    """Opens a source and a target, each a SQLite file or the URL of a server, for a block.
+    """Opens a source and a target, each a SQLite path or a PostgreSQL URL, for a block.
 
-    Raises StorageError if one of them cannot be had, or fails within the block.
+    Raises StorageError if one of them cannot be opened, or fails within the block.
     """
     with ExitStack() as stack:
         try:
             yield _source(source, stack), _target(target, stack)
         except (PeeweeException, psycopg.Error, apsw.Error) as error:
             reason = " ".join(str(driver_error(error) or error).split())
-            raise StorageError(f"The copy broke off: {reason}") from error
+            raise StorageError(f"The copy failed: {reason}") from error
 
 
 def _source(place: Path | str, stack: ExitStack) -> CopyEndpoint:
@@ -64,7 +64,7 @@ def _target(place: Path | str, stack: ExitStack) -> CopyEndpoint:
     server = stack.enter_context(opened(place))
     bring_up_to_date(server)
     if server.execute_sql(f"SELECT pg_try_advisory_lock({_COPY_LOCK})").fetchone() == (False,):
-        raise StorageError("Another copy into the target is running.")
+        raise StorageError("Another copy into this target is running. Wait for it to finish.")
     return PostgresEndpoint(server)
 
 

@@ -1,4 +1,4 @@
-"""A table as it is copied: its rows in the order of its key, and what they add up to."""
+"""Describes the tables of a copy, and computes their checksums."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import orjson
 from peewee import Database
 
-# A row in the form that is the same on both databases: booleans as 0 and 1.
+# A row in a form that is equal on both databases: booleans are 0 and 1.
 Row = tuple[Any, ...]
 
 
 class Table(NamedTuple):
-    """A table: its columns, those of its key, and which columns are boolean, by number."""
+    """A table; `key` is its primary key, `booleans` the indexes of its boolean columns."""
 
     name: str
     columns: tuple[str, ...]
@@ -22,19 +22,18 @@ class Table(NamedTuple):
     booleans: tuple[int, ...]
 
     def key_of(self, row: Row) -> Row:
-        """Returns where a row is in the order of the key."""
         return tuple(row[self.columns.index(column)] for column in self.key)
 
 
 class Sum(NamedTuple):
-    """How many rows there are, and the SHA-256 of all of them in order."""
+    """A row count, and the SHA-256 of all rows in key order."""
 
     rows: int
     checksum: str
 
 
 class Checksum:
-    """Adds rows up, in order of the key; it does not matter how many come at a time."""
+    """Computes a Sum of rows, added in key order; batch sizes make no difference."""
 
     def __init__(self) -> None:
         self._rows = 0
@@ -49,7 +48,6 @@ class Checksum:
 
 
 def described(database: Database, name: str) -> Table:
-    """Returns what a database says of one of its tables."""
     columns = database.get_columns(name)
     booleans = [at for at, column in enumerate(columns) if column.data_type.lower() == "boolean"]
     names = tuple(column.name for column in columns)

@@ -1,8 +1,8 @@
-"""Ends commits that nobody confirms.
+"""Cancels commits that wait too long for a standby.
 
-A server ends a statement that takes too long, but not a commit: that waits for its
-standby for as long as there is none. Here it is given up after a while, and then says
-that it stands on the server and may not stand elsewhere.
+statement_timeout does not apply to a commit: with synchronous replication, it waits for a
+standby without limit. A cancelled commit is durable on the primary, but possibly not on
+the standby; PostgreSQL reports that as a warning.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ import psycopg
 
 log = logging.getLogger(__name__)
 
-# How long, in seconds, a commit may take, and how often that is looked at.
+# The maximum duration of a commit, and the interval of the check, in seconds.
 COMMIT_SECONDS = 10.0
 SWEEP_SECONDS = 1.0
 _CANCEL_SECONDS = 3.0
 
 
 class CommitTimeout:
-    """Knows which commits run, and since when."""
+    """Tracks the running commits and cancels those that take too long."""
 
     def __init__(self) -> None:
         self._running: dict[int, tuple[float, psycopg.Connection[Any]]] = {}
 
     @contextmanager
     def over(self, connection: psycopg.Connection[Any]) -> Iterator[None]:
-        """Watches over a commit, which is the block."""
-        own = threading.get_ident()
-        self._running[own] = (time.monotonic() + COMMIT_SECONDS, connection)
+        """Limits the duration of a block that commits."""
+        thread_id = threading.get_ident()
+        self._running[thread_id] = (time.monotonic() + COMMIT_SECONDS, connection)
         try:
             yield
         finally:
-            del self._running[own]
+            del self._running[thread_id]
 
     async def run(self) -> None:
-        """Gives up what takes too long, until it is cancelled."""
+        """Cancels overdue commits until this task is cancelled."""
         while True:
             await asyncio.sleep(SWEEP_SECONDS)
             now = time.monotonic()
@@ -52,8 +52,8 @@ class CommitTimeout:
 
 
 def _cancel(connection: psycopg.Connection[Any]) -> None:
-    log.error("a commit has not been confirmed for %d seconds and is given up", COMMIT_SECONDS)
+    log.error("a commit was not confirmed within %d seconds and is cancelled", COMMIT_SECONDS)
     try:
         connection.cancel_safe(timeout=_CANCEL_SECONDS)
     except psycopg.Error as error:
-        log.warning("the server did not take the cancellation: %s", error)
+        log.warning("could not cancel the commit: %s", error)

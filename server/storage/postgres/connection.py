@@ -1,8 +1,8 @@
-"""A PostgreSQL database: connecting to it, saying why it cannot be used, its schema.
+"""Connects to PostgreSQL, checks its settings and migrates it.
 
-Every connection asks for the same: UTF-8, waits that end, and commits that are on the
-disk before they are told. What it finds otherwise it refuses. Texts are compared byte
-by byte, as SQLite does, whatever language the database was made for.
+Every connection requires UTF-8, timeouts, and commits that are durable before they are
+acknowledged. A server without these is rejected. Text columns have the collation "C", so
+that texts compare byte by byte as in SQLite.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ log = logging.getLogger(__name__)
 
 OLDEST_VERSION = 14
 CONNECT_SECONDS = 3
-# How long a statement may take, and how much of that it may wait for a lock.
+# statement_timeout, and lock_timeout as a part of it.
 STATEMENT_SECONDS = 15
 LOCK_SECONDS = 5
-# How long the migrations of another process are waited for.
+# How long a process waits for the migrations of another process.
 MIGRATION_SECONDS = 120
 # Prepared statements kept by each connection; there are fewer in the code.
 PREPARED_STATEMENTS = 500
 
 _MIGRATIONS = 4_820_031_706_515_117_221
-_FACTS = """
+_SETTINGS = """
 SELECT current_setting('server_version_num')::int / 10000, current_setting('server_encoding'),
     current_setting('synchronous_commit'), pg_is_in_recovery()
 """
@@ -63,9 +63,9 @@ class _Connections(Psycopg3Database):  # type: ignore[misc]
         self._url = url
 
     def create_tables(self, models: Sequence[type[Model]], **options: Any) -> None:
-        """Creates tables in the order given: what a table refers to has to be there before it."""
+        """Creates tables in the given order; referenced tables come first."""
         for model in models:
-            # SQLite alone has tables without a row id.
+            # Only SQLite has WITHOUT ROWID.
             on_sqlite, model._meta.without_rowid = model._meta.without_rowid, False
             try:
                 super().create_tables([model], **options)
@@ -84,18 +84,18 @@ class _Connections(Psycopg3Database):  # type: ignore[misc]
 
 
 def parameters(url: str) -> dict[str, Any]:
-    """Returns what to connect with: what Roster asks for, and over that what the URL says."""
+    """Returns the connection parameters: Roster's defaults, overridden by the URL."""
     given = conninfo_to_dict(url)
     options = (
         f"-c statement_timeout={STATEMENT_SECONDS}s -c lock_timeout={LOCK_SECONDS}s"
         f" -c idle_in_transaction_session_timeout={STATEMENT_SECONDS}s"
-        # A plan that suits an account of usual size may take for ever on a large one.
+        # A generic plan that suits a typical account can be very slow for a large one.
         " -c plan_cache_mode=force_custom_plan"
     )
     return {
         "application_name": "roster",
         "connect_timeout": CONNECT_SECONDS,
-        # A server that is gone without a word is noticed within half a minute.
+        # Detects a lost server within half a minute.
         "keepalives_idle": 10,
         "keepalives_interval": 5,
         "keepalives_count": 3,
@@ -107,36 +107,36 @@ def parameters(url: str) -> dict[str, Any]:
 
 
 def _check(connection: psycopg.Connection[Any]) -> None:
-    """Raises StorageError if what is written here would not be safe."""
-    row = connection.execute(_FACTS, prepare=False).fetchone()
+    """Raises StorageError if the server cannot store data safely."""
+    row = connection.execute(_SETTINGS, prepare=False).fetchone()
     assert row is not None
     version, encoding, synchronous_commit, is_standby = row
     if version < OLDEST_VERSION:
         raise StorageError(
-            f"The database is PostgreSQL {version}; version {OLDEST_VERSION} or later is needed."
+            f"The database is PostgreSQL {version}. Use version {OLDEST_VERSION} or later."
         )
     if encoding != "UTF8":
         raise StorageError(
-            f"The database has the encoding {encoding}. Make one with ENCODING 'UTF8'."
+            f"The database has the encoding {encoding}. Create one with ENCODING 'UTF8'."
         )
     if synchronous_commit == "off":
         raise StorageError(
-            "The database has synchronous_commit = off: what it acknowledges may be lost. Set it"
-            " to on, for instance by ALTER DATABASE ... SET synchronous_commit = on."
+            "The database has synchronous_commit = off, so acknowledged commits can be lost."
+            " Set it to on, for example: ALTER DATABASE ... SET synchronous_commit = on."
         )
     if is_standby:
-        raise StorageError("The database is a standby, which cannot be written; name the primary.")
+        raise StorageError("The database is a read-only standby. Use the URL of the primary.")
 
 
 def unusable(error: BaseException) -> StorageError:
-    """Returns why a database cannot be used, in one line."""
+    """Returns the error for a database that cannot be used, in one line."""
     cause = driver_error(error) or error
     return StorageError(f"The database cannot be used: {' '.join(str(cause).split())}")
 
 
 @contextmanager
 def opened(url: str) -> Iterator[Psycopg3Database]:
-    """Connects for the length of a block. Raises StorageError if the database cannot be used."""
+    """Opens a connection for a block. Raises StorageError if the database cannot be used."""
     database = connect(url)
     try:
         database.connect()
@@ -148,15 +148,15 @@ def opened(url: str) -> Iterator[Psycopg3Database]:
 
 
 def warn_of_danger(database: Psycopg3Database) -> None:
-    """Says in the log if a crash of the server's machine would do harm."""
+    """Logs a warning if a crash of the server's machine can damage the database."""
     if database.execute_sql("SHOW fsync").fetchone() == ("off",):
-        log.warning("the database has fsync = off: a crash of its machine may damage it")
+        log.warning("the database has fsync = off: a crash of its machine can damage it")
 
 
 def bring_up_to_date(database: Psycopg3Database) -> list[str]:
-    """Migrates a database that is open, and returns what was applied.
+    """Migrates an open database, and returns the applied migrations.
 
-    Of processes that start at the same time one migrates and the others wait.
+    If several processes start at the same time, one migrates and the others wait.
     """
     if not pending(database):
         return []
@@ -166,9 +166,9 @@ def bring_up_to_date(database: Psycopg3Database) -> list[str]:
 
 @contextmanager
 def schema_lock(database: Psycopg3Database) -> Iterator[None]:
-    """Keeps other processes from changing the schema for the length of a block.
+    """Holds the schema lock during a block, without statement timeout.
 
-    What they began is waited for. A statement of the block may take as long as it needs.
+    Waits until other processes have released the lock.
     """
     connection = database.connection()
     try:
@@ -177,9 +177,12 @@ def schema_lock(database: Psycopg3Database) -> Iterator[None]:
         connection.execute(f"SELECT pg_advisory_lock({_MIGRATIONS})")
         yield
     except psycopg.errors.LockNotAvailable as error:
-        raise StorageError("Another process has been migrating for too long.") from error
+        raise StorageError(
+            f"Another process is still migrating after {MIGRATION_SECONDS} seconds. Wait for it to"
+            " finish, then try again."
+        ) from error
     finally:
-        # With it end the lock and the settings.
+        # The end of the session releases the lock and resets the settings.
         database.close()
         database.connect()
 
@@ -188,7 +191,7 @@ def schema_lock(database: Psycopg3Database) -> Iterator[None]:
 def transaction(
     database: Psycopg3Database, clock: Clock = system_clock, *, read_only: bool = False
 ) -> Iterator[Transaction]:
-    """Runs a block as one transaction, as the command line does. Raises StorageError."""
+    """Runs a block as one transaction, for the command line. Raises StorageError."""
     ids = Ids(clock)
     try:
         if read_only:
@@ -199,7 +202,7 @@ def transaction(
             yield tx
             tx.commit()
     except OutcomeUnknown as error:
-        raise StorageError(f"Nobody knows whether that was stored: {error}") from error
+        raise StorageError(f"The outcome of the commit is unknown: {error}") from error
     except (psycopg.Error, PeeweeException) as error:
         raise unusable(error) from error
     finally:

@@ -1,14 +1,13 @@
-"""A PostgreSQL database: connections in threads, and a transaction for each request that writes.
+"""Runs transactions on PostgreSQL: a thread for each connection, a transaction for each write.
 
-Several processes may serve one database. Each has a bounded number of threads, with a
-connection each; what finds none free waits in a queue that is bounded in length and in
-time. Reads and writes have threads of their own, so that reading goes on while writes
-wait for locks. Reads that wait together share one view, taken after the youngest of
-them was asked for.
+Several processes can serve one database. Each has a fixed number of threads with one
+connection each. Work waits for a free thread in a queue with a maximum length and a
+timeout. Reads and writes have separate threads, so that reads continue while writes wait
+for locks. A batch of reads shares one snapshot, taken after the last of them was queued.
 
-What was undone, by a conflict with others or because its connection was lost before the
-commit, is done once more. A commit whose answer was lost is neither acknowledged nor
-done again: nobody knows whether it stands.
+A write that was rolled back by a conflict, or by a connection lost before the commit, is
+run once more. If the connection is lost during the commit, the outcome is unknown: the
+write is not repeated and the call fails.
 """
 
 from __future__ import annotations
@@ -47,14 +46,14 @@ from .transaction import (
 
 log = logging.getLogger(__name__)
 
-# How long, in seconds, a request may wait for a connection.
+# How long a request waits for a connection, in seconds.
 QUEUE_TIMEOUT_SECONDS = 5.0
-# Reads that share a view, and with it the way to the server and back.
+# The maximum number of reads that share a snapshot and its round trips.
 READS_AT_ONCE = 8
 
 
 class PostgresDatabase:
-    """Serves a database by its URL. See `Database` for what the methods promise."""
+    """Runs transactions on a PostgreSQL database. `Database` documents the methods."""
 
     alone = False
 
@@ -68,8 +67,7 @@ class PostgresDatabase:
         self._notifications = Notifications()
         self._bridge = NotificationBridge(url, self._notifications)
         self._listen_task: asyncio.Task[None] | None = None
-        # They rise in this process. Other processes make theirs beside it, so the order
-        # of what is made at the same time in two of them is that of their clocks.
+        # Ids ascend within this process. Across processes their order is that of the clocks.
         self.ids = Ids(clock)
 
     async def open(self) -> None:
@@ -128,7 +126,7 @@ class PostgresDatabase:
             self._listen_task = asyncio.create_task(self._bridge.run())
 
     async def _stop_listening(self) -> None:
-        """Waits for it: cancelled once more by whoever ends the loop, the driver complains."""
+        """Cancels the task and waits for it: the driver warns if it is cancelled twice."""
         if self._listen_task is not None:
             self._listen_task.cancel()
             await asyncio.gather(self._listen_task, return_exceptions=True)
@@ -144,7 +142,7 @@ class PostgresDatabase:
         return {}
 
     def _connect(self) -> None:
-        """Gives the thread its connection. Raises StorageError if there is none to be had."""
+        """Opens the thread's connection, if it has none. Raises StorageError."""
         try:
             self._connections.connect(reuse_if_open=True)
         except (psycopg.Error, PeeweeException) as error:
@@ -154,7 +152,7 @@ class PostgresDatabase:
         for item in filter(WorkItem.claim, items):
             try:
                 item.result = self._write_twice(item.work)
-            except Exception as error:  # noqa: BLE001 - told to its caller
+            except Exception as error:  # noqa: BLE001 - raised to its caller
                 item.error = client_error(error)
 
     def _write_twice(self, work: Work[Result]) -> Result:
@@ -164,7 +162,7 @@ class PostgresDatabase:
             cause = driver_error(error)
             if cause is None or not (is_conflict(cause) or self._connections.is_closed()):
                 raise
-            log.warning("a write was undone and is done again: %s", cause)
+            log.warning("a write was rolled back and is retried: %s", cause)
         return self._write(work)
 
     def _write(self, work: Work[Result]) -> Result:
@@ -183,7 +181,7 @@ class PostgresDatabase:
         return result
 
     def _notify(self, account_ids: Collection[str]) -> None:
-        """Tells of what now stands: listeners here at once, and others before long."""
+        """Notifies the listeners of this process, and later those of other processes."""
         self._notifications.notify(account_ids)
         if account_ids and self._listen_task is not None:
             self._bridge.notify(account_ids)
@@ -193,8 +191,8 @@ class PostgresDatabase:
         failure = self._failure(claimed)
         if failure is None:
             return
-        # One statement that fails ends the transaction for all who share it; alone
-        # each gets its own answer. Without a connection there is none to be had.
+        # A failed statement ends the transaction for the whole batch, so each read is run again
+        # on its own. Without a connection, all fail.
         for item in claimed:
             if not isinstance(failure, StorageError):
                 failure = self._failure([item])
@@ -202,10 +200,10 @@ class PostgresDatabase:
                 item.error = client_error(failure)
 
     def _failure(self, items: Sequence[WorkItem[Work[Any]]]) -> Exception | None:
-        """Reads for jobs on one view; returns what failed for all of them."""
+        """Runs reads in one snapshot; returns the error that ended the transaction, or None."""
         try:
             self._read(items)
-        except Exception as error:  # noqa: BLE001 - told to each caller
+        except Exception as error:  # noqa: BLE001 - raised to each caller
             return error
         return None
 
@@ -228,12 +226,12 @@ class PostgresDatabase:
 
 
 def client_error(error: Exception) -> Exception:
-    """Returns what a caller is told of an error: its own words, or that the store failed."""
+    """Returns the error to raise to the caller: Internal or Unavailable if PostgreSQL failed."""
     if isinstance(error, OutcomeUnknown):
-        log.critical("nobody knows whether a commit stands", exc_info=error)
+        log.critical("the outcome of a commit is unknown", exc_info=error)
         return Internal()
     cause = driver_error(error)
     if isinstance(error, StorageError) or (cause is not None and is_transient(cause)):
-        log.error("the database could not be had: %s", cause or error)
+        log.error("the database is unavailable: %s", cause or error)
         return Unavailable()
     return error

@@ -1,10 +1,9 @@
-"""What processes on one PostgreSQL database tell each other: of which accounts there is news.
+"""Notifies other processes of changed accounts, by LISTEN and NOTIFY.
 
-The news of a process gathers after its commits, and is told in a statement of its own a
-moment later. It is no part of the commits: PostgreSQL lets only one transaction of the
-whole server that tells anything commit at a time, so all writers would wait for each
-other. What is told is lost where nobody listens at that moment, and with the process that
-was to tell it: it makes things quick, and nothing relies on it.
+A process collects the accounts of its commits and sends them shortly afterwards, in a
+separate statement. NOTIFY is not part of the commits: PostgreSQL serializes the commits of
+all transactions that notify, so writers would wait for each other. A notification is lost
+if a listener is disconnected or the sender ends. Listeners therefore also poll.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ from .connection import parameters
 log = logging.getLogger(__name__)
 
 CHANNEL = "roster"
-# How long, in seconds, news gathers before it is told, and then before a connection that
-# was lost is made again.
+# How long account ids are collected before they are sent, and how long to wait before
+# reconnecting, in seconds.
 DEBOUNCE_SECONDS = 0.1
 RETRY_SECONDS = 1.0
 
@@ -31,7 +30,7 @@ _NOTIFY = "SELECT pg_notify(%s, account_id) FROM unnest(%s::text[]) AS account_i
 
 
 class NotificationBridge:
-    """The other processes: tells them what happens here, and listeners here what they tell."""
+    """Exchanges notifications between this process and the others."""
 
     def __init__(self, url: str, notifications: Notifications) -> None:
         self._url = url
@@ -40,26 +39,26 @@ class NotificationBridge:
         self._lock = threading.Lock()
 
     def notify(self, account_ids: Collection[str]) -> None:
-        """Has others told of accounts before long, from whichever thread."""
+        """Queues accounts for notification of other processes. Can be called from any thread."""
         with self._lock:
             self._pending.update(account_ids)
 
     async def run(self) -> None:
-        """Passes on what is told, both ways, until it is cancelled; what breaks is mended."""
+        """Sends and receives notifications until cancelled; reconnects after an error."""
         while True:
             try:
                 await self._listen_and_notify()
             except (psycopg.Error, OSError) as error:
-                log.warning("news of other processes cannot be heard: %s", error)
+                log.warning("cannot listen for notifications of other processes: %s", error)
             except Exception:
-                log.exception("news of other processes cannot be heard")
+                log.exception("cannot listen for notifications of other processes")
             await asyncio.sleep(RETRY_SECONDS)
 
     async def _listen_and_notify(self) -> None:
         options = parameters(self._url)
         connection = await psycopg.AsyncConnection.connect(**options, autocommit=True)
         async with connection:
-            # Nothing is written here that would have to be on a disk, or on a standby.
+            # Notifications need not be durable.
             await connection.execute("SET synchronous_commit = off")
             await connection.execute(f"LISTEN {CHANNEL}")
             while True:
@@ -68,7 +67,7 @@ class NotificationBridge:
                     await connection.execute(_NOTIFY, [CHANNEL, account_ids])
 
     async def _receive(self, connection: psycopg.AsyncConnection) -> None:
-        """Tells listeners here what others tell, for as long as news gathers."""
+        """Passes received notifications to local listeners for DEBOUNCE_SECONDS."""
         async for notice in connection.notifies(timeout=DEBOUNCE_SECONDS):
             if notice.pid != connection.info.backend_pid:
                 self._notifications.notify([notice.payload])

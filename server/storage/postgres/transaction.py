@@ -1,12 +1,11 @@
-"""A transaction on PostgreSQL: how it begins, whose lock it holds, and what its commit says.
+"""Runs transactions on PostgreSQL, with one writer per account at a time.
 
-An account has one writer at a time, as a SQLite file has one in all. What writes takes
-a lock of each account that it names, before the first statement that names it, and
-holds it until the commit is there for everyone to see. So what a store has found still
-holds when it acts on it: that a name is free, that there is room for one more, that
-nobody had opted out. Two that lock nothing else can neither get in each other's way nor
-wait for each other in a circle. It costs little: the row that counts the subscribers of
-an account has one writer at a time in any case. Accounts do not wait for each other.
+A write transaction takes an advisory lock on each account before its first statement for
+the account, and holds it until the commit is visible. So a check still holds when the
+store acts on it, for example that a name is free or a limit is not reached. Transactions
+that take one account lock cannot deadlock. The lock costs little: the row that counts an
+account's subscribers serializes its writers in any case. Writers of different accounts do
+not wait for each other.
 """
 
 from __future__ import annotations
@@ -27,33 +26,32 @@ from ..transaction import Transaction
 
 DIALECT = PostgresDialect()
 
-# Each statement sees what was committed before it: all that the holder of the lock
-# before this one has done.
+# Each statement sees all earlier commits, which include those of the previous holder of
+# the lock.
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 _BEGIN_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-# What belongs to no account, such as the creation of one, has a lock of its own.
+# The lock of statements without an account, such as the creation of one.
 _NO_ACCOUNT = ""
-# Serialization failure, and deadlock: what may succeed when it is done again at once.
+# Serialization failure and deadlock: an immediate retry can succeed.
 _CONFLICTS = ("40001", "40P01")
-# Classes of errors by which a commit tells that it had no effect: conflicts, and broken
-# constraints; and the one among them that does not.
+# Error classes of a commit without effect: rollback and constraint violation. The one
+# exception among them leaves the outcome unknown.
 _UNDONE, _COMPLETION_UNKNOWN = ("40", "23"), "40003"
-# The server takes no writes any more, since another one does; it gave an idle
-# transaction up.
+# The server has become read-only after a failover; idle_in_transaction_session_timeout.
 _READ_ONLY = "25006"
 _TRANSIENT = (_READ_ONLY, "25P03")
 
 
 class OutcomeUnknown(Exception):
-    """Nobody can tell whether a commit stands: its answer was lost, or said so."""
+    """It is unknown whether a commit succeeded: the connection was lost, or the server warned."""
 
 
 class RolledBack(Exception):
-    """What was to be committed had failed before."""
+    """The transaction had already failed, so COMMIT rolled it back."""
 
 
 class WriteTransaction(Transaction):
-    """A transaction that writes; it begins with its first statement."""
+    """A transaction that writes. BEGIN is sent with its first statement."""
 
     __slots__ = ("_begun", "_locked")
 
@@ -63,7 +61,7 @@ class WriteTransaction(Transaction):
         self._locked: set[str] = set()
 
     def commit(self) -> None:
-        """Returns once all that was done is durable. Raises OutcomeUnknown or RolledBack."""
+        """Commits durably. Raises OutcomeUnknown or RolledBack."""
         if not self._begun:
             return
         _commit(self._database.connection())
@@ -78,7 +76,7 @@ class WriteTransaction(Transaction):
         return super()._execute(statement, values)
 
     def _begin(self, first: str = "") -> None:
-        """Sends what comes first, and what begins the transaction before it."""
+        """Runs `first`, preceded by BEGIN if the transaction has not begun."""
         text = first if self._begun else f"{_BEGIN}; {first}"
         if text:
             self._database.connection().execute(text, prepare=False)
@@ -86,18 +84,18 @@ class WriteTransaction(Transaction):
 
 
 def begin_reading(database: Database) -> None:
-    """Begins a transaction that sees everything as it is with its first statement."""
+    """Begins a read-only transaction, whose snapshot is taken by its first statement."""
     database.connection().execute(_BEGIN_READING)
 
 
 def reading(database: Database, clock: Clock, ids: Ids) -> Transaction:
-    """Returns what reads in the transaction that was begun."""
+    """Returns a Transaction for reads in the current transaction."""
     return Transaction(database, DIALECT, clock, ids)
 
 
 @lru_cache(10_000)
 def lock_of(account_id: str) -> int:
-    """Returns the number of an account's lock. Two accounts may have the same, and wait."""
+    """Returns the lock key of an account. Accounts with equal keys wait for each other."""
     name = f"roster account {account_id}".encode()
     return int.from_bytes(blake2b(name, digest_size=8).digest(), signed=True)
 
@@ -110,17 +108,17 @@ def _commit(connection: psycopg.Connection[Any]) -> None:
 
     connection.add_notice_handler(note)
     try:
-        answer = connection.execute("COMMIT", prepare=False).statusmessage
+        status = connection.execute("COMMIT", prepare=False).statusmessage
     except psycopg.Error as error:
         if _is_undone(error.sqlstate):
             raise
         raise OutcomeUnknown(str(error)) from error
     finally:
         connection.remove_notice_handler(note)
-    if answer != "COMMIT":
-        raise RolledBack(answer)
-    # It warns where the wait for a standby was cut short: here the commit stands, there
-    # it may not.
+    if status != "COMMIT":
+        raise RolledBack(status)
+    # A warning means that the wait for a standby was cancelled: the commit is durable on the
+    # primary, but possibly not on the standby.
     if warnings:
         raise OutcomeUnknown(warnings[0])
 
@@ -130,7 +128,7 @@ def _is_undone(state: str | None) -> bool:
 
 
 def undo(database: Database, error: BaseException | None = None) -> None:
-    """Ends what was begun without effect. A connection that is no use any more is closed."""
+    """Rolls back the current transaction. Closes a connection that is no longer usable."""
     if database.is_closed():
         return
     connection = database.connection()
@@ -147,17 +145,17 @@ def undo(database: Database, error: BaseException | None = None) -> None:
 
 
 def driver_error(error: BaseException) -> psycopg.Error | None:
-    """Returns what the driver raised, whether Peewee has wrapped it or not."""
+    """Returns the driver's error, also if Peewee has wrapped it, or None."""
     if isinstance(error, PeeweeException):
         error = error.__context__ or error
     return error if isinstance(error, psycopg.Error) else None
 
 
 def is_transient(error: psycopg.Error) -> bool:
-    """Whether an error is of the moment: the server or a lock could not be had in time."""
+    """Whether an error is temporary: the server or a lock was not available in time."""
     return isinstance(error, psycopg.OperationalError) or error.sqlstate in _TRANSIENT
 
 
 def is_conflict(error: psycopg.Error) -> bool:
-    """Whether a transaction failed because of others that ran beside it."""
+    """Whether a transaction failed because of concurrent transactions."""
     return error.sqlstate in _CONFLICTS

@@ -1,14 +1,13 @@
-"""The embedded database: one SQLite file, one writer, group commit.
+"""Runs transactions on a SQLite file: one writer thread with group commit, two readers.
 
-A commit is on the disk before anyone is told of it. Writes go through one lane. Whatever
-queued while the last commit was being synced is the next transaction: BEGIN
-IMMEDIATE, a savepoint around each caller's work, one COMMIT, then all answers. A
-caller whose work fails is rolled back to its savepoint and the others stand; if
-the commit fails nobody is acknowledged.
+A write returns after its commit is synced to disk. All writes that queued during the
+previous commit form the next transaction: BEGIN IMMEDIATE, a savepoint for each write, one
+COMMIT, then all results. A failed write is rolled back to its savepoint; the others are
+committed. If the commit fails, all writes of the batch fail.
 
-Reads go to reader lanes with connections of their own; a batch of reads shares
-one snapshot, taken after the youngest of them was asked for. A crowd of look-ups by key
-is read on the event loop (`glances.py`).
+Each reader has its own connection. A batch of reads shares one snapshot, taken after the
+last of them was queued. Large batches of key lookups run on the event loop
+(`executor/key_lookups.py`).
 """
 
 from __future__ import annotations
@@ -40,14 +39,14 @@ from .file import DIALECT, FileLock, connect, prepare, size_of, unusable
 
 log = logging.getLogger(__name__)
 
-# Reads go to the first lane while its queue is short: two threads that vie for the
-# interpreter do a quarter less than one. The second takes over what piles up.
+# Reads go to the first reader while its queue is short, because two threads that compete
+# for the GIL do less than one. The second reader takes the overflow.
 READERS = 2
 SHORT_QUEUE = 64
 
 
 class SqliteDatabase:
-    """Serves one SQLite file. See `Database` for what the methods promise."""
+    """Runs transactions on one SQLite file. `Database` documents the methods."""
 
     alone = True
 
@@ -55,10 +54,10 @@ class SqliteDatabase:
         self._path = path
         self._clock = clock
         self._lock = FileLock(path)
-        # Set once a commit could not be synced. What the disk holds then is not
-        # known, and a second sync may say that all is well when it is not.
+        # Set when a commit could not be synced. The content of the disk is then unknown, and
+        # a second sync can succeed although data is lost.
         self._failed = False
-        # Nobody else writes to what is remembered: the lock on the file says so.
+        # Safe: the lock on the file excludes other servers.
         self._cache: set[Hashable] = set()
         self._notifications = Notifications()
         self.ids = Ids(clock)
@@ -135,10 +134,10 @@ class SqliteDatabase:
             for item in filter(WorkItem.claim, items):
                 try:
                     item.result = item.work(Transaction(reader, DIALECT, self._clock, self.ids))
-                except Exception as error:  # noqa: BLE001 - each caller gets its own
+                except Exception as error:  # noqa: BLE001 - raised to its caller
                     item.error = client_error(error)
             reader.execute_sql("COMMIT")
-        except Exception as error:  # noqa: BLE001 - nobody was answered
+        except Exception as error:  # noqa: BLE001 - raised to all callers
             _fail_all(reader, items, error, Unavailable)
 
     def _write_batch(self, writer: APSWDatabase, items: Sequence[WorkItem[Work[Any]]]) -> None:
@@ -153,9 +152,9 @@ class SqliteDatabase:
                 notified |= self._write_one(writer, item)
             self._commit(writer)
             self._notifications.notify(notified)
-        except Exception as error:  # noqa: BLE001 - nobody was acknowledged
+        except Exception as error:  # noqa: BLE001 - raised to all callers
             self._cache.clear()
-            # Of a commit that could not be synced nobody knows whether it stands.
+            # After a failed sync the outcome of the commit is unknown.
             _fail_all(writer, items, error, Internal if self._failed else Unavailable)
 
     def _commit(self, writer: APSWDatabase) -> None:
@@ -166,20 +165,20 @@ class SqliteDatabase:
             if isinstance(error.__context__, apsw.IOError):
                 self._failed = True
                 log.critical(
-                    "a commit could not be synced; nothing more is written until a restart"
+                    "a commit could not be synced to disk; all writes fail until a restart"
                 )
             raise
         self._writer.stats.committed(time.perf_counter() - began)
 
     def _write_one(self, writer: APSWDatabase, item: WorkItem[Work[Any]]) -> set[str]:
-        """Does one caller's work, and returns the accounts of which there is news."""
+        """Runs one caller's work, and returns the accounts to notify."""
         writer.execute_sql("SAVEPOINT request")
         tx = Transaction(writer, DIALECT, self._clock, self.ids, self._cache)
         try:
             item.result = item.work(tx)
         except Exception as error:
-            # A full disk or a failed read makes SQLite roll back the whole
-            # transaction by itself; then nothing of the batch stands.
+            # After a full disk or a failed read, SQLite itself rolls back the whole
+            # transaction: all writes of the batch fail.
             if writer.connection().getautocommit():
                 raise
             writer.execute_sql("ROLLBACK TO request")
@@ -208,12 +207,12 @@ def _connect(database: APSWDatabase) -> None:
 
 
 def client_error(error: Exception) -> Exception:
-    """Returns what a caller is told of an error: its own words, or that the store failed."""
+    """Returns the error to raise to the caller: Unavailable if SQLite failed."""
     if not isinstance(error, (OperationalError, apsw.Error)):
         return error
     if isinstance(error, apsw.ConstraintError):
         return error
-    log.error("a statement failed", exc_info=error)
+    log.error("an SQL statement failed", exc_info=error)
     return Unavailable()
 
 
@@ -221,11 +220,11 @@ def _fail_all(
     database: APSWDatabase,
     items: Sequence[WorkItem[Work[Any]]],
     error: Exception,
-    notified: type[RosterError],
+    error_type: type[RosterError],
 ) -> None:
-    log.error("a batch of %d was rolled back", len(items), exc_info=error)
+    log.error("a batch of %d transactions was rolled back", len(items), exc_info=error)
     if not database.connection().getautocommit():
         database.rollback()
     for item in items:
         item.result = None
-        item.error = notified()
+        item.error = error_type()

@@ -1,9 +1,9 @@
-"""A SQLite file: opening it, saying why it cannot be used, and owning it.
+"""Opens and locks SQLite files, and explains why a file cannot be used.
 
-Every connection writes ahead with synchronous=FULL. One serving process owns a
-file, which a lock on `<file>.lock` shows; the short writes of the command line go
-beside it and wait for each other by the busy time-out. SQLite comes with apsw: a
-second SQLite library in the same process would break the file's locks.
+Every connection uses a write-ahead log with synchronous=FULL. One server process owns a
+file by a lock on `<file>.lock`. Short writes of the command line need no such lock; they
+wait for other writers up to the busy timeout. Only apsw is used: a second SQLite library
+in the process would break the file's locks.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..database import StorageError
 from ..dialects import SqliteDialect
 from ..transaction import Transaction
 
-# How long a writer waits for another process's transaction.
+# The busy timeout: how long a writer waits for another process's transaction.
 BUSY_SECONDS = 5.0
 # Prepared statements kept by each connection; there are fewer in the code.
 CACHED_STATEMENTS = 300
@@ -47,14 +47,14 @@ def connect(path: Path, *, read_only: bool = False) -> APSWDatabase:
             "synchronous": "full",
             "foreign_keys": 1,
             "temp_store": "memory",
-            # What was deleted is overwritten: an address that is gone is to be gone.
+            # Overwrites deleted rows, so that a deleted address is not left in the file.
             "secure_delete": 1,
         },
     )
 
 
 def _create(path: Path) -> None:
-    """Makes an empty file that its owner alone may read; what is wrong shows when it is opened."""
+    """Creates an empty file with mode 0600. Errors are reported when it is opened."""
     with suppress(OSError):
         os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
 
@@ -68,20 +68,22 @@ class _Connections(APSWDatabase):  # type: ignore[misc]
 
 
 def make_folder(path: Path) -> None:
-    """Makes the folder of a database file. Raises StorageError if it cannot be made."""
+    """Creates the directory of a database file. Raises StorageError on failure."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise StorageError(f"{path.parent} cannot be made: {error.strerror}.") from error
+        raise StorageError(
+            f"The directory {path.parent} cannot be created: {error.strerror}."
+        ) from error
 
 
 def prepare(database: APSWDatabase) -> None:
-    """Puts the file into write-ahead logging. Raises StorageError if it is no writable database."""
+    """Enables the write-ahead log. Raises StorageError if the file is no writable database."""
     try:
         database.connect()
         (mode,) = database.execute_sql("PRAGMA journal_mode = wal").fetchone()
-        # A file that is in that mode already may be locked, and is opened for
-        # reading only, without a word, where it may not be written.
+        # If the log is already enabled, this detects a lock and a read-only file, which
+        # SQLite opens without an error.
         database.execute_sql("BEGIN IMMEDIATE")
         database.rollback()
         if database.connection().readonly("main"):
@@ -93,11 +95,13 @@ def prepare(database: APSWDatabase) -> None:
         database.close()
         raise
     if mode != "wal":
-        raise StorageError(f"{database.database} cannot be written with a write-ahead log.")
+        raise StorageError(
+            f"{database.database} does not support a write-ahead log. Use a local file system."
+        )
 
 
 def _read_only(path: str) -> str:
-    return f"{path} is read-only; the file and its folder have to be writable."
+    return f"{path} is read-only. The file and its directory must be writable."
 
 
 def unusable(path: str, error: Exception) -> StorageError:
@@ -106,7 +110,7 @@ def unusable(path: str, error: Exception) -> StorageError:
         return StorageError(_read_only(path))
     if isinstance(cause, (apsw.NotADBError, apsw.CorruptError)):
         return StorageError(
-            f"{path} is damaged or is no SQLite database; restore it from a backup."
+            f"{path} is damaged or not a SQLite database. Restore it from a backup."
         )
     if isinstance(cause, (apsw.BusyError, apsw.LockedError)):
         return StorageError(f"{path} is locked by another program.")
@@ -132,7 +136,7 @@ def open_existing(path: Path, *, read_only: bool = False) -> Iterator[APSWDataba
 
 
 def size_of(path: Path) -> int:
-    """Returns how many bytes a file has; none where there is no such file."""
+    """Returns the size of a file in bytes, or 0 if it does not exist."""
     try:
         return path.stat().st_size
     except OSError:
@@ -140,7 +144,7 @@ def size_of(path: Path) -> int:
 
 
 class FileLock:
-    """Shows that a process owns a database file. The lock ends with the process."""
+    """A lock that marks a database file as owned by this process, until it exits."""
 
     def __init__(self, path: Path) -> None:
         self._path = path.with_name(path.name + ".lock")
@@ -159,14 +163,13 @@ class FileLock:
             os.close(handle)
             database = self._path.with_suffix("")
             raise StorageError(
-                f"{database} is already served by process {owner}. One process serves a file."
+                f"{database} is already served by process {owner}. Only one process can serve it."
             ) from None
         os.ftruncate(handle, 0)
         os.write(handle, str(os.getpid()).encode())
         self._file = handle
 
     def release(self) -> None:
-        """Lets go of the lock, if it is held."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
@@ -176,7 +179,7 @@ class FileLock:
 def transaction(
     path: Path, clock: Clock = system_clock, *, read_only: bool = False
 ) -> Iterator[Transaction]:
-    """Runs a block as one transaction on a connection of its own, as the command line does."""
+    """Runs a block as one transaction on a new connection, for the command line."""
     with closing(connect(path)) as database:
         database.execute_sql("BEGIN" if read_only else "BEGIN IMMEDIATE")
         try:

@@ -107,7 +107,7 @@ def test_target_that_holds_other_data_is_left_as_it_is(
     change(target, lambda tx: accounts.create_account("eve@example.com", tx, verified=True))
     before = whole(target)
 
-    assert "data already, in account" in error_response(source, target)
+    assert "has data in account" in error_response(source, target)
     assert whole(target) == before
 
 
@@ -210,4 +210,4 @@ def test_source_without_tables_of_roster_is_refused(
     if kind == "sqlite":
         Path(source.removeprefix("sqlite:///")).touch()
 
-    assert "There is no Roster database" in error_response(source, places.new("sqlite"))
+    assert "has no Roster database" in error_response(source, places.new("sqlite"))
