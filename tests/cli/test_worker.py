@@ -115,7 +115,7 @@ def test_workers_take_away_what_is_old_and_end_with_0(url: str, postgres: Postgr
     workers = [start(url, postgres) for _ in range(2)]
     try:
         with psycopg.connect(url, autocommit=True) as connection:
-            while connection.execute("SELECT * FROM has_stored_response").fetchall():
+            while connection.execute("SELECT * FROM kept_answer").fetchall():
                 assert all(worker.poll() is None for worker in workers)
     finally:
         codes, logs = zip(*ended(*workers), strict=True)

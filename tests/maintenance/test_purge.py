@@ -83,7 +83,7 @@ def fill(count: int, each: int) -> Callable[[Transaction], list[str]]:
 
 def left(tx: Transaction) -> int:
     """Returns how many answers there are."""
-    return int(select("SELECT COUNT(*) FROM has_stored_response", tx)[0][0])
+    return int(select("SELECT COUNT(*) FROM kept_answer", tx)[0][0])
 
 
 def test_all_answers_whose_time_is_over_go_and_the_others_stay(

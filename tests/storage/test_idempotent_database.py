@@ -46,7 +46,7 @@ def stopped(tx: Transaction) -> None:
 
 def keys(tx: Transaction, account: str = OURS) -> set[str]:
     """Returns the keys of all answers that an account has, in time or not."""
-    rows = select(f"SELECT key FROM has_stored_response WHERE account_id = '{account}'", tx)
+    rows = select(f"SELECT key FROM kept_answer WHERE account_id = '{account}'", tx)
     return {key for (key,) in rows}
 
 
@@ -368,7 +368,7 @@ def test_kept_answer_is_not_readable_without_the_key(tmp_path: Path, clock: Mome
     assert answer.secret.startswith(SECRET)
 
     connection = apsw.Connection(str(tmp_path / "once.db"))
-    (row,) = connection.execute("SELECT * FROM has_stored_response").fetchall()
+    (row,) = connection.execute("SELECT * FROM kept_answer").fetchall()
     connection.close()
 
     assert [file.name for file in tmp_path.iterdir() if SECRET.encode() in file.read_bytes()] == []

@@ -67,7 +67,7 @@ def names(account_id: str, tx: Transaction) -> list[str]:
 def news(account_id: str, name: str, tx: Transaction) -> None:
     """Makes news of an account: a tag."""
     tags.create(account_id, name, "", tx)
-    tx.news.add(account_id)
+    tx.accounts_to_notify.add(account_id)
 
 
 def fails(tx: Transaction) -> None:

@@ -336,7 +336,7 @@ def test_file_that_is_no_database_is_refused_with_a_hint(path: Path, size: int) 
     path.write_bytes(b"x" * size)
 
     async def story() -> None:
-        with pytest.raises(StorageError, match="restore it from a backup"):
+        with pytest.raises(StorageError, match="Restore it from a backup"):
             await SqliteDatabase(path).open()
 
     run(story())

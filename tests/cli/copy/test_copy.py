@@ -115,7 +115,7 @@ def test_finished_copy_is_not_copied_into_again(places: Places, source: str) -> 
     target = places.new("sqlite")
     copy(source, target)
 
-    assert "data already" in error_response(source, target)
+    assert "has data in" in error_response(source, target)
 
 
 @pytest.mark.parametrize("side_of", ["source", "target"])

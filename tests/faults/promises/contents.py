@@ -36,7 +36,7 @@ _WEBHOOKS = "SELECT COUNT(*) FROM webhook WHERE account_id = '{account}'"
 _CREATED = (
     "SELECT envelope FROM event WHERE account_id = '{account}' AND kind = 'subscriber.created'"
 )
-_IDEMPOTENCY_KEYS = "SELECT key FROM has_stored_response WHERE account_id = '{account}'"
+_IDEMPOTENCY_KEYS = "SELECT key FROM kept_answer WHERE account_id = '{account}'"
 _TOTALS = (
     "SELECT coalesce(sum(CASE WHEN level IN ({levels}) THEN total END), 0)"
     " FROM subscriber_block WHERE account_id = '{account}'"
