@@ -1,4 +1,4 @@
-"""Decides what an UNAVAILABLE call is over HTTP: may it have taken effect?
+"""Maps UNAVAILABLE calls to HTTP errors by whether they may have taken effect.
 
 A status with a reason was sent by the server, which says what became of the call. One without
 a reason came from a server or a proxy that gives none, and is a 503 that promises nothing; or

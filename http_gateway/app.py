@@ -86,7 +86,7 @@ class Gateway:
         return Server(self.handle, self.load)
 
     def part(self) -> None:
-        """Says from now on that it is not ready, and ends each connection with its next answer."""
+        """Drains: reports not ready, and closes each connection after its next response."""
         self.load.ends = True
 
     async def handle(self, request: web.BaseRequest) -> Response | StreamResponse:
@@ -101,7 +101,7 @@ class Gateway:
             response = errors.response(errors.of(refused.error), request_id, close=refused.close)
         except AioRpcError as failed:
             response = errors.failure(failed, request_id)
-        except Exception:  # the log gets the story, the caller one calm sentence
+        except Exception:  # details go to the log only
             log.exception("the gateway failed", extra={"requestId": request_id})
             response = errors.response(errors.INTERNAL, request_id, close=True)
         finally:

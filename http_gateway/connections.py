@@ -112,7 +112,7 @@ class Connection(RequestHandler):
     ) -> Response:
         """Answers what aiohttp's parser refuses. A client's fault is no traceback in the log."""
         if status >= 500:
-            log.error("an answer could not be made", exc_info=exc)
+            log.error("a response could not be created", exc_info=exc)
             return connection_error("INTERNAL", errors.FAILED)
         if isinstance(exc, BadStatusLine) and _has_unknown_method(exc.message):
             return connection_error(
@@ -132,9 +132,9 @@ def _has_unknown_method(message: str) -> bool:
 
 
 class RejectedConnection(asyncio.Protocol):
-    """A connection that there is no room for: it is told so, and closed.
+    """A connection beyond the limit, which receives an error response and is closed.
 
-    `others` are those that are still being told; beyond a hundred nobody is.
+    `others` are the connections being rejected; if there are MAX_REFUSED, this one is aborted.
     """
 
     def __init__(self, others: set[RejectedConnection]) -> None:
@@ -156,7 +156,7 @@ class RejectedConnection(asyncio.Protocol):
 
 
 def reject_connection(transport: asyncio.Transport, reason: str, message: str) -> None:
-    """Answers whatever a client was about to ask, and closes the connection."""
+    """Sends an error response before any request, and closes the connection."""
     response = connection_error(reason, message)
     transport.write(response.written("Connection: close\r\n", with_body=True))
     if not transport.can_write_eof():

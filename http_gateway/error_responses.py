@@ -1,4 +1,4 @@
-"""What the gateway refuses by itself, without a call, in the one shape that errors have."""
+"""Error responses that the gateway sends itself, without a call."""
 
 from __future__ import annotations
 
@@ -22,18 +22,17 @@ def error_response(
     *,
     close: bool = False,
 ) -> Response:
-    """Returns the answer. `reason` names a value of Error.Reason."""
+    """Returns an error response. `reason` names a value of Error.Reason."""
     error = errors_pb2.Error(reason=Reason.Value(reason), message=message)
     return errors.response(errors.of(error), request_id, more, close=close)
 
 
 def connection_error(reason: str, message: str) -> Response:
-    """Returns the answer to what is no request yet, after which the connection is closed.
+    """Returns an error response that closes the connection, sent before a request was parsed.
 
-    It has a line in the log of its own, with the status and an id by which a client's report
-    is found, and nothing that the client sent.
+    Logs the status and the generated request ID, and nothing that the client sent.
     """
     request_id = new_request_id()
     response = error_response(reason, message, request_id, close=True)
-    log.info("refused without a call", extra={"status": response.status, "requestId": request_id})
+    log.info("rejected without a call", extra={"status": response.status, "requestId": request_id})
     return response

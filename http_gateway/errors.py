@@ -110,9 +110,9 @@ _REASONS = frozenset(Reason.keys()[1:])
 
 
 def error_of(failure: AioRpcError) -> HttpError:
-    """Returns the error that a failed call is over HTTP.
+    """Returns the HTTP error of a failed call.
 
-    Details that cannot be read, or that contradict the call's own status, are as good as none.
+    Details that cannot be parsed, or that contradict the status of the call, are ignored.
     """
     try:
         status = rpc_status.from_call(failure)  # type: ignore[arg-type]
@@ -136,8 +136,8 @@ def _error(failure: AioRpcError, status: status_pb2.Status) -> HttpError:
     reason = _reason(status)
     if not reason:
         return HttpError(error.status, error.code, error.message, details)
-    known = http_status(Reason.Value(reason)) if reason in _REASONS else error.status
-    return HttpError(known, error_code_of(reason), status.message, details)
+    status_code = http_status(Reason.Value(reason)) if reason in _REASONS else error.status
+    return HttpError(status_code, error_code_of(reason), status.message, details)
 
 
 def _without_reason(failure: AioRpcError) -> HttpError:
@@ -180,7 +180,7 @@ def of(error: errors_pb2.Error) -> HttpError:
 
 
 def failure(failed: AioRpcError, request_id: str, *, close: bool = False) -> Response:
-    """Returns the answer for a failed call."""
+    """Returns the response for a failed call."""
     more = headers.returned(failed.trailing_metadata() or ())
     return response(error_of(failed), request_id, more, close=close)
 
@@ -192,7 +192,7 @@ def response(
     *,
     close: bool = False,
 ) -> Response:
-    """Returns the answer for an error, in the one shape that errors have."""
+    """Returns the response for an error, in the shape of all error responses."""
     if error.status == 401:
         more = {"WWW-Authenticate": "Bearer", **(more or {})}
     return Response(error.status, request_id, written(error, request_id), more=more, close=close)

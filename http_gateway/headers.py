@@ -1,7 +1,7 @@
-"""Headers that are metadata on the other side of the gateway, both ways.
+"""Converts request headers to gRPC metadata, and response metadata to headers.
 
-Two lists say which; all else stays on its own side, so that no header can pass for
-something that the server or the gateway says itself.
+Only the listed names are converted, so a header cannot imitate metadata of the server or the
+gateway.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ _RETURNED = {
     "idempotency-replayed": "Idempotency-Replayed",
 }
 FORWARDED_FOR = "x-forwarded-for"
-# How much is passed on of the hops that a request says it has made: a dozen of them.
+# The last bytes of X-Forwarded-For that are forwarded: about a dozen hops.
 MAX_WAY = 512
 _UNPRINTABLE = "unprintable"
 
 
 def forwarded(request: web.BaseRequest, request_id: str, trace: Trace) -> Metadata:
-    """Returns what of the headers reaches the server, with the trace that the request belongs to.
+    """Returns the metadata of a request, including its trace context.
 
-    Metadata takes printable ASCII only; a value of anything else could be no
-    valid key either, and is passed on as a word that is none.
+    Metadata allows only printable ASCII. Any other value cannot be a valid key, and is replaced
+    by a placeholder that is not one either.
     """
     headers = request.headers
     metadata: list[tuple[str, str | bytes]] = [("x-request-id", request_id)]
-    if way := _way(request):
-        metadata.append((FORWARDED_FOR, way))
+    if hops := _forwarded_for(request):
+        metadata.append((FORWARDED_FOR, hops))
     for name in _FORWARDED:
         if name in headers:
             for value in headers.getall(name):
@@ -49,11 +49,10 @@ def forwarded(request: web.BaseRequest, request_id: str, trace: Trace) -> Metada
     return tuple(metadata)
 
 
-def _way(request: web.BaseRequest) -> str:
-    """Returns the hops that the request has made by its own word, and whom it came from last.
+def _forwarded_for(request: web.BaseRequest) -> str:
+    """Returns X-Forwarded-For with the address of the peer appended; empty without a peer address.
 
-    It is for the server to judge how much of that it believes; what was written last counts
-    most. Empty where nobody knows whom it came from.
+    The server decides which hops to trust, starting with the last.
     """
     seen = request.remote
     if not seen or FORWARDED_FOR not in request.headers:
@@ -65,17 +64,14 @@ def _way(request: web.BaseRequest) -> str:
 def check(metadata: Metadata) -> None:
     """Raises RequestError if the idempotency key could not be passed on.
 
-    Two requests must not meet under one word that stands for what each of them sent.
+    Otherwise two requests with different keys would share the placeholder.
     """
     if (IDEMPOTENCY_KEY, _UNPRINTABLE) in metadata:
         raise invalid_body("INVALID_CHARACTER", "must be printable ASCII", "Idempotency-Key")
 
 
 def returned(said: Iterable[tuple[str, str | bytes]]) -> dict[str, str]:
-    """Returns what of the metadata that a call was answered with reaches the client.
-
-    That is what came at its end, or, where the answer is a stream, at its start.
-    """
+    """Returns the response headers for trailing metadata, or for initial metadata of a stream."""
     found = {}
     for name, value in said:
         if name in _RETURNED and isinstance(value, str) and _is_printable(value):

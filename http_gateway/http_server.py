@@ -1,8 +1,8 @@
-"""The HTTP edge: what a client may send before anything is read of it, and how many may come.
+"""The HTTP server: limits on connections, request lines and headers.
 
-A connection takes a file descriptor, and a process without any left can open neither
-its database nor a log. So there are only as many connections as leave some over, idle
-ones included; whoever comes then is told to try again.
+Each connection uses a file descriptor, and a process without free descriptors can open neither
+its database nor a log. The number of connections, idle ones included, is therefore limited;
+connections beyond the limit receive a 503.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ MAX_HEADERS = 128
 # How many connections may wait until they are accepted. Where aiohttp's default of 128 is
 # full, a client tries again only after a second.
 BACKLOG = 1_024
-# How long it takes, in seconds, until those at the door are let in, and until they have asked.
+# How long to wait, in seconds, until queued connections are accepted, and until they send a
+# request.
 CLOSING_SECONDS = 0.05
 # The most connections at once, and how many descriptors are left for everything else.
 MAX_CONNECTIONS = 10_000
@@ -116,7 +117,7 @@ class Site(web.BaseSite):
         )
 
     async def stop(self) -> None:
-        """Lets nobody in any more, but whoever is at the door already."""
+        """Stops accepting connections, except those already queued in the kernel."""
         if self._server is not None:
             # Closed at once, the port would reset connections that wait until they are accepted.
             # This way there are none: who comes now tries again, and finds it closed.
@@ -125,7 +126,7 @@ class Site(web.BaseSite):
                     listening.listen(0)
             await asyncio.sleep(CLOSING_SECONDS)
         await super().stop()
-        # Whoever came last is heard: aiohttp would close what has not yet begun to ask.
+        # aiohttp would close connections that have not sent a request yet.
         await asyncio.sleep(CLOSING_SECONDS)
 
 

@@ -1,10 +1,9 @@
-"""How much the gateway has to do at once, and what whoever comes beyond that is told.
+"""Load shedding: rejects requests with 503 and Retry-After while too many calls run.
 
-Calls that run share one interpreter: beyond some hundred, each new one makes all the
-others slower and none of them more. So whoever comes then is refused, with a
-Retry-After. A call counts from when it is made to its answer, and not while its body
-arrives, so that slow clients take no place from others. A stream is let in as a call is,
-and takes none of their places: the services count streams apart.
+All calls share one interpreter. Beyond some hundred of them, each new call slows down the
+others without raising the throughput. A call counts from its start to its response, not
+while its body arrives, so slow clients use no capacity. A new stream is rejected under the
+same condition, but open streams do not count here: the services limit them separately.
 """
 
 from __future__ import annotations
@@ -24,50 +23,50 @@ log = logging.getLogger(__name__)
 # full while one is being synced.
 MAX_CALLS = 512
 OVERLOADED = "The server is overloaded. Nothing was changed; try again later."
-# Of those that were refused, so many may come again a second, and are told when, in turn: to
-# refuse and to pause a connection costs more than to answer, which is time of the others.
+# How many paused connections are resumed per second, in the order of their rejection. This rate
+# also determines Retry-After.
 RESUMED_PER_SECOND = 200
 TICK_SECONDS = 0.01
-# There is a line in the log for all that were refused within so many seconds.
+# All requests rejected within this many seconds share one log line.
 LOG_SECONDS = 1
 
 
 class PausedConnection(Protocol):
-    """A connection that is not listened to now."""
+    """A connection whose reading is paused after a rejected request."""
 
     def resume(self) -> None:
-        """Goes on to read, if there still is anybody."""
+        """Resumes reading, unless the connection is closed."""
 
 
 class LoadShedder:
-    """What one gateway has to do."""
+    """Counts the requests and calls of one gateway, and rejects requests beyond the limit."""
 
     def __init__(self) -> None:
-        # Paths whose requests are never refused.
+        # Paths whose requests are never rejected.
         self.exempt: Collection[str] = ()
-        # Requests that are on their way to their handler, and calls that run; both are counted
-        # by whoever makes them. And how many requests were refused.
+        # Requests that wait for their handler, running calls, and rejected requests. The
+        # connections and the gateway update the first two.
         self.pending = 0
         self.calls = 0
         self.refused = 0
-        # Whether the gateway is to stop: it is not ready, and ends connections with an answer.
+        # Whether the gateway drains: it is not ready, and each response closes its connection.
         self.ends = False
-        # Those that are not listened to, the longest first.
+        # Paused connections, the oldest first.
         self._paused: deque[PausedConnection] = deque()
         self._resumed_at = 0.0
         self._unlogged = 0
 
     @property
     def is_full(self) -> bool:
-        """Whether there is no room for another call."""
+        """Whether the limit of calls is reached."""
         return self.pending + self.calls >= MAX_CALLS
 
     def is_exempt(self, path: str) -> bool:
-        """Whether a request for a path is answered however much there is to do."""
+        """Whether requests for a path are never rejected."""
         return path.partition("?")[0] in self.exempt
 
     def error_response(self, request_id: str) -> Response:
-        """Returns the answer to a request that there is no room for."""
+        """Counts a rejected request and returns its response."""
         self.refused += 1
         self._unlogged += 1
         if self._unlogged == 1:
@@ -80,7 +79,7 @@ class LoadShedder:
         log.warning("overloaded: rejected %d requests in %d second", count, LOG_SECONDS)
 
     def resume_later(self, connection: PausedConnection) -> None:
-        """Has a connection listen again behind all that were refused before it."""
+        """Resumes a connection after all connections that were paused before it."""
         loop = asyncio.get_running_loop()
         if not self._paused:
             self._resumed_at = loop.time()

@@ -1,7 +1,4 @@
-"""What a gateway tells of each request, to whoever counts, logs or traces.
-
-Whoever that is knows the gateway's requests by this alone; without anybody, nothing is told.
-"""
+"""Interfaces through which metrics, logs and traces observe the requests of a gateway."""
 
 from __future__ import annotations
 
@@ -11,30 +8,30 @@ Trace = tuple[tuple[str, str], ...]
 
 
 class RequestObserver(Protocol):
-    """One request, until it ends."""
+    """Observes one request until it ends."""
 
-    # The trace context that the services are told.
+    # The trace context that is sent to the services.
     trace: Trace
 
     def is_for(self, rpc: str, template: str) -> None:
-        """It is answered by the rpc at this path, which a template of the protos has found."""
+        """Records the rpc and the path template that the request was routed to."""
 
     def is_for_page(self, path: str) -> None:
-        """It is answered by one of the gateway's own pages."""
+        """Records the page of the gateway that the request was routed to."""
 
     def ends(self, status: int, received: int, sent: int) -> None:
-        """It was answered; with the sizes of both bodies in bytes, as they came and went."""
+        """Records the status and the sizes of both bodies on the wire, in bytes."""
 
 
 class Observer(Protocol):
-    """Is told of every request."""
+    """Observes every request."""
 
     def begins(self, method: str, request_id: str, trace: Trace) -> RequestObserver:
-        """A request came, with this trace context; `method` is whatever the client has sent."""
+        """Returns the observer of a new request; `method` is unvalidated client input."""
 
 
 class NullRequestObserver:
-    """A request that nobody is told of."""
+    """Records nothing."""
 
     __slots__ = ("trace",)
 
@@ -42,17 +39,17 @@ class NullRequestObserver:
         self.trace = trace
 
     def is_for(self, rpc: str, template: str) -> None:
-        """Nobody is told."""
+        """Records nothing."""
 
     def is_for_page(self, path: str) -> None:
-        """Nobody is told."""
+        """Records nothing."""
 
     def ends(self, status: int, received: int, sent: int) -> None:
-        """Nobody is told."""
+        """Records nothing."""
 
 
 class NullObserver:
-    """Watches nothing."""
+    """Records nothing."""
 
     def begins(self, method: str, request_id: str, trace: Trace) -> RequestObserver:
         return NullRequestObserver(trace)

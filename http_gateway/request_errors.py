@@ -1,4 +1,4 @@
-"""What is wrong with a request, collected while it is read."""
+"""Errors of a request, and the violations that are collected while it is read."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ Reason = errors_pb2.Error.Reason
 Code = errors_pb2.Error.Detail.Code
 
 
-# The faults that are told of one request, and the longest path in bytes: they travel in
-# metadata, which is bounded, and nobody mends a thousand faults from one answer.
+# The most violations reported for one request, and the longest path in bytes. Both are limited
+# because violations are sent in gRPC metadata, whose size is limited.
 MAX_VIOLATIONS = 20
 MAX_PATH = 120
 
 
 class Violations:
-    """Faults by JSON path, in the order in which they were found; the first twenty."""
+    """The first MAX_VIOLATIONS violations of a request, each with its JSON path."""
 
     __slots__ = ("found",)
 
@@ -23,7 +23,7 @@ class Violations:
         self.found: list[errors_pb2.Error.Detail] = []
 
     def add(self, path: str, code: str, message: str) -> None:
-        """Notes a fault. `code` is the name of a value of Error.Detail.Code."""
+        """Adds a violation. `code` is the name of a value of Error.Detail.Code."""
         if len(self.found) < MAX_VIOLATIONS:
             detail = errors_pb2.Error.Detail(
                 field=path.encode()[:MAX_PATH].decode(errors="ignore"),
@@ -37,10 +37,9 @@ class Violations:
 
 
 class RequestError(Exception):
-    """A request that cannot be made into a call.
+    """A request that cannot be converted to a call.
 
-    `close` says that the connection is of no more use, since the rest of the
-    body was not read.
+    `close` closes the connection after the response, because the rest of the body was not read.
     """
 
     def __init__(self, error: errors_pb2.Error, *, close: bool = False) -> None:
@@ -50,12 +49,12 @@ class RequestError(Exception):
 
 
 def fault(reason: str, message: str, *, close: bool = False) -> RequestError:
-    """Returns a fault of the request as a whole. `reason` names a value of Error.Reason."""
+    """Returns an error of the whole request. `reason` names a value of Error.Reason."""
     return RequestError(errors_pb2.Error(reason=Reason.Value(reason), message=message), close=close)
 
 
 def invalid(faults: Violations) -> RequestError:
-    """Returns the faults as one that can be raised."""
+    """Returns the VALIDATION_ERROR that reports these violations."""
     return RequestError(
         errors_pb2.Error(
             reason=Reason.Value("VALIDATION_ERROR"),
@@ -66,7 +65,7 @@ def invalid(faults: Violations) -> RequestError:
 
 
 def invalid_body(code: str, message: str, path: str = "") -> RequestError:
-    """Returns one fault at one place of a body."""
+    """Returns the VALIDATION_ERROR that reports one violation."""
     faults = Violations()
     faults.add(path, code, message)
     return invalid(faults)

@@ -1,11 +1,9 @@
-"""Connections whose requests are refused before they cost anything, where there is no room.
+"""Connections that reject requests as soon as they are parsed while the gateway is overloaded.
 
-To hand a request to its handler takes half of what it takes to answer it. Here one that
-came whole, on a connection that has nothing else to do, is answered as soon as it was
-parsed; and then nothing more of that client is read until its turn comes. A client that
-waits as long as it was told to does not notice; one that comes back at once waits in its
-own socket, where it costs nothing. Whatever is not as simple as that is refused later,
-by its handler.
+A complete request on an idle connection is rejected before it reaches its handler. Reading
+from that client is then paused until the load shedder resumes it. A client that respects
+Retry-After is not delayed; the data of one that retries at once stays in the socket buffer.
+All other requests are rejected later, by their handler.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from .responses import REQUEST_ID
 
 
 class Request(web.BaseRequest):
-    """A request, after which its connection ends if the gateway is to stop."""
+    """A request whose response closes the connection if the gateway drains."""
 
     @property
     def keep_alive(self) -> bool:
@@ -30,12 +28,12 @@ class Request(web.BaseRequest):
 
 
 class SheddingConnection(Connection):
-    """A connection that refuses requests by itself while the gateway has too much to do."""
+    """A connection that rejects requests itself while the gateway is overloaded."""
 
     def __init__(self, manager: Any, load: LoadShedder, **options: Any) -> None:
         super().__init__(manager, **options)
         self.load = load
-        # Requests that were handed over and have not come to their handler yet.
+        # Parsed requests that have not reached their handler yet.
         self._pending = 0
 
     def data_received(self, data: bytes) -> None:
@@ -59,7 +57,7 @@ class SheddingConnection(Connection):
             waiter.set_result(None)
 
     def _is_idle(self) -> bool:
-        """Whether every request that came was answered, and no part of a next one is there."""
+        """Whether every request has its response and no part of the next one has arrived."""
         return (
             not self._pending
             and not self._request_in_progress
@@ -82,7 +80,7 @@ class SheddingConnection(Connection):
         self.load.pending += count
 
     def _refuse(self) -> bool:
-        """Refuses what was put by. Returns whether it could be."""
+        """Rejects the parsed request if that is possible here. Returns whether it did."""
         message, payload = self._messages[0]
         transport = self.transport
         if (
@@ -107,7 +105,7 @@ class SheddingConnection(Connection):
         return True
 
     def resume(self) -> None:
-        """Goes on to read, if there still is anybody."""
+        """Resumes reading, unless the connection is closed."""
         transport = self.transport
         if transport is not None and not transport.is_closing():
             transport.resume_reading()

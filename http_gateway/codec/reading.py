@@ -62,7 +62,7 @@ class Readers:
             fields, noted = _readable(kind), row_faults(kind)
             scope = self._scope(kind, fields)
             if noted is not None:
-                scope |= {"Faults": Violations, "note": partial(items.note, noted)}
+                scope |= {"Violations": Violations, "note": partial(items.note, noted)}
             text = reading_text.items_text if noted is None else reading_text.rows_text
             lines = text(fields, self._style, oneofs=bool(scope["oneofs"]))
             self._items_made[kind] = compiled(lines, scope, "read_items")

@@ -68,7 +68,7 @@ def rows_text(fields: Collection[FieldDescriptor], style: Style, *, oneofs: bool
     """Returns the text of a function that reads rows, and notes in each what is wrong with it."""
     return [
         "def read_items(values, path, faults, target):",
-        "    add, faults = target.add, Faults()",
+        "    add, faults = target.add, Violations()",
         "    found = faults.found",
         "    for o in values:",
         "        m = add()",

@@ -36,7 +36,7 @@ _KINDS = {
 
 
 class InvalidBinding(TypeError):
-    """A google.api.http option that no request could be served by."""
+    """A google.api.http option that cannot work."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -115,7 +115,7 @@ def _pattern(rule: Any) -> tuple[str, str]:
 
 def _made(method: MethodDescriptor, rule: Any, http_method: str, template: Template) -> Binding:
     if http_method != ANY_METHOD and http_method not in METHODS:
-        raise BindingError(f"{http_method!r} is no method that a request for a path can have")
+        raise BindingError(f"{http_method!r} is not a valid HTTP method for a path")
     request, body = method.input_type, rule.body
     paths = {variable.name: path_field(request, variable.name) for variable in template.variables}
     check_body(http_method, body, request, frozenset(paths))
@@ -155,7 +155,9 @@ def _requests(
         return None
     records = request_records(method.input_type, body, in_path)
     if records is None:
-        raise BindingError("it takes a stream, and has no body of a repeated message field")
+        raise BindingError(
+            "a client-streaming method needs a body that names a repeated message field"
+        )
     return records
 
 
@@ -166,7 +168,7 @@ def _replies(method: MethodDescriptor, response_body: str) -> ReplyRecords | Non
     records = reply_records(method.input_type, method.output_type, response_body)
     if records is None:
         raise BindingError(
-            "it gives a stream, and has a response body of no repeated message field"
+            "a server-streaming method needs a response_body that names a repeated message field"
         )
     return records
 

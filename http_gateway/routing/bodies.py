@@ -21,7 +21,7 @@ _UPDATES = frozenset({"PUT", "PATCH"})
 
 
 def check_body(http_method: str, body: str, request: Descriptor, variables: frozenset[str]) -> None:
-    """Raises Unusable if no request of the method can have such a body.
+    """Raises BindingError if no request of the method can have such a body.
 
     DELETE may have one. The path may hold a field within the field that is the body, as
     AIP-134 has it: it then counts whatever the body says of it.

@@ -39,7 +39,7 @@ def parts_of(field: FieldDescriptor) -> Descriptor | None:
 
 
 def path_field(request: Descriptor, name: str) -> Fields:
-    """Returns the fields on the path that a template names. Raises Unusable."""
+    """Returns the fields on the path that a template names. Raises BindingError."""
     found: list[FieldDescriptor] = []
     message: Descriptor | None = request
     for part in name.split("."):
@@ -56,7 +56,7 @@ def path_field(request: Descriptor, name: str) -> Fields:
 
 
 def field_in_json(message: Descriptor, name: str, role: str) -> FieldDescriptor:
-    """Returns a field of a message whose JSON stands by itself. Raises Unusable."""
+    """Returns a field of a message whose JSON stands by itself. Raises BindingError."""
     field = message.fields_by_name.get(name)
     if field is None or is_well_known(message):
         raise BindingError(f"{message.full_name} has no field {name!r} that could be the {role}")
@@ -122,7 +122,7 @@ def _check_oneof(message: Any, field: FieldDescriptor) -> None:
 
 
 def check_oneofs(paths: Iterable[Fields]) -> None:
-    """Raises Unusable if two fields that are always set are of one oneof."""
+    """Raises BindingError if two fields that are always set are of one oneof."""
     chosen: dict[tuple[str, str], FieldDescriptor] = {}
     for fields in paths:
         for depth, field in enumerate(fields):

@@ -26,17 +26,17 @@ def reply_writer(response: Descriptor, response_body: str) -> MessageWriter:
 
 
 def success_status(method: MethodDescriptor, response_body: str) -> int:
-    """Returns the status of a success. Raises Unusable if it has no place for what is sent."""
+    """Returns the status of a success. Raises BindingError if it has no place for what is sent."""
     status: int = method.GetOptions().Extensions[http_pb2.success_status] or 200
     if status == 204 and (response_body or method.server_streaming):
-        raise BindingError("an answer of the status 204 has no body")
+        raise BindingError("a response with status 204 has no body")
     return status
 
 
 def next_link(method: MethodDescriptor) -> str | None:
     """Returns the name of the response's field that leads to the next page, or None.
 
-    Raises Unusable if the next page cannot be asked for.
+    Raises BindingError if the next page cannot be asked for.
     """
     names = [
         f.name for f in method.output_type.fields if f.GetOptions().Extensions[http_pb2.next_link]
@@ -44,7 +44,7 @@ def next_link(method: MethodDescriptor) -> str | None:
     if not names:
         return None
     if len(names) > 1 or "page_token" not in method.input_type.fields_by_name:
-        raise BindingError("it leads to a next page in a way not known here")
+        raise BindingError("next_link needs exactly one field and a page_token in the request")
     return names[0]
 
 

@@ -65,7 +65,7 @@ class Variable:
 
 
 class Template:
-    """A template, read. Raises Unusable if it is none."""
+    """A template, read. Raises BindingError if it is none."""
 
     def __init__(self, text: str) -> None:
         self.text = text

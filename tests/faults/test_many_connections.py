@@ -144,7 +144,7 @@ def test_a_service_with_few_descriptors_tells_whoever_it_has_no_room_for(cramped
         b"HTTP/1.1 503 Service Unavailable"
     ] * 10
     log = cramped.log.read_text()
-    assert (log.count("refused without a call"), cramped.traces()) == (10, [])
+    assert (log.count("rejected without a call"), cramped.traces()) == (10, [])
 
 
 def heard(client: socket.socket) -> bytes:
