@@ -1,7 +1,7 @@
 """`make audit`: looks up known vulnerabilities of the locked packages.
 
-pip-audit asks PyPI. What is found ends this with 1. What could not be looked up is told and
-ends nothing: a change is not to wait for somebody else's service, and the next run asks again.
+pip-audit queries PyPI. Found vulnerabilities end this with 1. Failed lookups are printed and do not
+fail, so that an outage of PyPI does not block a change; the next run tries again.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ ARGUMENTS = ("--disable-pip", "--require-hashes", "--format=json", "--progress-s
 SECONDS = 300
 
 
-def asked(lock: Path, program: str) -> list[dict[str, Any]] | None:
-    """Returns what is known of each package that is locked, or None if nobody could be asked."""
+def look_up(lock: Path, program: str) -> list[dict[str, Any]] | None:
+    """Returns the findings of pip-audit per locked package, or None if the lookup failed."""
     command = [program, "--requirement", str(lock), *ARGUMENTS]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
         found: list[dict[str, Any]] = json.loads(done.stdout)["dependencies"]
     except subprocess.TimeoutExpired:
-        print(f"pip-audit had no answer within {SECONDS} seconds.")
+        print(f"pip-audit did not respond within {SECONDS} seconds.")
         return None
     except json.JSONDecodeError:
         print(done.stderr.strip())
@@ -35,30 +35,30 @@ def asked(lock: Path, program: str) -> list[dict[str, Any]] | None:
     return found
 
 
-def told(packages: list[dict[str, Any]]) -> int:
-    """Says what was found, and returns how many of the packages are vulnerable."""
-    missed = [each["name"] for each in packages if "skip_reason" in each]
+def report(packages: list[dict[str, Any]]) -> int:
+    """Prints the findings, and returns the number of vulnerable packages."""
+    unknown = [each["name"] for each in packages if "skip_reason" in each]
     bad = [each for each in packages if each.get("vulns")]
     for each in bad:
         for flaw in each["vulns"]:
-            mended = ", ".join(flaw["fix_versions"]) or "no version yet"
-            print(f"{each['name']} {each['version']}: {flaw['id']}, mended in {mended}")
-    known = len(packages) - len(missed)
+            fixed = ", ".join(flaw["fix_versions"]) or "no version yet"
+            print(f"{each['name']} {each['version']}: {flaw['id']}, fixed in {fixed}")
+    known = len(packages) - len(unknown)
     print(f"{known} packages were looked up, of which {len(bad)} are vulnerable.")
-    if missed:
-        print(f"{len(missed)} could not be: {', '.join(missed) if known else 'nobody knows any'}.")
+    if unknown:
+        print(f"{len(unknown)} could not be looked up: {', '.join(unknown)}.")
     return len(bad)
 
 
 def main() -> None:
     program = shutil.which("pip-audit", path=PROGRAM.parent)
     if program is None:
-        raise SystemExit("pip-audit is not on this machine; .ci/tools/pip-audit installs it.")
-    packages = asked(ROOT / "tests/requirements.lock", program)
+        raise SystemExit("pip-audit is not installed; run .ci/tools/pip-audit to install it.")
+    packages = look_up(ROOT / "tests/requirements.lock", program)
     if packages is None:
         print("Nothing was looked up.")
         return
-    sys.exit(1 if told(packages) else 0)
+    sys.exit(1 if report(packages) else 0)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,8 @@
 """Running services, and accounts on them.
 
-Two services run for the whole session, and each process that runs tests has its own
-two: one on SQLite, whose gateway has the in-process channel, and one on PostgreSQL,
-whose gateway has a real one. Every test gets a fresh account, so tests neither see nor
-disturb each other.
+Each test process runs two services for its whole session: one on SQLite, whose gateway uses the
+in-process channel, and one on PostgreSQL, whose gateway uses the gRPC port. Every test gets a new
+account, so that tests do not affect each other.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ from .webhooks.receiver import Receiver, listening
 FRONTS = ("grpc", "http", "http-over-grpc")
 
 
-# Thousands of tests are collected, and none of them goes before the end: to look for
-# garbage among them, again and again, takes a third of the time of a collection.
+# Thousands of tests are collected and stay until the end. Garbage collection during that would
+# take a third of the time.
 gc.disable()
 
 
@@ -49,13 +48,13 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.enable()
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        # As in the background of a script. Programs that tests start would inherit that; a
-        # signal that is handled, by a function that does nothing, is not inherited.
+        # A shell script ignores SIGINT in background jobs, and child processes inherit that. They
+        # do not inherit a handler, even one that does nothing.
         signal.signal(signal.SIGINT, lambda *_: None)
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Two processes more than there are cores: many tests wait for programs that they start."""
+    """Two processes more than cores, because many tests wait for programs that they start."""
     return (os.cpu_count() or 1) + 2
 
 
@@ -65,14 +64,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Shares:
 
 @pytest.fixture(scope="session")
 def memory() -> Iterator[Path]:
-    """A folder in which nothing waits for a disk."""
+    """A folder in memory, where commits do not wait for a disk."""
     with memory_folder() as path:
         yield path
 
 
 @pytest.fixture(scope="session")
 def empty_file(memory: Path) -> Path:
-    """A database of the current schema, to be copied: to make one takes longer than most tests."""
+    """An empty database of the current schema to copy, which is faster than migrating."""
     path = memory / "empty" / "roster.db"
     bring_up_to_date(f"sqlite:///{path}")
     return path
@@ -80,7 +79,7 @@ def empty_file(memory: Path) -> Path:
 
 @pytest.fixture
 def new_file(empty_file: Path) -> Iterator[Path]:
-    """A database of the current schema, in which nothing is."""
+    """An empty database of the current schema."""
     with copied(empty_file) as path:
         yield path
 
@@ -97,7 +96,7 @@ def service(memory: Path) -> Iterator[Service]:
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:
-    """A server that nothing disturbs; quick, since its machine does not crash."""
+    """A PostgreSQL server without fsync, which no test interrupts."""
     with postgres_running() as server:
         server.set("fsync", "off")
         yield server
@@ -131,21 +130,20 @@ class Account:
     service: Service
 
     def call(self, rpc: str, /, **request: Any) -> Response:
-        """Calls and returns whatever came."""
         return self.front.call(rpc, self.key, request)
 
     def ok(self, rpc: str, /, **request: Any) -> Any:
         """Calls, expects success, and returns the body."""
-        answer = self.call(rpc, **request)
-        assert answer.status < 300, answer
-        return answer.body
+        response = self.call(rpc, **request)
+        assert response.status < 300, response
+        return response.body
 
     def fails(self, code: str, rpc: str, /, **request: Any) -> Response:
-        """Calls, expects this error, and returns the answer."""
-        answer = self.call(rpc, **request)
-        assert answer.status >= 400, answer
-        assert answer.code == code, answer
-        return answer
+        """Calls, expects this error code, and returns the response."""
+        response = self.call(rpc, **request)
+        assert response.status >= 400, response
+        assert response.code == code, response
+        return response
 
     def new_key(self, scope: str, *, expires_at: int | None = None) -> str:
         """Returns another key of the account; `expires_at` in milliseconds."""
@@ -160,7 +158,7 @@ class Account:
 
 
 def new_account(service: Service, front: Front, *, verified: bool = True) -> Account:
-    """Creates an account, as the command line does, beside the running service."""
+    """Creates an account in the database of a running service, as the command line does."""
     secret = make_secret()
     with service.unit_of_work() as tx:
         row = store.create_account(f"{uuid4().hex}@example.com", tx, verified=verified)
@@ -170,10 +168,10 @@ def new_account(service: Service, front: Front, *, verified: bool = True) -> Acc
 
 @pytest.fixture(scope="module", params=FRONTS)
 def front_and_service(request: pytest.FixtureRequest) -> tuple[Front, Service]:
-    """Each front in turn, and the service behind it: the real channel leads to PostgreSQL.
+    """Each front in turn with its service; the network channel uses PostgreSQL.
 
-    All tests of a module that go over one front follow each other, so that the module can
-    have an account over each front that many tests read and none changes.
+    All tests of a module over one front run consecutively, so that a module can share an account
+    that many tests read and none changes.
     """
     over_grpc = request.param == "http-over-grpc"
     service = request.getfixturevalue("service_on_postgres" if over_grpc else "service")
@@ -191,45 +189,45 @@ def grpc_front(service: Service) -> Iterator[GrpcFront]:
 
 @pytest.fixture
 def account(front_and_service: tuple[Front, Service]) -> Account:
-    """A fresh account, once through each front."""
+    """A new account, over each front."""
     front, service = front_and_service
     return new_account(service, front)
 
 
 @pytest.fixture
 def other_account(front_and_service: tuple[Front, Service]) -> Account:
-    """Another fresh account through the same front."""
+    """Another new account over the same front."""
     front, service = front_and_service
     return new_account(service, front)
 
 
 @pytest.fixture
 def unverified_account(front_and_service: tuple[Front, Service]) -> Account:
-    """A fresh account whose email address is not verified."""
+    """A new account whose email address is not verified."""
     front, service = front_and_service
     return new_account(service, front, verified=False)
 
 
 @pytest.fixture
 def http(service: Service) -> HttpFront:
-    """The HTTP front alone, for what only HTTP can say."""
+    """The HTTP front alone, for behavior that only HTTP has."""
     return HttpFront("http", service.http)
 
 
 @pytest.fixture
 def http_account(service: Service, http: HttpFront) -> Account:
-    """A fresh account through HTTP, for what only HTTP can say."""
+    """A new account over HTTP, for behavior that only HTTP has."""
     return new_account(service, http)
 
 
 @pytest.fixture
 def grpc_account(service: Service, grpc_front: GrpcFront) -> Account:
-    """A fresh account through gRPC, for what only gRPC can say."""
+    """A new account over gRPC, for behavior that only gRPC has."""
     return new_account(service, grpc_front)
 
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    """A receiver of webhooks that the services can reach."""
+    """A webhook receiver that the services can reach."""
     with listening() as running:
         yield running

@@ -1,6 +1,6 @@
-"""Every refusal that a test meets has to be one that /openapi.json tells of.
+"""Checks that every error that a test meets is declared in /openapi.json.
 
-So a reason that an rpc does not declare in its proto fails the tests that meet it.
+A reason that an rpc does not declare in its proto fails the tests that meet it.
 """
 
 from __future__ import annotations
@@ -17,20 +17,22 @@ _ROUTES = Routes(SERVICES)
 
 
 def check_http(method: str, path: str, status: int, text: bytes) -> None:
-    """Raises AssertionError if an operation refuses a request as it does not declare."""
+    """Raises AssertionError if an operation returns an error that it does not declare."""
     match = _ROUTES.match("GET" if method == "HEAD" else method, path.partition("?")[0])
     if status >= 400 and match is not None and text:
         check(match.binding.rpc.rpartition("/")[2], status, json.loads(text)["error"]["code"])
 
 
 def check(rpc: str, status: int, code: str) -> None:
-    """Raises AssertionError if an rpc does not declare that it fails in this way."""
-    assert status < 400 or (status, code) in _refusals()[rpc], f"{rpc} does not declare {code}"
+    """Raises AssertionError if an rpc does not declare this error."""
+    assert status < 400 or (status, code) in _declared_errors()[rpc], (
+        f"{rpc} does not declare {code}"
+    )
 
 
 @cache
-def _refusals() -> dict[str, set[tuple[int, str]]]:
-    """Returns the statuses and codes with which each operation can be refused."""
+def _declared_errors() -> dict[str, set[tuple[int, str]]]:
+    """Returns the declared statuses and error codes of each operation."""
     described = document(SERVICES)
     responses = described["components"]["responses"]
     found: dict[str, set[tuple[int, str]]] = {}

@@ -1,9 +1,9 @@
-"""One way to call an operation, whichever front answers.
+"""One way to call an operation over any front.
 
-A test names an rpc and gives its request as the JSON of interface.md; every front
-gives back the HTTP status and the JSON body. The gRPC front gets there with the
-stock json_format and the error details of google.rpc, so that it shares no code
-with the gateway. Where a list goes on, every front tells the token of its next page.
+A test names an rpc and gives its request as JSON. Every front returns the HTTP status and the
+JSON body. The gRPC front converts with the stock json_format and the error details of
+google.rpc, so that it shares no code with the gateway. Every front returns the token of the
+next page.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ METHODS: dict[str, MethodDescriptor] = {
     for service in file.DESCRIPTOR.services_by_name.values()
     for name, method in service.methods_by_name.items()
 }
-# Those that take one request and give one answer, which is what a front calls.
+# Unary rpcs, which are what a front can call.
 UNARY = {
     name: method
     for name, method in METHODS.items()
@@ -58,10 +58,7 @@ UNARY = {
 
 @dataclass(frozen=True)
 class Response:
-    """What a call gave: an HTTP status and a JSON body (None where there is none).
-
-    `next` is the token of the next page; empty where there is none.
-    """
+    """An HTTP status, a JSON body or None, and the token of the next page or an empty string."""
 
     status: int
     body: Any
@@ -74,12 +71,12 @@ class Response:
 
     @property
     def faults(self) -> list[tuple[str, str]]:
-        """The path and the code of each detail of the error."""
+        """The field and the code of each detail of the error."""
         return [(detail["field"], detail["code"]) for detail in self.body["error"]["details"]]
 
 
 class Front(Protocol):
-    """A front of a service, with a key."""
+    """A front of a service."""
 
     name: str
 
@@ -100,7 +97,7 @@ def binding(rpc: str) -> tuple[str, str, bool]:
 
 
 def path_variables(rpc: str) -> list[str]:
-    """Returns the names of what the path of an rpc has a place for."""
+    """Returns the names of the variables in the path of an rpc."""
     return [part[1:-1] for part in binding(rpc)[1].split("/") if part.startswith("{")]
 
 
@@ -129,7 +126,7 @@ class HttpFront:
         body: bytes | None = None,
         headers: dict[str, str] | None = None,
     ) -> Response:
-        """Sends a request as it is given and returns the answer."""
+        """Sends a request unchanged and returns the response."""
         status, given, text = self.exchange(method, path, key, body=body, headers=headers)
         token = next_token(given["link"]) if "link" in given else ""
         return Response(status, json.loads(text) if text else None, token)
@@ -143,7 +140,7 @@ class HttpFront:
         body: bytes | None = None,
         headers: dict[str, str] | None = None,
     ) -> tuple[int, dict[str, str], bytes]:
-        """Sends a request as it is given and returns status, headers (lower case) and body."""
+        """Sends a request unchanged and returns status, headers (lower case) and body."""
         sent = dict(headers or {})
         if key is not None:
             sent["Authorization"] = f"Bearer {key}"
@@ -162,7 +159,7 @@ class HttpFront:
 
 
 def next_token(link: str) -> str:
-    """Returns the page token of a Link header, which has to lead to the next page alone."""
+    """Returns the page token of a Link header, which must contain only the next page."""
     url, _, parameters = link.partition("; ")
     assert (url[0], url[-1], parameters) == ("<", ">", 'rel="next"'), link
     (token,) = parse_qs(urlsplit(url[1:-1]).query)["pageToken"]
@@ -184,15 +181,14 @@ class GrpcFront:
         try:
             reply = self.stub(rpc)(message, metadata=metadata, timeout=60)
         except grpc.RpcError as error:
-            answer = answer_of_error(error)
-            documented.check(method.name, answer.status, answer.code)
-            return answer
+            response = answer_of_error(error)
+            documented.check(method.name, response.status, response.code)
+            return response
         status = method.GetOptions().Extensions[http_pb2.success_status] or 200
         token = getattr(reply, "next_page_token", "")
         return Response(status, None if status == 204 else to_json(reply), token)
 
     def stub(self, rpc: str) -> Any:
-        """Returns what calls an rpc."""
         method = METHODS[rpc]
         return self.channel.unary_unary(
             f"/{method.containing_service.full_name}/{method.name}",
@@ -202,9 +198,9 @@ class GrpcFront:
 
 
 def to_message(method: MethodDescriptor, request: dict[str, Any]) -> Any:
-    """Returns a request as a message, with a mask of its keys where it is an update.
+    """Converts a request to a message, with an update mask of its keys for an update.
 
-    A key that is null is not in the mask unless its field declares that null clears it.
+    A null key is in the mask only if its field declares that null clears it.
     """
     given = dict(request)
     message: Any = message_factory.GetMessageClass(method.input_type)()
@@ -221,34 +217,34 @@ def to_message(method: MethodDescriptor, request: dict[str, Any]) -> Any:
 
 
 def to_json(message: Any) -> Any:
-    """Returns a message as the JSON that Roster prints.
+    """Converts a message to the JSON that Roster returns.
 
-    That is what json_format prints, but for moments, which have three fractional
-    digits, and for page tokens, which HTTP sends as a Link header.
+    It is the output of json_format, except that timestamps have three fractional digits, and that
+    page tokens are left out because HTTP sends them in a Link header.
     """
     value = json_format.MessageToDict(message, always_print_fields_with_no_presence=True)
-    return _fitted(message.DESCRIPTOR, value)
+    return _as_printed(message.DESCRIPTOR, value)
 
 
-def _fitted(kind: Descriptor, value: Any) -> Any:
+def _as_printed(kind: Descriptor, value: Any) -> Any:
     if kind.full_name == "google.protobuf.Timestamp":
         return _milliseconds(value)
     if kind.file.package == "google.protobuf":
         return value
     fields = {field.json_name: field for field in kind.fields}
     return {
-        key: _fitted_field(fields[key], item)
+        key: _as_printed_field(fields[key], item)
         for key, item in value.items()
         if not fields[key].GetOptions().Extensions[http_pb2.next_link]
     }
 
 
-def _fitted_field(field: FieldDescriptor, value: Any) -> Any:
+def _as_printed_field(field: FieldDescriptor, value: Any) -> Any:
     if field.message_type is None:
         return value
     if field.is_repeated:
-        return [_fitted(field.message_type, item) for item in value]
-    return _fitted(field.message_type, value)
+        return [_as_printed(field.message_type, item) for item in value]
+    return _as_printed(field.message_type, value)
 
 
 def _milliseconds(text: str) -> str:
@@ -257,7 +253,7 @@ def _milliseconds(text: str) -> str:
 
 
 def answer_of_error(error: Any) -> Response:
-    """Returns what a call that failed was told, as HTTP would tell it."""
+    """Returns the HTTP response that corresponds to a failed gRPC call."""
     status = rpc_status.from_call(error)
     assert status is not None, f"no details in {error}"
     info, request, call = (
@@ -266,9 +262,9 @@ def answer_of_error(error: Any) -> Response:
         error_details_pb2.RequestInfo(),
     )
     for packed in status.details:
-        for known in (info, request, call):
-            if packed.Is(known.DESCRIPTOR):
-                packed.Unpack(known)
+        for detail in (info, request, call):
+            if packed.Is(detail.DESCRIPTOR):
+                packed.Unpack(detail)
     assert info.domain == "roster"
     value = errors_pb2.Error.Reason.DESCRIPTOR.values_by_name[info.reason]
     mapping = value.GetOptions().Extensions[errors_pb2.error_mapping]

@@ -1,4 +1,4 @@
-"""Clients that call over connections that they keep, and note what came of each call."""
+"""Clients that call over persistent connections and record each response."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ import psycopg
 
 from .parts import LONG
 
-# What a connection breaks with, from whichever side.
+# Errors of a broken connection.
 BROKEN = (OSError, http.client.HTTPException)
 
 
 @dataclass(frozen=True)
 class Sent:
-    """A request about a subscriber: when it began and ended, and what was answered.
+    """A request about a subscriber, its start and end times, and its response.
 
-    The status is 0 where no answer came.
+    The status is 0 if no response arrived.
     """
 
     client: int
@@ -41,22 +41,22 @@ class Over(Exception):
 
 
 class Client:
-    """One client. It goes on to the next address where it cannot connect, until `ended`."""
+    """A client. It connects to the next address after a failed attempt, until `ended` is set."""
 
     def __init__(self, number: int, addresses: list[str], key: str, ended: threading.Event) -> None:
         self.number = number
         self._ended = ended
         self._addresses = addresses
         self._key = key
-        self._place = number
+        self._address_number = number
         self._connection: http.client.HTTPConnection | None = None
 
     def ask(
         self, method: str, path: str, body: Any = None, *, email: str = "", **headers: str
     ) -> Sent:
-        """Sends one request and waits for its answer; beforehand, for a connection.
+        """Sends one request and waits for its response, after connecting if necessary.
 
-        Raises Over if there is none until the end.
+        Raises Over if the load ends before a connection exists.
         """
         began = time.monotonic()
         if self._connection is not None and is_ended(self._connection):
@@ -71,14 +71,14 @@ class Client:
         try:
             text = None if body is None else json.dumps(body)
             self._connection.request(method, path, text, sent)
-            answer = self._connection.getresponse()
-            status, told = answer.status, json.loads(answer.read() or "null")
-            if answer.will_close:
+            response = self._connection.getresponse()
+            status, content = response.status, json.loads(response.read() or "null")
+            if response.will_close:
                 self.close()
         except BROKEN:
-            status, told = 0, None
+            status, content = 0, None
             self.close()
-        return Sent(self.number, email, began, time.monotonic(), status, told)
+        return Sent(self.number, email, began, time.monotonic(), status, content)
 
     def close(self) -> None:
         """Ends the connection, if there is one."""
@@ -87,12 +87,12 @@ class Client:
             self._connection = None
 
     def _connected(self) -> http.client.HTTPConnection | None:
-        self._place += 1
-        address = self._addresses[self._place % len(self._addresses)]
+        self._address_number += 1
+        address = self._addresses[self._address_number % len(self._addresses)]
         connection = http.client.HTTPConnection(address, timeout=LONG)
         with suppress(OSError):
             connection.connect()
-            # Else it would connect anew by itself, and a request that was lost be sent again.
+            # http.client would otherwise reconnect by itself and send a lost request again.
             connection.auto_open = 0
             return connection
         time.sleep(0.01)
@@ -100,21 +100,21 @@ class Client:
 
 
 def is_ended(connection: http.client.HTTPConnection) -> bool:
-    """Whether the other side has ended a connection on which no answer is due.
+    """Whether the server has closed an idle connection.
 
-    Every client that keeps connections looks before it sends: what it sent would be lost
-    with a process that is long gone.
+    Clients with persistent connections check this before they send. A request to a process that
+    has ended would be lost.
     """
     readable, _, _ = select.select([connection.sock], [], [], 0)
     return bool(readable)
 
 
-# What a client does in one turn, whose number it is given.
+# Sends one request. The second argument counts the requests of the client.
 Turn = Callable[[Client, int], Sent]
 
 
 class Load:
-    """Clients of one account, all at once; each rests for `rest` seconds between two turns."""
+    """Concurrent clients of one account. Each pauses `rest` seconds between two requests."""
 
     def __init__(self, addresses: list[str], key: str, *, rest: float = 0) -> None:
         self._addresses = addresses
@@ -125,7 +125,7 @@ class Load:
 
     @contextmanager
     def running(self, *turns: Turn) -> Iterator[Load]:
-        """Has a client for each of these take turns for the length of a block."""
+        """Runs one client per function for the length of a block."""
         with ThreadPoolExecutor(len(turns)) as pool:
             runs = [pool.submit(self._run, number, turn) for number, turn in enumerate(turns)]
             try:
@@ -144,7 +144,7 @@ class Load:
         client.close()
 
     def taken(self) -> list[str]:
-        """Returns the addresses whose creation was acknowledged so far."""
+        """Returns the email addresses of acknowledged creations."""
         return [each.email for each in list(self.sent) if each.status == 201]
 
     def failed(self) -> list[Sent]:
@@ -152,21 +152,21 @@ class Load:
         return [each for each in list(self.sent) if each.status not in (200, 201)]
 
     def wait_for_more(self, count: int) -> None:
-        """Returns once so many more creations were acknowledged."""
-        wanted, end = len(self.taken()) + count, time.monotonic() + LONG
-        while len(self.taken()) < wanted:
+        """Waits until so many more creations are acknowledged."""
+        expected, end = len(self.taken()) + count, time.monotonic() + LONG
+        while len(self.taken()) < expected:
             assert time.monotonic() < end, self.sent[-20:]
             time.sleep(0.01)
 
 
 def create(client: Client, turn: int) -> Sent:
-    """Creates a subscriber, once, whatever comes of it."""
+    """Creates a subscriber with one request."""
     email = f"{client.number}-{turn}@example.com"
     return client.ask("POST", "/api/subscribers", {"email": email, "tags": ["load"]}, email=email)
 
 
 def stored(database_url: str, account: str) -> list[str]:
-    """Returns the email addresses of an account, as the database itself has them."""
+    """Returns the email addresses that the database stores for an account."""
     with psycopg.connect(database_url) as connection:
         rows = connection.execute("SELECT email FROM subscriber WHERE account_id = %s", [account])
         return [email for (email,) in rows]

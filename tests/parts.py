@@ -1,4 +1,4 @@
-"""The parts of a service that run apart: workers, servers and gateways, each a real process."""
+"""Runs workers, servers and gateways, each in its own process."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LONG = 60.0
 
 @dataclass
 class Part:
-    """A running process; its addresses are empty where it has none."""
+    """A running process. Its addresses are empty if it has none."""
 
     command: str
     process: subprocess.Popen[str]
@@ -32,12 +32,12 @@ class Part:
 
     @property
     def http(self) -> str:
-        """Where it serves HTTP."""
+        """The HTTP address."""
         return self._after(r"HTTP\s+https?://(\S+)")
 
     @property
     def grpc(self) -> str:
-        """Where it serves gRPC."""
+        """The gRPC address."""
         return self._after(r"gRPC\s+(\S+)")
 
     def _after(self, pattern: str) -> str:
@@ -57,7 +57,7 @@ class Part:
 def launch(
     command: str, log: Path, *, program: Sequence[str] = ("-m", "server"), **settings: str
 ) -> Part:
-    """Starts a command that serves, on free ports unless told otherwise, and does not wait.
+    """Starts a command that serves, by default on free ports, and does not wait for it.
 
     `program` are the arguments of Python that run the command line.
     """
@@ -69,19 +69,19 @@ def launch(
             stdout=subprocess.PIPE,
             stderr=sink,
             text=True,
-            # Without a terminal, whether the tests have one or not.
+            # Without a terminal, even if the tests have one.
             start_new_session=True,
         )
     return Part(command, process, log)
 
 
 def ready(part: Part) -> Part:
-    """Returns a part once it serves. Raises AssertionError with what it said if it ends instead."""
+    """Waits until a part serves. Raises AssertionError with its log if it ends instead."""
     assert part.process.stdout is not None
     with limited(part.process):
         for line in part.process.stdout:
             part.printed.append(line)
-            # The addresses stand between the first empty line and the second.
+            # The addresses are printed between the first empty line and the second.
             if part.printed.count("\n") == 2:
                 return part
     code = part.process.wait(timeout=60)
@@ -90,7 +90,7 @@ def ready(part: Part) -> Part:
 
 @contextmanager
 def running(command: str, folder: Path, **settings: Any) -> Iterator[Part]:
-    """Runs a part for the length of a block; it has to end with 0."""
+    """Runs a part for the length of a block. It must exit with 0."""
     part = launch(command, folder / f"{command}.log", **settings)
     try:
         yield ready(part)
@@ -101,13 +101,13 @@ def running(command: str, folder: Path, **settings: Any) -> Iterator[Part]:
 
 
 def free_port() -> int:
-    """Returns a port that nobody listens on."""
+    """Returns a port without a listener."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         return int(listening.getsockname()[1])
 
 
 def workers_of(process: int) -> list[int]:
-    """Returns the ids of the processes that a process has started, oldest first."""
+    """Returns the ids of the child processes of a process, oldest first."""
     found = subprocess.run(
         ["pgrep", "-P", str(process)], stdout=subprocess.PIPE, text=True, timeout=LONG
     )
@@ -115,7 +115,6 @@ def workers_of(process: int) -> list[int]:
 
 
 def is_alive(process: int) -> bool:
-    """Whether a process runs."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:
@@ -124,7 +123,7 @@ def is_alive(process: int) -> bool:
 
 
 def wait_until(condition: Callable[[], bool], what: str) -> None:
-    """Returns once a condition holds."""
+    """Waits until a condition holds."""
     end = time.monotonic() + LONG
     while not condition():
         assert time.monotonic() < end, what
@@ -132,7 +131,7 @@ def wait_until(condition: Callable[[], bool], what: str) -> None:
 
 
 def listens(address: str) -> bool:
-    """Whether connections are taken."""
+    """Whether an address accepts connections."""
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host, int(port)), timeout=LONG).close()
@@ -142,7 +141,7 @@ def listens(address: str) -> bool:
 
 
 def status_of(address: str, path: str) -> int:
-    """Returns the status that a GET without a key gets over a connection of its own."""
+    """Returns the status of a GET without a key over a new connection."""
     with closing(http.client.HTTPConnection(address, timeout=20)) as connection:
         connection.request("GET", path)
         return connection.getresponse().status

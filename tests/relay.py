@@ -1,4 +1,4 @@
-"""What stands between a client and a PostgreSQL server, and loses answers."""
+"""A proxy between a client and a PostgreSQL server that drops responses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NAME = ".s.PGSQL.5432"
 
 
 class Relay:
-    """Passes on what comes on a socket in `folder` to that in another folder, and back."""
+    """Forwards bytes between a socket in `folder` and the server's socket in another folder."""
 
     def __init__(self, folder: str) -> None:
         self._target = str(Path(folder) / NAME)
@@ -25,7 +25,7 @@ class Relay:
         self._listening.listen()
 
     def swallow_answers_to(self, text: bytes | None) -> None:
-        """Lets go of a connection once the server has answered a message that holds the text."""
+        """Closes a connection once the server responds to a message that contains the text."""
         self._swallowed = text
 
     def __enter__(self) -> Relay:

@@ -1,11 +1,11 @@
-"""How `make test` shares the tests out among processes, each with services of its own.
+"""Distributes the tests of `make test` among processes, each with its own services.
 
-The tests of a file stay together, in their order, since they share what the file sets up.
+The tests of a file stay together, in their order, because they share fixtures.
 
-Some files make the processors work, others mostly wait for programs to start and to end. A
-file of the second kind takes long and has few tests. So half of the processes begin with
-the files of the fewest tests and the others with those of the most, until they meet: that
-keeps the processors busy all the time, and what takes longest is never left for the end.
+Some files are CPU-bound, others mostly wait for programs. The latter take long and have few
+tests. So half of the processes start with the files of the fewest tests and the others with
+those of the most, until they meet. That keeps the processors busy and starts the slowest files
+early.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from collections.abc import Sequence
 from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
-# Folders whose files stay together too: a browser, the programs of a language, and an image
-# take many seconds to make ready.
+# Folders whose files stay together too, because they share a browser, a toolchain or an image
+# that takes many seconds to prepare.
 TOGETHER = ("tests/http_gateway/docs/", "tests/stubs/", "tests/deploy/started/")
-# What takes longest of all, whatever the number of its tests. It is begun first.
+# The slowest groups, regardless of their number of tests. They start first.
 LONG = (
     *TOGETHER,
     "tests/contract/test_schemathesis.py",
@@ -32,7 +32,7 @@ LONG = (
 
 
 class Numbered(list[str]):
-    """The tests of a run; says where each of them stands without searching for it."""
+    """The tests of a run, with a constant-time index()."""
 
     def __init__(self, tests: Sequence[str]) -> None:
         super().__init__(tests)
@@ -43,24 +43,24 @@ class Numbered(list[str]):
 
 
 class Shares(LoadScopeScheduling):
-    """Deals out files, and some folders, as processes become free."""
+    """Assigns files, and some folders, to processes as these become free."""
 
     def add_node_collection(self, node: WorkerController, collection: Sequence[str]) -> None:
         super().add_node_collection(node, collection)
         self.registered_collections[node] = Numbered(collection)
 
     def _split_scope(self, nodeid: str) -> str:
-        """Returns the share that a test belongs to."""
+        """Returns the group that a test belongs to."""
         file = nodeid.partition("::")[0]
         return next((folder for folder in TOGETHER if file.startswith(folder)), file)
 
     def _assign_work_unit(self, node: WorkerController) -> None:
-        """Gives a process the share that is first from its side."""
+        """Assigns the first group of the process's end of the queue."""
         waits = self.nodes.index(node) % 2 == 0
-        share = (min if waits else max)(self.workqueue, key=self._place)
+        share = (min if waits else max)(self.workqueue, key=self._rank)
         self.workqueue.move_to_end(share, last=False)
         super()._assign_work_unit(node)
 
-    def _place(self, share: str) -> int:
-        """Returns where a share stands between what mostly waits and what mostly works."""
+    def _rank(self, share: str) -> int:
+        """Returns the rank of a group between those that wait and those that are CPU-bound."""
         return LONG.index(share) - len(LONG) if share in LONG else len(self.workqueue[share])

@@ -1,4 +1,4 @@
-"""What `make audit` makes of the answers of pip-audit."""
+"""`make audit`: evaluation of the output of pip-audit."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ BAD = {"name": "jinja2", "version": "3.1.6", "vulns": [FLAW]}
 
 
 @pytest.fixture
-def answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Has a program that prints a text, and ends so, in the place of pip-audit."""
+def output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Replaces pip-audit with a program that prints a text and exits with a code."""
 
     def put(printed: str, code: int) -> None:
         (tmp_path / "printed").write_text(printed)
@@ -33,7 +33,7 @@ def answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def audited() -> int | str | None:
-    """Returns what an audit ends with."""
+    """Returns the exit code of an audit."""
     try:
         audit.main()
     except SystemExit as end:
@@ -44,30 +44,30 @@ def audited() -> int | str | None:
 @pytest.mark.parametrize(
     ("packages", "code", "ends"), [([SOUND], 0, 0), ([SOUND, MISSED], 0, 0), ([SOUND, BAD], 1, 1)]
 )
-def test_what_is_vulnerable_fails_and_what_is_not_known_does_not(
-    answer: Any, packages: list[dict[str, Any]], code: int, ends: int
+def test_vulnerable_package_fails_and_unknown_package_does_not(
+    output: Any, packages: list[dict[str, Any]], code: int, ends: int
 ) -> None:
-    answer(json.dumps({"dependencies": packages}), code)
+    output(json.dumps({"dependencies": packages}), code)
 
     assert audited() == ends
 
 
-def test_flaw_is_told_with_the_version_that_mends_it(
-    answer: Any, capsys: pytest.CaptureFixture[str]
+def test_vulnerability_is_printed_with_the_fixed_version(
+    output: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    answer(json.dumps({"dependencies": [BAD, MISSED]}), 1)
+    output(json.dumps({"dependencies": [BAD, MISSED]}), 1)
 
     audited()
 
-    said = capsys.readouterr().out
-    assert "jinja2 3.1.6: PYSEC-2026-1, mended in 3.1.7" in said
-    assert "1 could not be: attrs." in said
+    printed = capsys.readouterr().out
+    assert "jinja2 3.1.6: PYSEC-2026-1, fixed in 3.1.7" in printed
+    assert "1 could not be looked up: attrs." in printed
 
 
-def test_service_that_cannot_be_reached_is_told_of_and_fails_nothing(
-    answer: Any, capsys: pytest.CaptureFixture[str]
+def test_unreachable_service_is_reported_and_does_not_fail(
+    output: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    answer("", 1)
+    output("", 1)
 
     assert audited() == 0
     assert capsys.readouterr().out == "no network\nNothing was looked up.\n"

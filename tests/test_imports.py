@@ -1,4 +1,4 @@
-"""Who may import whom, read from the text of every module."""
+"""Checks which modules may import which, from the source of every module."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def test_services_interceptors_and_the_app_alone_know_grpc_in_the_server() -> No
     assert users("roster") - allowed == SPEAKS_MESSAGES
 
 
-def test_vault_alone_knows_cryptography_and_knows_nothing_of_the_service() -> None:
+def test_only_encryption_imports_cryptography_and_it_imports_no_service() -> None:
     assert users("cryptography") == {"server.encryption"}
     assert not {name for name in IMPORTS["server.encryption"] if inside(name, PACKAGES)}
 

@@ -1,7 +1,7 @@
-"""Programs that some tests need and that a machine may lack: there those tests skip and say so.
+"""Programs that some tests need. Without them, those tests are skipped with a reason.
 
-The scripts in .ci/tools install them, into .tools or as packages of the system. Where
-ROSTER_TOOLS is "required", as in CI, a test fails for want of a program and never skips.
+The scripts in .ci/tools install them, into .tools or as packages of the system. If ROSTER_TOOLS
+is "required", as in CI, a missing program fails the test.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ FOLDER = Path(__file__).parent.parent / ".tools"
 
 
 def program(name: str, script: str) -> str:
-    """Returns the path of a program that `script` of .ci/tools installs; without it, no test."""
+    """Returns the path of a program that `script` of .ci/tools installs, or skips the test."""
     found = shutil.which(name, path=f"{FOLDER / 'bin'}:{os.environ.get('PATH', '')}")
     return found or missing(name, script)
 
 
 def file(name: str, script: str) -> Path:
-    """Returns the path of a file below .tools that `script` installs; without it, no test."""
+    """Returns the path of a file below .tools that `script` installs, or skips the test."""
     path = FOLDER / name
     return path if path.exists() else missing(name, script)
 
 
 def are_required() -> bool:
-    """Whether a test fails for want of a program, as in CI."""
+    """Whether a missing program fails a test."""
     return os.environ.get("ROSTER_TOOLS") == "required"
 
 
 def missing(name: str, script: str) -> NoReturn:
-    """Ends the running test for want of something."""
+    """Skips or fails the running test because a program is missing."""
     text = f"{name} is not on this machine; .ci/tools/{script} installs it"
     if are_required():
         pytest.fail(text)
