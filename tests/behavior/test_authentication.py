@@ -136,7 +136,7 @@ WRITING = sorted({binding(rpc)[:2] for rpc in UNARY if binding(rpc)[2]})
 
 @over_http
 @pytest.mark.parametrize(("method", "path"), WRITING, ids=[" ".join(pair) for pair in WRITING])
-def test_nobody_without_a_key_learns_anything_of_a_bad_body(
+def test_call_without_a_key_reveals_nothing_about_an_invalid_body(
     account: Account, method: str, path: str
 ) -> None:
     stranger = account.with_key(wrong_checksum(account.key))
@@ -160,7 +160,7 @@ def test_read_key_that_writes_is_forbidden_whatever_the_body(account: Account, b
 
 @over_http
 @pytest.mark.parametrize("body", BODIES, ids=repr)
-def test_unverified_account_is_told_of_its_email_whatever_the_body(
+def test_unverified_account_gets_email_not_verified_for_any_body(
     unverified_account: Account, body: bytes
 ) -> None:
     refused = send(unverified_account, "POST", "/api/custom-fields", body)
@@ -168,13 +168,13 @@ def test_unverified_account_is_told_of_its_email_whatever_the_body(
     assert (refused.status, refused.code) == (403, "EmailNotVerified")
 
 
-def test_unverified_account_is_told_of_its_email_before_a_bad_field(
+def test_unverified_account_gets_email_not_verified_before_validation_errors(
     unverified_account: Account,
 ) -> None:
     unverified_account.fails("EmailNotVerified", "CreateCustomField", label="x" * 81)
 
 
-def test_read_key_of_an_unverified_account_is_told_of_its_scope_first(
+def test_read_key_of_an_unverified_account_gets_forbidden_first(
     unverified_account: Account,
 ) -> None:
     reader = unverified_account.with_key(unverified_account.new_key("read"))

@@ -69,7 +69,7 @@ def test_control_characters_in_any_text_are_refused_and_named(
         if text.GetOptions().Extensions[http_pb2.trimmed]
     ],
 )
-def test_control_characters_are_not_taken_for_blanks_around_a_text(
+def test_control_characters_around_a_text_are_not_trimmed(
     account: Account, rpc: str, text: FieldDescriptor
 ) -> None:
     refused = account.fails("ValidationError", rpc, **given(rpc, text, "\x1fa"))

@@ -125,7 +125,7 @@ def test_labels_that_derive_a_reserved_key_are_refused(account: Account, label: 
     ["Town", "TOWN", " town ", "Town!", "Tówn"],
     ids=["same label", "other case", "blanks", "other signs", "accent"],
 )
-def test_create_custom_field_refuses_a_taken_label_or_key(account: Account, label: str) -> None:
+def test_create_custom_field_rejects_a_label_or_key_in_use(account: Account, label: str) -> None:
     create(account, "Town")
 
     refused = account.fails("CustomFieldAlreadyExists", "CreateCustomField", label=label)
@@ -134,7 +134,7 @@ def test_create_custom_field_refuses_a_taken_label_or_key(account: Account, labe
     assert labels(account) == ["Town"]
 
 
-def test_key_stays_taken_after_its_label_has_changed(account: Account) -> None:
+def test_key_stays_in_use_after_its_label_changes(account: Account) -> None:
     field = create(account, "Town")
     account.ok("UpdateCustomField", id=field["id"], label="City")
 

@@ -258,7 +258,7 @@ def test_values_are_on_the_subscriber_however_it_is_read(account: Account) -> No
 
 
 @pytest.mark.usefixtures("fields")
-def test_each_row_of_a_bulk_keeps_its_own_values(account: Account) -> None:
+def test_bulk_rows_have_separate_values(account: Account) -> None:
     wanted: list[dict[str, Any]] = [
         {} if number % 3 == 0 else {"town": f"town {number}", "age": number, "member": None}
         for number in range(100)

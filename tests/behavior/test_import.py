@@ -254,7 +254,7 @@ TAKEN: Row = {"email": "ADA@Example.com", "firstName": "Augusta", "tags": ["new"
 
 @each_form
 @pytest.mark.parametrize("options", [{}, {"onConflict": "FAIL"}], ids=["by default", "FAIL"])
-def test_row_whose_address_is_taken_fails(
+def test_row_with_an_existing_address_fails(
     account: Account, take: Import, options: dict[str, Any]
 ) -> None:
     ada = subscriber(account, firstName="Ada")
@@ -268,7 +268,7 @@ def test_row_whose_address_is_taken_fails(
 
 
 @each_form
-def test_row_whose_address_is_taken_is_skipped_if_asked(account: Account, take: Import) -> None:
+def test_row_with_an_existing_address_is_skipped_on_request(account: Account, take: Import) -> None:
     ada = subscriber(account, firstName="Ada")
 
     results = take(account, [TAKEN, {"email": "grace@example.com"}], onConflict="SKIP")
@@ -281,7 +281,7 @@ def test_row_whose_address_is_taken_is_skipped_if_asked(account: Account, take: 
 
 @each_form
 @pytest.mark.parametrize("conflict", ["SKIP", "UPDATE"])
-def test_bad_row_fails_even_if_its_address_is_taken(
+def test_invalid_row_fails_even_if_its_address_exists(
     account: Account, take: Import, conflict: str
 ) -> None:
     field(account, "Age", "NUMBER")

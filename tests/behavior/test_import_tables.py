@@ -41,7 +41,7 @@ def test_columns_are_found_by_their_names(account: Account, header: str, cells: 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
 @pytest.mark.parametrize("line_break", ["\n", "\r\n"])
 @pytest.mark.parametrize("mark", ["", "\ufeff"], ids=["plain", "byte-order mark"])
-def test_table_as_programs_write_it_is_taken(
+def test_csv_written_by_common_programs_is_imported(
     account: Account, delimiter: str, line_break: str, mark: str
 ) -> None:
     lines = [["email", "name", "tags"], ["ada@b.io", "Ada King", "vip|press"], ["bob@b.io"]]

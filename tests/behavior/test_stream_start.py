@@ -76,9 +76,7 @@ def test_tail_begins_before_there_is_an_attempt(account: Account) -> None:
     ("form", "content_type"),
     [("NDJSON", "application/x-ndjson"), ("CSV", "text/csv; charset=utf-8")],
 )
-def test_export_of_nobody_begins_like_any_other(
-    account: Account, form: str, content_type: str
-) -> None:
+def test_empty_export_starts_like_any_other(account: Account, form: str, content_type: str) -> None:
     if isinstance(account.front, GrpcFront):
         call = call_over_grpc(account, EXPORT, format=form)
         assert dict(call.initial_metadata())["x-request-id"] == "abc"

@@ -138,7 +138,7 @@ def test_plus_tags_and_dots_make_other_addresses(account: Account, other: str) -
     account.ok("CreateSubscriber", email=other)
 
 
-def test_create_subscriber_refuses_a_taken_email_and_keeps_the_first(account: Account) -> None:
+def test_create_subscriber_rejects_an_existing_email_and_keeps_the_first(account: Account) -> None:
     first = account.ok("CreateSubscriber", email="ada@example.com", firstName="Ada")["subscriber"]
 
     refused = account.fails(
@@ -150,7 +150,7 @@ def test_create_subscriber_refuses_a_taken_email_and_keeps_the_first(account: Ac
     assert tag_names(account) == []
 
 
-def test_names_are_kept_word_for_word(account: Account) -> None:
+def test_names_are_stored_verbatim(account: Account) -> None:
     made = account.ok(
         "CreateSubscriber", email="ada@example.com", firstName=" Ada\n", lastName="e\u0301" * 50
     )["subscriber"]
@@ -178,7 +178,7 @@ def test_unknown_tag_names_become_tags_with_an_empty_description(account: Accoun
     assert [(tag["name"], tag["description"]) for tag in listed] == [("new", ""), ("vip", "")]
 
 
-def test_tags_come_back_in_the_tags_own_spelling(account: Account) -> None:
+def test_tags_are_returned_in_their_stored_spelling(account: Account) -> None:
     account.ok("CreateTag", name="ViP", description="pays")
 
     made = account.ok("CreateSubscriber", email="ada@example.com", tags=["vip"])["subscriber"]

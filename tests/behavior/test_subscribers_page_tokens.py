@@ -71,7 +71,7 @@ def test_tokens_lead_through_the_whole_list(
 
 
 @pytest.mark.parametrize("order", ["asc", "desc"])
-def test_walk_misses_and_repeats_nobody_while_others_come_and_go(
+def test_paging_skips_and_repeats_no_subscriber_during_concurrent_changes(
     account: Account, order: str
 ) -> None:
     given = fill(account, 23)
@@ -171,7 +171,7 @@ def test_token_at_which_all_the_rest_was_deleted_leads_to_an_empty_page(account:
     ],
     ids=lambda other: " ".join(other) or "nothing",
 )
-def test_token_of_a_list_is_none_of_another(account: Account, other: dict[str, Any]) -> None:
+def test_page_token_is_invalid_for_another_list(account: Account, other: dict[str, Any]) -> None:
     fill(account, 10)
     token = page(account, tag="x", limit=2).next
 

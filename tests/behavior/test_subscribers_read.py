@@ -101,7 +101,9 @@ def test_limit_counts_subscribers_whatever_tags_they_have(account: Account) -> N
 @pytest.mark.parametrize(
     ("limit", "used"), [(1, 1), (99, 99), (100, 100), (101, 100), (2**31 - 1, 100)]
 )
-def test_limit_over_100_is_taken_as_100_and_echoed(account: Account, limit: int, used: int) -> None:
+def test_limit_over_100_is_reduced_to_100_and_echoed(
+    account: Account, limit: int, used: int
+) -> None:
     fill(account, 101)
 
     body = account.ok("ListSubscribers", limit=limit)

@@ -49,7 +49,7 @@ def test_subscriber_moves_as_the_table_says(
         assert stored(account, ada) == ada
 
 
-def test_change_of_status_shows_in_lists_and_touches_nobody_else(account: Account) -> None:
+def test_status_change_appears_in_lists_and_changes_no_other_subscriber(account: Account) -> None:
     ada, bob = subscriber(account), subscriber(account, "bob@example.com")
 
     moved = account.ok("ChangeSubscriberStatus", id=ada["id"], status="BOUNCED")["subscriber"]

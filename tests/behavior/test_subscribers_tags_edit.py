@@ -37,7 +37,7 @@ def test_add_tags_creates_those_that_the_account_does_not_have(account: Account)
     assert [(tag["name"], tag["description"]) for tag in listed] == [("new", ""), ("vip", "")]
 
 
-def test_added_tags_come_back_in_the_tags_own_spelling_and_sorted(account: Account) -> None:
+def test_added_tags_are_returned_sorted_in_their_stored_spelling(account: Account) -> None:
     account.ok("CreateTag", name="ViP", description="pays")
     account.ok("CreateTag", name="École")
     ada = subscriber(account, tags=["b", "D"])

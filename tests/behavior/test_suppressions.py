@@ -111,7 +111,7 @@ def test_bulk_row_with_a_suppressed_address_fails_alone(
     assert tag_names(account) == []
 
 
-def test_rows_of_a_bulk_fail_for_their_own_reasons_beside_a_suppressed_one(
+def test_bulk_rows_next_to_a_suppressed_row_fail_independently(
     account: Account,
 ) -> None:
     subscriber(account, "there@example.com")
@@ -142,7 +142,7 @@ def test_rows_of_a_bulk_fail_for_their_own_reasons_beside_a_suppressed_one(
 
 
 @each_spelling
-def test_nobody_can_be_given_a_suppressed_address(
+def test_subscriber_cannot_change_to_a_suppressed_address(
     account: Account, suppressed: str, written: str
 ) -> None:
     suppress(account, suppressed)

@@ -40,7 +40,7 @@ def test_delivery_and_its_attempt_have_exactly_the_documented_keys(
     assert delivery["createdAt"] <= attempt["startedAt"] <= delivery["finishedAt"]
 
 
-def test_attempt_that_fails_is_told_with_when_the_next_one_is(
+def test_failed_attempt_includes_the_time_of_the_next_attempt(
     account: Account, receiver: Receiver
 ) -> None:
     made = webhook(account, receiver.url)
@@ -161,7 +161,7 @@ def test_filters_of_deliveries_hold_together(account: Account, receiver: Receive
 
 
 @pytest.mark.parametrize("unknown", ["tag.vanished", "tag", "tags.*", "*", "TAG.CREATED"])
-def test_list_of_deliveries_refuses_a_type_that_is_none(account: Account, unknown: str) -> None:
+def test_delivery_list_rejects_an_unknown_event_type(account: Account, unknown: str) -> None:
     made = webhook(account, "https://example.com/")
 
     refused = account.fails(

@@ -92,7 +92,7 @@ def test_replay_is_bound_by_moments_and_by_the_time_of_asking(
     assert replayed(account, made, earlier) == [first["id"]]
 
 
-def test_replay_without_types_is_of_those_that_the_webhook_hears_of(
+def test_replay_without_event_types_uses_those_of_the_webhook(
     account: Account, receiver: Receiver
 ) -> None:
     every = webhook(account, f"{receiver.url}/every", enabled=False)

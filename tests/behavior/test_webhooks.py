@@ -52,7 +52,7 @@ def test_create_webhook_returns_exactly_the_documented_keys_and_a_secret(account
     assert SECRET.fullmatch(answer.body["secret"])
 
 
-def test_webhook_hears_of_everything_and_is_enabled_unless_told_otherwise(account: Account) -> None:
+def test_webhook_is_enabled_and_receives_all_events_by_default(account: Account) -> None:
     plain, silent = create(account), create(account, enabled=False)
 
     assert (plain["description"], plain["eventTypes"], plain["enabled"]) == ("", [], True)
@@ -262,7 +262,7 @@ def test_test_that_fails_is_not_tried_again_and_is_not_held_against_the_webhook(
     ]
 
 
-def test_test_reaches_a_webhook_that_is_disabled_and_hears_of_other_things(
+def test_test_delivery_reaches_a_disabled_webhook_with_other_event_types(
     account: Account, receiver: Receiver
 ) -> None:
     made = create(account, receiver.url, enabled=False, eventTypes=["tag.*"])
@@ -271,7 +271,7 @@ def test_test_reaches_a_webhook_that_is_disabled_and_hears_of_other_things(
     assert len(receiver.received) == 1
 
 
-def test_test_of_a_webhook_that_nobody_serves_says_so(account: Account) -> None:
+def test_test_delivery_to_an_unreachable_url_reports_failure(account: Account) -> None:
     made = create(account, f"http://127.0.0.1:{free_port()}/")
 
     attempt = account.ok("TestWebhook", id=made["id"])["attempt"]
@@ -296,7 +296,7 @@ def test_webhook_has_four_tests_on_their_way_at_most(account: Account, receiver:
     assert len(receiver.received) == account.ok("ListEvents")["total"] == 4
 
 
-def test_test_is_heard_by_no_other_webhook(account: Account, receiver: Receiver) -> None:
+def test_test_delivery_reaches_no_other_webhook(account: Account, receiver: Receiver) -> None:
     made, other = create(account, receiver.url), create(account, f"{receiver.url}/other")
 
     account.ok("TestWebhook", id=made["id"])
@@ -351,7 +351,7 @@ def test_rotation_shows_as_a_change(account: Account) -> None:
     assert stored(account, made) == rotated
 
 
-def test_webhook_hears_of_what_happens_from_now_on(account: Account, receiver: Receiver) -> None:
+def test_new_webhook_receives_only_later_events(account: Account, receiver: Receiver) -> None:
     create(account, enabled=False)
     account.ok("CreateTag", name="before")
     create(account, receiver.url)
@@ -484,9 +484,7 @@ def test_test_goes_on_when_its_caller_goes_away(account: Account, receiver: Rece
     assert len(receiver.received) == 1
 
 
-def test_missing_and_foreign_webhooks_are_told_alike(
-    account: Account, other_account: Account
-) -> None:
+def test_webhook_of_another_account_is_not_found(account: Account, other_account: Account) -> None:
     theirs = create(other_account)
 
     answers = [account.call("TestWebhook", id=own_id) for own_id in (theirs["id"], MISSING_ID)]

@@ -76,7 +76,7 @@ def allow(*hosts: str, risk: bool = False) -> None:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost"])
-def test_plaintext_is_taken_on_this_machine(host: str) -> None:
+def test_plaintext_is_allowed_on_loopback(host: str) -> None:
     allow(host)
 
 

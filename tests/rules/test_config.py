@@ -77,7 +77,7 @@ def test_database_url_names_a_server_and_is_shown_without_its_password(
     assert str(place) == shown
 
 
-def test_malformed_database_url_is_told_without_its_password() -> None:
+def test_malformed_database_url_is_reported_without_its_password() -> None:
     with pytest.raises(SettingError) as caught:
         parse_database_url("mysql://ada:sesame@host/roster")
 

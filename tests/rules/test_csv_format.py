@@ -82,7 +82,7 @@ def test_label_in_another_normal_form_is_found() -> None:
 
 
 @pytest.mark.parametrize("prefix", ["", "customFields."])
-def test_keys_that_differ_in_an_underscore_alone_are_told_apart(prefix: str) -> None:
+def test_keys_that_differ_only_in_an_underscore_are_distinct(prefix: str) -> None:
     fields = [column_field("shoe_size", "Second"), column_field("shoesize", "First")]
     header = Header(["email", f"{prefix}shoesize", f"{prefix}shoe_size"], fields)
 
@@ -122,7 +122,7 @@ def test_what_the_service_owns_is_passed_over(name: str) -> None:
     ],
     ids=str,
 )
-def test_header_that_cannot_be_understood_is_refused_and_told_why(
+def test_invalid_header_is_rejected_with_its_cause(
     cells: list[str], expected: list[tuple[str, str]]
 ) -> None:
     assert faults(cells) == expected
@@ -164,9 +164,7 @@ def test_two_columns_for_the_address_are_refused() -> None:
         ("a <b> <c@example.com>", "a <b> <c@example.com>", ("", "")),
     ],
 )
-def test_address_with_a_name_is_taken_apart(
-    cell: str, address: str, names: tuple[str, str]
-) -> None:
+def test_address_with_a_name_is_split(cell: str, address: str, names: tuple[str, str]) -> None:
     row = Header(["email"], []).row([cell])
 
     assert (row.email, (row.first_name, row.last_name), row.faults) == (address, names, [])
@@ -190,7 +188,7 @@ def test_columns_of_names_go_before_the_name_beside_the_address(columns: list[st
         ("Ada   Lovelace", ("Ada", "Lovelace")),
     ],
 )
-def test_name_is_taken_apart_at_the_last_blank(cell: str, names: tuple[str, str]) -> None:
+def test_name_is_split_at_the_last_space(cell: str, names: tuple[str, str]) -> None:
     row = read("name", cell)
 
     assert (row.first_name, row.last_name) == names

@@ -227,7 +227,7 @@ def test_value_of_another_type_is_refused(
 
 
 @pytest.mark.parametrize("value", [None, "", 0.0, False, "x"], ids=repr)
-def test_value_of_an_unknown_field_is_refused_even_if_it_is_none(value: Any) -> None:
+def test_value_of_an_unknown_field_is_rejected_even_if_null(value: Any) -> None:
     assert faults_of({"nothing": value}) == [("customFields.nothing", "UNKNOWN_FIELD")]
 
 
@@ -244,7 +244,7 @@ def test_none_is_right_for_every_field() -> None:
     assert faults_of(dict.fromkeys(TYPES)) == []
 
 
-def test_every_fault_is_told_in_the_order_of_keys() -> None:
+def test_all_invalid_values_are_reported_in_key_order() -> None:
     values = {"number": "1", "nothing": 1, "text": "good", "date": "2026-02-30", "boolean": "yes"}
 
     assert faults_of(values) == [
@@ -256,12 +256,12 @@ def test_every_fault_is_told_in_the_order_of_keys() -> None:
 
 
 @given(st.dates() | st.datetimes() | st.datetimes(timezones=st.just(UTC)))
-def test_every_date_that_python_writes_is_taken(moment: date) -> None:
+def test_every_iso_date_of_python_is_accepted(moment: date) -> None:
     assert faults_of({"date": moment.isoformat()}) == []
 
 
 @given(st.integers(0, 9999), st.integers(0, 13), st.integers(0, 32))
-def test_date_is_taken_if_the_calendar_has_it(year: int, month: int, day: int) -> None:
+def test_date_is_accepted_if_it_exists(year: int, month: int, day: int) -> None:
     taken = not faults_of({"date": f"{year:04}-{month:02}-{day:02}"})
 
     in_month = 1 <= month <= 12 and year > 0

@@ -38,7 +38,7 @@ def key(text: str) -> str:
         LONGEST,
     ],
 )
-def test_address_is_taken_and_kept_as_given(address: str) -> None:
+def test_valid_address_is_stored_verbatim(address: str) -> None:
     email = parse_email(address)
 
     assert email is not None
@@ -89,14 +89,14 @@ def test_text_is_not_an_address(text: str) -> None:
     assert parse_email(text) is None
 
 
-def test_longest_address_that_is_taken_has_254_characters() -> None:
+def test_longest_valid_address_has_254_characters() -> None:
     assert len(LONGEST) == 254
 
 
 @pytest.mark.parametrize(
     "text", [" ada@x.de", "ada@x.de ", "\tada@x.de\t", "\u00a0ada@x.de\u00a0"], ids=ascii
 )
-def test_surrounding_blanks_are_taken_off(text: str) -> None:
+def test_surrounding_whitespace_is_removed(text: str) -> None:
     email = parse_email(text)
 
     assert email is not None

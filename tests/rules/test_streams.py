@@ -24,7 +24,7 @@ async def numbers(asked: list[int], count: int = 3) -> AsyncIterator[int]:
         yield number
 
 
-def test_next_message_is_asked_for_while_one_is_dealt_with() -> None:
+def test_next_message_is_read_while_one_is_processed() -> None:
     async def story() -> list[tuple[int, list[int]]]:
         asked: list[int] = []
         seen = []
@@ -86,7 +86,7 @@ def test_cancellation_is_not_lost_in_what_is_past_recall(times: int) -> None:
     assert asyncio.run(story()) == []
 
 
-def test_an_import_that_fails_leaves_nobody_reading() -> None:
+def test_failed_import_leaves_no_reader_running() -> None:
     ended: list[bool] = []
     both = pb.ImportSubscribersRequest(
         rows=[pb.BulkSubscriber(email="ada@example.com")], lines=[CsvLine(cells=["email"])]

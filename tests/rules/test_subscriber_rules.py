@@ -100,7 +100,7 @@ def test_row_that_breaks_several_rules_fails_with_the_first(row: Row, reason: Fa
     assert failure(row) is reason
 
 
-def test_good_row_is_kept_word_for_word() -> None:
+def test_valid_row_is_stored_verbatim() -> None:
     values = {"no_such_field": None, "city": [1]}
     row = Row(
         " Ada@X.de ",
@@ -243,5 +243,5 @@ def test_ascii_is_folded_as_all_text_is(text: str) -> None:
 
 
 @given(st.text())
-def test_what_is_folded_stays_as_it_is(text: str) -> None:
+def test_search_text_is_idempotent(text: str) -> None:
     assert search_text(search_text(text)) == search_text(text)
