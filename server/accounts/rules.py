@@ -1,4 +1,4 @@
-"""What a key looks like, and what its scope allows."""
+"""Creates, checks and hashes API keys, and compares their scopes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def make_secret() -> str:
 def is_well_formed(secret: str) -> bool:
     """Whether a text can be a key: shape and checksum are right.
 
-    A mistyped or made-up key is turned away without asking the database.
+    A mistyped or invented key is rejected without a database query.
     """
     match = _SHAPE.fullmatch(secret)
     return match is not None and _checksum(match[1]) == match[2]

@@ -47,7 +47,7 @@ class AccountExists(Exception):
 
 
 class Identity(NamedTuple):
-    """What a key says about its bearer."""
+    """The account and permissions of an API key."""
 
     account_id: str
     key_id: str
@@ -146,14 +146,14 @@ def create_account(email: str, tx: Transaction, *, verified: bool) -> AccountRow
 
 
 def list_accounts(tx: Transaction) -> list[AccountRow]:
-    """Returns every account, oldest first. For whoever operates the service only."""
+    """Returns all accounts, oldest first. For operators only."""
     return [_account(row) for row in tx.all(_LIST_ACCOUNTS)]
 
 
 def ids_of_any_account(after: str, most: int, tx: Transaction) -> list[str]:
     """Returns the ids of accounts in order, those beyond an id, at most so many.
 
-    For the upkeep only.
+    For maintenance only.
     """
     return [account_id for (account_id,) in tx.all(_IDS_BEYOND, after=after, limit=most)]
 
@@ -175,7 +175,7 @@ def _account(row: tuple[str, str, int, int]) -> AccountRow:
 
 
 def identify_any_account(secret_hash: str, tx: Transaction) -> Identity | None:
-    """Returns whose key has this hash, or None if nobody's has.
+    """Returns the identity of the key with this hash, or None.
 
     One of two look-ups that no account bounds, on a reference table.
     """
@@ -184,7 +184,7 @@ def identify_any_account(secret_hash: str, tx: Transaction) -> Identity | None:
 
 
 def find_account_of_any_key(key_id: str, tx: Transaction) -> str | None:
-    """Returns which account a key belongs to, or None. For whoever operates the service only."""
+    """Returns the account of a key, or None. For operators only."""
     row = tx.one(_ACCOUNT_OF_KEY, id=key_id)
     return str(row[0]) if row else None
 
@@ -236,7 +236,7 @@ def revoke_key(account_id: str, key_id: str, tx: Transaction) -> None:
 
 
 def has_key(account_id: str, key_id: str, tx: Transaction) -> bool:
-    """Whether a key may still be used: for callers who stay after it was looked at."""
+    """Returns whether a key is still valid; for calls that outlast their authentication."""
     row = tx.one(_FIND_KEY, account_id=account_id, id=key_id)
     return row is not None and not ApiKeyRow._make(row).is_expired(tx.now)
 

@@ -1,4 +1,4 @@
-"""What a custom field's label may be, the key that it derives, and what it takes as a value."""
+"""Validates custom field labels and values, and derives keys."""
 
 from __future__ import annotations
 

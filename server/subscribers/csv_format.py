@@ -1,4 +1,4 @@
-"""Subscribers as a table: what the columns of a CSV file mean, both ways."""
+"""Reads and writes subscribers as rows of CSV files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The messages of an import: from rows and lines to results."""
+"""Runs an import: reads messages, validates rows, stores them and returns results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An import as it goes: rows in, and what became of each, in transactions of some hundred."""
+"""Stores the rows of an import in batches, and returns the outcome of each row."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class OnConflict(IntEnum):
 
 
 class Outcome(IntEnum):
-    """What became of a row; the numbers of ImportResult.Outcome."""
+    """The outcome of a row; the numbers of ImportResult.Outcome."""
 
     CREATED = 1
     UPDATED = 2

@@ -1,4 +1,4 @@
-"""Subscribers as they are written: every change of one, and the creation of many."""
+"""Creates, changes and deletes subscribers."""
 
 from __future__ import annotations
 
@@ -89,14 +89,14 @@ class Changes(NamedTuple):
 
 
 class CreateManyResult(NamedTuple):
-    """The ids of the rows that were stored, and why the others were not, by index."""
+    """The IDs of the stored rows and the errors of the others, by row index."""
 
     ids: dict[int, str]
     row_errors: dict[int, RowError]
 
 
 class SubscriberStore:
-    """Writes the subscribers of all accounts, and keeps to what is suppressed."""
+    """Writes the subscribers of all accounts and enforces suppressions."""
 
     def __init__(self, suppressions: Suppressions) -> None:
         self._suppressions = suppressions

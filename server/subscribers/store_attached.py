@@ -1,4 +1,4 @@
-"""What hangs on subscribers: tags and values of custom fields."""
+"""Stores the tags and custom field values of subscribers."""
 
 from __future__ import annotations
 

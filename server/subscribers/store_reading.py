@@ -1,4 +1,4 @@
-"""Subscribers as they are read: one row each, with tags and values of custom fields."""
+"""Reads subscribers with their tags and custom field values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Suppressions in the database: addresses that are recognised and not kept."""
+"""Stores suppressions: hashes of addresses that may not be added again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a tag's name may be, and when two names are the same."""
+"""Validates and compares tag names."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def others(front_and_service: tuple[Front, Service]) -> NotificationBridge:
 
 
 @pytest.mark.parametrize(("rpc", "name"), NAMES.items(), ids=NAMES)
-def test_resource_of_another_account_is_not_found(
+def test_resource_of_another_account_returns_the_error_of_a_missing_one(
     account: Account, others: NotificationBridge, rpc: str, name: str
 ) -> None:
     theirs, missing = others.names[meant_by(rpc)], MISSING.get(name, MISSING_ID)

@@ -484,7 +484,9 @@ def test_test_goes_on_when_its_caller_goes_away(account: Account, receiver: Rece
     assert len(receiver.received) == 1
 
 
-def test_webhook_of_another_account_is_not_found(account: Account, other_account: Account) -> None:
+def test_missing_and_foreign_webhooks_return_the_same_error(
+    account: Account, other_account: Account
+) -> None:
     theirs = create(other_account)
 
     answers = [account.call("TestWebhook", id=own_id) for own_id in (theirs["id"], MISSING_ID)]
