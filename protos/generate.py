@@ -46,7 +46,7 @@ def write_validate_descriptors(target: Path) -> None:
 
 
 def run(*arguments: str) -> None:
-    """Runs protoc over the protos, with everything that they import at hand."""
+    """Runs protoc on the protos with all their imports."""
     common = sysconfig.get_paths()["purelib"]
     with tempfile.TemporaryDirectory() as folder:
         validate = Path(folder) / "validate.binpb"

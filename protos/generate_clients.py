@@ -67,7 +67,7 @@ def write_typescript(target: Path) -> None:
 
 
 def plugin(name: str) -> list[str]:
-    """Returns how protoc is told of a plugin that .ci/tools installed."""
+    """Returns the protoc arguments for a plugin installed by .ci/tools."""
     return [f"--plugin={TOOLS / f'protoc-gen-{name}'}"]
 
 

@@ -1,4 +1,4 @@
-"""Channels to a Roster service for Python programs, and what its errors say."""
+"""Opens gRPC channels to a Roster server, and decodes its errors."""
 
 from .channels import Tls, aio_channel, channel
 from .errors import error_of

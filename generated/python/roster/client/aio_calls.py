@@ -1,4 +1,4 @@
-"""The same for asyncio, where each kind of call has an interceptor of its own."""
+"""Adds metadata and deadlines to calls for asyncio, which has one interceptor per kind of call."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .calls import Proceed, completed
 
 
 class _Caller:
-    """What the interceptors have in common."""
+    """The base class of the interceptors."""
 
     def __init__(self, key: str, deadline: float | None = None) -> None:
         self._key = key
@@ -65,5 +65,5 @@ class _StreamStream(_Caller, grpc.aio.StreamStreamClientInterceptor):
 
 
 def callers(key: str, deadline: float | None) -> list[ClientInterceptor]:
-    """Returns what completes calls of every kind; `deadline` is for those without a stream."""
+    """Returns interceptors for all kinds of calls; `deadline` applies to unary calls."""
     return [_UnaryUnary(key, deadline), _UnaryStream(key), _StreamUnary(key), _StreamStream(key)]

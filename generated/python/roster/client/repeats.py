@@ -1,9 +1,9 @@
-"""Which calls may be sent again when the service was not to be reached, read from the protos.
+"""Derives the retry policy from the protos: which calls are retried if the server is unreachable.
 
-A call that failed as UNAVAILABLE may have had its effect all the same: the answer was lost.
-So a call is repeated where twice is the same as once, in effect and in answer: reads, updates,
-and whatever takes an idempotency key. A deletion that is repeated would find nothing, and an
-import goes on in a way of its own.
+A call that failed with UNAVAILABLE can have taken effect, with only its response lost. Therefore
+only calls with the same effect and response when repeated are retried: reads, updates, and calls
+with an idempotency key. A repeated deletion would fail with NOT_FOUND. Imports have their own
+way to resume.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from google.protobuf.descriptor import MethodDescriptor
 
 from .. import v1
 
-# Attempts come about 0.5, 1.5, 3.5 and 6 seconds after the first: the last one after longer than
-# a start takes, and each so close to the one before that a caller waits little once the service
-# is back. gRPC makes no more than five.
+# Retries follow about 0.5, 1.5, 3.5 and 6 seconds after the first attempt. The last one is later
+# than a server restart takes; the short intervals keep the wait after a restart short. gRPC
+# allows at most five attempts.
 RETRY = {
     "maxAttempts": 5,
     "initialBackoff": "0.5s",
@@ -29,14 +29,14 @@ RETRY = {
     "maxBackoff": "2.5s",
     "retryableStatusCodes": ["UNAVAILABLE"],
 }
-# Calls are no more repeated once 50 more have failed than a tenth of those that were answered:
-# a service that has gone down is not held down.
+# Retries stop after 50 more failures than a tenth of the successful calls, so that retries do not
+# overload a recovering server.
 THROTTLING = {"maxTokens": 100, "tokenRatio": 0.1}
 
 
 @cache
 def service_config() -> str:
-    """Returns how gRPC is told of all this, as JSON."""
+    """Returns the gRPC service config as JSON."""
     names = [
         {"service": method.containing_service.full_name, "method": method.name}
         for method in methods()
@@ -71,12 +71,12 @@ def methods() -> Iterator[MethodDescriptor]:
 
 
 def takes_key(method: MethodDescriptor) -> bool:
-    """Whether an rpc takes an idempotency key: a POST over HTTP with an effect, and no stream."""
+    """Whether an rpc takes an idempotency key: an HTTP POST that is not read-only or streamed."""
     return _verb(method) == "post" and not method.client_streaming and not _only_reads(method)
 
 
 def is_repeatable(method: MethodDescriptor) -> bool:
-    """Whether an rpc that is called twice has the effect and the answer of one call."""
+    """Whether a repeated call has the same effect and response as one call."""
     return _verb(method) in ("get", "put") or _only_reads(method) or takes_key(method)
 
 

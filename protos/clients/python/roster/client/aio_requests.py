@@ -1,8 +1,7 @@
-"""The requests of a stream, written so that its call ends with the status of the server.
+"""Writes the requests of a stream so that the call ends with the status of the server.
 
-Where grpc.aio is given an iterator, it writes what comes of it itself, and takes a write that
-fails because the server has ended the call for a fault of its own: it puts INTERNAL in the
-place of the status that has come (grpc/grpc#36066).
+If grpc.aio gets an iterator, it writes the requests itself. When the server ends the call early,
+a write fails, and grpc.aio replaces the received status with INTERNAL (grpc/grpc#36066).
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ log = logging.getLogger(__name__)
 
 
 def write(call: Any, requests: AsyncIterable[Any] | Iterable[Any]) -> None:
-    """Begins to write requests to a call that was given no iterator; ends with the call.
+    """Starts to write requests to a call without an iterator; stops when the call ends.
 
-    Where `requests` fails, the call is cancelled.
+    If `requests` raises, the call is cancelled.
     """
     writing = asyncio.ensure_future(_write(call, requests))
-    # This comes with the status, and so before a write can tell that it failed.
+    # The callback runs when the status arrives, before a write can fail.
     call.add_done_callback(lambda _: writing.cancel())
 
 
@@ -35,8 +34,8 @@ async def _write(call: Any, requests: AsyncIterable[Any] | Iterable[Any]) -> Non
                 await call.write(request)
         await call.done_writing()
     except BaseException as error:
-        # Nothing happens where it is the call that ended, and so ended this.
+        # Has no effect if the end of the call cancelled this task.
         call.cancel()
         if not isinstance(error, Exception):
             raise
-        log.debug("the requests of a stream broke off", exc_info=error)
+        log.debug("the request iterator of a stream failed", exc_info=error)

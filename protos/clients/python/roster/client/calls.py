@@ -1,4 +1,4 @@
-"""What every call carries: the key, a deadline, and an idempotency key where one is taken."""
+"""Adds the API key, a deadline and, if supported, an idempotency key to every call."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Proceed = Callable[[Any, Any], Any]
 
 
 def completed(key: str, path: str, given: Iterable[tuple[str, str | bytes]] | None) -> Metadata:
-    """Returns the metadata of a call at a path; what the caller gave stays.
+    """Returns the metadata of a call, including the given metadata.
 
-    The idempotency key is that of the call, whose attempts all carry it.
+    All attempts of the call have the same idempotency key.
     """
     metadata = [*(given or ()), ("authorization", f"Bearer {key}")]
     if path in keyed() and all(name != IDEMPOTENCY_KEY for name, _ in metadata):
@@ -30,7 +30,7 @@ def completed(key: str, path: str, given: Iterable[tuple[str, str | bytes]] | No
 
 @dataclass(frozen=True)
 class Details(grpc.ClientCallDetails):
-    """A call as gRPC's interceptors hand it on."""
+    """The call details passed between gRPC interceptors."""
 
     method: str
     timeout: float | None
@@ -46,7 +46,7 @@ class Caller(
     grpc.StreamUnaryClientInterceptor,
     grpc.StreamStreamClientInterceptor,
 ):
-    """Completes calls of every kind; `deadline` is for those without a stream."""
+    """Completes all kinds of calls; `deadline` applies to unary calls."""
 
     def __init__(self, key: str, deadline: float | None) -> None:
         self._key = key

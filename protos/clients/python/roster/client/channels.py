@@ -1,4 +1,4 @@
-"""Channels that are set for Roster: key, TLS, deadlines, retries, keepalive, bounds."""
+"""Opens channels configured for Roster: API key, TLS, deadlines, retries, keepalive, limits."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from . import aio_calls, calls
 from .repeats import service_config
 
 DEADLINE_SECONDS = 30.0
-# The largest message that the service takes. What it answers is its own affair: a page of
-# subscribers with all their custom fields may be larger than what gRPC takes by itself.
+# The largest request that the server accepts. Responses are not limited: a page of subscribers
+# with all custom fields can exceed gRPC's default limit.
 MAX_REQUEST_BYTES = 4 * 1024 * 1024
 NO_BOUND = -1
 OPTIONS = (
     ("grpc.max_send_message_length", MAX_REQUEST_BYTES),
     ("grpc.max_receive_message_length", NO_BOUND),
-    # A stream may be silent for long. Pings tell whether the other side is still there; the
-    # service takes them as often as this.
+    # A stream can be idle for a long time. Pings detect lost connections; the server permits this
+    # interval.
     ("grpc.keepalive_time_ms", 60_000),
     ("grpc.keepalive_timeout_ms", 20_000),
     ("grpc.http2.max_pings_without_data", 0),
-    # A service that starts anew is back within a second or two. The channel finds it soon after,
-    # since an attempt that is made before the channel has found it is wasted.
+    # A restarted server is available within one or two seconds. The channel reconnects soon after,
+    # because retries made before it has reconnected are wasted.
     ("grpc.initial_reconnect_backoff_ms", 200),
     ("grpc.max_reconnect_backoff_ms", 500),
 )
-# What gRPC takes in metadata, less blanks, which no key has.
+# Characters allowed in gRPC metadata, without spaces.
 KEY = re.compile(r"[!-~]+")
 LOOPBACK = re.compile(
     r"unix(-abstract)?:.+|((dns:(///)?|ipv4:|ipv6:)?(localhost|127(\.\d{1,3}){3}|\[::1\]):\d+)"
@@ -39,11 +39,11 @@ LOOPBACK = re.compile(
 
 @dataclass(frozen=True)
 class Tls:
-    """Whom to trust, and who the caller is; each in PEM.
+    """TLS certificates in PEM: the trusted CA and the client certificate.
 
-    Without `ca`, the public authorities that gRPC knows are trusted, or those in the file that
-    GRPC_DEFAULT_SSL_ROOTS_FILE_PATH names. `certificate` and `private_key` go together, where
-    whatever stands before the service asks callers for a certificate.
+    Without `ca`, gRPC's default public CAs are trusted, or those in the file named by
+    GRPC_DEFAULT_SSL_ROOTS_FILE_PATH. `certificate` and `private_key` are set together, if a proxy
+    in front of the server requires a client certificate.
     """
 
     ca: bytes | None = None
@@ -61,15 +61,15 @@ def channel(
 ) -> grpc.Channel:
     """Returns a channel to the service at `target`, such as roster.example.com:443.
 
-    Every call carries the key. One that takes one request, gives one answer and is given no
-    timeout has `deadline` seconds; streams end when they are done. Calls that may be repeated
-    are, for some seconds, while the service is not to be reached; that includes those that
-    create, since each carries an idempotency key, which is made up where the caller gives none.
-    Calls go round all addresses of the target.
+    Every call is authenticated with `key`. Unary calls without a timeout have a deadline of
+    `deadline` seconds; streams have none. If the server is unreachable, repeatable calls are
+    retried for several seconds. This includes calls that create resources, because each has an
+    idempotency key, which is generated if the caller sets none. Calls are distributed round-robin
+    over all addresses of the target.
 
-    `tls` None means no encryption, and the key can be read by all on the way: that is taken on
-    this machine alone, unless dangerously_send_key_in_plaintext. Raises ValueError otherwise,
-    and where the key is not one: it is printable ASCII without blanks.
+    With `tls=None`, the key is sent unencrypted. This is allowed only for loopback targets, or with
+    dangerously_send_key_in_plaintext; otherwise, raises ValueError. Also raises ValueError if the
+    key is not printable ASCII without spaces.
     """
     _check_key(key)
     options = _options(tls)
@@ -89,7 +89,7 @@ def aio_channel(
     deadline: float | None = DEADLINE_SECONDS,
     dangerously_send_key_in_plaintext: bool = False,
 ) -> grpc.aio.Channel:
-    """Returns what `channel` returns, for asyncio."""
+    """Returns the same as `channel`, for asyncio."""
     _check_key(key)
     options, interceptors = _options(tls), aio_calls.callers(key, deadline)
     if tls is None:
@@ -103,20 +103,20 @@ def _credentials(tls: Tls) -> grpc.ChannelCredentials:
 
 
 def _options(tls: Tls | None) -> Sequence[tuple[str, int | str]]:
-    # A proxy that the environment names would see whatever is not encrypted.
+    # A proxy configured in the environment could read unencrypted traffic.
     proxy = [("grpc.enable_http_proxy", 0)] if tls is None else []
     return [*OPTIONS, *proxy, ("grpc.service_config", service_config())]
 
 
 def _check_key(key: str) -> None:
     if not KEY.fullmatch(key):
-        # The key itself is not said: whoever logs the error would keep it.
-        raise ValueError("The key is empty, or has a blank or what is not printable ASCII in it.")
+        # The message omits the key, because errors are often logged.
+        raise ValueError("Invalid API key: it must be non-empty printable ASCII without spaces.")
 
 
 def _check_plaintext(target: str, *, allowed: bool) -> None:
     if not allowed and not LOOPBACK.fullmatch(target):
         raise ValueError(
-            f"{target} is not on this machine: without TLS everyone on the way there can read"
-            " the key. Give tls, or say dangerously_send_key_in_plaintext=True."
+            f"{target} is not a loopback address: without TLS, the API key is sent in plaintext."
+            " Set tls, or dangerously_send_key_in_plaintext=True."
         )

@@ -1,4 +1,4 @@
-"""What a refused call was told, as the message that HTTP callers read in JSON."""
+"""Decodes the status of a failed call into an Error, the message that HTTP sends as JSON."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from ..v1.errors_pb2 import Error
 
 
 def error_of(error: grpc.RpcError) -> Error:
-    """Returns the reason of a call's failure, its message, its faults and its request id.
+    """Returns the reason, message, details and request ID of a failed call.
 
-    The reason is REASON_UNSPECIFIED where the service gave none that is known here, and where
-    the call did not get there; the code of the error itself then tells more.
+    The reason is REASON_UNSPECIFIED if the server sent none, or one unknown to this client, and
+    if the call did not reach the server. In these cases, use `error.code()`.
     """
     call = cast(grpc.Call, error)
     status = rpc_status.from_call(call)
     if status is None:
         return Error(message=call.details() or "")
-    told = Error(message=status.message)
+    decoded = Error(message=status.message)
     for packed in status.details:
         info, request, fault = (
             error_details_pb2.ErrorInfo(),
@@ -29,16 +29,16 @@ def error_of(error: grpc.RpcError) -> Error:
             error_details_pb2.BadRequest(),
         )
         if packed.Unpack(info) and info.reason in Error.Reason.DESCRIPTOR.values_by_name:
-            told.reason = Error.Reason.Value(info.reason)
+            decoded.reason = Error.Reason.Value(info.reason)
         elif packed.Unpack(request):
-            told.request_id = request.request_id
+            decoded.request_id = request.request_id
         elif packed.Unpack(fault):
-            told.details.extend(_detail(violation) for violation in fault.field_violations)
-    return told
+            decoded.details.extend(_detail(violation) for violation in fault.field_violations)
+    return decoded
 
 
 def _detail(violation: error_details_pb2.BadRequest.FieldViolation) -> Error.Detail:
-    told = Error.Detail(field=violation.field, message=violation.description)
+    decoded = Error.Detail(field=violation.field, message=violation.description)
     if violation.reason in Error.Detail.Code.DESCRIPTOR.values_by_name:
-        told.code = Error.Detail.Code.Value(violation.reason)
-    return told
+        decoded.code = Error.Detail.Code.Value(violation.reason)
+    return decoded
