@@ -1,4 +1,4 @@
-"""Who is asking, in context variables that live as long as the call."""
+"""The account, key and request id of the current call, in context variables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _request_id: ContextVar[str] = ContextVar("request_id", default="")
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The account that a call acts for, and what the key that came with it may do."""
+    """The account of a call, and the scope of its API key."""
 
     account_id: str
     key_id: str
@@ -25,26 +25,26 @@ def current() -> Caller:
 
 
 def account_id() -> str:
-    """Returns the account that the call acts for. Raises LookupError as `current` does."""
+    """Returns the account id of the caller. Raises LookupError as `current` does."""
     return _caller.get().account_id
 
 
 def account_id_or_none() -> str | None:
-    """Returns the account that the call acts for, or None while nobody knows."""
+    """Returns the account id of the caller, or None before authentication."""
     caller = _caller.get(None)
     return caller.account_id if caller else None
 
 
 def enter(caller: Caller) -> None:
-    """Says who is asking for the rest of this call."""
+    """Sets the caller of the current call."""
     _caller.set(caller)
 
 
 def request_id() -> str:
-    """Returns the id under which the log keeps this call; empty outside a call."""
+    """Returns the request id of the current call; empty outside a call."""
     return _request_id.get()
 
 
 def enter_request(request_id: str) -> None:
-    """Says under which id the log keeps this call."""
+    """Sets the request id of the current call."""
     _request_id.set(request_id)

@@ -1,6 +1,6 @@
 """The time of day, in milliseconds since 1970-01-01T00:00:00Z.
 
-Whoever needs the time is handed a Clock, so that a test can hand over its own.
+Code that needs the time receives a Clock, so that tests can replace it.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ Clock = Callable[[], int]
 
 
 def system_clock() -> int:
-    """Returns the machine's time."""
     return time.time_ns() // 1_000_000
 
 
 def written(milliseconds: int) -> str:
-    """Returns a moment as JSON has it, such as 2026-11-21T03:33:16.247Z."""
+    """Formats a timestamp in ISO 8601 as in JSON: 2026-11-21T03:33:16.247Z."""
     seconds, fraction = divmod(milliseconds, 1000)
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{fraction:03}Z"

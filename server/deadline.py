@@ -1,7 +1,7 @@
-"""By when a call has to be answered, in a context variable that lives as long as the call.
+"""The deadline of the current call, in a context variable.
 
-Whoever queues work looks here whether the wait is worth it. A stream has no such
-moment, nor has work that nobody waits for: they wait as long as it takes.
+A queue rejects a call that would exceed its deadline. Streams and background tasks have no
+deadline.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from contextvars import ContextVar
 _end: ContextVar[float | None] = ContextVar("end", default=None)
 
 
-def set_deadline(moment: float | None) -> None:
-    """Says when the rest of this call is of no use any more, by the event loop's clock."""
-    _end.set(moment)
+def set_deadline(end: float | None) -> None:
+    """Sets the deadline of the current call, in the event loop's time; None for no deadline."""
+    _end.set(end)
 
 
 def seconds_left() -> float | None:
-    """Returns how long the answer is still waited for, or None where that has no end."""
+    """Returns the seconds until the deadline, or None if there is none."""
     end = _end.get()
     return None if end is None else end - asyncio.get_running_loop().time()

@@ -1,8 +1,7 @@
-"""The secret key of an installation, and what is made with it.
+"""Encrypts and hashes data with the secret key of an installation.
 
-What has to be recognised without being kept is kept as a keyed hash; what has to
-be kept and is nobody's business is sealed. Each purpose has a key of its own,
-derived from the one secret key, so that what was made for one fits no other.
+Data that is only compared is stored as a keyed hash (HMAC-SHA256). Confidential data is
+stored encrypted (AES-256-GCM). Each purpose has its own key, derived from the secret key.
 """
 
 from __future__ import annotations
@@ -21,16 +20,16 @@ _NONCE_BYTES = 12
 
 
 class DecryptionError(Exception):
-    """What was to be opened was not sealed with this key for this purpose, or was changed."""
+    """The data was encrypted with another key, purpose or context, or was changed."""
 
 
 def make_key() -> str:
-    """Returns a fresh secret key: 32 random bytes in base64."""
+    """Returns a new secret key: 32 random bytes in base64."""
     return base64.b64encode(os.urandom(KEY_BYTES)).decode()
 
 
 def parse_key(text: str) -> bytes | None:
-    """Returns the bytes of a secret key in base64, or None if the text is none."""
+    """Decodes a secret key from base64. Returns None if it is not valid."""
     try:
         key = base64.b64decode(text.strip(), validate=True)
     except (binascii.Error, ValueError):
@@ -39,9 +38,9 @@ def parse_key(text: str) -> bytes | None:
 
 
 class Encryption:
-    """Hashes and seals with the secret key of an installation (32 bytes).
+    """Encrypts and hashes with the secret key of an installation (32 bytes).
 
-    It may be made before the key is known; until it is unlocked, nothing can be asked of it.
+    The key can be set later, before the first use.
     """
 
     def __init__(self, key: bytes | None = None) -> None:
@@ -49,31 +48,30 @@ class Encryption:
         self._derived: dict[str, bytes] = {}
 
     def set_key(self, key: bytes) -> None:
-        """Gives its key to a vault that was made without one."""
         assert self._key is None
         self._key = key
 
     def fingerprint(self) -> str:
-        """Returns what tells whether a database belongs to the key; says nothing of the key."""
+        """Returns a hash that identifies the key, without revealing it."""
         return self._derive("fingerprint").hex()[:32]
 
     def digest(self, purpose: str, *parts: str) -> str:
-        """Returns HMAC-SHA256 of texts that hold no NUL, in hexadecimal."""
+        """Returns the HMAC-SHA256 of texts without NUL, in hexadecimal."""
         return hmac.digest(self._derive(purpose), _joined(parts), "sha256").hex()
 
-    def encrypt(self, purpose: str, data: bytes, *place: str) -> bytes:
-        """Encrypts data with AES-GCM; the same data gives other bytes each time.
+    def encrypt(self, purpose: str, data: bytes, *context: str) -> bytes:
+        """Encrypts data with AES-GCM and a random nonce.
 
-        It can be opened only by whoever names the place that it was sealed for.
+        `context` is authenticated: decryption requires the same one.
         """
         nonce = os.urandom(_NONCE_BYTES)
-        return nonce + AESGCM(self._derive(purpose)).encrypt(nonce, data, _joined(place))
+        return nonce + AESGCM(self._derive(purpose)).encrypt(nonce, data, _joined(context))
 
-    def open(self, purpose: str, encrypted: bytes, *place: str) -> bytes:
-        """Returns what was sealed for the place. Raises DecryptionError."""
+    def open(self, purpose: str, encrypted: bytes, *context: str) -> bytes:
+        """Decrypts data that was encrypted in this context. Raises DecryptionError."""
         nonce, data = encrypted[:_NONCE_BYTES], encrypted[_NONCE_BYTES:]
         try:
-            return AESGCM(self._derive(purpose)).decrypt(nonce, data, _joined(place))
+            return AESGCM(self._derive(purpose)).decrypt(nonce, data, _joined(context))
         except (InvalidTag, ValueError):
             raise DecryptionError from None
 

@@ -1,8 +1,7 @@
-"""Identifiers: ULIDs that rise within a process, whatever the clock does.
+"""Generates ULIDs that ascend within a process, even if the clock goes back.
 
-Lists are kept in order of creation by their ids alone, so an id that is handed
-out later must compare greater. Within a millisecond, and while the clock stands
-behind the last id, the next id is the last one plus one.
+Lists are sorted by id, so a later id must compare greater. Within a millisecond, and while
+the clock is behind the last id, the next id is the last one plus one.
 """
 
 from __future__ import annotations
@@ -34,14 +33,14 @@ def is_id(text: str) -> bool:
 
 
 def checked_id(text: str, missing: type[RosterError]) -> str:
-    """Returns the text if it is an id. Raises `missing` if not: nothing can have that id."""
+    """Returns the text if it has the shape of an id. Otherwise raises `missing`."""
     if not is_id(text):
         raise missing
     return text
 
 
 def timestamp_of(text: str) -> int:
-    """Returns the milliseconds since 1970 at which an id was made, as it says itself."""
+    """Returns the timestamp of an id, in milliseconds since 1970."""
     return _timestamp_of(text[:_TIMESTAMP_LENGTH])
 
 
@@ -51,13 +50,13 @@ def _timestamp_of(head: str) -> int:
 
 
 def first_id_at(milliseconds: int) -> str:
-    """Returns the least id of a millisecond; those that lie before 1970 have the least of all."""
+    """Returns the smallest id of a millisecond. Times before 1970 count as 1970."""
     timestamp = min(max(milliseconds, 0), _LAST_TIMESTAMP)
     return str(ULID.from_int(timestamp << _RANDOM_BITS))
 
 
 class Ids:
-    """Hands out ids. Safe to share between threads."""
+    """Generates ids. Thread-safe."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -67,31 +66,31 @@ class Ids:
         self._lock = threading.Lock()
 
     def start_past(self, newest: str | None) -> None:
-        """Makes every further id greater than `newest`, the newest one in store."""
+        """Makes all further ids greater than `newest`, the newest stored one."""
         if newest is None:
             return
         with self._lock:
             self._last = max(self._last, int(ULID.from_str(newest)))
 
     def next(self) -> str:
-        """Returns an id greater than any before."""
+        """Returns an id greater than all before."""
         return self.take(1)[0]
 
     def take(self, count: int) -> list[str]:
-        """Returns so many ids, each greater than any before."""
+        """Returns `count` ascending ids, greater than all before."""
         with self._lock:
             now = self._clock()
             first = self._last + 1
             if now > self._last >> _RANDOM_BITS:
-                # Not by the library: within a millisecond its ids follow each other, so that
-                # two that hand them out would come by the same ones.
+                # Not with the library: its ids within a millisecond are consecutive, so that two
+                # generators could return the same ones.
                 first = now << _RANDOM_BITS | secrets.randbits(_RANDOM_BITS)
             self._last = first + count - 1
             return [self._text(number) for number in range(first, first + count)]
 
     def _text(self, number: int) -> str:
-        # The library takes 9 microseconds to write an id, which is much beside the
-        # insertion of a row; neighbours share their first 18 characters.
+        # Formatting by the library is slow compared with the insertion of a row. Consecutive
+        # ids share their first 18 characters, which are cached.
         head, tail = number >> _TAIL_BITS, number & _TAIL
         if head != self._head:
             self._head = head

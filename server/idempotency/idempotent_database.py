@@ -1,12 +1,11 @@
-"""Requests that have their effect once, however often they are sent.
+"""Runs the writes of requests with an idempotency key once.
 
-While a call with an idempotency key runs, its write also keeps its answer, in the
-same transaction: after a crash either both are there or neither. The next request
-with the key finds the answer there and has no effect of its own. A request that
-fails keeps nothing, since it changed nothing, and is tried afresh.
+The write of such a request also stores its response, in the same transaction: after a
+crash both exist or neither. A repeated request with the key returns the stored response and
+has no effect. A failed request stores nothing and can be repeated.
 
-Answers are sealed: that to the creation of an API key holds the key itself, which
-is stored nowhere else.
+Responses are encrypted: the response to CreateApiKey contains the key itself, which is not
+stored anywhere else.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _PURPOSE = "kept answer"
 
 @dataclass(slots=True)
 class Request:
-    """A request that came with a key. `read` makes an answer of the bytes of one."""
+    """A request with an idempotency key. `read` parses a serialized response."""
 
     account_id: str
     key: str
@@ -38,7 +37,7 @@ class Request:
 
     @property
     def owner(self) -> tuple[str, str]:
-        """Where the answer is kept."""
+        """The primary key of the stored response."""
         return self.account_id, self.key
 
 
@@ -46,11 +45,11 @@ _current: ContextVar[Request | None] = ContextVar("request", default=None)
 
 
 class IdempotentDatabase:
-    """A database whose writes are done once for a request that came with a key.
+    """A database that runs the writes of a request with an idempotency key once.
 
-    Such a request makes one write, whose work returns the answer as a message. One that
-    acts outside of the database makes two: `begin` before it acts, `conclude` after that.
-    In between the key is in use for all processes.
+    Such a request makes one write, which returns the response message. A request with effects
+    outside of the database makes two: `begin` before and `conclude` after these effects. In
+    between, the key is in use for all processes.
     """
 
     def __init__(self, database: Database, encryption: Encryption) -> None:
@@ -61,7 +60,7 @@ class IdempotentDatabase:
 
     @contextmanager
     def request(self, request: Request) -> Iterator[None]:
-        """Runs a block for a request. Raises IdempotencyKeyInUse if its key is in one already."""
+        """Runs a block for a request. Raises IdempotencyKeyInUse if its key is in use here."""
         if request.owner in self._running:
             raise IdempotencyKeyInUse
         self._running.add(request.owner)
@@ -94,74 +93,74 @@ class IdempotentDatabase:
         return await self._database.write(lambda tx: self._run_once(request, work, tx))
 
     async def begin(self, work: Work[Result]) -> Result | Any:
-        """Returns the answer that is kept for the request, or what the work returns.
+        """Returns the stored response, or runs the work and returns its result.
 
-        The work stands whatever becomes of the call, and the key is in use from then on. Raises
-        IdempotencyKeyReused or IdempotencyKeyInUse.
+        Commits the work independently of the rest of the call, and marks the key as in use.
+        Raises IdempotencyKeyReused or IdempotencyKeyInUse.
         """
         request = _current.get()
         if request is None:
             return await self._database.write(work)
-        return await self._database.write(lambda tx: self._begun(request, work, tx))
+        return await self._database.write(lambda tx: self._begin(request, work, tx))
 
     async def conclude(self, work: Work[Result]) -> Result:
-        """Does the work, whatever is kept by now: what it tells of has happened.
+        """Runs the work in any case, because it records effects that have happened.
 
-        Keeps its answer, if none is kept. If the work fails, the key is free again.
+        Stores its response unless one is stored. If the work fails, releases the key.
         """
         request = _current.get()
         if request is None:
             return await self._database.write(work)
         try:
-            return await self._database.write(lambda tx: self._concluded(request, work, tx))
+            return await self._database.write(lambda tx: self._conclude(request, work, tx))
         except RosterError:
             await self._database.write(lambda tx: store.release(*request.owner, tx))
             raise
 
     def _run_once(self, request: Request, work: Work[Any], tx: Transaction) -> Any:
-        """Returns the answer that is kept, or does the work and keeps its answer.
+        """Returns the stored response, or runs the work and stores its response.
 
-        Raises IdempotencyKeyReused if the key came with another request.
+        Raises IdempotencyKeyReused if the key belongs to a different request.
         """
-        kept = self._kept(request, tx)
-        if kept is not None:
-            return kept
-        answer = work(tx)
-        self._keep(request, answer, tx)
-        return answer
+        stored = self._stored(request, tx)
+        if stored is not None:
+            return stored
+        response = work(tx)
+        self._store_response(request, response, tx)
+        return response
 
-    def _begun(self, request: Request, work: Work[Any], tx: Transaction) -> Any:
-        kept = self._kept(request, tx)
-        if kept is not None:
-            return kept
+    def _begin(self, request: Request, work: Work[Any], tx: Transaction) -> Any:
+        stored = self._stored(request, tx)
+        if stored is not None:
+            return stored
         result = work(tx)
         store.mark_running(*request.owner, self._fingerprint(request), tx)
         return result
 
-    def _concluded(self, request: Request, work: Work[Any], tx: Transaction) -> Any:
-        kept = store.find(*request.owner, tx)
-        answer = work(tx)
-        if kept is None or kept.is_running:
-            self._keep(request, answer, tx)
-        return answer
+    def _conclude(self, request: Request, work: Work[Any], tx: Transaction) -> Any:
+        stored = store.find(*request.owner, tx)
+        response = work(tx)
+        if stored is None or stored.is_running:
+            self._store_response(request, response, tx)
+        return response
 
-    def _kept(self, request: Request, tx: Transaction) -> Any | None:
-        kept = store.find(*request.owner, tx)
-        if kept is None:
+    def _stored(self, request: Request, tx: Transaction) -> Any | None:
+        stored = store.find(*request.owner, tx)
+        if stored is None:
             return None
-        if kept.is_running:
+        if stored.is_running:
             raise IdempotencyKeyInUse
-        if kept.fingerprint != self._fingerprint(request):
+        if stored.fingerprint != self._fingerprint(request):
             raise IdempotencyKeyReused
         request.replayed = True
-        return request.read(self._encryption.open(_PURPOSE, kept.answer, *request.owner))
+        return request.read(self._encryption.open(_PURPOSE, stored.answer, *request.owner))
 
-    def _keep(self, request: Request, answer: Any, tx: Transaction) -> None:
-        encrypted = self._encryption.encrypt(_PURPOSE, answer.SerializeToString(), *request.owner)
+    def _store_response(self, request: Request, response: Any, tx: Transaction) -> None:
+        encrypted = self._encryption.encrypt(_PURPOSE, response.SerializeToString(), *request.owner)
         store.put(
             *request.owner, store.StoredResponseRow(self._fingerprint(request), encrypted), tx
         )
 
     def _fingerprint(self, request: Request) -> str:
-        # Keyed: a request may be no more than an address, which could be guessed.
+        # A keyed hash: a request can be as short as an address, which could be guessed.
         return self._encryption.digest(_PURPOSE, *request.owner, request.fingerprint)

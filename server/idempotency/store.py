@@ -1,4 +1,4 @@
-"""Answers that are kept for idempotency keys, in the database."""
+"""Reads and writes the stored responses of idempotency keys."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from ..storage.statements import Statement, param
 from ..storage.transaction import Transaction
 from .models import StoredResponse
 
-# How long, in milliseconds, the answer to a request is kept.
+# How long a response is stored, in milliseconds.
 RETENTION_MILLISECONDS = 24 * 60 * 60 * 1000
-# How long, in milliseconds, a key is in use by a request that acts outside of the database and
-# whose process may have ended since.
+# How long a key stays in use, in milliseconds, if the process of its request ends. Only for
+# requests with effects outside of the database.
 RUNNING_MILLISECONDS = 60_000
 _RUNNING = b""
-# Old answers that each new one takes away: more than one, so that they get fewer.
+# Expired responses deleted by each new one: more than one, so that their number decreases.
 _PURGE_PER_WRITE = 10
-# Old answers that are taken away in one transaction of their own.
+# Expired responses deleted in one purge transaction.
 PURGE_BATCH_SIZE = 500
 
 
 class StoredResponseRow(NamedTuple):
-    """What is kept of a request: what tells it from others, and its answer, sealed."""
+    """The fingerprint of a request and its encrypted response."""
 
     fingerprint: str
     answer: bytes
 
     @property
     def is_running(self) -> bool:
-        """Whether there is no answer yet: the request is still running."""
+        """Whether the request is still running."""
         return self.answer == _RUNNING
 
 
@@ -91,19 +91,19 @@ _ONE_OLD = Statement(
 
 
 def find(account_id: str, key: str, tx: Transaction) -> StoredResponseRow | None:
-    """Returns what is kept for a key, or None if it is new or its time is over."""
+    """Returns the stored response of a key, or None if there is none or it has expired."""
     row = tx.one(_FIND, account_id=account_id, key=key, since=tx.now - RETENTION_MILLISECONDS)
     return StoredResponseRow._make(row) if row else None
 
 
 def put(account_id: str, key: str, kept: StoredResponseRow, tx: Transaction) -> None:
-    """Keeps an answer for a key, and takes some away whose time is over."""
+    """Stores the response of a key, and deletes some expired ones."""
     _purge(account_id, _PURGE_PER_WRITE, tx)
     tx.run(_PUT, account_id=account_id, key=key, created_at=tx.now, **kept._asdict())
 
 
 def mark_running(account_id: str, key: str, fingerprint: str, tx: Transaction) -> None:
-    """Puts a key in use until its answer is kept, but for RUNNING_MILLISECONDS at most."""
+    """Marks a key as in use until its response is stored, or for RUNNING_MILLISECONDS."""
     until = tx.now + RUNNING_MILLISECONDS
     kept = StoredResponseRow(fingerprint, _RUNNING)
     created_at = until - RETENTION_MILLISECONDS
@@ -111,21 +111,21 @@ def mark_running(account_id: str, key: str, fingerprint: str, tx: Transaction) -
 
 
 def release(account_id: str, key: str, tx: Transaction) -> None:
-    """Frees a key of a request that failed while it was running."""
+    """Releases the key of a failed request."""
     tx.run(_DELETE, account_id=account_id, key=key)
 
 
 def has_old(account_id: str, tx: Transaction) -> bool:
-    """Whether the account has answers whose time is over."""
+    """Whether the account has expired responses."""
     return (
         tx.one(_ONE_OLD, account_id=account_id, since=tx.now - RETENTION_MILLISECONDS) is not None
     )
 
 
 def purge(account_id: str, tx: Transaction) -> int:
-    """Takes answers away whose time is over, the oldest first, and returns how many.
+    """Deletes expired responses, oldest first, and returns how many.
 
-    If these are PURGE_BATCH_SIZE there may be more.
+    If it returns PURGE_BATCH_SIZE, there may be more.
     """
     return _purge(account_id, PURGE_BATCH_SIZE, tx)
 

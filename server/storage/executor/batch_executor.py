@@ -1,18 +1,16 @@
-"""Threads that run jobs in batches, and the bridge from asyncio to them.
+"""Runs work items in batches on database threads, for callers on the event loop.
 
-A hop to a thread and back costs more than most statements. So a lane takes all
-jobs that queued while it was busy, hands them to `run_batch` as one list, and
-wakes the event loop once with all results. Under load the cost of the hop is
-shared, and for a writer the cost of the fsync as well. Where waiting for a database
-takes longer than the hop, a lane has several threads, which take from one queue.
+A thread switch costs more than most statements. So a thread takes all items that queued
+while it was busy, passes them to `run_batch` as one list, and wakes the event loop once
+with all results. Under load, a batch shares the cost of the switch and, for writes, of the
+fsync. An executor can have several threads with one queue, for a database on a server.
 
-`run_batch` claims each job when it begins with it. A job whose caller goes away,
-or whose deadline passes, before it is claimed is withdrawn and has no effect.
-Once a write is claimed its caller waits for the outcome, so an answer always
-tells what happened; a read has no effect to wait for.
+`run_batch` claims each item before it runs it. An item that is cancelled or exceeds its
+deadline before that is withdrawn without effect. After a write is claimed, its caller waits
+for the outcome, so that the response is always accurate. A read can be abandoned.
 
-A call that could not be answered in time is refused when it comes, and not when its
-time is over: by the length of the queue and the pace at which it moved of late.
+Overload is detected on arrival: a call is rejected if the estimated queue delay exceeds its
+deadline.
 """
 
 from __future__ import annotations
@@ -33,25 +31,25 @@ from .work_item import Work, WorkItem
 
 log = logging.getLogger(__name__)
 
-# Jobs that may wait for a lane. Beyond that a caller is refused at once: a
-# queue that only grows answers nobody in time.
+# The maximum number of queued items. Further calls are rejected at once: with a queue that
+# only grows, all calls would exceed their deadlines.
 MAX_WAITING = 2_000
-# How long a call that has a deadline may have to wait, in seconds, however late that is:
-# whoever is refused at once can turn elsewhere, or come back when there is less to do.
+# The maximum estimated queue delay, in seconds, for a call with a later deadline. A client
+# that is rejected early can retry elsewhere or later.
 MAX_WAIT_SECONDS = 2.0
-# Jobs in one batch, so that the first of them does not wait for all of a long queue.
+# The maximum batch size, so that the first item does not wait for a long queue.
 MAX_BATCH = 256
 
 RunBatch = Callable[[Sequence[WorkItem[Work]]], None]
 
 
 class BatchExecutor(Generic[Work]):
-    """Threads with one queue; one thread unless told otherwise.
+    """Runs work items on one or more threads with one queue.
 
     `start` and `stop` run in each thread, at its beginning and end. `run_batch` sets
-    `result` or `error` of every job that it can claim, at most `max_batch` of them. A lane
-    that `abandons` does not make its callers wait for jobs that have no effect. Where
-    there is a `queue_timeout`, a job that was not begun within so many seconds is refused.
+    `result` or `error` of every item that it can claim, at most `max_batch` of them. With
+    `abandons`, a cancelled caller does not wait for a claimed item. With `queue_timeout`, an
+    item that is not claimed within that many seconds is rejected.
     """
 
     def __init__(
@@ -82,13 +80,13 @@ class BatchExecutor(Generic[Work]):
 
     @property
     def waiting(self) -> int:
-        """How many jobs are in no batch yet."""
+        """The number of items that are not in a batch yet."""
         return self._queue.qsize() + len(self._gathered)
 
     async def open(self) -> None:
-        """Starts the threads. Raises what `start` raises in one of them, once all have ended.
+        """Starts the threads. If `start` fails in one of them, stops all and raises its error.
 
-        If cancelled, ends them as soon as they have started.
+        If cancelled, stops the threads after they have started.
         """
         for thread, _ in self._threads:
             thread.start()
@@ -107,8 +105,8 @@ class BatchExecutor(Generic[Work]):
     async def run(self, work: Work) -> Any:
         """Runs the work in some batch and returns its result, or raises what it raised.
 
-        Raises Unavailable, without effect, if the lane is closing or its patience ends, and
-        Overloaded if too many jobs wait, or so many that the call would be answered too late.
+        Raises Unavailable, without effect, if the executor is closing or the queue timeout
+        passes. Raises Overloaded if the queue is full or its delay exceeds the deadline.
         """
         item = self.admitted(work)
         if not self._gathered:
@@ -123,7 +121,7 @@ class BatchExecutor(Generic[Work]):
             timer.cancel()
 
     def admitted(self, work: Work) -> WorkItem[Work]:
-        """Returns the work as a job that may wait here. Raises Unavailable and Overloaded."""
+        """Returns a work item for the queue. Raises Unavailable or Overloaded."""
         if self._closing:
             raise Unavailable
         waiting = self.waiting
@@ -133,7 +131,7 @@ class BatchExecutor(Generic[Work]):
         return WorkItem(work, self._loop.create_future(), self._claiming)
 
     def _admit(self, waiting: int) -> None:
-        """Raises Overloaded if behind so many jobs there is no use in waiting."""
+        """Raises Overloaded if the queue is full or its delay exceeds the deadline."""
         wait, left = self._queue_delay.wait(waiting), deadline.seconds_left()
         useful = math.inf if left is None else min(left, MAX_WAIT_SECONDS)
         if waiting >= MAX_WAITING or wait > useful:
@@ -167,7 +165,7 @@ class BatchExecutor(Generic[Work]):
         self._gathered.clear()
 
     def put(self, items: Sequence[WorkItem[Work]]) -> None:
-        """Hands jobs over to the threads, and refuses them where these have ended."""
+        """Queues items for the threads, or rejects them if the executor is closing."""
         for item in items:
             if self._closing:
                 item.refuse()
@@ -175,7 +173,7 @@ class BatchExecutor(Generic[Work]):
                 self._queue.put(item)
 
     async def close(self) -> None:
-        """Finishes what waits, then ends the threads."""
+        """Runs the queued items, then stops the threads."""
         self._hand_over()
         self._closing = True
         for _ in self._threads:
@@ -186,7 +184,7 @@ class BatchExecutor(Generic[Work]):
     def _run(self, started: asyncio.Future[None]) -> None:
         try:
             self._start()
-        except Exception as error:  # noqa: BLE001 - told to whoever opens the lane
+        except Exception as error:  # noqa: BLE001 - raised by open()
             self._loop.call_soon_threadsafe(started.set_exception, error)
             return
         self._loop.call_soon_threadsafe(started.set_result, None)
@@ -201,20 +199,20 @@ class BatchExecutor(Generic[Work]):
         self._stop()
 
     def run_batch_guarded(self, batch: Sequence[WorkItem[Work]], run_batch: RunBatch[Work]) -> None:
-        """Runs a batch and counts it. Whatever is raised is the error of all of its jobs."""
+        """Runs and counts a batch. An exception becomes the error of all of its items."""
         began = self.stats.begin(len(batch))
         try:
             run_batch(batch)
         except Exception as error:
-            # A thread that ended here would leave everybody waiting for ever.
-            log.exception("a batch of %d failed", len(batch))
+            # The thread must continue: otherwise all callers would wait forever.
+            log.exception("a batch of %d work items failed", len(batch))
             for item in batch:
                 item.error = error
         finally:
             self.stats.end(began)
 
     def _take(self) -> tuple[list[WorkItem[Work]], bool]:
-        """Waits for a job, then returns all that wait, and whether the thread is to end."""
+        """Waits for an item; returns all queued items, and whether the thread must stop."""
         batch: list[WorkItem[Work]] = []
         item = self._queue.get()
         while item is not None:
@@ -229,6 +227,6 @@ class BatchExecutor(Generic[Work]):
 
 
 def settle_all(batch: Sequence[WorkItem[Any]]) -> None:
-    """Tells all callers their outcomes; runs on the event loop."""
+    """Passes the outcomes to all callers. Runs on the event loop."""
     for item in batch:
         item.settle()

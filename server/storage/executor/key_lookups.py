@@ -1,11 +1,10 @@
-"""Look-ups by key, and where they are done: by a thread if few come at once, else right here.
+"""Runs key lookups: few of them on a database thread, many of them on the event loop.
 
-A thread and the event loop share one interpreter. A few look-ups go to the thread while
-the loop has nothing else to do. Many come together with much else to do; then each of the
-two keeps the other from it, twice a look-up, which costs more than the look-up does. So
-a crowd is looked up on the event loop, in one go: some microseconds each as long as the
-disk is quick, or what it holds in memory. Where it turns out slow the thread has it all for
-a while, since nobody else can be heard meanwhile.
+A database thread and the event loop share the GIL. Under load they compete for it, and two
+thread switches cost more than a key lookup. So when many key lookups are queued, they run
+on the event loop in one batch. This blocks the event loop, but each lookup takes only
+microseconds while the data is in memory. If a batch is slow, all lookups run on the thread
+for SLOW_CACHE_SECONDS.
 """
 
 from __future__ import annotations
@@ -19,17 +18,17 @@ from typing import Any, Generic
 from .batch_executor import BatchExecutor, RunBatch, settle_all
 from .work_item import Work, WorkItem
 
-# More than so many within one turn of the event loop are a crowd.
+# More lookups than this in one iteration of the event loop run on the event loop.
 MAX_THREAD_LOOKUPS = 32
-# What is slow, in seconds a look-up, and how long that is remembered.
+# A batch is slow above this average per lookup. The thread then runs all lookups for a while.
 SLOW_SECONDS = 0.000_5
 SLOW_CACHE_SECONDS = 1.0
 
 
 class KeyLookups(Generic[Work]):
-    """Does look-ups for a lane, by `run_here` on the event loop or by the lane itself.
+    """Runs lookups by `run_here` on the event loop, or by the executor.
 
-    They are in the figures of the lane wherever they are done.
+    The executor's statistics include both.
     """
 
     def __init__(
@@ -44,7 +43,7 @@ class KeyLookups(Generic[Work]):
         self._slow_until = 0.0
 
     async def run(self, work: Work) -> Any:
-        """Returns what the work returns, or raises what it raised, as `BatchExecutor.run` does."""
+        """Runs the work as `BatchExecutor.run` does."""
         item = self._executor.admitted(work)
         if not self._gathered:
             self._loop.call_soon(self._hand_over)
@@ -64,6 +63,6 @@ class KeyLookups(Generic[Work]):
             self._slow_until = ended + SLOW_CACHE_SECONDS
 
     def close(self) -> None:
-        """Does nothing here any more."""
+        """Passes all further lookups to the executor."""
         self._hand_over()
         self._slow_until = math.inf

@@ -1,52 +1,52 @@
-"""How long a queue takes, by what has come out of it of late.
+"""Estimates the delay of a queue from the duration of recent batches.
 
-A job's share of its batch is what counts: the commit that many share costs each of them
-little. So one large batch says more than many small ones, and after a quiet time, when
-each job had a commit to itself, a rush is judged by its own first batch.
+The estimate is a moving average of the time per item, weighted by batch size: items of a
+large batch share one commit. So after an idle period with batches of one item, the first
+large batch dominates the estimate.
 """
 
 from __future__ import annotations
 
 import time
 
-# After so many jobs, half of what is believed comes from them.
+# A batch of this size contributes half of the new average.
 HALF_WEIGHT_ITEMS = 64
 
 
 class QueueDelay:
-    """The pace of a queue with one end, or several. Used by its threads and by those who ask.
+    """Estimates the delay of a queue with one or more consumer threads.
 
-    `dequeued` and `done` are of one batch, `enqueued` of one job. A number that two write at the
-    same time may be that of either; all are estimates.
+    `dequeued` and `done` record a batch, `enqueued` an item. There is no lock: a lost update
+    only makes the estimate less exact.
     """
 
     def __init__(self, ends: int) -> None:
         self._ends = ends
         self._seconds_each = 0.0
-        # When something was last taken, or when the queue began, whichever came later.
+        # The time of the last dequeue, or of the first item in an empty queue.
         self._moved = time.monotonic()
 
     def enqueued(self, waiting: int) -> None:
-        """Notes that a job joins so many others."""
+        """Records that an item was queued behind `waiting` others."""
         if not waiting:
             self._moved = time.monotonic()
 
     def dequeued(self) -> float:
-        """Notes that a batch leaves the queue, and returns when that was."""
+        """Records that a batch was dequeued, and returns the time."""
         self._moved = time.monotonic()
         return self._moved
 
     def done(self, items: int, dequeued: float) -> None:
-        """Notes that a batch of so many jobs is done."""
+        """Records that a batch of `items` is done."""
         each = (time.monotonic() - dequeued) / items
         self._seconds_each += (each - self._seconds_each) * items / (items + HALF_WEIGHT_ITEMS)
 
     def wait(self, waiting: int) -> float:
-        """Returns how many seconds a job may have to wait behind so many others.
+        """Returns the estimated delay, in seconds, behind `waiting` items.
 
-        Where nothing has moved for longer than that, it is at least as long again.
+        It is at least the time since the last dequeue, so that a stalled queue is detected.
         """
         if not waiting:
             return 0.0
-        still = time.monotonic() - self._moved
-        return max(waiting * self._seconds_each / self._ends, still)
+        idle = time.monotonic() - self._moved
+        return max(waiting * self._seconds_each / self._ends, idle)

@@ -1,7 +1,7 @@
-"""A piece of work on its way from a caller on the event loop to a thread, and back.
+"""Passes work from a caller on the event loop to a thread, and its outcome back.
 
-Whoever begins with a job claims it; whoever does not wait for it any longer withdraws
-it. Of the two the first wins.
+The thread claims an item before it runs it; the caller withdraws an item to cancel it. The
+first of the two wins.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Work = TypeVar("Work")
 
 
 class WorkItem(Generic[Work]):
-    """One caller's work, and the future on which the caller waits."""
+    """The work of one caller, and the future for its outcome."""
 
     __slots__ = (
         "_claimed",
@@ -42,21 +42,21 @@ class WorkItem(Generic[Work]):
         self._withdrawn = False
 
     def claim(self) -> bool:
-        """Begins with the job. Returns False if it was withdrawn, and is to be left out."""
+        """Claims the item. Returns False if it was withdrawn and must be skipped."""
         with self._claiming:
             self._claimed = not self._withdrawn
             return self._claimed
 
     def withdraw(self) -> bool:
-        """Gives the job up. Returns False if it was claimed, and has or will have its effect."""
+        """Cancels the item. Returns False if it was claimed, and takes effect."""
         with self._claiming:
             self._withdrawn = not self._claimed
             return self._withdrawn
 
     def refuse(self) -> bool:
-        """Gives the job up and tells its caller so, unless it was begun; runs on the event loop.
+        """Withdraws the item and raises Unavailable to its caller. Runs on the event loop.
 
-        Returns whether it was given up.
+        Returns False if it was already claimed.
         """
         if not self.withdraw():
             return False
@@ -71,7 +71,7 @@ class WorkItem(Generic[Work]):
         return self.result
 
     def settle(self) -> None:
-        """Tells the caller the outcome; runs on the event loop."""
+        """Passes the outcome to the caller. Runs on the event loop."""
         self.settled = True
         if self.future.done():
             return
