@@ -94,15 +94,15 @@ def fail() -> None:
 
 
 def test_result_of_the_work_is_returned() -> None:
-    async def story() -> Any:
+    async def scenario() -> Any:
         async with Recorder().executor() as executor:
             return await executor.run(lambda: threading.current_thread().name)
 
-    assert asyncio.run(story()) == "test"
+    assert asyncio.run(scenario()) == "test"
 
 
 def test_error_of_the_work_is_raised_to_its_caller_only() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with Recorder().executor() as executor:
             gate = Gate()
             await gate.hold(executor)
@@ -112,13 +112,13 @@ def test_error_of_the_work_is_raised_to_its_caller_only() -> None:
             with pytest.raises(ValueError, match="own words"):
                 await bad
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_jobs_that_queue_while_the_lane_is_busy_are_one_batch_in_order() -> None:
     recorder, done = Recorder(), []
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with recorder.executor() as executor:
             gate = Gate()
             first = await gate.hold(executor)
@@ -126,7 +126,7 @@ def test_jobs_that_queue_while_the_lane_is_busy_are_one_batch_in_order() -> None
             gate.open()
             await asyncio.gather(first, *waiting)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
     assert recorder.batches == [1, 5]
     assert done == [0, 1, 2, 3, 4]
 
@@ -134,7 +134,7 @@ def test_jobs_that_queue_while_the_lane_is_busy_are_one_batch_in_order() -> None
 def test_long_queue_is_cut_into_batches() -> None:
     recorder = Recorder()
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with recorder.executor(max_batch=2) as executor:
             gate = Gate()
             first = await gate.hold(executor)
@@ -142,14 +142,14 @@ def test_long_queue_is_cut_into_batches() -> None:
             gate.open()
             await asyncio.gather(first, *waiting)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
     assert recorder.batches == [1, 2, 2, 1]
 
 
 def test_job_that_is_withdrawn_before_it_was_taken_has_no_effect() -> None:
     recorder, done = Recorder(), []
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with recorder.executor() as executor:
             gate = Gate()
             first = await gate.hold(executor)
@@ -162,14 +162,14 @@ def test_job_that_is_withdrawn_before_it_was_taken_has_no_effect() -> None:
             gate.open()
             await asyncio.gather(first, stays)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
     assert done == ["stays"]
 
 
 def test_deadline_that_passes_before_a_job_was_taken_ends_the_wait() -> None:
     done: list[str] = []
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with Recorder().executor() as executor:
             gate = Gate()
             first = await gate.hold(executor)
@@ -179,13 +179,13 @@ def test_deadline_that_passes_before_a_job_was_taken_ends_the_wait() -> None:
             gate.open()
             await first
 
-    asyncio.run(story())
+    asyncio.run(scenario())
     assert done == []
 
 
 @pytest.mark.parametrize("times", [1, 3])
 def test_caller_that_goes_away_after_its_job_was_taken_waits_for_the_outcome(times: int) -> None:
-    async def story() -> Any:
+    async def scenario() -> Any:
         async with Recorder().executor() as executor:
             gate = Gate()
             task = await gate.hold(executor)
@@ -196,7 +196,7 @@ def test_caller_that_goes_away_after_its_job_was_taken_waits_for_the_outcome(tim
             gate.open()
             return await task
 
-    assert asyncio.run(story()) == "through"
+    assert asyncio.run(scenario()) == "through"
 
 
 async def leaving(*, after_settling: bool, abandons: bool = False) -> Any:
@@ -241,7 +241,7 @@ def test_caller_of_a_lane_that_abandons_is_cancelled_as_its_outcome_arrives(
 def test_caller_is_refused_at_once_while_the_queue_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(executors, "MAX_WAITING", 2)
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with Recorder().executor() as executor:
             gate = Gate()
             first = await gate.hold(executor)
@@ -252,13 +252,13 @@ def test_caller_is_refused_at_once_while_the_queue_is_full(monkeypatch: pytest.M
             assert await asyncio.gather(first, *waiting) == ["through", 1, 2]
             assert await executor.run(lambda: 4) == 4
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_close_finishes_what_waits_then_stops() -> None:
     recorder = Recorder()
 
-    async def story() -> list[Any]:
+    async def scenario() -> list[Any]:
         async with recorder.executor() as executor:
             gate = Gate()
             first = await gate.hold(executor)
@@ -271,20 +271,20 @@ def test_close_finishes_what_waits_then_stops() -> None:
             await closing
             return [task.done() for task in (first, *waiting)]
 
-    assert asyncio.run(story()) == [True] * 4
+    assert asyncio.run(scenario()) == [True] * 4
     assert recorder.events == ["start", "job", "job", "job", "stop"]
 
 
 def test_close_ends_the_thread() -> None:
-    async def story() -> Any:
+    async def scenario() -> Any:
         async with Recorder().executor() as executor:
             return await executor.run(threading.current_thread)
 
-    assert not asyncio.run(story()).is_alive()
+    assert not asyncio.run(scenario()).is_alive()
 
 
 def test_caller_of_a_lane_that_abandons_does_not_wait_for_the_outcome() -> None:
-    async def story() -> bool:
+    async def scenario() -> bool:
         recorder, gate = Recorder(), Gate()
         executor: BatchExecutor[Work] = BatchExecutor(
             "test",
@@ -302,42 +302,42 @@ def test_caller_of_a_lane_that_abandons_does_not_wait_for_the_outcome() -> None:
         await executor.close()
         return gone
 
-    assert asyncio.run(story())
+    assert asyncio.run(scenario())
 
 
 def test_open_raises_what_the_start_raises() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         executor: BatchExecutor[Work] = BatchExecutor(
             "test", start=fail, run_batch=lambda items: None, stop=lambda: None
         )
         with pytest.raises(ValueError, match="own words"):
             await executor.open()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_threads_of_a_lane_run_jobs_at_the_same_time() -> None:
     recorder, both = Recorder(), threading.Barrier(2)
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with recorder.executor(threads=2, max_batch=1) as executor:
             meet = partial(both.wait, LONG)
             assert sorted(await asyncio.gather(executor.run(meet), executor.run(meet))) == [0, 1]
 
-    asyncio.run(story())
+    asyncio.run(scenario())
     assert recorder.events == ["start", "start", "stop", "stop"]
 
 
 def test_lane_of_several_threads_finishes_what_waits_when_it_closes() -> None:
     recorder, done = Recorder(), []
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with recorder.executor(threads=3, max_batch=1) as executor:
             works = [partial(done.append, number) for number in range(50)]
             waiting = await queue(executor, *works)
         await asyncio.gather(*waiting)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
     assert sorted(done) == list(range(50))
     assert recorder.events == ["start"] * 3 + ["stop"] * 3
 
@@ -349,7 +349,7 @@ def test_lane_whose_second_thread_cannot_start_ends_the_first() -> None:
         if next(run_cycle):
             raise OSError("no room")
 
-    async def story() -> None:
+    async def scenario() -> None:
         executor: BatchExecutor[Work] = BatchExecutor(
             "test",
             start=start,
@@ -360,14 +360,14 @@ def test_lane_whose_second_thread_cannot_start_ends_the_first() -> None:
         with pytest.raises(OSError, match="no room"):
             await executor.open()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
     assert recorder.events == ["stop"]
 
 
 def test_job_that_is_not_begun_in_time_is_refused_without_effect() -> None:
     recorder, done = Recorder(), []
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with recorder.executor(queue_timeout=0.01) as executor:
             gate = Gate()
             first = await gate.hold(executor)
@@ -377,7 +377,7 @@ def test_job_that_is_not_begun_in_time_is_refused_without_effect() -> None:
             # What was begun is waited for, however long it takes.
             assert await first == "through"
 
-    asyncio.run(story())
+    asyncio.run(scenario())
     assert done == []
 
 
@@ -399,7 +399,7 @@ async def slow(executor: BatchExecutor[Work], gate: Gate) -> list[asyncio.Task[A
 
 
 def test_call_that_would_be_answered_too_late_is_refused_at_once() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with Recorder().executor() as executor:
             gate = Gate()
             waiting = await slow(executor, gate)
@@ -412,13 +412,13 @@ def test_call_that_would_be_answered_too_late_is_refused_at_once() -> None:
             assert await in_time == "in time"
             await asyncio.gather(*waiting)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_call_with_much_time_waits_no_longer_than_any_may(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(executors, "MAX_WAIT_SECONDS", 0.3)
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with Recorder().executor() as executor:
             gate = Gate()
             waiting = await slow(executor, gate)
@@ -430,7 +430,7 @@ def test_call_with_much_time_waits_no_longer_than_any_may(monkeypatch: pytest.Mo
             assert await patient == "patient"
             await asyncio.gather(*waiting)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_lane_whose_opening_is_cancelled_ends_what_it_has_started() -> None:

@@ -98,7 +98,7 @@ def test_key_is_as_good_as_new_beside_many_older_ones(tx: Transaction) -> None:
     assert find(OURS, "28", tx) is None
 
 
-def test_each_new_answer_takes_away_up_to_ten_old_ones(tx: Transaction) -> None:
+def test_each_new_response_deletes_up_to_ten_expired_ones(tx: Transaction) -> None:
     for number in range(25):
         tx.now = NOW + number
         put(OURS, f"{number:02}", STORED, tx)
@@ -114,7 +114,7 @@ def test_each_new_answer_takes_away_up_to_ten_old_ones(tx: Transaction) -> None:
     assert len(keys(tx)) == 4
 
 
-def test_answers_in_time_are_not_taken_away(tx: Transaction) -> None:
+def test_unexpired_responses_are_not_deleted(tx: Transaction) -> None:
     put(OURS, "old", STORED, tx)
     tx.now += 1
     put(OURS, "in time", STORED, tx)
@@ -125,7 +125,7 @@ def test_answers_in_time_are_not_taken_away(tx: Transaction) -> None:
     assert keys(tx) == {"in time", "new"}
 
 
-def test_answers_of_another_account_are_left_alone(tx: Transaction) -> None:
+def test_responses_of_other_accounts_are_not_deleted(tx: Transaction) -> None:
     put(OURS, "of both", STORED, tx)
     put(THEIRS, "old", STORED, tx)
     tx.now += 48 * HOUR
@@ -155,17 +155,17 @@ def clock() -> Moments:
     return Moments()
 
 
-Story = Callable[[IdempotentDatabase], Awaitable[Any]]
+Scenario = Callable[[IdempotentDatabase], Awaitable[Any]]
 
 
-def played(database: Database, story: Story) -> Any:
+def played(database: Database, scenario: Scenario) -> Any:
     """Runs a story on a database and returns what comes of it."""
 
     async def whole() -> Any:
         once = IdempotentDatabase(database, ENCRYPTION)
         await once.open()
         try:
-            return await asyncio.wait_for(story(once), 10)
+            return await asyncio.wait_for(scenario(once), 10)
         finally:
             await once.close()
 
@@ -173,7 +173,7 @@ def played(database: Database, story: Story) -> Any:
 
 
 @pytest.fixture(params=STORES)
-def play(request: pytest.FixtureRequest, clock: Moments) -> Callable[[Story], Any]:
+def play(request: pytest.FixtureRequest, clock: Moments) -> Callable[[Scenario], Any]:
     """Runs a story on a fresh database of each kind in turn."""
     if request.param == "sqlite":
         return partial(played, SqliteDatabase(request.getfixturevalue("new_file"), clock=clock))
@@ -208,9 +208,9 @@ async def number_of_tags(database: IdempotentDatabase) -> int:
 
 
 def test_request_that_is_sent_again_has_one_effect_and_one_answer(
-    play: Callable[[Story], Any],
+    play: Callable[[Scenario], Any],
 ) -> None:
-    async def story(database: IdempotentDatabase) -> None:
+    async def scenario(database: IdempotentDatabase) -> None:
         first, second = request(), request()
         answers = [await call(database, "a", first), await call(database, "a", second)]
 
@@ -218,7 +218,7 @@ def test_request_that_is_sent_again_has_one_effect_and_one_answer(
         assert (first.replayed, second.replayed) == (False, True)
         assert await number_of_tags(database) == 1
 
-    play(story)
+    play(scenario)
 
 
 @pytest.mark.parametrize(
@@ -227,22 +227,22 @@ def test_request_that_is_sent_again_has_one_effect_and_one_answer(
     ids=["other key", "other account"],
 )
 def test_other_request_has_an_effect_of_its_own(
-    play: Callable[[Story], Any], other: Request
+    play: Callable[[Scenario], Any], other: Request
 ) -> None:
-    async def story(database: IdempotentDatabase) -> None:
+    async def scenario(database: IdempotentDatabase) -> None:
         await call(database, "a", request())
         await call(database, "b", other)
 
         assert not other.replayed
         assert await number_of_tags(database) == 2
 
-    play(story)
+    play(scenario)
 
 
 def test_key_that_comes_with_another_request_is_refused_for_24_hours(
-    play: Callable[[Story], Any], clock: Moments
+    play: Callable[[Scenario], Any], clock: Moments
 ) -> None:
-    async def story(database: IdempotentDatabase) -> None:
+    async def scenario(database: IdempotentDatabase) -> None:
         await call(database, "a", request())
         with pytest.raises(IdempotencyKeyReused):
             await call(database, "b", request(fingerprint="another"))
@@ -252,13 +252,13 @@ def test_key_that_comes_with_another_request_is_refused_for_24_hours(
         await call(database, "b", request(fingerprint="another"))
         assert await number_of_tags(database) == 2
 
-    play(story)
+    play(scenario)
 
 
 def test_request_that_fails_keeps_nothing_and_is_tried_afresh(
-    play: Callable[[Story], Any],
+    play: Callable[[Scenario], Any],
 ) -> None:
-    async def story(database: IdempotentDatabase) -> None:
+    async def scenario(database: IdempotentDatabase) -> None:
         await database.write(work("a"))
         with pytest.raises(TagAlreadyExists):
             await call(database, "A", request())
@@ -267,11 +267,13 @@ def test_request_that_fails_keeps_nothing_and_is_tried_afresh(
         await call(database, "b", again)
         assert not again.replayed
 
-    play(story)
+    play(scenario)
 
 
-def test_key_of_a_request_that_runs_is_in_use_until_it_ends(play: Callable[[Story], Any]) -> None:
-    async def story(database: IdempotentDatabase) -> None:
+def test_key_of_a_request_that_runs_is_in_use_until_it_ends(
+    play: Callable[[Scenario], Any],
+) -> None:
+    async def scenario(database: IdempotentDatabase) -> None:
         with database.request(request()):
             with pytest.raises(IdempotencyKeyInUse):
                 await call(database, "a", request())
@@ -282,7 +284,7 @@ def test_key_of_a_request_that_runs_is_in_use_until_it_ends(play: Callable[[Stor
         await call(database, "a", request())
         assert await number_of_tags(database) == 3
 
-    play(story)
+    play(scenario)
 
 
 def acts(name: str) -> Callable[[Transaction], str]:
@@ -296,9 +298,9 @@ def acts(name: str) -> Callable[[Transaction], str]:
 
 @pytest.mark.parametrize("fingerprint", ["first", "another"])
 def test_key_is_in_use_for_every_process_between_begin_and_conclude(
-    play: Callable[[Story], Any], clock: Moments, fingerprint: str
+    play: Callable[[Scenario], Any], clock: Moments, fingerprint: str
 ) -> None:
-    async def story(database: IdempotentDatabase) -> None:
+    async def scenario(database: IdempotentDatabase) -> None:
         with database.request(request()):
             await database.begin(acts("a"))
         # The process knows nothing of the request any more.
@@ -319,13 +321,13 @@ def test_key_is_in_use_for_every_process_between_begin_and_conclude(
         with pytest.raises(IdempotencyKeyReused):
             await call(database, "e", request(fingerprint="another"))
 
-    play(story)
+    play(scenario)
 
 
 def test_key_of_a_request_whose_process_ended_is_free_after_a_minute(
-    play: Callable[[Story], Any], clock: Moments
+    play: Callable[[Scenario], Any], clock: Moments
 ) -> None:
-    async def story(database: IdempotentDatabase) -> None:
+    async def scenario(database: IdempotentDatabase) -> None:
         with database.request(request()):
             await database.begin(acts("a"))
         clock.now += RUNNING_MILLISECONDS - 1
@@ -335,11 +337,11 @@ def test_key_of_a_request_whose_process_ended_is_free_after_a_minute(
         with database.request(request()):
             assert isinstance(await database.begin(acts("c")), str)
 
-    play(story)
+    play(scenario)
 
 
-def test_key_is_free_again_once_the_conclusion_has_failed(play: Callable[[Story], Any]) -> None:
-    async def story(database: IdempotentDatabase) -> None:
+def test_key_is_free_again_once_the_conclusion_has_failed(play: Callable[[Scenario], Any]) -> None:
+    async def scenario(database: IdempotentDatabase) -> None:
         with database.request(request()):
             await database.begin(acts("a"))
             with pytest.raises(TagAlreadyExists):
@@ -347,11 +349,11 @@ def test_key_is_free_again_once_the_conclusion_has_failed(play: Callable[[Story]
 
         await call(database, "b", request(fingerprint="another"))
 
-    play(story)
+    play(scenario)
 
 
-def test_write_without_a_key_keeps_nothing(play: Callable[[Story], Any]) -> None:
-    async def story(database: IdempotentDatabase) -> None:
+def test_write_without_a_key_stores_no_response(play: Callable[[Scenario], Any]) -> None:
+    async def scenario(database: IdempotentDatabase) -> None:
         await database.write(work("a"))
         with database.request(request()):
             pass
@@ -359,10 +361,10 @@ def test_write_without_a_key_keeps_nothing(play: Callable[[Story], Any]) -> None
 
         assert await database.read(keys) == set()
 
-    play(story)
+    play(scenario)
 
 
-def test_kept_answer_is_not_readable_without_the_key(tmp_path: Path, clock: Moments) -> None:
+def test_stored_response_is_not_readable_without_the_key(tmp_path: Path, clock: Moments) -> None:
     file = SqliteDatabase(tmp_path / "once.db", clock=clock)
     answer: pb.CreateApiKeyResponse = played(file, lambda once: call(once, "a", request()))
     assert answer.secret.startswith(SECRET)

@@ -1,4 +1,4 @@
-"""Look-ups by key: a thread does a few, the event loop a crowd, and slow ones no more."""
+"""Key lookups: few run on a thread, many on the event loop unless they are slow."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ LONG = 60.0
 ACCOUNT = "0" * 26
 
 
-def run(story: Coroutine[Any, Any, Any]) -> Any:
-    """Runs a story to its end, or fails if it stands still."""
-    return asyncio.run(asyncio.wait_for(story, LONG))
+def run(scenario: Coroutine[Any, Any, Any]) -> Any:
+    """Runs a scenario, or fails after a timeout."""
+    return asyncio.run(asyncio.wait_for(scenario, LONG))
 
 
 def on_the_loop(tx: Transaction) -> bool:
-    """Work that tells where it is done."""
+    """Work that returns whether it runs on the event loop."""
     return threading.current_thread() is threading.main_thread()
 
 
@@ -50,22 +50,22 @@ async def crowd(
 @pytest.mark.parametrize(
     ("count", "here"), [(1, False), (MAX_THREAD_LOOKUPS, False), (MAX_THREAD_LOOKUPS + 1, True)]
 )
-def test_a_thread_looks_up_a_few_and_the_event_loop_a_crowd(
+def test_thread_runs_few_lookups_and_event_loop_runs_many(
     database: SqliteDatabase, count: int, here: bool
 ) -> None:
-    async def story() -> list[bool]:
+    async def scenario() -> list[bool]:
         await database.open()
         try:
             return await crowd(database, on_the_loop, count)
         finally:
             await database.close()
 
-    assert run(story()) == [here] * count
+    assert run(scenario()) == [here] * count
 
 
 @pytest.mark.parametrize("count", [1, MAX_THREAD_LOOKUPS + 1])
 def test_what_was_written_is_found(database: SqliteDatabase, count: int) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         await database.open()
         for name in ("ada", "grace"):
             made = await database.write(lambda tx, name=name: store.create(ACCOUNT, name, "", tx))
@@ -73,11 +73,11 @@ def test_what_was_written_is_found(database: SqliteDatabase, count: int) -> None
             assert {row.name for row in await crowd(database, find, count)} == {name}
         await database.close()
 
-    run(story())
+    run(scenario())
 
 
 def test_one_that_fails_in_a_crowd_fails_alone(database: SqliteDatabase) -> None:
-    async def story() -> list[Any]:
+    async def scenario() -> list[Any]:
         await database.open()
         run_cycle = iter(range(MAX_THREAD_LOOKUPS + 1))
 
@@ -91,7 +91,7 @@ def test_one_that_fails_in_a_crowd_fails_alone(database: SqliteDatabase) -> None
         await database.close()
         return found
 
-    found = run(story())
+    found = run(scenario())
     assert isinstance(found.pop(3), ValueError)
     assert found == [number for number in range(MAX_THREAD_LOOKUPS + 1) if number != 3]
 
@@ -99,7 +99,7 @@ def test_one_that_fails_in_a_crowd_fails_alone(database: SqliteDatabase) -> None
 def test_a_crowd_that_asked_before_the_end_is_answered_and_later_ones_are_refused(
     database: SqliteDatabase,
 ) -> None:
-    async def story() -> tuple[set[Any], set[type]]:
+    async def scenario() -> tuple[set[Any], set[type]]:
         await database.open()
         asked = [
             asyncio.ensure_future(database.lookup(lambda tx: 1))
@@ -110,7 +110,7 @@ def test_a_crowd_that_asked_before_the_end_is_answered_and_later_ones_are_refuse
         late = await crowd(database, lambda tx: 1)
         return set(await asyncio.gather(*asked)), {type(error) for error in late}
 
-    assert run(story()) == ({1}, {Unavailable})
+    assert run(scenario()) == ({1}, {Unavailable})
 
 
 def test_after_slow_ones_the_thread_has_them_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,7 +127,7 @@ def test_after_slow_ones_the_thread_has_them_for_a_while(monkeypatch: pytest.Mon
 
         return run_batch
 
-    async def story() -> None:
+    async def scenario() -> None:
         executor: BatchExecutor[Any] = BatchExecutor(
             "thread", start=lambda: None, run_batch=place("thread."), stop=lambda: None
         )
@@ -141,16 +141,16 @@ def test_after_slow_ones_the_thread_has_them_for_a_while(monkeypatch: pytest.Mon
             await asyncio.gather(*(looked.run(number) for number in range(MAX_THREAD_LOOKUPS + 1)))
         await executor.close()
 
-    run(story())
+    run(scenario())
     first, second, third = "".join(places).split("|")[1:]
     assert (first, set(second.split(".")), third) == ("loop.", {"thread", ""}, "loop.")
 
 
-def test_whatever_goes_wrong_with_a_crowd_is_told_to_each_of_it(caplog: Any) -> None:
+def test_failed_batch_of_lookups_raises_its_error_to_every_caller(caplog: Any) -> None:
     def broken(items: Sequence[WorkItem[Any]]) -> None:
         raise OSError("the disk is gone")
 
-    async def story() -> list[Any]:
+    async def scenario() -> list[Any]:
         executor: BatchExecutor[Any] = BatchExecutor(
             "thread", start=lambda: None, run_batch=broken, stop=lambda: None
         )
@@ -161,5 +161,5 @@ def test_whatever_goes_wrong_with_a_crowd_is_told_to_each_of_it(caplog: Any) -> 
         await executor.close()
         return found
 
-    assert {type(error) for error in run(story())} == {OSError}
-    assert "a batch of 33 failed" in caplog.text
+    assert {type(error) for error in run(scenario())} == {OSError}
+    assert "a batch of 33 work items failed" in caplog.text

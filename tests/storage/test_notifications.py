@@ -1,4 +1,4 @@
-"""News of accounts: told once what makes it stands, by whichever process, and not otherwise."""
+"""Notifications of changed accounts: after a commit of any process, and only then."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from .helpers import OURS, THEIRS
 PATIENCE = 20.0
 
 
-class Heard:
-    """What a process has heard, and what it found when it did."""
+class Received:
+    """Records notified accounts, and what a read found at that time."""
 
     def __init__(self, database: Database) -> None:
         self.accounts: list[str] = []
         self.found: list[Awaitable[list[str]]] = []
         self._database, self._thread = database, threading.current_thread()
-        database.listen(self.hear)
+        database.listen(self.on_notification)
 
-    def hear(self, account_ids: Collection[str]) -> None:
+    def on_notification(self, account_ids: Collection[str]) -> None:
         assert threading.current_thread() is self._thread
         for account_id in account_ids:
             self.accounts.append(account_id)
@@ -45,12 +45,12 @@ class Heard:
             self.found.append(asyncio.create_task(self._database.read(work)))
 
     async def until(self, *accounts: str) -> None:
-        """Waits until so much was heard, and sees that it is this."""
+        """Waits for the notifications of these accounts, in this order."""
         await until(lambda: len(self.accounts) >= len(accounts))
         assert self.accounts == [*accounts]
 
 
-Story = Callable[[Database, Heard], Awaitable[None]]
+Scenario = Callable[[Database, Received], Awaitable[None]]
 
 
 async def until(holds: Callable[[], object]) -> None:
@@ -86,17 +86,17 @@ def listeners(url: str, postgres: Postgres) -> list[int]:
     return [pid for (pid,) in rows]
 
 
-def play(url: str, postgres: Postgres, story: Story) -> None:
+def play(url: str, postgres: Postgres, scenario: Scenario) -> None:
     """Runs a story in a process that listens."""
 
     async def whole() -> None:
         database = to_serve(parse_database_url(url), 4)
         await database.open()
         try:
-            heard = Heard(database)
+            received = Received(database)
             if not database.alone:
                 await until(lambda: listeners(url, postgres))
-            await story(database, heard)
+            await scenario(database, received)
         finally:
             await database.close()
 
@@ -117,32 +117,32 @@ def server(postgres: Postgres) -> str:
     return postgres.new_roster()
 
 
-def test_who_hears_of_an_account_finds_what_the_news_is_about(url: str, postgres: Postgres) -> None:
-    async def story(database: Database, heard: Heard) -> None:
+def test_listener_is_notified_after_the_commit_is_visible(url: str, postgres: Postgres) -> None:
+    async def scenario(database: Database, received: Received) -> None:
         await database.write(partial(news, OURS, "a"))
-        await heard.until(OURS)
-        assert await heard.found[0] == ["a"]
+        await received.until(OURS)
+        assert await received.found[0] == ["a"]
 
-    play(url, postgres, story)
+    play(url, postgres, scenario)
 
 
-def test_what_was_undone_is_no_news(url: str, postgres: Postgres) -> None:
-    async def story(database: Database, heard: Heard) -> None:
+def test_rolled_back_write_notifies_no_listener(url: str, postgres: Postgres) -> None:
+    async def scenario(database: Database, received: Received) -> None:
         failed, _ = await asyncio.gather(
             database.write(fails),
             database.write(partial(news, THEIRS, "a")),
             return_exceptions=True,
         )
         assert isinstance(failed, TagNotFound)
-        await heard.until(THEIRS)
-        # What comes later is heard later: nothing is on its way any more.
+        await received.until(THEIRS)
+        # Notifications are ordered, so none of the failed write is pending.
         await database.write(partial(news, THEIRS, "b"))
-        await heard.until(THEIRS, THEIRS)
+        await received.until(THEIRS, THEIRS)
 
-    play(url, postgres, story)
+    play(url, postgres, scenario)
 
 
-def test_news_waits_for_the_commit(server: str, postgres: Postgres) -> None:
+def test_notification_waits_for_the_commit(server: str, postgres: Postgres) -> None:
     reached, opened = threading.Event(), threading.Event()
 
     def slow(tx: Transaction) -> None:
@@ -150,16 +150,16 @@ def test_news_waits_for_the_commit(server: str, postgres: Postgres) -> None:
         reached.set()
         assert opened.wait(PATIENCE)
 
-    async def story(database: Database, heard: Heard) -> None:
+    async def scenario(database: Database, received: Received) -> None:
         writing = asyncio.create_task(database.write(slow))
         await asyncio.to_thread(reached.wait, PATIENCE)
         await database.write(partial(news, THEIRS, "quick"))
-        await heard.until(THEIRS)
+        await received.until(THEIRS)
         opened.set()
         await writing
-        await heard.until(THEIRS, OURS)
+        await received.until(THEIRS, OURS)
 
-    play(server, postgres, story)
+    play(server, postgres, scenario)
 
 
 @asynccontextmanager
@@ -175,32 +175,34 @@ async def another(url: str, postgres: Postgres) -> AsyncIterator[Database]:
         await database.close()
 
 
-def test_what_others_write_is_news_as_well(server: str, postgres: Postgres) -> None:
-    async def story(database: Database, heard: Heard) -> None:
+def test_commits_of_other_processes_notify_listeners(server: str, postgres: Postgres) -> None:
+    async def scenario(database: Database, received: Received) -> None:
         async with another(server, postgres) as other:
             await asyncio.gather(other.write(fails), return_exceptions=True)
             await other.write(partial(news, THEIRS, "a"))
-            await heard.until(THEIRS)
-            assert await heard.found[0] == ["a"]
+            await received.until(THEIRS)
+            assert await received.found[0] == ["a"]
 
-    play(server, postgres, story)
+    play(server, postgres, scenario)
 
 
-def test_what_gathers_is_told_to_others_once(server: str, postgres: Postgres) -> None:
-    async def story(database: Database, heard: Heard) -> None:
+def test_collected_accounts_are_sent_to_other_processes_once(
+    server: str, postgres: Postgres
+) -> None:
+    async def scenario(database: Database, received: Received) -> None:
         async with another(server, postgres) as other:
             for _ in range(9):
                 other._bridge.notify([OURS, THEIRS])  # type: ignore[attr-defined]
-            await until(lambda: {*heard.accounts} == {OURS, THEIRS})
+            await until(lambda: {*received.accounts} == {OURS, THEIRS})
             await other.write(partial(news, OURS, "a"))
-            await until(lambda: len(heard.accounts) >= 3)
-            assert sorted(heard.accounts[:2]) == [OURS, THEIRS]
-            assert heard.accounts[2:] == [OURS]
+            await until(lambda: len(received.accounts) >= 3)
+            assert sorted(received.accounts[:2]) == [OURS, THEIRS]
+            assert received.accounts[2:] == [OURS]
 
-    play(server, postgres, story)
+    play(server, postgres, scenario)
 
 
-def test_commit_tells_nothing_that_other_commits_would_wait_for(
+def test_commit_sends_no_notification_that_other_commits_wait_for(
     server: str, postgres: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
@@ -210,18 +212,18 @@ def test_commit_tells_nothing_that_other_commits_would_wait_for(
         asked.append(query)
         return real(connection, query, *arguments, **options)
 
-    async def story(database: Database, heard: Heard) -> None:
+    async def scenario(database: Database, received: Received) -> None:
         await database.write(partial(news, OURS, "a"))
         monkeypatch.setattr(psycopg.Connection, "execute", noted)
         await database.write(partial(news, OURS, "b"))
         monkeypatch.undo()
 
-    play(server, postgres, story)
+    play(server, postgres, scenario)
     assert "COMMIT" in asked
     assert "notify" not in " ".join(asked).lower()
 
 
-def test_failure_that_nobody_thought_of_is_logged_and_telling_goes_on(
+def test_unexpected_failure_is_logged_and_notifications_continue(
     server: str,
     postgres: Postgres,
     monkeypatch: pytest.MonkeyPatch,
@@ -234,20 +236,20 @@ def test_failure_that_nobody_thought_of_is_logged_and_telling_goes_on(
             raise failures.pop()
         return real(others)
 
-    async def story(database: Database, heard: Heard) -> None:
+    async def scenario(database: Database, received: Received) -> None:
         async with another(server, postgres) as other:
             monkeypatch.setattr(listen, "RETRY_SECONDS", 0.01)
             monkeypatch.setattr(listen.NotificationBridge, "_take_pending", fails_twice)
             await until(lambda: not failures)
             await until(lambda: len(listeners(server, postgres)) == 2)
             await other.write(partial(news, OURS, "a"))
-            await heard.until(OURS)
+            await received.until(OURS)
 
-    play(server, postgres, story)
+    play(server, postgres, scenario)
     assert "RuntimeError: unthought of" in caplog.text
 
 
-def test_hearing_goes_on_after_its_connection_was_cut(
+def test_listening_continues_after_its_connection_was_lost(
     server: str,
     postgres: Postgres,
     monkeypatch: pytest.MonkeyPatch,
@@ -255,7 +257,7 @@ def test_hearing_goes_on_after_its_connection_was_cut(
 ) -> None:
     monkeypatch.setattr(listen, "RETRY_SECONDS", 0.01)
 
-    async def story(database: Database, heard: Heard) -> None:
+    async def scenario(database: Database, received: Received) -> None:
         async with another(server, postgres) as other:
             for number in range(1, 3):
                 before = set(listeners(server, postgres))
@@ -263,17 +265,15 @@ def test_hearing_goes_on_after_its_connection_was_cut(
                     postgres.run(f"SELECT pg_terminate_backend({pid})")
                 await until(lambda: len(set(listeners(server, postgres)) - before) == 2)  # noqa: B023
                 await other.write(partial(news, OURS, f"{number}"))
-                await heard.until(*[OURS] * number)
+                await received.until(*[OURS] * number)
 
-    play(server, postgres, story)
+    play(server, postgres, scenario)
     assert "cannot listen for notifications" in caplog.text
 
 
-def test_nobody_listens_any_more_once_the_database_is_closed(
-    server: str, postgres: Postgres
-) -> None:
-    async def story(database: Database, heard: Heard) -> None:
+def test_closed_database_does_not_listen(server: str, postgres: Postgres) -> None:
+    async def scenario(database: Database, received: Received) -> None:
         await database.close()
         await until(lambda: not listeners(server, postgres))
 
-    play(server, postgres, story)
+    play(server, postgres, scenario)

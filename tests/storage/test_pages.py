@@ -197,7 +197,7 @@ def test_tag_is_found_by_its_whole_name(
     assert bool(found.rows) == (tag in TAGS)
 
 
-def test_nobody_is_found_in_an_account_without_subscribers(
+def test_account_without_subscribers_has_no_matches(
     tx: Transaction, rows: list[SubscriberRow]
 ) -> None:
     for names in PAIRS:

@@ -30,7 +30,7 @@ from ..relay import Relay
 from .helpers import OURS, THEIRS, select
 
 LONG = 60.0
-Story = Callable[[PostgresDatabase], Awaitable[None]]
+Scenario = Callable[[PostgresDatabase], Awaitable[None]]
 
 
 @pytest.fixture(scope="module")
@@ -59,14 +59,14 @@ def options(url: str, text: str) -> str:
     return f"{url}&options={text.replace(' ', '%20').replace('=', '%3D')}"
 
 
-def play(url: str, story: Story, connections: int = 4) -> None:
+def play(url: str, scenario: Scenario, connections: int = 4) -> None:
     """Runs a story on a database that is open."""
 
     async def whole() -> None:
         database = PostgresDatabase(url, connections)
         await database.open()
         try:
-            await asyncio.wait_for(story(database), LONG)
+            await asyncio.wait_for(scenario(database), LONG)
         finally:
             await database.close()
 
@@ -122,12 +122,12 @@ def test_what_was_undone_is_done_again_once(
 ) -> None:
     once, twice = Attempts(wrong), Attempts(wrong, times=2)
 
-    async def story(database: PostgresDatabase) -> None:
+    async def scenario(database: PostgresDatabase) -> None:
         assert await database.write(once) == "attempt 2 of 2"
         with pytest.raises(Unavailable):
             await database.write(twice)
 
-    play(url, story)
+    play(url, scenario)
     assert (once.made, twice.made) == (2, 2)
     assert names(url) == ["attempt 2 of 2"]
 
@@ -143,13 +143,13 @@ def test_two_that_wait_for_each_other_both_have_their_effect_once(url: str) -> N
             both.wait(LONG)
         tags.create(second, f"second of {first}", "", tx)
 
-    async def story(database: PostgresDatabase) -> None:
+    async def scenario(database: PostgresDatabase) -> None:
         await asyncio.gather(
             database.write(partial(work, OURS, THEIRS)),
             database.write(partial(work, THEIRS, OURS)),
         )
 
-    play(url, story)
+    play(url, scenario)
     assert sorted(attempts) == [OURS, THEIRS, THEIRS] or sorted(attempts) == [OURS, OURS, THEIRS]
     assert names(url) == [f"first of {OURS}", f"second of {THEIRS}"]
 
@@ -163,18 +163,16 @@ def test_read_whose_connection_was_lost_is_done_again(url: str) -> None:
             ends_connection(tx)
         return tags.count(OURS, tx)
 
-    async def story(database: PostgresDatabase) -> None:
+    async def scenario(database: PostgresDatabase) -> None:
         assert await database.read(work) == 0
 
-    play(url, story)
+    play(url, scenario)
 
 
-def test_connections_that_were_cut_while_nobody_used_them_are_made_anew(
-    url: str, postgres: Postgres
-) -> None:
+def test_idle_connections_that_were_lost_are_replaced(url: str, postgres: Postgres) -> None:
     name = conninfo_to_dict(url)["dbname"]
 
-    async def story(database: PostgresDatabase) -> None:
+    async def scenario(database: PostgresDatabase) -> None:
         postgres.run(
             f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"
         )
@@ -182,7 +180,7 @@ def test_connections_that_were_cut_while_nobody_used_them_are_made_anew(
             await database.write(create(f"{number}"))
             assert await database.read(lambda tx: tags.count(OURS, tx)) == number + 1
 
-    play(url, story)
+    play(url, scenario)
 
 
 # What is never acknowledged
@@ -203,19 +201,19 @@ def test_connection_that_is_cut_in_the_midst_of_a_commit_is_no_acknowledgement(u
         )
     attempts = Attempts(lambda tx: run("INSERT INTO cut VALUES ('x')", tx))
 
-    async def story(database: PostgresDatabase) -> None:
+    async def scenario(database: PostgresDatabase) -> None:
         with pytest.raises(Internal):
             await database.write(attempts)
         assert await database.write(create("next")) == "next"
 
-    play(url, story)
+    play(url, scenario)
     assert (attempts.made, names(url)) == (1, ["next"])
 
 
 def test_commit_whose_answer_is_lost_is_neither_acknowledged_nor_done_again(url: str) -> None:
     attempts = Attempts(lambda tx: None, times=0)
 
-    async def story(database: PostgresDatabase) -> None:
+    async def scenario(database: PostgresDatabase) -> None:
         assert await database.write(create("before")) == "before"
         relay.swallow_answers_to(b"COMMIT\0")
         with pytest.raises(Internal):
@@ -224,7 +222,7 @@ def test_commit_whose_answer_is_lost_is_neither_acknowledged_nor_done_again(url:
         assert await database.write(create("next")) == "next"
 
     with Relay(conninfo_to_dict(url)["host"]) as relay:
-        play(url.replace(str(conninfo_to_dict(url)["host"]), relay.folder), story)
+        play(url.replace(str(conninfo_to_dict(url)["host"]), relay.folder), scenario)
 
     # It did stand; who asks again finds it there.
     assert (attempts.made, names(url)) == (1, ["attempt 1 of 1", "before", "next"])
@@ -236,13 +234,13 @@ def test_commit_that_no_standby_confirms_is_given_up_and_no_acknowledgement(
     monkeypatch.setattr(commit_timeout, "COMMIT_SECONDS", 0.1)
     monkeypatch.setattr(commit_timeout, "SWEEP_SECONDS", 0.05)
 
-    async def story(database: PostgresDatabase) -> None:
+    async def scenario(database: PostgresDatabase) -> None:
         with pytest.raises(Internal):
             await database.write(create("unconfirmed"))
 
     postgres.set("synchronous_standby_names", "nobody")
     try:
-        play(url, story)
+        play(url, scenario)
     finally:
         postgres.set("synchronous_standby_names", "")
 
@@ -256,11 +254,11 @@ def test_work_that_hides_a_failed_statement_is_not_acknowledged(url: str) -> Non
         with pytest.raises(PeeweeException):
             fails(tx, "22000")
 
-    async def story(database: PostgresDatabase) -> None:
+    async def scenario(database: PostgresDatabase) -> None:
         with pytest.raises(RolledBack):
             await database.write(work)
 
-    play(url, story)
+    play(url, scenario)
     assert names(url) == []
 
 
@@ -269,11 +267,11 @@ def test_work_that_raises_leaves_nothing(url: str) -> None:
         create("left over")(tx)
         tags.find(OURS, "0" * 26, tx)
 
-    async def story(database: PostgresDatabase) -> None:
+    async def scenario(database: PostgresDatabase) -> None:
         with pytest.raises(TagNotFound):
             await database.write(work)
 
-    play(url, story)
+    play(url, scenario)
     assert names(url) == []
 
 
@@ -281,7 +279,7 @@ def test_work_that_raises_leaves_nothing(url: str) -> None:
 
 
 def test_lock_that_is_not_to_be_had_is_waited_for_in_bounds(url: str) -> None:
-    async def story(database: PostgresDatabase) -> None:
+    async def scenario(database: PostgresDatabase) -> None:
         with psycopg.connect(url) as other:
             other.execute(f"SELECT pg_advisory_xact_lock({lock_of(OURS)})")
             with pytest.raises(Unavailable):
@@ -291,19 +289,19 @@ def test_lock_that_is_not_to_be_had_is_waited_for_in_bounds(url: str) -> None:
             assert await database.read(lambda tx: tags.count(OURS, tx)) == 0
         assert await database.write(create("free")) == "free"
 
-    play(options(url, "-c lock_timeout=50ms"), story)
+    play(options(url, "-c lock_timeout=50ms"), scenario)
     assert names(url) == ["free"]
 
 
 def test_statement_that_takes_too_long_is_ended_and_others_get_their_answers(url: str) -> None:
-    async def story(database: PostgresDatabase) -> None:
+    async def scenario(database: PostgresDatabase) -> None:
         slow = [database.read(partial(select, "SELECT pg_sleep(10)")) for _ in range(2)]
         quick = [database.read(lambda tx: tags.count(OURS, tx)) for _ in range(6)]
         answers = await asyncio.gather(*slow, *quick, return_exceptions=True)
         assert [type(answer) for answer in answers[:2]] == [Unavailable] * 2
         assert answers[2:] == [0] * 6
 
-    play(options(url, "-c statement_timeout=100ms"), story, connections=2)
+    play(options(url, "-c statement_timeout=100ms"), scenario, connections=2)
 
 
 def test_request_that_finds_no_free_connection_in_time_is_refused(
@@ -316,7 +314,7 @@ def test_request_that_finds_no_free_connection_in_time_is_refused(
         reached.wait(LONG)
         opened.wait(LONG)
 
-    async def story(database: PostgresDatabase) -> None:
+    async def scenario(database: PostgresDatabase) -> None:
         held = [asyncio.create_task(database.write(hold)) for _ in range(2)]
         await asyncio.to_thread(reached.wait, LONG)
         with pytest.raises(Unavailable):
@@ -325,19 +323,19 @@ def test_request_that_finds_no_free_connection_in_time_is_refused(
         opened.set()
         await asyncio.gather(*held)
 
-    play(url, story)
+    play(url, scenario)
     assert names(url) == []
 
 
 def test_process_keeps_to_its_number_of_connections(url: str, postgres: Postgres) -> None:
     name = conninfo_to_dict(url)["dbname"]
 
-    async def story(database: PostgresDatabase) -> None:
+    async def scenario(database: PostgresDatabase) -> None:
         await asyncio.gather(*[database.write(create(f"{n}")) for n in range(50)])
         query = f"SELECT count(*) FROM pg_stat_activity WHERE datname = '{name}'"
         assert postgres.run(f"{query} AND application_name = 'roster'") == [(5,)]
 
-    play(url, story, connections=5)
+    play(url, scenario, connections=5)
 
 
 # One view, one writer
@@ -350,19 +348,19 @@ def test_read_has_one_view_whatever_is_committed_meanwhile(url: str) -> None:
             create("meanwhile")(other)
         return [before, tags.count(OURS, tx)]
 
-    async def story(database: PostgresDatabase) -> None:
+    async def scenario(database: PostgresDatabase) -> None:
         assert await database.read(work) == [0, 0]
         assert await database.read(lambda tx: tags.count(OURS, tx)) == 1
 
-    play(url, story)
+    play(url, scenario)
 
 
 def test_read_that_writes_is_refused(url: str) -> None:
-    async def story(database: PostgresDatabase) -> None:
+    async def scenario(database: PostgresDatabase) -> None:
         with pytest.raises((PeeweeException, Unavailable)):
             await database.read(create("written"))
 
-    play(url, story)
+    play(url, scenario)
     assert names(url) == []
 
 
@@ -373,7 +371,7 @@ def test_writer_sees_all_that_the_writer_before_it_did(url: str) -> None:
         (number,) = select("SELECT count(*) FROM tag", tx)[0]
         create(f"{number:03}")(tx)
 
-    async def story(database: PostgresDatabase) -> None:
+    async def scenario(database: PostgresDatabase) -> None:
         lock = Statement(lambda _: SQL("SELECT 1"))
 
         def locked(tx: Transaction) -> None:
@@ -382,7 +380,7 @@ def test_writer_sees_all_that_the_writer_before_it_did(url: str) -> None:
 
         await asyncio.gather(*[database.write(locked) for _ in range(60)])
 
-    play(url, story, connections=8)
+    play(url, scenario, connections=8)
     assert names(url) == [f"{number:03}" for number in range(60)]
 
 

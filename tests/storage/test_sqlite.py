@@ -45,9 +45,9 @@ async def served(path: Path) -> AsyncIterator[SqliteDatabase]:
         await database.close()
 
 
-def run(story: Coroutine[Any, Any, Any]) -> Any:
+def run(scenario: Coroutine[Any, Any, Any]) -> Any:
     """Runs a story to its end, or fails if it stands still."""
-    return asyncio.run(asyncio.wait_for(story, LONG))
+    return asyncio.run(asyncio.wait_for(scenario, LONG))
 
 
 def create(name: str) -> Work[str]:
@@ -112,23 +112,23 @@ def test_writes_that_wait_for_each_other_are_one_transaction(path: Path) -> None
     def look(tx: Transaction) -> tuple[list[str], list[str]]:
         return names(tx), outside(path)
 
-    async def story() -> Any:
+    async def scenario() -> Any:
         async with served(path) as database:
             return await together(database, create("a"), create("b"), look)
 
-    _, _, (inside, outside_) = run(story())
+    _, _, (inside, outside_) = run(scenario())
     assert inside == ["a", "b"]
     assert outside_ == []
     assert outside(path) == ["a", "b"]
 
 
 def test_write_is_committed_before_it_is_acknowledged(path: Path) -> None:
-    async def story() -> list[str]:
+    async def scenario() -> list[str]:
         async with served(path) as database:
             await database.write(create("a"))
             return outside(path)
 
-    assert run(story()) == ["a"]
+    assert run(scenario()) == ["a"]
 
 
 def test_failure_of_one_caller_undoes_its_work_and_no_other(path: Path) -> None:
@@ -136,11 +136,11 @@ def test_failure_of_one_caller_undoes_its_work_and_no_other(path: Path) -> None:
         store.create(ACCOUNT, "undone", "", tx)
         raise ValueError("own words")
 
-    async def story() -> Any:
+    async def scenario() -> Any:
         async with served(path) as database:
             return await together(database, create("a"), fail, create("a"), create("b"))
 
-    _, failed, taken, _ = run(story())
+    _, failed, taken, _ = run(scenario())
     assert isinstance(failed, ValueError)
     assert isinstance(taken, TagAlreadyExists)
     assert outside(path) == ["a", "b"]
@@ -153,15 +153,15 @@ def test_statement_that_breaks_a_constraint_undoes_its_work_and_no_other(path: P
         store.create(ACCOUNT, "undone", "", tx)
         tx.run(insert)
 
-    async def story() -> Any:
+    async def scenario() -> Any:
         async with served(path) as database:
             return await together(database, create("a"), orphan, create("b"))
 
-    assert isinstance(run(story())[1], (apsw.ConstraintError, IntegrityError))
+    assert isinstance(run(scenario())[1], (apsw.ConstraintError, IntegrityError))
     assert outside(path) == ["a", "b"]
 
 
-def test_commit_that_fails_acknowledges_nobody_and_the_next_one_stands(path: Path) -> None:
+def test_failed_commit_fails_all_its_writes_and_the_next_commit_succeeds(path: Path) -> None:
     defer = Statement(lambda _: SQL("PRAGMA defer_foreign_keys = 1"))
     insert = Statement(lambda _: SQL("INSERT INTO subscriber_tag VALUES ('a', 'b', 'c')"))
 
@@ -169,13 +169,13 @@ def test_commit_that_fails_acknowledges_nobody_and_the_next_one_stands(path: Pat
         tx.all(defer)
         tx.run(insert)
 
-    async def story() -> Any:
+    async def scenario() -> Any:
         async with served(path) as database:
             outcomes = await together(database, create("a"), orphan, create("b"))
             await database.write(create("c"))
             return outcomes
 
-    assert [type(outcome) for outcome in run(story())] == [Unavailable] * 3
+    assert [type(outcome) for outcome in run(scenario())] == [Unavailable] * 3
     assert outside(path) == ["c"]
 
 
@@ -184,7 +184,7 @@ def test_write_while_another_program_holds_the_file_is_refused_and_the_next_one_
 ) -> None:
     monkeypatch.setattr(file, "BUSY_SECONDS", 0.01)
 
-    async def story() -> Any:
+    async def scenario() -> Any:
         async with served(path) as database:
             await database.write(create("before"))
             with closing(apsw.Connection(str(path))) as other:
@@ -198,7 +198,7 @@ def test_write_while_another_program_holds_the_file_is_refused_and_the_next_one_
             await database.write(create("after"))
             return outcomes
 
-    assert [type(outcome) for outcome in run(story())] == [Unavailable] * 2
+    assert [type(outcome) for outcome in run(scenario())] == [Unavailable] * 2
     assert outside(path) == ["after", "before"]
 
 
@@ -207,21 +207,21 @@ def test_write_while_another_program_holds_the_file_is_refused_and_the_next_one_
     [("synchronous", 2), ("journal_mode", "wal"), ("foreign_keys", 1)],
 )
 def test_writer_has_what_durability_needs(path: Path, name: str, value: int | str) -> None:
-    async def story() -> Any:
+    async def scenario() -> Any:
         async with served(path) as database:
             return await database.write(pragma(name))
 
-    assert run(story()) == (value,)
+    assert run(scenario()) == (value,)
 
 
 def test_readers_cannot_write(path: Path) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with served(path) as database:
             with pytest.raises(Unavailable):
                 await database.read(create("a"))
             assert await database.read(names) == []
 
-    run(story())
+    run(scenario())
 
 
 def test_read_sees_every_write_that_was_acknowledged_before(path: Path) -> None:
@@ -231,15 +231,15 @@ def test_read_sees_every_write_that_was_acknowledged_before(path: Path) -> None:
             await database.write(create(name))
             assert name in await database.read(names)
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with served(path) as database:
             await asyncio.gather(*(client(database, number) for number in range(8)))
 
-    run(story())
+    run(scenario())
 
 
 def test_reads_go_on_while_a_write_runs(path: Path) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with served(path) as database:
             await database.write(create("a"))
             busy = Busy()
@@ -248,25 +248,25 @@ def test_reads_go_on_while_a_write_runs(path: Path) -> None:
             busy.release()
             await writing
 
-    run(story())
+    run(scenario())
 
 
 def test_error_of_a_read_is_raised_to_its_caller_and_the_next_one_stands(path: Path) -> None:
     def fail(tx: Transaction) -> None:
         raise ValueError("own words")
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with served(path) as database:
             for _ in range(4):
                 with pytest.raises(ValueError, match="own words"):
                     await database.read(fail)
             assert await database.read(names) == []
 
-    run(story())
+    run(scenario())
 
 
 def test_close_finishes_the_writes_that_wait(path: Path) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with served(path) as database:
             busy = Busy()
             first = await busy.hold(database)
@@ -277,14 +277,14 @@ def test_close_finishes_the_writes_that_wait(path: Path) -> None:
             busy.release()
             await asyncio.gather(first, end, *waiting)
 
-    run(story())
+    run(scenario())
     assert outside(path) == ["a", "b", "c"]
 
 
 def test_moment_stands_still_and_ids_rise_within_a_transaction(path: Path) -> None:
     moments = iter(range(1_000, 2_000))
 
-    async def story() -> Any:
+    async def scenario() -> Any:
         database = SqliteDatabase(path, clock=lambda: next(moments))
         await database.open()
         try:
@@ -292,20 +292,20 @@ def test_moment_stands_still_and_ids_rise_within_a_transaction(path: Path) -> No
         finally:
             await database.close()
 
-    before, first, second, after = run(story())
+    before, first, second, after = run(scenario())
     assert before == after
     assert first < second
 
 
 def test_one_database_owns_a_file_until_it_is_closed(path: Path) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with served(path):
             with pytest.raises(StorageError, match=f"already served by process {os.getpid()}"):
                 await SqliteDatabase(path).open()
         async with served(path) as database:
             await database.write(create("a"))
 
-    run(story())
+    run(scenario())
 
 
 def test_lock_that_a_dead_process_left_behind_is_taken_over(path: Path) -> None:
@@ -321,11 +321,11 @@ def test_lock_that_a_dead_process_left_behind_is_taken_over(path: Path) -> None:
 def test_lock_is_let_go_when_the_database_cannot_be_opened(path: Path) -> None:
     path.write_text("no database at all, but long enough to be looked at" * 10)
 
-    async def story() -> None:
+    async def scenario() -> None:
         with pytest.raises(StorageError):
             await SqliteDatabase(path).open()
 
-    run(story())
+    run(scenario())
     lock = FileLock(path)
     lock.acquire()
     lock.release()
@@ -335,11 +335,11 @@ def test_lock_is_let_go_when_the_database_cannot_be_opened(path: Path) -> None:
 def test_file_that_is_no_database_is_refused_with_a_hint(path: Path, size: int) -> None:
     path.write_bytes(b"x" * size)
 
-    async def story() -> None:
+    async def scenario() -> None:
         with pytest.raises(StorageError, match="Restore it from a backup"):
             await SqliteDatabase(path).open()
 
-    run(story())
+    run(scenario())
     assert path.read_bytes() == b"x" * size
 
 
@@ -359,18 +359,18 @@ def test_file_that_another_program_holds_is_refused_with_a_hint(
 ) -> None:
     monkeypatch.setattr(file, "BUSY_SECONDS", 0.01)
 
-    async def story() -> None:
+    async def scenario() -> None:
         with closing(apsw.Connection(str(path))) as other:
             other.execute("BEGIN EXCLUSIVE")
             with pytest.raises(StorageError, match="locked by another program"):
                 await SqliteDatabase(path).open()
 
-    run(story())
+    run(scenario())
 
 
 def test_file_in_a_folder_that_is_not_there_is_refused(path: Path) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         with pytest.raises(StorageError, match="cannot be"):
             await SqliteDatabase(path / "below" / "roster.db").open()
 
-    run(story())
+    run(scenario())

@@ -199,7 +199,7 @@ def test_addresses_are_looked_for_among_the_suppressed_by_one_statement_if_there
 
 
 @pytest.mark.parametrize("count", [1, 100])
-def test_tags_are_found_by_one_statement_and_made_by_three_if_nobody_listens(
+def test_tags_are_found_by_one_statement_and_created_by_three_without_webhooks(
     tx: Transaction, count: int
 ) -> None:
     names = distinct([str(number) for number in range(count)])

@@ -20,7 +20,7 @@ from server.tags import store as tags
 from .helpers import OURS, SUBSCRIBERS, email, listed, new
 
 
-def test_bulk_stores_what_is_free_and_tells_ids_and_refusals(tx: Transaction) -> None:
+def test_bulk_stores_free_addresses_and_returns_ids_and_failures(tx: Transaction) -> None:
     SUBSCRIBERS.create(OURS, new("ada"), tx)
 
     rows = {3: new("bob", "a"), 5: new("ADA", "b"), 8: new("eve", "A", "c")}

@@ -90,7 +90,7 @@ def test_account_has_only_so_many(tx: Transaction) -> None:
         create(tx)
 
 
-def test_first_webhook_passes_over_what_nobody_was_to_hear(tx: Transaction) -> None:
+def test_first_webhook_skips_events_before_its_creation(tx: Transaction) -> None:
     made = create(tx)
     tags.create(OURS, "heard", "", tx)
     store.delete(OURS, made.id, tx)
@@ -291,7 +291,7 @@ def test_endpoint_has_few_tests_on_their_way_at_the_same_time(tx: Transaction) -
     begin(OURS, row.id, tx)
 
 
-def test_tests_of_which_nothing_was_heard_leave_room_for_others(tx: Transaction) -> None:
+def test_test_deliveries_without_a_result_make_room_for_others(tx: Transaction) -> None:
     row = create(tx)
     for _ in range(MAX_IN_FLIGHT_PER_ENDPOINT):
         begin(OURS, row.id, tx)

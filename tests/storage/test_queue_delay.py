@@ -11,7 +11,7 @@ from server.storage.executor.queue_delay import QueueDelay
 
 
 class Clock:
-    """Seconds that pass when they are told to."""
+    """A clock that tests advance."""
 
     def __init__(self) -> None:
         self.now = 1_000.0
@@ -34,7 +34,7 @@ def batch(pace: QueueDelay, clock: Clock, items: int, seconds: float) -> None:
     pace.dequeued()
 
 
-def test_nothing_is_known_at_first_and_nobody_kept_waiting(clock: Clock) -> None:
+def test_estimate_is_zero_at_first(clock: Clock) -> None:
     assert QueueDelay(1).wait(1_000) == 0
 
 
@@ -55,7 +55,7 @@ def test_several_ends_of_a_queue_share_it(clock: Clock) -> None:
     assert pace.wait(100) == pytest.approx(0.5, rel=0.01)
 
 
-def test_a_rush_is_judged_by_its_first_batch_and_not_by_the_quiet_time_before(clock: Clock) -> None:
+def test_large_batch_outweighs_the_small_batches_before_it(clock: Clock) -> None:
     pace = QueueDelay(1)
     for _ in range(500):
         batch(pace, clock, 1, 0.01)
