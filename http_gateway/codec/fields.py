@@ -1,4 +1,4 @@
-"""What the texts of readers and writers say of a field."""
+"""Source text for accessing fields in compiled readers and writers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which keys the object of a message may have, and which not together.
+"""Checks the keys of a JSON object: unknown, duplicate and mutually exclusive ones.
 
 A reader takes the JSON names of fields by itself. What else an object holds comes
 here: names as the proto has them, extensions, keys that are passed over, and those

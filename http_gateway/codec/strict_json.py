@@ -1,4 +1,4 @@
-"""JSON, read strictly: what a lenient parser lets through is refused here.
+"""Parses JSON strictly: rejects duplicate keys and deep nesting.
 
 orjson refuses what is not JSON (trailing garbage, NaN, numbers beyond a double,
 bad UTF-8, lone surrogates, a byte-order mark). Two things it does not tell are

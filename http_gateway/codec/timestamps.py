@@ -1,4 +1,4 @@
-"""Moments and spans of time between JSON and protobuf: Timestamp and Duration.
+"""Converts Timestamp and Duration between JSON and protobuf.
 
 Readers fill a message that is there already, since a message type can exist once in
 each pool of descriptors. Both types have bounds, which their fields do not keep by

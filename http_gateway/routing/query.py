@@ -6,7 +6,7 @@ on the way to it with dots between them: `filter.minSize=3`. A repeated field is
 by repeating the parameter. What no text can stand for, a repeated message, a map or
 any JSON at all, is no parameter; neither is a message itself, but its fields are.
 
-Anything else is an unknown parameter, and is named in the answer.
+Any other parameter is reported as unknown.
 """
 
 from __future__ import annotations

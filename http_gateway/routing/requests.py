@@ -22,9 +22,9 @@ _read_no_keys = reader(Empty.DESCRIPTOR)
 
 
 async def message_of(match: Match, query: str, request: web.BaseRequest) -> Any:
-    """Makes a request message of a request. Raises RequestError.
+    """Returns the request message of an HTTP request. Raises RequestError.
 
-    What the path says counts, whatever the body says of the same field.
+    The path takes precedence over the same field in the body.
     """
     binding = match.binding
     message = binding.request_class()

@@ -1,4 +1,4 @@
-"""NDJSON: a record is a line, and holds a JSON object. Blank lines count for nothing."""
+"""NDJSON: each line is a record that holds a JSON object. Blank lines are ignored."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ..routing.stream_fields import RequestRecords
 from .records import Added, Lines, Record, added_in_turn
 
 CONTENT_TYPE = "application/x-ndjson"
-# What comes where no record does for long, so that nobody on the way takes the connection for dead.
+# Sent while there are no records, so that no proxy closes the connection as idle.
 HEARTBEAT = b"\n"
-# All that it is called.
+# All media types of NDJSON.
 CONTENT_TYPES = frozenset({CONTENT_TYPE, "application/ndjson", "application/jsonl"})
 
 
@@ -82,9 +82,9 @@ def _value_or_none(line: bytes) -> Any:
         return None
 
 
-def error(told: bytes) -> bytes:
+def error(body: bytes) -> bytes:
     """Returns the line for an error, which comes as JSON."""
-    return told + b"\n"
+    return body + b"\n"
 
 
 def written(write: MessageWriter, records: Iterable[Any]) -> bytes:

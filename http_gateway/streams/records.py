@@ -1,7 +1,7 @@
-"""Records: the parts of a body that has no end one knows of, and how they are cut out of it.
+"""Splits a body of unknown length into records.
 
-A body comes in pieces of any size. What is kept of it is at most one record that
-has not ended yet, and no record is longer than MAX_RECORD_BYTES.
+A body arrives in pieces of any size. At most one incomplete record is buffered, and no record
+is longer than MAX_RECORD_BYTES.
 """
 
 from __future__ import annotations
@@ -61,8 +61,7 @@ class Added(NamedTuple):
 class Form(Protocol):
     """A form that records have in a body, such as NDJSON. It reads one body.
 
-    For a line that ends no record None is yielded, so that whoever reads many of them
-    can let others have their turn.
+    None is yielded for a line that ends no record, so that the caller can yield to the event loop.
     """
 
     def cut(self, data: bytes) -> Iterator[Record | None]:

@@ -1,7 +1,7 @@
-"""An answer that is written in parts, as they come, and waits for its reader.
+"""A response that is written in parts and waits for a slow reader.
 
-Over HTTP/1.1 each part is a chunk, and the last chunk says that the answer is whole.
-HTTP/1.0 has no chunks: there the end of the connection is the end of the answer.
+Over HTTP/1.1 each part is a chunk, and the last chunk marks the end of the response.
+HTTP/1.0 has no chunks: the end of the connection is the end of the response.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..responses import REQUEST_ID, UNREAD_BYTES, wait_for_reader
 
 
 class StreamResponse:
-    """An answer to one request; nothing is sent before `begin`.
+    """A response to one request; nothing is sent before `begin`.
 
     Every method that writes raises ConnectionError if the client has gone, or does
     not read: one that took no byte for READ_SECONDS is cut off.
@@ -59,12 +59,12 @@ class StreamResponse:
             await self._send(b"%x\r\n%b\r\n" % (len(data), data) if self._is_chunked else data)
 
     async def end(self) -> None:
-        """Says that the answer is whole."""
+        """Writes the last chunk."""
         if self._is_chunked and not self.is_head:
             await self._send(b"0\r\n\r\n")
 
     def break_off(self) -> None:
-        """Ends the connection, so that the client sees an answer that is not whole."""
+        """Aborts the connection, so that the client detects an incomplete response."""
         self.keep_alive = False
         if self._request.transport is not None:
             self._request.transport.abort()

@@ -1,12 +1,12 @@
 """Server-sent events, by the HTML standard: a record is an event, for a browser's EventSource.
 
     data: {"email": "ada@example.com"}      a record; a line of a table is an array of its cells
-    event: error                            the last one of a stream that failed, as errors are told
-    event: end                              the last one of a stream that is whole
+    event: error                            the last event of a stream that failed
+    event: end                              the last event of a complete stream
 
 An EventSource opens a stream again and again, unless it is closed: by `end` and by
-`error` a page knows when. Where no record comes for long, a comment does, so that
-nobody on the way takes the connection for dead.
+`error` a page knows when. While there are no records, comments are sent, so that no proxy
+closes the connection as idle.
 """
 
 from __future__ import annotations
@@ -32,6 +32,6 @@ def written(fields: ReplyRecords, reply: Any) -> bytes:
     return bytes(text)
 
 
-def error(told: bytes) -> bytes:
+def error(body: bytes) -> bytes:
     """Returns the event for an error, which comes as JSON."""
-    return b"event: error\ndata: %b\n\n" % told
+    return b"event: error\ndata: %b\n\n" % body

@@ -1,4 +1,4 @@
-"""The replies of a server stream, as they come, into an answer.
+"""Writes the replies of a server stream to an HTTP response as they arrive.
 
 The response begins as soon as the server accepts the call, which it shows by sending
 initial metadata that is not empty: a response of trailers only has none. A server that
@@ -37,7 +37,7 @@ KEEPALIVE_SECONDS = 15.0
 
 
 class Replies:
-    """What becomes of the replies of one call.
+    """Writes the replies of one call.
 
     `fault` tells what is wrong with the body of the request, if anything is, and
     `is_unread` whether there is more of it. `message` is the request without its records.
@@ -64,7 +64,7 @@ class Replies:
         self._keepalive_seconds = keepalive_seconds
 
     async def pass_on(self, call: Any) -> Response | StreamResponse:
-        """Answers with the replies. Raises AioRpcError if the call fails before it is accepted."""
+        """Writes the response. Raises AioRpcError if the call fails before it is accepted."""
         error = None
         try:
             with suppress(TimeoutError):
