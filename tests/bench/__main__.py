@@ -1,10 +1,9 @@
-"""`make bench`: what Roster costs, as ratios within one run.
+"""`make bench`: measures the cost of Roster as ratios within one run.
 
-Machines differ and are shared, so no figure stands alone: each is measured in
-turns with what it is compared to, and the median of the ratios is given. The
-service runs with its default settings, one process, at 32 connections; on PostgreSQL
-two processes are compared to one. ROSTER_BENCH=short measures all of it too briefly to mean
-anything, and shows that it can be measured.
+Machines differ and are shared, so each measurement runs in turns with its baseline and the
+median of the ratios is reported. The service runs with default settings, in one process, at 32
+connections; on PostgreSQL two processes are compared with one. ROSTER_BENCH=short runs each
+benchmark briefly, which only checks that it works.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ from .. import reaper
 from ..memory import folder as memory_folder
 from ..processes import start
 from . import against_aiohttp, against_apsw, codec, hop, webhooks, workers
-from .measuring import Figure
+from .measuring import Comparison
 from .memory import export_memory_mib, seconds_to_ready
 
-# What each figure is to reach: a ratio of at least this, or no more than this.
+# Lower bounds of ratios, and upper bounds of other results.
 AT_LEAST = {
     "get_by_id": 0.45,
     "page_of_20": 0.30,
@@ -34,7 +33,7 @@ AT_LEAST = {
     "create_with_a_webhook": 0.70,
     "create_with_20_webhooks": 0.90,
     "gateway_over_grpc": 0.85,
-    # Where each of the two has a core, beside the load and the database.
+    # If each process has its own core, apart from the load generator and the database.
     "two_workers_get_by_id": 1.6,
     "two_workers_create": 1.6,
     **dict.fromkeys(codec.NAMES, 8.0),
@@ -46,12 +45,12 @@ AT_MOST = {
     "in_process_call_us": 10.0,
     "webhook_median_ms": 100.0,
     "webhook_99th_ms": 1_000.0,
-    "webhook_99th_beside_a_hanging_one": 1.2,
+    "webhook_99th_with_hanging_endpoint": 1.2,
 }
 
 
-def stats(measured: dict[str, float]) -> Iterator[Figure]:
-    """Yields every ratio; what stands alone goes into `measured`."""
+def stats(measured: dict[str, float]) -> Iterator[Comparison]:
+    """Yields every ratio. Results without a baseline go into `measured`."""
     with tempfile.TemporaryDirectory(dir=".") as folder:
         (Path(folder) / "ready").mkdir()
         ready, memory = seconds_to_ready(Path(folder) / "ready")
@@ -70,8 +69,8 @@ def stats(measured: dict[str, float]) -> Iterator[Figure]:
         finally:
             service.stop()
         with memory_folder() as memory:
-            ratio = webhooks.beside_a_hanging_one(memory)
-        measured["webhook_99th_beside_a_hanging_one"] = round(ratio, 2)
+            ratio = webhooks.with_hanging_endpoint(memory)
+        measured["webhook_99th_with_hanging_endpoint"] = round(ratio, 2)
         yield from workers.stats(Path(folder))
     yield from hop.stats()
     measured["in_process_call_us"] = round(hop.channel_microseconds(), 1)
@@ -80,17 +79,17 @@ def stats(measured: dict[str, float]) -> Iterator[Figure]:
 
 def main() -> None:
     reaper.start()
-    table = Table("figure", "Roster", "compared to", "ratio", "to reach", box=None)
+    table = Table("benchmark", "Roster", "baseline", "ratio", "target", box=None)
     measured: dict[str, float] = {}
     ratios: dict[str, float] = {}
-    for figure in stats(measured):
-        ratios[figure.name] = round(figure.ratio, 3)
+    for comparison in stats(measured):
+        ratios[comparison.name] = round(comparison.ratio, 3)
         table.add_row(
-            figure.name,
-            f"{figure.ours:,.0f} {figure.unit}",
-            f"{figure.other} {figure.theirs:,.0f}",
-            f"{figure.ratio:.2f}",
-            f"{AT_LEAST[figure.name]:.2f} or more",
+            comparison.name,
+            f"{comparison.ours:,.0f} {comparison.unit}",
+            f"{comparison.other} {comparison.theirs:,.0f}",
+            f"{comparison.ratio:.2f}",
+            f"{AT_LEAST[comparison.name]:.2f} or more",
         )
     for name, bound in AT_MOST.items():
         table.add_row(name, f"{measured[name]}", "", "", f"{bound:g} or less")

@@ -1,4 +1,4 @@
-"""Requests answered a second, against aiohttp alone with the same answers."""
+"""Requests per second, compared with bare aiohttp that sends the same responses."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import json
 from collections.abc import Iterator
 
 from ..processes import Service
-from .measuring import SHORT, Figure, in_turns, load, program, request, row, send
+from .measuring import SHORT, Comparison, in_turns, load, program, request, row, send
 
 SUBSCRIBERS = 1_000
 MANY = 10_000 if SHORT else 100_000
 
 
-def stats(service: Service) -> Iterator[Figure]:
-    """Yields what the service answers of look-ups, pages and creations."""
+def stats(service: Service) -> Iterator[Comparison]:
+    """Yields the comparisons of key lookups, pages and creations."""
     key = service.first_key
     for _ in range(SUBSCRIBERS // 100):
         rows = {"subscribers": [row() for _ in range(100)]}
@@ -25,11 +25,11 @@ def stats(service: Service) -> Iterator[Figure]:
 
     with program("bare") as bare:
 
-        def compare(name: str, path: str, answer: bytes) -> Figure:
-            send(bare, "PUT", "/answer", answer)
+        def compare(name: str, path: str, body: bytes) -> Comparison:
+            send(bare, "PUT", "/body", body)
             requests = [request("GET", path, key)] * MANY
             measured = in_turns(lambda: load(service.http, requests), lambda: load(bare, requests))
-            return Figure(name, *measured, unit="requests/s", other="bare aiohttp")
+            return Comparison(name, *measured, unit="requests/s", other="bare aiohttp")
 
         yield compare("get_by_id", path, single)
         yield compare("page_of_20", "/api/subscribers", page)
@@ -37,6 +37,6 @@ def stats(service: Service) -> Iterator[Figure]:
         def creates() -> list[bytes]:
             return [request("POST", "/api/subscribers", key, row()) for _ in range(20_000)]
 
-        send(bare, "PUT", "/answer", single)
+        send(bare, "PUT", "/body", single)
         measured = in_turns(lambda: load(service.http, creates()), lambda: load(bare, creates()))
-        yield Figure("create", *measured, unit="requests/s", other="bare aiohttp")
+        yield Comparison("create", *measured, unit="requests/s", other="bare aiohttp")

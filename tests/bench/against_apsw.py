@@ -1,4 +1,4 @@
-"""Rows that come in, by bulks and by an import, against SQLite alone."""
+"""Rows per second of bulks and imports, compared with bare SQLite."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 import apsw
 
 from ..processes import Service
-from .measuring import SECONDS, Figure, in_turns, load, numbers, request, row
+from .measuring import SECONDS, Comparison, in_turns, load, numbers, request, row
 from .transfers import IMPORTED, import_rows
 
 
-def stats(service: Service) -> Iterator[Figure]:
-    """Yields what the service takes of a bulk and of an import."""
+def stats(service: Service) -> Iterator[Comparison]:
+    """Yields the comparisons of a bulk and of an import."""
     key = service.first_key
 
     def bulks() -> list[bytes]:
@@ -32,11 +32,11 @@ def stats(service: Service) -> Iterator[Figure]:
 
     for name, ours in (("bulk_of_100", bulk), ("import", imported)):
         measured = in_turns(ours, lambda: raw_apsw(service.database))
-        yield Figure(name, *measured, unit="rows/s", other="raw apsw")
+        yield Comparison(name, *measured, unit="rows/s", other="raw apsw")
 
 
 def raw_apsw(database: Path) -> float:
-    """Inserts the rows of bulks into a copy of the schema and returns rows a second."""
+    """Inserts the rows of bulks into a copy of the schema and returns rows per second."""
     copy = database.with_name(f"raw{next(numbers)}.db")
     source = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)
     connection = apsw.Connection(str(copy))
@@ -69,7 +69,7 @@ def _raw_bulk(connection: apsw.Connection) -> None:
         people.append(("A" * 26, person, email, email, *names))
         links.append(("A" * 26, person, "T" * 26))
     connection.execute("BEGIN IMMEDIATE")
-    places = ", ".join("?" * len(people[0]))
-    connection.executemany(f"INSERT INTO subscriber VALUES ({places})", people)
+    placeholders = ", ".join("?" * len(people[0]))
+    connection.executemany(f"INSERT INTO subscriber VALUES ({placeholders})", people)
     connection.executemany("INSERT INTO subscriber_tag VALUES (?, ?, ?)", links)
     connection.execute("COMMIT")

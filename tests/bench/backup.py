@@ -1,8 +1,8 @@
-"""`python -m tests.bench.backup`: what a backup costs those who write meanwhile.
+"""`python -m tests.bench.backup`: measures how a backup slows down concurrent writes.
 
-Eight clients create subscribers, each waiting for its commit, in a database of 200,000. In
-turns they are left alone and a backup is made beside them, in a thread of the same process
-as a service makes it. Told is how long the median, the hundredth and the last of them waited.
+Eight clients create subscribers in a database of 200,000, each waiting for its commit. In turns
+they run alone and during a backup, which runs in a thread of the same process, as in a service.
+The output is the median, the 99th percentile and the maximum of their latencies.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from server.subscribers.rules import NewSubscriber, Status
 from server.subscribers.store import SubscriberStore
 from server.suppressions.store import Suppressions
 
-from .measuring import ROUNDS, SECONDS, numbers
+from .measuring import REPETITIONS, SECONDS, numbers
 from .scale_fill import ACCOUNT, fill
 
 SUBSCRIBERS, CLIENTS = 200_000, 8
@@ -32,9 +32,9 @@ _STORE = SubscriberStore(Suppressions(Encryption(bytes(32))))
 
 
 async def _create(database: SqliteDatabase, ended: asyncio.Event, waits: list[float]) -> None:
-    """Creates one after the other, and notes the milliseconds that each took."""
+    """Creates subscribers one after another, and records the milliseconds that each took."""
     while not ended.is_set():
-        # Spread over the index like those that are there.
+        # Spread over the index like the existing addresses.
         number = next(numbers)
         email = f"{number * 2654435761 % 2**32:08x}.{number}@example.com"
         address, tags = Email(email, email), {"newsletter": "newsletter"}
@@ -45,11 +45,11 @@ async def _create(database: SqliteDatabase, ended: asyncio.Event, waits: list[fl
 
 
 async def measured(path: Path) -> dict[str, list[list[float]]]:
-    """Returns what the clients waited in each turn, left alone and beside a backup."""
+    """Returns the latencies of each turn, alone and during a backup."""
     database = SqliteDatabase(path)
-    found: dict[str, list[list[float]]] = {"alone": [], "beside a backup": []}
+    found: dict[str, list[list[float]]] = {"alone": [], "during a backup": []}
     await database.open()
-    for number in range(ROUNDS):
+    for number in range(REPETITIONS):
         for name, turns in found.items():
             turns.append([])
             ended = asyncio.Event()
@@ -67,12 +67,12 @@ async def measured(path: Path) -> dict[str, list[list[float]]]:
 
 
 def main() -> None:
-    table = Table("creating", "a second", "median ms", "99 of 100", "worst", box=None)
+    table = Table("creates", "per second", "median ms", "99th percentile", "maximum", box=None)
     with tempfile.TemporaryDirectory(dir=".") as folder:
         path = Path(folder) / "roster.db"
         fill(f"sqlite:///{path}", SUBSCRIBERS)
         for name, turns in asyncio.run(measured(path)).items():
-            waits = sorted(wait for run_cycle in turns for wait in run_cycle)
+            waits = sorted(wait for turn in turns for wait in turn)
             rate = CLIENTS * 1000 / statistics.mean(waits)
             quantiles = (waits[len(waits) // 2], waits[len(waits) * 99 // 100], waits[-1])
             table.add_row(name, f"{rate:,.0f}", *(f"{each:.1f}" for each in quantiles))

@@ -1,9 +1,9 @@
-"""The measure of the gateway: aiohttp alone, answering the same bytes.
+"""The baseline of the gateway: bare aiohttp that sends the same bytes.
 
     python -m tests.bench.bare
 
-Prints its port, then serves until it is ended. PUT /answer sets the body that
-every other path answers with from then on.
+It prints its port and serves until it is terminated. PUT /body sets the body of all later
+responses.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from aiohttp import web
 
 
 async def serve() -> None:
-    answer = b"{}"
+    body = b"{}"
 
     def headers() -> dict[str, str]:
         return {
@@ -25,20 +25,20 @@ async def serve() -> None:
             "Server": "roster",
         }
 
-    async def teach(request: web.Request) -> web.Response:
-        nonlocal answer
-        answer = await request.read()
+    async def set_body(request: web.Request) -> web.Response:
+        nonlocal body
+        body = await request.read()
         return web.Response(status=204)
 
     async def get(request: web.Request) -> web.Response:
-        return web.Response(body=answer, headers=headers())
+        return web.Response(body=body, headers=headers())
 
     async def post(request: web.Request) -> web.Response:
         await request.read()
-        return web.Response(status=201, body=answer, headers=headers())
+        return web.Response(status=201, body=body, headers=headers())
 
     app = web.Application()
-    app.router.add_put("/answer", teach)
+    app.router.add_put("/body", set_body)
     app.router.add_get("/api/subscribers/{id}", get)
     app.router.add_get("/api/subscribers", get)
     app.router.add_post("/api/subscribers", post)

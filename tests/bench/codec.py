@@ -1,8 +1,7 @@
-"""The codec against json_format: reading and writing the messages of a page and a bulk.
+"""The codec, compared with json_format: the messages of a page and a bulk in both directions.
 
-Both sides begin and end with text: ours is read strictly from bytes and written to
-bytes, theirs from and to a string. They are timed in turns, by the time that the
-processor worked for them, and the median of the ratios counts.
+Both start and end with text: the codec reads and writes bytes, json_format strings. They run
+in turns, measured in processor time, and the median of the ratios counts.
 """
 
 from __future__ import annotations
@@ -23,16 +22,16 @@ from http_gateway.codec import strict_json
 from http_gateway.codec.transcode import reader, writer
 from http_gateway.request_errors import Violations
 
-from .measuring import Figure, row
+from .measuring import Comparison, row
 
 ROWS = 100
 NAMES = [f"{verb}_{what}_of_{ROWS}" for what in ("page", "bulk") for verb in ("write", "read")]
-# Ours take a tenth of the time of theirs: a turn of one run would time cold caches.
+# The codec takes a tenth of the time of json_format. A turn of one run would measure cold caches.
 TURNS, RUNS = 15, 25
 
 
-def stats() -> Iterator[Figure]:
-    """Yields messages a second, each way, for rows as clients send them."""
+def stats() -> Iterator[Comparison]:
+    """Yields messages per second in each direction, for typical rows."""
     bulk = json.dumps({"subscribers": [row() for _ in range(ROWS)]}).encode()
     request = _read(pb.BulkCreateSubscribersRequest, bulk)
     page = pb.ListSubscribersResponse(
@@ -41,13 +40,13 @@ def stats() -> Iterator[Figure]:
         page=1,
         limit=ROWS,
     )
-    answer = _write(page)
-    for name, message, body in (("page", page, answer), ("bulk", request, bulk)):
+    written = _write(page)
+    for name, message, body in (("page", page, written), ("bulk", request, bulk)):
         kind, text = type(message), body.decode()
-        wrote = _compared(partial(_write, message), partial(_write_theirs, message))
-        read = _compared(partial(_read, kind, body), partial(_read_theirs, kind, text))
-        yield Figure(f"write_{name}_of_100", *wrote, unit="messages/s", other="json_format")
-        yield Figure(f"read_{name}_of_100", *read, unit="messages/s", other="json_format")
+        wrote = _compared(partial(_write, message), partial(_write_json_format, message))
+        read = _compared(partial(_read, kind, body), partial(_read_json_format, kind, text))
+        yield Comparison(f"write_{name}_of_100", *wrote, unit="messages/s", other="json_format")
+        yield Comparison(f"read_{name}_of_100", *read, unit="messages/s", other="json_format")
 
 
 def _stored(number: int, row: Any) -> Any:
@@ -76,11 +75,11 @@ def _write(message: Message) -> bytes:
     return orjson.dumps(writer(message.DESCRIPTOR)(message))
 
 
-def _read_theirs(kind: type[Message], text: str) -> Message:
+def _read_json_format(kind: type[Message], text: str) -> Message:
     return json_format.Parse(text, kind())
 
 
-def _write_theirs(message: Message) -> str:
+def _write_json_format(message: Message) -> str:
     return json_format.MessageToJson(message, always_print_fields_with_no_presence=True)
 
 

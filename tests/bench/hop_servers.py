@@ -1,12 +1,11 @@
-"""The parts of a hop, aiohttp in front of grpc.aio, with the gateway and without it.
+"""The servers of the gateway benchmark: aiohttp in front of grpc.aio, with and without the gateway.
 
     python -m tests.bench.hop_servers backend
     python -m tests.bench.hop_servers gateway|bare HOST:PORT
 
-The backend answers GetSubscriber with one and the same subscriber. The gateway stands
-before it over a real channel, and so does the bare server, which passes the key on, reads
-nothing else of a request and answers each with the same bytes. Each prints its port and
-serves until it is ended.
+The backend always returns the same subscriber. The gateway calls it over a network channel. So
+does the bare server, which forwards only the API key and returns constant bytes. Each prints
+its port and serves until it is terminated.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ SERVICES = subscribers_pb2.DESCRIPTOR.services_by_name.values()
 
 
 class Backend(subscribers_pb2_grpc.SubscriberServiceServicer):
-    """Knows one subscriber."""
+    """Always returns the same subscriber."""
 
     async def GetSubscriber(self, request: Any, context: Any) -> Any:
         return subscribers_pb2.GetSubscriberResponse(subscriber=SUBSCRIBER)
@@ -64,12 +63,12 @@ async def bare(upstream: str) -> None:
         request = subscribers_pb2.GetSubscriberRequest(id=SUBSCRIBER.id)
         body = b'{"subscriber":{"id":"01M7Y2MPAQ0000000000000001","email":"ada@example.com"}}'
 
-        async def answer(asked: web.BaseRequest) -> web.Response:
-            metadata = (("authorization", asked.headers["Authorization"]),)
+        async def respond(incoming: web.BaseRequest) -> web.Response:
+            metadata = (("authorization", incoming.headers["Authorization"]),)
             await stub.GetSubscriber(request, metadata=metadata, timeout=30.0)
             return web.Response(body=body, content_type="application/json")
 
-        await serve(web.ServerRunner(web.Server(answer, access_log=None)))  # type: ignore[arg-type]
+        await serve(web.ServerRunner(web.Server(respond, access_log=None)))  # type: ignore[arg-type]
 
 
 async def serve(runner: web.ServerRunner) -> None:

@@ -1,13 +1,12 @@
-"""A load generator: so many connections, each sending the next request on the last answer.
+"""A load generator: each connection sends its next request after the last response.
 
-Run as a program of its own, so that it does not share an interpreter with what
-is measured:
+It runs as a program of its own, so that it does not share an interpreter with the service:
 
     python -m tests.bench.load HOST:PORT CONNECTIONS SECONDS < requests
 
-Standard input holds a JSON array of requests in base64, each a whole HTTP
-request; they are sent round robin. Standard output gets one JSON object: how
-many answers came, in how many seconds, and how many of them were no success.
+Standard input is a JSON array of complete HTTP requests in base64, which are sent round robin.
+Standard output is one JSON object: the number of responses, the seconds, and the number of
+responses without a 2xx status.
 """
 
 from __future__ import annotations
@@ -27,17 +26,17 @@ _LENGTH = re.compile(rb"\r\ncontent-length: (\d+)", re.IGNORECASE)
 
 
 class Tally:
-    """What all connections have in common."""
+    """The requests and counts that all connections share."""
 
     def __init__(self, requests: list[bytes], seconds: float) -> None:
         self.requests = requests
         self.next = count()
         self.until = time.perf_counter() + seconds
-        self.answers = 0
+        self.responses = 0
         self.failures = 0
 
     def request(self) -> bytes | None:
-        """Returns the next request, or None when the time or the requests are over."""
+        """Returns the next request, or None after the last one or when the time is over."""
         number = next(self.next)
         if time.perf_counter() >= self.until or number >= len(self.requests):
             return None
@@ -45,7 +44,7 @@ class Tally:
 
 
 class Connection(asyncio.Protocol):
-    """Sends a request, waits for all of its answer, sends the next."""
+    """Sends a request, waits for its whole response, and sends the next."""
 
     def __init__(self, tally: Tally, done: asyncio.Future[None]) -> None:
         self.tally, self.done = tally, done
@@ -71,7 +70,7 @@ class Connection(asyncio.Protocol):
         match = _LENGTH.search(self.buffer, 0, head)
         if len(self.buffer) < head + 4 + (int(match[1]) if match else 0):
             return
-        self.tally.answers += 1
+        self.tally.responses += 1
         self.tally.failures += self.buffer[9:10] != b"2"
         self.buffer = b""
         self.send()
@@ -91,7 +90,9 @@ async def drive(address: str, connections: int, seconds: float, requests: list[b
         await loop.create_connection(lambda end=end: Connection(tally, end), host, int(port))
     await asyncio.gather(*ends)
     elapsed = time.perf_counter() - started
-    print(json.dumps({"answers": tally.answers, "seconds": elapsed, "failures": tally.failures}))
+    print(
+        json.dumps({"responses": tally.responses, "seconds": elapsed, "failures": tally.failures})
+    )
 
 
 if __name__ == "__main__":

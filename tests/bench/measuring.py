@@ -1,4 +1,4 @@
-"""Load, and measuring in turns: what all figures are made with."""
+"""Load generation and measurement in turns, for all benchmarks."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from contextlib import contextmanager
 from itertools import count
 from typing import Any, NamedTuple
 
-# Whether it is only to be seen that everything can be measured.
+# Whether to run briefly, only to check that the benchmarks work.
 SHORT = os.environ.get("ROSTER_BENCH") == "short"
 CONNECTIONS = 32
 SECONDS = 0.3 if SHORT else 2.0
-ROUNDS = 1 if SHORT else 5
+REPETITIONS = 1 if SHORT else 5
 
 numbers = count()
 
 
-class Figure(NamedTuple):
-    """What Roster reached, what `other` reached, and their ratio."""
+class Comparison(NamedTuple):
+    """The result of Roster, that of its baseline `other`, and their ratio."""
 
     name: str
     ours: float
@@ -35,7 +35,7 @@ class Figure(NamedTuple):
 
 
 def row() -> dict[str, Any]:
-    """Returns a subscriber as a client sends it; every one has another address."""
+    """Returns a subscriber as a client sends it, each with another address."""
     return {
         "email": f"person{next(numbers)}@example.com",
         "firstName": "Ada",
@@ -46,7 +46,7 @@ def row() -> dict[str, Any]:
 
 
 def request(method: str, path: str, key: str, body: Any = None) -> bytes:
-    """Returns a whole HTTP request."""
+    """Returns a complete HTTP request."""
     text = b"" if body is None else json.dumps(body).encode()
     head = f"{method} {path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {key}\r\n"
     if body is not None:
@@ -55,7 +55,7 @@ def request(method: str, path: str, key: str, body: Any = None) -> bytes:
 
 
 def load(address: str, requests: list[bytes]) -> float:
-    """Sends the requests for some seconds and returns the answers a second."""
+    """Sends the requests for some seconds and returns responses per second."""
     run = subprocess.run(
         [sys.executable, "-m", "tests.bench.load", address, str(CONNECTIONS), str(SECONDS)],
         input=json.dumps([base64.b64encode(item).decode() for item in requests]),
@@ -66,24 +66,24 @@ def load(address: str, requests: list[bytes]) -> float:
     )
     result = json.loads(run.stdout)
     if result["failures"]:
-        raise SystemExit(f"{result['failures']} of {result['answers']} answers were no success")
-    return float(result["answers"] / result["seconds"])
+        raise SystemExit(f"{result['failures']} of {result['responses']} responses were not 2xx")
+    return float(result["responses"] / result["seconds"])
 
 
 def send(address: str, method: str, path: str, body: Any, key: str = "") -> bytes:
-    """Sends one request and returns the body of the answer."""
+    """Sends one request and returns the body of the response."""
     connection = http.client.HTTPConnection(address)
     text = body if isinstance(body, bytes) else json.dumps(body)
     headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
     connection.request(method, path, body=text, headers=headers)
-    answer = connection.getresponse().read()
+    response = connection.getresponse().read()
     connection.close()
-    return answer
+    return response
 
 
 @contextmanager
 def program(module: str, *arguments: str) -> Iterator[str]:
-    """Runs a server of this folder, which prints its port first, and yields its address."""
+    """Runs a server of this folder and yields its address. It prints its port first."""
     command = [sys.executable, "-m", f"tests.bench.{module}", *arguments]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -98,6 +98,6 @@ def program(module: str, *arguments: str) -> Iterator[str]:
 def in_turns(ours: Callable[[], float], theirs: Callable[[], float]) -> tuple[float, float, float]:
     """Measures both in turns and returns the medians of both and of the ratios."""
     ours(), theirs()
-    pairs = [(ours(), theirs()) for _ in range(ROUNDS)]
+    pairs = [(ours(), theirs()) for _ in range(REPETITIONS)]
     ratio = statistics.median(mine / other for mine, other in pairs)
     return statistics.median(p[0] for p in pairs), statistics.median(p[1] for p in pairs), ratio

@@ -1,4 +1,4 @@
-"""What a service takes besides time: memory, and the seconds until it serves."""
+"""Memory of a service, and the seconds until it serves."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .transfers import EXPORTED, import_rows, outcome, stream
 
 
 def memory_mib(process: int) -> float:
-    """Returns the resident memory of a process."""
+    """Returns the resident memory of a process in MiB."""
     output = subprocess.run(
         ["ps", "-o", "rss=", "-p", str(process)], stdout=subprocess.PIPE, text=True, check=True
     )
@@ -20,7 +20,7 @@ def memory_mib(process: int) -> float:
 
 
 def seconds_to_ready(folder: Path) -> tuple[float, float]:
-    """Starts the service a few times; returns the median seconds to ready, and idle memory."""
+    """Starts the service three times. Returns the median seconds to ready, and idle memory."""
     times, memory = [], 0.0
     for _ in range(3):
         started = time.perf_counter()
@@ -32,7 +32,7 @@ def seconds_to_ready(folder: Path) -> tuple[float, float]:
 
 
 def export_memory_mib(service: Service) -> float:
-    """Returns by how much an export of a million subscribers makes the service grow."""
+    """Returns the memory growth of a service during an export, in MiB."""
     import_rows(service, EXPORTED)
     before = memory_mib(service.process.pid)
     client, most = stream("export", service), before

@@ -1,8 +1,8 @@
-"""`make bench-scale`: what the stores take as a table grows, on both databases.
+"""`make bench-scale`: measures the stores as a table grows, on both databases.
 
-Tables of every size are open at the same time and measured in turns, so what else the
-machine does meets all of them. The cost is that of a unit of work, through the lanes of
-the database and with its commit, as a service has it; nothing else is done meanwhile.
+Tables of every size are open at the same time and measured in turns, so that other load of the
+machine affects all of them. Each measurement is one unit of work with its commit, through the
+executor of the database, as in a service.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ from .. import reaper
 from ..postgres import running
 from .measuring import numbers
 from .scale_fill import ACCOUNT, fill
-from .scale_svg import drawn
+from .scale_svg import draw
 
 SIZES = (0, 10_000, 100_000, 1_000_000)
 LIMIT = 100
 SVG = Path(__file__).parent / "scale.svg"
 FIRST, LAST, CREATE, BULK = "first page of 100", "last page of 100", "create", "bulk of 100"
-# What is measured in turns, and how often.
+# Operations that are measured in turns, and their repetitions.
 TURNS = {(FIRST, LAST): 80, (CREATE,): 150, (BULK,): 50}
-# The first of each find nothing in memory yet, and do not count.
-COLD = 10
-# How much more the one may cost than the other.
+# The first runs of each operation fill caches and do not count.
+WARMUP = 10
+# Upper bounds of the ratios.
 AT_MOST = {LAST: 2.0, CREATE: 1.5, BULK: 1.5}
 
-# Milliseconds by what is done, a number for every size.
+# Milliseconds by operation, one number per size.
 Costs = dict[str, list[float]]
 Work = Callable[[Database, int], Awaitable[Any]]
 
@@ -55,7 +55,7 @@ _STORE = SubscriberStore(Suppressions(Encryption(bytes(32))))
 
 def _new() -> NewSubscriber:
     number = next(numbers)
-    # Spread like those that are there, and none of them.
+    # Spread like the existing addresses, and different from all of them.
     email = f"{number * 2654435761 % 2**32:08x}.{number}@example.com"
     tags = {"newsletter": "newsletter"}
     return NewSubscriber(Email(email, email), "Ada", "Lovelace", Status.CONFIRMED, tags, {})
@@ -84,39 +84,39 @@ WORK: dict[str, Work] = {
 
 
 async def measured(urls: list[str]) -> Costs:
-    """Measures in turns on databases of every size, and returns the medians."""
+    """Measures databases of every size in turns, and returns the medians."""
     databases = [to_serve(parse_database_url(url), 2) for url in urls]
     for database in databases:
         await database.open()
     costs: Costs = {}
-    for names, rounds in TURNS.items():
-        costs |= await _medians(names, rounds, databases)
+    for names, repetitions in TURNS.items():
+        costs |= await _medians(names, repetitions, databases)
     for database in databases:
         await database.close()
     return costs
 
 
-async def _medians(names: Sequence[str], rounds: int, databases: Sequence[Database]) -> Costs:
-    taken: dict[str, list[list[float]]] = {name: [[] for _ in databases] for name in names}
-    for _ in range(COLD + rounds):
-        for place, database in enumerate(databases):
+async def _medians(names: Sequence[str], repetitions: int, databases: Sequence[Database]) -> Costs:
+    times: dict[str, list[list[float]]] = {name: [[] for _ in databases] for name in names}
+    for _ in range(WARMUP + repetitions):
+        for index, database in enumerate(databases):
             for name in names:
-                done = WORK[name](database, SIZES[place])
+                done = WORK[name](database, SIZES[index])
                 started = time.perf_counter()
                 await done
-                taken[name][place].append((time.perf_counter() - started) * 1000)
-    return {name: [statistics.median(own[COLD:]) for own in taken[name]] for name in names}
+                times[name][index].append((time.perf_counter() - started) * 1000)
+    return {name: [statistics.median(values[WARMUP:]) for values in times[name]] for name in names}
 
 
 def ratio(name: str, costs: Costs) -> float:
-    """Returns what a large table costs beside the first page of it, or beside an empty one."""
-    beside = costs[FIRST][-1] if name == LAST else costs[name][0]
-    return costs[name][-1] / beside
+    """Returns the cost on the largest table relative to its first page or to an empty table."""
+    baseline = costs[FIRST][-1] if name == LAST else costs[name][0]
+    return costs[name][-1] / baseline
 
 
 @contextmanager
 def stores() -> Iterator[dict[str, list[str]]]:
-    """Makes the tables, and yields their URLs by the name of the database."""
+    """Creates the tables, and yields their URLs by the name of the database."""
     with tempfile.TemporaryDirectory(dir=".") as folder, running() as server:
         urls = {
             "SQLite": [f"sqlite:///{folder}/{size}.db" for size in SIZES],
@@ -131,17 +131,17 @@ def stores() -> Iterator[dict[str, list[str]]]:
 
 def main() -> None:
     reaper.start()
-    table = Table("ms, on", *(f"{size:,}" for size in SIZES), "ratio", "to reach", box=None)
+    table = Table("ms, on", *(f"{size:,}" for size in SIZES), "ratio", "target", box=None)
     with stores() as urls:
         costs = {kind: asyncio.run(measured(own)) for kind, own in urls.items()}
     for kind, own in costs.items():
         for name, values in own.items():
-            told = (
+            ratio_cells = (
                 [f"{ratio(name, own):.2f}", f"{AT_MOST[name]} or less"] if name in AT_MOST else []
             )
-            table.add_row(f"{kind}: {name}", *(f"{value:.2f}" for value in values), *told)
+            table.add_row(f"{kind}: {name}", *(f"{value:.2f}" for value in values), *ratio_cells)
     Console(highlight=False).print(table)
-    SVG.write_text(drawn(SIZES, costs))
+    SVG.write_text(draw(SIZES, costs))
 
 
 if __name__ == "__main__":

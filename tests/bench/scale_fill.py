@@ -1,7 +1,7 @@
-"""Tables of any size, with the real schema, in seconds: rows are made where they are kept.
+"""Fills tables of any size in seconds, with the real schema and set-based statements.
 
-Addresses are spread evenly, as those of people are, so that an index of them is entered
-anywhere. What the stores count is put beside the rows as if they had come one by one.
+Addresses are spread evenly, like those of people, so that rows enter an index at random
+positions. Counters are written as if the rows had been created one by one.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from server.subscribers.counters.store_buckets import (
 from server.tags import store as tags
 
 ACCOUNT = "A" * 26
-# The beginning of all ids: a moment in 2025.
-_MOMENT = "01K7Y2MPAQ"
+# The prefix of all ids: a timestamp in 2025.
+_ID_PREFIX = "01K7Y2MPAQ"
 
 
-class Words(NamedTuple):
-    """What the databases say in words of their own."""
+class Fragments(NamedTuple):
+    """SQL fragments that differ between the databases."""
 
     numbers: str
     id: str
@@ -42,10 +42,10 @@ class Words(NamedTuple):
 
 
 _SPREAD = "n * 2654435761 % 4294967296"
-_SQLITE = Words(
+_SQLITE = Fragments(
     numbers="WITH RECURSIVE numbers(n) AS"
     " (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n + 1 < ?)",
-    id=f"printf('{_MOMENT}%016d', n)",
+    id=f"printf('{_ID_PREFIX}%016d', n)",
     spread=f"printf('%08x', {_SPREAD})",
     prepare=(
         "PRAGMA synchronous = off",
@@ -53,9 +53,9 @@ _SQLITE = Words(
         "PRAGMA cache_size = -500000",
     ),
 )
-_POSTGRES = Words(
+_POSTGRES = Fragments(
     numbers="WITH numbers(n) AS (SELECT generate_series(0, %s - 1)::bigint)",
-    id=f"'{_MOMENT}' || lpad(n::text, 16, '0')",
+    id=f"'{_ID_PREFIX}' || lpad(n::text, 16, '0')",
     spread=f"lpad(to_hex({_SPREAD.replace('%', '%%')}), 8, '0')",
     prepare=("SET statement_timeout = 0", "SET session_replication_role = replica"),
 )
@@ -66,31 +66,32 @@ _COLUMNS = (
 
 
 def fill(url: str, count: int) -> None:
-    """Makes a database with so many subscribers, who have a tag each."""
+    """Creates a database with so many subscribers, each with one tag."""
     bring_up_to_date(url)
     if count == 0:
         return
-    place = parse_database_url(url)
-    if isinstance(place, PostgresUrl):
-        with closing(connect(place.url)) as database:
+    database_url = parse_database_url(url)
+    if isinstance(database_url, PostgresUrl):
+        with closing(connect(database_url.url)) as database:
             _fill(WriteTransaction(database, system_clock, Ids(system_clock)), _POSTGRES, count)
             database.execute_sql("VACUUM ANALYZE")
         return
-    with closing(file.connect(place)) as database:
+    with closing(file.connect(database_url)) as database:
         tx = Transaction(database, file.DIALECT, system_clock, Ids(system_clock))
         _fill(tx, _SQLITE, count)
         database.execute_sql("PRAGMA wal_checkpoint(truncate)")
 
 
-def _fill(tx: Transaction, words: Words, count: int) -> None:
+def _fill(tx: Transaction, fragments: Fragments, count: int) -> None:
     database: Any = tx._database
-    for sql in words.prepare:
+    for sql in fragments.prepare:
         database.execute_sql(sql)
     database.execute_sql("BEGIN")
-    address = f"{words.spread} || '@example.com'"
+    address = f"{fragments.spread} || '@example.com'"
     database.execute_sql(
-        f"INSERT INTO subscriber ({_COLUMNS}) {words.numbers} SELECT '{ACCOUNT}', {words.id},"
-        f" {address}, {address}, 'Ada', 'Lovelace', 2, 1760000000000, 'ada lovelace', 'lovelace'"
+        f"INSERT INTO subscriber ({_COLUMNS}) {fragments.numbers} SELECT '{ACCOUNT}',"
+        f" {fragments.id}, {address}, {address}, 'Ada', 'Lovelace', 2, 1760000000000,"
+        " 'ada lovelace', 'lovelace'"
         " FROM numbers",
         (count,),
     )
@@ -99,12 +100,12 @@ def _fill(tx: Transaction, words: Words, count: int) -> None:
         "INSERT INTO subscriber_tag (account_id, subscriber_id, tag_id)"
         f" SELECT account_id, id, '{tag.id}' FROM subscriber"
     )
-    tx.run(BEGIN, account_id=ACCOUNT, rows=_stretches(count))
+    tx.run(BEGIN, account_id=ACCOUNT, rows=_buckets(count))
     database.execute_sql("COMMIT")
 
 
-def _stretches(count: int) -> list[tuple[int, str, int]]:
-    """Returns what has been counted once so many have come, one after the other."""
+def _buckets(count: int) -> list[tuple[int, str, int]]:
+    """Returns the counter buckets after so many subscribers were created one by one."""
     closed = max(count // BUCKET_SIZE - 1, 0) * BUCKET_SIZE
     rows = [(OPEN_BUCKET, _begin(closed), count - closed)]
     for level, size in ((BUCKET, BUCKET_SIZE), (GROUP, BUCKET_SIZE * GROUP_SIZE)):
@@ -113,4 +114,4 @@ def _stretches(count: int) -> list[tuple[int, str, int]]:
 
 
 def _begin(number: int) -> str:
-    return f"{_MOMENT}{number:016}" if number else ""
+    return f"{_ID_PREFIX}{number:016}" if number else ""

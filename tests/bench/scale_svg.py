@@ -1,4 +1,4 @@
-"""The curve of `make bench-scale`, drawn: a panel a database, a line for each thing done."""
+"""Draws the curves of `make bench-scale`: a panel per database, a line per operation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 WIDTH, HEIGHT = 400, 300
 LEFT, RIGHT, TOP, BOTTOM = 58, 124, 44, 44
-# The scale goes from a tenth of a millisecond to a hundred, by tens.
+# The logarithmic scale ranges from 0.1 to 100 milliseconds.
 LEAST, DECADES = -1, 3
 APART = 15
 STYLE = """
@@ -27,8 +27,8 @@ text { font: 12px system-ui, sans-serif; fill: #57606a; }
 Panel = Mapping[str, Sequence[float]]
 
 
-def drawn(sizes: Sequence[int], panels: Mapping[str, Panel]) -> str:
-    """Returns an SVG of milliseconds by the size of the table, readable on light and dark."""
+def draw(sizes: Sequence[int], panels: Mapping[str, Panel]) -> str:
+    """Returns an SVG of milliseconds by table size, for light and dark backgrounds."""
     width = WIDTH * len(panels)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {HEIGHT}"'
@@ -38,12 +38,12 @@ def drawn(sizes: Sequence[int], panels: Mapping[str, Panel]) -> str:
     ]
     for number, (title, panel) in enumerate(panels.items()):
         parts.append(f'<g transform="translate({number * WIDTH} 0)">')
-        parts += [*_frame(title, sizes), *_lines(panel), "</g>"]
+        parts += [*_frame(title, sizes), *_curves(panel), "</g>"]
     return "\n".join([*parts, "</svg>", ""])
 
 
-def _x(place: int, places: int) -> float:
-    return LEFT + (WIDTH - LEFT - RIGHT) * place / (places - 1)
+def _x(index: int, count: int) -> float:
+    return LEFT + (WIDTH - LEFT - RIGHT) * index / (count - 1)
 
 
 def _y(milliseconds: float) -> float:
@@ -57,8 +57,8 @@ def _frame(title: str, sizes: Sequence[int]) -> Iterator[str]:
         y = _y(10**power)
         yield f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
         yield f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{10**power:g} ms</text>'
-    for place, size in enumerate(sizes):
-        x = _x(place, len(sizes))
+    for index, size in enumerate(sizes):
+        x = _x(index, len(sizes))
         yield f'<text x="{x:.1f}" y="{HEIGHT - 22}" text-anchor="middle">{_short(size)}</text>'
 
 
@@ -68,13 +68,13 @@ def _short(size: int) -> str:
     return f"{size // 1_000}k" if size else "0"
 
 
-def _lines(panel: Panel) -> Iterator[str]:
+def _curves(panel: Panel) -> Iterator[str]:
     for number, values in enumerate(panel.values()):
         points = " ".join(
-            f"{_x(place, len(values)):.1f},{_y(value):.1f}" for place, value in enumerate(values)
+            f"{_x(index, len(values)):.1f},{_y(value):.1f}" for index, value in enumerate(values)
         )
         yield f'<polyline class="line c{number}" points="{points}"/>'
-    # Names stand beside the ends of their lines, pushed apart where these meet.
+    # Labels are next to the ends of their lines, moved apart if they overlap.
     at = 0.0
     for number, (name, values) in sorted(
         enumerate(panel.items()), key=lambda item: _y(item[1][1][-1])

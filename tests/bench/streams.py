@@ -1,13 +1,12 @@
-"""A client of the streams: uploads and downloads in constant memory, reading while it sends.
+"""A client of the streams, with uploads and downloads in constant memory.
 
-Run as a program of its own, so that it does not share an interpreter with what
-is measured:
+It runs as a program of its own, so that it does not share an interpreter with the service:
 
     python -m tests.bench.streams import HOST:PORT KEY ROWS FIRST
     python -m tests.bench.streams export HOST:PORT KEY
 
-Prints one JSON object: how many lines the answer had, in how many seconds, and how
-many of them told of a failure.
+Prints one JSON object: the number of lines in the response, the seconds, and the number of lines
+that report a failure.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ LINES_AT_ONCE = 500
 
 
 def rows(count: int, first: int) -> list[bytes]:
-    """Returns subscribers as NDJSON, in pieces of some hundred; each has another address."""
+    """Returns subscribers as NDJSON in chunks of some hundred lines, each with another address."""
     lines = [
         b'{"email":"imported%d@example.com","firstName":"Ada","lastName":"Lovelace",'
         b'"isConfirmed":true,"tags":["newsletter"]}\n' % number
@@ -41,7 +40,7 @@ async def send(pieces: list[bytes]) -> AsyncIterator[bytes]:
 
 
 async def lines_of(response: aiohttp.ClientResponse) -> tuple[int, int]:
-    """Returns how many lines an answer has, and how many of them tell of a failure."""
+    """Returns the number of lines in a response, and of lines that report a failure."""
     lines = failures = 0
     async for chunk in response.content.iter_any():
         lines += chunk.count(b"\n")

@@ -1,4 +1,4 @@
-"""Imports and exports of a running service, by a client in a process of its own."""
+"""Imports and exports of a running service, by a client in its own process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from itertools import count
 from ..processes import Service
 from .measuring import SHORT
 
-# Rows of one import that is timed, and of the export whose memory is watched.
+# Rows of a timed import, and of the export whose memory is measured.
 IMPORTED = 6_000 if SHORT else 60_000
 EXPORTED = 50_000 if SHORT else 1_000_000
 
@@ -25,16 +25,16 @@ def stream(what: str, service: Service, *more: str) -> subprocess.Popen[str]:
 
 
 def outcome(client: subprocess.Popen[str]) -> dict[str, float]:
-    """Returns what a client of the streams printed. Ends the program if anything failed."""
+    """Returns the output of a stream client. Ends the program if anything failed."""
     printed, _ = client.communicate(timeout=600)
-    told: dict[str, float] = json.loads(printed)
-    if client.returncode or told["failures"]:
-        raise SystemExit(f"a stream failed: {told}")
-    return told
+    result: dict[str, float] = json.loads(printed)
+    if client.returncode or result["failures"]:
+        raise SystemExit(f"a stream failed: {result}")
+    return result
 
 
 def import_rows(service: Service, count: int) -> float:
-    """Imports new rows over HTTP and returns rows a second."""
+    """Imports new rows over HTTP and returns rows per second."""
     first = next(_imported) * EXPORTED
-    told = outcome(stream("import", service, str(count), str(first)))
-    return told["lines"] / told["seconds"]
+    result = outcome(stream("import", service, str(count), str(first)))
+    return result["lines"] / result["seconds"]

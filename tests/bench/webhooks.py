@@ -1,4 +1,4 @@
-"""What webhooks cost the changes that they tell of, and how soon after a change they arrive."""
+"""The cost of webhooks for changes, and the delay from a change to its event."""
 
 from __future__ import annotations
 
@@ -18,25 +18,26 @@ from server.accounts import store
 from server.accounts.rules import hash_secret, make_secret
 
 from ..processes import Service, start
-from .measuring import SHORT, Figure, in_turns, load, request, row, send
+from .measuring import SHORT, Comparison, in_turns, load, request, row, send
 
-# What the service needs in order to reach a receiver on this machine.
+# Settings that allow a receiver on the loopback interface.
 SETTINGS = {"ROSTER_WEBHOOK_ALLOW_NETS": "127.0.0.0/8", "ROSTER_WEBHOOK_ALLOW_HTTP": "true"}
 MANY_WEBHOOKS = 20
 CREATES = 3_000 if SHORT else 20_000
-EVENTS_A_SECOND = 200
+EVENTS_PER_SECOND = 200
 SECONDS = 2 if SHORT else 6
 RUNS = 1 if SHORT else 5
 TURN_SECONDS = 2
 TURNS = 1 if SHORT else 45
-# How long after the last event it may take until all have arrived.
-PATIENCE = 30.0
+# Seconds after the last change within which all events must arrive.
+TIMEOUT = 30.0
 
 
-def stats(service: Service) -> Iterator[Figure]:
-    """Yields what creations are with one webhook, and with many, against those with none.
+def stats(service: Service) -> Iterator[Comparison]:
+    """Yields creations with one webhook and with many, compared with none and one.
 
-    The webhooks are disabled: events are recorded, and the machine is left to the creations.
+    The webhooks are disabled: events are recorded but not delivered, so that the machine only
+    creates.
     """
     url = "http://127.0.0.1:9/"
     none, one, many = (_account(service) for _ in range(3))
@@ -49,45 +50,45 @@ def stats(service: Service) -> Iterator[Figure]:
         return load(service.http, requests)
 
     measured = in_turns(lambda: creates(one), lambda: creates(none))
-    yield Figure("create_with_a_webhook", *measured, unit="requests/s", other="none")
+    yield Comparison("create_with_a_webhook", *measured, unit="requests/s", other="none")
     measured = in_turns(lambda: creates(many), lambda: creates(one))
-    yield Figure("create_with_20_webhooks", *measured, unit="requests/s", other="one")
+    yield Comparison("create_with_20_webhooks", *measured, unit="requests/s", other="one")
 
 
 class Delays(NamedTuple):
-    """How long, in milliseconds, half of the events took to arrive at most, and 99 of 100."""
+    """The median and the 99th percentile of the delays of events, in milliseconds."""
 
     median: float
     last: float
 
 
 def delays(service: Service) -> Delays:
-    """Returns how long after a change its event arrives.
+    """Returns the delays of events after their changes.
 
-    It is counted from the answer to the change: it is committed then. Of a run the slowest
-    are few, and their delay is a matter of luck; so medians of several runs are given.
+    The delay starts with the response to the change, which is committed by then. The slowest
+    events of a run vary by chance, so the medians of several runs are returned.
     """
     found = [_quantiles(asyncio.run(_delays(service, SECONDS))) for _ in range(RUNS)]
     return Delays(*map(statistics.median, zip(*found, strict=True)))
 
 
-def beside_a_hanging_one(folder: Path) -> float:
-    """Returns how many times as long 99 of 100 events take beside an endpoint that hangs.
+def with_hanging_endpoint(folder: Path) -> float:
+    """Returns the ratio of the 99th percentiles with and without a hanging endpoint.
 
-    Both are measured in short turns, and all events of each are taken together. The folder
-    is one in memory: a shared disk takes 0.3 ms to sync, and each few seconds hundreds, so
-    that of some thousand events the slowest tell of the disk and of nothing else.
+    Both are measured in short turns, whose events are combined. The folder is in memory: a
+    shared disk usually syncs in 0.3 ms, but sometimes in hundreds, which would dominate the 99th
+    percentile.
     """
     service = start(folder, **SETTINGS)
     alone: list[float] = []
-    beside: list[float] = []
+    with_hanging: list[float] = []
     try:
         for _ in range(TURNS):
             alone += asyncio.run(_delays(service, TURN_SECONDS))
-            beside += asyncio.run(_delays(service, TURN_SECONDS, beside_a_hanging_one=True))
+            with_hanging += asyncio.run(_delays(service, TURN_SECONDS, with_hanging_endpoint=True))
     finally:
         service.stop()
-    return _quantiles(beside).last / _quantiles(alone).last
+    return _quantiles(with_hanging).last / _quantiles(alone).last
 
 
 def _quantiles(delays: list[float]) -> Delays:
@@ -96,7 +97,7 @@ def _quantiles(delays: list[float]) -> Delays:
 
 
 class _Receiver(asyncio.Protocol):
-    """Notes when the event of each subscriber arrived, and takes it."""
+    """Records the arrival of each subscriber's event, and accepts it."""
 
     def __init__(self, arrived: dict[str, float]) -> None:
         self.arrived = arrived
@@ -107,9 +108,9 @@ class _Receiver(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self.buffer += data
-        head, blank, body = self.buffer.partition(b"\r\n\r\n")
+        head, separator, body = self.buffer.partition(b"\r\n\r\n")
         length = head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
-        if not blank or len(body) < int(length):
+        if not separator or len(body) < int(length):
             return
         email = json.loads(body)["data"]["subscriber"]["email"]
         self.arrived.setdefault(email, time.perf_counter())
@@ -118,11 +119,11 @@ class _Receiver(asyncio.Protocol):
 
 
 async def _delays(
-    service: Service, seconds: int, *, beside_a_hanging_one: bool = False
+    service: Service, seconds: int, *, with_hanging_endpoint: bool = False
 ) -> list[float]:
     arrived: dict[str, float] = {}
     makers: list[Callable[[], asyncio.Protocol]] = [partial(_Receiver, arrived)]
-    if beside_a_hanging_one:
+    if with_hanging_endpoint:
         makers.append(asyncio.Protocol)
     key = _account(service)
     loop, receivers = asyncio.get_running_loop(), []
@@ -137,23 +138,25 @@ async def _delays(
             await asyncio.sleep(at - time.perf_counter())
             person = row()
             address = f"http://{service.http}/api/subscribers"
-            async with session.post(address, json=person) as answer:
-                assert answer.status == 201
+            async with session.post(address, json=person) as response:
+                assert response.status == 201
             committed[person["email"]] = time.perf_counter()
 
         begun = time.perf_counter()
-        moments = [begun + n / EVENTS_A_SECOND for n in range(EVENTS_A_SECOND * seconds)]
-        await asyncio.gather(*map(create, moments))
-        async with asyncio.timeout(PATIENCE):
-            while len(arrived) < len(committed):  # noqa: ASYNC110 - it is no hurry
+        schedule = [begun + n / EVENTS_PER_SECOND for n in range(EVENTS_PER_SECOND * seconds)]
+        await asyncio.gather(*map(create, schedule))
+        async with asyncio.timeout(TIMEOUT):
+            while len(arrived) < len(committed):  # noqa: ASYNC110 - latency does not matter here
                 await asyncio.sleep(0.1)
     for receiver in receivers:
         receiver.close()
-    return [1000 * max(arrived[email] - moment, 0) for email, moment in committed.items()]
+    return [
+        1000 * max(arrived[email] - committed_at, 0) for email, committed_at in committed.items()
+    ]
 
 
 def _account(service: Service) -> str:
-    """Makes an account and returns a key of it."""
+    """Creates an account and returns its API key."""
     secret = make_secret()
     with service.unit_of_work() as tx:
         account = store.create_account(f"{uuid4().hex}@example.com", tx, verified=True)
@@ -165,5 +168,5 @@ def _add_webhook(
     service: Service, key: str, url: str, *event_types: str, enabled: bool = True
 ) -> None:
     body: dict[str, Any] = {"url": url, "eventTypes": list(event_types), "enabled": enabled}
-    answer = json.loads(send(service.http, "POST", "/api/webhooks", body, key))
-    assert "webhook" in answer, answer
+    response = json.loads(send(service.http, "POST", "/api/webhooks", body, key))
+    assert "webhook" in response, response

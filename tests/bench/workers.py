@@ -1,7 +1,7 @@
-"""Two processes on one PostgreSQL, against one.
+"""Two processes on one PostgreSQL, compared with one.
 
-Both services run on the same server, with a database each. The load comes from several
-accounts, as that of many customers does: one account has one writer at a time.
+Both services run on the same server, each with its own database. The load comes from several
+accounts, because one account has one writer at a time.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from server.accounts.rules import hash_secret, make_secret
 
 from ..postgres import Postgres, running
 from ..processes import Service, start
-from .measuring import Figure, in_turns, load, request, row, send
+from .measuring import Comparison, in_turns, load, request, row, send
 
 ACCOUNTS = 8
 MANY = 50_000
 
 
-def stats(folder: Path) -> Iterator[Figure]:
-    """Yields what two workers answer beside one."""
+def stats(folder: Path) -> Iterator[Comparison]:
+    """Yields the comparisons of two workers with one."""
     with (
         running() as server,
         _service(server, folder, 1) as one,
@@ -45,7 +45,7 @@ def stats(folder: Path) -> Iterator[Figure]:
 
         for name, work in (("two_workers_get_by_id", look_up), ("two_workers_create", create)):
             measured = in_turns(lambda: work(two), lambda: work(one))  # noqa: B023 - called at once
-            yield Figure(name, *measured, unit="requests/s", other="one worker")
+            yield Comparison(name, *measured, unit="requests/s", other="one worker")
 
 
 @contextmanager
@@ -65,7 +65,7 @@ def _service(server: Postgres, folder: Path, workers: int) -> Iterator[Service]:
 
 
 def _keys(service: Service) -> list[str]:
-    """Makes accounts and returns a key of each."""
+    """Creates accounts and returns an API key of each."""
     secrets = [make_secret() for _ in range(ACCOUNTS)]
     with service.unit_of_work() as tx:
         for secret in secrets:
@@ -75,9 +75,9 @@ def _keys(service: Service) -> list[str]:
 
 
 def _look_ups(service: Service, keys: list[str]) -> list[bytes]:
-    """Makes a subscriber of each account, and returns requests for these in turn."""
+    """Creates a subscriber in each account, and returns requests for them in turn."""
     requests = []
     for key in keys:
-        answer = json.loads(send(service.http, "POST", "/api/subscribers", row(), key))
-        requests.append(request("GET", f"/api/subscribers/{answer['subscriber']['id']}", key))
+        created = json.loads(send(service.http, "POST", "/api/subscribers", row(), key))
+        requests.append(request("GET", f"/api/subscribers/{created['subscriber']['id']}", key))
     return list(islice(cycle(requests), MANY))

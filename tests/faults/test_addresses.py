@@ -1,4 +1,4 @@
-"""Addresses: which are one subscriber, which are two, and which are none."""
+"""Equality and validity of email addresses."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_addresses_that_only_look_alike_are_two_subscribers(
 
 
 @pytest.mark.parametrize("text", NOT_ADDRESSES.values(), ids=NOT_ADDRESSES)
-def test_what_is_no_address_is_taken_nowhere(account: Account, text: str) -> None:
+def test_invalid_address_is_rejected_everywhere(account: Account, text: str) -> None:
     bob = account.ok("CreateSubscriber", email="bob@example.com")["subscriber"]
 
     created = account.fails("ValidationError", "CreateSubscriber", email=text)

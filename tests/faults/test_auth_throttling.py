@@ -1,4 +1,4 @@
-"""A client that sends wrong keys again and again, and those who share its address."""
+"""Rate limit of invalid API keys, and other clients at the same address."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ def service(
 
 
 def guess(front: HttpFront, address: str = "") -> tuple[int, dict[str, str]]:
-    """Calls with a key that nobody has, and returns the status and the headers."""
+    """Calls with an unknown key, and returns the status and the headers."""
     said = {"X-Forwarded-For": address} if address else {}
     status, headers, _ = front.exchange("GET", "/api/tags", make_secret(), headers=said)
     return status, headers
 
 
 @pytest.mark.parametrize("service", [""], indirect=True)
-def test_guesses_are_told_to_come_later_and_whoever_has_a_key_goes_on(service: Service) -> None:
+def test_invalid_keys_are_throttled_and_valid_keys_are_not(service: Service) -> None:
     front = HttpFront("http", service.http)
     account = new_account(service, front)
     account.ok("ListTags")
 
-    told = [guess(front, f"198.51.100.{number % 200}") for number in range(RATE.calls + 50)]
+    responses = [guess(front, f"198.51.100.{number % 200}") for number in range(RATE.calls + 50)]
 
-    assert {status for status, _ in told[: RATE.calls]} == {401}
-    status, headers = told[-1]
+    assert {status for status, _ in responses[: RATE.calls]} == {401}
+    status, headers = responses[-1]
     assert (status, int(headers["retry-after"])) == (429, 1)
     account.ok("ListTags")
 
@@ -48,8 +48,8 @@ def test_guesses_are_told_to_come_later_and_whoever_has_a_key_goes_on(service: S
 def test_clients_of_a_trusted_proxy_do_not_share_a_limit(service: Service) -> None:
     front = HttpFront("http", service.http)
 
-    told = [guess(front, "198.51.100.1") for _ in range(RATE.calls + 50)]
+    responses = [guess(front, "198.51.100.1") for _ in range(RATE.calls + 50)]
 
-    assert told[-1][0] == 429
+    assert responses[-1][0] == 429
     assert guess(front, "198.51.100.2")[0] == 401
     assert new_account(service, front).call("ListTags").status == 200

@@ -78,7 +78,7 @@ def model(sent: list[Sent], turns: int) -> Model:
 
 
 def everyone(service: Service, key: str) -> dict[str, dict[str, Any]]:
-    """Returns all subscribers of the account by address, page by page, as the API tells them."""
+    """Returns all subscribers of the account by address, page by page, as the API returns them."""
     client = Client(0, [service.http], key, threading.Event())
     found: dict[str, dict[str, Any]] = {}
     number, total = 1, 1

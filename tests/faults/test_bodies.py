@@ -1,4 +1,4 @@
-"""Bodies that are not what they should be: refused, named, and without effect."""
+"""Invalid bodies are rejected with a named fault and without effect."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def wrong_values(field: FieldDescriptor) -> list[Any]:
         pytest.param(b"null", id="null"),
     ],
 )
-def test_a_body_that_is_no_json_object_is_refused_without_effect(
+def test_body_that_is_not_a_json_object_is_rejected_without_effect(
     account: Account, sent: bytes
 ) -> None:
     assert [path for path, _ in refused(account, sent)] == [""]
@@ -107,13 +107,13 @@ def test_a_body_that_is_no_json_object_is_refused_without_effect(
 
 
 @both_http
-def test_a_body_of_one_mebibyte_is_taken(account: Account) -> None:
+def test_body_of_one_mebibyte_is_accepted(account: Account) -> None:
     assert post(account, VALID.ljust(body.MAX_BODY_BYTES)).status == 201
 
 
 @both_http
 @pytest.mark.parametrize("framing", ["declared", "chunked"])
-def test_a_larger_body_is_refused_before_its_end_and_the_connection_closed(
+def test_a_larger_body_is_rejected_before_its_end_and_the_connection_closed(
     account: Account, framing: str
 ) -> None:
     size = body.MAX_BODY_BYTES + 1
@@ -160,7 +160,7 @@ def test_a_body_without_a_length_is_read_no_further_than_one_chunk_past_the_limi
     ["%s", '{"name": %s}', '{"id": %s}', '{"name": %s, "name": "vip"}'],
     ids=["the body", "a value", "an ignored value", "a value given twice"],
 )
-def test_nesting_over_32_is_refused(
+def test_nesting_over_32_is_rejected(
     account: Account, depth: int, opening: str, closing: str, around: str
 ) -> None:
     refused(account, (around % f"{opening * depth}1{closing * depth}").encode())
@@ -168,7 +168,7 @@ def test_nesting_over_32_is_refused(
 
 @both_http
 @pytest.mark.parametrize("opening", ["[", '{"":'], ids=["arrays", "objects"])
-def test_nesting_that_a_second_value_of_the_same_key_hides_is_refused(
+def test_nesting_that_a_second_value_of_the_same_key_hides_is_rejected(
     account: Account, opening: str
 ) -> None:
     # Less deep than the parser's own bound, and gone from what it returns.
@@ -221,7 +221,7 @@ def test_a_key_that_is_given_twice_is_named(
     ["NaN", "Infinity", "-Infinity", "1e999", "-1e999", "1" * 400, "-" + "9" * 400, "01", "+1"],
     ids=lambda text: text if len(text) < 20 else f"{len(text)} digits",
 )
-def test_a_number_that_is_none_or_beyond_a_double_is_refused(
+def test_number_that_is_invalid_or_beyond_a_double_is_rejected(
     account: Account, key: str, number: str
 ) -> None:
     refused(account, f'{{"name": "vip", "{key}": {number}}}'.encode())
@@ -242,14 +242,14 @@ def test_a_number_that_is_none_or_beyond_a_double_is_refused(
         pytest.param(rb'{"name": "vip", "\ud83d": 1}', id="lone surrogate in a key"),
     ],
 )
-def test_text_that_is_not_unicode_is_refused_without_effect(account: Account, sent: bytes) -> None:
+def test_text_that_is_not_unicode_is_rejected_without_effect(account: Account, sent: bytes) -> None:
     refused(account, sent)
     assert account.ok("ListTags")["total"] == 0
 
 
 @both_http
 @each_field
-def test_a_wrong_json_type_is_refused_and_its_path_named(
+def test_a_wrong_json_type_is_rejected_and_its_path_named(
     account: Account, rpc: str, field: FieldDescriptor
 ) -> None:
     key = {"id": MISSING_ID} if "id" in UNARY[rpc].input_type.fields_by_name else {}
@@ -259,7 +259,7 @@ def test_a_wrong_json_type_is_refused_and_its_path_named(
 
 
 @both_http
-def test_a_number_that_no_value_of_an_enum_has_is_refused(account: Account) -> None:
+def test_number_without_an_enum_value_is_rejected(account: Account) -> None:
     answer = account.fails("ValidationError", "CreateCustomField", label="City", dataType=99)
 
     assert [path for path, _ in answer.faults] == ["dataType"]
@@ -280,7 +280,7 @@ def test_every_field_of_a_wrong_json_type_is_named_at_once(account: Account, rpc
 @both_http
 @pytest.mark.parametrize("item", [7, True, None, {}, []], ids=json.dumps)
 @pytest.mark.parametrize("rpc", ["CreateSubscriber", "UpdateSubscriber"])
-def test_a_wrong_json_type_in_an_array_is_named_by_its_place(
+def test_wrong_json_type_in_an_array_is_named_by_its_index(
     account: Account, rpc: str, item: Any
 ) -> None:
     key = {"id": MISSING_ID} if rpc == "UpdateSubscriber" else {}
@@ -342,7 +342,7 @@ def test_a_row_that_is_no_object_fails_alone(account: Account, row: Any) -> None
         "application/json, text/plain",
     ],
 )
-def test_another_content_type_or_charset_is_refused(account: Account, content_type: str) -> None:
+def test_another_content_type_or_charset_is_rejected(account: Account, content_type: str) -> None:
     answer = post(account, VALID, headers={"Content-Type": content_type})
 
     assert (answer.status, answer.code) == (415, "UnsupportedMediaType")
@@ -359,12 +359,12 @@ def test_another_content_type_or_charset_is_refused(account: Account, content_ty
         'application/json;charset="utf-8"',
     ],
 )
-def test_json_in_utf_8_is_taken_however_it_is_spelt(account: Account, content_type: str) -> None:
+def test_json_in_utf_8_is_accepted_in_every_spelling(account: Account, content_type: str) -> None:
     assert post(account, VALID, headers={"Content-Type": content_type}).status == 201
 
 
 @both_http
-def test_a_missing_content_type_is_taken_as_json(account: Account) -> None:
+def test_missing_content_type_means_json(account: Account) -> None:
     head = f"POST /api/tags HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {account.key}\r\n"
     sent = f"{head}Connection: close\r\nContent-Length: {len(VALID)}\r\n\r\n".encode() + VALID
 
@@ -386,7 +386,7 @@ def test_a_missing_content_type_is_taken_as_json(account: Account) -> None:
     ],
     ids=["whole", "upper case", "broken", "bomb", "a lie", "deflate", "br", "list"],
 )
-def test_a_content_encoding_is_refused(account: Account, encoding: str, sent: bytes) -> None:
+def test_a_content_encoding_is_rejected(account: Account, encoding: str, sent: bytes) -> None:
     answer = post(account, sent, headers={"Content-Encoding": encoding})
 
     assert (answer.status, answer.code) == (415, "UnsupportedMediaType")

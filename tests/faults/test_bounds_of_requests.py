@@ -20,7 +20,7 @@ BAD_TAGS: dict[str, tuple[list[str], tuple[str, str]]] = {
 
 
 @pytest.mark.parametrize(("tags", "fault"), BAD_TAGS.values(), ids=BAD_TAGS)
-def test_bad_tags_are_refused_without_effect(
+def test_bad_tags_are_rejected_without_effect(
     account: Account, tags: list[str], fault: tuple[str, str]
 ) -> None:
     there = account.ok("CreateSubscriber", email="there@example.com")["subscriber"]
@@ -58,14 +58,14 @@ def rows(count: int) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("count", [1, 100])
-def test_bulk_takes_1_to_100_rows(account: Account, count: int) -> None:
+def test_bulk_accepts_1_to_100_rows(account: Account, count: int) -> None:
     assert account.ok("BulkCreateSubscribers", subscribers=rows(count)) == {"failed": []}
 
     assert emails(account) == [row["email"] for row in rows(count)]
 
 
 @pytest.mark.parametrize(("count", "code"), [(0, "TOO_FEW"), (101, "TOO_MANY")])
-def test_bulk_of_no_rows_or_of_101_is_refused_as_a_whole(
+def test_bulk_of_no_rows_or_of_101_is_rejected_as_a_whole(
     account: Account, count: int, code: str
 ) -> None:
     refused = account.fails("ValidationError", "BulkCreateSubscribers", subscribers=rows(count))
@@ -76,7 +76,7 @@ def test_bulk_of_no_rows_or_of_101_is_refused_as_a_whole(
 
 @over_http
 @pytest.mark.parametrize("value", ["x", 1, True, {}, {"email": "a@example.com"}], ids=repr)
-def test_bulk_that_is_no_list_is_refused_as_a_whole(account: Account, value: Any) -> None:
+def test_bulk_that_is_not_a_list_is_rejected_as_a_whole(account: Account, value: Any) -> None:
     refused = send(account, "POST", "/api/subscribers/bulk", {"subscribers": value})
 
     assert (refused.status, refused.faults) == (400, [("subscribers", "INVALID_TYPE")])
@@ -143,9 +143,7 @@ def whose(account: Account, rpc: str) -> dict[str, str]:
 @over_http
 @pytest.mark.parametrize("name", ["limit", "page"])
 @pytest.mark.parametrize("rpc", LISTS)
-def test_limit_and_page_take_nothing_but_an_integer_from_0(
-    account: Account, rpc: str, name: str
-) -> None:
+def test_limit_and_page_accept_only_integers_from_0(account: Account, rpc: str, name: str) -> None:
     path = binding(rpc)[1].format(**whose(account, rpc))
     for what, text in NO_NUMBERS.items():
         refused = send(account, "GET", f"{path}?{name}={text}")
@@ -168,7 +166,7 @@ def test_limit_and_page_are_given_once(account: Account, rpc: str, name: str) ->
 
 
 @pytest.mark.parametrize("rpc", LISTS)
-def test_negative_limit_or_page_is_refused(account: Account, rpc: str) -> None:
+def test_negative_limit_or_page_is_rejected(account: Account, rpc: str) -> None:
     of = whose(account, rpc)
     for name in ("limit", "page"):
         for number in (-1, -(2**31)):
@@ -187,7 +185,7 @@ def test_limit_and_page_of_0_are_the_default(account: Account, rpc: str) -> None
 
 
 @pytest.mark.parametrize("rpc", LISTS)
-def test_greatest_page_and_limit_overflow_nothing(account: Account, rpc: str) -> None:
+def test_maximum_page_and_limit_do_not_overflow(account: Account, rpc: str) -> None:
     of = whose(account, rpc)
     account.ok("CreateSubscriber", email="ada@example.com", tags=["vip"])
 
@@ -224,7 +222,7 @@ BY_ID = {
     for rpc, method in UNARY.items()
     if "id" in method.input_type.fields_by_name
 }
-# What has to be there beside the id: its lack would be told first.
+# Other required fields, which are checked before the id.
 BESIDE_ID: dict[str, dict[str, Any]] = {
     "ChangeSubscriberStatus": {"status": "CONFIRMED"},
     "AddSubscriberTags": {"tags": ["vip"]},
@@ -234,7 +232,7 @@ BESIDE_ID: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("rpc", sorted(BY_ID))
-def test_what_is_no_id_is_not_found(account: Account, rpc: str) -> None:
+def test_malformed_id_is_not_found(account: Account, rpc: str) -> None:
     for what, text in NO_IDS.items():
         refused = account.call(rpc, id=text, **BESIDE_ID.get(rpc, {}))
 

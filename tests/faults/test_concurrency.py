@@ -15,7 +15,7 @@ def same(account: Account, count: int, rpc: str, **request: Any) -> list[Respons
     return at_once(*[partial(account.call, rpc, **request)] * count)
 
 
-def test_of_50_concurrent_creates_of_one_email_one_is_taken(account: Account) -> None:
+def test_one_of_50_concurrent_creates_of_an_email_succeeds(account: Account) -> None:
     answers = same(account, 50, "CreateSubscriber", email="ada@example.com", tags=["vip"])
 
     assert statuses(answers) == [201] + [409] * 49
@@ -24,13 +24,13 @@ def test_of_50_concurrent_creates_of_one_email_one_is_taken(account: Account) ->
     assert account.ok("ListSubscribers")["subscribers"] == [made]
 
 
-def test_of_50_concurrent_creates_of_one_tag_one_is_taken(account: Account) -> None:
+def test_one_of_50_concurrent_creates_of_a_tag_succeeds(account: Account) -> None:
     assert statuses(same(account, 50, "CreateTag", name="vip")) == [201] + [409] * 49
 
     assert account.ok("ListTags")["total"] == 1
 
 
-def test_of_50_concurrent_fields_of_one_key_one_is_taken(account: Account) -> None:
+def test_one_of_50_concurrent_creates_of_a_field_key_succeeds(account: Account) -> None:
     labels = [f"My{'-' * number}field" for number in range(1, 51)]
 
     answers = at_once(*[partial(account.call, "CreateCustomField", label=x) for x in labels])
@@ -52,13 +52,13 @@ def test_concurrent_fields_never_pass_the_limit(account: Account) -> None:
     assert account.ok("ListCustomFields")["total"] == 100
 
 
-def test_label_that_makes_no_key_or_is_endless_is_refused(account: Account) -> None:
+def test_label_without_a_key_or_too_long_is_rejected(account: Account) -> None:
     for label, code in (("!!!", "INVALID_FORMAT"), ("x" * 10_000, "TOO_LONG")):
         refused = account.fails("ValidationError", "CreateCustomField", label=label)
         assert refused.faults == [("label", code)]
 
 
-def test_overlapping_bulks_in_opposite_orders_take_each_email_once(account: Account) -> None:
+def test_overlapping_bulks_in_opposite_orders_create_each_email_once(account: Account) -> None:
     rows = [
         {"email": f"{number:03}@example.com", "tags": [f"tag {number % 7}"]}
         for number in range(100)
@@ -186,7 +186,7 @@ def test_of_concurrent_changes_of_status_that_exclude_each_other_one_counts(
         ]
     )
 
-    # Whoever was first closed the way to the two others, and the rest changed nothing.
+    # The first change excludes the two others, and the rest changed nothing.
     assert statuses(answers) == [200] * 5 + [409] * 10
     after = account.ok("GetSubscriber", id=made["id"])["subscriber"]
     moved = [answer.body["subscriber"] for answer in answers if answer.status == 200]

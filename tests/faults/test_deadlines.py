@@ -25,7 +25,9 @@ def asked(
 @both_http
 @pytest.mark.parametrize("timeout", ["1n", "999u"])
 @pytest.mark.parametrize("path", ["/api/tags", EXPORT])
-def test_a_call_whose_time_is_over_is_told_so(account: Account, path: str, timeout: str) -> None:
+def test_call_past_its_deadline_fails_with_deadline_exceeded(
+    account: Account, path: str, timeout: str
+) -> None:
     answer = asked(account, "GET", path, timeout)
 
     assert (answer.status, answer.code) == (504, "DeadlineExceeded")
@@ -33,7 +35,7 @@ def test_a_call_whose_time_is_over_is_told_so(account: Account, path: str, timeo
 
 @both_http
 @pytest.mark.parametrize("timeout", ["1n"])
-def test_a_call_whose_time_is_over_has_no_effect(account: Account, timeout: str) -> None:
+def test_call_past_its_deadline_has_no_effect(account: Account, timeout: str) -> None:
     answer = asked(account, "POST", "/api/tags", timeout, b'{"name": "vip"}')
 
     assert (answer.status, answer.code) == (504, "DeadlineExceeded")
@@ -52,13 +54,13 @@ def test_timeout_of_zero_is_invalid_and_has_no_effect(account: Account, timeout:
 @both_http
 @pytest.mark.parametrize("timeout", ["20S", "99999999H"])
 @pytest.mark.parametrize("path", ["/api/tags", "/api/subscribers"])
-def test_a_call_that_has_time_is_answered(account: Account, path: str, timeout: str) -> None:
+def test_call_within_its_deadline_succeeds(account: Account, path: str, timeout: str) -> None:
     assert asked(account, "GET", path, timeout).status == 200
 
 
 @both_http
 @pytest.mark.parametrize("key", [True, False])
-def test_a_timeout_of_another_form_is_told_to_whoever_may_make_the_call(
+def test_malformed_timeout_is_reported_to_authorized_callers(
     account: Account, *, key: bool
 ) -> None:
     caller = account if key else account.with_key("nonsense")
@@ -71,7 +73,7 @@ def test_a_timeout_of_another_form_is_told_to_whoever_may_make_the_call(
 
 
 @both_http
-def test_an_import_ends_when_its_time_is_over_and_keeps_what_it_told_of(account: Account) -> None:
+def test_import_ends_at_its_deadline_and_keeps_reported_rows(account: Account) -> None:
     async def main() -> list[Any]:
         async with connection(account) as client:
             await client.begin(

@@ -59,7 +59,7 @@ def tags_of(account: Account) -> list[str]:
     return [tag["name"] for tag in account.ok("ListTags")["tags"]]
 
 
-def test_a_message_over_four_mebibytes_is_refused_without_effect(grpc_account: Account) -> None:
+def test_a_message_over_four_mebibytes_is_rejected_without_effect(grpc_account: Account) -> None:
     request = pb.CreateTagRequest(name="vip", description="x" * MAX_MESSAGE_BYTES)
 
     refused(grpc.StatusCode.RESOURCE_EXHAUSTED, lambda: call(grpc_account, "CreateTag", request))
@@ -68,7 +68,7 @@ def test_a_message_over_four_mebibytes_is_refused_without_effect(grpc_account: A
     assert tags_of(grpc_account) == []
 
 
-def test_metadata_over_16_kibibytes_is_refused_without_effect(grpc_account: Account) -> None:
+def test_metadata_over_16_kibibytes_is_rejected_without_effect(grpc_account: Account) -> None:
     metadata = [("x-padding", "x" * MAX_METADATA_BYTES)]
 
     refused(
@@ -116,7 +116,7 @@ def test_an_unknown_method_is_unimplemented_for_a_stream(grpc_front: GrpcFront) 
 
 
 @pytest.mark.parametrize("sent", [b"\xff\xff\xff", b"\x0a\x01\xff"], ids=["no message", "no UTF-8"])
-def test_bytes_that_are_no_message_are_invalid_and_the_answer_names_no_class(
+def test_malformed_message_is_invalid_and_the_error_names_no_class(
     grpc_account: Account, grpc_front: GrpcFront, sent: bytes
 ) -> None:
     stub = grpc_front.channel.unary_unary("/roster.v1.TagService/CreateTag")
@@ -131,9 +131,7 @@ def test_bytes_that_are_no_message_are_invalid_and_the_answer_names_no_class(
 
 
 @pytest.mark.parametrize(("given", "kept"), [("abc-1", True), ("a b", False), ("7" * 65, False)])
-def test_a_request_id_is_given_back_if_it_may_be(
-    grpc_account: Account, given: str, kept: bool
-) -> None:
+def test_valid_request_id_is_returned(grpc_account: Account, given: str, kept: bool) -> None:
     metadata = [("x-request-id", given)]
 
     error = refused(
@@ -141,9 +139,9 @@ def test_a_request_id_is_given_back_if_it_may_be(
         lambda: call(grpc_account, "CreateTag", pb.CreateTagRequest(), metadata=metadata),
     )
 
-    (told,) = [value for name, value in error.trailing_metadata() if name == "x-request-id"]
-    assert told
-    assert (told == given) is kept
+    (request_id,) = [value for name, value in error.trailing_metadata() if name == "x-request-id"]
+    assert request_id
+    assert (request_id == given) is kept
 
 
 @contextmanager
@@ -194,7 +192,7 @@ def test_a_deadline_that_passes_behind_the_lock_of_another_program_has_no_effect
 
 
 @pytest.mark.parametrize("name", ["", *(service.full_name for service in SERVICES)])
-def test_health_says_that_every_service_serves_without_a_key(
+def test_health_reports_every_service_as_serving_without_a_key(
     grpc_front: GrpcFront, name: str
 ) -> None:
     stub = health_pb2_grpc.HealthStub(grpc_front.channel)
@@ -227,7 +225,7 @@ each_reflection = pytest.mark.parametrize("name", REFLECTION)
         *(("stream_stream", f"/{service}/ServerReflectionInfo") for service in REFLECTION),
     ],
 )
-def test_bytes_that_are_no_message_are_invalid_for_the_services_of_grpc_as_well(
+def test_malformed_message_is_invalid_for_health_and_reflection(
     grpc_front: GrpcFront, kind: str, method: str
 ) -> None:
     stub = getattr(grpc_front.channel, kind)(method)
@@ -266,7 +264,7 @@ def test_reflection_lists_every_service(grpc_front: GrpcFront, name: str) -> Non
 
 
 @each_reflection
-def test_reflection_hands_out_the_protos(grpc_front: GrpcFront, name: str) -> None:
+def test_reflection_returns_the_protos(grpc_front: GrpcFront, name: str) -> None:
     reply = reflect(grpc_front, name, file_containing_symbol="roster.v1.TagService")
 
     assert pb.DESCRIPTOR.serialized_pb in reply.file_descriptor_response.file_descriptor_proto
@@ -370,14 +368,14 @@ def answer_of_broken_handler(
 
 
 class OddError(Exception):
-    """An error of a kind that nobody expects."""
+    """An unexpected error."""
 
 
 @pytest.mark.parametrize("front", FRONTS)
 @pytest.mark.parametrize(
     "kind", [OddError, TimeoutError, LookupError, StopAsyncIteration, grpc.RpcError]
 )
-def test_an_unexpected_error_is_told_in_the_log_only(
+def test_unexpected_error_is_described_only_in_the_log(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
     tmp_path: Path,
@@ -395,8 +393,8 @@ def test_an_unexpected_error_is_told_in_the_log_only(
         assert secret not in str(answer.body)
     (record,) = [r for r in caplog.records if r.levelno >= logging.ERROR]
     assert vars(record)["requestId"] == answer.body["error"]["requestId"] != ""
-    for told in ("SELECT rose FROM /etc/garden", kind.__name__, "Traceback", "list_tags"):
-        assert told in caplog.text
+    for text in ("SELECT rose FROM /etc/garden", kind.__name__, "Traceback", "list_tags"):
+        assert text in caplog.text
 
 
 @pytest.mark.parametrize("front", FRONTS)
@@ -443,7 +441,7 @@ def test_a_call_without_any_deadline_gets_that_of_the_server(
 
 
 @pytest.mark.parametrize("name", ["Check", "Watch"])
-def test_an_unexpected_error_of_health_is_told_in_the_log_only(
+def test_unexpected_error_of_health_is_described_only_in_the_log(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path, name: str
 ) -> None:
     async def fail(self: HealthService, request: Any, context: Any) -> Any:

@@ -109,7 +109,7 @@ GET = "GET /healthz HTTP/1.1\r\nHost: x\r\n"
         pytest.param("GET /healthz HTTP/9.9.9\r\nHost: x\r\n\r\n", id="no version"),
     ],
 )
-def test_http_that_is_not_well_formed_is_an_error_like_any_other_and_no_trace_in_the_log(
+def test_malformed_http_is_a_regular_error_without_a_traceback(
     http_service: Service, request_text: str
 ) -> None:
     answer = talk(http_service.http, request_text.encode())
@@ -151,7 +151,7 @@ def test_128_headers_are_taken(http_service: Service) -> None:
         "/api/tags/%00",
     ],
 )
-def test_a_path_that_leads_nowhere_is_not_found(account: Account, path: str) -> None:
+def test_unknown_path_is_not_found(account: Account, path: str) -> None:
     assert isinstance(account.front, HttpFront)
     answer = account.front.send("GET", path, account.key)
 
@@ -174,7 +174,7 @@ def test_a_path_that_leads_nowhere_is_not_found(account: Account, path: str) -> 
         ("POST", "/healthz", "GET, HEAD, OPTIONS"),
     ],
 )
-def test_a_wrong_method_is_told_which_are_allowed(
+def test_wrong_method_is_rejected_with_the_allowed_methods(
     account: Account, method: str, path: str, allowed: str
 ) -> None:
     assert isinstance(account.front, HttpFront)
@@ -210,7 +210,7 @@ def test_an_unknown_method_is_not_implemented(
         ("/readyz", "GET, HEAD, OPTIONS"),
     ],
 )
-def test_options_says_what_is_allowed_even_without_a_key(
+def test_options_returns_the_allowed_methods_without_a_key(
     http_service: Service, path: str, allowed: str
 ) -> None:
     status, headers, body = HttpFront("", http_service.http).exchange("OPTIONS", path)
@@ -222,7 +222,7 @@ def test_options_says_what_is_allowed_even_without_a_key(
 @pytest.mark.parametrize(
     "path", ["/api/tags", "/healthz", f"/api/tags/{MISSING_ID}", "/api/tags?limit=x", "/nowhere"]
 )
-def test_head_is_answered_as_get_but_without_a_body(account: Account, path: str) -> None:
+def test_head_matches_get_without_a_body(account: Account, path: str) -> None:
     head = f"{path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Request-Id: same\r\n"
     head += f"Authorization: Bearer {account.key}\r\n\r\n"
 
@@ -268,7 +268,7 @@ def test_a_request_id_of_other_characters_or_length_is_replaced(
 
 
 @both_http
-def test_every_answer_has_a_request_id_of_its_own(account: Account) -> None:
+def test_every_response_has_its_own_request_id(account: Account) -> None:
     assert isinstance(account.front, HttpFront)
     ids = {
         account.front.exchange("GET", "/api/tags", account.key)[1]["x-request-id"] for _ in range(3)
@@ -282,7 +282,7 @@ def test_every_answer_has_a_request_id_of_its_own(account: Account) -> None:
     ("method", "path", "status"),
     [("GET", "/api/nothing/ada@example.com", 404), ("PUT", "/api/tags?q=ada@example.com", 405)],
 )
-def test_what_no_call_is_made_of_is_a_line_in_the_log_without_what_was_sent(
+def test_request_without_a_call_is_logged_without_its_content(
     account: Account, method: str, path: str, status: int
 ) -> None:
     assert isinstance(account.front, HttpFront)
@@ -291,12 +291,12 @@ def test_what_no_call_is_made_of_is_a_line_in_the_log_without_what_was_sent(
     line = logged(account.service, headers["x-request-id"])
     assert (line["level"], line["message"]) == ("info", "call")
     assert (line["method"], line["status"]) == (method, status)
-    told = {"time", "level", "message", "method", "status", "ms", "received", "sent", "requestId"}
-    assert line.keys() == told
+    fields = {"time", "level", "message", "method", "status", "ms", "received", "sent", "requestId"}
+    assert line.keys() == fields
 
 
 @both_http
-def test_http_that_is_not_well_formed_is_a_line_in_the_log(http_service: Service) -> None:
+def test_malformed_http_is_logged(http_service: Service) -> None:
     answer = talk(http_service.http, b"hello\r\n\r\n")
 
     assert logged(http_service, answer.headers["x-request-id"])["status"] == 400
@@ -315,7 +315,7 @@ BREAKS = ["%0d%0a", "\t", "\x0b", "\x0c", "\x1c", "\x85", "\u2028"]
 @both_http
 @pytest.mark.parametrize("name", ["X-Request-Id", "Idempotency-Key", "Traceparent", "Tracestate"])
 @pytest.mark.parametrize("end", BREAKS, ids=ascii)
-def test_what_stands_in_a_header_ends_no_header_of_the_answer(
+def test_request_header_cannot_inject_a_response_header(
     account: Account, name: str, end: str
 ) -> None:
     """No value that is echoed, or answered to, brings a line of its own into the answer."""
@@ -330,9 +330,7 @@ def test_what_stands_in_a_header_ends_no_header_of_the_answer(
 
 @both_http
 @pytest.mark.parametrize("end", ["%0d%0a", "%0a", "%0D", "%c2%85", "%e2%80%a8"])
-def test_what_stands_in_a_query_ends_no_line_of_the_link_to_the_next_page(
-    account: Account, end: str
-) -> None:
+def test_query_cannot_break_the_link_header(account: Account, end: str) -> None:
     for number in range(2):
         # The query below finds them, since blanks around it count for nothing.
         account.ok("CreateSubscriber", email=f"{number}@example.com", firstName="Set-Cookie: x")

@@ -53,7 +53,7 @@ def code_of(sent: Sent) -> tuple[int, str]:
 
 
 ADA = {"email": "ada@example.com", "tags": ["vip"], "customFields": {}}
-# Nobody listens there, and only tests are sent to it.
+# No receiver listens there, and only test deliveries are sent to it.
 SILENT = {"url": "http://127.0.0.1:9/", "enabled": False}
 SINCE = {"since": "2020-01-01T00:00:00Z"}
 
@@ -68,7 +68,7 @@ def a_key(account: Account) -> str:
 
 
 def a_webhook(account: Account) -> str:
-    """Creates a webhook, has something happen that it could be told of, and returns its id."""
+    """Creates a webhook and an event for it, and returns the id of the webhook."""
     made = webhook(account, **SILENT)
     account.ok("CreateTag", name="event")
     return str(made["id"])
@@ -180,7 +180,7 @@ def test_same_key_and_request_return_the_first_response_byte_for_byte(
 
 
 @each_post
-def test_same_key_with_another_request_is_refused(account: Account, rpc: str) -> None:
+def test_same_key_with_another_request_is_rejected(account: Account, rpc: str) -> None:
     request, other = POSTS[rpc](account)
     elsewhere = "CreateCustomField" if rpc == "CreateTag" else "CreateTag"
     given = {"label": "Elsewhere"} if rpc == "CreateTag" else {"name": "elsewhere"}
@@ -219,7 +219,7 @@ def _post_path(method: Any) -> str | None:
     return method.GetOptions().Extensions[annotations_pb2.http].post or None
 
 
-def test_the_first_answer_is_given_again_after_what_it_tells_of_has_changed(
+def test_first_response_is_repeated_after_the_resource_has_changed(
     http_account: Account,
 ) -> None:
     first = post(http_account, "/api/subscribers", "key", ADA)
@@ -247,7 +247,7 @@ def test_spelling_of_the_json_does_not_make_another_request(http_account: Accoun
     assert again[2] == first[2]
 
 
-def test_a_request_that_failed_is_tried_afresh(http_account: Account) -> None:
+def test_failed_request_runs_again(http_account: Account) -> None:
     made = http_account.ok("CreateSubscriber", email=ADA["email"])["subscriber"]
     assert post(http_account, "/api/subscribers", "key", ADA)[0] == 409
     http_account.ok("DeleteSubscriber", id=made["id"])
@@ -286,7 +286,7 @@ def test_import_and_rendering_ignore_the_key(
         assert "idempotency-replayed" not in headers
 
 
-def test_keys_are_apart_by_account(
+def test_keys_are_scoped_to_an_account(
     http_account: Account, service: Service, http: HttpFront
 ) -> None:
     other = new_account(service, http)
@@ -297,7 +297,7 @@ def test_keys_are_apart_by_account(
 
 
 @pytest.mark.parametrize("key", ["", "   ", "x" * 256, "schlüssel", "a\tb"])
-def test_key_that_is_blank_too_long_or_not_ascii_is_refused(
+def test_key_that_is_empty_too_long_or_not_ascii_is_rejected(
     http_account: Account, key: str
 ) -> None:
     answer = post(http_account, "/api/subscribers", key.encode().decode("latin-1"), ADA)
@@ -307,14 +307,14 @@ def test_key_that_is_blank_too_long_or_not_ascii_is_refused(
     assert http_account.ok("ListSubscribers")["total"] == 0
 
 
-def test_key_is_not_looked_at_before_the_credentials(http_account: Account) -> None:
+def test_credentials_are_checked_before_the_key(http_account: Account) -> None:
     stranger = http_account.with_key("rk_nobody")
 
     assert code_of(post(stranger, "/api/subscribers", "x" * 256, ADA)) == (401, "Unauthorized")
 
 
 @pytest.mark.parametrize("path", ["/api/subscribers?limit=1", "/api/tags"])
-def test_key_beside_a_get_means_nothing(http_account: Account, path: str) -> None:
+def test_key_of_a_get_is_ignored(http_account: Account, path: str) -> None:
     assert isinstance(http_account.front, HttpFront)
     for email in ("ada@example.com", "eve@example.com"):
         http_account.ok("CreateSubscriber", email=email)
@@ -326,7 +326,7 @@ def test_key_beside_a_get_means_nothing(http_account: Account, path: str) -> Non
         assert "idempotency-replayed" not in headers
 
 
-def test_20_at_once_make_one_effect(account: Account) -> None:
+def test_20_concurrent_requests_have_one_effect(account: Account) -> None:
     def send() -> Response:
         if isinstance(account.front, HttpFront):
             status, _, text = post(account, "/api/keys", "key", {"name": "once", "scope": "read"})
@@ -357,7 +357,7 @@ def call_over_grpc(
     return Response(201, json_format.MessageToDict(reply)), dict(call.trailing_metadata())
 
 
-def test_grpc_says_the_same_in_metadata(grpc_account: Account) -> None:
+def test_grpc_uses_metadata_for_the_key(grpc_account: Account) -> None:
     first, before = call_over_grpc(grpc_account, "CreateTag", "key", name="vip")
     again, after = call_over_grpc(grpc_account, "CreateTag", "key", name="vip")
     other, _ = call_over_grpc(grpc_account, "CreateTag", "key", name="other")
@@ -369,7 +369,7 @@ def test_grpc_says_the_same_in_metadata(grpc_account: Account) -> None:
 
 
 # How long each round waits between a request and the kill, in seconds: from before
-# the commit to well after it. Nobody reads the answers.
+# the commit to well after it. The responses are not read.
 WAITS = (0.0, 0.0005, 0.001, 0.002, 0.3)
 
 

@@ -73,7 +73,7 @@ async def ask(client: Client) -> Got:
     return await client.answer()
 
 
-def test_a_connection_that_there_is_no_room_for_is_told_so_and_closed(
+def test_connection_over_the_limit_gets_503_and_is_closed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(http_server, "MAX_CONNECTIONS", 2)
@@ -92,14 +92,14 @@ def test_a_connection_that_there_is_no_room_for_is_told_so_and_closed(
 
             assert [(await ask(client)).status for client in held] == [200, 200]
             held[0].leave()
-            while len(runner.server.connections) == 2:  # noqa: ASYNC110 - aiohttp tells nobody
+            while len(runner.server.connections) == 2:  # noqa: ASYNC110 - aiohttp has no event for it
                 await asyncio.sleep(0.01)
             assert (await ask(await Client.to(runner))).status == 200
 
     run(main())
 
 
-def test_only_so_many_are_told_at_once_that_there_is_no_room(
+def test_number_of_concurrent_rejections_is_bounded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(http_server, "MAX_CONNECTIONS", 0)
@@ -108,12 +108,12 @@ def test_only_so_many_are_told_at_once_that_there_is_no_room(
     async def main() -> list[bool]:
         async with gateway_to("in-process", Once=once) as runner:
             clients = [await Client.to(runner) for _ in range(4)]
-            return [await is_told(client) for client in clients]
+            return [await is_rejected(client) for client in clients]
 
     assert run(main()) == [True, True, False, False]
 
 
-async def is_told(client: Client) -> bool:
+async def is_rejected(client: Client) -> bool:
     try:
         return (await client.answer()).status == 503
     except (ConnectionError, asyncio.IncompleteReadError):
@@ -131,23 +131,23 @@ def cramped(tmp_path: Path) -> Iterator[Service]:
     assert service.stop() == 0
 
 
-def test_a_service_with_few_descriptors_tells_whoever_it_has_no_room_for(cramped: Service) -> None:
+def test_service_with_few_descriptors_rejects_further_connections(cramped: Service) -> None:
     host, _, port = cramped.http.rpartition(":")
     with ExitStack() as stack:
         clients = [
             stack.enter_context(socket.create_connection((host, int(port)), timeout=20))
             for _ in range(160)
         ]
-        told = [heard(client) for client in clients[150:]]
+        responses = [received(client) for client in clients[150:]]
 
-    assert [answer.partition(b"\r\n")[0] for answer in told] == [
+    assert [answer.partition(b"\r\n")[0] for answer in responses] == [
         b"HTTP/1.1 503 Service Unavailable"
     ] * 10
     log = cramped.log.read_text()
     assert (log.count("rejected without a call"), cramped.traces()) == (10, [])
 
 
-def heard(client: socket.socket) -> bytes:
+def received(client: socket.socket) -> bytes:
     """Returns all that a client is sent until its connection is closed."""
     with client.makefile("rb") as answer:
         return answer.read()

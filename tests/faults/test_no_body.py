@@ -52,7 +52,7 @@ def send(
 
 
 @pytest.mark.parametrize("rpc", WITHOUT_BODY)
-def test_any_other_body_is_refused_before_the_resource_is_looked_for(
+def test_any_other_body_is_rejected_before_the_resource_is_looked_for(
     account: Account, rpc: str
 ) -> None:
     for body in INVALID.values():
@@ -61,7 +61,7 @@ def test_any_other_body_is_refused_before_the_resource_is_looked_for(
 
 
 @pytest.mark.parametrize("rpc", WITHOUT_BODY)
-def test_a_body_that_cannot_be_read_is_refused_by_its_headers(account: Account, rpc: str) -> None:
+def test_a_body_that_cannot_be_read_is_rejected_by_its_headers(account: Account, rpc: str) -> None:
     for status, body, headers in HEADERS.values():
         assert send(account, rpc, body, headers=headers).status == status
 
@@ -93,7 +93,7 @@ def test_an_empty_body_and_an_empty_object_are_the_same(account: Account, rpc: s
         assert send(account, rpc, body).status == empty.status
 
 
-def test_a_refused_test_and_rotation_have_no_effect(account: Account) -> None:
+def test_a_rejected_test_and_rotation_have_no_effect(account: Account) -> None:
     made = webhook(account, url="http://127.0.0.1:9/", enabled=False)
 
     for rpc in ("TestWebhook", "RotateWebhookSecret", "DeleteWebhook"):

@@ -19,7 +19,7 @@ MISSING_ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 
 
 class Wrong(NamedTuple):
-    """A body that cannot be taken, whatever the operation."""
+    """A body that every operation rejects."""
 
     status: int
     body: bytes

@@ -1,4 +1,4 @@
-"""A service whose database stands still: who waits, who is refused, and what is told of it."""
+"""A service whose database hangs: which calls wait, which are rejected, and with which errors."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def late(account: Account, front: HttpFront) -> tuple[int, dict[str, str], bytes
     )
 
 
-def test_write_that_could_not_be_answered_in_time_is_refused_and_told_when_to_come_again(
+def test_write_that_cannot_finish_in_time_is_rejected_with_retry_after(
     account: Account,
 ) -> None:
     assert isinstance(account.front, HttpFront)
@@ -102,8 +102,8 @@ def test_refusal_over_grpc_says_in_milliseconds_when_to_try_again(account: Accou
         )
         error = next(each for each in calls if each.code() is grpc.StatusCode.UNAVAILABLE)
 
-    told = dict(error.trailing_metadata())
-    pushback = int(told["grpc-retry-pushback-ms"])
+    trailers = dict(error.trailing_metadata())
+    pushback = int(trailers["grpc-retry-pushback-ms"])
     assert pushback >= SECONDS * 1000 * 0.5
     info = error_details_pb2.RetryInfo()
     status = rpc_status.from_call(error)

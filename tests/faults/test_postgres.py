@@ -224,7 +224,7 @@ def test_of_concurrent_commands_one_creates_the_account_of_an_address(
     assert sorted(each.returncode for each in done) == [0] + [ExitCode.EXISTS] * 3
 
 
-def test_commands_work_beside_services(two: tuple[Service, Service]) -> None:
+def test_commands_work_while_services_run(two: tuple[Service, Service]) -> None:
     url = two[0].database_url
 
     made = printed(url, "accounts", "create", "--email", "ada@example.com")
@@ -253,7 +253,7 @@ def test_database_is_served_with_its_own_secret_key_alone(two: tuple[Service, Se
 
 
 @pytest.mark.parametrize("arguments", [("serve",), ("accounts", "list")], ids=" ".join)
-def test_server_that_cannot_be_reached_is_told_in_a_line_without_its_password(
+def test_unreachable_server_is_reported_in_one_line_without_its_password(
     arguments: tuple[str, ...],
 ) -> None:
     url = "postgresql://ada:sesame@127.0.0.1:1/roster"
@@ -282,7 +282,7 @@ def test_service_does_not_print_the_password_of_its_database(
 
 @dataclass
 class Load:
-    """Clients that create subscribers, whatever the answers are."""
+    """Clients that create subscribers, regardless of the responses."""
 
     account: Account
     ended: threading.Event = field(default_factory=threading.Event)
@@ -332,7 +332,7 @@ def test_no_acknowledged_subscriber_is_lost_when_the_server_is_restarted(tmp_pat
             assert len(set(taken)) == len(taken)
             assert set(taken) <= set(stored)
             assert len(set(stored)) == len(stored)
-            # Nothing was changed, or nobody could tell.
+            # Nothing was changed, or the outcome was unknown.
             assert {status for _, status, _ in load.answers} <= {201, 500, 503}
             assert 503 in {status for _, status, _ in load.answers}
             unknown = [email for email, status, _ in load.answers if status == 500]

@@ -129,13 +129,13 @@ def test_a_stream_says_what_is_left_before_its_records(slow: Limited) -> None:
     assert {more["ratelimit-policy"] for _, more in said} == {f'"default";q={CALLS};w={SECONDS}'}
 
 
-def test_refusal_is_told_as_every_error_is(slow: Limited) -> None:
+def test_rejection_is_a_regular_error(slow: Limited) -> None:
     answer = slow.spent().fails("RateLimited", "ListTags")
 
     assert (answer.status, answer.faults) == (429, [])
 
 
-def test_other_account_is_not_refused(slow: Limited) -> None:
+def test_other_account_is_not_rejected(slow: Limited) -> None:
     slow.spent()
 
     slow.account().ok("ListTags")
@@ -162,17 +162,17 @@ def test_all_fronts_of_a_service_draw_on_one_bucket(slow: Limited) -> None:
     assert other.send("GET", "/api/tags", account.key).code == "RateLimited"
 
 
-def test_key_that_is_wrong_comes_before_the_limit_and_counts_for_nobody(slow: Limited) -> None:
+def test_invalid_key_is_rejected_before_the_limit_and_not_counted(slow: Limited) -> None:
     account = slow.spent()
 
     account.with_key("rk_x").fails("Unauthorized", "ListTags")
     _, more = list_tags(account)
 
     assert more["ratelimit-policy"]
-    assert not is_told_the_limit(account.with_key("rk_x"))
+    assert not receives_the_limit(account.with_key("rk_x"))
 
 
-def is_told_the_limit(account: Account) -> bool:
+def receives_the_limit(account: Account) -> bool:
     """Whether the answer to a call with a wrong key says anything of a limit."""
     if isinstance(account.front, HttpFront):
         _, headers, _ = account.front.exchange("GET", "/api/tags", account.key)
@@ -231,7 +231,7 @@ def test_health_has_no_limit(slow: Limited) -> None:
     assert {front.send("GET", "/readyz").status for _ in range(2 * CALLS)} == {200}
 
 
-def test_client_that_heeds_the_limit_is_never_refused(fast: Limited) -> None:
+def test_client_that_heeds_the_limit_is_never_rejected(fast: Limited) -> None:
     account = fast.account()
 
     for _ in range(30):
@@ -241,7 +241,7 @@ def test_client_that_heeds_the_limit_is_never_refused(fast: Limited) -> None:
             time.sleep(parameter(said["ratelimit"], "t"))
 
 
-def test_client_that_waits_as_long_as_it_was_told_is_not_refused_again(fast: Limited) -> None:
+def test_client_that_waits_for_retry_after_is_not_rejected_again(fast: Limited) -> None:
     account = fast.account()
     allowed = True
     while allowed:

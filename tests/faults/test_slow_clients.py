@@ -1,4 +1,4 @@
-"""Clients that send slowly, stop sending, or send what is no body: told so, and cut off.
+"""Clients that send slowly, stop sending, or send no body get an error and are disconnected.
 
 The gateway runs in the test's own process, where its limits are set lower.
 """
@@ -109,7 +109,7 @@ BAD_CHUNKS = pytest.mark.parametrize(
 
 
 @BAD_CHUNKS
-def test_a_bad_chunk_amid_a_body_is_refused_at_once(
+def test_a_bad_chunk_amid_a_body_is_rejected_at_once(
     bad: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def story(client: Client) -> tuple[Got, bool]:
@@ -158,7 +158,7 @@ def test_a_bad_chunk_is_the_only_answer_where_there_was_none(kind: str, path: st
     assert is_closed
 
 
-def test_a_bad_chunk_of_a_request_that_waits_for_its_turn_is_refused_too() -> None:
+def test_a_bad_chunk_of_a_request_that_waits_for_its_turn_is_rejected_too() -> None:
     run_cycle = asyncio.Event()
 
     async def waiting(request: Any, context: Any) -> Any:

@@ -1,4 +1,4 @@
-"""SIGTERM while there is much to do: what runs is finished, and nothing that was told is lost."""
+"""SIGTERM under load: running calls finish, and no acknowledged write is lost."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def look(client: Client, run_cycle: int) -> Sent:
     return client.ask("GET", "/api/subscribers?limit=5")
 
 
-def test_nothing_that_was_sent_fails_when_a_busy_service_is_stopped(tmp_path: Path) -> None:
+def test_stop_under_load_fails_no_request_in_progress(tmp_path: Path) -> None:
     for number in range(ROUNDS):
         (folder := tmp_path / str(number)).mkdir()
         service = start(folder, ROSTER_LOG_LEVEL="error")
@@ -70,13 +70,13 @@ def test_nothing_that_was_sent_fails_when_a_busy_service_is_stopped(tmp_path: Pa
             asked = time.monotonic()
             assert service.stop() == 0
 
-        # Those that are sent later find it there as well, if they come soon enough.
+        # Later requests find it as well, if they come soon enough.
         assert [sent for sent in load.failed() if sent.began < asked] == []
         assert set(load.taken()) == emails(service, account)
         assert service.traces() == []
 
 
-def test_no_call_over_grpc_in_flight_fails_when_a_busy_service_is_stopped(
+def test_stop_under_load_fails_no_grpc_call_in_progress(
     service: Service,
 ) -> None:
     account = new_account(service, HttpFront("http", service.http))
@@ -97,7 +97,7 @@ def test_no_call_over_grpc_in_flight_fails_when_a_busy_service_is_stopped(
     assert service.ended() == 0
 
 
-def test_whoever_follows_its_health_hears_of_the_end_and_is_let_go(service: Service) -> None:
+def test_health_watch_receives_not_serving_and_ends(service: Service) -> None:
     with closing(grpc.insecure_channel(service.grpc)) as channel:
         watch = HealthStub(channel).Watch(HealthCheckRequest())
         assert next(watch).status is HealthCheckResponse.SERVING

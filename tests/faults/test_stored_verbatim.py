@@ -1,4 +1,4 @@
-"""Text that means something elsewhere: kept word for word, and harmless."""
+"""Text with a meaning in other languages is stored verbatim and is harmless."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ WORDS = {
 
 
 @pytest.mark.parametrize("word", WORDS.values(), ids=WORDS)
-def test_every_field_of_text_is_kept_word_for_word(account: Account, word: str) -> None:
+def test_every_text_field_is_stored_verbatim(account: Account, word: str) -> None:
     account.ok("CreateCustomField", label="Note")
     words = {"firstName": word, "lastName": word, "tags": [word], "customFields": {"note": word}}
     created = account.ok("CreateSubscriber", email="a@example.com", **words)
@@ -69,7 +69,7 @@ def test_signs_of_a_pattern_match_nothing_but_themselves(
 
 
 @over_http
-def test_no_answer_may_be_taken_for_a_page(account: Account) -> None:
+def test_responses_cannot_be_sniffed_as_html(account: Account) -> None:
     assert isinstance(account.front, HttpFront)
     account.ok("CreateTag", name="<script>alert(1)</script>")
 

@@ -1,4 +1,4 @@
-"""Imports and exports on the wire: what is refused, what breaks off, and what is kept then."""
+"""Imports and exports on the wire: rejections, interruptions, and the rows that are kept."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def connection(account: Account) -> AsyncIterator[Client]:
 
 
 async def sent(account: Account, *pieces: bytes, content_type: str = "") -> Got:
-    """Returns the answer to an import whose body comes in these pieces."""
+    """Returns the response to an import whose body is sent in these chunks."""
     async with connection(account) as client:
         await begin(client, account, content_type)
         for piece in pieces:
@@ -62,7 +62,7 @@ def code_of(got: Got) -> str:
 @both_http
 @pytest.mark.parametrize("content_type", ["", "text/plain"])
 @pytest.mark.parametrize("key", ["", "nonsense", "read"])
-def test_who_may_not_import_is_told_so_before_anything_of_the_body_is_read(
+def test_unauthorized_import_is_rejected_before_its_body_is_read(
     account: Account, key: str, content_type: str
 ) -> None:
     caller = account.with_key(account.new_key("read") if key == "read" else key)
@@ -83,7 +83,7 @@ def test_who_may_not_import_is_told_so_before_anything_of_the_body_is_read(
 
 
 @both_http
-def test_the_faults_of_a_query_are_told_like_those_of_any_other(account: Account) -> None:
+def test_invalid_query_is_reported_like_any_other(account: Account) -> None:
     assert isinstance(account.front, HttpFront)
     for method, path in (("POST", IMPORT), ("GET", EXPORT), ("HEAD", EXPORT)):
         for query, field in (("other=1", "other"), ("format=XML&onConflict=GO", None)):
@@ -97,7 +97,7 @@ def test_the_faults_of_a_query_are_told_like_those_of_any_other(account: Account
 
 
 @both_http
-def test_each_row_is_stored_and_told_of_before_the_next_one_comes(account: Account) -> None:
+def test_each_row_is_stored_and_reported_before_the_next_one_arrives(account: Account) -> None:
     async def main() -> list[Any]:
         outcomes = []
         async with connection(account) as client:
@@ -115,7 +115,7 @@ def test_each_row_is_stored_and_told_of_before_the_next_one_comes(account: Accou
 
 
 @both_http
-def test_what_was_told_is_kept_when_the_client_leaves(account: Account) -> None:
+def test_reported_rows_are_kept_when_the_client_disconnects(account: Account) -> None:
     async def main() -> None:
         async with connection(account) as client:
             await begin(client, account)
@@ -139,7 +139,7 @@ def test_what_was_told_is_kept_when_the_client_leaves(account: Account) -> None:
     ],
     ids=["quote not closed", "not UTF-8", "too long"],
 )
-def test_a_table_that_goes_wrong_is_taken_as_far_as_it_went(
+def test_malformed_csv_is_imported_up_to_its_error(
     account: Account, body: bytes, line: int
 ) -> None:
     got = run(sent(account, body, content_type=CSV))
@@ -223,7 +223,7 @@ def test_a_body_of_any_length_takes_little_memory(account: Account, content_type
 
 
 @both_http
-def test_thousands_of_rows_come_and_go(account: Account) -> None:
+def test_thousands_of_rows_are_imported_and_exported(account: Account) -> None:
     lines = b"".join(row(number, firstName="Ada", tags=["a"]) for number in range(5_000))
     pieces = [lines[place : place + 10_007] for place in range(0, len(lines), 10_007)]
 
@@ -241,7 +241,7 @@ def test_thousands_of_rows_come_and_go(account: Account) -> None:
 
 
 @pytest.mark.parametrize("channel", ["in-process", "grpc"])
-def test_a_service_that_is_stopped_ends_an_import_and_keeps_what_it_told_of(
+def test_stopped_service_ends_an_import_and_keeps_reported_rows(
     tmp_path: Path, channel: str
 ) -> None:
     service = start(tmp_path, ROSTER_HTTP_CHANNEL=channel)

@@ -1,4 +1,4 @@
-"""TLS on both ports, and between a gateway and its servers: who is talked to, and who is not."""
+"""TLS on both ports, and between a gateway and its servers."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def papers(tmp_path_factory: pytest.TempPathFactory) -> Papers:
 
 @pytest.fixture(scope="module")
 def server(papers: Papers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Part]:
-    """A server that takes calls from whom its authority has certified."""
+    """A server that requires client certificates of its authority."""
     folder = tmp_path_factory.mktemp("server")
     with running(
         "server",
@@ -182,9 +182,9 @@ def test_server_takes_no_calls_from_whom_its_authority_has_not_certified(
 def test_gateway_whom_the_server_does_not_take_is_not_ready(
     server: Part, papers: Papers, tmp_path: Path
 ) -> None:
-    told = {"ROSTER_UPSTREAM": server.grpc, "ROSTER_UPSTREAM_TLS_CA": papers["own-ca.pem"]}
+    settings = {"ROSTER_UPSTREAM": server.grpc, "ROSTER_UPSTREAM_TLS_CA": papers["own-ca.pem"]}
 
-    with running("gateway", tmp_path, **told) as part:
+    with running("gateway", tmp_path, **settings) as part:
         assert status_of(part.http, "/healthz") == 200
         assert status_of(part.http, "/readyz") == 503
         answer = HttpFront("http", part.http).call("CreateTag", KEY, {"name": "vip"})
@@ -251,7 +251,7 @@ NOWHERE = {"ROSTER_DATABASE_URL": "sqlite:////nowhere/roster.db"}
         ("gateway", {"ROSTER_UPSTREAM": "ipv4:10.0.0.1:1"}, "ROSTER_UPSTREAM_TLS_CA"),
     ],
 )
-def test_plaintext_beyond_this_machine_is_refused(
+def test_plaintext_beyond_this_machine_is_rejected(
     command: str, settings: dict[str, str], named: str
 ) -> None:
     line = complaint(roster(command, **{**NOWHERE, **settings}), ExitCode.USAGE)
@@ -291,7 +291,7 @@ def test_gateway_in_the_process_of_the_server_goes_to_no_port_with_tls(papers: P
     assert "ROSTER_HTTP_CHANNEL" in complaint(done, ExitCode.USAGE)
 
 
-def test_plaintext_beyond_this_machine_is_served_to_whom_it_was_told(tmp_path: Path) -> None:
+def test_plaintext_beyond_loopback_is_served_if_allowed(tmp_path: Path) -> None:
     with running(
         "gateway",
         tmp_path,

@@ -1,6 +1,6 @@
-"""Three servers and two gateways under load: one of them killed, one asked to end, again and again.
+"""Three servers and two gateways under load: they are killed and stopped repeatedly.
 
-ROSTER_TRIAL_SECONDS makes the trial longer than the few seconds that it has by itself.
+ROSTER_TRIAL_SECONDS sets the duration. The default is a few seconds.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def test_killing_servers_and_gateways_loses_nothing_and_fails_only_what_is_in_fl
     unchanged = {each.email for each in load.sent if each.status == 503}
     assert not unchanged & set(found)
     late = [each for each in doomed.sent if each.began > revoked + KEY_SECONDS]
-    # Who goes on with it for long is told 429 as well: so many wrong keys have come from there.
+    # After many requests with the revoked key, the address is throttled with 429.
     assert {each.status for each in late if each.status} in ({401}, {401, 429}, {429})
 
 

@@ -1,4 +1,4 @@
-"""Receivers of webhooks that hang, drip, flood, lie or lead astray."""
+"""Webhook receivers that hang, are slow, flood, misbehave or redirect."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ LITTLE = 16 << 20
 
 @pytest.fixture(autouse=True)
 def quiet(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """Whatever a receiver does is told in the outcome, and is no trouble for a log."""
+    """The outcome reports the failure of a receiver in one line that is safe to log."""
     yield
     assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
 
@@ -81,7 +81,7 @@ async def hold_the_end_back(visit: Visit) -> None:
         (hold_the_end_back, 200),
     ],
 )
-def test_receiver_that_takes_its_time_is_timed_out(behave: Behaviour, status: int | None) -> None:
+def test_slow_receiver_times_out(behave: Behaviour, status: int | None) -> None:
     outcome, receiver = deliver(behave, seconds=1)
 
     assert outcome[:2] == (status, "timed out")
@@ -143,7 +143,7 @@ def test_receivers_that_hang_do_not_make_others_wait() -> None:
         "HTTP/1.1 200 OK\nTransfer-Encoding: chunked\nContent-Encoding: gzip",
     ],
 )
-def test_answer_without_end_is_cut_off_and_judged_by_its_status(head: str) -> None:
+def test_endless_response_is_cut_off_and_its_status_counts(head: str) -> None:
     async def endless(visit: Visit) -> None:
         await visit.request()
         await visit.send(head.replace("\n", "\r\n").encode() + b"\r\n\r\n")
@@ -203,7 +203,7 @@ def test_redirect_is_not_followed(status: int, host: str) -> None:
     assert canary.connections == 0
 
 
-def test_gone_and_an_absurd_retry_after_are_told_as_they_are() -> None:
+def test_gone_and_an_absurd_retry_after_are_reported_unchanged() -> None:
     head = "HTTP/1.1 410 Gone\nRetry-After: 1000000000\nContent-Length: 0"
 
     outcome, _ = deliver(answering(head))
@@ -244,7 +244,7 @@ async def close_in_the_body(visit: Visit) -> None:
 
 
 def reset(visit: Visit) -> None:
-    """Ends a connection so that the other side is told of a reset."""
+    """Ends a connection with a reset."""
     raw = visit.writer.get_extra_info("socket")
     raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     visit.writer.transport.abort()
@@ -261,7 +261,7 @@ def reset(visit: Visit) -> None:
         (close_in_the_body, 200),
     ],
 )
-def test_connection_that_breaks_off_is_lost_whatever_the_status_was(
+def test_interrupted_response_is_a_failure_regardless_of_its_status(
     behave: Behaviour, status: int | None
 ) -> None:
     outcome, _ = deliver(behave)
@@ -286,7 +286,7 @@ def test_connection_that_breaks_off_is_lost_whatever_the_status_was(
         b"\x16\x03\x01\x00\x00",
     ],
 )
-def test_answer_that_is_not_http_is_told_as_such(answer: bytes) -> None:
+def test_response_that_is_not_http_is_reported_as_such(answer: bytes) -> None:
     async def behave(visit: Visit) -> None:
         await visit.request()
         await visit.send(answer)
@@ -343,7 +343,7 @@ def test_flood_between_the_parts_of_an_answer_ends_the_connection(
 
     outcome, receiver = deliver(behave, seconds=1)
 
-    # The connection ends at once, but for a trailer that is too long aiohttp does not tell so.
+    # The connection ends at once, but aiohttp does not report a trailer that is too long.
     assert outcome.error in ("not HTTP", "connection lost", "timed out")
     assert receiver.sent < LITTLE
 
@@ -367,7 +367,7 @@ def test_interim_answers_have_a_bound(count: int) -> None:
     ],
     ids=["one", "long", "many", "other"],
 )
-def test_what_nobody_asked_for_ends_the_connection_and_answers_nothing(
+def test_unsolicited_response_ends_the_connection_and_is_ignored(
     unasked: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def main() -> tuple[list[Outcome], Receiver]:
@@ -396,7 +396,7 @@ def test_what_nobody_asked_for_ends_the_connection_and_answers_nothing(
     assert receiver.connections == 2
 
 
-def test_upgrade_that_nobody_asked_for_is_no_success() -> None:
+def test_unsolicited_upgrade_is_a_failure() -> None:
     head = "HTTP/1.1 101 Switching Protocols\nUpgrade: x\nConnection: upgrade"
 
     outcome, _ = deliver(answering(head, b"x" * 65536))
@@ -498,7 +498,7 @@ def test_receiver_that_does_not_say_farewell_does_not_keep_the_connection(
 
 
 async def shake_hands(visit: Visit, tls: ssl.SSLContext) -> None:
-    """Begins TLS from the receiver's side, and leaves the rest to whoever has the connection."""
+    """Begins TLS from the receiver's side, and leaves the rest to the owner of the connection."""
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     talk = tls.wrap_bio(incoming, outgoing, server_side=True)
     while True:
@@ -531,7 +531,7 @@ async def too_old(visit: Visit) -> None:
         (reset_at_once, "connection lost"),
     ],
 )
-def test_receiver_that_does_not_speak_tls_as_it_is_today_is_told_as_such(
+def test_receiver_without_a_supported_tls_version_is_reported_as_such(
     behave: Behaviour, error: str
 ) -> None:
     assert over_tls(behave, None)[:2] == (None, error)

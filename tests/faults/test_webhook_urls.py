@@ -1,4 +1,4 @@
-"""Webhook URLs that want to lead inside: refused when created, or before anything is sent."""
+"""Webhook URLs of internal addresses are rejected when created, or before a request is sent."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ..webhooks.receivers import (
     run,
 )
 
-# Whatever is not about addresses is allowed here, so that nothing else refuses these.
+# All other restrictions are lifted, so that only the address can be rejected.
 OPEN = EgressPolicy(http=True)
 
 # All of them lead to this machine, for one reader of URLs or another.
@@ -109,7 +109,7 @@ def no_authorities(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("host", [*HOSTS, *METADATA])
-def test_url_that_leads_inside_is_refused_at_creation_and_reaches_nobody(host: str) -> None:
+def test_internal_url_is_rejected_at_creation_and_never_called(host: str) -> None:
     async def main() -> None:
         async with AsyncExitStack() as stack:
             canary = await stack.enter_async_context(receiving(ok))
@@ -148,7 +148,7 @@ def test_url_that_leads_inside_is_refused_at_creation_and_reaches_nobody(host: s
     ],
     ids="+".join,
 )
-def test_name_that_leads_inside_or_both_ways_is_a_blocked_address(answer: list[str]) -> None:
+def test_name_with_an_internal_address_is_blocked(answer: list[str]) -> None:
     async def main() -> tuple[Outcome, Receiver]:
         async with (
             receiving(ok) as canary,
@@ -163,7 +163,7 @@ def test_name_that_leads_inside_or_both_ways_is_a_blocked_address(answer: list[s
     assert canary.connections == 0
 
 
-def test_name_that_changes_between_look_ups_is_judged_by_the_one_that_is_connected_to() -> None:
+def test_name_that_changes_between_lookups_is_checked_for_the_connected_address() -> None:
     async def main() -> tuple[list[Outcome], Receiver, Receiver]:
         last = answering("HTTP/1.1 200 OK\nConnection: close\nContent-Length: 0")
         async with AsyncExitStack() as stack:
@@ -183,7 +183,7 @@ def test_name_that_changes_between_look_ups_is_judged_by_the_one_that_is_connect
     assert (receiver.connections, canary.connections) == (2, 0)
 
 
-def test_connection_that_is_kept_leads_where_it_led_when_it_was_checked() -> None:
+def test_reused_connection_keeps_its_checked_address() -> None:
     async def main() -> tuple[list[Outcome], Receiver, Receiver]:
         async with AsyncExitStack() as stack:
             receiver = await stack.enter_async_context(receiving(ok))

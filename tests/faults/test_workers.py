@@ -25,7 +25,7 @@ from ..postgres import Postgres
 from ..processes import Service, start
 from .test_stopping import finish, half_a_request
 
-# Without the warning that the server for the tests does not care for crashes.
+# Without the warning about fsync on the test server.
 QUIET = {**FREE, "ROSTER_LOG_LEVEL": "error"}
 COUNT = 3
 CLIENTS = 6
@@ -46,9 +46,11 @@ def serve(postgres: Postgres, folder: Path, **settings: str) -> Service:
 
 
 @pytest.fixture(scope="module")
-def crew(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """Three workers."""
-    service = serve(postgres, tmp_path_factory.mktemp("crew"))
+def workers_service(
+    postgres: Postgres, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Service]:
+    """A service with three workers."""
+    service = serve(postgres, tmp_path_factory.mktemp("workers_service"))
     yield service
     assert service.stop() == 0
     assert service.traces() == []
@@ -59,16 +61,16 @@ def descriptors(process: int) -> int:
     return len(os.listdir(f"/proc/{process}/fd"))
 
 
-def test_start_is_told_once_with_one_first_key(crew: Service) -> None:
-    text = "".join(crew.printed)
+def test_start_is_printed_once_with_one_first_key(workers_service: Service) -> None:
+    text = "".join(workers_service.printed)
 
     assert text.count("is serving") == 1
     assert f"in {COUNT} processes" in text
-    front = HttpFront("http", crew.http)
-    assert front.call("ListApiKeys", crew.first_key, {}).body["total"] == 1
+    front = HttpFront("http", workers_service.http)
+    assert front.call("ListApiKeys", workers_service.first_key, {}).body["total"] == 1
 
 
-def test_workers_are_refused_on_sqlite_with_the_reason(tmp_path: Path) -> None:
+def test_workers_are_rejected_on_sqlite_with_the_reason(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/roster.db"
 
     done = roster("serve", "--workers", "2", ROSTER_DATABASE_URL=url, **FREE)
@@ -84,11 +86,11 @@ def test_workers_are_refused_on_sqlite_with_the_reason(tmp_path: Path) -> None:
     [("ROSTER_HTTP_ADDRESS", "2"), ("ROSTER_GRPC_ADDRESS", "2"), ("ROSTER_GRPC_ADDRESS", "1")],
 )
 def test_ports_that_workers_share_are_shared_with_no_other_service(
-    crew: Service, postgres: Postgres, name: str, workers: str
+    workers_service: Service, postgres: Postgres, name: str, workers: str
 ) -> None:
-    taken = crew.http if "HTTP" in name else crew.grpc
+    taken = workers_service.http if "HTTP" in name else workers_service.grpc
     settings = {**QUIET, name: taken, "ROSTER_WORKERS": workers}
-    settings |= {"ROSTER_DATABASE_URL": crew.database_url}
+    settings |= {"ROSTER_DATABASE_URL": workers_service.database_url}
     settings |= {"ROSTER_SECRET_KEY": postgres.secret_key}
 
     line = complaint(roster("serve", **settings), ExitCode.PORT_IN_USE)
@@ -96,7 +98,7 @@ def test_ports_that_workers_share_are_shared_with_no_other_service(
     assert taken in line
 
 
-def test_worker_that_cannot_start_is_told_once(postgres: Postgres) -> None:
+def test_worker_that_cannot_start_is_reported_once(postgres: Postgres) -> None:
     url = postgres.new_database()
 
     done = roster("serve", ROSTER_DATABASE_URL=url, ROSTER_WORKERS="3", **QUIET)
@@ -104,22 +106,28 @@ def test_worker_that_cannot_start_is_told_once(postgres: Postgres) -> None:
     assert "ROSTER_SECRET_KEY has to be set" in complaint(done, ExitCode.DATABASE)
 
 
-@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files are not told here")
-def test_connections_to_both_ports_are_dealt_out_to_all_workers(crew: Service) -> None:
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files are not listed here")
+def test_connections_to_both_ports_are_distributed_among_all_workers(
+    workers_service: Service,
+) -> None:
     with ExitStack() as stack:
         for port in ("http", "grpc"):
-            before = {worker: descriptors(worker) for worker in workers_of(crew.process.pid)}
+            before = {
+                worker: descriptors(worker) for worker in workers_of(workers_service.process.pid)
+            }
             for number in range(40):
                 if port == "http":
                     connection = stack.enter_context(
-                        closing(http.client.HTTPConnection(crew.http, timeout=20))
+                        closing(http.client.HTTPConnection(workers_service.http, timeout=20))
                     )
                     connection.request("GET", "/healthz")
                     assert connection.getresponse().read()
                 else:
-                    # Each has connections of its own.
+                    # Each channel has its own connection.
                     options = [("grpc.use_local_subchannel_pool", 1), ("number", number)]
-                    channel = stack.enter_context(grpc.insecure_channel(crew.grpc, options))
+                    channel = stack.enter_context(
+                        grpc.insecure_channel(workers_service.grpc, options)
+                    )
                     stub = health_pb2_grpc.HealthStub(channel)
                     stub.Check(health_pb2.HealthCheckRequest(), timeout=20)
             after = {worker: descriptors(worker) for worker in before}
@@ -127,26 +135,30 @@ def test_connections_to_both_ports_are_dealt_out_to_all_workers(crew: Service) -
             assert [worker for worker in after if after[worker] <= before[worker]] == []
 
 
-def test_worker_that_is_killed_is_replaced_and_fails_only_what_it_had_begun(crew: Service) -> None:
-    account = new_account(crew, HttpFront("http", crew.http))
-    before = workers_of(crew.process.pid)
+def test_killed_worker_is_replaced_and_fails_only_its_requests_in_progress(
+    workers_service: Service,
+) -> None:
+    account = new_account(workers_service, HttpFront("http", workers_service.http))
+    before = workers_of(workers_service.process.pid)
 
-    with Load([crew.http], account.key).running(*[create] * CLIENTS) as load:
+    with Load([workers_service.http], account.key).running(*[create] * CLIENTS) as load:
         load.wait_for_more(50)
         os.kill(before[0], signal.SIGKILL)
         wait_until(lambda: not is_alive(before[0]), "nothing was killed")
         dead = time.monotonic()
         load.wait_for_more(50)
-        wait_until(lambda: len(workers_of(crew.process.pid)) == COUNT, "nothing was replaced")
+        wait_until(
+            lambda: len(workers_of(workers_service.process.pid)) == COUNT, "nothing was replaced"
+        )
         load.wait_for_more(50)
 
-    assert len(set(workers_of(crew.process.pid)) - set(before)) == 1
+    assert len(set(workers_of(workers_service.process.pid)) - set(before)) == 1
     failed = load.failed()
     assert {each.status for each in failed} <= {0}
     assert [each for each in failed if each.began > dead] == []
-    # That worker had not all connections.
+    # That worker did not have all connections.
     assert len({each.client for each in failed}) < CLIENTS
-    found = stored(crew.database_url, account.id)
+    found = stored(workers_service.database_url, account.id)
     assert set(load.taken()) <= set(found) <= {each.email for each in load.sent}
 
 
@@ -164,9 +176,7 @@ def test_sigterm_under_load_fails_no_request_in_flight(postgres: Postgres, tmp_p
     assert len(load.taken()) > 50
 
 
-def test_workers_end_with_the_process_that_looks_after_them(
-    postgres: Postgres, tmp_path: Path
-) -> None:
+def test_workers_end_with_their_parent_process(postgres: Postgres, tmp_path: Path) -> None:
     service = serve(postgres, tmp_path, ROSTER_WORKERS="2")
     workers = workers_of(service.process.pid)
 
@@ -176,9 +186,7 @@ def test_workers_end_with_the_process_that_looks_after_them(
     assert service.traces() == []
 
 
-def test_second_sigterm_ends_what_would_not_end_by_itself(
-    postgres: Postgres, tmp_path: Path
-) -> None:
+def test_second_sigterm_ends_hanging_workers(postgres: Postgres, tmp_path: Path) -> None:
     service = serve(postgres, tmp_path, ROSTER_WORKERS="2")
     stuck, _ = workers_of(service.process.pid)
     os.kill(stuck, signal.SIGSTOP)
