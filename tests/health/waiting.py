@@ -16,7 +16,7 @@ import apsw
 import psycopg
 
 from server.accounts.rules import make_secret
-from server.storage.postgres.connection import alone, opened
+from server.storage.postgres.connection import opened, schema_lock
 
 from ..parts import Part, free_port, launch, listens, wait_until
 from ..postgres import Postgres
@@ -56,7 +56,7 @@ def held_schema(postgres: Postgres) -> Iterator[Held]:
     """An empty database that another process is about to migrate."""
     url = postgres.new_database()
     with ExitStack() as lock:
-        lock.enter_context(alone(lock.enter_context(opened(url))))
+        lock.enter_context(schema_lock(lock.enter_context(opened(url))))
         settings = {"ROSTER_DATABASE_URL": url, "ROSTER_SECRET_KEY": postgres.secret_key}
         yield Held(settings, lock)
 

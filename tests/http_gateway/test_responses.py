@@ -26,7 +26,7 @@ def exchange(service: Service, request: str, answers: int = 1) -> bytes:
     data = b""
     with socket.create_connection((host, int(port)), timeout=10) as connection:
         connection.sendall(request.replace("\n", "\r\n").encode())
-        while data.count(b"\r\n\r\n") < responses:
+        while data.count(b"\r\n\r\n") < answers:
             data += connection.recv(65_536)
     return data
 

@@ -57,7 +57,7 @@ UNBOUND = {
         "how much waits, of all accounts; by every node for its own"
     ),
     "storage.installation._FIND": "a fact of the installation; on every node",
-    "storage.installation._KEEP": "a fact of the installation; on every node",
+    "storage.installation._INSERT": "a fact of the installation; on every node",
 }
 # Functions that make statements by what is asked for; those below call all of them.
 MAKERS = {

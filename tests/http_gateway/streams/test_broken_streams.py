@@ -49,11 +49,11 @@ def test_a_refusal_comes_before_the_body_is_read(
 @pytest.mark.parametrize("path", ["/both", "/collect/x"])
 def test_a_refusal_is_told_though_the_body_is_being_handed_on(kind: str, path: str) -> None:
     async def both(requests: Any, context: Any) -> AsyncIterator[Any]:
-        await collect(client_stream, context)
+        await collect(requests, context)
         yield told()
 
     async def collect(requests: Any, context: Any) -> Any:
-        await anext(aiter(client_stream))
+        await anext(aiter(requests))
         await refuse(context, "FORBIDDEN")
 
     async def body(runner: web.ServerRunner) -> Any:
@@ -75,7 +75,7 @@ def test_a_body_is_asked_for_only_when_the_server_wants_it() -> None:
     async def both(requests: Any, context: Any) -> AsyncIterator[Any]:
         if dict(context.invocation_metadata()).get("authorization") != "yes":
             await refuse(context, "UNAUTHORIZED")
-        async for request in client_stream:
+        async for request in requests:
             yield told(request.items[0].name)
 
     async def body(runner: web.ServerRunner) -> Any:
@@ -93,7 +93,7 @@ def test_a_body_is_asked_for_only_when_the_server_wants_it() -> None:
 @each_channel
 def test_an_error_before_the_first_record_is_an_error_like_any_other(kind: str) -> None:
     async def both(requests: Any, context: Any) -> AsyncIterator[Any]:
-        async for _ in client_stream:
+        async for _ in requests:
             await refuse(context, "TAG_NOT_FOUND")
         yield told()
 
@@ -186,7 +186,7 @@ def test_an_answer_that_has_begun_breaks_off_where_the_gateway_fails(
 @each_channel
 def test_an_error_in_the_midst_of_a_body_ends_the_connection(kind: str) -> None:
     async def both(requests: Any, context: Any) -> AsyncIterator[Any]:
-        async for request in client_stream:
+        async for request in requests:
             yield told(request.items[0].name)
             await refuse(context, "UNAVAILABLE")
 
@@ -228,7 +228,7 @@ def test_what_came_before_a_fault_of_the_body_is_answered_before_the_fault(kind:
 @each_channel
 def test_a_record_with_a_fault_that_has_no_place_reaches_no_server(kind: str) -> None:
     async def strictly(requests: Any, context: Any) -> AsyncIterator[Any]:
-        async for request in client_stream:
+        async for request in requests:
             yield told(*(strict.name for strict in request.stricts))
 
     body = b'{"name":"a"}\n{"name":"b"}\n{"name":"c","x":1}\n'
@@ -261,7 +261,7 @@ def test_half_a_body_is_no_whole_one_for_a_server_that_answers_at_the_end(kind: 
     async def collect(requests: Any, context: Any) -> Any:
         if FAULT in dict(context.invocation_metadata()):
             handlers.seen.append(dict(context.invocation_metadata())[FAULT])
-        return await handlers.collect(client_stream, context)
+        return await handlers.collect(requests, context)
 
     got = with_gateway(kind, lambda to: post(to, "/collect/x", BAD_CSV, CSV), Collect=collect)
 
@@ -279,7 +279,7 @@ def test_the_server_says_first_whether_a_caller_learns_of_the_faults_of_a_body(k
     async def collect(requests: Any, context: Any) -> Any:
         if FAULT in dict(context.invocation_metadata()):
             await refuse(context, "FORBIDDEN")
-        return await count(client_stream, context)
+        return await count(requests, context)
 
     got = with_gateway(kind, lambda to: post(to, "/collect/x", BAD_CSV, CSV), Collect=collect)
 
@@ -319,7 +319,7 @@ LONG = 60.0
 @pytest.mark.parametrize("working", [False, True])
 def test_a_gateway_that_stops_ends_a_body_and_says_so(kind: str, working: bool) -> None:
     async def both(requests: Any, context: Any) -> AsyncIterator[Any]:
-        async for request in client_stream:
+        async for request in requests:
             yield told(request.items[0].name)
             if working:
                 await stopping.wait()
@@ -365,7 +365,7 @@ def test_a_gateway_that_stops_does_not_ask_the_server_what_it_says_to_that(kind:
     async def collect(requests: Any, context: Any) -> Any:
         nonlocal calls
         calls += 1
-        return await handlers.collect(client_stream, context)
+        return await handlers.collect(requests, context)
 
     got = with_gateway(kind, body, grace=LONG, Collect=collect)
 
