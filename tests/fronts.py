@@ -181,7 +181,7 @@ class GrpcFront:
         try:
             reply = self.stub(rpc)(message, metadata=metadata, timeout=60)
         except grpc.RpcError as error:
-            response = answer_of_error(error)
+            response = error_response(error)
             documented.check(method.name, response.status, response.code)
             return response
         status = method.GetOptions().Extensions[http_pb2.success_status] or 200
@@ -252,7 +252,7 @@ def _milliseconds(text: str) -> str:
     return f"{head}.{digits[:3].ljust(3, '0')}Z"
 
 
-def answer_of_error(error: Any) -> Response:
+def error_response(error: Any) -> Response:
     """Returns the HTTP response that corresponds to a failed gRPC call."""
     status = rpc_status.from_call(error)
     assert status is not None, f"no details in {error}"

@@ -143,7 +143,7 @@ class Load:
                 count += 1
         client.close()
 
-    def taken(self) -> list[str]:
+    def acknowledged(self) -> list[str]:
         """Returns the email addresses of acknowledged creations."""
         return [each.email for each in list(self.sent) if each.status == 201]
 
@@ -153,8 +153,8 @@ class Load:
 
     def wait_for_more(self, count: int) -> None:
         """Waits until so many more creations are acknowledged."""
-        expected, end = len(self.taken()) + count, time.monotonic() + LONG
-        while len(self.taken()) < expected:
+        expected, end = len(self.acknowledged()) + count, time.monotonic() + LONG
+        while len(self.acknowledged()) < expected:
             assert time.monotonic() < end, self.sent[-20:]
             time.sleep(0.01)
 

@@ -19,14 +19,14 @@ class Relay:
         self._target = str(Path(folder) / NAME)
         self._own = tempfile.TemporaryDirectory(prefix="relay")
         self.folder = self._own.name
-        self._swallowed: bytes | None = None
+        self._dropped: bytes | None = None
         self._listening = socket.socket(socket.AF_UNIX)
         self._listening.bind(str(Path(self.folder) / NAME))
         self._listening.listen()
 
-    def swallow_answers_to(self, text: bytes | None) -> None:
+    def drop_responses_to(self, text: bytes | None) -> None:
         """Closes a connection once the server responds to a message that contains the text."""
-        self._swallowed = text
+        self._dropped = text
 
     def __enter__(self) -> Relay:
         threading.Thread(target=self._accept, daemon=True).start()
@@ -55,7 +55,7 @@ class Relay:
             back = threading.Thread(target=self._answer, args=(server, client, lost), daemon=True)
             back.start()
             while data := client.recv(65536):
-                if self._swallowed is not None and self._swallowed in data:
+                if self._dropped is not None and self._dropped in data:
                     lost.set()
                 server.sendall(data)
             with suppress(OSError):

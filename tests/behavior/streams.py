@@ -20,7 +20,7 @@ from roster.v1 import http_pb2
 from roster.v1 import subscribers_pb2 as pb
 
 from ..conftest import Account
-from ..fronts import GrpcFront, HttpFront, Response, answer_of_error, to_json
+from ..fronts import GrpcFront, HttpFront, Response, error_response, to_json
 
 Row = dict[str, Any]
 # How many rows or lines a message may hold.
@@ -151,7 +151,7 @@ def _collected(replies: Iterator[Any]) -> Streamed:
         for reply in replies:
             records += _records(reply)
     except grpc.RpcError as error:
-        return Streamed(records, answer_of_error(error))
+        return Streamed(records, error_response(error))
     return Streamed(records)
 
 

@@ -12,7 +12,7 @@ from google.protobuf.field_mask_pb2 import FieldMask
 from roster.v1 import subscribers_pb2 as pb
 
 from ..conftest import Account
-from ..fronts import GrpcFront, HttpFront, answer_of_error
+from ..fronts import GrpcFront, HttpFront, error_response
 from .helpers import emails, failures, field, over_http, send, stored, subscriber, tag_names
 
 TYPES = {"town": "TEXT", "age": "NUMBER", "member": "BOOLEAN", "born": "DATE"}
@@ -205,7 +205,7 @@ def test_number_that_is_not_finite_is_refused(grpc_account: Account, number: flo
     with pytest.raises(grpc.RpcError) as refused:
         front.stub("CreateSubscriber")(request, metadata=metadata, timeout=20)
 
-    faults = answer_of_error(refused.value).faults
+    faults = error_response(refused.value).faults
     assert faults == [("customFields.age", "OUT_OF_RANGE")]
     assert emails(grpc_account) == []
 

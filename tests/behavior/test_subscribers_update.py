@@ -10,7 +10,7 @@ from google.protobuf.field_mask_pb2 import FieldMask
 from roster.v1 import subscribers_pb2 as pb
 
 from ..conftest import Account
-from ..fronts import GrpcFront, answer_of_error
+from ..fronts import GrpcFront, error_response
 from .helpers import MISSING_ID, over_http, send, tag_names
 
 
@@ -225,6 +225,6 @@ def test_update_refuses_a_mask_with_a_path_that_it_does_not_know(
             update_mask=FieldMask(paths=["first_name", path]),
         )
 
-    answer = answer_of_error(refused.value)
+    answer = error_response(refused.value)
     assert (answer.code, answer.faults) == ("ValidationError", [("updateMask", "INVALID_VALUE")])
     assert grpc_account.ok("GetSubscriber", id=ada["id"])["subscriber"] == ada

@@ -22,7 +22,7 @@ class Found(NamedTuple):
     """How it ended, what it said, and the same as figures."""
 
     code: int
-    told: str
+    output: str
     report: dict[str, Any]
 
 

@@ -18,5 +18,5 @@ EXAMPLES = os.environ.get("ROSTER_SCHEMATHESIS_EXAMPLES", "5")
 def test_schemathesis_finds_nothing(http_account: Account, tmp_path: Path) -> None:
     found = go_over(http_account, tmp_path, EXAMPLES)
 
-    assert found.code == 0, found.told
-    assert "Tested: 45" in found.told
+    assert found.code == 0, found.output
+    assert "Tested: 45" in found.output

@@ -37,7 +37,7 @@ from server.webhooks.egress.client import Client
 from server.webhooks.egress.policy import EgressPolicy
 
 from ..conftest import FRONTS, Account
-from ..fronts import Front, GrpcFront, HttpFront, Response, answer_of_error
+from ..fronts import Front, GrpcFront, HttpFront, Response, error_response
 
 
 def call(account: Account, rpc: str, request: Any, **options: Any) -> Any:
@@ -101,7 +101,7 @@ def test_an_unknown_method_is_unimplemented_with_a_reason(
         ),
     )
 
-    answer = answer_of_error(error)
+    answer = error_response(error)
     assert (answer.status, answer.code) == (501, "MethodNotImplemented")
     assert answer.body["error"]["requestId"] == "abc"
     assert ("x-request-id", "abc") in error.trailing_metadata()
@@ -112,7 +112,7 @@ def test_an_unknown_method_is_unimplemented_for_a_stream(grpc_front: GrpcFront) 
 
     error = refused(grpc.StatusCode.UNIMPLEMENTED, lambda: list(stub(iter([b"", b""]), timeout=20)))
 
-    assert answer_of_error(error).code == "MethodNotImplemented"
+    assert error_response(error).code == "MethodNotImplemented"
 
 
 @pytest.mark.parametrize("sent", [b"\xff\xff\xff", b"\x0a\x01\xff"], ids=["no message", "no UTF-8"])
@@ -210,7 +210,7 @@ def test_health_does_not_know_other_services(grpc_front: GrpcFront) -> None:
         lambda: stub.Check(health_pb2.HealthCheckRequest(service="nothing"), timeout=20),
     )
 
-    assert answer_of_error(error).code == "ServiceNotFound"
+    assert error_response(error).code == "ServiceNotFound"
 
 
 REFLECTION = [f"grpc.reflection.{version}.ServerReflection" for version in ("v1", "v1alpha")]
@@ -236,7 +236,7 @@ def test_malformed_message_is_invalid_for_health_and_reflection(
         lambda: stub(sent, timeout=20) if kind == "unary_unary" else list(stub(sent, timeout=20)),
     )
 
-    answer = answer_of_error(error)
+    answer = error_response(error)
     assert (answer.code, answer.faults) == ("ValidationError", [("", "INVALID_FORMAT")])
 
 
@@ -458,7 +458,7 @@ def test_unexpected_error_of_health_is_described_only_in_the_log(
                 refused, grpc.StatusCode.INTERNAL, lambda: calls[name](request, timeout=20)
             )
 
-    answer = answer_of_error(asyncio.run(main()))
+    answer = error_response(asyncio.run(main()))
 
     assert answer.code == "Internal"
     assert "rose" not in str(answer.body)

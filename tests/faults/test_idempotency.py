@@ -25,8 +25,8 @@ from ..fronts import (
     GrpcFront,
     HttpFront,
     Response,
-    answer_of_error,
     binding,
+    error_response,
     to_message,
 )
 from ..parts import wait_until
@@ -138,7 +138,7 @@ def once(account: Account, rpc: str, key: str, request: dict[str, Any]) -> Once:
         try:
             reply, call = account.front.stub(rpc).with_call(message, metadata=metadata, timeout=60)
         except grpc.RpcError as error:
-            return Once(answer_of_error(error).code, is_replay=False, content=b"")
+            return Once(error_response(error).code, is_replay=False, content=b"")
         is_replay = dict(call.trailing_metadata()).get("idempotency-replayed") == "true"
         return Once("", is_replay, reply.SerializeToString())
     _, path, _ = binding(rpc)
@@ -353,7 +353,7 @@ def call_over_grpc(
     try:
         reply, call = account.front.stub(rpc).with_call(message, metadata=metadata, timeout=20)
     except grpc.RpcError as error:
-        return answer_of_error(error), {}
+        return error_response(error), {}
     return Response(201, json_format.MessageToDict(reply)), dict(call.trailing_metadata())
 
 

@@ -82,10 +82,10 @@ def test_two_services_that_start_at_once_make_one_schema_and_one_first_account(
 def test_of_50_concurrent_creates_of_one_email_through_two_services_one_is_taken(
     accounts: tuple[Account, Account],
 ) -> None:
-    answers = of_both(accounts, 50, "CreateSubscriber", email="ada@example.com", tags=["vip"])
+    responses = of_both(accounts, 50, "CreateSubscriber", email="ada@example.com", tags=["vip"])
 
-    assert statuses(answers) == [201] + [409] * 49
-    made = next(answer.body["subscriber"] for answer in answers if answer.status == 201)
+    assert statuses(responses) == [201] + [409] * 49
+    made = next(response.body["subscriber"] for response in responses if response.status == 201)
     for account in accounts:
         found = account.ok("ListSubscribers")
         assert (found["subscribers"], found["total"]) == ([made], 1)
@@ -100,15 +100,15 @@ def test_overlapping_bulks_in_opposite_orders_through_two_services_take_each_ema
     ]
     orders = [rows, rows[::-1]] * 4
 
-    answers = at_once(
+    responses = at_once(
         *[
             partial(accounts[number // 2 % 2].call, "BulkCreateSubscribers", subscribers=order)
             for number, order in enumerate(orders)
         ]
     )
 
-    assert statuses(answers) == [200] * 8
-    reasons = [reason for answer in answers for _, reason in failures(answer.body)]
+    assert statuses(responses) == [200] * 8
+    reasons = [reason for response in responses for _, reason in failures(response.body)]
     assert reasons == ["ALREADY_EXISTS"] * 700
     assert sorted(emails(accounts[0])) == [row["email"] for row in rows]
 
@@ -124,11 +124,13 @@ def test_key_sent_through_two_services_at_once_has_one_effect(
             "POST", "/api/tags", account.key, body=b'{"name": "vip"}', headers=headers
         )
 
-    answers = at_once(*[partial(create, accounts[number % 2]) for number in range(20)])
+    responses = at_once(*[partial(create, accounts[number % 2]) for number in range(20)])
 
-    made = [answer.body for answer in answers if answer.status == 201]
-    assert {answer.status for answer in answers} <= {201, 409}
-    assert {answer.code for answer in answers if answer.status == 409} <= {"IdempotencyKeyInUse"}
+    made = [response.body for response in responses if response.status == 201]
+    assert {response.status for response in responses} <= {201, 409}
+    assert {response.code for response in responses if response.status == 409} <= {
+        "IdempotencyKeyInUse"
+    }
     assert made == [made[0]] * len(made)
     assert accounts[1].ok("ListTags")["total"] == 1
 
@@ -143,10 +145,10 @@ def test_tags_that_are_deleted_while_they_are_put_on_break_nothing(
         found = accounts[1].ok("ListTags")["tags"]
         return accounts[1].call("DeleteTag", id=found[0]["id"] if found else "0" * 26)
 
-    answers = at_once(*[partial(create, number) for number in range(15)], *[delete] * 15)
+    responses = at_once(*[partial(create, number) for number in range(15)], *[delete] * 15)
 
-    assert {answer.status for answer in answers[:15]} == {201}
-    assert {answer.status for answer in answers[15:]} <= {204, 404}
+    assert {response.status for response in responses[:15]} == {201}
+    assert {response.status for response in responses[15:]} <= {204, 404}
 
 
 def test_20_requests_with_one_idempotency_key_through_two_services_have_one_effect(
@@ -157,12 +159,12 @@ def test_20_requests_with_one_idempotency_key_through_two_services_have_one_effe
         assert isinstance(account.front, HttpFront)
         return account.front.send("POST", "/api/keys", account.key, body=body, headers=headers)
 
-    answers = at_once(*[partial(create, accounts[number % 2]) for number in range(20)])
+    responses = at_once(*[partial(create, accounts[number % 2]) for number in range(20)])
 
-    made = [answer.body for answer in answers if answer.status == 201]
+    made = [response.body for response in responses if response.status == 201]
     assert made
     assert all(body == made[0] for body in made)
-    assert {answer.status for answer in answers} <= {201, 409}
+    assert {response.status for response in responses} <= {201, 409}
     assert accounts[0].ok("ListApiKeys")["total"] == 2
 
 
@@ -171,20 +173,20 @@ def test_test_of_a_webhook_that_runs_in_one_service_is_not_begun_in_another(
 ) -> None:
     account, elsewhere = accounts
     made = account.ok("CreateWebhook", url=receiver.url)["webhook"]
-    path, answers = f"/api/webhooks/{made['id']}/test", []
+    path, responses = f"/api/webhooks/{made['id']}/test", []
 
     def send(through: Account) -> None:
         assert isinstance(through.front, HttpFront)
         headers = {"Idempotency-Key": "key"}
-        answers.append(through.front.send("POST", path, through.key, headers=headers))
+        responses.append(through.front.send("POST", path, through.key, headers=headers))
 
     receiver.replies = [Reply(before=partial(send, elsewhere))]
     send(account)
     send(elsewhere)
 
-    assert [answer.status for answer in answers] == [409, 200, 200]
-    assert answers[0].code == "IdempotencyKeyInUse"
-    assert answers[1].body == answers[2].body
+    assert [response.status for response in responses] == [409, 200, 200]
+    assert responses[0].code == "IdempotencyKeyInUse"
+    assert responses[1].body == responses[2].body
     assert len(receiver.received) == 1
 
 
@@ -197,13 +199,13 @@ def test_two_admin_keys_that_revoke_each_other_through_two_services_leave_one(
         made = account.ok("CreateApiKey", name="other", scope="admin")
         other = elsewhere.with_key(made["secret"])
 
-        answers = at_once(
+        responses = at_once(
             partial(account.call, "RevokeApiKey", id=made["apiKey"]["id"]),
             partial(other.call, "RevokeApiKey", id=own),
         )
 
-        assert statuses(answers) in ([204, 401], [204, 409])
-        if answers[1].status == 204:
+        assert statuses(responses) in ([204, 401], [204, 409])
+        if responses[1].status == 204:
             account, elsewhere = account.with_key(other.key), other
         assert account.ok("ListApiKeys")["total"] == 1
 
@@ -286,26 +288,26 @@ class Load:
 
     account: Account
     ended: threading.Event = field(default_factory=threading.Event)
-    answers: list[tuple[str, int, float]] = field(default_factory=list)
+    responses: list[tuple[str, int, float]] = field(default_factory=list)
 
     def create(self, client: int) -> None:
-        run_cycle = 0
+        number = 0
         while not self.ended.is_set():
-            email = f"{client}-{run_cycle}@example.com"
+            email = f"{client}-{number}@example.com"
             began = time.monotonic()
-            answer = self.account.call("CreateSubscriber", email=email, tags=["load"])
-            self.answers.append((email, answer.status, time.monotonic() - began))
-            run_cycle += 1
+            response = self.account.call("CreateSubscriber", email=email, tags=["load"])
+            self.responses.append((email, response.status, time.monotonic() - began))
+            number += 1
 
-    def taken(self) -> list[str]:
+    def acknowledged(self) -> list[str]:
         """Returns the addresses that were acknowledged so far."""
-        return [email for email, status, _ in list(self.answers) if status == 201]
+        return [email for email, status, _ in list(self.responses) if status == 201]
 
     def wait_for_more(self, count: int) -> None:
         """Returns once so many more were acknowledged."""
-        wanted, end = len(self.taken()) + count, time.monotonic() + LONG
-        while len(self.taken()) < wanted:
-            assert time.monotonic() < end, self.answers[-20:]
+        expected, end = len(self.acknowledged()) + count, time.monotonic() + LONG
+        while len(self.acknowledged()) < expected:
+            assert time.monotonic() < end, self.responses[-20:]
             time.sleep(0.01)
 
 
@@ -328,16 +330,16 @@ def test_no_acknowledged_subscriber_is_lost_when_the_server_is_restarted(tmp_pat
                     client.result()
 
             stored = service_emails(account)
-            taken = load.taken()
-            assert len(set(taken)) == len(taken)
-            assert set(taken) <= set(stored)
+            acknowledged = load.acknowledged()
+            assert len(set(acknowledged)) == len(acknowledged)
+            assert set(acknowledged) <= set(stored)
             assert len(set(stored)) == len(stored)
             # Nothing was changed, or the outcome was unknown.
-            assert {status for _, status, _ in load.answers} <= {201, 500, 503}
-            assert 503 in {status for _, status, _ in load.answers}
-            unknown = [email for email, status, _ in load.answers if status == 500]
-            assert set(stored) - set(taken) <= set(unknown)
-            assert max(seconds for _, _, seconds in load.answers) < 10
+            assert {status for _, status, _ in load.responses} <= {201, 500, 503}
+            assert 503 in {status for _, status, _ in load.responses}
+            unknown = [email for email, status, _ in load.responses if status == 500]
+            assert set(stored) - set(acknowledged) <= set(unknown)
+            assert max(seconds for _, _, seconds in load.responses) < 10
         finally:
             service.stop()
 

@@ -159,10 +159,10 @@ def test_a_bad_chunk_is_the_only_answer_where_there_was_none(kind: str, path: st
 
 
 def test_a_bad_chunk_of_a_request_that_waits_for_its_turn_is_rejected_too() -> None:
-    run_cycle = asyncio.Event()
+    may_proceed = asyncio.Event()
 
     async def waiting(request: Any, context: Any) -> Any:
-        await run_cycle.wait()
+        await may_proceed.wait()
         return message("Sum")
 
     async def main() -> list[int]:
@@ -172,7 +172,7 @@ def test_a_bad_chunk_of_a_request_that_waits_for_its_turn_is_rejected_too() -> N
             for piece in pieces:
                 await client.raw(piece)
                 await asyncio.sleep(0.05)
-            run_cycle.set()
+            may_proceed.set()
             return [(await client.answer()).status for _ in range(2)]
 
     assert run(main()) == [200, 400]

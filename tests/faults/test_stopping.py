@@ -54,7 +54,7 @@ def emails(service: Service, account: Account) -> set[str]:
         return {email for (email,) in rows}
 
 
-def look(client: Client, run_cycle: int) -> Sent:
+def look(client: Client, turn: int) -> Sent:
     """Reads a page."""
     return client.ask("GET", "/api/subscribers?limit=5")
 
@@ -72,7 +72,7 @@ def test_stop_under_load_fails_no_request_in_progress(tmp_path: Path) -> None:
 
         # Later requests find it as well, if they come soon enough.
         assert [sent for sent in load.failed() if sent.began < asked] == []
-        assert set(load.taken()) == emails(service, account)
+        assert set(load.acknowledged()) == emails(service, account)
         assert service.traces() == []
 
 

@@ -120,9 +120,9 @@ def fleet(folder: Path, settings: dict[str, str]) -> Iterator[Fleet]:
             part.stop(signal.SIGKILL)
 
 
-def create_with_key(client: Client, run_cycle: int) -> Sent:
+def create_with_key(client: Client, turn: int) -> Sent:
     """Creates a subscriber with an idempotency key; sends it again until it was taken."""
-    email = f"keyed-{client.number}-{run_cycle}@example.com"
+    email = f"keyed-{client.number}-{turn}@example.com"
     while True:
         sent = client.ask(
             "POST", "/api/subscribers", {"email": email}, email=email, Idempotency_Key=email
@@ -152,7 +152,7 @@ def test_killing_servers_and_gateways_loses_nothing_and_fails_only_what_is_in_fl
         ada = known.ask("POST", "/api/subscribers", {"email": "ada@example.com"}).body
         path = f"/api/subscribers/{ada['subscriber']['id']}"
 
-        def read(client: Client, run_cycle: int) -> Sent:
+        def read(client: Client, turn: int) -> Sent:
             return client.ask("GET", path)
 
         load = Load(parts.gateways, secrets[0], rest=REST)
@@ -179,7 +179,7 @@ def test_killing_servers_and_gateways_loses_nothing_and_fails_only_what_is_in_fl
     check_failures(load.failed(), kills)
     found = stored(url, account)
     sent = {each.email for each in load.sent}
-    assert set(load.taken()) <= set(found) <= sent | {"ada@example.com"}
+    assert set(load.acknowledged()) <= set(found) <= sent | {"ada@example.com"}
     unchanged = {each.email for each in load.sent if each.status == 503}
     assert not unchanged & set(found)
     late = [each for each in doomed.sent if each.began > revoked + KEY_SECONDS]

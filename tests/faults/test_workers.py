@@ -88,14 +88,14 @@ def test_workers_are_rejected_on_sqlite_with_the_reason(tmp_path: Path) -> None:
 def test_ports_that_workers_share_are_shared_with_no_other_service(
     workers_service: Service, postgres: Postgres, name: str, workers: str
 ) -> None:
-    taken = workers_service.http if "HTTP" in name else workers_service.grpc
-    settings = {**QUIET, name: taken, "ROSTER_WORKERS": workers}
+    address = workers_service.http if "HTTP" in name else workers_service.grpc
+    settings = {**QUIET, name: address, "ROSTER_WORKERS": workers}
     settings |= {"ROSTER_DATABASE_URL": workers_service.database_url}
     settings |= {"ROSTER_SECRET_KEY": postgres.secret_key}
 
     line = complaint(roster("serve", **settings), ExitCode.PORT_IN_USE)
 
-    assert taken in line
+    assert address in line
 
 
 def test_worker_that_cannot_start_is_reported_once(postgres: Postgres) -> None:
@@ -159,7 +159,7 @@ def test_killed_worker_is_replaced_and_fails_only_its_requests_in_progress(
     # That worker did not have all connections.
     assert len({each.client for each in failed}) < CLIENTS
     found = stored(workers_service.database_url, account.id)
-    assert set(load.taken()) <= set(found) <= {each.email for each in load.sent}
+    assert set(load.acknowledged()) <= set(found) <= {each.email for each in load.sent}
 
 
 def test_sigterm_under_load_fails_no_request_in_flight(postgres: Postgres, tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_sigterm_under_load_fails_no_request_in_flight(postgres: Postgres, tmp_p
 
     assert code == 0
     assert [each for each in load.failed() if each.began < asked] == []
-    assert len(load.taken()) > 50
+    assert len(load.acknowledged()) > 50
 
 
 def test_workers_end_with_their_parent_process(postgres: Postgres, tmp_path: Path) -> None:

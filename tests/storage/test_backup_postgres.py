@@ -66,7 +66,7 @@ def backed_up(name: str, folder: Path, account: Account) -> tuple[set[str], set[
     """Backs up under load; returns who has to be in the backup, and who may be."""
     with Load([account.service.http], account.key).running(*[create] * CLIENTS) as load:
         load.wait_for_more(50)
-        least = set(load.taken())
+        least = set(load.acknowledged())
         run(name, folder, account.service.database_url)
         ended = time.monotonic()
         load.wait_for_more(50)

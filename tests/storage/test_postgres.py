@@ -215,10 +215,10 @@ def test_commit_whose_answer_is_lost_is_neither_acknowledged_nor_done_again(url:
 
     async def scenario(database: PostgresDatabase) -> None:
         assert await database.write(create("before")) == "before"
-        relay.swallow_answers_to(b"COMMIT\0")
+        relay.drop_responses_to(b"COMMIT\0")
         with pytest.raises(Internal):
             await database.write(attempts)
-        relay.swallow_answers_to(None)
+        relay.drop_responses_to(None)
         assert await database.write(create("next")) == "next"
 
     with Relay(conninfo_to_dict(url)["host"]) as relay:

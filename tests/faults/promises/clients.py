@@ -11,7 +11,7 @@ from itertools import cycle
 
 import grpc
 
-from ...fronts import METHODS, GrpcFront, Response, answer_of_error, binding, to_json, to_message
+from ...fronts import METHODS, GrpcFront, Response, binding, error_response, to_json, to_message
 from ...load import Client, Load, Sent, Turn
 from ...parts import LONG
 from .in_process import DISABLED_WEBHOOK
@@ -51,7 +51,7 @@ def over_grpc(front: GrpcFront, key: str, operation: Operation) -> Response | No
     except grpc.RpcError as error:
         # An error that the client itself raised has no details.
         trailers = dict(error.trailing_metadata() or ())
-        return answer_of_error(error) if "grpc-status-details-bin" in trailers else None
+        return error_response(error) if "grpc-status-details-bin" in trailers else None
     return Response(200, to_json(reply))
 
 

@@ -20,7 +20,7 @@ from server.storage.sqlite.database import SqliteDatabase
 from server.webhooks.egress.client import Client
 from server.webhooks.egress.policy import EgressPolicy
 
-from ...fronts import METHODS, Response, answer_of_error, to_json, to_message
+from ...fronts import METHODS, Response, error_response, to_json, to_message
 from .recorder import Operation
 
 # Records every change as an event and delivers none.
@@ -49,7 +49,7 @@ class Service:
         try:
             reply = await calls(to_message(method, request), metadata=metadata)
         except aio.AioRpcError as error:
-            return answer_of_error(error)
+            return error_response(error)
         return Response(200, to_json(reply))
 
 

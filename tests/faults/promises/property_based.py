@@ -33,7 +33,7 @@ def run(repetitions: int) -> Results:
     for failure in found.report["failures"]:
         wrong[_NAMES.get(failure["type"], "other findings")] += failure["count"]
     if found.code:
-        print(found.told)
+        print(found.output)
         wrong["other findings"] += not wrong
     return {
         "operations": found.report["operations"]["tested"],
