@@ -44,4 +44,4 @@ def test_every_store_function_that_reaches_the_database_takes_the_account_first(
 def test_what_stores_offer_is_seen() -> None:
     seen = {name for store in stores() for name in public_functions(store)}
 
-    assert {"SubscriberStore.create", "Suppressions.lift", "page", "find", "put"} <= seen
+    assert {"SubscriberStore.create", "Suppressions.delete", "page", "find", "put"} <= seen
