@@ -1,4 +1,4 @@
-"""Settings: one row each, from which flags, environment names, help and checks are made."""
+"""Declares the settings: flags, environment variables, help texts and validation."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ IN_PROCESS = "in-process"
 OVER_GRPC = "grpc"
 OTLP = "otlp"
 OFF = "off"
-# The authorities that gRPC knows by itself, in place of a file of them.
+# Selects the public CA certificates that gRPC contains, instead of a file.
 PUBLIC = "public"
 TRUE, FALSE = "true", "false"
 PREFIX = "ROSTER_"
-# The variable for the API key of commands that call a running service; it is no setting.
+# The API key of commands that call a running service. It is not a setting of the service.
 API_KEY = f"{PREFIX}API_KEY"
-# A limit over more than a day is a quota; that is kept elsewhere than in memory.
+# Buckets are stored in memory, so a restart would reset a limit over more than a day.
 MAX_RATE_LIMIT_SECONDS = 86_400
 MAX_CONNECTIONS = 100
 MAX_WORKERS = 64
+BACK_UP_POSTGRES = "Use pg_dump or pg_basebackup to back up {}."
 
 
 class Setting(NamedTuple):
-    """A setting: `name` as a Python word, its default, and what it means."""
+    """A setting: its name as a Python identifier, its default and its help text."""
 
     name: str
     default: str
@@ -44,7 +45,7 @@ class Setting(NamedTuple):
 
     @property
     def flag(self) -> str:
-        """The flag that sets it, stronger than the environment."""
+        """The flag that sets it. It takes precedence over the environment variable."""
         return f"--{self.name.replace('_', '-')}"
 
 
@@ -54,133 +55,152 @@ SETTINGS = {
         Setting(
             "http_address",
             "127.0.0.1:8080",
-            "Where JSON over HTTP is served; port 0 is a free one.",
+            "HOST:PORT on which JSON over HTTP is served. Port 0 selects a free port.",
         ),
-        Setting("grpc_address", "127.0.0.1:50051", "Where gRPC is served; port 0 is a free one."),
+        Setting(
+            "grpc_address",
+            "127.0.0.1:50051",
+            "HOST:PORT on which gRPC is served. Port 0 selects a free port.",
+        ),
         Setting(
             "metrics_address",
             "127.0.0.1:9464",
-            f"Where figures for Prometheus are served; port 0 is a free one, and {OFF} is nowhere."
-            " Of `gateway` it is 127.0.0.1:9465, of `worker` 127.0.0.1:9466. If it is not set and"
-            " the port is in use, a warning is logged and metrics are not served.",
+            f"HOST:PORT on which Prometheus metrics are served. Port 0 selects a free port; {OFF}"
+            " disables metrics. Default for `gateway`: 127.0.0.1:9465, for `worker`:"
+            " 127.0.0.1:9466. If it is not set and the port is in use, a warning is logged and"
+            " metrics are not served.",
         ),
         Setting(
             "workers",
             "1",
-            "How many processes share the ports, from 1 to 64; with SQLite there is one.",
+            "Number of processes that share the ports, from 1 to 64. SQLite supports only 1.",
         ),
         Setting(
             "database_url",
             "sqlite:///data/roster.db",
-            "Where everything is kept: sqlite:///PATH or postgresql://USER:PASSWORD@HOST/NAME.",
+            "Database: sqlite:///PATH (sqlite:////PATH for an absolute path) or"
+            " postgresql://USER:PASSWORD@HOST/NAME.",
         ),
         Setting(
             "database_pool",
             "8",
-            "Connections to PostgreSQL that a process keeps, from 2 to 100: half of them to read.",
+            "PostgreSQL connections per process, from 2 to 100. Half of them serve reads."
+            " Default for `worker`: 4. Ignored with SQLite.",
         ),
         Setting(
             "bootstrap_api_key",
             "",
-            "The key of the first account on an empty database; made up where it is empty.",
+            "API key for the first account, used only when the database is empty. Default: a random"
+            " key, printed once.",
         ),
         Setting(
             "secret_key",
             "",
-            "32 bytes in base64, for what is hashed or sealed; empty: a file beside SQLite's.",
+            "32 bytes in base64 that key hashes and encrypt secrets in the database. Default"
+            " with SQLite: a key generated in a file next to the database. Required with"
+            " PostgreSQL.",
         ),
         Setting(
             "backup_folder",
             "",
-            "A folder for this database alone, into which a service on SQLite makes a backup every"
-            " hour, and keeps one of each of 24 hours and 7 days; none are made where it is empty.",
+            "Folder for hourly backups of a SQLite database, used by this database only. The latest"
+            " backup of each of the last 24 hours and 7 days is retained. Empty: no backups.",
         ),
         Setting(
             "http_channel",
             IN_PROCESS,
-            f"How HTTP reaches the services: {IN_PROCESS}, or {OVER_GRPC} through the gRPC port.",
+            f"How the HTTP gateway calls the services: {IN_PROCESS}, or {OVER_GRPC} (through the"
+            " gRPC port).",
         ),
         Setting(
             "rate_limit",
             "",
-            "CALLS/SECONDS, such as 100/1: an account has a bucket of so many calls, which fills"
-            " evenly within so many seconds; no limit where it is empty.",
+            "Token bucket per account as CALLS/SECONDS, such as 100/1: at most CALLS at once,"
+            f" refilled evenly over SECONDS (at most {MAX_RATE_LIMIT_SECONDS}). Empty: no limit.",
         ),
         Setting(
             "webhook_allow_nets",
             "",
-            "Networks with commas between them, such as 10.0.0.0/8, that webhooks may reach though"
-            " they are not public: whoever has a key can make this service connect to them.",
+            "Non-public networks that webhooks may connect to, separated by commas, such as"
+            " 10.0.0.0/8. Any holder of an API key can make this service connect to them. Empty:"
+            " public addresses only.",
         ),
         Setting(
             "webhook_allow_http",
             FALSE,
-            f"{TRUE} to allow webhooks to be sent to http:// URLs, readable by anyone on the"
-            " network path.",
+            f"{TRUE} allows webhooks to http:// URLs, whose content is readable on the network.",
         ),
         Setting(
             "trusted_proxies",
             "",
-            "Addresses or networks, such as 10.0.0.0/8, whose X-Forwarded-For is believed: where"
-            " a call with a wrong key came from is then whoever called them.",
+            "Addresses or networks of reverse proxies, separated by commas, such as 10.0.0.0/8."
+            " Their X-Forwarded-For header determines the client address to which failed"
+            " authentication attempts are counted. Empty: the header is ignored.",
         ),
         Setting(
-            "log_level", "info", "What is logged: debug, info (a line a call), warning, error."
+            "log_level",
+            "info",
+            "Minimum level that is logged: debug, info (includes a line per call), warning or"
+            " error.",
         ),
         Setting(
             "log_format",
             "auto",
-            "json, text for people, or auto: text where standard error is a terminal, else JSON.",
+            "json, text, or auto: text if standard error is a terminal, otherwise JSON.",
         ),
         Setting(
             "tracing",
             "",
-            f"{OTLP} where spans are sent by OpenTelemetry, whose own environment variables say"
-            " where; none are made where it is empty.",
+            f"{OTLP} exports OpenTelemetry spans; the OTEL_* environment variables configure the"
+            " exporter. Empty: tracing is disabled.",
         ),
         Setting(
             "upstream",
             "127.0.0.1:50051",
-            "The servers behind a gateway: dns:///HOST:PORT for all addresses of a name, or"
-            " ipv4:HOST:PORT,HOST:PORT.",
+            "gRPC servers that a gateway calls: HOST:PORT, dns:///HOST:PORT (all addresses of the"
+            " name) or ipv4:HOST:PORT,HOST:PORT.",
         ),
         Setting(
             "http_tls_certificate",
             "",
-            "A PEM file with the certificate that HTTP is served with, and those between it and"
-            " its authority.",
+            "PEM file with the certificate chain of the HTTP port. Empty: HTTP without TLS.",
         ),
-        Setting("http_tls_key", "", "A PEM file with the private key of that certificate."),
-        Setting("grpc_tls_certificate", "", "The same for gRPC: a PEM file with the certificate."),
-        Setting("grpc_tls_key", "", "A PEM file with the private key of that certificate."),
+        Setting("http_tls_key", "", "PEM file with the private key of that certificate."),
+        Setting(
+            "grpc_tls_certificate",
+            "",
+            "PEM file with the certificate chain of the gRPC port. Empty: gRPC without TLS.",
+        ),
+        Setting("grpc_tls_key", "", "PEM file with the private key of that certificate."),
         Setting(
             "grpc_tls_client_ca",
             "",
-            "A PEM file with the authorities that must have certified whoever calls over gRPC;"
-            " anybody may call where it is empty.",
+            "PEM file with the CA certificates that must have signed the certificate of a gRPC"
+            " client. Empty: clients need no certificate.",
         ),
         Setting(
             "metrics_tls_certificate",
             "",
-            "The same for the figures: a PEM file with the certificate.",
+            "PEM file with the certificate chain of the metrics port. Empty: metrics without TLS.",
         ),
-        Setting("metrics_tls_key", "", "A PEM file with the private key of that certificate."),
+        Setting("metrics_tls_key", "", "PEM file with the private key of that certificate."),
         Setting(
             "upstream_tls_ca",
             "",
-            "A PEM file with the authorities that a gateway trusts to certify its servers, or"
-            f" {PUBLIC} for those that everybody trusts; plaintext where it is empty.",
+            "PEM file with the CA certificates that a gateway trusts to sign the certificates of"
+            f" its servers, or {PUBLIC} for the public CAs. Empty: no TLS to the servers.",
         ),
         Setting(
             "upstream_tls_certificate",
             "",
-            "A PEM file with the certificate that a gateway shows to its servers.",
+            "PEM file with the client certificate that a gateway presents to its servers. Empty:"
+            " none.",
         ),
-        Setting("upstream_tls_key", "", "A PEM file with the private key of that certificate."),
+        Setting("upstream_tls_key", "", "PEM file with the private key of that certificate."),
         Setting(
             "dangerously_in_plaintext",
             FALSE,
-            f"{TRUE} to allow API keys and email addresses to leave this machine without TLS,"
+            f"{TRUE} allows API keys and email addresses to leave this machine without TLS,"
             " readable by anyone on the network path.",
         ),
     )
@@ -188,48 +208,48 @@ SETTINGS = {
 
 
 # Variables that Kubernetes sets in every container for a service named "roster" or "roster-...".
-_OF_KUBERNETES = re.compile(
+_KUBERNETES_VARIABLE = re.compile(
     r".*_SERVICE_HOST=.*|.*_SERVICE_PORT(_.*)?=.*|.*_PORT=\w+://.*|.*_PORT_\d+_[A-Z]+(_.*)?=.*"
 )
 
 
 def unknown_variables(environment: Mapping[str, str]) -> dict[str, str | None]:
-    """Returns the variables that look like a setting and are none, with the most similar setting.
+    """Returns each variable with the prefix ROSTER_ that is not a setting and the nearest setting.
 
-    Variables that Kubernetes sets are left out.
+    Variables that Kubernetes sets are omitted.
     """
     known = [API_KEY, *(setting.environment for setting in SETTINGS.values())]
-    # Compared without the prefix, which makes all of them similar.
+    # The common prefix is removed: it would make all names similar.
     words = {name.removeprefix(PREFIX): name for name in known}
     return {
         name: next(map(words.get, get_close_matches(name.removeprefix(PREFIX), words, n=1)), None)
         for name, value in sorted(environment.items())
         if name.startswith(PREFIX)
         and name not in known
-        and not _OF_KUBERNETES.fullmatch(f"{name}={value}")
+        and not _KUBERNETES_VARIABLE.fullmatch(f"{name}={value}")
     }
 
 
 class SettingError(ValueError):
-    """A setting has a value that cannot be used; the text says which and why."""
+    """A setting has an invalid value. The message names the setting and the reason."""
 
 
 class Rate(NamedTuple):
-    """How many calls may be made in how many seconds."""
+    """A number of calls per number of seconds."""
 
     calls: int
     seconds: int
 
 
 def parse_rate_limit(text: str) -> Rate | None:
-    """Returns CALLS/SECONDS as a rate, and None for an empty text. Raises SettingError."""
+    """Parses CALLS/SECONDS; returns None for an empty text. Raises SettingError."""
     if not text:
         return None
     match = re.fullmatch(r"([1-9][0-9]{0,8})/([1-9][0-9]{0,4})", text)
     if match is None or int(match[2]) > MAX_RATE_LIMIT_SECONDS:
         raise SettingError(
             f"{SETTINGS['rate_limit'].environment} must be CALLS/SECONDS, such as 100/1, with at"
-            f" most {MAX_RATE_LIMIT_SECONDS} seconds, or empty, and is {text!r}."
+            f" most {MAX_RATE_LIMIT_SECONDS} seconds, or empty, not {text!r}."
         )
     return Rate(int(match[1]), int(match[2]))
 
@@ -238,7 +258,7 @@ Network = IPv4Network | IPv6Network
 
 
 def parse_trusted_proxies(text: str) -> tuple[Network, ...]:
-    """Returns networks that are separated by commas. Raises SettingError."""
+    """Parses addresses and networks separated by commas. Raises SettingError."""
     try:
         return tuple(ip_network(part.strip()) for part in text.split(",") if part.strip())
     except ValueError as error:
@@ -249,7 +269,7 @@ def parse_trusted_proxies(text: str) -> tuple[Network, ...]:
 
 
 class PostgresUrl(NamedTuple):
-    """A PostgreSQL database; as text it is without its password."""
+    """The URL of a PostgreSQL database. Its string form omits the password."""
 
     url: str
 
@@ -263,9 +283,9 @@ Place = Path | PostgresUrl
 
 
 def parse_database_url(text: str) -> Place:
-    """Returns the file of sqlite:///PATH, where four slashes make the path absolute, or a server.
+    """Returns the path of a SQLite file (absolute after four slashes) or a PostgreSQL URL.
 
-    Raises SettingError, which does not repeat the password of a server.
+    Raises SettingError, whose message omits the password.
     """
     url = urlsplit(text)
     if url.scheme in ("postgresql", "postgres"):
@@ -274,24 +294,21 @@ def parse_database_url(text: str) -> Place:
     if url.scheme != "sqlite" or url.netloc or not path or url.query or url.fragment:
         raise SettingError(
             f"{SETTINGS['database_url'].environment} must be sqlite:///PATH or"
-            f" postgresql://USER:PASSWORD@HOST/NAME and is {_without_password(text)!r}."
+            f" postgresql://USER:PASSWORD@HOST/NAME, not {_without_password(text)!r}."
         )
     return Path(path)
 
 
 def parse_backup_folder(text: str, place: Place) -> Path | None:
-    """Returns where backups of the database go, and None for an empty text. Raises SettingError."""
+    """Returns the backup folder, or None for an empty text. Raises SettingError."""
     if not text:
         return None
     name = SETTINGS["backup_folder"].environment
     if isinstance(place, PostgresUrl):
-        raise SettingError(
-            f"{name} is for SQLite. {place} is backed up with PostgreSQL's own programs: pg_dump,"
-            " or pg_basebackup."
-        )
+        raise SettingError(f"{name} applies to SQLite only. {BACK_UP_POSTGRES.format(place)}")
     folder = Path(text)
     if not folder.is_dir():
-        raise SettingError(f"{name} must be a folder that is there and is {text!r}.")
+        raise SettingError(f"{name} must be an existing folder, not {text!r}.")
     return folder
 
 
@@ -300,12 +317,12 @@ def _without_password(text: str) -> str:
 
 
 def parse_database_pool(text: str) -> int:
-    """Returns how many connections there may be. Raises SettingError."""
+    """Returns the number of connections of a process. Raises SettingError."""
     return _number("database_pool", text, 2, MAX_CONNECTIONS)
 
 
 def parse_workers(text: str) -> int:
-    """Returns how many processes are to serve. Raises SettingError."""
+    """Returns the number of processes. Raises SettingError."""
     return _number("workers", text, 1, MAX_WORKERS)
 
 
@@ -315,15 +332,15 @@ def parse_networks(text: str) -> list[IPv4Network | IPv6Network]:
         return [ip_network(part.strip()) for part in text.split(",") if part.strip()]
     except ValueError as error:
         raise SettingError(
-            f"{SETTINGS['webhook_allow_nets'].environment} must be networks with commas between"
-            f" them, such as 10.0.0.0/8,fd00::/8: {error}."
+            f"{SETTINGS['webhook_allow_nets'].environment} must be networks separated by commas,"
+            f" such as 10.0.0.0/8,fd00::/8: {error}."
         ) from None
 
 
 def _number(name: str, text: str, least: int, most: int) -> int:
     if re.fullmatch(r"[0-9]{1,3}", text) is None or not least <= int(text) <= most:
         raise SettingError(
-            f"{SETTINGS[name].environment} must be a number from {least} to {most} and is {text!r}."
+            f"{SETTINGS[name].environment} must be a number from {least} to {most}, not {text!r}."
         )
     return int(text)
 
@@ -332,8 +349,8 @@ def check_bootstrap_key(key: str) -> str:
     """Returns the key. Raises SettingError unless it is empty or a well-formed key."""
     if key and not is_well_formed(key):
         raise SettingError(
-            f"{SETTINGS['bootstrap_api_key'].environment} is not a key: that is rk_, 40 characters"
-            f" of base62 and 6 of their CRC-32, such as the freshly made {make_secret()}"
+            f"{SETTINGS['bootstrap_api_key'].environment} is not an API key: rk_, 40 base62"
+            f" characters and a CRC-32 checksum of 6. A valid, newly generated key: {make_secret()}"
         )
     return key
 
@@ -342,8 +359,8 @@ def check_secret_key(text: str) -> str:
     """Returns the key. Raises SettingError unless it is empty or 32 bytes in base64."""
     if text and parse_key(text) is None:
         raise SettingError(
-            f"{SETTINGS['secret_key'].environment} must be 32 bytes in base64, such as the"
-            f" freshly made {make_key()}"
+            f"{SETTINGS['secret_key'].environment} must be 32 bytes in base64. A newly"
+            f" generated key: {make_key()}"
         )
     return text
 
@@ -355,33 +372,33 @@ _BOOLEANS = {
 
 
 def parse_boolean(name: str, text: str) -> bool:
-    """Returns a setting that is true or false, in any letter case. Raises SettingError."""
+    """Returns the value of a boolean setting, in any letter case. Raises SettingError."""
     value = _BOOLEANS.get(text.lower())
     if value is None:
         raise SettingError(
-            f"{SETTINGS[name].environment} must be {TRUE} or {FALSE} (or 1/0, yes/no, on/off) and"
-            f" is {text!r}."
+            f"{SETTINGS[name].environment} must be {TRUE} or {FALSE} (or 1/0, yes/no, on/off),"
+            f" not {text!r}."
         )
     return value
 
 
 def check_choice(name: str, value: str, choices: tuple[str, ...]) -> str:
-    """Returns the value. Raises SettingError if it is none of the choices."""
+    """Returns the value. Raises SettingError if it is not one of the choices."""
     if value not in choices:
         known = ", ".join(choice or "empty" for choice in choices)
-        raise SettingError(f"{SETTINGS[name].environment} must be one of {known} and is {value!r}.")
+        raise SettingError(f"{SETTINGS[name].environment} must be one of {known}, not {value!r}.")
     return value
 
 
 def unknown_settings() -> list[str]:
-    """Returns a sentence for each variable of the environment that looks like a setting.
+    """Returns a warning for each ROSTER_ variable in the environment that is not a setting.
 
-    Such a variable is removed from the environment, so that a worker process, which inherits
-    it, does not report it again.
+    Removes the variable from the environment, so that the worker processes, which inherit the
+    environment, do not report it again.
     """
-    sentences = []
+    warnings = []
     for name, similar in unknown_variables(os.environ).items():
         del os.environ[name]
         hint = f" Did you mean {similar}?" if similar else ""
-        sentences.append(f"{name} is not a setting and is ignored.{hint}")
-    return sentences
+        warnings.append(f"{name} is not a setting and is ignored.{hint}")
+    return warnings

@@ -1,4 +1,4 @@
-"""The dashboard for Grafana, made of the metrics that the code declares.
+"""Generates the Grafana dashboard from the declared metrics.
 
 python -m server.deploy.dashboard > server/deploy/dashboard.json
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 from .panels import ROWS, Panel
 
-# Grafana divides the page into so many columns. Numbers stand six in a line, graphs three.
+# Columns of a Grafana page. A row has six numbers or three graphs.
 COLUMNS = 24
 NUMBER, GRAPH = (4, 4), (8, 8)
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
@@ -19,7 +19,7 @@ ALL = ".*"
 
 
 def dashboard() -> dict[str, Any]:
-    """Returns what Grafana imports."""
+    """Returns the JSON model that Grafana imports."""
     return {
         "title": "Roster",
         "uid": "roster",
@@ -106,9 +106,9 @@ def _look(panel: Panel) -> dict[str, Any]:
 
 
 def written() -> str:
-    """Returns the file that is kept beside this one."""
+    """Returns the content of dashboard.json."""
     return json.dumps(dashboard(), indent=2, ensure_ascii=False) + "\n"
 
 
 if __name__ == "__main__":
-    print(written(), end="")  # noqa: T201 - this is what it is run for
+    print(written(), end="")  # noqa: T201 - prints the result

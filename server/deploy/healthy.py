@@ -1,9 +1,9 @@
-"""Whether the HTTP port of this machine answers: what the health check of a container runs.
+"""Checks that the HTTP port of this machine responds; the health check of a container.
 
 python -m server.deploy.healthy
 
-It goes where the settings in the environment say that HTTP is served. It ends with 0 if the
-process there is alive, and with 1 otherwise.
+Reads the HTTP address from the environment. Exits with 0 if /healthz returns 200, otherwise
+with 1.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from ..addresses import Address, parse_address
 from ..config import SETTINGS
 
 SECONDS = 2.0
-# Where this machine finds itself if a port is listened on everywhere, names being known or not.
+# Loopback addresses for wildcard listen addresses. They need no name resolution.
 _SELF = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared with, not listened on
 
 
 def is_alive(address: Address, *, tls: bool) -> bool:
-    """Asks for /healthz. Whose certificate it is matters to nobody here, and is not looked at."""
+    """Requests /healthz. The certificate is not verified: it need not name a loopback address."""
     address = Address(_SELF.get(address.host, address.host), address.port)
     with closing(_connection(address, tls=tls)) as connection:
         try:

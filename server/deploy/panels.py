@@ -1,7 +1,6 @@
-"""What the dashboard shows, in the order in which one asks when something is wrong.
+"""The panels of the dashboard, in the order in which an incident is investigated.
 
-Is it well; what is called, and what fails; where does the time go; do events leave; what
-does the process itself take.
+Overall health, then calls and errors, the database, webhooks, and resource usage.
 """
 
 from __future__ import annotations
@@ -11,18 +10,18 @@ from typing import NamedTuple
 from ..observability import metrics as m
 from .queries import CHOSEN, SPAN, mean, now, quantile, rate, total
 
-# Statuses that are the service's fault, not the caller's.
+# Status codes that are errors of the service, not of the client.
 FAILED = 'code=~"INTERNAL|UNAVAILABLE|DEADLINE_EXCEEDED|UNKNOWN|DATA_LOSS"'
-# What the Prometheus client tells of every process.
+# Metrics that the Prometheus client library exposes for every process.
 CPU, MEMORY = "process_cpu_seconds_total", "process_resident_memory_bytes"
 FILES, MOST_FILES = "process_open_fds", "process_max_fds"
 STARTED = "process_start_time_seconds"
 
 
 class Panel(NamedTuple):
-    """A graph, or one number where it `is_number`: queries with their legends, and its unit.
+    """A graph, or a single number if `is_number`: queries with their legends, and a unit.
 
-    Beyond `alarming` a value is red.
+    Values above `alarming` are shown in red.
     """
 
     title: str
@@ -34,54 +33,53 @@ class Panel(NamedTuple):
 
 
 class Row(NamedTuple):
-    """Panels under one heading."""
+    """A heading and its panels."""
 
     title: str
     panels: tuple[Panel, ...]
 
 
 def number(title: str, help: str, unit: str, query: str, alarming: float | None = None) -> Panel:
-    """Returns a panel of one number."""
     return Panel(title, help, unit, ((query, ""),), is_number=True, alarming=alarming)
 
 
 ROWS = (
     Row(
-        "Is it well?",
+        "Health",
         (
-            number("Calls", "Calls of the services in a second.", "reqps", rate(m.RPC_CALLS)),
+            number("Calls", "RPCs per second.", "reqps", rate(m.RPC_CALLS)),
             number(
-                "Failing",
-                "Share of calls that failed by no fault of the caller. The log has the story of"
-                " each under its request id.",
+                "Error rate",
+                "Share of RPCs that failed with a server error. The log has each under its request"
+                " ID.",
                 "percentunit",
                 f"({rate(m.RPC_CALLS, match=FAILED)} or vector(0)) / {rate(m.RPC_CALLS)}",
                 0.01,
             ),
             number(
-                "99 % take less than",
-                "Of all calls. Which are slow is shown below.",
+                "p99 latency",
+                "99th percentile of the duration of all RPCs. The panel below splits it by method.",
                 "s",
                 quantile(0.99, m.RPC_SECONDS),
                 1.0,
             ),
             number(
-                "Writes waiting",
-                "Beyond 2,000 in a process callers are refused with 503.",
+                "Queued writes",
+                "A process rejects writes with 503 when more than 2,000 are queued.",
                 "short",
-                total(m.EXECUTOR_QUEUED, match='lane="writer"'),
+                total(m.EXECUTOR_QUEUED, match='executor="writer"'),
                 500.0,
             ),
             number(
-                "Oldest event due",
-                "For how long the oldest delivery to a webhook has been due.",
+                "Oldest due delivery",
+                "Time since the oldest webhook delivery became due.",
                 "s",
                 f"max({now(m.WEBHOOK_OLDEST)})",
                 300.0,
             ),
             number(
-                "Starts in an hour",
-                "Processes that were started: more than those that were meant to be have crashed.",
+                "Starts in the last hour",
+                "Process starts. More than were intended indicate crashes.",
                 "short",
                 f"sum(changes({STARTED}{{{CHOSEN}}}[1h]))",
                 1.0,
@@ -92,50 +90,50 @@ ROWS = (
         "Calls",
         (
             Panel(
-                "Calls by rpc",
-                "Calls in a second, over both fronts.",
+                "Calls by RPC",
+                "RPCs per second, over gRPC and HTTP.",
                 "reqps",
                 ((rate(m.RPC_CALLS, "rpc"), "{{rpc}}"),),
             ),
             Panel(
-                "Not OK, by rpc and status",
-                "INVALID_ARGUMENT and the like are the caller's; INTERNAL, UNAVAILABLE and"
-                " DEADLINE_EXCEEDED are the service's.",
+                "Errors by RPC and status",
+                "INTERNAL, UNAVAILABLE and DEADLINE_EXCEEDED are server errors; the others are"
+                " client errors.",
                 "reqps",
                 ((rate(m.RPC_CALLS, "rpc", "code", match='code!="OK"'), "{{rpc}} {{code}}"),),
             ),
             Panel(
-                "99 % of calls take less than",
-                "Imports and exports last as long as their clients take.",
+                "p99 latency by RPC",
+                "The duration of imports and exports depends on the client.",
                 "s",
                 (
-                    (quantile(0.99, m.HTTP_SECONDS), "HTTP, all together"),
+                    (quantile(0.99, m.HTTP_SECONDS), "all HTTP requests"),
                     (quantile(0.99, m.RPC_SECONDS, "rpc"), "{{rpc}}"),
                 ),
             ),
             Panel(
-                "Requests over HTTP by status",
-                "Those at no path (`none`) included. 499: the client left first.",
+                "HTTP requests by status",
+                "Includes unknown paths. 499: the client closed the connection first.",
                 "reqps",
                 ((rate(m.HTTP_REQUESTS, "status"), "{{status}}"),),
             ),
             Panel(
-                "Bodies over HTTP",
-                "Bytes in a second, received and sent.",
+                "HTTP bodies",
+                "Bytes per second, received and sent.",
                 "Bps",
                 ((rate(m.HTTP_RECEIVED), "received"), (rate(m.HTTP_SENT), "sent")),
             ),
             Panel(
-                "Under way, and turned away",
-                "Calls that run, open connections over HTTP; and in a second, requests and"
-                " connections that there was no room for, which got 503.",
+                "In progress and rejected",
+                "RPCs and HTTP requests in progress, open HTTP connections; requests and"
+                " connections per second that were rejected with 503.",
                 "short",
                 (
-                    (total(m.RPC_RUNNING), "rpcs"),
+                    (total(m.RPC_RUNNING), "RPCs"),
                     (total(m.HTTP_RUNNING), "requests"),
                     (total(m.HTTP_CONNECTIONS), "connections"),
-                    (rate(m.HTTP_REQUESTS_SHED), "requests refused/s"),
-                    (rate(m.HTTP_CONNECTIONS_REFUSED), "connections refused/s"),
+                    (rate(m.HTTP_REQUESTS_SHED), "requests rejected/s"),
+                    (rate(m.HTTP_CONNECTIONS_REFUSED), "connections rejected/s"),
                 ),
             ),
         ),
@@ -144,51 +142,54 @@ ROWS = (
         "Database",
         (
             Panel(
-                "Waiting for the database",
-                "Units of work in the queue of each lane. One that stays long has a slow disk or"
-                " server, or more load than there are connections.",
+                "Database queue",
+                "Queued work items and busy threads of each executor. A queue that stays long"
+                " indicates a slow disk or server, or too few connections.",
                 "short",
-                ((total(m.EXECUTOR_QUEUED, "lane"), "{{lane}}"),),
+                (
+                    (total(m.EXECUTOR_QUEUED, "executor"), "{{executor}} queued"),
+                    (total(m.EXECUTOR_BUSY, "executor"), "{{executor}} busy"),
+                ),
             ),
             Panel(
-                "Use of the connections",
-                "Share of the time in which the threads of a lane, each with a connection, work."
-                " Near 100 % the lane is full.",
+                "Connection utilization",
+                "Share of the time in which the threads of an executor are busy. Near 100 % the"
+                " executor is saturated.",
                 "percentunit",
                 (
                     (
-                        f"{rate(m.EXECUTOR_BUSY_SECONDS, 'lane')}"
-                        f" / {total(m.EXECUTOR_THREADS, 'lane')}",
-                        "{{lane}}",
+                        f"{rate(m.EXECUTOR_BUSY_SECONDS, 'executor')}"
+                        f" / {total(m.EXECUTOR_THREADS, 'executor')}",
+                        "{{executor}}",
                     ),
                 ),
             ),
             Panel(
-                "Work refused",
-                "Units of work in a second that were refused since too much waited or none was free"
-                " in time. Nothing was changed; callers got 503.",
+                "Rejected work items",
+                "Work items per second rejected because the queue was full or the wait too long."
+                " Nothing was changed; clients received 503.",
                 "reqps",
-                ((rate(m.EXECUTOR_REJECTED, "lane"), "{{lane}}"),),
+                ((rate(m.EXECUTOR_REJECTED, "executor"), "{{executor}}"),),
             ),
             Panel(
-                "Commits take",
-                "Until they are durable: what a disk, or a standby, takes.",
+                "Commit latency",
+                "Duration of commits, until they are durable on the disk or the standby.",
                 "s",
                 (
-                    (quantile(0.5, m.COMMIT_SECONDS), "half less than"),
-                    (quantile(0.99, m.COMMIT_SECONDS), "99 % less than"),
+                    (quantile(0.5, m.COMMIT_SECONDS), "p50"),
+                    (quantile(0.99, m.COMMIT_SECONDS), "p99"),
                 ),
             ),
             Panel(
-                "Units of work in a batch",
-                "SQLite's writer commits together what had waited: it grows with the load.",
+                "Batch size",
+                "The SQLite writer commits queued work items in one batch, which grows with load.",
                 "short",
-                ((mean(m.EXECUTOR_BATCH_SIZE, "lane"), "{{lane}}"),),
+                ((mean(m.EXECUTOR_BATCH_SIZE, "executor"), "{{executor}}"),),
             ),
             Panel(
-                "SQLite's files",
-                "The write-ahead log stays near 4 MiB. One that grows is held by a reader that does"
-                " not end, such as a backup or a shell.",
+                "SQLite file size",
+                "The write-ahead log stays near 4 MiB. It grows while a long read transaction, such"
+                " as a backup or a shell, is open.",
                 "bytes",
                 ((total(m.SQLITE_BYTES, "file"), "{{file}}"),),
             ),
@@ -199,19 +200,19 @@ ROWS = (
         (
             Panel(
                 "Backlog",
-                "Deliveries that are due and not done.",
+                "Deliveries that are due and not completed.",
                 "short",
                 ((f"max({now(m.WEBHOOK_BACKLOG)})", "due"),),
             ),
             Panel(
-                "Age of the oldest",
-                "It grows where no worker runs, or endpoints are slow.",
+                "Age of the oldest delivery",
+                "It grows if no worker runs or endpoints are slow.",
                 "s",
                 ((f"max({now(m.WEBHOOK_OLDEST)})", "oldest"),),
             ),
             Panel(
                 "Attempts by outcome",
-                "In a second.",
+                "Delivery attempts per second.",
                 "reqps",
                 ((rate(m.WEBHOOK_ATTEMPTS, "outcome"), "{{outcome}}"),),
             ),
@@ -221,21 +222,21 @@ ROWS = (
         "Process",
         (
             Panel(
-                "Processors in use",
-                "A process answers on one: near 1 it is full, and another worker would help.",
+                "CPU usage",
+                "A process uses about one core: near 1 it is saturated, and another worker helps.",
                 "short",
                 ((f"rate({CPU}{{{CHOSEN}}}[{SPAN}])", "{{instance}} {{worker}}"),),
             ),
             Panel(
                 "Memory",
-                "What the processes hold.",
+                "Resident memory of each process.",
                 "bytes",
                 ((f"{MEMORY}{{{CHOSEN}}}", "{{instance}} {{worker}}"),),
             ),
             Panel(
-                "Room for connections, and workers",
-                "Shares of the file descriptors and of the connections over HTTP that are taken;"
-                " workers that do not tell their figures.",
+                "Descriptors, connections and workers",
+                "Shares of the file descriptors and HTTP connections in use; workers whose metrics"
+                " cannot be read.",
                 "percentunit",
                 (
                     (
@@ -246,7 +247,7 @@ ROWS = (
                         f"{total(m.HTTP_CONNECTIONS)} / {total(m.HTTP_CONNECTIONS_LIMIT)}",
                         "connections",
                     ),
-                    (f"{now(m.WORKER_UP)} == 0", "silent: {{instance}} {{worker}}"),
+                    (f"{now(m.WORKER_UP)} == 0", "unreachable: {{instance}} {{worker}}"),
                 ),
             ),
         ),

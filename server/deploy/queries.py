@@ -1,40 +1,40 @@
-"""PromQL over the declared metrics: a query names a Metric, so none can name what is not there."""
+"""Builds PromQL queries from the declared metrics, so that no query names an unknown metric."""
 
 from __future__ import annotations
 
 from ..observability.metrics import Kind, Metric
 
-# The processes that the dashboard's reader has chosen, and the span that a rate is taken over.
+# The processes selected in the dashboard, and the interval of rates.
 CHOSEN = 'instance=~"$instance"'
 SPAN = "$__rate_interval"
 
 
 def now(metric: Metric, match: str = "") -> str:
-    """Returns the values of a gauge."""
+    """Selects the current values of a gauge."""
     assert metric.kind is Kind.GAUGE, metric
     return f"{metric.name}{_selected(metric, match)}"
 
 
 def total(metric: Metric, *by: str, match: str = "") -> str:
-    """Returns a gauge, added up over all processes."""
+    """Sums a gauge over all processes."""
     return f"sum{_by(metric, by)}({now(metric, match)})"
 
 
 def rate(metric: Metric, *by: str, match: str = "") -> str:
-    """Returns how much a counter grows in a second, over all processes."""
+    """Sums the per-second rate of a counter over all processes."""
     assert metric.kind is Kind.COUNTER, metric
     return f"sum{_by(metric, by)}(rate({metric.name}{_selected(metric, match)}[{SPAN}]))"
 
 
 def quantile(share: float, metric: Metric, *by: str) -> str:
-    """Returns what so great a share of the values of a histogram do not exceed."""
+    """Computes a quantile of a histogram over all processes."""
     assert metric.kind is Kind.HISTOGRAM, metric
     buckets = f"rate({metric.name}_bucket{_selected(metric, '')}[{SPAN}])"
     return f"histogram_quantile({share}, sum{_by(metric, (*by, 'le'))}({buckets}))"
 
 
 def mean(metric: Metric, *by: str) -> str:
-    """Returns the mean of the values of a histogram."""
+    """Computes the mean of a histogram over all processes."""
     assert metric.kind is Kind.HISTOGRAM, metric
     sums, counts = (
         f"sum{_by(metric, by)}(rate({metric.name}_{part}{_selected(metric, '')}[{SPAN}]))"

@@ -1,8 +1,7 @@
-"""The metrics, one row each: the exposition, the documented table and the dashboard follow them.
+"""Declares the metrics. The exposition, the documented table and the dashboard use these rows.
 
-Names follow the conventions of Prometheus: base units, and `_total` for what only grows.
-The values of a label are few and known beforehand: never an account, an id or a path
-that a client has sent.
+Names follow the Prometheus conventions: base units, and `_total` for counters. Label values
+come from a small, fixed set: never an account, an ID or a path that a client has sent.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from ..histogram import Histogram
 
 
 class Kind(Enum):
-    """What Prometheus makes of the values."""
+    """The Prometheus metric types in use."""
 
     COUNTER = "counter"
     GAUGE = "gauge"
@@ -22,7 +21,7 @@ class Kind(Enum):
 
 
 class Metric(NamedTuple):
-    """A metric: its name, what its values are, what they mean, and the names of its labels."""
+    """The name, type, help text and label names of a metric."""
 
     name: str
     kind: Kind
@@ -31,110 +30,120 @@ class Metric(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """A value of a metric at this moment, for these values of its labels."""
+    """The current value of a metric for one combination of label values."""
 
     metric: Metric
     value: float | Histogram
     labels: tuple[str, ...] = ()
 
 
-BUILD = Metric("roster_build_info", Kind.GAUGE, "1, labelled with the version.", ("version",))
+BUILD = Metric(
+    "roster_build_info", Kind.GAUGE, "Always 1; the label contains the version.", ("version",)
+)
 RPC_CALLS = Metric(
     "roster_rpc_calls_total",
     Kind.COUNTER,
-    "Calls of the services that ended, by rpc and gRPC status.",
+    "Completed RPCs, by method and gRPC status code.",
     ("rpc", "code"),
 )
 RPC_SECONDS = Metric(
-    "roster_rpc_duration_seconds", Kind.HISTOGRAM, "How long those calls took.", ("rpc",)
+    "roster_rpc_duration_seconds", Kind.HISTOGRAM, "Duration of completed RPCs.", ("rpc",)
 )
-RPC_RUNNING = Metric("roster_rpc_running", Kind.GAUGE, "Calls of the services under way.")
+RPC_RUNNING = Metric("roster_rpc_in_flight", Kind.GAUGE, "RPCs in progress.")
 HTTP_REQUESTS = Metric(
     "roster_http_requests_total",
     Kind.COUNTER,
-    "Requests over HTTP that ended, by rpc, page or `none`; 499 where the client left first.",
+    "Completed HTTP requests, by RPC or page (`none` for an unknown path) and status code;"
+    " 499 if the client closed the connection first.",
     ("route", "status"),
 )
 HTTP_SECONDS = Metric(
-    "roster_http_duration_seconds",
+    "roster_http_request_duration_seconds",
     Kind.HISTOGRAM,
-    "How long those requests took, once their heads had arrived.",
+    "Duration of completed HTTP requests, from the end of the request headers.",
     ("route",),
 )
-HTTP_RUNNING = Metric("roster_http_running", Kind.GAUGE, "Requests over HTTP under way.")
+HTTP_RUNNING = Metric("roster_http_requests_in_flight", Kind.GAUGE, "HTTP requests in progress.")
 HTTP_RECEIVED = Metric(
-    "roster_http_received_bytes_total", Kind.COUNTER, "Bytes of the bodies of requests."
+    "roster_http_received_bytes_total", Kind.COUNTER, "Bytes of HTTP request bodies received."
 )
-HTTP_SENT = Metric("roster_http_sent_bytes_total", Kind.COUNTER, "Bytes of the bodies of answers.")
-HTTP_CONNECTIONS = Metric("roster_http_connections", Kind.GAUGE, "Open connections over HTTP.")
+HTTP_SENT = Metric(
+    "roster_http_sent_bytes_total", Kind.COUNTER, "Bytes of HTTP response bodies sent."
+)
+HTTP_CONNECTIONS = Metric("roster_http_connections", Kind.GAUGE, "Open HTTP connections.")
 HTTP_CONNECTIONS_LIMIT = Metric(
-    "roster_http_connections_limit", Kind.GAUGE, "Connections over HTTP that there is room for."
+    "roster_http_connections_limit", Kind.GAUGE, "Maximum number of open HTTP connections."
 )
 HTTP_CONNECTIONS_REFUSED = Metric(
-    "roster_http_connections_refused_total",
+    "roster_http_connections_rejected_total",
     Kind.COUNTER,
-    "Connections over HTTP that there was no room for.",
+    "HTTP connections rejected because the limit was reached.",
 )
 HTTP_REQUESTS_SHED = Metric(
-    "roster_http_requests_refused_total",
+    "roster_http_requests_rejected_total",
     Kind.COUNTER,
-    "Requests over HTTP that were refused since there was too much to do.",
+    "HTTP requests rejected because the server was overloaded.",
 )
 EXECUTOR_QUEUED = Metric(
-    "roster_lane_waiting",
+    "roster_executor_queue_length",
     Kind.GAUGE,
-    "Units of work that wait for a thread of a lane: `writer`, or readers.",
-    ("lane",),
+    "Work items waiting for a database thread of an executor (the writer or the readers).",
+    ("executor",),
 )
 EXECUTOR_REJECTED = Metric(
-    "roster_lane_refused_total",
+    "roster_executor_rejected_total",
     Kind.COUNTER,
-    "Units of work that were refused since the queue was full or the wait too long.",
-    ("lane",),
+    "Work items rejected because the queue was full or the wait too long.",
+    ("executor",),
 )
 EXECUTOR_BATCH_SIZE = Metric(
-    "roster_lane_batch_size", Kind.HISTOGRAM, "Units of work in one batch of a lane.", ("lane",)
+    "roster_executor_batch_size", Kind.HISTOGRAM, "Work items per batch.", ("executor",)
 )
 EXECUTOR_THREADS = Metric(
-    "roster_lane_threads",
+    "roster_executor_threads",
     Kind.GAUGE,
-    "Threads of a lane, each with a connection to the database.",
-    ("lane",),
+    "Database threads of an executor, each with its own connection.",
+    ("executor",),
 )
-EXECUTOR_BUSY = Metric("roster_lane_busy", Kind.GAUGE, "Those of them that work now.", ("lane",))
+EXECUTOR_BUSY = Metric(
+    "roster_executor_busy_threads", Kind.GAUGE, "Database threads currently busy.", ("executor",)
+)
 EXECUTOR_BUSY_SECONDS = Metric(
-    "roster_lane_busy_seconds_total",
+    "roster_executor_busy_seconds_total",
     Kind.COUNTER,
-    "Seconds that they have worked, added up: a rate as high as `roster_lane_threads` is full use.",
-    ("lane",),
+    "Total time that database threads were busy. The executor is saturated if the rate reaches"
+    " `roster_executor_threads`.",
+    ("executor",),
 )
 COMMIT_SECONDS = Metric(
     "roster_commit_duration_seconds",
     Kind.HISTOGRAM,
-    "How long commits took, until they were durable.",
+    "Duration of commits, until they were durable.",
 )
 SQLITE_BYTES = Metric(
-    "roster_sqlite_bytes",
+    "roster_sqlite_file_size_bytes",
     Kind.GAUGE,
-    "Size of the SQLite file (`database`) and of its write-ahead log (`wal`).",
+    "Size of the SQLite database file (`database`) and its write-ahead log (`wal`).",
     ("file",),
 )
 WEBHOOK_BACKLOG = Metric(
-    "roster_webhook_backlog", Kind.GAUGE, "Deliveries to webhooks that are due and not done."
+    "roster_webhook_backlog", Kind.GAUGE, "Webhook deliveries that are due and not completed."
 )
 WEBHOOK_OLDEST = Metric(
-    "roster_webhook_oldest_age_seconds", Kind.GAUGE, "For how long the oldest of them has been due."
+    "roster_webhook_oldest_age_seconds",
+    Kind.GAUGE,
+    "Time since the oldest of these deliveries became due.",
 )
 WEBHOOK_ATTEMPTS = Metric(
     "roster_webhook_attempts_total",
     Kind.COUNTER,
-    "Attempts to deliver to webhooks, by outcome.",
+    "Webhook delivery attempts, by outcome.",
     ("outcome",),
 )
 WORKER_UP = Metric(
     "roster_worker_up",
     Kind.GAUGE,
-    "1 for each process of `--workers` that told its figures, 0 for one that did not.",
+    "1 for each process of `--workers` whose metrics could be read, otherwise 0.",
     ("worker",),
 )
 

@@ -1,4 +1,4 @@
-"""What the parts of a process tell of themselves, in metrics."""
+"""Metric sources for the database and the HTTP server."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from .metrics import Sample
 
 
 class HttpLoad(Protocol):
-    """What it has to do: how many requests were refused since that was too much."""
+    """The load of an HTTP server, with the number of requests rejected because of overload."""
 
     refused: int
 
 
 class HttpServer(Protocol):
-    """What accepts connections over HTTP."""
+    """An HTTP server with a connection limit."""
 
-    # How many there may be, and how many were sent away since there were as many.
+    # The maximum number of open connections, and how many connections were rejected at it.
     capacity: int
     refused: int
 
     @property
     def load(self) -> HttpLoad:
-        """What it has to do."""
+        """The current load."""
 
     @property
     def connections(self) -> list[Any]:
-        """Those that are open."""
+        """The open connections."""
 
 
 def of_database(database: Measured) -> Source:
-    """Returns what tells of a database that is open."""
+    """Returns the metric source of an open database."""
 
-    def tell() -> Iterable[Sample]:
+    def samples() -> Iterable[Sample]:
         for executor in database.executors:
             stats, name = executor.stats, (executor.name,)
             yield Sample(metrics.EXECUTOR_QUEUED, executor.waiting, name)
@@ -49,16 +49,16 @@ def of_database(database: Measured) -> Source:
         for file, size in database.bytes_on_disk().items():
             yield Sample(metrics.SQLITE_BYTES, size, (file,))
 
-    return tell
+    return samples
 
 
 def of_http(server: HttpServer) -> Source:
-    """Returns what tells of the connections of an HTTP server."""
+    """Returns the metric source of an HTTP server."""
 
-    def tell() -> Iterable[Sample]:
+    def samples() -> Iterable[Sample]:
         yield Sample(metrics.HTTP_CONNECTIONS, len(server.connections))
         yield Sample(metrics.HTTP_CONNECTIONS_LIMIT, server.capacity)
         yield Sample(metrics.HTTP_CONNECTIONS_REFUSED, server.refused)
         yield Sample(metrics.HTTP_REQUESTS_SHED, server.load.refused)
 
-    return tell
+    return samples

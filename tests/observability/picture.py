@@ -134,7 +134,7 @@ def asked(target: dict[str, Any], found: Prometheus, began: float, ended: float)
     result = []
     for each in told:
         legend = target["legendFormat"]
-        for label in ("rpc", "code", "status", "lane", "file", "outcome", "instance", "worker"):
+        for label in ("rpc", "code", "status", "executor", "file", "outcome", "instance", "worker"):
             legend = legend.replace(f"{{{{{label}}}}}", each["metric"].get(label, ""))
         points = [(float(at), float(value)) for at, value in each["values"] if value != "NaN"]
         if points:

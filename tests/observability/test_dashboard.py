@@ -26,7 +26,7 @@ QUERIES = [
     for query, legend in panel.queries
 ]
 # What finds nothing where nothing is wrong.
-QUIET = ("silent: {{instance}} {{worker}}",)
+QUIET = ("unreachable: {{instance}} {{worker}}",)
 
 
 def test_the_file_is_what_the_code_makes() -> None:

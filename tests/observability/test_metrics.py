@@ -62,7 +62,7 @@ def test_a_call_is_counted_by_rpc_and_status(account: Account) -> None:
     wait_until(lambda: grown(calls, rpc=GET, code="NOT_FOUND") == 1, "the failure is not counted")
     assert grown(calls, rpc=TAGS, code="OK") == 1
     assert (grown(seconds, rpc=TAGS), grown(seconds, rpc=GET)) == (1, 1)
-    wait_until(lambda: value(told(account), "roster_rpc_running") == 0, "a call still runs")
+    wait_until(lambda: value(told(account), "roster_rpc_in_flight") == 0, "a call still runs")
 
 
 def test_a_request_is_counted_by_route_and_status(http_account: Account) -> None:
@@ -92,13 +92,14 @@ def test_writes_are_counted_with_their_commits(account: Account) -> None:
 
     # What the service writes for itself may wait at any moment, and soon does not.
     wait_until(
-        lambda: value(told(account), "roster_lane_waiting", lane="writer") == 0, "an empty queue"
+        lambda: value(told(account), "roster_executor_queue_length", executor="writer") == 0,
+        "an empty queue",
     )
     after = told(account)
     for name in ("roster_commit_duration_seconds_count", "roster_commit_duration_seconds_sum"):
         assert value(after, name) > value(before, name)
-    for name in ("roster_lane_batch_size_count", "roster_lane_busy_seconds_total"):
-        assert value(after, name, lane="writer") > value(before, name, lane="writer")
+    for name in ("roster_executor_batch_size_count", "roster_executor_busy_seconds_total"):
+        assert value(after, name, executor="writer") > value(before, name, executor="writer")
 
 
 def test_sqlite_tells_the_size_of_its_log_and_postgres_how_many_connections_are_in_use(
@@ -107,12 +108,13 @@ def test_sqlite_tells_the_size_of_its_log_and_postgres_how_many_connections_are_
     place = place_of(service_on_postgres.printed)
     on_sqlite, on_postgres = told(http_account), samples_of(place)
 
-    assert value(on_sqlite, "roster_sqlite_bytes", file="wal") > 0
-    assert value(on_sqlite, "roster_sqlite_bytes", file="database") > 0
-    assert value(on_postgres, "roster_lane_threads", lane="reader") == 4
+    assert value(on_sqlite, "roster_sqlite_file_size_bytes", file="wal") > 0
+    assert value(on_sqlite, "roster_sqlite_file_size_bytes", file="database") > 0
+    assert value(on_postgres, "roster_executor_threads", executor="reader") == 4
     # The service looks for work of its own now and then.
     wait_until(
-        lambda: value(samples_of(place), "roster_lane_busy", lane="reader") == 0, "idle readers"
+        lambda: value(samples_of(place), "roster_executor_busy_threads", executor="reader") == 0,
+        "idle readers",
     )
     assert not [name for name, _ in on_postgres if "sqlite" in name]
 
@@ -144,7 +146,7 @@ def test_a_source_that_fails_leaves_out_its_own_samples_alone(
 
     samples = {s.name: s.value for family in exposition.collect() for s in family.samples}
 
-    assert (samples["roster_rpc_running"], samples["roster_webhook_attempts_total"]) == (3, 2)
+    assert (samples["roster_rpc_in_flight"], samples["roster_webhook_attempts_total"]) == (3, 2)
     assert "figures could not be told" in caplog.text
 
 
@@ -159,7 +161,11 @@ def test_a_histogram_counts_what_is_at_most_a_bound() -> None:
 
     buckets = {s.labels["le"]: s.value for s in family.samples if "le" in s.labels}
     assert buckets == {"1": 1, "2": 2, "4": 3, "+Inf": 4}
-    assert {s.name[22:]: s.value for s in family.samples if "le" not in s.labels} == {
+    assert {
+        s.name.removeprefix(EXECUTOR_BATCH_SIZE.name): s.value
+        for s in family.samples
+        if "le" not in s.labels
+    } == {
         "_count": 4,
         "_sum": 15,
     }

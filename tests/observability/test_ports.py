@@ -39,7 +39,7 @@ def test_several_workers_tell_their_figures_on_one_page_each_under_its_number(
         first = samples_of(url)
         assert workers_told(first, "roster_worker_up") == {"0", "1"}
         assert workers_told(first, "process_cpu_seconds_total") == {"0", "1"}
-        assert workers_told(first, "roster_lane_threads") == {"0", "1"}
+        assert workers_told(first, "roster_executor_threads") == {"0", "1"}
         started = starts(first)
 
         os.kill(workers_of(server.process.pid)[0], signal.SIGKILL)
@@ -68,7 +68,7 @@ def test_a_gateway_tells_of_http_and_of_no_database(tmp_path: Path) -> None:
         names = {name for name, _ in samples_of(place_of(gateway.printed))}
 
     assert "roster_http_connections" in names
-    assert not [name for name in names if name.startswith(("roster_lane", "roster_rpc"))]
+    assert not [name for name in names if name.startswith(("roster_executor", "roster_rpc"))]
 
 
 def test_without_an_address_nobody_is_told(tmp_path: Path) -> None:
