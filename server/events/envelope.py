@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from ..clock import written
-from .rules import Change, member_of
+from .rules import Change, data_key
 
 PREFIX = "evt_"
 
@@ -26,10 +26,10 @@ def envelope(event_id: str, sequence: int, milliseconds: int, change: Change) ->
     after = change.after.as_json() if change.after else {}
     message: dict[str, Any] = {
         "id": event_id,
-        "type": change.kind,
+        "type": change.event_type,
         "timestamp": written(milliseconds),
         "sequence": sequence,
-        "data": {member_of(change.kind): after or before},
+        "data": {data_key(change.event_type): after or before},
     }
     if before and after:
         names = [*before, *(name for name in after if name not in before)]

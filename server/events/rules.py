@@ -37,40 +37,40 @@ class Resource(Protocol):
 class Change(NamedTuple):
     """A change to tell of: what there was before it, and what there is after it."""
 
-    kind: EventType
+    event_type: EventType
     before: Resource | None
     after: Resource | None
 
 
-def created(kind: EventType, after: Resource) -> Change:
+def created(event_type: EventType, after: Resource) -> Change:
     """Returns the change by which something comes to be."""
-    return Change(kind, None, after)
+    return Change(event_type, None, after)
 
 
-def deleted(kind: EventType, before: Resource) -> Change:
+def deleted(event_type: EventType, before: Resource) -> Change:
     """Returns the change by which something ends."""
-    return Change(kind, before, None)
+    return Change(event_type, before, None)
 
 
-_WILDCARDS = {f"{kind.partition('.')[0]}.*" for kind in EventType}
+_WILDCARD_PATTERNS = {f"{event_type.partition('.')[0]}.*" for event_type in EventType}
 
 
 def is_pattern(text: str) -> bool:
     """Whether a text names a kind, or all kinds of one thing, such as `subscriber.*`."""
-    return text in _WILDCARDS or text in set(EventType)
+    return text in _WILDCARD_PATTERNS or text in set(EventType)
 
 
 def event_types_matching(pattern: str) -> list[str]:
     """Returns the kinds that a text names, as `is_pattern` has it; none where it is none."""
-    return [kind for kind in EventType if is_wanted(kind, [pattern])]
+    return [event_type for event_type in EventType if matches_any(event_type, [pattern])]
 
 
-def is_wanted(kind: str, patterns: Collection[str]) -> bool:
+def matches_any(event_type: str, patterns: Collection[str]) -> bool:
     """Whether an event of the kind is among those named; no pattern names all."""
-    return not patterns or kind in patterns or f"{kind.partition('.')[0]}.*" in patterns
+    return not patterns or event_type in patterns or f"{event_type.partition('.')[0]}.*" in patterns
 
 
-def member_of(kind: str) -> str:
+def data_key(event_type: str) -> str:
     """Returns the name under which the data of an event holds what it happened to."""
-    first, *others = kind.partition(".")[0].split("_")
+    first, *others = event_type.partition(".")[0].split("_")
     return first + "".join(word.capitalize() for word in others)

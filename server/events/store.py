@@ -23,16 +23,18 @@ from .rules import Change
 # How many accounts without webhooks are remembered.
 MAX_CACHED_ACCOUNTS = 100_000
 
-_OWN_STREAM = EventStream.account_id == param("account_id")
+_STREAM_OF_ACCOUNT = EventStream.account_id == param("account_id")
 _ADVANCE = Statement(
     lambda _: (
         EventStream.update({EventStream.sequence: EventStream.sequence + param("count")})
-        .where(_OWN_STREAM & (EventStream.webhooks > SQL("0")))
+        .where(_STREAM_OF_ACCOUNT & (EventStream.webhooks > SQL("0")))
         .returning(EventStream.sequence)
     )
 )
 _STREAM = Statement(
-    lambda _: EventStream.select(EventStream.sequence, EventStream.webhooks).where(_OWN_STREAM)
+    lambda _: EventStream.select(EventStream.sequence, EventStream.webhooks).where(
+        _STREAM_OF_ACCOUNT
+    )
 )
 _BEGIN = Statement(
     lambda _: EventStream.insert(
@@ -44,7 +46,9 @@ _BEGIN = Statement(
     ).on_conflict_ignore()
 )
 _COUNT_WEBHOOKS = Statement(
-    lambda _: EventStream.update({EventStream.webhooks: param("webhooks")}).where(_OWN_STREAM)
+    lambda _: EventStream.update({EventStream.webhooks: param("webhooks")}).where(
+        _STREAM_OF_ACCOUNT
+    )
 )
 _INSERT_ALL = Statement(
     lambda dialect: dialect.insert_all(
@@ -57,11 +61,11 @@ _INSERT_ALL = Statement(
 
 def record(account_id: str, changes: Sequence[Change], tx: Transaction) -> None:
     """Writes an event for each change, if the account has a webhook. Two statements at most."""
-    if not changes or _quiet(account_id) in tx.cache:
+    if not changes or _cache_key(account_id) in tx.cache:
         return
     advanced = tx.all(_ADVANCE, account_id=account_id, count=len(changes))
     if not advanced:
-        _cache_quiet(account_id, tx)
+        _cache_no_webhooks(account_id, tx)
         return
     _write(account_id, int(advanced[0][0]), changes, tx)
     tx.accounts_to_notify.add(account_id)
@@ -69,23 +73,23 @@ def record(account_id: str, changes: Sequence[Change], tx: Transaction) -> None:
 
 def has_webhooks(account_id: str, tx: Transaction) -> bool:
     """Whether the account has a webhook: what takes long to tell is told to nobody else."""
-    if _quiet(account_id) in tx.cache:
+    if _cache_key(account_id) in tx.cache:
         return False
     row = tx.one(_STREAM, account_id=account_id)
     if row is not None and row[1] > 0:
         return True
-    _cache_quiet(account_id, tx)
+    _cache_no_webhooks(account_id, tx)
     return False
 
 
-def _quiet(account_id: str) -> tuple[str, str]:
+def _cache_key(account_id: str) -> tuple[str, str]:
     return ("no webhooks", account_id)
 
 
-def _cache_quiet(account_id: str, tx: Transaction) -> None:
+def _cache_no_webhooks(account_id: str, tx: Transaction) -> None:
     if len(tx.cache) >= MAX_CACHED_ACCOUNTS:
         tx.cache.clear()
-    tx.cache.add(_quiet(account_id))
+    tx.cache.add(_cache_key(account_id))
 
 
 def _write(account_id: str, last: int, changes: Sequence[Change], tx: Transaction) -> None:
@@ -96,13 +100,13 @@ def _write(account_id: str, last: int, changes: Sequence[Change], tx: Transactio
         event_id = PREFIX + own_id
         moment = timestamp_of(own_id)
         text = envelope(event_id, sequence, moment, change)
-        rows.append((sequence, event_id, change.kind, text, moment))
+        rows.append((sequence, event_id, change.event_type, text, moment))
     tx.run(_INSERT_ALL, account_id=account_id, rows=rows)
 
 
 def count_webhooks(account_id: str, webhooks: int, tx: Transaction) -> int:
     """Notes how many webhooks the account has, and returns the sequence of its last event."""
-    tx.cache.discard(_quiet(account_id))
+    tx.cache.discard(_cache_key(account_id))
     tx.run(_BEGIN, account_id=account_id, sequence=0, webhooks=webhooks)
     tx.run(_COUNT_WEBHOOKS, account_id=account_id, webhooks=webhooks)
     row = tx.one(_STREAM, account_id=account_id)

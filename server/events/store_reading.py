@@ -16,7 +16,7 @@ from ..storage.statements import Dialect, Statement, param
 from ..storage.transaction import Transaction
 from .envelope import PREFIX
 from .models import Event
-from .store_spans import Span, span
+from .store_ranges import SequenceRange, sequence_range
 
 
 class EventRow(NamedTuple):
@@ -47,12 +47,12 @@ _FORWARDS = (Event.account_id, Event.sequence)
 _BACKWARDS = (Event.account_id.desc(), Event.sequence.desc())
 
 
-def _pieces(*order: object) -> ModelSelect[Event]:
+def _range_query(*order: object) -> ModelSelect[Event]:
     query = Event.select(*_COLUMNS).where(_BETWEEN)
     return query.order_by(*order).limit(param("limit"))
 
 
-def _pieces_of_kind(dialect: Dialect, *, descending: bool) -> ModelSelect[Event]:
+def _type_query(dialect: Dialect, *, descending: bool) -> ModelSelect[Event]:
     """Selects a page whose places an index has in order: no envelope beside it is read."""
     one = Event.alias()
     places = (
@@ -71,8 +71,8 @@ def _pieces_of_kind(dialect: Dialect, *, descending: bool) -> ModelSelect[Event]
     return query.order_by(*(_BACKWARDS if descending else _FORWARDS))
 
 
-def _pieces_of_kinds(dialect: Dialect, *order: object) -> ModelSelect[Event]:
-    query = _pieces(*order).where(dialect.any_of(Event.kind, "event_types"))
+def _types_query(dialect: Dialect, *order: object) -> ModelSelect[Event]:
+    query = _range_query(*order).where(dialect.any_of(Event.kind, "event_types"))
     return query.offset(param("offset"))
 
 
@@ -82,14 +82,14 @@ _FIRST = Statement(
 _LAST = Statement(
     lambda _: Event.select(*_COLUMNS).where(_IN_ACCOUNT).order_by(*_BACKWARDS).limit(param("limit"))
 )
-_PAGE = Statement(lambda _: _pieces(*_FORWARDS))
-_PAGE_BACKWARDS = Statement(lambda _: _pieces(*_BACKWARDS))
-_PAGE_OF_KIND = Statement(lambda dialect: _pieces_of_kind(dialect, descending=False))
-_PAGE_OF_KIND_BACKWARDS = Statement(lambda dialect: _pieces_of_kind(dialect, descending=True))
-_PAGE_OF_KINDS = Statement(lambda dialect: _pieces_of_kinds(dialect, *_FORWARDS))
-_PAGE_OF_KINDS_BACKWARDS = Statement(lambda dialect: _pieces_of_kinds(dialect, *_BACKWARDS))
+_PAGE = Statement(lambda _: _range_query(*_FORWARDS))
+_PAGE_BACKWARDS = Statement(lambda _: _range_query(*_BACKWARDS))
+_PAGE_OF_TYPE = Statement(lambda dialect: _type_query(dialect, descending=False))
+_PAGE_OF_TYPE_BACKWARDS = Statement(lambda dialect: _type_query(dialect, descending=True))
+_PAGE_OF_TYPES = Statement(lambda dialect: _types_query(dialect, *_FORWARDS))
+_PAGE_OF_TYPES_BACKWARDS = Statement(lambda dialect: _types_query(dialect, *_BACKWARDS))
 _NEWEST = Statement(lambda _: Event.select(fn.MAX(Event.id)).where(_IN_ACCOUNT))
-_COUNT_OF_KINDS = Statement(
+_COUNT_OF_TYPES = Statement(
     lambda dialect: Event.select(fn.COUNT(Event.sequence)).where(
         _BETWEEN & dialect.any_of(Event.kind, "event_types")
     )
@@ -111,55 +111,55 @@ def last(account_id: str, tx: Transaction) -> EventRow:
 
 
 def page(
-    account_id: str, wanted: Filter, page: Page, tx: Transaction, *, descending: bool
+    account_id: str, filters: Filter, page: Page, tx: Transaction, *, descending: bool
 ) -> tuple[list[EventRow], int]:
     """Returns the events of a page, and how many the filter matches. Six statements at most."""
-    between = _stretch(account_id, wanted, tx)
-    if wanted.event_types:
-        return _page_of_kinds(
-            account_id, wanted.event_types, between, page, tx, descending=descending
+    bounds = _sequence_range(account_id, filters, tx)
+    if filters.event_types:
+        return _page_of_types(
+            account_id, filters.event_types, bounds, page, tx, descending=descending
         )
-    total = max(between.until - between.after, 0)
+    total = max(bounds.until - bounds.after, 0)
     statement = _PAGE_BACKWARDS if descending else _PAGE
-    after = between.after + (0 if descending else page.offset)
-    until = between.until - (page.offset if descending else 0)
+    after = bounds.after + (0 if descending else page.offset)
+    until = bounds.until - (page.offset if descending else 0)
     rows = tx.all(statement, account_id=account_id, after=after, until=until, limit=page.limit)
     return [EventRow._make(row) for row in rows], total
 
 
-def _page_of_kinds(
+def _page_of_types(
     account_id: str,
     event_types: Sequence[str],
-    between: Span,
+    bounds: SequenceRange,
     page: Page,
     tx: Transaction,
     *,
     descending: bool,
 ) -> tuple[list[EventRow], int]:
-    values = {"account_id": account_id, **between._asdict()}
+    values = {"account_id": account_id, **bounds._asdict()}
     piece = {"limit": page.limit, "offset": page.offset, **values}
     if len(event_types) == 1:
-        statement = _PAGE_OF_KIND_BACKWARDS if descending else _PAGE_OF_KIND
+        statement = _PAGE_OF_TYPE_BACKWARDS if descending else _PAGE_OF_TYPE
         rows = tx.all(statement, kind=event_types[0], **piece)
     else:
-        statement = _PAGE_OF_KINDS_BACKWARDS if descending else _PAGE_OF_KINDS
+        statement = _PAGE_OF_TYPES_BACKWARDS if descending else _PAGE_OF_TYPES
         rows = tx.all(statement, event_types=event_types, **piece)
-    total = tx.one(_COUNT_OF_KINDS, event_types=event_types, **values)
+    total = tx.one(_COUNT_OF_TYPES, event_types=event_types, **values)
     return [EventRow._make(row) for row in rows], int(total[0]) if total else 0
 
 
-def _stretch(account_id: str, wanted: Filter, tx: Transaction) -> Span:
+def _sequence_range(account_id: str, filters: Filter, tx: Transaction) -> SequenceRange:
     """Returns the part of the sequence that a filter leaves, whatever the kinds are."""
     first = tx.one(_FIRST, account_id=account_id, limit=1)
     if first is None:
-        return Span(0, 0)
-    after, until = max(wanted.after, first[0] - 1), last(account_id, tx).sequence
-    if wanted.first_id is None and wanted.end_id is None:
-        return Span(after, until)
-    moments = span(account_id, wanted.first_id or "", wanted.end_id, tx)
-    if wanted.first_id is not None:
-        after = max(after, moments.after)
+        return SequenceRange(0, 0)
+    after, until = max(filters.after, first[0] - 1), last(account_id, tx).sequence
+    if filters.first_id is None and filters.end_id is None:
+        return SequenceRange(after, until)
+    id_range = sequence_range(account_id, filters.first_id or "", filters.end_id, tx)
+    if filters.first_id is not None:
+        after = max(after, id_range.after)
     # Ids of several processes may lie a little apart: without an end the last one counts.
-    if wanted.end_id is not None or moments == Span(0, 0):
-        until = min(until, moments.until)
-    return Span(after, until)
+    if filters.end_id is not None or id_range == SequenceRange(0, 0):
+        until = min(until, id_range.until)
+    return SequenceRange(after, until)

@@ -29,11 +29,11 @@ MAX_IN_FLIGHT_PER_ACCOUNT = 32
 # After how many failures in a row an endpoint is paused, and how long, in milliseconds:
 # twice as long with each further failure, up to the last.
 FAILURES_BEFORE_PAUSE = 5
-SHORTEST_PAUSE, LONGEST_PAUSE = 30_000, 600_000
+MIN_PAUSE, MAX_PAUSE = 30_000, 600_000
 # How long an endpoint may fail before it is disabled, in milliseconds.
 PATIENCE = 120 * 3_600_000
 # How long a secret that was replaced signs along, in milliseconds.
-OVERLAP = 24 * 3_600_000
+OLD_SECRET_VALIDITY = 24 * 3_600_000
 GONE = 410
 
 
@@ -82,7 +82,7 @@ class Health(NamedTuple):
         over = failures - FAILURES_BEFORE_PAUSE
         if over < 0:
             return Health(failures, since, self.paused_until)
-        pause = min(SHORTEST_PAUSE << min(over, 10), LONGEST_PAUSE)
+        pause = min(MIN_PAUSE << min(over, 10), MAX_PAUSE)
         return Health(failures, since, now + pause)
 
     def is_failing_too_long(self, now: int) -> bool:
@@ -102,8 +102,8 @@ def wait_after(step: int, retry_after: float | None, chance: float) -> int | Non
         return None
     length = SCHEDULE[step]
     if retry_after is not None:
-        asked = min(max(retry_after, length), 2 * length)
-        return int(asked * 1000)
+        delay = min(max(retry_after, length), 2 * length)
+        return int(delay * 1000)
     return int(length * (1 - JITTER + 2 * JITTER * chance) * 1000)
 
 

@@ -130,32 +130,32 @@ class WebhookService(DeliveryCalls, WebhookServiceServicer):
         self, request: pb.TestWebhookRequest, context: Context
     ) -> pb.TestWebhookResponse:
         account, webhook_id = account_id(), checked_id(request.id, WebhookNotFound)
-        begun = await self._once.begin(
+        started = await self._once.begin(
             lambda tx: store_test_deliveries.begin(account, webhook_id, tx)
         )
-        if isinstance(begun, pb.TestWebhookResponse):
-            return begun
-        return await _to_its_end(self._try(account, begun))
+        if isinstance(started, pb.TestWebhookResponse):
+            return started
+        return await _shielded(self._send_test(account, started))
 
-    async def _try(self, account: str, taken: LeasedDelivery) -> pb.TestWebhookResponse:
-        ended = await self._sender.send(account, taken)
+    async def _send_test(self, account: str, leased: LeasedDelivery) -> pb.TestWebhookResponse:
+        finished = await self._sender.send(account, leased)
 
         def conclude(tx: Transaction) -> pb.TestWebhookResponse:
-            delivery, attempt = store_test_deliveries.conclude(account, ended, tx)
+            delivery, attempt = store_test_deliveries.conclude(account, finished, tx)
             return pb.TestWebhookResponse(
                 delivery=messages.delivery(delivery), attempt=messages.attempt(attempt)
             )
 
-        told: pb.TestWebhookResponse = await self._once.conclude(conclude)
-        return told
+        response: pb.TestWebhookResponse = await self._once.conclude(conclude)
+        return response
 
     async def ListEvents(
         self, request: pb.ListEventsRequest, context: Context
     ) -> pb.ListEventsResponse:
-        account, page, wanted = account_id(), page_of(request), _filter(request)
+        account, page, filters = account_id(), page_of(request), _filter(request)
         descending = request.order == "desc"
         rows, total = await self._once.read(
-            lambda tx: events.page(account, wanted, page, tx, descending=descending)
+            lambda tx: events.page(account, filters, page, tx, descending=descending)
         )
         found = [messages.event(row.envelope) for row in rows]
         reply = pb.ListEventsResponse(events=found, total=total, page=page.number, limit=page.limit)
@@ -179,7 +179,7 @@ def _filter(request: pb.ListEventsRequest) -> events.Filter:
     )
 
 
-async def _to_its_end(work: Awaitable[Result]) -> Result:
+async def _shielded(work: Awaitable[Result]) -> Result:
     """Returns what comes of work, which goes on if whoever asked for it goes away.
 
     The receiver has heard of it by then, and what it said is to be noted.

@@ -40,19 +40,19 @@ class DeliveryCalls:
     ) -> pb.ListWebhookDeliveriesResponse:
         account, page = account_id(), page_of(request)
         webhook_id = checked_id(request.webhook_id, WebhookNotFound)
-        wanted = _filter(request)
-        words = repr((webhook_id, wanted))
-        place, number = pages.Place(page.limit, page.offset), page.number
+        filters = _filter(request)
+        filter_text = repr((webhook_id, filters))
+        position, number = pages.PagePosition(page.limit, page.offset), page.number
         if request.page_token:
-            token = parse_page_token(request.page_token, words)
-            place, number = pages.Place(page.limit, after=token.after), token.page
+            token = parse_page_token(request.page_token, filter_text)
+            position, number = pages.PagePosition(page.limit, after=token.after), token.page
 
-        def get(tx: Transaction) -> pages.Found:
+        def get(tx: Transaction) -> pages.DeliveryPage:
             find(account, webhook_id, tx)
-            return pages.page(account, webhook_id, wanted, place, tx)
+            return pages.page(account, webhook_id, filters, position, tx)
 
         found = await self._database.read(get)
-        more = PageToken(found.rows[-1].id, number + 1).text(words) if found.more else ""
+        more = PageToken(found.rows[-1].id, number + 1).text(filter_text) if found.more else ""
         return pb.ListWebhookDeliveriesResponse(
             deliveries=[delivery(row) for row in found.rows],
             total=found.total,
@@ -87,11 +87,11 @@ class DeliveryCalls:
     async def ReplayWebhook(
         self, request: pb.ReplayWebhookRequest, context: Context
     ) -> pb.ReplayWebhookResponse:
-        account, asked = account_id(), _asked(request)
+        account, replay_filter = account_id(), _replay_filter(request)
         webhook_id = checked_id(request.id, WebhookNotFound)
         return await self._database.write(
             lambda tx: pb.ReplayWebhookResponse(
-                replay=_replay(replays.create(account, webhook_id, asked, tx))
+                replay=_replay(replays.create(account, webhook_id, replay_filter, tx))
             )
         )
 
@@ -102,11 +102,11 @@ class DeliveryCalls:
         if webhook_id:
             checked_id(webhook_id, WebhookNotFound)
         caller = current()
-        place = await self._tails.begin(caller, webhook_id)
+        position = await self._tails.begin(caller, webhook_id)
         await accept(context)
-        async for ended in self._tails.follow(caller, webhook_id, place):
+        async for record in self._tails.follow(caller, webhook_id, position):
             yield pb.TailWebhookDeliveriesResponse(
-                delivery=delivery(ended.delivery), attempt=attempt(ended.attempt)
+                delivery=delivery(record.delivery), attempt=attempt(record.attempt)
             )
 
 
@@ -125,12 +125,12 @@ def _filter(request: pb.ListWebhookDeliveriesRequest) -> pages.Filter:
     )
 
 
-def _asked(request: pb.ReplayWebhookRequest) -> replays.Asked:
+def _replay_filter(request: pb.ReplayWebhookRequest) -> replays.ReplayFilter:
     """Returns what is to be replayed. Raises ValidationError."""
     since, until = request.since, request.until
     if request.HasField("until") and until.ToNanoseconds() <= since.ToNanoseconds():
         raise invalid("until", "OUT_OF_RANGE", "must be later than since")
-    return replays.Asked(
+    return replays.ReplayFilter(
         first_id=first_id_at_or_after(since),
         end_id=first_id_at_or_after(until) if request.HasField("until") else None,
         event_types=check_event_types(list(request.event_types)),

@@ -15,9 +15,9 @@ from ..storage.statements import Statement, param
 from ..storage.transaction import Transaction
 from .delivery import store_queue
 from .delivery.store_pending_events import expand_pending
-from .endpoints.store_reading import COLUMNS, ONE, WebhookRow, count, find, stored
+from .endpoints.store_reading import COLUMNS, ONE, WebhookRow, column_values, count, find
 from .models import Webhook
-from .rules import HEALTHY, MAX_WEBHOOKS, OVERLAP, DisabledReason
+from .rules import HEALTHY, MAX_WEBHOOKS, OLD_SECRET_VALIDITY, DisabledReason
 
 # Seals a secret for the webhook with an id.
 Encrypt = Callable[[str], bytes]
@@ -86,7 +86,7 @@ def create(account_id: str, new: NewWebhook, encrypt: Encrypt, tx: Transaction) 
         created_at=tx.now,
         updated_at=tx.now,
     )
-    tx.run(_INSERT, account_id=account_id, after_sequence=sequence, **stored(row))
+    tx.run(_INSERT, account_id=account_id, after_sequence=sequence, **column_values(row))
     return row
 
 
@@ -109,7 +109,7 @@ def update(
         row = row._replace(disabled_reason=DisabledReason.NONE, **HEALTHY._asdict())
         store_queue.wake(account_id, tx)
     row = row._replace(updated_at=tx.now)
-    values = stored(row)
+    values = column_values(row)
     changed = {column.name: values[column.name] for column in _CHANGEABLE}
     tx.run(_UPDATE, account_id=account_id, id=webhook_id, **changed)
     return row
@@ -124,7 +124,7 @@ def rotate(account_id: str, webhook_id: str, encrypt: Encrypt, tx: Transaction) 
     row = before._replace(
         secret=encrypt(webhook_id),
         old_secret=before.secret,
-        old_secret_until=tx.now + OVERLAP,
+        old_secret_until=tx.now + OLD_SECRET_VALIDITY,
         updated_at=tx.now,
     )
     changed = {column.name: getattr(row, column.name) for column in _SECRETS}

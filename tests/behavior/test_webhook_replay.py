@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from server.webhooks.delivery.store_replays import MOST_DUE, MOST_REPLAYS
+from server.webhooks.delivery.store_replays import MAX_DUE, MAX_REPLAYS
 
 from ..conftest import Account
 from ..webhooks.receiver import Receiver
@@ -170,20 +170,20 @@ def test_replay_to_a_webhook_that_is_disabled_waits_until_it_is_not(
 
 def test_webhook_has_10_replays_under_way_at_most(account: Account, receiver: Receiver) -> None:
     made = webhook(account, receiver.url, enabled=False)
-    others = [{"email": f"u{number}@example.com"} for number in range(MOST_DUE + 1)]
+    others = [{"email": f"u{number}@example.com"} for number in range(MAX_DUE + 1)]
     account.ok("BulkCreateSubscribers", subscribers=others[:100])
     account.ok("BulkCreateSubscribers", subscribers=others[100:])
     replay(account, made)
     # Then more is due than any replay adds to.
     while replays_left(account):
         time.sleep(0.02)
-    for _ in range(MOST_REPLAYS):
+    for _ in range(MAX_REPLAYS):
         replay(account, made)
 
     refused = account.fails("WebhookLimitReached", "ReplayWebhook", id=made["id"], since=LONG_AGO)
 
     assert refused.status == 409
-    assert replays_left(account) == MOST_REPLAYS == 10
+    assert replays_left(account) == MAX_REPLAYS == 10
 
 
 @over_http

@@ -50,6 +50,6 @@ def test_clients_of_a_trusted_proxy_do_not_share_a_limit(service: Service) -> No
 
     responses = [guess(front, "198.51.100.1") for _ in range(RATE.calls + 50)]
 
-    assert responses[-1][0] == 429
+    assert 429 in {status for status, *_ in responses}
     assert guess(front, "198.51.100.2")[0] == 401
     assert new_account(service, front).call("ListTags").status == 200

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from server.webhooks.egress import connector
-from server.webhooks.egress.client import MAX_KEPT, Client
+from server.webhooks.egress.client import MAX_STORED, Client
 from server.webhooks.egress.connector import MAX_INTERIM
 from server.webhooks.egress.outcome import Outcome
 
@@ -152,7 +152,7 @@ def test_endless_response_is_cut_off_and_its_status_counts(head: str) -> None:
     outcome, receiver = deliver(endless)
 
     assert outcome[:2] == (200, "")
-    assert len(outcome.answer) == MAX_KEPT
+    assert len(outcome.body) == MAX_STORED
     assert receiver.sent < LITTLE
 
 
@@ -184,7 +184,7 @@ def test_packed_answer_stays_packed(coding: str) -> None:
     )
 
     assert outcome[:2] == (200, "")
-    assert outcome.answer == bomb[:MAX_KEPT]
+    assert outcome.body == bomb[:MAX_STORED]
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
@@ -389,7 +389,7 @@ def test_unsolicited_response_ends_the_connection_and_is_ignored(
             return [first, await client.post(receiver.url, b"{}", {})], receiver
 
     # So long would it be kept otherwise.
-    monkeypatch.setattr(connector, "IDLE_SECONDS", 600)
+    monkeypatch.setattr(connector, "KEEPALIVE_SECONDS", 600)
     outcomes, receiver = run(main())
 
     assert [outcome[:2] for outcome in outcomes] == [(200, ""), (200, "")]

@@ -203,4 +203,4 @@ def test_reused_connection_keeps_its_checked_address() -> None:
 
 
 def refused(outcome: Outcome) -> bool:
-    return outcome[:3] == (None, "blocked address", None) and outcome.answer == b""
+    return outcome[:3] == (None, "blocked address", None) and outcome.body == b""

@@ -15,8 +15,8 @@ from server.webhooks import store
 from server.webhooks.delivery import store_replays
 from server.webhooks.delivery.store_disabling import disable
 from server.webhooks.delivery.store_leases import LeasedDelivery
-from server.webhooks.delivery.store_replays import Asked
-from server.webhooks.delivery.store_results import Ended, run_cycle
+from server.webhooks.delivery.store_replays import ReplayFilter
+from server.webhooks.delivery.store_results import FinishedAttempt, run_cycle
 from server.webhooks.endpoints.store_reading import page
 from server.webhooks.rules import MAX_IN_FLIGHT_PER_ACCOUNT, SCHEDULE
 from server.webhooks.store import NewWebhook
@@ -44,7 +44,7 @@ class BothWithWebhooks(Both):
 
     def __init__(self) -> None:
         super().__init__()
-        self.on_their_way: list[LeasedDelivery] = []
+        self.in_flight: list[LeasedDelivery] = []
         # How many events there were after the last step, and whether this one makes any.
         self.events, self.is_news = 0, False
 
@@ -82,19 +82,19 @@ class BothWithWebhooks(Both):
     @rule(number=NUMBERS, types=TYPES, only_failed=st.booleans())
     def replay(self, number: int, types: tuple[str, ...], only_failed: bool) -> None:
         own_id = self.webhook(number)
-        asked = Asked(first_id_at(0), None, list(types), only_failed)
-        self.same(lambda tx: store_replays.create(OURS, own_id, asked, tx))
+        replay_filter = ReplayFilter(first_id_at(0), None, list(types), only_failed)
+        self.same(lambda tx: store_replays.create(OURS, own_id, replay_filter, tx))
 
     @rule(answer=ANSWERS, wait=WAITS)
     def deliver(self, answer: int, wait: int) -> None:
         """Notes what came of all that was taken on, and takes on what is due by then."""
         for tx in self.both:
             tx.now += wait * 1000
-        ended = [answered(taken, answer) for taken in self.on_their_way]
-        settled, claimed = self.same(
-            lambda tx: run_cycle(OURS, ended, MAX_IN_FLIGHT_PER_ACCOUNT, tx)
+        finished = [answered(leased, answer) for leased in self.in_flight]
+        settled, batch = self.same(
+            lambda tx: run_cycle(OURS, finished, MAX_IN_FLIGHT_PER_ACCOUNT, tx)
         )
-        self.on_their_way = claimed.taken
+        self.in_flight = batch.deliveries
         for own_id, reason in settled.to_disable.items():
             self.same(lambda tx, own=own_id, why=reason: disable(OURS, own, why, tx))  # type: ignore[misc]
         self.same(deliveries)
@@ -110,10 +110,10 @@ class BothWithWebhooks(Both):
         self.events, self.is_news = len(rows), False
 
 
-def answered(taken: LeasedDelivery, status: int) -> Ended:
+def answered(leased: LeasedDelivery, status: int) -> FinishedAttempt:
     """Returns the end of an attempt that took no time."""
     error = "" if status == 200 else f"answered {status}"
-    return Ended(taken.delivery, 0, 0, status, error, "", None, 0.5, URL)
+    return FinishedAttempt(leased.delivery, 0, 0, status, error, "", None, 0.5, URL)
 
 
 def deliveries(tx: Transaction) -> dict[str, list[tuple[Any, ...]]]:

@@ -127,7 +127,9 @@ def made_of_deliveries() -> dict[str, Statement]:
         for chosen in chain.from_iterable(combinations(every, n) for n in range(len(every) + 1)):
             recorder = Recorder()
             wanted = deliveries.Filter(status, **{name: every[name] for name in chosen})
-            deliveries.page(OURS, THEIRS, wanted, deliveries.Place(2), cast(Transaction, recorder))
+            deliveries.page(
+                OURS, THEIRS, wanted, deliveries.PagePosition(2), cast(Transaction, recorder)
+            )
             for number, statement in enumerate(recorder.statements):
                 name = f"deliveries {status} {'+'.join(chosen)}, {number}"
                 found[name] = statement

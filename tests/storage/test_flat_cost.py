@@ -18,8 +18,8 @@ from server.tags import store as tags
 from server.webhooks import store
 from server.webhooks.delivery import store_replays, store_retention, store_test_deliveries
 from server.webhooks.delivery.store_leases import leases_of
-from server.webhooks.delivery.store_replays import Asked
-from server.webhooks.delivery.store_results import Ended, run_cycle
+from server.webhooks.delivery.store_replays import ReplayFilter
+from server.webhooks.delivery.store_results import FinishedAttempt, run_cycle
 from server.webhooks.rules import MAX_IN_FLIGHT_PER_ACCOUNT
 
 from .helpers import OURS
@@ -32,13 +32,13 @@ FEW, MANY = 320, 1_600
 
 def deliver(tx: Transaction, error: str = "") -> None:
     """Delivers what is due until there is nothing left."""
-    claimed = run_cycle(OURS, [], MAX_IN_FLIGHT_PER_ACCOUNT, tx)[1]
-    while claimed.taken:
-        ended = [
-            Ended(taken.delivery, tx.now, 5, 204, error, "", None, 0.5, URL)
-            for taken in claimed.taken
+    batch = run_cycle(OURS, [], MAX_IN_FLIGHT_PER_ACCOUNT, tx)[1]
+    while batch.deliveries:
+        finished = [
+            FinishedAttempt(leased.delivery, tx.now, 5, 204, error, "", None, 0.5, URL)
+            for leased in batch.deliveries
         ]
-        claimed = run_cycle(OURS, ended, MAX_IN_FLIGHT_PER_ACCOUNT, tx)[1]
+        batch = run_cycle(OURS, finished, MAX_IN_FLIGHT_PER_ACCOUNT, tx)[1]
 
 
 def lived(rows: int, tx: Transaction) -> str:
@@ -58,9 +58,9 @@ def lived(rows: int, tx: Transaction) -> str:
 
 def event(webhook_id: str, tx: Transaction) -> None:
     tags.create(OURS, "one more", "", tx)
-    (taken,) = run_cycle(OURS, [], MAX_IN_FLIGHT_PER_ACCOUNT, tx)[1].taken
-    ended = Ended(taken.delivery, tx.now, 5, 204, "", "", None, 0.5, URL)
-    assert run_cycle(OURS, [ended], MAX_IN_FLIGHT_PER_ACCOUNT, tx)[0].accepted == 1
+    (leased,) = run_cycle(OURS, [], MAX_IN_FLIGHT_PER_ACCOUNT, tx)[1].deliveries
+    finished = FinishedAttempt(leased.delivery, tx.now, 5, 204, "", "", None, 0.5, URL)
+    assert run_cycle(OURS, [finished], MAX_IN_FLIGHT_PER_ACCOUNT, tx)[0].accepted == 1
 
 
 def names(webhook_id: str, tx: Transaction) -> None:
@@ -72,7 +72,9 @@ def trial(webhook_id: str, tx: Transaction) -> None:
 
 
 def replay(webhook_id: str, tx: Transaction) -> None:
-    newest = store_replays.create(OURS, webhook_id, Asked("9", None, [], only_failed=False), tx)
+    newest = store_replays.create(
+        OURS, webhook_id, ReplayFilter("9", None, [], only_failed=False), tx
+    )
     assert newest.webhook_id == webhook_id
     deliver(tx)
 

@@ -16,7 +16,7 @@ from server.subscribers.store_reading import newest_id_of_any_account
 from server.tags.store import TagRow
 from server.webhooks import store as webhooks
 from server.webhooks.delivery import store_newest
-from server.webhooks.delivery.store_leases import claim
+from server.webhooks.delivery.store_leases import lease_due
 from server.webhooks.store import NewWebhook
 
 from .helpers import OURS, SUBSCRIBERS, THEIRS, field, new
@@ -83,7 +83,7 @@ def test_ids_go_on_after_events_and_deliveries_of_all_accounts(tx: Transaction, 
     assert event is not None
     assert before < event < tx.new_id()
 
-    claim(last, tx)
+    lease_due(last, tx)
 
     delivery = newest_id(tx)
     assert delivery is not None

@@ -21,14 +21,14 @@ from server.webhooks.delivery.store_disabling import disable
 from server.webhooks.delivery.store_endpoints import endpoints_of
 from server.webhooks.delivery.store_expansion import expand
 from server.webhooks.delivery.store_queue import Queue, lock
-from server.webhooks.delivery.store_results import Ended
+from server.webhooks.delivery.store_results import FinishedAttempt
 from server.webhooks.delivery.store_test_deliveries import begin, conclude
 from server.webhooks.endpoints.store_reading import WebhookRow, find, page
 from server.webhooks.rules import (
     LEASE,
     MAX_IN_FLIGHT_PER_ENDPOINT,
     MAX_WEBHOOKS,
-    OVERLAP,
+    OLD_SECRET_VALIDITY,
     SCHEDULE,
     DeliveryStatus,
     DisabledReason,
@@ -234,8 +234,8 @@ def test_two_secrets_sign_for_a_while_and_never_three(tx: Transaction, encrypt: 
         row = store.rotate(OURS, row.id, lambda _, name=name: name, tx)  # type: ignore[misc]
 
     assert row == find(OURS, row.id, tx)
-    assert row.secrets_at(tx.now + OVERLAP - 1) == [b"third", b"second"]
-    assert row.secrets_at(tx.now + OVERLAP) == [b"third"]
+    assert row.secrets_at(tx.now + OLD_SECRET_VALIDITY - 1) == [b"third", b"second"]
+    assert row.secrets_at(tx.now + OLD_SECRET_VALIDITY) == [b"third"]
 
 
 def test_disabling_tells_once_what_was_before(tx: Transaction) -> None:
@@ -259,12 +259,12 @@ def test_disabling_tells_once_what_was_before(tx: Transaction) -> None:
 def test_test_is_on_its_way_at_the_end_of_its_schedule(tx: Transaction) -> None:
     row = ail(create(tx, enabled=False), tx)
 
-    taken = begin(OURS, row.id, tx)
+    leased = begin(OURS, row.id, tx)
 
-    assert (taken.webhook, taken.delivery.attempts) == (row, 0)
-    assert (taken.delivery.step, taken.delivery.fence) == (len(SCHEDULE), 1)
-    ended = Ended(taken.delivery, tx.now, 5, 410, "answered 410", "gone", None, 0.5)
-    delivery, attempt = conclude(OURS, ended, tx)
+    assert (leased.webhook, leased.delivery.attempts) == (row, 0)
+    assert (leased.delivery.step, leased.delivery.fence) == (len(SCHEDULE), 1)
+    finished = FinishedAttempt(leased.delivery, tx.now, 5, 410, "answered 410", "gone", None, 0.5)
+    delivery, attempt = conclude(OURS, finished, tx)
     assert (delivery.status, delivery.attempts) == (DeliveryStatus.FAILED, 1)
     assert (attempt.number, attempt.http_status, attempt.answer) == (1, 410, "gone")
     assert find(OURS, row.id, tx) == row
@@ -272,22 +272,22 @@ def test_test_is_on_its_way_at_the_end_of_its_schedule(tx: Transaction) -> None:
 
 def test_test_of_a_webhook_that_is_gone_by_then_is_not_found(tx: Transaction) -> None:
     row = create(tx)
-    taken = begin(OURS, row.id, tx)
+    leased = begin(OURS, row.id, tx)
     store.delete(OURS, row.id, tx)
 
     with pytest.raises(WebhookNotFound):
-        conclude(OURS, Ended(taken.delivery, tx.now, 5, 200, "", "", None, 0.5), tx)
+        conclude(OURS, FinishedAttempt(leased.delivery, tx.now, 5, 200, "", "", None, 0.5), tx)
 
 
 def test_endpoint_has_few_tests_on_their_way_at_the_same_time(tx: Transaction) -> None:
     row, other = create(tx), create(tx)
-    taken = [begin(OURS, row.id, tx) for _ in range(MAX_IN_FLIGHT_PER_ENDPOINT)]
+    leased = [begin(OURS, row.id, tx) for _ in range(MAX_IN_FLIGHT_PER_ENDPOINT)]
 
     with pytest.raises(TooManyTestDeliveries):
         begin(OURS, row.id, tx)
 
     begin(OURS, other.id, tx)
-    conclude(OURS, Ended(taken[0].delivery, tx.now, 5, 200, "", "", None, 0.5), tx)
+    conclude(OURS, FinishedAttempt(leased[0].delivery, tx.now, 5, 200, "", "", None, 0.5), tx)
     begin(OURS, row.id, tx)
 
 

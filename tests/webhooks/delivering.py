@@ -21,7 +21,7 @@ from server.tags import store as tags
 from server.webhooks import store
 from server.webhooks.delivery.dispatcher import Dispatcher
 from server.webhooks.delivery.sender import Sender
-from server.webhooks.delivery.store_leases import LeasedDelivery, claim
+from server.webhooks.delivery.store_leases import LeasedDelivery, lease_due
 from server.webhooks.egress.client import Client
 from server.webhooks.endpoints.signing import Secrets, make_secret
 from server.webhooks.endpoints.store_reading import WebhookRow
@@ -96,7 +96,7 @@ class Process:
 
     async def take(self) -> list[LeasedDelivery]:
         """Takes on what is due, as a dispatcher does."""
-        return (await self.database.write(lambda tx: claim(OURS, tx))).taken
+        return (await self.database.write(lambda tx: lease_due(OURS, tx))).deliveries
 
     async def rows(self, table: str, order: str = "id") -> list[dict[str, Any]]:
         """Returns a table as it is now."""

@@ -35,11 +35,11 @@ from server.suppressions.store import Suppressions
 from server.tags import store as tags
 from server.webhooks import rules
 from server.webhooks.delivery import store_disabling, store_test_deliveries
-from server.webhooks.delivery.store_leases import claim
-from server.webhooks.delivery.store_results import Ended, settle
+from server.webhooks.delivery.store_leases import lease_due
+from server.webhooks.delivery.store_results import FinishedAttempt, record_attempts
 from server.webhooks.delivery.store_retention import ATTEMPTS_KEPT, EVENTS_KEPT
-from server.webhooks.egress.client import MAX_READ, SECONDS
-from server.webhooks.endpoints.signing import signed
+from server.webhooks.egress.client import MAX_READ, TIMEOUT_SECONDS
+from server.webhooks.endpoints.signing import sign
 from server.webhooks.store import NewWebhook, create
 
 from .delivering import TestClock
@@ -83,13 +83,13 @@ def made() -> bytes:
 DELIVERY = {
     "schedule": rules.SCHEDULE,
     "jitter": rules.JITTER,
-    "answerWithin": SECONDS,
+    "answerWithin": TIMEOUT_SECONDS,
     "mostRead": MAX_READ,
     "failuresBeforeAPause": rules.FAILURES_BEFORE_PAUSE,
-    "shortestPause": rules.SHORTEST_PAUSE // 1000,
-    "longestPause": rules.LONGEST_PAUSE // 1000,
+    "shortestPause": rules.MIN_PAUSE // 1000,
+    "longestPause": rules.MAX_PAUSE // 1000,
     "disabledAfter": rules.PATIENCE // 1000,
-    "oldSecretSignsFor": rules.OVERLAP // 1000,
+    "oldSecretSignsFor": rules.OLD_SECRET_VALIDITY // 1000,
     "inFlight": rules.MAX_IN_FLIGHT_PER_ENDPOINT,
     "eventsKept": EVENTS_KEPT // 1000,
     "attemptsKept": ATTEMPTS_KEPT // 1000,
@@ -116,7 +116,7 @@ class Story:
 def _headers(event: dict[str, Any]) -> dict[str, str]:
     """Returns the headers that an event is sent with at once."""
     text = orjson.dumps(event).decode()
-    return signed(event["id"], timestamp_of(event["id"].removeprefix(PREFIX)), text, [SECRET])
+    return sign(event["id"], timestamp_of(event["id"].removeprefix(PREFIX)), text, [SECRET])
 
 
 async def _happened() -> list[dict[str, Any]]:
@@ -168,9 +168,13 @@ async def _tell(story: Story) -> None:
 
 def _answer_gone(webhook_id: str, tx: Transaction) -> None:
     """Has an endpoint answer 410 to what it is sent."""
-    taken = next(each for each in claim(OURS, tx).taken if each.webhook.id == webhook_id)
-    url = taken.webhook.url
-    settle(OURS, [Ended(taken.delivery, tx.now, 84, 410, "answered 410", "", None, 0.5, url)], tx)
+    leased = next(each for each in lease_due(OURS, tx).deliveries if each.webhook.id == webhook_id)
+    url = leased.webhook.url
+    record_attempts(
+        OURS,
+        [FinishedAttempt(leased.delivery, tx.now, 84, 410, "answered 410", "", None, 0.5, url)],
+        tx,
+    )
 
 
 def _webhook(url: str, tx: Transaction) -> str:

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import uvloop
 
-from server.webhooks.egress.client import SECONDS, Client
+from server.webhooks.egress.client import TIMEOUT_SECONDS, Client
 from server.webhooks.egress.outcome import Outcome
 from server.webhooks.egress.policy import Address, EgressPolicy
 
@@ -140,7 +140,7 @@ def deliver(
     *,
     body: bytes = b"{}",
     headers: Mapping[str, str] | None = None,
-    seconds: float = SECONDS,
+    seconds: float = TIMEOUT_SECONDS,
 ) -> tuple[Outcome, Receiver]:
     """Delivers once to a receiver that behaves so."""
 

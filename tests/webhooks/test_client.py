@@ -10,7 +10,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from server.webhooks.egress.client import MAX_KEPT, Client
+from server.webhooks.egress.client import MAX_STORED, Client
 from server.webhooks.egress.policy import EgressPolicy
 
 from .receivers import PUBLIC, REACH, Visit, answering, deliver, leading_to, ok, receiving, run
@@ -23,7 +23,7 @@ def test_event_arrives_byte_for_byte_with_its_headers() -> None:
 
     head, _, sent = receiver.requests[0].partition(b"\r\n\r\n")
     first, *rest = head.decode().split("\r\n")
-    assert (outcome.status, outcome.error, outcome.answer) == (200, "", b"ok")
+    assert (outcome.status, outcome.error, outcome.body) == (200, "", b"ok")
     assert sent == body
     assert first == "POST /hook HTTP/1.1"
     assert dict(line.split(": ", 1) for line in rest) == {
@@ -77,7 +77,7 @@ def test_beginning_of_the_answer_is_kept_as_it_was_sent() -> None:
 
     outcome, _ = deliver(answering(f"HTTP/1.1 500 X\nContent-Length: {len(body)}", body))
 
-    assert outcome.answer == body[:MAX_KEPT]
+    assert outcome.body == body[:MAX_STORED]
 
 
 def test_events_to_one_place_share_a_connection() -> None:

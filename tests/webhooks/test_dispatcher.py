@@ -16,20 +16,20 @@ from server.storage.transaction import Transaction
 from server.tags import store as tags
 from server.webhooks import store
 from server.webhooks.delivery import dispatcher
-from server.webhooks.delivery.store_expansion import SMALLEST_PIECE
-from server.webhooks.delivery.store_leases import Lease, claim, release
+from server.webhooks.delivery.store_expansion import MIN_EVENTS_PER_EXPANSION
+from server.webhooks.delivery.store_leases import Lease, lease_due, release
 from server.webhooks.delivery.store_queue import ids_of_any_account_with_work
-from server.webhooks.delivery.store_results import Ended, settle
+from server.webhooks.delivery.store_results import FinishedAttempt, record_attempts
 from server.webhooks.endpoints.signing import make_secret
 from server.webhooks.rules import (
     FAILURES_BEFORE_PAUSE,
     LEASE,
     MAX_IN_FLIGHT_PER_ACCOUNT,
     MAX_IN_FLIGHT_PER_ENDPOINT,
-    OVERLAP,
+    MIN_PAUSE,
+    OLD_SECRET_VALIDITY,
     PATIENCE,
     SCHEDULE,
-    SHORTEST_PAUSE,
     DeliveryStatus,
     DisabledReason,
 )
@@ -83,7 +83,7 @@ def test_failing_delivery_follows_the_schedule_for_75_hours_and_then_ends(place:
                 assert delivery["status"] == PENDING
                 assert delivery["due_at"] - here.clock.now == wait * 1000
                 here.clock.now = delivery["due_at"]
-                here.dispatcher.hear([OURS])
+                here.dispatcher.notify([OURS])
             (delivery,) = await here.deliveries(FAILED)
 
             assert delivery["attempts"] == len(SCHEDULE) + 1 == len(receiver.requests)
@@ -160,10 +160,10 @@ def test_endpoint_that_fails_again_and_again_is_paused_and_then_proves_itself_on
             await asyncio.sleep(0.1)
             sent = len(receiver.requests)
             assert sent <= FAILURES_BEFORE_PAUSE + MAX_IN_FLIGHT_PER_ENDPOINT
-            assert row["paused_until"] >= here.clock.now + SHORTEST_PAUSE
+            assert row["paused_until"] >= here.clock.now + MIN_PAUSE
             (row,) = await here.rows("webhook")
             here.clock.now = row["paused_until"]
-            here.dispatcher.hear([OURS])
+            here.dispatcher.notify([OURS])
             await here.until(lambda: len(receiver.requests) == sent + 1)
             await asyncio.sleep(0.1)
 
@@ -188,7 +188,7 @@ def test_endpoint_is_healthy_again_after_one_success(place: Place) -> None:
                 "delivery", lambda found: [row["attempts"] for row in found] == [1, 1]
             )
             here.clock.now = found[0]["due_at"]
-            here.dispatcher.hear([OURS])
+            here.dispatcher.notify([OURS])
             await here.deliveries(SUCCEEDED, SUCCEEDED)
             (row,) = await here.rows("webhook")
 
@@ -270,7 +270,7 @@ def test_disabled_endpoint_gets_nothing_until_it_is_enabled_and_then_what_is_pen
             await here.update(webhook.id, enabled=False)
             await here.happen("unheard")
             here.clock.advance(SCHEDULE[0] * 1000)
-            here.dispatcher.hear([OURS])
+            here.dispatcher.notify([OURS])
             await asyncio.sleep(0.1)
             assert len(receiver.requests) == 1
             await here.update(webhook.id, enabled=True)
@@ -310,7 +310,7 @@ def test_secret_that_was_replaced_signs_along_for_a_day(place: Place) -> None:
             )
             await here.happen("a")
             await here.deliveries(SUCCEEDED)
-            here.clock.advance(OVERLAP)
+            here.clock.advance(OLD_SECRET_VALIDITY)
             await here.happen("b")
             await here.deliveries(SUCCEEDED, SUCCEEDED)
             first, second = receiver.requests
@@ -344,7 +344,7 @@ def test_what_a_killed_process_was_sending_is_sent_again_with_the_same_id(place:
             await here.add(receiver.url)
             await here.happen("a")
             # It takes the delivery on, and is never heard of again.
-            await here.database.write(lambda tx: claim(OURS, tx))
+            await here.database.write(lambda tx: lease_due(OURS, tx))
             await here.deliveries(SENDING)
             await here.database.close()
             if not here.database.alone:
@@ -365,14 +365,16 @@ def test_outcome_of_whoever_slept_through_his_lease_is_not_heard(place: Place) -
             asleep = (await here.take())[0]
             here.clock.advance(90_000)
             awake = (await here.take())[0]
-            late = Ended(asleep.delivery, START, 1, 500, "answered 500", "", None, 0.5, None)
-            settled = await here.database.write(lambda tx: settle(OURS, [late], tx))
-            assert settled.accepted == 0
+            late = FinishedAttempt(
+                asleep.delivery, START, 1, 500, "answered 500", "", None, 0.5, None
+            )
+            recorded = await here.database.write(lambda tx: record_attempts(OURS, [late], tx))
+            assert recorded.accepted == 0
             (row,) = await here.deliveries(SENDING)
             assert (row["attempts"], row["fence"]) == (0, awake.delivery.fence)
             assert await here.rows("delivery_attempt", "number") == []
-            good = Ended(awake.delivery, START, 1, 200, "", "", None, 0.5, None)
-            await here.database.write(lambda tx: settle(OURS, [good], tx))
+            good = FinishedAttempt(awake.delivery, START, 1, 200, "", "", None, 0.5, None)
+            await here.database.write(lambda tx: record_attempts(OURS, [good], tx))
 
             await here.deliveries(SUCCEEDED)
 
@@ -384,11 +386,11 @@ def test_events_are_expanded_once_whoever_does_it(place: Place) -> None:
         async with process(place, delivers=False) as here:
             await here.add("http://127.0.0.1:9/")
             await here.happen("a")
-            await here.database.write(lambda tx: claim(OURS, tx))
+            await here.database.write(lambda tx: lease_due(OURS, tx))
             # As if what was noted of it had been lost.
             text = "UPDATE delivery_queue SET expanded = 0"
             await here.database.write(lambda tx: tx.run(Statement(lambda _: SQL(text))))
-            await here.database.write(lambda tx: claim(OURS, tx))
+            await here.database.write(lambda tx: lease_due(OURS, tx))
 
             assert len(await here.rows("delivery")) == 1
 
@@ -406,8 +408,8 @@ def test_endpoints_that_take_their_time_leave_the_next_free_place_to_others(plac
             here.clock.advance(1)
             late = await here.add("http://127.0.0.1:9/")
             await here.happen("for the ninth")
-            done = Ended(first[0].delivery, START, 1, 200, "", "", None, 0.5, slow.url)
-            await here.database.write(lambda tx: settle(OURS, [done], tx))
+            done = FinishedAttempt(first[0].delivery, START, 1, 200, "", "", None, 0.5, slow.url)
+            await here.database.write(lambda tx: record_attempts(OURS, [done], tx))
             second = await here.take()
 
             assert [each.webhook.id for each in second] == [late.id]
@@ -429,8 +431,8 @@ def test_what_is_on_its_way_to_webhooks_that_are_gone_takes_places_of_the_accoun
             await here.add("http://127.0.0.1:9/")
             await here.happen("later")
             assert await here.take() == []
-            done = Ended(first[0].delivery, START, 1, 200, "", "", None, 0.5, "")
-            await here.database.write(lambda tx: settle(OURS, [done], tx))
+            done = FinishedAttempt(first[0].delivery, START, 1, 200, "", "", None, 0.5, "")
+            await here.database.write(lambda tx: record_attempts(OURS, [done], tx))
 
             assert len(await here.take()) == 1
 
@@ -447,10 +449,10 @@ def test_who_lets_go_leaves_alone_what_somebody_else_has_by_now(place: Place) ->
             awake = (await here.take())[0].delivery
             mine = Lease(asleep.id, asleep.fence)
             await here.database.write(lambda tx: release(OURS, [mine], tx))
-            good = Ended(awake, START, 1, 200, "", "", None, 0.5, "http://127.0.0.1:9/")
-            settled = await here.database.write(lambda tx: settle(OURS, [good], tx))
+            good = FinishedAttempt(awake, START, 1, 200, "", "", None, 0.5, "http://127.0.0.1:9/")
+            recorded = await here.database.write(lambda tx: record_attempts(OURS, [good], tx))
 
-            assert settled.accepted == 1
+            assert recorded.accepted == 1
 
     asyncio.run(run())
 
@@ -486,13 +488,13 @@ def test_who_takes_on_deliveries_hears_whether_there_may_be_more_events(place: P
         async with process(place, delivers=False) as here:
             await here.add("http://127.0.0.1:9/")
             await here.happen("one")
-            few = await here.database.write(lambda tx: claim(OURS, tx))
-            many_names = [str(number) for number in range(SMALLEST_PIECE)]
+            few = await here.database.write(lambda tx: lease_due(OURS, tx))
+            many_names = [str(number) for number in range(MIN_EVENTS_PER_EXPANSION)]
             await here.database.write(
                 lambda tx: [tags.create(OURS, name, "", tx) for name in many_names]
             )
-            many = await here.database.write(lambda tx: claim(OURS, tx))
-            none = await here.database.write(lambda tx: claim(OURS, tx))
+            many = await here.database.write(lambda tx: lease_due(OURS, tx))
+            none = await here.database.write(lambda tx: lease_due(OURS, tx))
 
             assert [few.more, many.more, none.more] == [False, True, False]
 

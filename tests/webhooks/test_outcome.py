@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from server.webhooks.egress.outcome import explain, judge, retry_after
+from server.webhooks.egress.outcome import error_for_exception, error_for_status, retry_after
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 
@@ -31,7 +31,7 @@ NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
     ],
 )
 def test_only_a_status_of_2xx_is_a_success(status: int, error: str) -> None:
-    assert judge(status) == error
+    assert error_for_status(status) == error
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_failure_that_nobody_foresaw_is_logged_without_what_the_receiver_said(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with caplog.at_level(logging.ERROR):
-        assert explain(LookupError("said by the receiver")) == "failed"
+        assert error_for_exception(LookupError("said by the receiver")) == "failed"
 
     (record,) = caplog.records
     assert vars(record)["error"] == "LookupError"

@@ -122,7 +122,7 @@ def test_name_servers_that_hang_hold_up_a_bounded_number_of_threads(
         await asyncio.gather(*asking)
 
     monkeypatch.setattr(socket, "getaddrinfo", slow)
-    monkeypatch.setattr(resolver, "THREADS", 3)
+    monkeypatch.setattr(resolver, "MAX_LOOKUPS", 3)
     run(main())
 
     assert len(running) == 9

@@ -139,7 +139,7 @@ def test_delivery_in_a_late_replay_goes_with_its_event_too(place: Place) -> None
         webhook = await here.add(receiver.url)
         await delivered(here, "a")
         here.clock.advance(EVENTS_KEPT - 1)
-        everything = store_replays.Asked("0" * 26, None, [], only_failed=False)
+        everything = store_replays.ReplayFilter("0" * 26, None, [], only_failed=False)
         await here.database.write(partial(store_replays.create, OURS, webhook.id, everything))
         await here.deliveries(3, 3)
         here.clock.advance(2)
@@ -156,7 +156,7 @@ def test_what_a_deleted_webhook_leaves_behind_goes_as_well(place: Place) -> None
         webhook = await here.add(receiver.url)
         await delivered(here, "a", "b")
         await here.database.write(partial(store.update, OURS, webhook.id, {"enabled": False}))
-        everything = store_replays.Asked("0" * 26, None, [], only_failed=False)
+        everything = store_replays.ReplayFilter("0" * 26, None, [], only_failed=False)
         for _ in range(2):
             await here.database.write(partial(store_replays.create, OURS, webhook.id, everything))
         await here.database.write(partial(store.delete, OURS, webhook.id))

@@ -8,7 +8,7 @@ from pathlib import Path
 from server.storage.databases import unit_of_work
 from server.webhooks import store
 from server.webhooks.delivery.store_backlog import EMPTY, Backlog, backlog_of_any_account
-from server.webhooks.delivery.store_leases import claim
+from server.webhooks.delivery.store_leases import lease_due
 from server.webhooks.rules import LEASE
 
 from ..storage.test_plans import Watched
@@ -22,7 +22,7 @@ async def wait(here: Process, account_id: str, *names: str) -> str:
     """Has events wait at a new webhook for an hour, since whoever took them on is gone."""
     webhook = await here.add("http://127.0.0.1:1/", account_id=account_id)
     await here.happen(*names, account_id=account_id)
-    await here.database.write(partial(claim, account_id))
+    await here.database.write(partial(lease_due, account_id))
     here.clock.advance(HOUR + LEASE)
     return webhook.id
 

@@ -13,9 +13,9 @@ from server.storage.databases import unit_of_work
 from server.storage.transaction import Transaction
 from server.webhooks.delivery import store_deliveries, store_retention
 from server.webhooks.delivery import store_pages as pages
-from server.webhooks.delivery.store_leases import claim
+from server.webhooks.delivery.store_leases import lease_due
 from server.webhooks.delivery.store_pages import Filter
-from server.webhooks.delivery.store_results import Ended, settle
+from server.webhooks.delivery.store_results import FinishedAttempt, record_attempts
 from server.webhooks.delivery.store_retention import EVENTS_KEPT
 from server.webhooks.rules import LEASE, SCHEDULE, DeliveryStatus
 
@@ -32,7 +32,7 @@ async def taken_on(here: Process) -> str:
     """Returns the id of a delivery that somebody has taken on."""
     await here.add(URL)
     await here.happen("a")
-    await here.database.write(lambda tx: claim(OURS, tx))
+    await here.database.write(lambda tx: lease_due(OURS, tx))
     (row,) = await here.rows("delivery")
     return str(row["id"])
 
@@ -49,10 +49,12 @@ def test_delivery_that_is_tried_again_has_its_whole_schedule_before_it(place: Pl
         await here.add(URL)
         await here.happen("a")
         for _ in range(len(SCHEDULE) + 1):
-            claimed = await here.database.write(lambda tx: claim(OURS, tx))
-            (taken,) = claimed.taken
-            ended = Ended(taken.delivery, here.clock.now, 1, 503, "answered 503", "", None, 0.5)
-            await here.database.write(partial(settle, OURS, [ended]))
+            batch = await here.database.write(lambda tx: lease_due(OURS, tx))
+            (leased,) = batch.deliveries
+            finished = FinishedAttempt(
+                leased.delivery, here.clock.now, 1, 503, "answered 503", "", None, 0.5
+            )
+            await here.database.write(partial(record_attempts, OURS, [finished]))
             here.clock.advance(SCHEDULE[-1] * 2_000)
         (failed,) = await here.rows("delivery")
         assert (failed["status"], failed["step"]) == (DeliveryStatus.FAILED, len(SCHEDULE) + 1)
@@ -116,7 +118,7 @@ def fill(tx: Transaction) -> None:
 
 
 @pytest.mark.parametrize(
-    "wanted",
+    "filters",
     [
         Filter(),
         Filter(status=DeliveryStatus.PENDING),
@@ -129,15 +131,15 @@ def fill(tx: Transaction) -> None:
     ],
 )
 @pytest.mark.parametrize(
-    "place", [pages.Place(5), pages.Place(5, after="Z")], ids=["number", "token"]
+    "place", [pages.PagePosition(5), pages.PagePosition(5, after="Z")], ids=["number", "token"]
 )
 def test_sqlite_finds_the_few_of_many_without_looking_at_the_others(
-    tmp_path: Path, wanted: Filter, place: pages.Place
+    tmp_path: Path, filters: Filter, place: pages.PagePosition
 ) -> None:
     with unit_of_work(f"sqlite:///{tmp_path}/roster.db") as tx:
         fill(tx)
         watched = Watched(tx)
-        rows, total, more = pages.page(ACCOUNT, "A", wanted, place, watched)
+        rows, total, more = pages.page(ACCOUNT, "A", filters, place, watched)
 
     assert 0 < len(rows) == min(total, 5)
     assert more == (total > 5)
@@ -146,4 +148,4 @@ def test_sqlite_finds_the_few_of_many_without_looking_at_the_others(
     listing, count = watched.seen
     assert listing.machine_steps < ROWS
     # All deliveries of a webhook are counted in an index; a few are found first.
-    assert count.machine_steps < ROWS or wanted == Filter()
+    assert count.machine_steps < ROWS or filters == Filter()

@@ -12,12 +12,12 @@ from server.storage.transaction import Transaction
 from server.webhooks import store
 from server.webhooks.delivery import store_expansion, store_queue, store_replays
 from server.webhooks.delivery.store_endpoints import endpoints_of
-from server.webhooks.delivery.store_replays import Asked, advance, create
+from server.webhooks.delivery.store_replays import ReplayFilter, advance, create
 from server.webhooks.rules import DeliveryStatus
 
 from .delivering import OURS, Place, Process, play
 
-EVERYTHING = Asked(first_id_at(0), None, [], only_failed=False)
+EVERYTHING = ReplayFilter(first_id_at(0), None, [], only_failed=False)
 URL = "http://127.0.0.1:1/"
 
 
@@ -37,9 +37,9 @@ def expand(tx: Transaction) -> None:
     store_queue.put(OURS, expanded.queue, tx)
 
 
-async def begin(here: Process, webhook_id: str, asked: Asked = EVERYTHING) -> str:
+async def begin(here: Process, webhook_id: str, replay_filter: ReplayFilter = EVERYTHING) -> str:
     """Begins a replay and returns its id."""
-    row = await here.database.write(lambda tx: create(OURS, webhook_id, asked, tx))
+    row = await here.database.write(lambda tx: create(OURS, webhook_id, replay_filter, tx))
     return row.id
 
 
@@ -57,12 +57,12 @@ async def sequences(here: Process, replay_id: str) -> list[int]:
     return [row["sequence"] for row in rows if row["replay_id"] == replay_id]
 
 
-async def settle(here: Process, sequence: int, status: DeliveryStatus) -> None:
+async def set_status(here: Process, sequence: int, status: DeliveryStatus) -> None:
     """Makes something of the deliveries of an event, as if it had been sent."""
-    ended = status not in (DeliveryStatus.PENDING, DeliveryStatus.SENDING)
+    finished = status not in (DeliveryStatus.PENDING, DeliveryStatus.SENDING)
 
     def work(tx: Transaction) -> None:
-        due = "NULL" if ended else str(tx.now)
+        due = "NULL" if finished else str(tx.now)
         tx._database.execute_sql(
             f"UPDATE delivery SET status = {int(status)}, due_at = {due}"
             f" WHERE sequence = {sequence}"
@@ -114,7 +114,7 @@ def test_replay_waits_as_long_as_much_is_due_at_its_webhook_and_holds_up_no_othe
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store_replays, "REPLAYED_AT_ONCE", 2)
-    monkeypatch.setattr(store_replays, "MOST_DUE", 2)
+    monkeypatch.setattr(store_replays, "MAX_DUE", 2)
 
     async def story(here: Process) -> None:
         first, second = await here.add(URL), await here.add(URL)
@@ -126,7 +126,7 @@ def test_replay_waits_as_long_as_much_is_due_at_its_webhook_and_holds_up_no_othe
         # Two are not more than two, so each gets another piece.
         assert await sequences(here, slow) == await sequences(here, quick) == [1, 2, 3, 4]
         for sequence in (1, 2, 3, 4):
-            await settle(here, sequence, DeliveryStatus.SUCCEEDED)
+            await set_status(here, sequence, DeliveryStatus.SUCCEEDED)
         await steps(here)
         assert await sequences(here, slow) == await sequences(here, quick) == [1, 2, 3, 4, 5, 6]
 
@@ -189,13 +189,13 @@ def test_webhook_has_few_replays_under_way(place: Place) -> None:
     async def story(here: Process) -> None:
         webhook, other = await here.add(URL), await here.add(URL)
         await here.happen("a")
-        for _ in range(store_replays.MOST_REPLAYS):
+        for _ in range(store_replays.MAX_REPLAYS):
             await begin(here, webhook.id)
 
         with pytest.raises(ReplayLimitReached):
             await begin(here, webhook.id)
 
-        assert len(await here.rows("webhook_replay")) == store_replays.MOST_REPLAYS == 10
+        assert len(await here.rows("webhook_replay")) == store_replays.MAX_REPLAYS == 10
         await begin(here, other.id)
         await steps(here)
         await begin(here, webhook.id)

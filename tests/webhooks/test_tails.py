@@ -12,7 +12,7 @@ from server.caller import Caller
 from server.errors import Unauthorized, Unavailable
 from server.storage.transaction import Transaction
 from server.webhooks.delivery import store_tail, tail
-from server.webhooks.delivery.store_tail import Ended
+from server.webhooks.delivery.store_tail import TailRecord
 from server.webhooks.delivery.tail import Tails
 
 from ..postgres import Postgres
@@ -25,7 +25,7 @@ CALLER = Caller(OURS, "1" * 26, "read", email_verified=True)
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits for long."""
-    monkeypatch.setattr(tail, "LONGEST_PAUSE", 0.05)
+    monkeypatch.setattr(tail, "MAX_PAUSE", 0.05)
 
 
 async def with_key(here: Process) -> None:
@@ -51,7 +51,7 @@ async def takes_its_time(visit: Visit) -> None:
 def test_tail_misses_nothing_of_what_several_processes_do(
     postgres: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store_tail, "TOLD_AT_ONCE", 7)
+    monkeypatch.setattr(store_tail, "MAX_BATCH", 7)
     place, names = Place(postgres.new_roster()), [f"n{number}" for number in range(60)]
 
     async def story() -> list[tuple[str, int]]:
@@ -76,19 +76,19 @@ def test_tail_misses_nothing_of_what_several_processes_do(
     assert len(set(told)) == len(told) == 180
 
 
-async def followed(tails: Tails, caller: Caller) -> AsyncIterator[Ended]:
+async def followed(tails: Tails, caller: Caller) -> AsyncIterator[TailRecord]:
     """Follows the attempts of an account from now on."""
     place = await tails.begin(caller, "")
-    async for ended in tails.follow(caller, "", place):
-        yield ended
+    async for record in tails.follow(caller, "", place):
+        yield record
 
 
 async def take(here: Process, count: int) -> list[tuple[str, int]]:
     """Follows until so many attempts were told of."""
     told = []
     async with asyncio.timeout(20):
-        async for ended in followed(Tails(here.database), CALLER):
-            told.append((ended.delivery.id, ended.attempt.number))
+        async for record in followed(Tails(here.database), CALLER):
+            told.append((record.delivery.id, record.attempt.number))
             if len(told) == count:
                 break
     return told
@@ -102,7 +102,7 @@ def test_tail_goes_on_after_a_while_without_the_database(tmp_path: Path) -> None
             real, failures = here.database.read, [2]
 
             async def read(work):  # type: ignore[no-untyped-def]
-                if failures[0] and "_look" in repr(work):
+                if failures[0] and "_next_batch" in repr(work):
                     failures[0] -= 1
                     raise Unavailable
                 return await real(work)

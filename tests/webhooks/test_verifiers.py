@@ -15,7 +15,7 @@ from server.clock import system_clock
 from server.events.envelope import PREFIX
 from server.ids import Ids
 from server.webhooks.egress.client import Client
-from server.webhooks.endpoints.signing import make_secret, signed
+from server.webhooks.endpoints.signing import make_secret, sign
 from server.webhooks.rules import DeliveryStatus
 
 from .delivering import Place, TestClock, process
@@ -37,7 +37,7 @@ def request(
     *secrets: str, known: str = SECRET, text: str = TEXT, sent: str = TEXT, ago: int = 0
 ) -> dict[str, Any]:
     """Returns a request that is signed with secrets, as somebody sees it who knows one."""
-    headers = signed("evt_1", system_clock() - ago, text, secrets)
+    headers = sign("evt_1", system_clock() - ago, text, secrets)
     return {
         "secret": known,
         "headers": headers,
@@ -111,7 +111,7 @@ def test_receiver_of_the_page_refuses_forgeries_and_works_once_on_what_comes_twi
 
     async def answered(url: str, told: dict[str, Any], secret: str = SECRET) -> int | None:
         text = json.dumps(told)
-        headers = signed(told["id"], system_clock(), text, [secret])
+        headers = sign(told["id"], system_clock(), text, [secret])
         async with Client(REACH) as client:
             return (await client.post(url, text.encode(), headers)).status
 

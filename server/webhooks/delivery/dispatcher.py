@@ -27,24 +27,24 @@ from .sender import Sender
 from .store_disabling import disable
 from .store_leases import Lease, LeasedDelivery, leases_of, release
 from .store_queue import ids_of_any_account_with_queue, ids_of_any_account_with_work
-from .store_results import Ended, run_cycle, settle
+from .store_results import FinishedAttempt, record_attempts, run_cycle
 
 log = logging.getLogger(__name__)
 
 # Seconds between two searches for accounts with work.
 POLL_SECONDS = 1.0
 # Accounts that one search finds.
-FOUND_AT_ONCE = 100
+POLL_LIMIT = 100
 # Accounts that are looked after at the same time: callers have writes to make as well.
 MAX_CYCLES = 4
 # Deliveries that a process sends at the same time, about; a round may add an account's.
 # When half of them are taken, an account gets no more than its share.
 MAX_SENDING = 1_000
-SHARE = 4
+ACCOUNT_SHARE = 4
 # How long, in seconds, what is being sent may go on when the process is to end.
 GRACE_SECONDS = 5.0
 # What the database raises when it cannot take a transaction now.
-_PASSING = (Unavailable, Internal)
+_TEMPORARY_ERRORS = (Unavailable, Internal)
 
 
 class Dispatcher:
@@ -61,13 +61,13 @@ class Dispatcher:
         self._wake = asyncio.Event()
         self._cycles: dict[str, asyncio.Task[None]] = {}
         self._sending: dict[asyncio.Task[None], tuple[str, LeasedDelivery]] = {}
-        self._ended: dict[str, list[Ended]] = {}
+        self._finished: dict[str, list[FinishedAttempt]] = {}
         # How many of them each account has.
         self._busy: Counter[str] = Counter()
         self.attempts: Counter[str] = Counter()
-        database.listen(self.hear)
+        database.listen(self.notify)
 
-    def hear(self, account_ids: Collection[str]) -> None:
+    def notify(self, account_ids: Collection[str]) -> None:
         """Looks after accounts as soon as possible."""
         self._woken.update(dict.fromkeys(account_ids))
         self._wake.set()
@@ -77,7 +77,7 @@ class Dispatcher:
         """Delivers for the length of a block, while the database is open."""
         if self._database.alone:
             await self._release_orphans()
-        tasks = [asyncio.create_task(self._search()), asyncio.create_task(self._start_cycles())]
+        tasks = [asyncio.create_task(self._poll()), asyncio.create_task(self._start_cycles())]
         try:
             yield
         finally:
@@ -89,16 +89,16 @@ class Dispatcher:
     async def _release_orphans(self) -> None:
         """Makes due what an earlier process had taken on: nobody sends it any more."""
         for account_id in await self._database.read(ids_of_any_account_with_queue):
-            held = await self._database.read(partial(leases_of, account_id))
-            if held:
-                await self._database.write(partial(release, account_id, held))
+            leases = await self._database.read(partial(leases_of, account_id))
+            if leases:
+                await self._database.write(partial(release, account_id, leases))
 
-    async def _search(self) -> None:
-        find = partial(ids_of_any_account_with_work, FOUND_AT_ONCE)
+    async def _poll(self) -> None:
+        find = partial(ids_of_any_account_with_work, POLL_LIMIT)
         while True:
             try:
-                self.hear(await self._database.read(find))
-            except _PASSING:
+                self.notify(await self._database.read(find))
+            except _TEMPORARY_ERRORS:
                 log.warning("deliveries are not looked for, since the database cannot be had now")
             except Exception:
                 log.exception("the search for deliveries failed; the next one may not")
@@ -119,28 +119,28 @@ class Dispatcher:
 
     async def _cycle(self, account_id: str) -> None:
         """Notes what has ended in an account, and sends what is due."""
-        ended = self._ended.pop(account_id, [])
-        work = partial(run_cycle, account_id, ended, self._capacity(account_id))
+        finished = self._finished.pop(account_id, [])
+        work = partial(run_cycle, account_id, finished, self._capacity(account_id))
         try:
-            settled, claimed = await self._database.write(work)
+            recorded, batch = await self._database.write(work)
         except BaseException as error:
-            self._ended[account_id] = ended + self._ended.get(account_id, [])
-            asyncio.get_running_loop().call_later(POLL_SECONDS, self.hear, [account_id])
-            if not isinstance(error, _PASSING):
+            self._finished[account_id] = finished + self._finished.get(account_id, [])
+            asyncio.get_running_loop().call_later(POLL_SECONDS, self.notify, [account_id])
+            if not isinstance(error, _TEMPORARY_ERRORS):
                 raise
             log.warning("deliveries wait, since the database cannot take them now")
             return
-        if settled.accepted < len(ended):
-            log.warning("%d late outcomes were not heard", len(ended) - settled.accepted)
-        for taken in claimed.taken:
-            task = asyncio.create_task(self._send(account_id, taken))
-            self._sending[task] = account_id, taken
+        if recorded.accepted < len(finished):
+            log.warning("%d late outcomes were not heard", len(finished) - recorded.accepted)
+        for leased in batch.deliveries:
+            task = asyncio.create_task(self._send(account_id, leased))
+            self._sending[task] = account_id, leased
             self._busy[account_id] += 1
             task.add_done_callback(self._end_sending_one)
-        for webhook_id, reason in settled.to_disable.items():
+        for webhook_id, reason in recorded.to_disable.items():
             await self._disable(account_id, webhook_id, reason)
-        if claimed.more:
-            self.hear([account_id])
+        if batch.more:
+            self.notify([account_id])
 
     def _end_cycle(self, account_id: str, task: asyncio.Task[None]) -> None:
         del self._cycles[account_id]
@@ -153,7 +153,7 @@ class Dispatcher:
         free = MAX_SENDING - len(self._sending)
         if free >= MAX_SENDING // 2:
             return MAX_IN_FLIGHT_PER_ACCOUNT
-        return max(min(free, SHARE - self._busy[account_id]), 0)
+        return max(min(free, ACCOUNT_SHARE - self._busy[account_id]), 0)
 
     def _end_sending_one(self, task: asyncio.Task[None]) -> None:
         account_id, _ = self._sending.pop(task)
@@ -161,11 +161,11 @@ class Dispatcher:
         if not self._busy[account_id]:
             del self._busy[account_id]
 
-    async def _send(self, account_id: str, taken: LeasedDelivery) -> None:
-        ended = await self._sender.send(account_id, taken)
-        self.attempts[outcome_label(ended)] += 1
-        self._ended.setdefault(account_id, []).append(ended)
-        self.hear([account_id])
+    async def _send(self, account_id: str, leased: LeasedDelivery) -> None:
+        finished = await self._sender.send(account_id, leased)
+        self.attempts[outcome_label(finished)] += 1
+        self._finished.setdefault(account_id, []).append(finished)
+        self.notify([account_id])
 
     async def _disable(self, account_id: str, webhook_id: str, reason: DisabledReason) -> None:
         log.warning("webhook %s is disabled: %s", webhook_id, reason.name)
@@ -179,25 +179,25 @@ class Dispatcher:
         for task, _ in left:
             task.cancel()
         await asyncio.gather(*(task for task, _ in left), return_exceptions=True)
-        held: dict[str, list[Lease]] = {account_id: [] for account_id in self._ended}
-        for _, (account_id, taken) in left:
-            mine = Lease(taken.delivery.id, taken.delivery.fence)
-            held.setdefault(account_id, []).append(mine)
-        for account_id, deliveries in held.items():
+        leases: dict[str, list[Lease]] = {account_id: [] for account_id in self._finished}
+        for _, (account_id, leased) in left:
+            mine = Lease(leased.delivery.id, leased.delivery.fence)
+            leases.setdefault(account_id, []).append(mine)
+        for account_id, deliveries in leases.items():
             try:
                 await self._release_leases(account_id, deliveries)
             except Exception:
                 log.exception("deliveries of an account wait for the end of their leases")
 
-    async def _release_leases(self, account_id: str, held: Sequence[Lease]) -> None:
-        ended = self._ended.pop(account_id, [])
-        if ended:
-            await self._database.write(partial(settle, account_id, ended))
-        await self._database.write(partial(release, account_id, held))
+    async def _release_leases(self, account_id: str, leases: Sequence[Lease]) -> None:
+        finished = self._finished.pop(account_id, [])
+        if finished:
+            await self._database.write(partial(record_attempts, account_id, finished))
+        await self._database.write(partial(release, account_id, leases))
 
 
-def outcome_label(ended: Ended) -> str:
+def outcome_label(finished: FinishedAttempt) -> str:
     """Returns what an attempt counts as: statuses by their hundreds, since there are many."""
-    if ended.http_status is not None and ended.error.startswith("answered"):
-        return f"answered {ended.http_status // 100}xx"
-    return ended.error or "succeeded"
+    if finished.http_status is not None and finished.error.startswith("answered"):
+        return f"answered {finished.http_status // 100}xx"
+    return finished.error or "succeeded"

@@ -11,9 +11,9 @@ from ...clock import Clock
 from ...encryption import DecryptionError
 from ..egress.client import Client
 from ..egress.outcome import FAILED, Outcome
-from ..endpoints.signing import Secrets, signed
+from ..endpoints.signing import Secrets, sign
 from .store_leases import LeasedDelivery
-from .store_results import Ended
+from .store_results import FinishedAttempt
 
 log = logging.getLogger(__name__)
 
@@ -34,10 +34,10 @@ class Sender:
         self._clock = clock
         self._chance = chance
 
-    async def send(self, account_id: str, taken: LeasedDelivery) -> Ended:
+    async def send(self, account_id: str, leased: LeasedDelivery) -> FinishedAttempt:
         """Sends a delivery once and returns how that ended, whatever the receiver does."""
-        delivery, started_at = taken.delivery, self._clock()
-        outcome = await self._post(account_id, taken, started_at)
+        delivery, started_at = leased.delivery, self._clock()
+        outcome = await self._post(account_id, leased, started_at)
         log.info(
             "delivery",
             extra={
@@ -51,20 +51,20 @@ class Sender:
                 "milliseconds": outcome.milliseconds,
             },
         )
-        return Ended(
+        return FinishedAttempt(
             delivery,
             started_at,
             outcome.milliseconds,
             outcome.status,
             outcome.error,
-            escaped(outcome.answer),
+            escape_response(outcome.body),
             outcome.retry_after,
             self._chance(),
-            None if taken.is_test else taken.webhook.url,
+            None if leased.is_test else leased.webhook.url,
         )
 
-    async def _post(self, account_id: str, taken: LeasedDelivery, now: int) -> Outcome:
-        webhook = taken.webhook
+    async def _post(self, account_id: str, leased: LeasedDelivery, now: int) -> Outcome:
+        webhook = leased.webhook
         try:
             secrets = [
                 self._secrets.open(account_id, webhook.id, encrypted)
@@ -73,11 +73,11 @@ class Sender:
         except DecryptionError:
             log.critical("the secret of webhook %s cannot be opened", webhook.id)
             return Outcome(None, FAILED, None, 0, b"")
-        headers = signed(taken.delivery.event_id, now, taken.envelope, secrets)
-        return await self._client.post(webhook.url, taken.envelope.encode(), headers)
+        headers = sign(leased.delivery.event_id, now, leased.envelope, secrets)
+        return await self._client.post(webhook.url, leased.envelope.encode(), headers)
 
 
-def escaped(answer: bytes) -> str:
+def escape_response(answer: bytes) -> str:
     """Returns the beginning of an answer as text; what is none in it is written as escapes.
 
     So is what a terminal would obey, and what turns the direction of writing.

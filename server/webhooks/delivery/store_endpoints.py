@@ -26,7 +26,7 @@ _ENDPOINTS = Statement(
     ),
     without_account_lock=True,
 )
-_ON_THEIR_WAY = Statement(
+_IN_FLIGHT = Statement(
     lambda _: (
         Delivery.select(Delivery.webhook_id, fn.COUNT(Delivery.id))
         .where(
@@ -60,13 +60,13 @@ def endpoints_of(account_id: str, tx: Transaction) -> list[Endpoint]:
     return [Endpoint(row_of(row[:width]), *row[width:]) for row in rows]
 
 
-def on_their_way(account_id: str, tx: Transaction) -> dict[str, int]:
+def in_flight_counts(account_id: str, tx: Transaction) -> dict[str, int]:
     """Returns how many deliveries are on their way to each webhook, also to those that are gone."""
-    rows = tx.all(_ON_THEIR_WAY, account_id=account_id, now=tx.now, but=EventType.WEBHOOK_TEST)
+    rows = tx.all(_IN_FLIGHT, account_id=account_id, now=tx.now, but=EventType.WEBHOOK_TEST)
     return dict(rows)
 
 
-def with_more(
+def with_new_deliveries(
     endpoints: Sequence[Endpoint], webhook_ids: Collection[str], now: int
 ) -> list[Endpoint]:
     """Returns endpoints of which some have got deliveries that are due now."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ...events.models import Event
-from ...events.rules import EventType, is_wanted
+from ...events.rules import EventType, matches_any
 from ...ids import timestamp_of
 from ...storage.statements import Statement, param
 from ...storage.transaction import Transaction
@@ -22,7 +22,7 @@ from .store_queue import Queue
 # Deliveries that are made in one transaction, about: other writers wait meanwhile.
 EXPANDED_AT_ONCE = 1_000
 # So many events are looked at in one transaction at least: where there were fewer, it was all.
-SMALLEST_PIECE = EXPANDED_AT_ONCE // MAX_WEBHOOKS
+MIN_EVENTS_PER_EXPANSION = EXPANDED_AT_ONCE // MAX_WEBHOOKS
 
 # What a delivery begins with.
 NEW_DELIVERY = (
@@ -93,21 +93,21 @@ def expand(
     most = max(EXPANDED_AT_ONCE // len(listeners), 1)
     events = events_between(account_id, queue.expanded, queue.reached, most, tx)
     # The test of a webhook has a delivery of its own, which is sent at once.
-    wanted = [
+    matches = [
         (endpoint.webhook.id, event)
         for event in events
         if event.kind != EventType.WEBHOOK_TEST
         for endpoint in listeners
-        if _wants(endpoint, event)
+        if _is_subscribed(endpoint, event)
     ]
-    add_deliveries(account_id, wanted, "", tx)
+    add_deliveries(account_id, matches, "", tx)
     last = queue.reached if len(events) < most else events[-1].sequence
-    return Expanded(queue._replace(expanded=last), {webhook_id for webhook_id, _ in wanted})
+    return Expanded(queue._replace(expanded=last), {webhook_id for webhook_id, _ in matches})
 
 
-def _wants(endpoint: Endpoint, event: EventRef) -> bool:
+def _is_subscribed(endpoint: Endpoint, event: EventRef) -> bool:
     types = endpoint.webhook.event_types
-    return event.sequence > endpoint.after_sequence and is_wanted(event.kind, types)
+    return event.sequence > endpoint.after_sequence and matches_any(event.kind, types)
 
 
 def events_between(
@@ -119,10 +119,10 @@ def events_between(
 
 
 def add_deliveries(
-    account_id: str, wanted: Iterable[tuple[str, EventRef]], replay_id: str, tx: Transaction
+    account_id: str, matches: Iterable[tuple[str, EventRef]], replay_id: str, tx: Transaction
 ) -> None:
     """Adds deliveries that are due now, of events to webhooks; those that are there stay."""
-    pairs = list(wanted)
+    pairs = list(matches)
     rows = [
         (
             own_id,

@@ -20,13 +20,13 @@ from ...storage.transaction import Transaction
 from ..endpoints.store_reading import WebhookRow
 from ..models import SENDING, Delivery
 from ..rules import LEASE, MAX_IN_FLIGHT_PER_ACCOUNT, DeliveryStatus
-from .store_endpoints import Endpoint, endpoints_of, on_their_way, with_more
-from .store_expansion import SMALLEST_PIECE, expand
+from .store_endpoints import Endpoint, endpoints_of, in_flight_counts, with_new_deliveries
+from .store_expansion import MIN_EVENTS_PER_EXPANSION, expand
 from .store_queue import Queue, lock_if_free, lock_queue_only, put
 from .store_replays import advance
 
 # How soon, in milliseconds, it is looked again for what a process had no room for.
-LOOK_AGAIN = 1_000
+RECHECK_DELAY = 1_000
 
 _OWN = Delivery.account_id == param("account_id")
 _DUE = Statement(
@@ -116,23 +116,25 @@ class Lease(NamedTuple):
     fence: int
 
 
-class _Found(NamedTuple):
+class _DueRow(NamedTuple):
     delivery: Due
     is_test: bool
     envelope: str | None
 
 
-class Claim(NamedTuple):
+class LeaseBatch(NamedTuple):
     """What was taken on, and whether there may be more than one transaction looks at."""
 
-    taken: list[LeasedDelivery]
+    deliveries: list[LeasedDelivery]
     more: bool
 
 
-NOTHING = Claim([], more=False)
+NO_LEASES = LeaseBatch([], more=False)
 
 
-def claim(account_id: str, tx: Transaction, capacity: int = MAX_IN_FLIGHT_PER_ACCOUNT) -> Claim:
+def lease_due(
+    account_id: str, tx: Transaction, capacity: int = MAX_IN_FLIGHT_PER_ACCOUNT
+) -> LeaseBatch:
     """Takes on deliveries of an account, as many as there is room for, here and in all.
 
     Makes deliveries of what has happened meanwhile first. Nothing if another process is
@@ -140,60 +142,60 @@ def claim(account_id: str, tx: Transaction, capacity: int = MAX_IN_FLIGHT_PER_AC
     """
     before = lock_if_free(account_id, tx)
     if before is None:
-        return NOTHING
-    queue, claimed = lease(account_id, before, endpoints_of(account_id, tx), capacity, tx)
+        return NO_LEASES
+    queue, batch = lease_locked(account_id, before, endpoints_of(account_id, tx), capacity, tx)
     if queue != before:
         put(account_id, queue, tx)
-    return claimed
+    return batch
 
 
-def lease(
+def lease_locked(
     account_id: str, before: Queue, endpoints: Sequence[Endpoint], capacity: int, tx: Transaction
-) -> tuple[Queue, Claim]:
-    """Does as `claim` for an account whose queue is locked; returns what is to be stored of it."""
+) -> tuple[Queue, LeaseBatch]:
+    """Leases due deliveries of an account with a locked queue; returns the queue to store."""
     queue, got = expand(account_id, before, endpoints, tx)
-    # Also of webhooks that are disabled: what they are sent later is told of now.
+    # Replays of disabled webhooks advance too; their deliveries are sent once re-enabled.
     replayed = advance(account_id, tx)
     if replayed is not None:
         got.add(replayed)
     waiting = [
         (each.webhook, each.due_at)
-        for each in with_more(endpoints, got, tx.now)
+        for each in with_new_deliveries(endpoints, got, tx.now)
         if each.due_at is not None and each.webhook.enabled
     ]
-    taken: list[_Found] = []
+    due_rows: list[_DueRow] = []
     due_at: list[int] = []
-    flying = on_their_way(account_id, tx) if waiting else {}
-    left = min(capacity, MAX_IN_FLIGHT_PER_ACCOUNT - sum(flying.values()))
+    in_flight = in_flight_counts(account_id, tx) if waiting else {}
+    left = min(capacity, MAX_IN_FLIGHT_PER_ACCOUNT - sum(in_flight.values()))
     # Whoever ends a delivery that is on its way has somebody look again; or its time ends.
     # Where it is this process that has no room, that may be over sooner.
-    again = tx.now + (LEASE if capacity >= MAX_IN_FLIGHT_PER_ACCOUNT else LOOK_AGAIN)
+    again = tx.now + (LEASE if capacity >= MAX_IN_FLIGHT_PER_ACCOUNT else RECHECK_DELAY)
     # Those that have the fewest on their way come first: an endpoint that takes its time
     # must not have every place that becomes free, however long its queue has waited.
-    waiting.sort(key=lambda each: (flying.get(each[0].id, 0), each[1]))
+    waiting.sort(key=lambda each: (in_flight.get(each[0].id, 0), each[1]))
     for webhook, due in waiting:
-        free = min(webhook.health.capacity - flying.get(webhook.id, 0), left - len(taken))
+        free = min(webhook.health.capacity - in_flight.get(webhook.id, 0), left - len(due_rows))
         start = max(due, webhook.paused_until)
         due_at.append(start if start > tx.now else again)
         if start <= tx.now and free > 0:
-            taken += _due(account_id, webhook.id, free, tx)
+            due_rows += _due(account_id, webhook.id, free, tx)
     webhooks = {each.webhook.id: each.webhook for each in endpoints}
-    is_more = replayed is not None or queue.expanded - before.expanded >= SMALLEST_PIECE
+    is_more = replayed is not None or queue.expanded - before.expanded >= MIN_EVENTS_PER_EXPANSION
     queue = queue._replace(due_at=min(due_at, default=None))
-    return queue, Claim(_taken(account_id, taken, webhooks, tx), is_more)
+    return queue, LeaseBatch(_mark_leased(account_id, due_rows, webhooks, tx), is_more)
 
 
-def _due(account_id: str, webhook_id: str, most: int, tx: Transaction) -> list[_Found]:
+def _due(account_id: str, webhook_id: str, most: int, tx: Transaction) -> list[_DueRow]:
     """Returns the deliveries to an endpoint that have been due for longest."""
     rows = tx.all(_DUE, account_id=account_id, webhook_id=webhook_id, now=tx.now, limit=most)
     return [
-        _Found(Due._make(delivery), kind == EventType.WEBHOOK_TEST, envelope)
+        _DueRow(Due._make(delivery), kind == EventType.WEBHOOK_TEST, envelope)
         for *delivery, kind, envelope in rows
     ]
 
 
-def _taken(
-    account_id: str, found: Sequence[_Found], webhooks: Mapping[str, WebhookRow], tx: Transaction
+def _mark_leased(
+    account_id: str, found: Sequence[_DueRow], webhooks: Mapping[str, WebhookRow], tx: Transaction
 ) -> list[LeasedDelivery]:
     if not found:
         return []
@@ -217,15 +219,15 @@ def _taken(
     ]
 
 
-def release(account_id: str, held: Sequence[Lease], tx: Transaction) -> None:
+def release(account_id: str, leases: Sequence[Lease], tx: Transaction) -> None:
     """Makes deliveries that are not going to be sent by whoever has them due for others.
 
     Those that somebody else has by now are left to him.
     """
-    if not held:
+    if not leases:
         return
     queue = lock_queue_only(account_id, tx)
-    for own_id, fence in held:
+    for own_id, fence in leases:
         tx.run(
             _RELEASE,
             account_id=account_id,

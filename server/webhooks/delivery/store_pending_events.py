@@ -8,7 +8,7 @@ left first, and hears from there on. Callers wait meanwhile, so there is an end 
 from __future__ import annotations
 
 from ...events.models import EventStream
-from ...events.rules import EventType, is_wanted
+from ...events.rules import EventType, matches_any
 from ...storage.statements import Statement, param
 from ...storage.transaction import Transaction
 from ..endpoints.store_reading import ONE, WebhookRow
@@ -19,14 +19,14 @@ from .store_expansion import EXPANDED_AT_ONCE, add_deliveries, events_between
 # Events that a webhook hears of before it changes, beyond which it need not wait for more.
 EXPANDED_PER_TRANSACTION = 4 * EXPANDED_AT_ONCE
 
-_PLACES = Statement(
+_SEQUENCES = Statement(
     lambda _: (
         Webhook.select(Webhook.after_sequence, EventStream.sequence)
         .join(EventStream, on=EventStream.account_id == param("account_id"))
         .where(ONE)
     )
 )
-_EXPAND_AFTER = Statement(
+_SET_AFTER_SEQUENCE = Statement(
     lambda _: Webhook.update({Webhook.after_sequence: param("after_sequence")}).where(ONE)
 )
 
@@ -38,24 +38,26 @@ def expand_pending(account_id: str, webhook: WebhookRow, tx: Transaction) -> Non
     are heard now: the others are heard by what the webhook says next.
     """
     queue = store_queue.lock(account_id, tx)
-    after, reached = tx.all(_PLACES, account_id=account_id, id=webhook.id)[0]
+    after, reached = tx.all(_SEQUENCES, account_id=account_id, id=webhook.id)[0]
     after = max(after, queue.expanded)
     if reached <= after:
         return
     if webhook.enabled:
-        reached = _hear(account_id, webhook, after, reached, tx)
-    tx.run(_EXPAND_AFTER, account_id=account_id, id=webhook.id, after_sequence=reached)
+        reached = _expand_range(account_id, webhook, after, reached, tx)
+    tx.run(_SET_AFTER_SEQUENCE, account_id=account_id, id=webhook.id, after_sequence=reached)
 
 
-def _hear(account_id: str, webhook: WebhookRow, after: int, until: int, tx: Transaction) -> int:
+def _expand_range(
+    account_id: str, webhook: WebhookRow, after: int, until: int, tx: Transaction
+) -> int:
     """Makes deliveries of the first events of a stretch, and returns how far that goes."""
     events = events_between(account_id, after, until, EXPANDED_PER_TRANSACTION, tx)
-    wanted = [
+    matches = [
         (webhook.id, event)
         for event in events
-        if event.kind != EventType.WEBHOOK_TEST and is_wanted(event.kind, webhook.event_types)
+        if event.kind != EventType.WEBHOOK_TEST and matches_any(event.kind, webhook.event_types)
     ]
-    if wanted:
-        add_deliveries(account_id, wanted, "", tx)
+    if matches:
+        add_deliveries(account_id, matches, "", tx)
         store_queue.wake(account_id, tx)
     return until if len(events) < EXPANDED_PER_TRANSACTION else events[-1].sequence

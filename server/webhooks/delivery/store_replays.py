@@ -14,8 +14,8 @@ import orjson
 from peewee import SQL, fn
 
 from ...errors import ReplayLimitReached
-from ...events.rules import EventType, is_wanted
-from ...events.store_spans import span
+from ...events.rules import EventType, matches_any
+from ...events.store_ranges import sequence_range
 from ...storage.statements import Statement, param
 from ...storage.transaction import Transaction
 from ..endpoints.store_reading import find
@@ -26,12 +26,12 @@ from .store_queue import wake
 # Events in one transaction.
 REPLAYED_AT_ONCE = 500
 # A webhook at which more deliveries than this are due gets no others by a replay.
-MOST_DUE = 100
+MAX_DUE = 100
 # Replays of a webhook that may be under way; each looks at all events of its stretch.
-MOST_REPLAYS = 10
+MAX_REPLAYS = 10
 
 
-class Asked(NamedTuple):
+class ReplayFilter(NamedTuple):
     """What is asked for: events from one moment to before another, or up to now.
 
     The moments are given as the first ids of all that may have been made at them. No types
@@ -52,7 +52,7 @@ class ReplayRow(NamedTuple):
     created_at: int
 
 
-class _Left(NamedTuple):
+class _RemainingReplay(NamedTuple):
     """A replay and what is left of it."""
 
     id: str
@@ -65,7 +65,7 @@ class _Left(NamedTuple):
 
 _OWN = Replay.account_id == param("account_id")
 _ONE = _OWN & (Replay.id == param("id"))
-_COLUMNS = tuple(getattr(Replay, name) for name in _Left._fields)
+_COLUMNS = tuple(getattr(Replay, name) for name in _RemainingReplay._fields)
 _INSERT = Statement(
     lambda _: Replay.insert(
         {
@@ -81,7 +81,7 @@ _COUNT = Statement(
     )
 )
 # How many are due is not counted: whether there is one more than there may be, is looked up.
-_TOO_MANY_DUE = (
+_MORE_DUE_THAN_MAX = (
     Delivery.select(Delivery.id)
     .where(
         (Delivery.account_id == param("account_id"))
@@ -91,7 +91,7 @@ _TOO_MANY_DUE = (
     )
     .order_by(Delivery.due_at)
     .limit(SQL("1"))
-    .offset(param("most_due"))
+    .offset(param("max_due"))
 )
 _NEXT = Statement(
     lambda _: (
@@ -100,7 +100,7 @@ _NEXT = Statement(
             Webhook,
             on=(Webhook.account_id == param("account_id")) & (Webhook.id == Replay.webhook_id),
         )
-        .where(_OWN & ~fn.EXISTS(_TOO_MANY_DUE))
+        .where(_OWN & ~fn.EXISTS(_MORE_DUE_THAN_MAX))
         .order_by(Replay.account_id, Replay.id)
         .limit(SQL("1"))
     ),
@@ -121,14 +121,16 @@ _FAILED = Statement(
     ),
     without_account_lock=True,
 )
-_MOVE_ON = Statement(
+_ADVANCE = Statement(
     lambda _: Replay.update({Replay.after_sequence: param("after_sequence")}).where(_ONE),
     without_account_lock=True,
 )
 _END = Statement(lambda _: Replay.delete().where(_ONE), without_account_lock=True)
 
 
-def create(account_id: str, webhook_id: str, asked: Asked, tx: Transaction) -> ReplayRow:
+def create(
+    account_id: str, webhook_id: str, replay_filter: ReplayFilter, tx: Transaction
+) -> ReplayRow:
     """Stores a replay, which begins as soon as the transaction stands.
 
     Raises WebhookNotFound, or ReplayLimitReached if as many are under way as may be.
@@ -136,15 +138,15 @@ def create(account_id: str, webhook_id: str, asked: Asked, tx: Transaction) -> R
     webhook = find(account_id, webhook_id, tx)
     wake(account_id, tx)
     count = tx.one(_COUNT, account_id=account_id, webhook_id=webhook_id)
-    if count is not None and count[0] >= MOST_REPLAYS:
+    if count is not None and count[0] >= MAX_REPLAYS:
         raise ReplayLimitReached
     row = ReplayRow(tx.new_id(), webhook_id, tx.now)
-    events = span(account_id, asked.first_id, asked.end_id, tx)
+    events = sequence_range(account_id, replay_filter.first_id, replay_filter.end_id, tx)
     tx.run(
         _INSERT,
         account_id=account_id,
-        event_types=orjson.dumps(asked.event_types or webhook.event_types).decode(),
-        only_failed=asked.only_failed,
+        event_types=orjson.dumps(replay_filter.event_types or webhook.event_types).decode(),
+        only_failed=replay_filter.only_failed,
         after_sequence=events.after,
         until_sequence=events.until,
         **row._asdict(),
@@ -157,39 +159,41 @@ def advance(account_id: str, tx: Transaction) -> str | None:
 
     The queue is locked. Five statements at most.
     """
-    values = tx.one(_NEXT, account_id=account_id, now=tx.now, most_due=MOST_DUE)
+    values = tx.one(_NEXT, account_id=account_id, now=tx.now, max_due=MAX_DUE)
     if values is None:
         return None
-    left = _Left._make(values)
-    after, until = left.after_sequence, left.until_sequence
+    remaining = _RemainingReplay._make(values)
+    after, until = remaining.after_sequence, remaining.until_sequence
     events = events_between(account_id, after, until, REPLAYED_AT_ONCE, tx)
-    wanted = _wanted(account_id, left, events, tx)
-    add_deliveries(account_id, [(left.webhook_id, event) for event in wanted], left.id, tx)
+    matches = _matching_events(account_id, remaining, events, tx)
+    add_deliveries(
+        account_id, [(remaining.webhook_id, event) for event in matches], remaining.id, tx
+    )
     if len(events) < REPLAYED_AT_ONCE:
-        tx.run(_END, account_id=account_id, id=left.id)
+        tx.run(_END, account_id=account_id, id=remaining.id)
     else:
-        tx.run(_MOVE_ON, account_id=account_id, id=left.id, after_sequence=events[-1].sequence)
-    return left.webhook_id
+        tx.run(_ADVANCE, account_id=account_id, id=remaining.id, after_sequence=events[-1].sequence)
+    return remaining.webhook_id
 
 
-def _wanted(
-    account_id: str, left: _Left, events: list[EventRef], tx: Transaction
+def _matching_events(
+    account_id: str, remaining: _RemainingReplay, events: list[EventRef], tx: Transaction
 ) -> list[EventRef]:
     """Returns those events that a replay asks for. A test of a webhook is never replayed."""
-    types: list[str] = orjson.loads(left.event_types)
-    wanted = [
+    types: list[str] = orjson.loads(remaining.event_types)
+    matches = [
         event
         for event in events
-        if event.kind != EventType.WEBHOOK_TEST and is_wanted(event.kind, types)
+        if event.kind != EventType.WEBHOOK_TEST and matches_any(event.kind, types)
     ]
-    if not (wanted and left.only_failed):
-        return wanted
+    if not (matches and remaining.only_failed):
+        return matches
     rows = tx.all(
         _FAILED,
         account_id=account_id,
-        webhook_id=left.webhook_id,
-        first=wanted[0].sequence,
-        last=wanted[-1].sequence,
+        webhook_id=remaining.webhook_id,
+        first=matches[0].sequence,
+        last=matches[-1].sequence,
     )
     failed = {sequence for (sequence,) in rows}
-    return [event for event in wanted if event.sequence in failed]
+    return [event for event in matches if event.sequence in failed]

@@ -18,10 +18,10 @@ from ..endpoints.store_reading import WebhookRow
 from ..models import SENDING, Delivery, DeliveryAttempt, Webhook
 from ..rules import GONE, DeliveryStatus, DisabledReason, Health, wait_after
 from .store_endpoints import Endpoint, endpoints_of
-from .store_leases import Claim, Due, claim, lease
+from .store_leases import Due, LeaseBatch, lease_due, lease_locked
 from .store_queue import Queue, lock_queue_only, put
 
-_SETTLE = Statement(
+_FINISH_DELIVERY = Statement(
     lambda _: Delivery.update(
         {
             Delivery.status: param("status"),
@@ -38,7 +38,7 @@ _SETTLE = Statement(
     ),
     without_account_lock=True,
 )
-_NOTE = Statement(
+_INSERT_ATTEMPTS = Statement(
     lambda dialect: dialect.insert_all(
         DeliveryAttempt.account_id,
         (
@@ -68,10 +68,10 @@ _SET_HEALTH = Statement(
 )
 
 
-class Ended(NamedTuple):
+class FinishedAttempt(NamedTuple):
     """An attempt that has ended: `http_status` is None without an answer, `error` "" for a success.
 
-    `chance` from 0 to 1 says where within its bounds the next wait lies. `judges` is the URL
+    `chance` from 0 to 1 says where within its bounds the next wait lies. `url` is the URL
     of whose endpoint it says how that does; None for the test of a webhook.
     """
 
@@ -80,10 +80,10 @@ class Ended(NamedTuple):
     milliseconds: int
     http_status: int | None
     error: str
-    answer: str
+    response_body: str
     retry_after: float | None
     chance: float
-    judges: str | None = None
+    url: str | None = None
 
     @property
     def succeeded(self) -> bool:
@@ -91,7 +91,7 @@ class Ended(NamedTuple):
         return not self.error
 
 
-class Settled(NamedTuple):
+class RecordedAttempts(NamedTuple):
     """How many attempts were heard, and the webhooks that are to be disabled."""
 
     accepted: int
@@ -99,39 +99,41 @@ class Settled(NamedTuple):
 
 
 def run_cycle(
-    account_id: str, ended: Sequence[Ended], capacity: int, tx: Transaction
-) -> tuple[Settled, Claim]:
+    account_id: str, finished: Sequence[FinishedAttempt], capacity: int, tx: Transaction
+) -> tuple[RecordedAttempts, LeaseBatch]:
     """Notes what has ended, and takes on what is due, as far as there is room.
 
     Not while there are webhooks to be disabled: nothing is to be sent to them any more.
     """
-    if not ended:
-        return Settled(0, {}), claim(account_id, tx, capacity)
-    queue, accepted = note(account_id, ended, lock_queue_only(account_id, tx), tx)
-    to_disable, endpoints = _judge(account_id, accepted, tx)
-    claimed = Claim([], more=True)
+    if not finished:
+        return RecordedAttempts(0, {}), lease_due(account_id, tx, capacity)
+    queue, accepted = record_locked(account_id, finished, lock_queue_only(account_id, tx), tx)
+    to_disable, endpoints = _update_health(account_id, accepted, tx)
+    batch = LeaseBatch([], more=True)
     if not to_disable:
-        queue, claimed = lease(account_id, queue, endpoints, capacity, tx)
+        queue, batch = lease_locked(account_id, queue, endpoints, capacity, tx)
     put(account_id, queue, tx)
-    return Settled(len(accepted), to_disable), claimed
+    return RecordedAttempts(len(accepted), to_disable), batch
 
 
-def settle(account_id: str, ended: Sequence[Ended], tx: Transaction) -> Settled:
+def record_attempts(
+    account_id: str, finished: Sequence[FinishedAttempt], tx: Transaction
+) -> RecordedAttempts:
     """Notes attempts at deliveries of an account, and how their endpoints do."""
-    queue, accepted = note(account_id, ended, lock_queue_only(account_id, tx), tx)
+    queue, accepted = record_locked(account_id, finished, lock_queue_only(account_id, tx), tx)
     put(account_id, queue, tx)
-    to_disable, _ = _judge(account_id, accepted, tx)
-    return Settled(len(accepted), to_disable)
+    to_disable, _ = _update_health(account_id, accepted, tx)
+    return RecordedAttempts(len(accepted), to_disable)
 
 
-def note(
-    account_id: str, ended: Sequence[Ended], queue: Queue, tx: Transaction
-) -> tuple[Queue, list[Ended]]:
+def record_locked(
+    account_id: str, finished: Sequence[FinishedAttempt], queue: Queue, tx: Transaction
+) -> tuple[Queue, list[FinishedAttempt]]:
     """Notes attempts of an account whose queue is locked, and returns those that were heard.
 
     And what is to be stored of the queue, so that somebody looks at what is left.
     """
-    accepted = [attempt for attempt in ended if _settle(account_id, attempt, tx)]
+    accepted = [attempt for attempt in finished if _finish_delivery(account_id, attempt, tx)]
     rows = [
         (
             attempt.delivery.id,
@@ -142,16 +144,16 @@ def note(
             attempt.milliseconds,
             attempt.http_status,
             attempt.error,
-            attempt.answer,
+            attempt.response_body,
         )
         for place, attempt in enumerate(accepted, start=queue.attempts + 1)
     ]
     if rows:
-        tx.run(_NOTE, account_id=account_id, rows=rows)
+        tx.run(_INSERT_ATTEMPTS, account_id=account_id, rows=rows)
     return queue._replace(due_at=tx.now, attempts=queue.attempts + len(accepted)), accepted
 
 
-def _settle(account_id: str, attempt: Ended, tx: Transaction) -> bool:
+def _finish_delivery(account_id: str, attempt: FinishedAttempt, tx: Transaction) -> bool:
     """Notes what became of a delivery. Returns False if somebody else has it by now."""
     delivery = attempt.delivery
     wait = None
@@ -160,7 +162,7 @@ def _settle(account_id: str, attempt: Ended, tx: Transaction) -> bool:
         wait = wait_after(delivery.step, attempt.retry_after, attempt.chance)
         status = DeliveryStatus.FAILED if wait is None else DeliveryStatus.PENDING
     changed = tx.run(
-        _SETTLE,
+        _FINISH_DELIVERY,
         account_id=account_id,
         id=delivery.id,
         fence=delivery.fence,
@@ -173,11 +175,11 @@ def _settle(account_id: str, attempt: Ended, tx: Transaction) -> bool:
     return changed > 0
 
 
-def _judge(
-    account_id: str, accepted: Sequence[Ended], tx: Transaction
+def _update_health(
+    account_id: str, accepted: Sequence[FinishedAttempt], tx: Transaction
 ) -> tuple[dict[str, DisabledReason], list[Endpoint]]:
     """Notes how endpoints do after attempts. Returns those that there is no hope for, and all."""
-    attempts: dict[str, list[Ended]] = defaultdict(list)
+    attempts: dict[str, list[FinishedAttempt]] = defaultdict(list)
     for attempt in accepted:
         attempts[attempt.delivery.webhook_id].append(attempt)
     to_disable, endpoints = {}, []
@@ -198,14 +200,16 @@ def _judge(
     return to_disable, endpoints
 
 
-def _health_after(attempts: Sequence[Ended], webhook: WebhookRow, now: int) -> tuple[Health, bool]:
+def _health_after(
+    attempts: Sequence[FinishedAttempt], webhook: WebhookRow, now: int
+) -> tuple[Health, bool]:
     """Returns how an endpoint does after attempts, and whether one was told that it is gone.
 
     Where it has moved meanwhile, what its old place said says nothing.
     """
     health, is_gone = webhook.health, False
     for attempt in attempts:
-        if attempt.judges == webhook.url:
+        if attempt.url == webhook.url:
             health = Health() if attempt.succeeded else health.failed(now)
             is_gone = is_gone or attempt.http_status == GONE
     return health, is_gone

@@ -17,24 +17,24 @@ from ..models import Delivery, DeliveryAttempt, DeliveryQueue, Webhook
 from .store_deliveries import ATTEMPT_COLUMNS, COLUMNS, OF_WEBHOOK, AttemptRow, DeliveryRow
 
 # Attempts that are told of at once.
-TOLD_AT_ONCE = 100
+MAX_BATCH = 100
 
 
-class Ended(NamedTuple):
+class TailRecord(NamedTuple):
     """An attempt that has ended, and its delivery as it is now."""
 
     delivery: DeliveryRow
     attempt: AttemptRow
 
 
-class Piece(NamedTuple):
+class TailBatch(NamedTuple):
     """Attempts in their order, and the place from which to go on."""
 
-    ended: list[Ended]
-    place: int
+    records: list[TailRecord]
+    position: int
 
 
-def _ended() -> ModelSelect[Any]:
+def _attempts_query() -> ModelSelect[Any]:
     own = DeliveryAttempt.account_id == param("account_id")
     of_delivery = (Delivery.account_id == param("account_id")) & (
         Delivery.id == DeliveryAttempt.delivery_id
@@ -46,50 +46,50 @@ def _ended() -> ModelSelect[Any]:
         .where(
             own
             & (DeliveryAttempt.place > param("place"))
-            & (DeliveryAttempt.place <= param("reached"))
+            & (DeliveryAttempt.place <= param("last_position"))
         )
         .order_by(DeliveryAttempt.account_id, DeliveryAttempt.place)
         .limit(param("limit"))
     )
 
 
-_REACHED = Statement(
+_LAST_POSITION = Statement(
     lambda _: DeliveryQueue.select(DeliveryQueue.attempts).where(
         DeliveryQueue.account_id == param("account_id")
     )
 )
-_ENDED = Statement(lambda _: _ended())
-_ENDED_OF_ONE = Statement(
-    lambda _: _ended().where(DeliveryAttempt.webhook_id == param("webhook_id"))
+_ATTEMPTS = Statement(lambda _: _attempts_query())
+_ATTEMPTS_OF_WEBHOOK = Statement(
+    lambda _: _attempts_query().where(DeliveryAttempt.webhook_id == param("webhook_id"))
 )
 
 
-def reached(account_id: str, tx: Transaction) -> int:
+def last_position(account_id: str, tx: Transaction) -> int:
     """Returns the place of the attempt that ended last; 0 if none has."""
-    row = tx.one(_REACHED, account_id=account_id)
+    row = tx.one(_LAST_POSITION, account_id=account_id)
     return int(row[0]) if row else 0
 
 
-def ended_after(account_id: str, webhook_id: str, place: int, tx: Transaction) -> Piece:
+def attempts_after(account_id: str, webhook_id: str, position: int, tx: Transaction) -> TailBatch:
     """Returns the next attempts after a place, those at one webhook where one is named.
 
     One statement where there are none, else two.
     """
-    last = reached(account_id, tx)
-    if last <= place:
-        return Piece([], place)
+    last = last_position(account_id, tx)
+    if last <= position:
+        return TailBatch([], position)
     rows = tx.all(
-        _ENDED_OF_ONE if webhook_id else _ENDED,
+        _ATTEMPTS_OF_WEBHOOK if webhook_id else _ATTEMPTS,
         account_id=account_id,
-        place=place,
-        reached=last,
-        limit=TOLD_AT_ONCE,
+        place=position,
+        last_position=last,
+        limit=MAX_BATCH,
         **({"webhook_id": webhook_id} if webhook_id else {}),
     )
-    ended = [_row(values) for _, *values in rows]
-    return Piece(ended, rows[-1][0] if len(rows) == TOLD_AT_ONCE else last)
+    records = [_row(values) for _, *values in rows]
+    return TailBatch(records, rows[-1][0] if len(rows) == MAX_BATCH else last)
 
 
-def _row(values: list[Any]) -> Ended:
+def _row(values: list[Any]) -> TailRecord:
     columns = len(COLUMNS)
-    return Ended(DeliveryRow._make(values[:columns]), AttemptRow._make(values[columns:]))
+    return TailRecord(DeliveryRow._make(values[:columns]), AttemptRow._make(values[columns:]))

@@ -22,10 +22,10 @@ from . import store_queue
 from .store_deliveries import AttemptRow, DeliveryRow
 from .store_expansion import NEW_DELIVERY
 from .store_leases import Due, LeasedDelivery
-from .store_results import Ended, note
+from .store_results import FinishedAttempt, record_locked
 
 # Seconds in which a test that is on its way has ended, more or less.
-SOON = 15
+RETRY_AFTER_SECONDS = 15
 
 _INSERT = Statement(
     lambda _: Delivery.insert(
@@ -37,7 +37,7 @@ _INSERT = Statement(
 )
 # By way of their ids, which the index of what is being sent has: that is little, and SQLite
 # would rather walk through all that is due later.
-_ON_THEIR_WAY = Statement(
+_IN_FLIGHT = Statement(
     lambda dialect: Delivery.select(fn.COUNT(Delivery.id)).where(
         (Delivery.account_id == param("account_id"))
         & dialect.within(
@@ -83,18 +83,22 @@ def begin(account_id: str, webhook_id: str, tx: Transaction) -> LeasedDelivery:
 
 def _check_capacity(account_id: str, webhook_id: str, tx: Transaction) -> None:
     kind = EventType.WEBHOOK_TEST
-    row = tx.one(_ON_THEIR_WAY, account_id=account_id, webhook_id=webhook_id, kind=kind, now=tx.now)
+    row = tx.one(_IN_FLIGHT, account_id=account_id, webhook_id=webhook_id, kind=kind, now=tx.now)
     if row is not None and row[0] >= MAX_IN_FLIGHT_PER_ENDPOINT:
-        raise TooManyTestDeliveries(SOON)
+        raise TooManyTestDeliveries(RETRY_AFTER_SECONDS)
 
 
-def conclude(account_id: str, ended: Ended, tx: Transaction) -> tuple[DeliveryRow, AttemptRow]:
+def conclude(
+    account_id: str, finished: FinishedAttempt, tx: Transaction
+) -> tuple[DeliveryRow, AttemptRow]:
     """Notes what came of a test, and returns its delivery and its attempt.
 
     Raises WebhookNotFound if the webhook was deleted meanwhile.
     """
-    find(account_id, ended.delivery.webhook_id, tx)
-    queue, _ = note(account_id, [ended], store_queue.lock_queue_only(account_id, tx), tx)
+    find(account_id, finished.delivery.webhook_id, tx)
+    queue, _ = record_locked(
+        account_id, [finished], store_queue.lock_queue_only(account_id, tx), tx
+    )
     store_queue.put(account_id, queue, tx)
-    attempts = deliveries.attempts_of(account_id, ended.delivery.id, tx)
-    return deliveries.find(account_id, ended.delivery.id, tx), attempts[0]
+    attempts = deliveries.attempts_of(account_id, finished.delivery.id, tx)
+    return deliveries.find(account_id, finished.delivery.id, tx), attempts[0]

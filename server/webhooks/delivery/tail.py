@@ -19,10 +19,10 @@ from ...errors import Unauthorized, Unavailable
 from ...storage.database import Database
 from ...storage.transaction import Transaction
 from ..endpoints.store_reading import find
-from .store_tail import Ended, Piece, ended_after, reached
+from .store_tail import TailBatch, TailRecord, attempts_after, last_position
 
 # Seconds between two looks: twice as long each time that nothing has ended, up to the last.
-SHORTEST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
+MIN_PAUSE, MAX_PAUSE = 0.05, 1.0
 
 
 class Tails:
@@ -30,14 +30,14 @@ class Tails:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._ending = asyncio.Event()
+        self._stopping = asyncio.Event()
 
     def serve(self, *, serving: bool) -> None:
         """Lets callers follow, or ends all who do."""
         if serving:
-            self._ending.clear()
+            self._stopping.clear()
         else:
-            self._ending.set()
+            self._stopping.set()
 
     async def begin(self, caller: Caller, webhook_id: str) -> int:
         """Returns the place from which attempts are followed, at one webhook if one is named.
@@ -46,38 +46,42 @@ class Tails:
         """
         return await self._database.read(partial(_begin, caller.account_id, webhook_id))
 
-    async def follow(self, caller: Caller, webhook_id: str, place: int) -> AsyncIterator[Ended]:
+    async def follow(
+        self, caller: Caller, webhook_id: str, position: int
+    ) -> AsyncIterator[TailRecord]:
         """Yields the attempts that end after a place, at one webhook if one is named.
 
         Raises Unauthorized once the caller's key has ended, and Unavailable when the service
         stops.
         """
-        pause = SHORTEST_PAUSE
+        pause = MIN_PAUSE
         while True:
-            piece = Piece([], place)
+            batch = TailBatch([], position)
             with suppress(Unavailable):
-                piece = await self._database.read(partial(_look, caller, webhook_id, place))
-            for ended in piece.ended:
-                yield ended
-            place = piece.place
-            pause = SHORTEST_PAUSE if piece.ended else min(2 * pause, LONGEST_PAUSE)
+                batch = await self._database.read(
+                    partial(_next_batch, caller, webhook_id, position)
+                )
+            for record in batch.records:
+                yield record
+            position = batch.position
+            pause = MIN_PAUSE if batch.records else min(2 * pause, MAX_PAUSE)
             await self._pause(pause)
 
     async def _pause(self, seconds: float) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self._ending.wait()
-        if self._ending.is_set():
+                await self._stopping.wait()
+        if self._stopping.is_set():
             raise Unavailable
 
 
 def _begin(account_id: str, webhook_id: str, tx: Transaction) -> int:
     if webhook_id:
         find(account_id, webhook_id, tx)
-    return reached(account_id, tx)
+    return last_position(account_id, tx)
 
 
-def _look(caller: Caller, webhook_id: str, place: int, tx: Transaction) -> Piece:
+def _next_batch(caller: Caller, webhook_id: str, position: int, tx: Transaction) -> TailBatch:
     if not has_key(caller.account_id, caller.key_id, tx):
         raise Unauthorized
-    return ended_after(caller.account_id, webhook_id, place, tx)
+    return attempts_after(caller.account_id, webhook_id, position, tx)

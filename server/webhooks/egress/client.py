@@ -26,7 +26,7 @@ from yarl import URL
 
 from ...errors import ValidationError
 from .connector import make_connector
-from .outcome import Outcome, blocked, explain, judge, retry_after
+from .outcome import Outcome, blocked, error_for_exception, error_for_status, retry_after
 from .policy import BLOCKED, EgressPolicy
 from .resolver import Lookup, SystemLookup
 from .urls import check_url
@@ -34,10 +34,10 @@ from .urls import check_url
 log = logging.getLogger(__name__)
 
 # For everything: the look-up, connecting, TLS, sending, and the answer with its body.
-SECONDS = 15
+TIMEOUT_SECONDS = 15
 # A longer answer is cut off, and judged by its status alone.
 MAX_READ = 16 * 1024
-MAX_KEPT = 2 * 1024
+MAX_STORED = 2 * 1024
 MAX_HEADER_LINE = 8 * 1024
 MAX_HEADERS = 128
 
@@ -50,7 +50,7 @@ _HEADERS = {
 
 
 @dataclass
-class _Answer:
+class _PartialResponse:
     """As much as has arrived of an answer."""
 
     status: int | None = None
@@ -66,17 +66,21 @@ class Client:
     """
 
     def __init__(
-        self, egress_policy: EgressPolicy, *, seconds: float = SECONDS, lookup: Lookup | None = None
+        self,
+        egress_policy: EgressPolicy,
+        *,
+        seconds: float = TIMEOUT_SECONDS,
+        lookup: Lookup | None = None,
     ) -> None:
         self._egress_policy = egress_policy
         self._seconds = seconds
-        self._look_up = lookup or SystemLookup()
+        self._lookup = lookup or SystemLookup()
         self._tls = ssl.create_default_context()
         self._tls.set_alpn_protocols(["http/1.1"])
 
     async def __aenter__(self) -> Client:
         self._session = ClientSession(
-            connector=make_connector(self._egress_policy, self._look_up, self._tls),
+            connector=make_connector(self._egress_policy, self._lookup, self._tls),
             headers=_HEADERS,
             cookie_jar=DummyCookieJar(),
             timeout=ClientTimeout(total=None),
@@ -100,18 +104,18 @@ class Client:
     async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Outcome:
         """Sends a body once and returns what came of it, whatever the receiver does."""
         begun = time.monotonic()
-        answer = _Answer()
-        error = await self._attempt(url, body, headers, answer)
+        received = _PartialResponse()
+        error = await self._attempt(url, body, headers, received)
         return Outcome(
-            status=answer.status,
+            status=received.status,
             error=error,
-            retry_after=answer.retry_after,
+            retry_after=received.retry_after,
             milliseconds=round((time.monotonic() - begun) * 1000),
-            answer=bytes(answer.body[:MAX_KEPT]),
+            body=bytes(received.body[:MAX_STORED]),
         )
 
     async def _attempt(
-        self, url: str, body: bytes, headers: Mapping[str, str], answer: _Answer
+        self, url: str, body: bytes, headers: Mapping[str, str], received: _PartialResponse
     ) -> str:
         """Returns the error; empty for a success."""
         try:
@@ -122,7 +126,7 @@ class Client:
             return BLOCKED
         try:
             async with asyncio.timeout(self._seconds):
-                status = await self._exchange(target, body, headers, answer)
+                status = await self._exchange(target, body, headers, received)
         except Exception as error:  # noqa: BLE001 - told in the outcome
             refused = blocked(error)
             if refused is not None:
@@ -131,19 +135,21 @@ class Client:
                     "a delivery to a blocked address was refused",
                     extra={"host": target.raw_host, "address": refused.address},
                 )
-            return explain(error)
-        return judge(status)
+            return error_for_exception(error)
+        return error_for_status(status)
 
     async def _exchange(
-        self, target: URL, body: bytes, headers: Mapping[str, str], answer: _Answer
+        self, target: URL, body: bytes, headers: Mapping[str, str], received: _PartialResponse
     ) -> int:
         response = await self._session.post(
             target, data=BytesIO(body), headers=headers, allow_redirects=False
         )
         try:
-            answer.status = response.status
-            answer.retry_after = retry_after(response.headers.get("Retry-After"), datetime.now(UTC))
-            await _read(response, answer.body)
+            received.status = response.status
+            received.retry_after = retry_after(
+                response.headers.get("Retry-After"), datetime.now(UTC)
+            )
+            await _read(response, received.body)
         finally:
             # This ends the connection, unless the answer was read to its end.
             response.close()

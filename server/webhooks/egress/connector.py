@@ -24,7 +24,7 @@ from .resolver import Lookup, Resolver
 
 # A connection is kept so long for the next event to the same place. Many receivers let go
 # after five seconds, and an event sent just then would be lost on the way.
-IDLE_SECONDS = 4
+KEEPALIVE_SECONDS = 4
 # Interim answers, such as 103 Early Hints, that may come before the answer itself.
 MAX_INTERIM = 8
 # Bytes of an answer, its head and all that is between its parts: far more than is read.
@@ -44,52 +44,52 @@ def make_connector(
         resolver=Resolver(egress_policy, lookup),
         use_dns_cache=False,
         socket_factory=partial(_make_socket, egress_policy),
-        keepalive_timeout=IDLE_SECONDS,
+        keepalive_timeout=KEEPALIVE_SECONDS,
         limit=0,
     )
     # There is no setting for it.
-    connector._factory = partial(_Bounded, loop=connector._loop)  # type: ignore[assignment]
+    connector._factory = partial(_BoundedConnection, loop=connector._loop)  # type: ignore[assignment]
     return connector
 
 
-class _Bounded(ResponseHandler):
+class _BoundedConnection(ResponseHandler):
     """A connection that ends when its receiver says more than an answer to a request.
 
     It ends at once, without TLS's farewell, for which a receiver could let it wait long
     after the delivery.
     """
 
-    _answers = 0
-    _bytes = 0
+    _responses_allowed = 0
+    _bytes_allowed = 0
 
     def set_response_params(self, **params: Any) -> None:
         """Expects one answer to the request that is about to be sent."""
-        self._answers = MAX_INTERIM + 1
-        self._bytes = MAX_RECEIVED
+        self._responses_allowed = MAX_INTERIM + 1
+        self._bytes_allowed = MAX_RECEIVED
         super().set_response_params(**params)
 
     def data_received(self, data: bytes) -> None:
         """Reads on, unless enough has been said."""
-        if self._bytes <= 0:
-            self._hang_up()
+        if self._bytes_allowed <= 0:
+            self._abort()
             return
-        self._bytes -= len(data)
+        self._bytes_allowed -= len(data)
         super().data_received(data)
 
     def feed_data(self, data: tuple[RawResponseMessage, StreamReader], size: int = 0) -> None:
         """Takes an answer, or lets it go together with the connection."""
-        if self._answers <= 0:
-            self._hang_up()
+        if self._responses_allowed <= 0:
+            self._abort()
             return
         is_interim = 100 <= data[0].code <= 199
-        self._answers = self._answers - 1 if is_interim else 0
+        self._responses_allowed = self._responses_allowed - 1 if is_interim else 0
         super().feed_data(data, size)
 
     def close(self) -> None:
         """Ends the connection."""
         self.abort()
 
-    def _hang_up(self) -> None:
+    def _abort(self) -> None:
         # Not by `close`, after which nobody would tell whoever still reads the answer.
         if self.transport is not None:
             self.transport.abort()

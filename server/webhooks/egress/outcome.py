@@ -31,14 +31,14 @@ NOT_HTTP = "not HTTP"
 REDIRECTED = "redirected"
 FAILED = "failed"
 
-_NUMBERS = {
+_ERRNO_ERRORS = {
     errno.ECONNREFUSED: REFUSED,
     errno.ETIMEDOUT: TIMED_OUT,
     errno.ENETUNREACH: UNREACHABLE,
     errno.EHOSTUNREACH: UNREACHABLE,
 }
 # The first that fits is told. Whatever else a connection ends with, it is lost.
-_KINDS: tuple[tuple[type[Exception], str], ...] = (
+_EXCEPTION_ERRORS: tuple[tuple[type[Exception], str], ...] = (
     (TimeoutError, TIMED_OUT),
     (ssl.SSLError, NO_TLS),
     (ClientConnectorDNSError, NO_HOST),
@@ -60,10 +60,10 @@ class Outcome(NamedTuple):
     error: str
     retry_after: float | None
     milliseconds: int
-    answer: bytes
+    body: bytes
 
 
-def judge(status: int) -> str:
+def error_for_status(status: int) -> str:
     """Returns the error that a status means; empty for a success, which is any of 2xx."""
     if 200 <= status <= 299:
         return ""
@@ -72,14 +72,14 @@ def judge(status: int) -> str:
     return f"answered {status}"
 
 
-def explain(error: Exception) -> str:
+def error_for_exception(error: Exception) -> str:
     """Returns the text for whatever an attempt failed with, and logs what nobody foresaw."""
     if blocked(error):
         return BLOCKED
     cause = getattr(error, "os_error", error)
-    if isinstance(cause, OSError) and cause.errno in _NUMBERS:
-        return _NUMBERS[cause.errno]
-    for kind, text in _KINDS:
+    if isinstance(cause, OSError) and cause.errno in _ERRNO_ERRORS:
+        return _ERRNO_ERRORS[cause.errno]
+    for kind, text in _EXCEPTION_ERRORS:
         if isinstance(error, kind):
             return text
     # Without the error's own text, which may repeat what the receiver said.

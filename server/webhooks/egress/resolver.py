@@ -26,7 +26,7 @@ from .policy import Address, EgressPolicy
 Lookup = Callable[[str], Awaitable[Sequence[Address]]]
 
 # How many names may be looked up at once; further ones wait.
-THREADS = 64
+MAX_LOOKUPS = 64
 # How many addresses of a family are tried. A name may have thousands, and a delivery
 # must not become a scan of somebody else's network.
 MAX_ADDRESSES = 2
@@ -39,13 +39,13 @@ class Resolver(AbstractResolver):
 
     def __init__(self, egress_policy: EgressPolicy, lookup: Lookup) -> None:
         self._egress_policy = egress_policy
-        self._look_up = lookup
+        self._lookup = lookup
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
         """Returns some addresses of a name. Raises BlockedAddress if any of all is blocked."""
-        addresses = await self._look_up(host)
+        addresses = await self._lookup(host)
         for address in addresses:
             self._egress_policy.check(address)
         return [_result(host, port, address) for address in _first(addresses)]
@@ -58,52 +58,54 @@ class SystemLookup:
     """Asks the system's resolver, with /etc/hosts and whatever else it reads."""
 
     def __init__(self) -> None:
-        self._threads = asyncio.Semaphore(THREADS)
-        self._asked: dict[str, asyncio.Task[list[Address]]] = {}
+        self._threads = asyncio.Semaphore(MAX_LOOKUPS)
+        self._lookups: dict[str, asyncio.Task[list[Address]]] = {}
 
     async def __call__(self, host: str) -> list[Address]:
         """Returns every address of a name. Raises OSError if there is none."""
-        task = self._asked.get(host)
+        task = self._lookups.get(host)
         if task is None:
-            task = self._asked[host] = asyncio.create_task(self._ask(host))
+            task = self._lookups[host] = asyncio.create_task(self._start(host))
             task.add_done_callback(lambda done: self._forget(host, done))
         return await asyncio.shield(task)
 
-    async def _ask(self, host: str) -> list[Address]:
+    async def _start(self, host: str) -> list[Address]:
         async with self._threads:
-            told: Future[list[Address]] = Future()
-            told.set_running_or_notify_cancel()
-            Thread(target=_tell, args=(host, told), name="webhook-look-up", daemon=True).start()
-            return await asyncio.wrap_future(told)
+            future: Future[list[Address]] = Future()
+            future.set_running_or_notify_cancel()
+            Thread(
+                target=_run_lookup, args=(host, future), name="webhook-look-up", daemon=True
+            ).start()
+            return await asyncio.wrap_future(future)
 
     def _forget(self, host: str, task: asyncio.Task[list[Address]]) -> None:
-        del self._asked[host]
+        del self._lookups[host]
         if not task.cancelled():
             # Everyone who asked may be gone; then nobody else would take note of a failure.
             task.exception()
 
 
-def _tell(host: str, told: Future[list[Address]]) -> None:
+def _run_lookup(host: str, future: Future[list[Address]]) -> None:
     try:
-        told.set_result(_addresses(host))
+        future.set_result(_addresses(host))
     except Exception as error:  # noqa: BLE001 - told to whoever asked
-        told.set_exception(error)
+        future.set_exception(error)
 
 
 def _addresses(host: str) -> list[Address]:
     # As bytes, so that Python does not put the name through its own reading of IDNA.
-    found = socket.getaddrinfo(
+    results = socket.getaddrinfo(
         host.encode("ascii"), None, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG
     )
-    return [ip_address(place[0]) for *_, place in found]
+    return [ip_address(place[0]) for *_, place in results]
 
 
 def _first(addresses: Sequence[Address]) -> list[Address]:
-    taken = {4: 0, 6: 0}
+    leased = {4: 0, 6: 0}
     first = []
     for address in addresses:
-        taken[address.version] += 1
-        if taken[address.version] <= MAX_ADDRESSES:
+        leased[address.version] += 1
+        if leased[address.version] <= MAX_ADDRESSES:
             first.append(address)
     return first
 

@@ -41,9 +41,7 @@ class Secrets:
         return self._encryption.open(_PURPOSE, bytes(encrypted), account_id, webhook_id).decode()
 
 
-def signed(
-    event_id: str, milliseconds: int, envelope: str, secrets: Sequence[str]
-) -> dict[str, str]:
+def sign(event_id: str, milliseconds: int, envelope: str, secrets: Sequence[str]) -> dict[str, str]:
     """Returns the headers of a delivery that is sent at a moment, a signature for each secret."""
     seconds = milliseconds // 1000
     moment = datetime.fromtimestamp(seconds, UTC)

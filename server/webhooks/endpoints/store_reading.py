@@ -108,22 +108,22 @@ def newest_id_of_any_account(tx: Transaction) -> str | None:
     return row[0] if row else None
 
 
-def stored(row: WebhookRow) -> dict[str, Any]:
+def column_values(row: WebhookRow) -> dict[str, Any]:
     """Returns the values of a row by column."""
-    return {**row._asdict(), "event_types": types_written(row.event_types)}
+    return {**row._asdict(), "event_types": dump_event_types(row.event_types)}
 
 
 def row_of(values: tuple[Any, ...]) -> WebhookRow:
     """Returns the webhook whose COLUMNS were read."""
     row = WebhookRow._make(values)
-    return row._replace(event_types=types_read(values[3]), enabled=bool(row.enabled))
+    return row._replace(event_types=load_event_types(values[3]), enabled=bool(row.enabled))
 
 
-def types_written(types: Sequence[str]) -> str:
+def dump_event_types(types: Sequence[str]) -> str:
     """Returns types of events as they are stored."""
     return orjson.dumps(types).decode()
 
 
-def types_read(text: str) -> tuple[str, ...]:
+def load_event_types(text: str) -> tuple[str, ...]:
     """Returns types of events that were stored."""
     return tuple(orjson.loads(text))

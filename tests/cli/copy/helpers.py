@@ -25,9 +25,9 @@ from server.subscribers.rules import Status
 from server.tags import store as tags
 from server.webhooks import store as webhooks
 from server.webhooks.delivery import store_replays
-from server.webhooks.delivery.store_leases import claim
-from server.webhooks.delivery.store_replays import Asked
-from server.webhooks.delivery.store_results import Ended, settle
+from server.webhooks.delivery.store_leases import lease_due
+from server.webhooks.delivery.store_replays import ReplayFilter
+from server.webhooks.delivery.store_results import FinishedAttempt, record_attempts
 from server.webhooks.endpoints.signing import Secrets, make_secret
 from server.webhooks.store import NewWebhook
 
@@ -106,15 +106,15 @@ def fill_deliveries(own: str, hook: str, tx: Transaction) -> None:
     webhooks.rotate(own, webhook.id, partial(encrypted, own, SECRET), tx)
     for name in ("sent", "failed"):
         tags.create(own, name, "", tx)
-    sent, failed = (taken.delivery for taken in claim(own, tx).taken)
-    ended = [
-        Ended(sent, tx.now, 5, 200, "", "ok", None, 0.5, hook),
-        Ended(failed, tx.now, 5, 503, "answered 503", "\\x00", None, 0.5, hook),
+    sent, failed = (leased.delivery for leased in lease_due(own, tx).deliveries)
+    finished = [
+        FinishedAttempt(sent, tx.now, 5, 200, "", "ok", None, 0.5, hook),
+        FinishedAttempt(failed, tx.now, 5, 503, "answered 503", "\\x00", None, 0.5, hook),
     ]
-    settle(own, ended, tx)
+    record_attempts(own, finished, tx)
     tags.create(own, "being sent", "", tx)
-    claim(own, tx)
-    everything = Asked(first_id_at(0), None, [], only_failed=False)
+    lease_due(own, tx)
+    everything = ReplayFilter(first_id_at(0), None, [], only_failed=False)
     store_replays.create(own, webhook.id, everything, tx)
     tags.create(own, "not looked at", "", tx)
 

@@ -13,13 +13,13 @@ from .envelope import PREFIX
 from .models import Event
 
 # Greater than every id: no id has a letter at this place.
-_BEYOND = f"{PREFIX}Z"
+_AFTER_EVERY_ID = f"{PREFIX}Z"
 
-_OWN = Event.account_id == param("account_id")
+_IN_ACCOUNT = Event.account_id == param("account_id")
 _FIRST = Statement(
     lambda _: (
         Event.select(Event.sequence)
-        .where(_OWN & (Event.id >= param("first_id")))
+        .where(_IN_ACCOUNT & (Event.id >= param("first_id")))
         .order_by(Event.account_id, Event.id)
         .limit(param("limit"))
     )
@@ -27,26 +27,28 @@ _FIRST = Statement(
 _LAST = Statement(
     lambda _: (
         Event.select(Event.sequence)
-        .where(_OWN & (Event.id < param("end_id")))
+        .where(_IN_ACCOUNT & (Event.id < param("end_id")))
         .order_by(Event.account_id.desc(), Event.id.desc())
         .limit(param("limit"))
     )
 )
 
 
-class Span(NamedTuple):
+class SequenceRange(NamedTuple):
     """The events whose sequence is greater than `after` and at most `until`; maybe none."""
 
     after: int
     until: int
 
 
-def span(account_id: str, first_id: str, end_id: str | None, tx: Transaction) -> Span:
+def sequence_range(
+    account_id: str, first_id: str, end_id: str | None, tx: Transaction
+) -> SequenceRange:
     """Returns the events from one moment to before another, or up to now. Two statements.
 
     The moments are given as the first ids of all that may have been made at them.
     """
     first = tx.one(_FIRST, account_id=account_id, first_id=f"{PREFIX}{first_id}", limit=1)
-    beyond = _BEYOND if end_id is None else f"{PREFIX}{end_id}"
+    beyond = _AFTER_EVERY_ID if end_id is None else f"{PREFIX}{end_id}"
     last = tx.one(_LAST, account_id=account_id, end_id=beyond, limit=1)
-    return Span(first[0] - 1, last[0]) if first and last else Span(0, 0)
+    return SequenceRange(first[0] - 1, last[0]) if first and last else SequenceRange(0, 0)
