@@ -28,7 +28,7 @@ from ..tools import program
 from .helpers import Samples, page_of, place_of, samples_of, value
 
 # What is there besides rpcs: the document, the reference, health, and what is none of them.
-PAGES = 8
+PAGES = 9
 GET, TAGS = "SubscriberService.GetSubscriber", "TagService.ListTags"
 
 
