@@ -154,7 +154,10 @@ def test_round_that_is_cancelled_breaks_off_and_leaves_nothing(
 
 @pytest.mark.parametrize(
     ("url", "why"),
-    [("sqlite:///{}/roster.db", "must be an existing folder"), ("postgresql://u:hush@h/x", "pg_dump")],
+    [
+        ("sqlite:///{}/roster.db", "must be an existing folder"),
+        ("postgresql://u:hush@h/x", "pg_dump"),
+    ],
     ids=["no folder", "postgres"],
 )
 def test_schedule_that_cannot_be_kept_is_refused(tmp_path: Path, url: str, why: str) -> None:
