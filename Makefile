@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 TOOLS := $(VENV)/.tools
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench bench-scale faults audit lint format types generate check-generated check-breaking lock clean
+.PHONY: help run test verify bench bench-scale faults audit lint format types generate check-generated check-breaking lock clean
 
 help: ## Print this list.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -34,7 +34,10 @@ run: $(READY) ## Serve on this machine. Prints the addresses, a first API key an
 # PYTHONDONTWRITEBYTECODE is cleared because without bytecode every process that a test starts
 # compiles all modules again.
 test: $(TOOLS) ## Run the tests in parallel processes.
-	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto -m "not verify"
+
+verify: $(TOOLS) ## Run the tests with browsers, other languages, machines and repeated kills.
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto -m verify
 
 bench: $(TOOLS) ## Run the benchmarks and write their ratios to bench.json.
 	@$(BIN)/python -m tests.bench

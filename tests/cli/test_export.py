@@ -254,6 +254,7 @@ def test_export_goes_on_after_the_last_whole_row_and_says_so(
     assert sorted(os.listdir(tmp_path)) == sorted([whole.name, file.name])
 
 
+@pytest.mark.verify
 def test_export_goes_on_after_the_service_was_killed(tmp_path: Path) -> None:
     killed = start(tmp_path)
     account, file = filled(first_account(killed), 5_000), tmp_path / "all.ndjson"

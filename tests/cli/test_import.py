@@ -443,6 +443,7 @@ def test_rows_in_doubt_count_as_created_and_others_as_what_they_are(
     assert (counts["created"], counts[outcome]) == (1_499, 1)
 
 
+@pytest.mark.verify
 def test_import_of_a_large_file_goes_on_after_the_service_was_killed(tmp_path: Path) -> None:
     rows = people(10_000)
     rows[7_000]["email"] = "nobody"

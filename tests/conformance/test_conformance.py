@@ -17,6 +17,8 @@ from grpc_tools import protoc
 
 from .. import tools
 
+pytestmark = pytest.mark.verify
+
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parent.parent
 FAILURES = FOLDER / "failures.txt"

@@ -9,8 +9,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
+
 from ..conftest import Account
 from .going_over import go_over
+
+pytestmark = pytest.mark.verify
 
 EXAMPLES = os.environ.get("ROSTER_SCHEMATHESIS_EXAMPLES", "5")
 

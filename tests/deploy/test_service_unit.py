@@ -81,6 +81,7 @@ def unit(tmp_path: Path) -> Path:
     return file
 
 
+@pytest.mark.verify
 @pytest.mark.parametrize(
     "question", [["verify"], ["security", "--offline=true", f"--threshold={EXPOSED_AT_MOST}"]]
 )

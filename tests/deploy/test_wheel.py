@@ -15,6 +15,8 @@ from ..parts import free_port, running
 from ..processes import Service, environment, start
 from ..stubs.authority import Authority
 
+pytestmark = pytest.mark.verify
+
 ROOT = Path(__file__).parents[2]
 # To root every file is writable, by a capability that this gives up before it goes on.
 AS_EVERYONE = """

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import apsw
+import pytest
 
 from server.accounts.rules import make_secret
 from server.storage.backups.create import back_up
@@ -29,6 +30,8 @@ from ..bench.scale_fill import fill
 from ..cli.test_commands import printed
 from ..load import Client, Load, Over, Sent, Turn
 from ..processes import Service, start
+
+pytestmark = pytest.mark.verify
 
 ROUNDS = int(os.environ.get("ROSTER_DRILL_ROUNDS", "2"))
 CLIENTS = 6

@@ -26,6 +26,8 @@ from .promises.contents import Contents
 from .promises.disk import SECTOR, Disk
 from .promises.recorder import Operation, Outcome, Recorder, outcome_of
 
+pytestmark = pytest.mark.verify
+
 ONE, BULK = Operation("CreateSubscriber", "a"), Operation("BulkCreateSubscribers", "b")
 MADE = Response(201, {"subscriber": {"id": "1"}})
 TAKEN, BUSY, LOST = Response(200, {"failed": []}), Response(503, {}), Response(500, {})

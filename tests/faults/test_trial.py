@@ -137,6 +137,7 @@ def is_running(sent: Sent) -> bool:
     return sent.status == 409 and sent.body["error"]["code"] == "IdempotencyKeyInUse"
 
 
+@pytest.mark.verify
 def test_killing_servers_and_gateways_loses_nothing_and_fails_only_what_is_in_flight(
     postgres: Postgres, tmp_path: Path
 ) -> None:

@@ -9,6 +9,8 @@ import pytest
 from .promises import deliveries
 from .promises.checker import Results, broken
 
+pytestmark = pytest.mark.verify
+
 
 @pytest.mark.parametrize("run", [deliveries.run, deliveries.on_postgres])
 def test_no_event_is_lost_when_service_and_receiver_are_killed(

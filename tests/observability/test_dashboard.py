@@ -72,6 +72,7 @@ def call_once(account: Account) -> None:
     account.fails("TagAlreadyExists", "CreateTag", name="vip")
 
 
+@pytest.mark.verify
 @pytest.mark.parametrize(("row", "query"), QUERIES)
 def test_prometheus_finds_what_a_panel_asks_for(
     watched: Prometheus, request: pytest.FixtureRequest, row: str, query: str

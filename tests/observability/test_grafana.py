@@ -13,6 +13,8 @@ from server.deploy.panels import ROWS
 
 from .grafana import strange_values, unknown_keys
 
+pytestmark = pytest.mark.verify
+
 
 def test_grafana_knows_every_key_of_the_dashboard() -> None:
     assert unknown_keys(dashboard()) == []

@@ -171,6 +171,7 @@ def test_a_histogram_counts_what_is_at_most_a_bound() -> None:
     }
 
 
+@pytest.mark.verify
 def test_promtool_finds_no_fault_with_the_names(http_account: Account) -> None:
     http_account.ok("ListTags")
     page = page_of(place_of(http_account.service.printed))

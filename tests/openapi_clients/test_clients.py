@@ -14,6 +14,8 @@ from server.events.rules import EventType
 from ..conftest import Account
 from .programs import CREATED, GENERATORS, STEPS, Program, make
 
+pytestmark = pytest.mark.verify
+
 
 @pytest.fixture(scope="session", params=GENERATORS)
 def client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Program:

@@ -30,6 +30,7 @@ def lines(programs: Programs) -> list[dict[str, object]]:
     return [json.loads(line) for line in programs.run([*programs.corpus, str(corpus.FILE)])]
 
 
+@pytest.mark.verify
 def test_language_reads_the_same_values(lines: list[dict[str, object]]) -> None:
     entries = corpus.read()
 
@@ -38,6 +39,7 @@ def test_language_reads_the_same_values(lines: list[dict[str, object]]) -> None:
         assert line["json"] == entry.json, (entry.type, entry.case)
 
 
+@pytest.mark.verify
 def test_language_loses_nothing_when_it_writes(lines: list[dict[str, object]]) -> None:
     for line, entry in zip(lines, corpus.read(), strict=True):
         again = decoded(entry.type, str(line["binary"]))

@@ -57,6 +57,7 @@ def generate_without_tools(folder: Path, tools: str) -> subprocess.CompletedProc
     )
 
 
+@pytest.mark.verify
 def test_languages_without_their_plugins_are_passed_over_and_named(tmp_path: Path) -> None:
     done = generate_without_tools(tmp_path, "")
 
@@ -66,6 +67,7 @@ def test_languages_without_their_plugins_are_passed_over_and_named(tmp_path: Pat
     assert (tmp_path / "generated/roster.binpb").exists()
 
 
+@pytest.mark.verify
 def test_languages_without_their_plugins_are_an_error_where_tools_are_required(
     tmp_path: Path,
 ) -> None:

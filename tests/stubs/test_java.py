@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import html
 
+import pytest
+
 from ..tools import program
 from .comments import lines_of_comments
 from .in_java import stubs
+
+pytestmark = pytest.mark.verify
 
 
 def test_comments_of_the_protos_are_the_documentation() -> None:

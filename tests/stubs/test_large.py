@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from ..behavior.large import fill, with_fields
 from ..conftest import new_account
 from ..fronts import GrpcFront
 from ..processes import Service
 from .programs import Programs
+
+pytestmark = pytest.mark.verify
 
 
 def test_subscribers_with_all_the_values_they_may_have_are_received(

@@ -50,6 +50,7 @@ def mypy(*arguments: str | Path, site: Path | None = None, folder: Path) -> None
     run(sys.executable, "-m", "mypy", *strict, *arguments, site=site, folder=folder)
 
 
+@pytest.mark.verify
 def test_package_holds_the_types_of_all_that_it_holds(site: Path) -> None:
     modules = {path.relative_to(site) for path in site.rglob("*_pb2*.py")}
 
@@ -59,12 +60,14 @@ def test_package_holds_the_types_of_all_that_it_holds(site: Path) -> None:
     assert (site / "roster" / "py.typed").exists()
 
 
+@pytest.mark.verify
 def test_comments_of_the_protos_are_the_documentation(site: Path) -> None:
     text = "".join(path.read_text() for path in site.glob("roster/v1/*.pyi"))
 
     assert [line for line in lines_of_comments() if line not in text] == []
 
 
+@pytest.mark.verify
 def test_installation_of_the_service_brings_the_same(site: Path, tmp_path: Path) -> None:
     whole = install(tmp_path, ROOT)
 
@@ -78,6 +81,7 @@ def files(site: Path, package: str) -> dict[Path, bytes]:
     return {path.relative_to(site): path.read_bytes() for path in found}
 
 
+@pytest.mark.verify
 def test_programs_are_well_typed(site: Path, tmp_path: Path) -> None:
     example = tmp_path / "example.py"
     example.write_text(code(CLIENTS, "example: python"))
@@ -85,6 +89,7 @@ def test_programs_are_well_typed(site: Path, tmp_path: Path) -> None:
     mypy(example, *SOURCES.glob("*.py"), site=site, folder=tmp_path)
 
 
+@pytest.mark.verify
 def test_helper_is_well_typed_itself(tmp_path: Path) -> None:
     sources = tmp_path / "sources"
     sources.symlink_to(ROOT / "generated" / "python")
@@ -92,6 +97,7 @@ def test_helper_is_well_typed_itself(tmp_path: Path) -> None:
     mypy("-p", "roster.client", folder=sources)
 
 
+@pytest.mark.verify
 @pytest.mark.parametrize("order", ["{0}\n{1}", "{1}\n{0}"], ids=["before", "after"])
 def test_stubs_stand_beside_protovalidate(order: str, site: Path) -> None:
     imports = order.format(
@@ -110,6 +116,7 @@ def test_package_has_the_version_of_the_service() -> None:
     assert package["requires-python"] == service["requires-python"]
 
 
+@pytest.mark.verify
 def test_package_asks_for_all_that_it_needs(
     service: Service, grpc_front: GrpcFront, site: Path, tmp_path: Path
 ) -> None:

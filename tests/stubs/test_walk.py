@@ -12,6 +12,8 @@ from ..fronts import GrpcFront
 from ..processes import Service
 from .programs import BULK, CREATED, STEPS, Programs
 
+pytestmark = pytest.mark.verify
+
 
 def test_program_takes_every_step(
     programs: Programs, service: Service, grpc_front: GrpcFront

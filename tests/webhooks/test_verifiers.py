@@ -22,6 +22,8 @@ from .delivering import Place, TestClock, process
 from .languages import LANGUAGES, Language, running
 from .receivers import REACH, run
 
+pytestmark = pytest.mark.verify
+
 SECRET, OLD_SECRET, OTHER_SECRET = (make_secret() for _ in range(3))
 TEXT = '{"id":"evt_1","data":{"tag":{"name":"Zoë \U0001f98a \u2028 Łódź"}}}'
 MINUTE = 60_000

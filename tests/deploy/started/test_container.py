@@ -13,6 +13,8 @@ import pytest
 from ...parts import free_port, status_of, wait_until
 from .machine import Image, Machine, machine
 
+pytestmark = pytest.mark.verify
+
 NAMES = {f"roster.db{ending}" for ending in ("", "-shm", "-wal", ".key", ".lock")}
 
 

@@ -14,6 +14,8 @@ from ...parts import free_port, status_of, wait_until
 from ...webhooks.receiver import listening
 from .machine import ROOT, Image, Machine, machine
 
+pytestmark = pytest.mark.verify
+
 UNIT = ROOT / "server/deploy/roster.service"
 STATE = "/var/lib/roster"
 DATABASE = f"ROSTER_DATABASE_URL=sqlite:///{STATE}/roster.db"

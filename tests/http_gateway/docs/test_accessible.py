@@ -7,6 +7,8 @@ import pytest
 from ... import tools
 from .conftest import Reader
 
+pytestmark = pytest.mark.verify
+
 # Operations are all made alike, and looking at every one takes long.
 PAGE = (".bar", ".key", ".navigation", "#introduction", "#errors", "#headers")
 OPERATIONS = ("#CreateSubscriber", "#UpdateTag", "#ListTags", "#DeleteTag", "#ImportSubscribers")

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from .conftest import Reader
+
+pytestmark = pytest.mark.verify
 
 
 def test_user_creates_a_subscriber_and_finds_it_in_the_list(user: Reader) -> None:

@@ -11,6 +11,8 @@ from playwright.sync_api import Locator, expect
 
 from .conftest import Reader
 
+pytestmark = pytest.mark.verify
+
 
 def code(operation: Locator, language: str) -> str:
     """Returns the example of an operation in a language."""

@@ -9,6 +9,8 @@ from playwright.sync_api import FloatRect, Locator, expect
 
 from .conftest import Reader
 
+pytestmark = pytest.mark.verify
+
 PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
 NARROWEST = 360
 

@@ -11,6 +11,8 @@ from playwright.sync_api import Locator, Route, expect
 
 from .conftest import Reader
 
+pytestmark = pytest.mark.verify
+
 # More than the server takes into its hands before somebody reads what it answers.
 ROWS = 2_500
 # An answer that breaks off after its first record.

@@ -83,6 +83,7 @@ def success_of(operation: dict[str, Any]) -> str:
 
 
 # What is followed does not end by itself.
+@pytest.mark.verify
 @pytest.mark.parametrize("name", [name for name in OPERATIONS if not name.startswith("Tail")])
 def test_curl_example_succeeds_when_it_is_pasted(name: str, html: str, account: Account) -> None:
     path, operation = OPERATIONS[name]
@@ -95,6 +96,7 @@ def test_curl_example_succeeds_when_it_is_pasted(name: str, html: str, account: 
     assert status == success_of(operation)
 
 
+@pytest.mark.verify
 @pytest.mark.parametrize(
     ("name", "printed"),
     [

@@ -7,6 +7,8 @@ from playwright.sync_api import expect
 
 from .conftest import Reader
 
+pytestmark = pytest.mark.verify
+
 # An operation comes into sight below the end of the one before it.
 SCROLL = """
 ([id, part]) => {

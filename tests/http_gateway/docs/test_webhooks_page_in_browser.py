@@ -8,6 +8,8 @@ from playwright.sync_api import expect
 from .conftest import Reader
 from .test_in_browser import NARROWEST, PHONE
 
+pytestmark = pytest.mark.verify
+
 
 def test_page_loads_in_one_request_and_without_a_complaint(webhooks_reader: Reader) -> None:
     webhooks_reader.open()

@@ -39,6 +39,7 @@ def test_document_is_openapi(path: str) -> None:
     validate(DOCUMENTS[path])
 
 
+@pytest.mark.verify
 @pytest.mark.parametrize("path", DOCUMENTS)
 def test_redocly_finds_no_fault(tmp_path: Path, path: str) -> None:
     program = tools.program("redocly", "redocly")

@@ -12,6 +12,8 @@ from ...tools import program
 from ..made import refuse, told
 from ..serving import gateway_to, run
 
+pytestmark = pytest.mark.verify
+
 # Collects the records of a stream until an event says that it is over.
 COLLECT = """path => new Promise(resolve => {
     const texts = [], source = new EventSource(path);
