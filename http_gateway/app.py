@@ -126,7 +126,7 @@ class Gateway:
             timeout = timeouts.given(request)
             message = await message_of(match, query, request)
             headers.check(metadata)
-            if binding.kind != UNARY:
+            if binding.channel_method != UNARY:
                 exchange = Exchange(
                     request,
                     request_id,
@@ -170,7 +170,7 @@ class Gateway:
             raise unreadable
         metadata = (*metadata, (FAULT, unreadable.error.SerializeToString()))
         try:
-            if binding.kind == UNARY:
+            if binding.channel_method == UNARY:
                 await self._call(binding, binding.request_class(), metadata, seconds)
             else:
                 await check_call(binding, self._method(binding), metadata, _at_most(seconds))
@@ -187,14 +187,16 @@ class Gateway:
     def _method(self, binding: Binding) -> Any:
         """Returns what makes calls of the binding's rpc."""
         if binding.rpc not in self._calls:
-            calls = getattr(self._channel, binding.kind)(
+            calls = getattr(self._channel, binding.channel_method)(
                 binding.rpc,
                 # Nothing is missing but in the empty message that a fault is told with.
                 request_serializer=binding.request_class.SerializePartialToString,
                 response_deserializer=binding.response_class.FromString,
             )
             over_socket = not isinstance(self._channel, InProcessChannel)
-            self._calls[binding.rpc] = writing(calls) if binding.requests and over_socket else calls
+            self._calls[binding.rpc] = (
+                writing(calls) if binding.request_records and over_socket else calls
+            )
         return self._calls[binding.rpc]
 
     async def _without_binding(

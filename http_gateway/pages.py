@@ -18,7 +18,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from .load_shedding import LoadShedder
 from .openapi.document import document, webhooks_document
-from .openapi.webhooks import are_sent_by
+from .openapi.webhooks import sends_webhooks
 from .responses import JSON, Response
 from .static_content import StaticContent
 
@@ -87,7 +87,7 @@ def pages_of(
         "/docs": _static(reference),
         **{path: _redirect(*target) for path, target in REDIRECTS.items()},
     }
-    if are_sent_by(services):
+    if sends_webhooks(services):
         pages["/openapi/webhooks.json"] = _static(described_webhooks)
         pages["/docs/webhooks"] = _static(about_webhooks)
     return pages

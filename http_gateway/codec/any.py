@@ -17,53 +17,53 @@ from google.protobuf.message_factory import GetMessageClass
 from ..request_errors import Violations, join
 from .scalars import NoJsonForm
 from .style import Style
-from .well_known import InPlace, Writer, is_well_known
+from .well_known import InPlaceReader, Writer, is_well_known
 
 _TYPE = "@type"
 _VALUE = "value"
 
 
 def any_reader(
-    kind: Descriptor, style: Style, reader_of: Callable[[Descriptor], InPlace]
-) -> InPlace:
+    kind: Descriptor, style: Style, reader_of: Callable[[Descriptor], InPlaceReader]
+) -> InPlaceReader:
     """Returns a reader of Any, which takes objects; `reader_of` gives those of other types."""
 
-    def read(value: Any, path: str, faults: Violations, target: Any) -> None:
+    def read(value: Any, path: str, violations: Violations, target: Any) -> None:
         if type(value) is not dict:
-            faults.add(path, "INVALID_TYPE", "must be an object")
+            violations.add(path, "INVALID_TYPE", "must be an object")
             return
         if not value:
             return
-        held = _held_type(value.get(_TYPE), kind, join(path, _TYPE), faults)
+        held = _held_type(value.get(_TYPE), kind, join(path, _TYPE), violations)
         if held is None:
             return
-        message, own = GetMessageClass(held)(), len(faults.found)
+        message, own = GetMessageClass(held)(), len(violations.found)
         rest = {key: item for key, item in value.items() if key != _TYPE}
         if not is_well_known(held):
-            reader_of(held)(rest, path, faults, message)
+            reader_of(held)(rest, path, violations, message)
         elif _VALUE not in rest:
-            faults.add(join(path, _VALUE), "REQUIRED", "is required")
+            violations.add(join(path, _VALUE), "REQUIRED", "is required")
         else:
-            reader_of(held)(rest.pop(_VALUE), join(path, _VALUE), faults, message)
+            reader_of(held)(rest.pop(_VALUE), join(path, _VALUE), violations, message)
             for key in rest if not style.ignore_unknown else ():
-                faults.add(join(path, key), "UNKNOWN_FIELD", "is not a known field")
-        if len(faults.found) == own:
+                violations.add(join(path, key), "UNKNOWN_FIELD", "is not a known field")
+        if len(violations.found) == own:
             target.type_url = value[_TYPE]
             target.value = message.SerializePartialToString(deterministic=True)
 
     return read
 
 
-def _held_type(url: Any, kind: Descriptor, path: str, faults: Violations) -> Descriptor | None:
+def _held_type(url: Any, kind: Descriptor, path: str, violations: Violations) -> Descriptor | None:
     """Returns the type that a URL names; None, and a fault, if there is none."""
     if url is None:
-        faults.add(path, "REQUIRED", "is required")
+        violations.add(path, "REQUIRED", "is required")
     elif type(url) is not str:
-        faults.add(path, "INVALID_TYPE", "must be a string")
+        violations.add(path, "INVALID_TYPE", "must be a string")
     else:
         found = _find(url, kind)
         if found is None:
-            faults.add(path, "INVALID_VALUE", "must be the URL of a known message type")
+            violations.add(path, "INVALID_VALUE", "must be the URL of a known message type")
         return found
     return None
 

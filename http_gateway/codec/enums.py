@@ -10,14 +10,14 @@ from typing import Any
 
 from google.protobuf.descriptor import EnumDescriptor
 
-from .scalars import Reader, WrongValue
+from .scalars import InvalidValue, Reader
 
 NULL_VALUE = "google.protobuf.NullValue"
 
 _LOWEST, _HIGHEST = -(2**31), 2**31 - 1
 
 
-class UnknownName(WrongValue):
+class UnknownName(InvalidValue):
     """A name that an enum has no value of; another release of the protos may have one."""
 
 
@@ -59,7 +59,7 @@ def enum_reader(enum: EnumDescriptor) -> Reader:
                 return value
         elif value is None and takes_null:
             return 0
-        raise WrongValue(f"must be one of {names}", "INVALID_VALUE")
+        raise InvalidValue(f"must be one of {names}", "INVALID_VALUE")
 
     return read
 

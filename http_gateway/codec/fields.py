@@ -62,8 +62,8 @@ def takes_null(field: FieldDescriptor) -> bool:
     )
 
 
-def row_faults(descriptor: Descriptor) -> str | None:
-    """Returns the name of the field in which faults of such a message are noted, or None."""
+def row_errors_field(descriptor: Descriptor) -> str | None:
+    """Returns the name of the field in which violations of such a message are noted, or None."""
     return next((field.name for field in descriptor.fields if is_row_errors_field(field)), None)
 
 

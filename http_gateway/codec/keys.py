@@ -43,7 +43,7 @@ class Keys:
         self,
         value: dict[str, Any],
         path: str,
-        faults: Violations,
+        violations: Violations,
         message: Any,
         read: MessageReader,
     ) -> dict[str, Any]:
@@ -57,21 +57,21 @@ class Keys:
                 continue
             name = self._aliases.get(key)
             if name is None:
-                self._read_unknown(key, item, path, faults, message)
+                self._read_unknown(key, item, path, violations, message)
             elif name in clean:
-                faults.add(join(path, name), "DUPLICATE_FIELD", "is specified more than once")
+                violations.add(join(path, name), "DUPLICATE_FIELD", "is specified more than once")
             else:
                 clean[name] = item
-                read({name: item}, path, faults, message)
+                read({name: item}, path, violations, message)
         return clean
 
     def _read_unknown(
-        self, key: str, item: Any, path: str, faults: Violations, message: Any
+        self, key: str, item: Any, path: str, violations: Violations, message: Any
     ) -> None:
         if self._extension and key.startswith("[") and (read := self._extension(key)):
-            read({key: item}, path, faults, message)
+            read({key: item}, path, violations, message)
         elif not self._ignores_all and key not in self._ignored:
-            faults.add(join(path, key), "UNKNOWN_FIELD", "is not a known field")
+            violations.add(join(path, key), "UNKNOWN_FIELD", "is not a known field")
 
 
 class OneOfs:
@@ -87,7 +87,7 @@ class OneOfs:
     def __bool__(self) -> bool:
         return bool(self._groups)
 
-    def check(self, value: dict[str, Any], path: str, faults: Violations) -> None:
+    def check(self, value: dict[str, Any], path: str, violations: Violations) -> None:
         """Notes each field of which another of its oneof comes before it."""
         given: dict[str, FieldDescriptor] = {}
         for key, item in value.items():
@@ -97,4 +97,4 @@ class OneOfs:
             other = given.setdefault(group, field)
             if other is not field:
                 message = f"cannot be set together with {other.json_name}"
-                faults.add(join(path, field.json_name), "INVALID_VALUE", message)
+                violations.add(join(path, field.json_name), "INVALID_VALUE", message)

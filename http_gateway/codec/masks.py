@@ -6,7 +6,7 @@ import re
 from string import ascii_uppercase
 from typing import Any
 
-from .scalars import NoJsonForm, WrongValue
+from .scalars import InvalidValue, NoJsonForm
 
 _SNAKE_CASE = str.maketrans({capital: f"_{capital.lower()}" for capital in ascii_uppercase})
 _SMALL_AFTER_UNDERSCORE = re.compile("_([a-z])")
@@ -16,13 +16,13 @@ _NOT_REVERSIBLE = re.compile("[A-Z,]|_(?![a-z])")
 
 
 def fill_mask(value: Any, target: Any) -> None:
-    """Takes names of fields in camel case, separated by commas. Raises WrongValue."""
+    """Takes names of fields in camel case, separated by commas. Raises InvalidValue."""
     if type(value) is not str:
-        raise WrongValue("must be a string of comma-separated field names")
+        raise InvalidValue("must be a string of comma-separated field names")
     paths = value.split(",") if value else []
     if "_" in value or not all(paths):
         message = "must be comma-separated field names in lowerCamelCase"
-        raise WrongValue(message, "INVALID_FORMAT")
+        raise InvalidValue(message, "INVALID_FORMAT")
     target.SetInParent()
     target.paths.extend([path.translate(_SNAKE_CASE) for path in paths])
 

@@ -19,9 +19,9 @@ from ..request_errors import Violations
 from . import items, reading_text, scalars, well_known
 from .any import any_reader
 from .enums import UnknownName, enum_numbers, enum_reader
-from .fields import compiled, is_map, is_row_errors_field, key_of, max_items, row_faults
+from .fields import compiled, is_map, is_row_errors_field, key_of, max_items, row_errors_field
 from .keys import Keys, MessageReader, OneOfs
-from .scalars import WrongValue
+from .scalars import InvalidValue
 from .style import Style
 
 
@@ -48,7 +48,7 @@ class Readers:
                 self._fill(scope, fields)
             return self._made[key]
 
-    def in_place(self, kind: Descriptor) -> well_known.InPlace:
+    def in_place(self, kind: Descriptor) -> well_known.InPlaceReader:
         """Returns what reads a message of any type, well-known ones among them."""
         if kind.full_name == well_known.ANY:
             return any_reader(kind, self._style, self.in_place)
@@ -59,7 +59,7 @@ class Readers:
     def _items_of(self, kind: Descriptor) -> items.ItemsReader:
         """Returns what reads the objects of an array; those of rows are judged alone."""
         if kind not in self._items_made:
-            fields, noted = _readable(kind), row_faults(kind)
+            fields, noted = _readable(kind), row_errors_field(kind)
             scope = self._scope(kind, fields)
             if noted is not None:
                 scope |= {"Violations": Violations, "note": partial(items.note, noted)}
@@ -91,7 +91,7 @@ class Readers:
         return {
             "keys": Keys(descriptor, fields, self._style, partial(self._extension, descriptor)),
             "oneofs": OneOfs(fields),
-            "WrongValue": WrongValue,
+            "InvalidValue": InvalidValue,
             "UnknownName": UnknownName,
         }
 
@@ -140,9 +140,9 @@ def _readable(descriptor: Descriptor) -> list[FieldDescriptor]:
 
 
 def _fill_in_place(
-    fill: well_known.Filler, value: Any, path: str, faults: Violations, target: Any
+    fill: well_known.Filler, value: Any, path: str, violations: Violations, target: Any
 ) -> None:
     try:
         fill(value, target)
-    except WrongValue as error:
-        faults.add(path, error.code, str(error))
+    except InvalidValue as error:
+        violations.add(path, error.code, str(error))

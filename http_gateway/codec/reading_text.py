@@ -5,7 +5,7 @@ object that has more keys than are left holds some of another kind, which `keys`
 strings it lets protobuf itself find out that they are none, since nearly all are.
 
 Fields are read in three places: in an object by itself, in each item of an array, and
-in rows, which are judged alone. The places differ in how faults are named there, which
+in rows, which are judged alone. The places differ in how violations are named there, which
 is worked out only for a fault.
 """
 
@@ -40,43 +40,43 @@ def _in_item(key: str) -> str:
 def object_text(fields: Collection[FieldDescriptor], style: Style, *, oneofs: bool) -> list[str]:
     """Returns the text of a function that reads an object, and returns it under JSON names."""
     return [
-        "def read(o, path, faults, m):",
+        "def read(o, path, violations, m):",
         "    if type(o) is not dict:",
-        f"        faults.add(path, {_NO_OBJECT})",
+        f"        violations.add(path, {_NO_OBJECT})",
         "        return {}",
         *_indented(_fields_lines(fields, style, "path", _in_object, oneofs=oneofs)),
-        "    return o if n == len(o) else keys.read_others(o, path, faults, m, read)",
+        "    return o if n == len(o) else keys.read_others(o, path, violations, m, read)",
     ]
 
 
 def items_text(fields: Collection[FieldDescriptor], style: Style, *, oneofs: bool) -> list[str]:
     """Returns the text of a function that reads the objects of an array, each into an item."""
     return [
-        "def read_items(values, path, faults, target):",
+        "def read_items(values, path, violations, target):",
         "    add = target.add",
         "    for i, o in enumerate(values):",
         "        m = add()",
         "        if type(o) is not dict:",
-        f"            faults.add({_ITEM}, {_NO_OBJECT})",
+        f"            violations.add({_ITEM}, {_NO_OBJECT})",
         "            continue",
         *_indented(_fields_lines(fields, style, _ITEM, _in_item, oneofs=oneofs), 2),
-        f"        if n != len(o): keys.read_others(o, {_ITEM}, faults, m, read)",
+        f"        if n != len(o): keys.read_others(o, {_ITEM}, violations, m, read)",
     ]
 
 
 def rows_text(fields: Collection[FieldDescriptor], style: Style, *, oneofs: bool) -> list[str]:
     """Returns the text of a function that reads rows, and notes in each what is wrong with it."""
     return [
-        "def read_items(values, path, faults, target):",
-        "    add, faults = target.add, Violations()",
-        "    found = faults.found",
+        "def read_items(values, path, violations, target):",
+        "    add, violations = target.add, Violations()",
+        "    found = violations.found",
         "    for o in values:",
         "        m = add()",
         "        if type(o) is not dict:",
         "            note(m, ())",
         "            continue",
         *_indented(_fields_lines(fields, style, "''", repr, oneofs=oneofs), 2),
-        "        if n != len(o): keys.read_others(o, '', faults, m, read)",
+        "        if n != len(o): keys.read_others(o, '', violations, m, read)",
         "        if found:",
         "            note(m, found)",
         "            found.clear()",
@@ -86,7 +86,7 @@ def rows_text(fields: Collection[FieldDescriptor], style: Style, *, oneofs: bool
 def extension_text(field: FieldDescriptor, style: Style) -> list[str]:
     """Returns the text of a function that reads the key of an extension."""
     return [
-        "def read(o, path, faults, m):",
+        "def read(o, path, violations, m):",
         "    n = 0",
         *_indented(_lines(field, style, _in_object)),
     ]
@@ -95,7 +95,7 @@ def extension_text(field: FieldDescriptor, style: Style) -> list[str]:
 def _fields_lines(
     fields: Collection[FieldDescriptor], style: Style, path: str, at: PathText, *, oneofs: bool
 ) -> list[str]:
-    lines = [f"if len(o) > 1: oneofs.check(o, {path}, faults)"] if oneofs else []
+    lines = [f"if len(o) > 1: oneofs.check(o, {path}, violations)"] if oneofs else []
     lines.append(f"n = {len(fields)}")
     for field in fields:
         lines += _lines(field, style, at)
@@ -119,7 +119,7 @@ def _lines(field: FieldDescriptor, style: Style, at: PathText) -> list[str]:
 
 def _repeated_lines(field: FieldDescriptor, path: str) -> list[str]:
     place, read = field_expression(field), f"r{field.number}"
-    rest = ["if v is not None:", f"    {read}(v, {path}, faults, {place})"]
+    rest = ["if v is not None:", f"    {read}(v, {path}, violations, {place})"]
     if field.type != FieldDescriptor.TYPE_STRING:
         return rest
     most = max_items(field)
@@ -140,13 +140,13 @@ def _string_lines(field: FieldDescriptor, key: str, path: str) -> list[str]:
     return [
         f"try: {assignment_text(field, f'o[{key!r}]')}",
         "except TypeError:",
-        f"    if o[{key!r}] is not None: faults.add({path}, {_NO_STRING})",
+        f"    if o[{key!r}] is not None: violations.add({path}, {_NO_STRING})",
     ]
 
 
 def _message_lines(field: FieldDescriptor, path: str) -> list[str]:
     lines = [f"t = {field_expression(field)}", "t.SetInParent()"]
-    read = f"r{field.number}(v, {path}, faults, t)"
+    read = f"r{field.number}(v, {path}, violations, t)"
     if takes_null(field):
         return [*lines, read]
     # Most often there is nothing to read, where there is an object at all.
@@ -163,7 +163,7 @@ def _scalar_lines(field: FieldDescriptor, style: Style, path: str) -> list[str]:
     lines = [f"try: {store}"]
     if style.ignore_unknown and field.enum_type is not None:
         lines.append("except UnknownName: pass")
-    lines.append(f"except WrongValue as e: faults.add({path}, e.code, str(e))")
+    lines.append(f"except InvalidValue as e: violations.add({path}, e.code, str(e))")
     if takes_null(field):
         return lines
     if field.enum_type is not None:

@@ -13,11 +13,11 @@ from ..request_errors import Violations, join
 from .fields import is_map, key_of
 
 
-def note_missing(message: Any, faults: Violations) -> None:
+def note_missing(message: Any, violations: Violations) -> None:
     """Notes each required field that a message, or one within it, lacks."""
     if not message.IsInitialized():
         for path in _missing(message, ""):
-            faults.add(path, "REQUIRED", "is required")
+            violations.add(path, "REQUIRED", "is required")
 
 
 def _missing(message: Any, path: str) -> Iterator[str]:

@@ -36,7 +36,7 @@ _LARGEST_EXACT = 2.0**53
 _BOOLEAN_LIKE = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
 
-class WrongValue(ValueError):
+class InvalidValue(ValueError):
     """A JSON value that a field does not take."""
 
     def __init__(self, message: str, code: str = "INVALID_TYPE") -> None:
@@ -50,13 +50,13 @@ class NoJsonForm(ValueError):
 
 def read_string(value: Any) -> str:
     if type(value) is not str:
-        raise WrongValue("must be a string")
+        raise InvalidValue("must be a string")
     return value
 
 
 def read_bool(value: Any) -> bool:
     if type(value) is not bool:
-        raise WrongValue("must be true or false")
+        raise InvalidValue("must be true or false")
     return value
 
 
@@ -68,7 +68,7 @@ def read_boolean_like(value: Any) -> bool:
         return _BOOLEAN_LIKE[value.lower()]
     if type(value) is int and value in (0, 1):
         return value == 1
-    raise WrongValue('must be true or false, 1 or 0, or "yes" or "no"')
+    raise InvalidValue('must be true or false, 1 or 0, or "yes" or "no"')
 
 
 def integer_reader(bits: int, *, signed: bool) -> Reader:
@@ -81,9 +81,9 @@ def integer_reader(bits: int, *, signed: bool) -> Reader:
         if type(value) is float and value.is_integer():
             value = int(value) if value != _ROUNDED else -_BEYOND
         if type(value) is not int:
-            raise WrongValue("must be an integer")
+            raise InvalidValue("must be an integer")
         if not low <= value <= high:
-            raise WrongValue(f"must be between {low} and {high}", "OUT_OF_RANGE")
+            raise InvalidValue(f"must be between {low} and {high}", "OUT_OF_RANGE")
         return value
 
     return read
@@ -106,9 +106,9 @@ def read_double(value: Any) -> float:
     if type(value) is str and _NUMBER.fullmatch(value):
         value = float(value)
     if type(value) not in (int, float):
-        raise WrongValue("must be a number")
+        raise InvalidValue("must be a number")
     if not math.isfinite(value):
-        raise WrongValue("must be a number within the range of a double", "OUT_OF_RANGE")
+        raise InvalidValue("must be a number within the range of a double", "OUT_OF_RANGE")
     return float(value)
 
 
@@ -116,13 +116,13 @@ def read_float(value: Any) -> float:
     """Takes what `read_double` takes, within the range of 32 bits."""
     number = read_double(value)
     if math.isfinite(number) and abs(number) >= _INFINITE_FLOAT:
-        raise WrongValue("must be a number within the range of a float", "OUT_OF_RANGE")
+        raise InvalidValue("must be a number within the range of a float", "OUT_OF_RANGE")
     return number
 
 
 def read_bytes(value: Any) -> bytes:
     if type(value) is not str:
-        raise WrongValue("must be a base64-encoded string")
+        raise InvalidValue("must be a base64-encoded string")
     try:
         plain = value.replace("-", "+").replace("_", "/")
         if "=" not in plain:
@@ -131,7 +131,7 @@ def read_bytes(value: Any) -> bytes:
             raise ValueError("Python lets it pass behind whole groups")
         return base64.b64decode(plain, validate=True)
     except (binascii.Error, ValueError):
-        raise WrongValue("must be a base64-encoded string", "INVALID_FORMAT") from None
+        raise InvalidValue("must be a base64-encoded string", "INVALID_FORMAT") from None
 
 
 def write_double(value: float) -> float | str:

@@ -30,7 +30,7 @@ MAX_VALUES = 25_000
 _BRACKET = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]')
 
 
-def read(body: bytes, *, max_depth: int = MAX_DEPTH, max_values: int = MAX_VALUES) -> Any:
+def loads(body: bytes, *, max_depth: int = MAX_DEPTH, max_values: int = MAX_VALUES) -> Any:
     """Returns the value that a body holds. Raises RequestError, a VALIDATION_ERROR.
 
     `max_depth` is 254 at most, as deep as orjson writes.
@@ -127,18 +127,18 @@ def _object(pairs: list[tuple[str, Any]]) -> _Object:
 def _refuse_duplicates(body: bytes, max_depth: int) -> None:
     # A value that a later one of the same key replaced was not looked at yet.
     _refuse_depth(body, max_depth)
-    faults = Violations()
-    _collect_duplicates(json.loads(body, object_pairs_hook=_object), "", faults)
-    if faults:
-        raise invalid(faults)
+    violations = Violations()
+    _collect_duplicates(json.loads(body, object_pairs_hook=_object), "", violations)
+    if violations:
+        raise invalid(violations)
 
 
-def _collect_duplicates(value: Any, path: str, faults: Violations) -> None:
+def _collect_duplicates(value: Any, path: str, violations: Violations) -> None:
     if isinstance(value, _Object):
         for key in sorted(value.repeated):
-            faults.add(join(path, key), "DUPLICATE_FIELD", "is specified more than once")
+            violations.add(join(path, key), "DUPLICATE_FIELD", "is specified more than once")
         for key, item in value.items():
-            _collect_duplicates(item, join(path, key), faults)
+            _collect_duplicates(item, join(path, key), violations)
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            _collect_duplicates(item, f"{path}[{index}]", faults)
+            _collect_duplicates(item, f"{path}[{index}]", violations)

@@ -21,34 +21,34 @@ from ..request_errors import Violations, join
 from .scalars import NoJsonForm, plain_number
 
 
-def read_struct(value: Any, path: str, faults: Violations, target: Struct) -> None:
+def read_struct(value: Any, path: str, violations: Violations, target: Struct) -> None:
     """Takes objects."""
     if type(value) is not dict:
-        faults.add(path, "INVALID_TYPE", "must be an object")
+        violations.add(path, "INVALID_TYPE", "must be an object")
         return
     try:
         _fill_struct(target, value)
     except OverflowError:
-        _collect_overflows(value, path, faults)
+        _collect_overflows(value, path, violations)
 
 
-def read_list(value: Any, path: str, faults: Violations, target: ListValue) -> None:
+def read_list(value: Any, path: str, violations: Violations, target: ListValue) -> None:
     """Takes arrays."""
     if type(value) is not list:
-        faults.add(path, "INVALID_TYPE", "must be an array")
+        violations.add(path, "INVALID_TYPE", "must be an array")
         return
     try:
         _fill_list(target, value)
     except OverflowError:
-        _collect_overflows(value, path, faults)
+        _collect_overflows(value, path, violations)
 
 
-def read_value(value: Any, path: str, faults: Violations, target: Value) -> None:
+def read_value(value: Any, path: str, violations: Violations, target: Value) -> None:
     """Takes any JSON, null among it."""
     try:
         _fill(target, value)
     except OverflowError:
-        _collect_overflows(value, path, faults)
+        _collect_overflows(value, path, violations)
 
 
 def _fill(target: Value, value: Any) -> None:
@@ -84,19 +84,19 @@ def _fill_list(target: ListValue, value: list[Any]) -> None:
         _fill(add(), item)
 
 
-def _collect_overflows(value: Any, path: str, faults: Violations) -> None:
+def _collect_overflows(value: Any, path: str, violations: Violations) -> None:
     if type(value) is dict:
         for key, item in value.items():
-            _collect_overflows(item, join(path, key), faults)
+            _collect_overflows(item, join(path, key), violations)
     elif type(value) is list:
         for index, item in enumerate(value):
-            _collect_overflows(item, f"{path}[{index}]", faults)
+            _collect_overflows(item, f"{path}[{index}]", violations)
     elif type(value) is int:
         try:
             float(value)
         except OverflowError:
             message = "must be a number within the range of a double"
-            faults.add(path, "OUT_OF_RANGE", message)
+            violations.add(path, "OUT_OF_RANGE", message)
 
 
 def write_struct(struct: Struct) -> dict[str, Any]:

@@ -14,7 +14,7 @@ class Style:
     milliseconds: bool = True
     # Whether fields without presence are written even where they hold their defaults.
     defaults: bool = True
-    # Whether unknown keys, and unknown names of enum values, are passed over and no faults.
+    # Whether unknown keys, and unknown names of enum values, are passed over and no violations.
     ignore_unknown: bool = False
 
 

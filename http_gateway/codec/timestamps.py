@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
-from .scalars import NoJsonForm, WrongValue
+from .scalars import InvalidValue, NoJsonForm
 
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.(\d{1,9}))?(?:Z|[+-]\d\d:\d\d)", re.ASCII)
 _HOUR = re.compile(r"\d{4}-\d\d-\d\dT\d\d", re.ASCII)
@@ -33,7 +33,7 @@ _ENDS = {"Z": 0} | {f".{n:03}Z": n * 1_000_000 for n in range(1000)}
 
 
 def fill_timestamp(value: Any, target: Any) -> None:
-    """Takes RFC 3339 with an offset and up to nine fractional digits. Raises WrongValue."""
+    """Takes RFC 3339 with an offset and up to nine fractional digits. Raises InvalidValue."""
     try:
         seconds = _hour(value[:13]) + _SECONDS[value[13:19]]
         nanos = _ENDS[value[19:]]
@@ -57,14 +57,14 @@ def _fill_any_timestamp(value: Any, target: Any) -> None:
     match = _MOMENT.fullmatch(value) if type(value) is str else None
     if match is None:
         message = "must be a timestamp such as 2026-01-02T03:04:05.000Z"
-        raise WrongValue(message, "INVALID_FORMAT" if type(value) is str else "INVALID_TYPE")
+        raise InvalidValue(message, "INVALID_FORMAT" if type(value) is str else "INVALID_TYPE")
     try:
         since = datetime.fromisoformat(value) - _EPOCH
     except (ValueError, OverflowError):
-        raise WrongValue("must be a valid date and time", "INVALID_FORMAT") from None
+        raise InvalidValue("must be a valid date and time", "INVALID_FORMAT") from None
     seconds = since.days * _SECONDS_OF_DAY + since.seconds
     if not _FIRST_SECOND <= seconds <= _LAST_SECOND:
-        raise WrongValue("must be between the years 1 and 9999", "OUT_OF_RANGE")
+        raise InvalidValue("must be between the years 1 and 9999", "OUT_OF_RANGE")
     target.seconds = seconds
     # A datetime has no more than microseconds.
     target.nanos = int((match[1] or "").ljust(9, "0"))
@@ -101,14 +101,14 @@ _MILLISECONDS = _Milliseconds({number: f".{number:03}Z" for number in range(1000
 
 
 def fill_duration(value: Any, target: Any) -> None:
-    """Takes seconds with up to nine fractional digits and an "s". Raises WrongValue."""
+    """Takes seconds with up to nine fractional digits and an "s". Raises InvalidValue."""
     match = _SPAN.fullmatch(value) if type(value) is str else None
     if match is None:
         message = "must be a duration such as 1.5s"
-        raise WrongValue(message, "INVALID_FORMAT" if type(value) is str else "INVALID_TYPE")
+        raise InvalidValue(message, "INVALID_FORMAT" if type(value) is str else "INVALID_TYPE")
     sign, seconds, nanos = match[1], int(match[2]), int((match[3] or "").ljust(9, "0"))
     if seconds > _LONGEST:
-        raise WrongValue(f"must be between -{_LONGEST}s and {_LONGEST}s", "OUT_OF_RANGE")
+        raise InvalidValue(f"must be between -{_LONGEST}s and {_LONGEST}s", "OUT_OF_RANGE")
     target.seconds = -seconds if sign else seconds
     target.nanos = -nanos if sign else nanos
 

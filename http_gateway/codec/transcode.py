@@ -1,6 +1,6 @@
 """ProtoJSON, compiled: a reader and a writer for each message type.
 
-Both are made once from the descriptor, for a style. Readers collect faults by JSON
+Both are made once from the descriptor, for a style. Readers collect violations by JSON
 path instead of stopping at the first. Beyond the specification there are the options
 of http.proto: keys that are ignored, booleans that may be spelt in many ways, rows
 that are judged alone.
@@ -16,7 +16,7 @@ from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import Message
 
 from ..request_errors import Violations
-from .fields import row_faults
+from .fields import row_errors_field
 from .items import rows_reader
 from .keys import MessageReader
 from .reading import Readers
@@ -29,7 +29,7 @@ __all__ = [
     "MessageWriter",
     "message_class",
     "reader",
-    "row_faults",
+    "row_errors_field",
     "rows_reader",
     "writer",
 ]
@@ -52,8 +52,8 @@ def reader(
         return readers.of(descriptor, excluded)
     read_in_place = readers.in_place(descriptor)
 
-    def read(value: Any, path: str, faults: Violations, message: Any) -> dict[str, Any]:
-        read_in_place(value, path, faults, message)
+    def read(value: Any, path: str, violations: Violations, message: Any) -> dict[str, Any]:
+        read_in_place(value, path, violations, message)
         return {}
 
     return read

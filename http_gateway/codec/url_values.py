@@ -18,7 +18,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message_factory import GetMessageClass
 
 from .enums import enum_reader, names_by_lower_case
-from .scalars import READERS, WrongValue
+from .scalars import READERS, InvalidValue
 from .well_known import Filler, filler, is_wrapper
 
 TextReader = Callable[[str], Any]
@@ -36,7 +36,7 @@ _INTEGERS = (
 def text_reader(field: FieldDescriptor) -> TextReader | None:
     """Returns a reader of one value of a field, or None if none can come as text.
 
-    The reader returns a scalar or a message, and raises WrongValue.
+    The reader returns a scalar or a message, and raises InvalidValue.
     """
     if field.message_type is not None:
         return _message_reader(field.message_type)
@@ -61,7 +61,7 @@ def _message_reader(kind: Descriptor) -> TextReader | None:
 
 def _read_bool(value: str) -> bool:
     if value not in ("true", "false"):
-        raise WrongValue("must be true or false")
+        raise InvalidValue("must be true or false")
     return value == "true"
 
 
@@ -74,7 +74,7 @@ def _read_enum(read: Callable[[Any], int], names: Mapping[str, str], value: str)
 
 def _read_integer(read: Callable[[Any], int], value: str) -> int:
     if not _DIGITS.fullmatch(value):
-        raise WrongValue("must be an integer")
+        raise InvalidValue("must be an integer")
     return read(value)
 
 

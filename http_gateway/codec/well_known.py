@@ -1,7 +1,7 @@
 """The messages of google.protobuf whose JSON is not the object of their fields.
 
 Those whose JSON is a scalar are filled: a filler takes a JSON value and a message,
-makes the message present, and raises WrongValue. The others are read in place, as
+makes the message present, and raises InvalidValue. The others are read in place, as
 messages are.
 """
 
@@ -19,7 +19,7 @@ from .masks import fill_mask, write_mask
 from .style import Style
 
 Filler = Callable[[Any, Any], None]
-InPlace = Callable[[Any, str, Violations, Any], object]
+InPlaceReader = Callable[[Any, str, Violations, Any], object]
 Writer = Callable[[Any], Any]
 
 ANY = "google.protobuf.Any"
@@ -34,7 +34,7 @@ _FILLERS: dict[str, Filler] = {
     "google.protobuf.Duration": timestamps.fill_duration,
     "google.protobuf.FieldMask": fill_mask,
 }
-_IN_PLACE: dict[str, InPlace] = {
+_IN_PLACE: dict[str, InPlaceReader] = {
     "google.protobuf.Struct": structs.read_struct,
     LIST: structs.read_list,
     VALUE: structs.read_value,
@@ -66,7 +66,7 @@ def filler(kind: Descriptor) -> Filler | None:
     return _FILLERS.get(kind.full_name)
 
 
-def in_place_reader(kind: Descriptor) -> InPlace | None:
+def in_place_reader(kind: Descriptor) -> InPlaceReader | None:
     """Returns what reads any JSON, any object or any array; None for other types."""
     return _IN_PLACE.get(kind.full_name)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from ..openapi.operations import needs, words
+from ..openapi.operations import scope_requirement, words
 from .bodies import Body, bodies_of, last_alone
 from .document import Document
 from .errors import codes_of
@@ -116,7 +116,7 @@ def _operation(
         methods=tuple(methods),
         path=path,
         # The scope is a badge.
-        about=operation.get("description", "").replace(needs(scope), ""),
+        about=operation.get("description", "").replace(scope_requirement(scope), ""),
         scope=scope,
         parameters=parameters,
         bodies=bodies,

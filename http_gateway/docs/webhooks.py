@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from ..openapi.events import told
+from ..openapi.events import webhook_examples
 from .document import Document
 from .fields import Fields
 from .highlight import highlight
@@ -79,9 +79,9 @@ def render(content: dict[str, Any]) -> Rendered:
         groups=list(_groups(content["webhooks"])),
         headers=[header.field for header in headers],
         request=_request(headers),
-        secret=told().secret,
+        secret=webhook_examples().secret,
         receivers=list(_receivers()),
-        delivery=told().delivery,
+        delivery=webhook_examples().delivery,
         duration=duration,
     )
 
@@ -114,5 +114,5 @@ def _receivers() -> Iterator[Sample]:
 def _request(headers: list[Parameter]) -> str:
     """Returns a request as it is sent, to the byte, so that readers can verify it."""
     lines = [f"{header.field.name}: {header.example}" for header in headers]
-    body = orjson.dumps(told().signed).decode()
+    body = orjson.dumps(webhook_examples().signed).decode()
     return "\n".join(["Content-Type: application/json", *lines, "", body])

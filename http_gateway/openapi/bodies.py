@@ -14,7 +14,7 @@ from roster.v1 import errors_pb2
 from ..responses import JSON
 from ..routing.bindings import Binding
 from ..routing.bodies import WHOLE
-from ..routing.stream_fields import ReplyRecords, RequestRecords
+from ..routing.stream_fields import RequestRecords, ResponseRecords
 from ..streams import csv_lines, ndjson, server_sent_events
 from . import examples, values
 from .comments import comment
@@ -40,15 +40,15 @@ def request_body(binding: Binding, schemas: Schemas) -> Content | None:
     """Returns the body of a request, or None if it has none."""
     request = binding.request_class.DESCRIPTOR
     excluded = not_in_body(binding)
-    if binding.requests is not None:
-        record = _record(request, binding.requests)
-        name = binding.requests.name
+    if binding.request_records is not None:
+        record = _record(request, binding.request_records)
+        name = binding.request_records.name
         schema = schemas.taken(record, frozenset() if name else excluded)
         content = {
             ndjson.CONTENT_TYPE: _text(
                 ndjson.CONTENT_TYPE, _LINES, schema, examples.ndjson(record)
             ),
-            **_table(request, binding.requests.lines),
+            **_table(request, binding.request_records.csv_field),
         }
         return {"content": content}
     if binding.read_body is None:
@@ -64,8 +64,8 @@ def request_body(binding: Binding, schemas: Schemas) -> Content | None:
 def answer(binding: Binding, schemas: Schemas) -> Content:
     """Returns the content of a success."""
     reply = binding.response_class.DESCRIPTOR
-    if binding.replies is not None:
-        return _stream(reply, binding.replies, schemas)
+    if binding.response_records is not None:
+        return _stream(reply, binding.response_records, schemas)
     if not binding.response_body:
         example = examples.of_message(reply)
         return {JSON: {"schema": schemas.given(reply), **_shown(example)}}
@@ -76,21 +76,21 @@ def answer(binding: Binding, schemas: Schemas) -> Content:
     return {JSON: {"schema": schema, **_shown(examples.of_field(field))}}
 
 
-def _stream(reply: Descriptor, fields: ReplyRecords, schemas: Schemas) -> Content:
+def _stream(reply: Descriptor, fields: ResponseRecords, schemas: Schemas) -> Content:
     record = _record(reply, fields)
     schema = {"anyOf": [schemas.given(record), schemas.given(_ERROR)]}
     line = examples.ndjson(record)
     as_events = f"data: {line}\n{server_sent_events.END.decode()}"
     return {
         ndjson.CONTENT_TYPE: _text(ndjson.CONTENT_TYPE, _TOLD_LINES, schema, line),
-        **_table(reply, fields.lines),
+        **_table(reply, fields.csv_field),
         server_sent_events.CONTENT_TYPE: _text(
             server_sent_events.CONTENT_TYPE, _TOLD_EVENTS, schema, as_events
         ),
     }
 
 
-def _record(message: Descriptor, fields: RequestRecords | ReplyRecords) -> Descriptor:
+def _record(message: Descriptor, fields: RequestRecords | ResponseRecords) -> Descriptor:
     """Returns the type of the records in a message of a stream."""
     if not fields.name:
         return message

@@ -72,7 +72,7 @@ def document(services: Sequence[ServiceDescriptor]) -> dict[str, Any]:
             operation = operations.of(binding, method, verb, path)
             paths.items.setdefault(path.text, {})[verb] = operation
             tags.setdefault(tag_of(service), comment(service))
-    sends = webhooks.are_sent_by(services)
+    sends = webhooks.sends_webhooks(services)
     if sends:
         webhooks.components(operations.schemas)
     return {

@@ -48,7 +48,7 @@ def sent() -> Sent:
     return Sent(**orjson.loads((files(__package__) / "errors.json").read_bytes()))
 
 
-class Refusals:
+class ErrorResponses:
     """The responses of a document that are errors; operations that fail alike share them."""
 
     def __init__(self, schemas: Schemas) -> None:

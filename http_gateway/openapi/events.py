@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 import orjson
 
 
-class Told(NamedTuple):
+class WebhookExamples(NamedTuple):
     """What is told of events: an example by kind, and what delivery keeps to, in seconds.
 
     One of the events is the body of a request: `headers` are those that it has, signed
     with `secret`.
     """
 
-    kinds: dict[str, dict[str, Any]]
+    events: dict[str, dict[str, Any]]
     delivery: dict[str, Any]
     headers: dict[str, str]
     secret: str
@@ -29,18 +29,18 @@ class Told(NamedTuple):
     def signed(self) -> dict[str, Any]:
         """The event that the headers are of."""
         event_id = self.headers["webhook-id"]
-        return next(event for event in self.kinds.values() if event["id"] == event_id)
+        return next(event for event in self.events.values() if event["id"] == event_id)
 
 
 @cache
-def told() -> Told:
+def webhook_examples() -> WebhookExamples:
     """Returns what the file says."""
     content = orjson.loads((files(__package__) / "events.json").read_bytes())
-    return Told(**content)
+    return WebhookExamples(**content)
 
 
 # When an event of each kind happens.
-WHEN = {
+EVENT_DESCRIPTIONS = {
     "subscriber.created": (
         "A subscriber was created, individually, in bulk or by an import. Failed rows and rows of"
         " existing subscribers cause no event."

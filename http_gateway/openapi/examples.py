@@ -10,7 +10,7 @@ import orjson
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from roster.v1 import http_pb2
 
-from ..codec.fields import row_faults
+from ..codec.fields import row_errors_field
 
 _TIMESTAMP = "google.protobuf.Timestamp"
 _STRING = FieldDescriptor.TYPE_STRING
@@ -35,7 +35,7 @@ def of_message(
 
     `above` are the messages that it is in; where it holds one of them again, that is left out.
     """
-    absent = {*excluded, row_faults(message)}
+    absent = {*excluded, row_errors_field(message)}
     fields = [field for field in message.fields if field.name not in absent]
     found = {field.json_name: of_field(field, (*above, message)) for field in fields}
     return {name: value for name, value in found.items() if value is not None}

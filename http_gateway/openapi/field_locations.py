@@ -16,14 +16,14 @@ def in_query(binding: Binding) -> list[Fields]:
     """Returns the fields that the query may hold: those that neither path nor body does."""
     if binding.body == WHOLE:
         return []
-    lines = binding.requests.lines if binding.requests else None
+    lines = binding.request_records.csv_field if binding.request_records else None
     elsewhere = frozenset({*binding.variables, binding.body, lines})
     return list(_parameters(binding.request_class.DESCRIPTOR, (), elsewhere))
 
 
 def not_in_body(binding: Binding) -> frozenset[str]:
     """Returns the names of the fields that a body of the whole request does not hold."""
-    mask = {binding.mask.name} if binding.mask else set()
+    mask = {binding.update_mask.name} if binding.update_mask else set()
     return frozenset(binding.variables) | mask
 
 

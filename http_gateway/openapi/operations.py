@@ -12,7 +12,7 @@ from ..responses import REQUEST_ID
 from ..routing.bindings import Binding
 from . import bodies, field_locations, parameters
 from .comments import comment, sentences
-from .error_responses import Refusals
+from .error_responses import ErrorResponses
 from .paths import Path
 from .reasons import reasons_of, takes_idempotency_key
 from .schemas import Schemas
@@ -28,7 +28,7 @@ class Operations:
 
     def __init__(self) -> None:
         self.schemas = Schemas()
-        self.refusals = Refusals(self.schemas)
+        self.refusals = ErrorResponses(self.schemas)
         self._ids: set[str] = set()
 
     def of(self, binding: Binding, method: MethodDescriptor, verb: str, path: Path) -> Operation:
@@ -89,10 +89,10 @@ def _who_may(method: MethodDescriptor) -> str:
     if not access.scope:
         return ""
     verified = " Requires a verified email address of the account." if access.verified_email else ""
-    return f"{needs(access.scope)}{verified}"
+    return f"{scope_requirement(access.scope)}{verified}"
 
 
-def needs(scope: str) -> str:
+def scope_requirement(scope: str) -> str:
     """Returns the sentence that states the required scope."""
     return f"Requires a key of scope {scope}."
 

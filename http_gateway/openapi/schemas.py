@@ -12,7 +12,7 @@ from collections.abc import Callable
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from roster.v1 import http_pb2
 
-from ..codec.fields import is_map, row_faults
+from ..codec.fields import is_map, row_errors_field
 from . import bounds, examples, values
 from .comments import comment, described
 from .values import Schema
@@ -56,7 +56,7 @@ class Schemas:
         return {"$ref": f"#/components/schemas/{self._names[key]}"}
 
     def _body(self, message: Descriptor, excluded: frozenset[str]) -> Schema:
-        noted = row_faults(message)
+        noted = row_errors_field(message)
         fields = [f for f in message.fields if f.name not in excluded and f.name != noted]
         ignored: list[str] = list(message.GetOptions().Extensions[http_pb2.ignored_keys])
         properties = {key: {"description": _IGNORED} for key in ignored}
@@ -98,7 +98,7 @@ class Schemas:
         return self._one(field.message_type.fields_by_name["value"])
 
     def _answer(self, message: Descriptor) -> Schema:
-        noted = row_faults(message)
+        noted = row_errors_field(message)
         fields = [field for field in message.fields if field.name != noted and not is_link(field)]
         required = [
             field.json_name

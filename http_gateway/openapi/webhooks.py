@@ -15,7 +15,7 @@ from roster.v1 import custom_fields_pb2, subscribers_pb2, tags_pb2, webhooks_pb2
 
 from ..responses import JSON
 from .comments import comment, sentences
-from .events import WHEN, told
+from .events import EVENT_DESCRIPTIONS, webhook_examples
 from .operations import tag_of, words
 from .schemas import Schemas
 from .values import Schema
@@ -52,7 +52,7 @@ _RESPONSES = {
 }
 
 
-def are_sent_by(services: Iterable[ServiceDescriptor]) -> bool:
+def sends_webhooks(services: Iterable[ServiceDescriptor]) -> bool:
     """Whether somebody who offers these services tells webhooks of events."""
     return _SERVICE in services
 
@@ -66,7 +66,7 @@ def parameters() -> dict[str, Any]:
             "required": True,
             "description": text,
             "schema": {"type": "string"},
-            "example": told().headers[name],
+            "example": webhook_examples().headers[name],
         }
         for component, (name, text) in _HEADERS.items()
     }
@@ -82,7 +82,9 @@ def components(schemas: Schemas) -> None:
     event = schemas.resolved(schemas.given(_EVENT))
     mapping: dict[str, str] = {}
     for name, resource in _RESOURCES.items():
-        examples = {k: each for k, each in told().kinds.items() if name in each["data"]}
+        examples = {
+            k: each for k, each in webhook_examples().events.items() if name in each["data"]
+        }
         own: dict[str, Schema] = {
             "type": {"description": _meanings(examples), "enum": list(examples)},
             "data": {"properties": {name: schemas.given(resource)}, "required": [name]},
@@ -109,7 +111,9 @@ def components(schemas: Schemas) -> None:
 
 def section() -> dict[str, Any]:
     """Returns the section. Its schemas are those of `components`."""
-    return {kind: {"post": _operation(kind, event)} for kind, event in told().kinds.items()}
+    return {
+        kind: {"post": _operation(kind, event)} for kind, event in webhook_examples().events.items()
+    }
 
 
 def _operation(kind: str, event: dict[str, Any]) -> dict[str, Any]:
@@ -117,8 +121,8 @@ def _operation(kind: str, event: dict[str, Any]) -> dict[str, Any]:
     return {
         "operationId": kind,
         "tags": [tag_of(_SERVICE)],
-        "summary": sentences(WHEN[kind])[0].rstrip("."),
-        "description": WHEN[kind],
+        "summary": sentences(EVENT_DESCRIPTIONS[kind])[0].rstrip("."),
+        "description": EVENT_DESCRIPTIONS[kind],
         "security": [],
         "parameters": [{"$ref": f"#/components/parameters/{name}"} for name in COMPONENTS],
         "requestBody": {"required": True, "content": {JSON: content}},
@@ -138,7 +142,7 @@ def _schema(kind: str, event: dict[str, Any]) -> Schema:
 
 
 def _meanings(kinds: Iterable[str]) -> str:
-    lines = [f"- `{kind}`: {WHEN[kind]}" for kind in kinds]
+    lines = [f"- `{kind}`: {EVENT_DESCRIPTIONS[kind]}" for kind in kinds]
     return "\n".join(["What happened.", "", *lines])
 
 

@@ -14,12 +14,12 @@ from google.api import annotations_pb2
 from google.protobuf.descriptor import Descriptor, MethodDescriptor, ServiceDescriptor
 
 from ..codec.transcode import MessageReader, MessageWriter, message_class
-from .bodies import WHOLE, body_reader, check_body, update_mask
+from .bodies import WHOLE, body_reader, check_body, update_mask_of
 from .fields import Setter, check_oneofs, path_field, setter
 from .methods import METHODS
 from .query import QueryReader
-from .responses import holds_secret, next_link, reply_writer, success_status
-from .stream_fields import ReplyRecords, RequestRecords, reply_records, request_records
+from .responses import holds_secret, next_link, response_writer, success_status
+from .stream_fields import RequestRecords, ResponseRecords, request_records, response_records
 from .templates import BindingError, Template
 from .update_masks import UpdateMask
 
@@ -27,7 +27,7 @@ from .update_masks import UpdateMask
 ANY_METHOD = "*"
 # What makes calls of an rpc, by whether its client and its server stream.
 UNARY = "unary_unary"
-_KINDS = {
+_CHANNEL_METHODS = {
     (False, False): UNARY,
     (False, True): "unary_stream",
     (True, False): "stream_unary",
@@ -52,7 +52,7 @@ class Binding:
     # The path of the rpc, such as /roster.v1.TagService/GetTag.
     rpc: str
     # The name of what makes calls of it, as channels have it.
-    kind: str
+    channel_method: str
     success_status: int
     request_class: type[Any]
     response_class: type[Any]
@@ -65,14 +65,14 @@ class Binding:
     read_body: MessageReader | None
     query: QueryReader
     # What says which fields an update changes, filled from the keys of the body.
-    mask: UpdateMask | None
+    update_mask: UpdateMask | None
     # The field of the response whose page token is sent as a Link header, not in the body.
     next_link: str | None
     # Whether the response has a field that is a secret.
     holds_secret: bool
     # Where the records of a stream are in its messages; None where that side does not stream.
-    requests: RequestRecords | None
-    replies: ReplyRecords | None
+    request_records: RequestRecords | None
+    response_records: ResponseRecords | None
 
     def __str__(self) -> str:
         return f"{self.rpc[1:].replace('/', '.')} ({self.http_method} {self.template.text})"
@@ -123,27 +123,27 @@ def _made(method: MethodDescriptor, rule: Any, http_method: str, template: Templ
     check_oneofs([*paths.values(), *one_field])
     requests = _requests(method, body, frozenset(paths))
     replies = _replies(method, rule.response_body)
-    mask = None if requests else update_mask(http_method, request, body, frozenset(paths))
+    mask = None if requests else update_mask_of(http_method, request, body, frozenset(paths))
     return Binding(
         http_method=http_method,
         template=template,
         variables={name: setter(fields) for name, fields in paths.items()},
         method=method,
         rpc=f"/{method.containing_service.full_name}/{method.name}",
-        kind=_KINDS[method.client_streaming, method.server_streaming],
+        channel_method=_CHANNEL_METHODS[method.client_streaming, method.server_streaming],
         success_status=success_status(method, rule.response_body),
         request_class=message_class(request),
         response_class=message_class(method.output_type),
-        write=reply_writer(method.output_type, "" if replies else rule.response_body),
+        write=response_writer(method.output_type, "" if replies else rule.response_body),
         body=body,
         response_body=rule.response_body,
         read_body=None if requests else body_reader(request, body, frozenset(paths), mask),
         query=QueryReader(request, frozenset(paths) | _in_body(request, body, requests)),
-        mask=mask,
+        update_mask=mask,
         next_link=next_link(method),
         holds_secret=holds_secret(method.output_type),
-        requests=requests,
-        replies=replies,
+        request_records=requests,
+        response_records=replies,
     )
 
 
@@ -161,11 +161,11 @@ def _requests(
     return records
 
 
-def _replies(method: MethodDescriptor, response_body: str) -> ReplyRecords | None:
+def _replies(method: MethodDescriptor, response_body: str) -> ResponseRecords | None:
     """Returns where the records of the answer are; None where the server does not stream."""
     if not method.server_streaming:
         return None
-    records = reply_records(method.input_type, method.output_type, response_body)
+    records = response_records(method.input_type, method.output_type, response_body)
     if records is None:
         raise BindingError(
             "a server-streaming method needs a response_body that names a repeated message field"
@@ -177,5 +177,5 @@ def _in_body(request: Descriptor, body: str, requests: RequestRecords | None) ->
     """Returns the fields that come in the body and not in the query."""
     if body == WHOLE:
         return frozenset(field.name for field in request.fields)
-    lines = requests.lines if requests else None
+    lines = requests.csv_field if requests else None
     return frozenset(name for name in (body, lines) if name)

@@ -50,12 +50,12 @@ def body_reader(
         return reader(request, variables | ({mask.name} if mask else set()))
     field = field_in_json(request, body, "body")
     whole = reader(request, frozenset(each.name for each in request.fields if each is not field))
-    return lambda value, path, faults, message: whole(
-        {field.json_name: value}, path, faults, message
+    return lambda value, path, violations, message: whole(
+        {field.json_name: value}, path, violations, message
     )
 
 
-def update_mask(
+def update_mask_of(
     http_method: str, request: Descriptor, body: str, variables: frozenset[str]
 ) -> UpdateMask | None:
     """Returns what fills the field mask of an update from its body, or None.

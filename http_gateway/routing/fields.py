@@ -13,13 +13,13 @@ from typing import Any
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from roster.v1 import http_pb2
 
-from ..codec.scalars import WrongValue
+from ..codec.scalars import InvalidValue
 from ..codec.url_values import text_reader
 from ..codec.well_known import is_well_known
 from .templates import BindingError
 
 Fields = tuple[FieldDescriptor, ...]
-# Sets a field, which is named for those that need it, to a text. Raises WrongValue.
+# Sets a field, which is named for those that need it, to a text. Raises InvalidValue.
 Setter = Callable[[Any, str, str], None]
 
 
@@ -94,7 +94,7 @@ def setter(fields: Fields) -> Setter:
 def put(message: Any, fields: Fields, value: Any) -> None:
     """Sets a field of a message, or adds to it if it is repeated.
 
-    Raises WrongValue if another field of its oneof is set already.
+    Raises InvalidValue if another field of its oneof is set already.
     """
     *above, field = fields
     for each in above:
@@ -118,7 +118,7 @@ def _check_oneof(message: Any, field: FieldDescriptor) -> None:
     rival = message.WhichOneof(group.name)
     if rival is not None and rival != field.name:
         name = by_name(message.DESCRIPTOR)[rival].json_name
-        raise WrongValue(f"cannot be set together with {name}", "INVALID_VALUE")
+        raise InvalidValue(f"cannot be set together with {name}", "INVALID_VALUE")
 
 
 def check_oneofs(paths: Iterable[Fields]) -> None:

@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
-from ..codec.scalars import WrongValue
+from ..codec.scalars import InvalidValue
 from ..codec.strict_json import MAX_DEPTH
 from ..codec.url_values import TextReader, text_reader
 from ..request_errors import Violations, invalid
@@ -53,16 +53,16 @@ class QueryReader:
 
     def read(self, query: str, message: Any) -> None:
         """Sets the fields that the query holds. Raises RequestError, a VALIDATION_ERROR."""
-        faults = Violations()
+        violations = Violations()
         seen: set[str] = set()
-        for name, value in _parameters(query, faults):
+        for name, value in _parameters(query, violations):
             parameter = self._known.get(name) or self._find(name)
             if parameter is None:
-                faults.add(name, "UNKNOWN_FIELD", "is not a query parameter of this operation")
+                violations.add(name, "UNKNOWN_FIELD", "is not a query parameter of this operation")
                 continue
             fields, path, read, plain = parameter
             if path in seen and not fields[-1].is_repeated:
-                faults.add(name, "DUPLICATE_FIELD", "is specified more than once")
+                violations.add(name, "DUPLICATE_FIELD", "is specified more than once")
                 continue
             seen.add(path)
             try:
@@ -70,10 +70,10 @@ class QueryReader:
                     setattr(message, path, read(value))
                 else:
                     put(message, fields, read(value))
-            except WrongValue as error:
-                faults.add(name, error.code, str(error))
-        if faults:
-            raise invalid(faults)
+            except InvalidValue as error:
+                violations.add(name, error.code, str(error))
+        if violations:
+            raise invalid(violations)
 
     def _find(self, name: str) -> _Parameter | None:
         """Returns the parameter of a name; None if there is none of it.
@@ -99,15 +99,15 @@ class QueryReader:
         return None if read is None else _Parameter(tuple(fields), path, read, is_plain(fields))
 
 
-def _parameters(query: str, faults: Violations) -> list[tuple[str, str]]:
+def _parameters(query: str, violations: Violations) -> list[tuple[str, str]]:
     try:
         return parse_qsl(
             query, keep_blank_values=True, errors="strict", max_num_fields=MAX_PARAMETERS
         )
     except UnicodeDecodeError:
-        faults.add("", "INVALID_FORMAT", "the query string must be encoded in UTF-8")
+        violations.add("", "INVALID_FORMAT", "the query string must be encoded in UTF-8")
     except ValueError:
-        faults.add(
+        violations.add(
             "", "TOO_MANY", f"the query string must have at most {MAX_PARAMETERS} parameters"
         )
     return []

@@ -10,7 +10,7 @@ from google.protobuf.empty_pb2 import Empty
 from .. import body
 from ..codec import strict_json
 from ..codec.required import note_missing
-from ..codec.scalars import WrongValue
+from ..codec.scalars import InvalidValue
 from ..codec.transcode import reader
 from ..request_errors import RequestError, Violations, invalid
 from .bindings import Binding
@@ -31,23 +31,23 @@ async def message_of(match: Match, query: str, request: web.BaseRequest) -> Any:
     given: dict[str, Any] = {}
     if binding.read_body is not None:
         data = await body.read(request)
-        value = strict_json.read(data) if binding.body == WHOLE else _one_field(binding, data)
-        faults = Violations()
-        given = binding.read_body(value, "", faults, message)
-        if faults:
-            raise invalid(faults)
-    elif binding.requests is None and request.body_exists:
+        value = strict_json.loads(data) if binding.body == WHOLE else _one_field(binding, data)
+        violations = Violations()
+        given = binding.read_body(value, "", violations, message)
+        if violations:
+            raise invalid(violations)
+    elif binding.request_records is None and request.body_exists:
         await _check_no_content(request)
     for name, text in match.variables.items():
         try:
             binding.variables[name](message, name, text)
-        except WrongValue as error:
+        except InvalidValue as error:
             raise _wrong_variable(message, name, error) from None
     if query:
         binding.query.read(query, message)
-    if binding.mask is not None:
-        binding.mask.fill(message, given)
-    if binding.requests is None:
+    if binding.update_mask is not None:
+        binding.update_mask.fill(message, given)
+    if binding.request_records is None:
         _refuse_missing(message)
     return message
 
@@ -60,23 +60,23 @@ async def _check_no_content(request: web.BaseRequest) -> None:
     """
     data = await body.read(request)
     if data:
-        faults = Violations()
-        _read_no_keys(strict_json.read(data), "", faults, Empty())
-        if faults:
-            raise invalid(faults)
+        violations = Violations()
+        _read_no_keys(strict_json.loads(data), "", violations, Empty())
+        if violations:
+            raise invalid(violations)
 
 
 def _refuse_missing(message: Any) -> None:
-    faults = Violations()
-    note_missing(message, faults)
-    if faults:
-        raise invalid(faults)
+    violations = Violations()
+    note_missing(message, violations)
+    if violations:
+        raise invalid(violations)
 
 
 def _one_field(binding: Binding, data: bytes) -> Any:
-    """Returns the value of a body that is one field; its faults are named from there on."""
+    """Returns the value of a body that is one field; its violations are named from there on."""
     try:
-        return strict_json.read(data)
+        return strict_json.loads(data)
     except RequestError as fault:
         field = binding.request_class.DESCRIPTOR.fields_by_name[binding.body].json_name
         for detail in fault.error.details:
@@ -85,7 +85,7 @@ def _one_field(binding: Binding, data: bytes) -> Any:
         raise
 
 
-def _wrong_variable(message: Any, name: str, error: WrongValue) -> RequestError:
-    faults = Violations()
-    faults.add(json_path(path_field(message.DESCRIPTOR, name)), error.code, str(error))
-    return invalid(faults)
+def _wrong_variable(message: Any, name: str, error: InvalidValue) -> RequestError:
+    violations = Violations()
+    violations.add(json_path(path_field(message.DESCRIPTOR, name)), error.code, str(error))
+    return invalid(violations)

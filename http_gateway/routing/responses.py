@@ -13,7 +13,7 @@ from .fields import field_in_json
 from .templates import BindingError
 
 
-def reply_writer(response: Descriptor, response_body: str) -> MessageWriter:
+def response_writer(response: Descriptor, response_body: str) -> MessageWriter:
     """Returns what writes a response, or the one field of it that is the body.
 
     A field that is absent is null.

@@ -17,7 +17,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from roster.v1 import http_pb2
 
 from ..codec.fields import max_items
-from ..codec.transcode import MessageReader, MessageWriter, reader, row_faults, writer
+from ..codec.transcode import MessageReader, MessageWriter, reader, row_errors_field, writer
 
 _CSV_LINE = "roster.v1.CsvLine"
 # How many records a request message has at most. More would be no faster, and would
@@ -33,12 +33,12 @@ class RequestRecords:
     name: str
     json_name: str
     read: MessageReader
-    # The field of a record in which its faults are noted; None where a fault ends the stream.
-    faults: str | None
+    # The field of a record in which its violations are noted; None where a fault ends the stream.
+    row_errors_field: str | None
     # The field for the lines of a table; None where no text/csv is taken.
-    lines: str | None
+    csv_field: str | None
     # How many a message holds at most.
-    most: int
+    max_per_message: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class FormatField:
 
     name: str
     # The values of the field by the media type that each stands for.
-    numbers: Mapping[str, int]
+    values: Mapping[str, int]
 
     def is_set(self, request: Any) -> bool:
         """Returns whether a request chooses a format."""
@@ -55,22 +55,22 @@ class FormatField:
 
     def set(self, request: Any, media_type: str) -> None:
         """Has a request choose a media type."""
-        setattr(request, self.name, self.numbers[media_type])
+        setattr(request, self.name, self.values[media_type])
 
     def chooses(self, request: Any, media_type: str) -> bool:
         """Returns whether a request chooses a media type."""
-        return bool(getattr(request, self.name) == self.numbers.get(media_type))
+        return bool(getattr(request, self.name) == self.values.get(media_type))
 
 
 @dataclass(frozen=True, slots=True)
-class ReplyRecords:
+class ResponseRecords:
     """Where the records of an answer are in the messages that a server streams."""
 
     # The repeated field; empty where each message is a record.
     name: str
     write: MessageWriter
     # The field for the lines of a table; None where the answer is never text/csv.
-    lines: str | None
+    csv_field: str | None
     # None where no field of the request chooses between records and lines.
     format: FormatField | None = None
 
@@ -88,7 +88,9 @@ def request_records(
     """
     if body == "*":
         read = reader(request, in_path)
-        return RequestRecords("", "", read, faults=None, lines=None, most=1)
+        return RequestRecords(
+            "", "", read, row_errors_field=None, csv_field=None, max_per_message=1
+        )
     field = _records(request, body)
     if field is None:
         return None
@@ -98,26 +100,26 @@ def request_records(
         name=field.name,
         json_name=field.json_name,
         read=reader(element),
-        faults=row_faults(element),
-        lines=lines.name if lines else None,
-        most=min([MAX_RECORDS, *filter(None, bounds)]),
+        row_errors_field=row_errors_field(element),
+        csv_field=lines.name if lines else None,
+        max_per_message=min([MAX_RECORDS, *filter(None, bounds)]),
     )
 
 
-def reply_records(
+def response_records(
     request: Descriptor, reply: Descriptor, response_body: str
-) -> ReplyRecords | None:
+) -> ResponseRecords | None:
     """Returns where the records of an answer are, or None if the reply has no place for them."""
     if not response_body:
-        return ReplyRecords("", writer(reply), lines=None)
+        return ResponseRecords("", writer(reply), csv_field=None)
     field = _records(reply, response_body)
     if field is None:
         return None
     lines = _lines(reply)
-    return ReplyRecords(
+    return ResponseRecords(
         name=field.name,
         write=writer(_element(field)),
-        lines=lines.name if lines else None,
+        csv_field=lines.name if lines else None,
         format=_format(request),
     )
 

@@ -45,9 +45,9 @@ def form_of(request: web.BaseRequest, fields: RequestRecords) -> Form:
     kind = "" if content_type is None else body.text_type(content_type)
     if kind == "" or kind in ndjson.CONTENT_TYPES:
         return Ndjson(fields)
-    if kind == csv_lines.CONTENT_TYPE and fields.lines is not None:
-        return CsvLines(fields.lines)
-    also = " or text/csv" if fields.lines is not None else ""
+    if kind == csv_lines.CONTENT_TYPE and fields.csv_field is not None:
+        return CsvLines(fields.csv_field)
+    also = " or text/csv" if fields.csv_field is not None else ""
     message = f"The Content-Type must be {ndjson.CONTENT_TYPE}{also} with charset UTF-8."
     raise fault("UNSUPPORTED_MEDIA_TYPE", message, close=True)
 
@@ -61,13 +61,13 @@ class Messages:
     """
 
     def __init__(self, request: web.BaseRequest, binding: Binding, form: Form, first: Any) -> None:
-        assert binding.requests is not None
+        assert binding.request_records is not None
         self._request = request
         self._form = form
         self._first = first
-        self._most = binding.requests.most
-        self._has_other_fields = bool(binding.requests.name)
-        self._answered_at_the_end = binding.replies is None
+        self._most = binding.request_records.max_per_message
+        self._has_other_fields = bool(binding.request_records.name)
+        self._answered_at_the_end = binding.response_records is None
         self._reading: asyncio.Task[bytes] | None = None
         self._is_over = False
         self.fault: RequestError | None = None

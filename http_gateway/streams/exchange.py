@@ -54,10 +54,10 @@ class Exchange:
         self._message = message
         self._keepalive_seconds = keepalive_seconds
         self._messages: Messages | None = None
-        if binding.replies is not None:
-            choose_format(request, binding.replies, message)
-        if binding.requests is not None:
-            form = form_of(request, binding.requests)
+        if binding.response_records is not None:
+            choose_format(request, binding.response_records, message)
+        if binding.request_records is not None:
+            form = form_of(request, binding.request_records)
             self._messages = Messages(request, binding, form, message)
 
     async def respond(
@@ -73,7 +73,7 @@ class Exchange:
         assert task is not None
         try:
             with watched(self._request, on_lost=task.cancel, on_closing=self._end_body):
-                if self._binding.replies is None:
+                if self._binding.response_records is None:
                     return await self._once(call)
                 return await self._replies().pass_on(call)
         except AioRpcError as failed:
@@ -128,10 +128,10 @@ class Exchange:
 
 async def check_call(binding: Binding, method: Any, metadata: Metadata, seconds: float) -> None:
     """Makes a call without records, for what the server says of its metadata: AioRpcError."""
-    request = _nothing() if binding.requests else binding.request_class()
+    request = _nothing() if binding.request_records else binding.request_class()
     call = method(request, metadata=metadata, timeout=seconds)
     try:
-        if binding.replies is None:
+        if binding.response_records is None:
             await call
         else:
             await anext(aiter(call), None)

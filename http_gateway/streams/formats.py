@@ -21,11 +21,11 @@ from typing import Any, NamedTuple
 from aiohttp import web
 
 from ..headers import qualities
-from ..routing.stream_fields import ReplyRecords
+from ..routing.stream_fields import ResponseRecords
 from . import csv_lines, ndjson, server_sent_events
 
 # Writes the records of a reply; no bytes where it has none.
-Write = Callable[[ReplyRecords, Any], bytes]
+Write = Callable[[ResponseRecords, Any], bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +42,13 @@ class Form:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-def _lines_of_json(fields: ReplyRecords, reply: Any) -> bytes:
+def _lines_of_json(fields: ResponseRecords, reply: Any) -> bytes:
     return ndjson.written(fields.write, fields.of(reply))
 
 
-def _lines_of_cells(fields: ReplyRecords, reply: Any) -> bytes:
-    assert fields.lines is not None
-    return csv_lines.written(getattr(reply, fields.lines))
+def _lines_of_cells(fields: ResponseRecords, reply: Any) -> bytes:
+    assert fields.csv_field is not None
+    return csv_lines.written(getattr(reply, fields.csv_field))
 
 
 NDJSON = Form(ndjson.CONTENT_TYPE, _lines_of_json, ndjson.error, heartbeat=ndjson.HEARTBEAT)
@@ -74,37 +74,37 @@ def form_asked_for(request: web.BaseRequest) -> Form | None:
     return EVENTS if wanted and wanted >= others else None
 
 
-def choose_format(request: web.BaseRequest, fields: ReplyRecords, message: Any) -> None:
+def choose_format(request: web.BaseRequest, fields: ResponseRecords, message: Any) -> None:
     """Sets the format that `Accept` asks for, unless the message of a request has one."""
     accept = ",".join(request.headers.getall("Accept", ()))
     if fields.format is None or not accept or fields.format.is_set(message):
         return
     given = qualities(accept)
     best, media_type = max(
-        ((_preference(media_type, given), media_type) for media_type in fields.format.numbers),
+        ((_preference(media_type, given), media_type) for media_type in fields.format.values),
         key=itemgetter(0),
     )
     if best.quality and form_asked_for(request) is None:
         fields.format.set(message, media_type)
 
 
-def form_given(request: web.BaseRequest, fields: ReplyRecords, message: Any) -> Form | None:
+def form_given(request: web.BaseRequest, fields: ResponseRecords, message: Any) -> Form | None:
     """Returns the form of an answer to a request and its message.
 
     None where the first reply decides.
     """
     if (requested := form_asked_for(request)) is not None:
         return requested
-    if fields.lines is None:
+    if fields.csv_field is None:
         return NDJSON
     if fields.format is None:
         return None
     return CSV if fields.format.chooses(message, csv_lines.CONTENT_TYPE) else NDJSON
 
 
-def form_of(fields: ReplyRecords, reply: Any) -> Form:
+def form_of(fields: ResponseRecords, reply: Any) -> Form:
     """Returns the form that the records of a reply have by themselves."""
-    return CSV if fields.lines is not None and getattr(reply, fields.lines) else NDJSON
+    return CSV if fields.csv_field is not None and getattr(reply, fields.csv_field) else NDJSON
 
 
 _OTHERS = (*ndjson.CONTENT_TYPES, csv_lines.CONTENT_TYPE)

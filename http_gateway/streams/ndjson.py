@@ -31,7 +31,9 @@ class Ndjson:
 
     def __init__(self, fields: RequestRecords) -> None:
         self._fields = fields
-        self._rows = rows_reader(fields.read, fields.faults) if fields.faults else None
+        self._rows = (
+            rows_reader(fields.read, fields.row_errors_field) if fields.row_errors_field else None
+        )
         self._unused = Violations()
         self._lines = Lines()
         self._count = 0
@@ -54,7 +56,7 @@ class Ndjson:
         target = getattr(message, name) if name else None
         self._count += 1
         try:
-            value = strict_json.read(record.data)
+            value = strict_json.loads(record.data)
         except RequestError as fault:
             raise self._placed(record, fault) from None
         faults = Violations()
@@ -77,7 +79,7 @@ class Ndjson:
 
 def _value_or_none(line: bytes) -> Any:
     try:
-        return strict_json.read(line)
+        return strict_json.loads(line)
     except RequestError:
         return None
 

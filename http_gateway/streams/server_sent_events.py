@@ -15,19 +15,19 @@ from typing import Any
 
 import orjson
 
-from ..routing.stream_fields import ReplyRecords
+from ..routing.stream_fields import ResponseRecords
 
 CONTENT_TYPE = "text/event-stream"
 END = b"event: end\ndata: {}\n\n"
 HEARTBEAT = b":\n\n"
 
 
-def written(fields: ReplyRecords, reply: Any) -> bytes:
+def written(fields: ResponseRecords, reply: Any) -> bytes:
     """Returns the records of a reply, or else the lines that it has, as events."""
     text = bytearray()
     for record in fields.of(reply):
         text += b"data: %b\n\n" % orjson.dumps(fields.write(record))
-    for line in getattr(reply, fields.lines) if fields.lines is not None else ():
+    for line in getattr(reply, fields.csv_field) if fields.csv_field is not None else ():
         text += b"data: %b\n\n" % orjson.dumps(list(line.cells))
     return bytes(text)
 

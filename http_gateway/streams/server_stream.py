@@ -54,12 +54,12 @@ class Replies:
         is_unread: Callable[[], bool],
         keepalive_seconds: float = KEEPALIVE_SECONDS,
     ) -> None:
-        assert binding.replies is not None
-        self._fields = binding.replies
+        assert binding.response_records is not None
+        self._fields = binding.response_records
         self._request_id = request_id
         self._fault = fault
         self._is_unread = is_unread
-        self._form = form_given(request, binding.replies, message)
+        self._form = form_given(request, binding.response_records, message)
         self._response = StreamResponse(request, binding.success_status, request_id)
         self._keepalive_seconds = keepalive_seconds
 

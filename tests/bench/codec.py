@@ -66,7 +66,7 @@ def _stored(number: int, row: Any) -> Any:
 
 def _read(kind: type[Message], body: bytes) -> Any:
     message, faults = kind(), Violations()
-    reader(kind.DESCRIPTOR)(strict_json.read(body), "", faults, message)
+    reader(kind.DESCRIPTOR)(strict_json.loads(body), "", faults, message)
     assert not faults
     return message
 

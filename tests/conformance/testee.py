@@ -94,7 +94,7 @@ class Testee:
 
 def read(text: str, message: Any, style: Style) -> None:
     """Reads JSON into a message. Raises Unreadable or RequestError."""
-    value, faults = strict_json.read(text.encode(), max_depth=MAX_DEPTH), Violations()
+    value, faults = strict_json.loads(text.encode(), max_depth=MAX_DEPTH), Violations()
     reader(message.DESCRIPTOR, style=style)(value, "", faults, message)
     if faults:
         raise Unreadable("; ".join(f"{fault.field} {fault.message}" for fault in faults.found))

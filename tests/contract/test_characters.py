@@ -9,7 +9,7 @@ import pytest
 from google.protobuf.descriptor import FieldDescriptor
 from roster.v1 import http_pb2
 
-from http_gateway.codec.fields import row_faults
+from http_gateway.codec.fields import row_errors_field
 from http_gateway.openapi import bounds
 from server.texts import has_control_characters, trim
 
@@ -50,7 +50,7 @@ def test_every_text_of_a_request_is_in_the_request_itself_or_in_a_row(method: ob
     assert {
         kind.full_name
         for kind in inner
-        if kind.file.package != "google.protobuf" and not row_faults(kind)
+        if kind.file.package != "google.protobuf" and not row_errors_field(kind)
     } <= {"roster.v1.CsvLine"}
 
 

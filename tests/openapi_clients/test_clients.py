@@ -7,7 +7,7 @@ import json
 import pytest
 
 from http_gateway.openapi.document import document
-from http_gateway.openapi.events import told
+from http_gateway.openapi.events import webhook_examples
 from server.app import SERVICES
 from server.events.rules import EventType
 
@@ -25,7 +25,7 @@ def client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def test_generated_client_takes_every_step(client: Program, http_account: Account) -> None:
-    event = json.dumps(told().kinds[EventType.SUBSCRIBER_UPDATED])
+    event = json.dumps(webhook_examples().events[EventType.SUBSCRIBER_UPDATED])
 
     lines = client.run(
         ROSTER_URL=f"http://{http_account.service.http}",

@@ -74,7 +74,7 @@ def made() -> bytes:
         "delivery": DELIVERY,
         "secret": SECRET,
         "headers": _headers(first[EventType.TAG_CREATED]),
-        "kinds": {str(kind): first[kind] for kind in EventType},
+        "events": {str(kind): first[kind] for kind in EventType},
     }
     return orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 

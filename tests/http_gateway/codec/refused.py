@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from http_gateway.codec.scalars import WrongValue
+from http_gateway.codec.scalars import InvalidValue
 
 
 def code_of(read: Callable[[Any], Any], value: Any) -> str:
     """Reads what has to be refused and returns the code."""
-    with pytest.raises(WrongValue) as caught:
+    with pytest.raises(InvalidValue) as caught:
         read(value)
     assert str(caught.value)
     return caught.value.code

@@ -120,7 +120,7 @@ def test_an_integer_of_any_size_is_out_of_range_and_nothing_worse(value: Any) ->
 @pytest.mark.parametrize("kind", [F.TYPE_INT64, F.TYPE_UINT64])
 @pytest.mark.parametrize("number", [-(2**63) - 1, -(2**63) - 1024, 2**64, 2**64 + 1])
 def test_an_integer_one_beyond_64_bits_is_not_rounded_into_them(kind: int, number: int) -> None:
-    value = strict_json.read(f'{{"number": {number}}}'.encode())["number"]
+    value = strict_json.loads(f'{{"number": {number}}}'.encode())["number"]
 
     assert code_of(READERS[kind], value) == "OUT_OF_RANGE"
 

@@ -175,7 +175,7 @@ def test_what_json_format_writes_is_read_as_the_same_message(
     text = json_format.MessageToJson(message, preserving_proto_field_name=proto_names)
     into = Made()
 
-    assert read(strict_json.read(text.encode()), into) == []
+    assert read(strict_json.loads(text.encode()), into) == []
     assert json_format.MessageToDict(into) == json_format.MessageToDict(message)
     assert into.SerializeToString(deterministic=True) == message.SerializeToString(
         deterministic=True

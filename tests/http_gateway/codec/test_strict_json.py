@@ -41,7 +41,7 @@ TREES = st.recursive(
 def faults_of(body: bytes) -> list[tuple[str, str]]:
     """Reads what has to be refused, and returns path and code of each fault."""
     with pytest.raises(RequestError) as caught:
-        strict_json.read(body)
+        strict_json.loads(body)
     return [(detail.field, Code.Name(detail.code)) for detail in caught.value.error.details]
 
 
@@ -76,14 +76,14 @@ def test_a_value_is_read_as_it_is_unless_a_key_comes_twice(tree: Any) -> None:
     if repeated := repeated_paths(tree):
         assert set(faults_of(text.encode())) == {(path, "DUPLICATE_FIELD") for path in repeated}
     else:
-        assert strict_json.read(text.encode()) == json.loads(text)
+        assert strict_json.loads(text.encode()) == json.loads(text)
 
 
 @pytest.mark.parametrize(
     "text", [b"{}", b" [1] ", b'"x"', b"null", b'{"a": "b:c"}', b'{":": {":": 1}}', b"[1e3]"]
 )
 def test_json_is_read(text: bytes) -> None:
-    assert strict_json.read(text) == json.loads(text)
+    assert strict_json.loads(text) == json.loads(text)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_json_is_read(text: bytes) -> None:
 )
 def test_what_is_not_json_is_refused_with_the_reason(body: bytes, says: str) -> None:
     with pytest.raises(RequestError) as caught:
-        strict_json.read(body)
+        strict_json.loads(body)
 
     (detail,) = caught.value.error.details
     assert (detail.field, Code.Name(detail.code)) == ("", "INVALID_JSON")
@@ -114,13 +114,13 @@ def test_what_is_not_json_is_refused_with_the_reason(body: bytes, says: str) -> 
     ("opening", "closing"), [("[", "]"), ('{"a":', "}")], ids=["arrays", "objects"]
 )
 def test_nesting_is_read_to_a_depth_of_32_and_no_further(opening: str, closing: str) -> None:
-    strict_json.read((opening * 32 + "1" + closing * 32).encode())
+    strict_json.loads((opening * 32 + "1" + closing * 32).encode())
 
     assert faults_of((opening * 33 + "1" + closing * 33).encode()) == [("", "INVALID_JSON")]
 
 
 def test_an_empty_array_counts_as_a_level() -> None:
-    strict_json.read(b"[" * 32 + b"]" * 32)
+    strict_json.loads(b"[" * 32 + b"]" * 32)
 
     assert faults_of(b"[" * 33 + b"]" * 33) == [("", "INVALID_JSON")]
 
@@ -129,7 +129,7 @@ def test_object_with_one_key_is_as_deep_as_any_other() -> None:
     def body(arrays: int) -> bytes:
         return b'{"a":' + b"[" * arrays + b"{}" + b"]" * arrays + b"}"
 
-    strict_json.read(body(30))
+    strict_json.loads(body(30))
     assert faults_of(body(31)) == [("", "INVALID_JSON")]
 
 
@@ -156,11 +156,11 @@ def test_a_colon_that_is_written_as_an_escape_hides_no_repeated_key(colon: bytes
 
 
 def test_the_bounds_are_the_callers_to_set() -> None:
-    strict_json.read(b"[" * 100 + b"]" * 100, max_depth=100)
+    strict_json.loads(b"[" * 100 + b"]" * 100, max_depth=100)
 
     for bounds in ({"max_depth": 2}, {"max_values": 2}):
         with pytest.raises(RequestError):
-            strict_json.read(b"[[[1]], 1, 1, 1, 1, 1]", **bounds)
+            strict_json.loads(b"[[[1]], 1, 1, 1, 1, 1]", **bounds)
 
 
 def values_of(document: Any) -> int:
@@ -181,10 +181,10 @@ def test_values_are_counted_and_nothing_inside_strings(
     body = json.dumps(document, indent=indent, ensure_ascii=escapes).encode()
     count = values_of(document)
 
-    assert strict_json.read(body, max_values=count) == document
+    assert strict_json.loads(body, max_values=count) == document
     if count > 1:
         with pytest.raises(RequestError, match="not valid"):
-            strict_json.read(body, max_values=count - 1)
+            strict_json.loads(body, max_values=count - 1)
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_values_are_counted_and_nothing_inside_strings(
 def test_prose_of_a_megabyte_is_one_value(text: str) -> None:
     document = {"body": text * (512 * 1024 // len(text))}
 
-    assert strict_json.read(json.dumps(document).encode()) == document
+    assert strict_json.loads(json.dumps(document).encode()) == document
 
 
 def test_the_largest_bulk_that_keeps_all_other_bounds_is_read() -> None:
@@ -208,7 +208,7 @@ def test_the_largest_bulk_that_keeps_all_other_bounds_is_read() -> None:
     document = {"subscribers": [row] * 100}
 
     assert values_of(document) == 20_702
-    assert strict_json.read(json.dumps(document).encode()) == document
+    assert strict_json.loads(json.dumps(document).encode()) == document
 
 
 @pytest.mark.parametrize("value", ["1", '""', "[]", "{}", '{"a":[1]}', '"\\\\"', '"\\",["'])
@@ -217,7 +217,7 @@ def test_more_values_than_any_request_may_hold_are_refused_in_every_form(value: 
     most = few * values_of(json.loads(value)) < strict_json.MAX_VALUES
     accepted = few if most else few - 1
 
-    strict_json.read(f"[{','.join([value] * accepted)}]".encode())
+    strict_json.loads(f"[{','.join([value] * accepted)}]".encode())
     assert faults_of(f"[{','.join([value] * (accepted + 1))}]".encode()) == [("", "INVALID_JSON")]
 
 
@@ -225,6 +225,6 @@ def test_more_values_than_any_request_may_hold_are_refused_before_they_are_read(
     body = b'{"subscribers":[' + b"{}," * (strict_json.MAX_VALUES + 1) + b"{}]}"
 
     with pytest.raises(RequestError) as caught:
-        strict_json.read(body)
+        strict_json.loads(body)
 
     assert [detail.code for detail in caught.value.error.details] == [Code.Value("INVALID_JSON")]

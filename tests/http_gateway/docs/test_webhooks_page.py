@@ -17,7 +17,7 @@ from http_gateway.docs import webhooks
 from http_gateway.docs.reference import render as render_reference
 from http_gateway.docs.webhooks import duration, render
 from http_gateway.openapi.document import document, webhooks_document
-from http_gateway.openapi.events import told
+from http_gateway.openapi.events import webhook_examples
 from server.app import SERVICES
 from server.config import SETTINGS
 from server.events.rules import EventType
@@ -96,8 +96,8 @@ def test_every_kind_is_shown_with_what_it_means_and_a_real_event(
 
     assert operation["description"] in text_of(shown)
     (example,) = panels(shown)
-    assert json.loads(example) == told().kinds[kind]
-    for name in told().kinds[kind].get("previous", {}):
+    assert json.loads(example) == webhook_examples().events[kind]
+    for name in webhook_examples().events[kind].get("previous", {}):
         assert f"<code>{name}</code>" in shown
 
 

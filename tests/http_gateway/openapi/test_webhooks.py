@@ -9,7 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from http_gateway.openapi.document import document, webhooks_document
-from http_gateway.openapi.events import WHEN
+from http_gateway.openapi.events import EVENT_DESCRIPTIONS
 from server.app import SERVICES
 from server.events.rules import EventType
 
@@ -36,7 +36,7 @@ def example(kind: str) -> dict[str, Any]:
 
 def test_document_has_every_kind_and_says_when_it_happens() -> None:
     assert list(DOCUMENT["webhooks"]) == list(EventType)
-    assert list(WHEN) == list(EventType)
+    assert list(EVENT_DESCRIPTIONS) == list(EventType)
 
 
 @pytest.mark.parametrize("kind", EventType)

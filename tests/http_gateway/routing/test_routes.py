@@ -105,7 +105,7 @@ def test_only_an_update_with_a_body_has_its_mask_made_of_keys() -> None:
     routes = Routes([subscribers_pb2.DESCRIPTOR.services_by_name["SubscriberService"]])
 
     masks = {
-        method: match.binding.mask.name if match.binding.mask else None
+        method: match.binding.update_mask.name if match.binding.update_mask else None
         for method in ("GET", "PUT", "PATCH", "DELETE")
         if (match := routes.match(method, "/api/subscribers/x"))
     }

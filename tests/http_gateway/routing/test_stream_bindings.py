@@ -16,9 +16,13 @@ Rule = google_http.HttpRule
 
 def test_the_streams_of_a_service_are_bound_by_their_options() -> None:
     bound = {
-        binding.rpc.rpartition("/")[2]: (binding.kind, binding.requests, binding.replies)
+        binding.rpc.rpartition("/")[2]: (
+            binding.channel_method,
+            binding.request_records,
+            binding.response_records,
+        )
         for binding in bindings_of(service_of())
-        if binding.kind != UNARY
+        if binding.channel_method != UNARY
     }
 
     assert {name: kind for name, (kind, _, _) in bound.items()} == {
@@ -34,8 +38,10 @@ def test_the_streams_of_a_service_are_bound_by_their_options() -> None:
         # Of "*" each message is a record, and no field holds them.
         assert (requests.name if requests else "") == rule.body.removeprefix("*")
         assert (replies.name if replies else "") == rule.response_body
-        assert (requests.lines if requests else None) == ("lines" if request == "*Put" else None)
-        assert (replies.lines if replies else None) == ("lines" if reply == "*Told" else None)
+        assert (requests.csv_field if requests else None) == (
+            "lines" if request == "*Put" else None
+        )
+        assert (replies.csv_field if replies else None) == ("lines" if reply == "*Told" else None)
 
 
 @pytest.mark.parametrize(
@@ -56,8 +62,8 @@ def test_a_message_holds_no_more_records_than_its_bounds_allow(
 
     (binding,) = bindings_of(service)
 
-    assert binding.requests is not None
-    assert binding.requests.most == most
+    assert binding.request_records is not None
+    assert binding.request_records.max_per_message == most
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,9 @@ from http_gateway.streams.records import MAX_RECORD_BYTES, Form, Record
 
 from ..made import SERVICE, message
 
-REQUESTS = {binding.rpc.rpartition("/")[2]: binding.requests for binding in bindings_of(SERVICE)}
+REQUESTS = {
+    binding.rpc.rpartition("/")[2]: binding.request_records for binding in bindings_of(SERVICE)
+}
 BOM = b"\xef\xbb\xbf"
 
 

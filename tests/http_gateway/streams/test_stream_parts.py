@@ -109,8 +109,8 @@ async def messages_of(*pieces: bytes) -> list[Any]:
     binding = next(b for b in bindings_of(SERVICE) if b.rpc.endswith("/Both"))
     content = SimpleNamespace(readany=readany)
     request: Any = SimpleNamespace(headers={}, content=content, transport=object())
-    assert binding.requests is not None
-    form = form_of(request, binding.requests)
+    assert binding.request_records is not None
+    form = form_of(request, binding.request_records)
     return [each async for each in Messages(request, binding, form, message("Put"))]
 
 
