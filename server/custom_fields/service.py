@@ -38,7 +38,7 @@ class CustomFieldService(CustomFieldServiceServicer):
         self, request: pb.GetCustomFieldRequest, context: Context
     ) -> pb.GetCustomFieldResponse:
         account, field_id = account_id(), checked_id(request.id, CustomFieldNotFound)
-        row = await self._database.lookup(lambda tx: store.find(account, field_id, tx))
+        row = await self._database.read(lambda tx: store.find(account, field_id, tx))
         return pb.GetCustomFieldResponse(custom_field=_custom_field(row))
 
     async def ListCustomFields(

@@ -83,9 +83,6 @@ class IdempotentDatabase:
     async def read(self, work: Work[Result]) -> Result:
         return await self._database.read(work)
 
-    async def lookup(self, work: Work[Result]) -> Result:
-        return await self._database.lookup(work)
-
     async def write(self, work: Work[Result]) -> Result:
         request = _current.get()
         if request is None:

@@ -1,4 +1,4 @@
-"""A database whose transactions have spans: how long each waited, and what it took then."""
+"""Adds a span to each transaction: its queue delay, duration and number of statements."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .tracing import Tracing, fail
 
 
 class TracedDatabase:
-    """Hands everything on to a database. See `Database` for what the methods promise."""
+    """Wraps a database. `Database` documents the methods."""
 
     def __init__(self, database: Database, system: str, tracing: Tracing) -> None:
         self._database = database
@@ -29,9 +29,6 @@ class TracedDatabase:
     async def read(self, work: Work[Result]) -> Result:
         return await self._traced("read", self._database.read, work)  # type: ignore[no-any-return]
 
-    async def lookup(self, work: Work[Result]) -> Result:
-        return await self._traced("read", self._database.lookup, work)  # type: ignore[no-any-return]
-
     async def write(self, work: Work[Result]) -> Result:
         return await self._traced("write", self._database.write, work)  # type: ignore[no-any-return]
 
@@ -41,7 +38,7 @@ class TracedDatabase:
     async def _traced(self, kind: str, run: Any, work: Work[Any]) -> Any:
         span = self._tracing.transaction(kind, self._system)
 
-        def noted(tx: Transaction) -> Any:
+        def traced_work(tx: Transaction) -> Any:
             span.add_event("begun")
             try:
                 return work(tx)
@@ -49,9 +46,9 @@ class TracedDatabase:
                 span.set_attribute("roster.statements", tx.statements)
 
         try:
-            return await run(noted)
+            return await run(traced_work)
         except BaseException as error:
-            # What the caller has done wrong is no failure of the database.
+            # A client error is not a failure of the database.
             if not isinstance(error, RosterError) or isinstance(error, Internal | Unavailable):
                 fail(span, type(error).__name__)
             raise

@@ -2,7 +2,7 @@
 
 A caller passes one function to `read` or `write`. The function receives a Transaction and
 runs in a database thread, so that a request needs one thread switch instead of one per
-query. Only batches of key lookups can run on the event loop.
+query.
 """
 
 from __future__ import annotations
@@ -33,12 +33,6 @@ class Database(Protocol):
 
     async def read(self, work: Work[Result]) -> Result:
         """Runs the work in one snapshot and returns its result."""
-
-    async def lookup(self, work: Work[Result]) -> Result:
-        """Runs work as `read` does, possibly on the event loop.
-
-        The work only reads a few rows by their keys.
-        """
 
     async def write(self, work: Work[Result]) -> Result:
         """Runs the work as one transaction and returns once it is durable.

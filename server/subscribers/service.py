@@ -97,7 +97,7 @@ class SubscriberService(SubscriberServiceServicer):
         self, request: pb.GetSubscriberRequest, context: Context
     ) -> pb.GetSubscriberResponse:
         account, reference = account_id(), check_reference(request.id)
-        row = await self._database.lookup(lambda tx: find(account, reference, tx))
+        row = await self._database.read(lambda tx: find(account, reference, tx))
         return _filled(pb.GetSubscriberResponse(), row)
 
     async def ListSubscribers(

@@ -32,7 +32,7 @@ class TagService(TagServiceServicer):
 
     async def GetTag(self, request: pb.GetTagRequest, context: Context) -> pb.GetTagResponse:
         account, tag_id = account_id(), checked_id(request.id, TagNotFound)
-        row = await self._database.lookup(lambda tx: store.find(account, tag_id, tx))
+        row = await self._database.read(lambda tx: store.find(account, tag_id, tx))
         return pb.GetTagResponse(tag=_tag(row))
 
     async def ListTags(self, request: pb.ListTagsRequest, context: Context) -> pb.ListTagsResponse:

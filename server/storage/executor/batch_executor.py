@@ -108,29 +108,29 @@ class BatchExecutor(Generic[Work]):
         Raises Unavailable, without effect, if the executor is closing or the queue timeout
         passes. Raises Overloaded if the queue is full or its delay exceeds the deadline.
         """
-        item = self.admitted(work)
+        item = self._admit(work)
         if not self._gathered:
             self._loop.call_soon(self._hand_over)
         self._gathered.append(item)
         if self._queue_timeout is None:
-            return await self.outcome(item)
+            return await self._outcome(item)
         timer = self._loop.call_later(self._queue_timeout, self._time_out, item)
         try:
-            return await self.outcome(item)
+            return await self._outcome(item)
         finally:
             timer.cancel()
 
-    def admitted(self, work: Work) -> WorkItem[Work]:
+    def _admit(self, work: Work) -> WorkItem[Work]:
         """Returns a work item for the queue. Raises Unavailable or Overloaded."""
         if self._closing:
             raise Unavailable
         waiting = self.waiting
         if waiting:
-            self._admit(waiting)
+            self._check_queue_delay(waiting)
         self._queue_delay.enqueued(waiting)
         return WorkItem(work, self._loop.create_future(), self._claiming)
 
-    def _admit(self, waiting: int) -> None:
+    def _check_queue_delay(self, waiting: int) -> None:
         """Raises Overloaded if the queue is full or its delay exceeds the deadline."""
         wait, left = self._queue_delay.wait(waiting), deadline.seconds_left()
         useful = math.inf if left is None else min(left, MAX_WAIT_SECONDS)
@@ -138,8 +138,8 @@ class BatchExecutor(Generic[Work]):
             self.stats.refused += 1
             raise Overloaded(wait)
 
-    async def outcome(self, item: WorkItem[Work]) -> Any:
-        """Returns the result of a job that was handed over, or raises what it raised."""
+    async def _outcome(self, item: WorkItem[Work]) -> Any:
+        """Returns the result of the work, or raises what it raised."""
         while True:
             try:
                 return await item.future
@@ -158,19 +158,17 @@ class BatchExecutor(Generic[Work]):
             self.stats.refused += 1
 
     def _hand_over(self) -> None:
-        # All that one turn of the event loop asked for goes over together. Handed
-        # over one by one, the first would wake the thread, which would then vie
-        # with the event loop for the interpreter while the others are on their way.
-        self.put(self._gathered)
-        self._gathered.clear()
+        """Queues the gathered items for the threads, or rejects them if closing.
 
-    def put(self, items: Sequence[WorkItem[Work]]) -> None:
-        """Queues items for the threads, or rejects them if the executor is closing."""
-        for item in items:
+        All items of one iteration of the event loop are queued together. The first alone
+        would wake a thread, which would compete with the event loop for the GIL.
+        """
+        for item in self._gathered:
             if self._closing:
                 item.refuse()
             else:
                 self._queue.put(item)
+        self._gathered.clear()
 
     async def close(self) -> None:
         """Runs the queued items, then stops the threads."""
@@ -193,16 +191,16 @@ class BatchExecutor(Generic[Work]):
             batch, closing = self._take()
             if batch:
                 dequeued_at = self._queue_delay.dequeued()
-                self.run_batch_guarded(batch, self._run_batch)
+                self._run_guarded(batch)
                 self._queue_delay.done(len(batch), dequeued_at)
-                self._loop.call_soon_threadsafe(settle_all, batch)
+                self._loop.call_soon_threadsafe(_settle_all, batch)
         self._stop()
 
-    def run_batch_guarded(self, batch: Sequence[WorkItem[Work]], run_batch: RunBatch[Work]) -> None:
+    def _run_guarded(self, batch: Sequence[WorkItem[Work]]) -> None:
         """Runs and counts a batch. An exception becomes the error of all of its items."""
         began = self.stats.begin(len(batch))
         try:
-            run_batch(batch)
+            self._run_batch(batch)
         except Exception as error:
             # The thread must continue: otherwise all callers would wait forever.
             log.exception("a batch of %d work items failed", len(batch))
@@ -226,7 +224,7 @@ class BatchExecutor(Generic[Work]):
         return batch, True
 
 
-def settle_all(batch: Sequence[WorkItem[Any]]) -> None:
+def _settle_all(batch: Sequence[WorkItem[Any]]) -> None:
     """Passes the outcomes to all callers. Runs on the event loop."""
     for item in batch:
         item.settle()

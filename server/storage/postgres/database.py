@@ -114,9 +114,6 @@ class PostgresDatabase:
     async def read(self, work: Work[Result]) -> Result:
         return await self._reading.run(work)  # type: ignore[no-any-return]
 
-    async def lookup(self, work: Work[Result]) -> Result:
-        return await self.read(work)
-
     async def write(self, work: Work[Result]) -> Result:
         return await self._writing.run(work)  # type: ignore[no-any-return]
 

@@ -6,8 +6,7 @@ COMMIT, then all results. A failed write is rolled back to its savepoint; the ot
 committed. If the commit fails, all writes of the batch fail.
 
 Each reader has its own connection. A batch of reads shares one snapshot, taken after the
-last of them was queued. Large batches of key lookups run on the event loop
-(`executor/key_lookups.py`).
+last of them was queued.
 """
 
 from __future__ import annotations
@@ -29,7 +28,6 @@ from ...errors import Internal, RosterError, Unavailable
 from ...ids import Ids
 from ..database import Result, Work
 from ..executor.batch_executor import BatchExecutor
-from ..executor.key_lookups import KeyLookups
 from ..executor.work_item import WorkItem
 from ..interruptible import InterruptedBy, interruptible
 from ..migrate import migrate
@@ -74,13 +72,6 @@ class SqliteDatabase:
             for executor in self._readers:
                 await executor.open()
                 stack.push_async_callback(executor.close)
-            reader = connect(self._path, read_only=True)
-            _connect(reader)
-            stack.callback(reader.close)
-            self._key_lookups = KeyLookups(
-                self._readers[0], lambda items: self._read_batch(reader, items)
-            )
-            stack.callback(self._key_lookups.close)
             self._closing = stack.pop_all()
 
     def _write_executor(self) -> BatchExecutor[Work[Any]]:
@@ -108,9 +99,6 @@ class SqliteDatabase:
         if first.waiting >= SHORT_QUEUE:
             executor = min(others, key=lambda executor: executor.waiting)
         return await executor.run(work)  # type: ignore[no-any-return]
-
-    async def lookup(self, work: Work[Result]) -> Result:
-        return await self._key_lookups.run(work)  # type: ignore[no-any-return]
 
     async def write(self, work: Work[Result]) -> Result:
         return await self._writer.run(work)  # type: ignore[no-any-return]
