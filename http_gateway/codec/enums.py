@@ -1,7 +1,7 @@
-"""Values of enums between JSON and protobuf.
+"""Converts enum values between JSON and protobuf.
 
-An enum is written by name, and by number where a number has none. NullValue is the
-exception of the specification: its one value is null.
+An enum value is written as its name, or as its number if it has no name. By the
+specification, the only value of NullValue is null.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ NULL_VALUE = "google.protobuf.NullValue"
 _LOWEST, _HIGHEST = -(2**31), 2**31 - 1
 
 
-class UnknownName(InvalidValue):
-    """A name that an enum has no value of; another release of the protos may have one."""
+class UnknownEnumName(InvalidValue):
+    """A name that is not in the enum. Another release of the protos may have it."""
 
 
 def enum_numbers(enum: EnumDescriptor) -> dict[str, int]:
-    """Returns the numbers of an enum by name, those of aliases among them."""
+    """Returns the numbers of an enum by name, including aliases."""
     return {value.name: value.number for value in enum.values}
 
 
 def names_by_lower_case(enum: EnumDescriptor) -> dict[str, str]:
-    """Returns the names of an enum in lower case, each with the name itself.
+    """Returns the names of an enum by their lower-case form.
 
-    Names that differ in case alone are left out.
+    Names that differ only in case are left out.
     """
     lower = [value.name.lower() for value in enum.values]
     return {
@@ -42,22 +42,22 @@ def names_by_lower_case(enum: EnumDescriptor) -> dict[str, str]:
 def enum_reader(enum: EnumDescriptor) -> Reader:
     """Returns a reader of an enum's names and numbers.
 
-    An open enum takes numbers that it has no name for.
+    An open enum also accepts numbers without a name.
     """
     numbers = enum_numbers(enum)
     named = frozenset(numbers.values())
     names = ", ".join(value.name for value in enum.values if value.number)
-    takes_null = enum.full_name == NULL_VALUE
+    accepts_null = enum.full_name == NULL_VALUE
 
     def read(value: Any) -> int:
         if type(value) is str:
             if value in numbers:
                 return numbers[value]
-            raise UnknownName(f"must be one of {names}", "INVALID_VALUE")
+            raise UnknownEnumName(f"must be one of {names}", "INVALID_VALUE")
         if type(value) is int:
             if value in named or (not enum.is_closed and _LOWEST <= value <= _HIGHEST):
                 return value
-        elif value is None and takes_null:
+        elif value is None and accepts_null:
             return 0
         raise InvalidValue(f"must be one of {names}", "INVALID_VALUE")
 
@@ -72,7 +72,7 @@ class _Names(dict[int, str | int | None]):
 
 
 def enum_names(enum: EnumDescriptor) -> dict[int, str | int | None]:
-    """Returns what is written of an enum's numbers: the first name of each, or itself."""
+    """Returns the JSON value of each number of an enum: its first name, or the number itself."""
     if enum.full_name == NULL_VALUE:
         return _Names({0: None})
     return _Names({value.number: value.name for value in reversed(enum.values)})

@@ -1,4 +1,4 @@
-"""Source text for accessing fields in compiled readers and writers."""
+"""Classifies fields, and generates the source text that accesses them in readers and writers."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from .enums import NULL_VALUE
 
 
 def key_of(field: FieldDescriptor) -> str:
-    """Returns the JSON name of a field; that of an extension stands in brackets."""
+    """Returns the JSON name of a field: the full name in brackets for an extension."""
     return f"[{field.full_name}]" if field.is_extension else str(field.json_name)
 
 
 def field_expression(field: FieldDescriptor) -> str:
-    """Returns the text that stands for a field of the message `m`.
+    """Returns the expression for a field of the message `m`.
 
-    An extension is looked up by its descriptor, which the text calls x and its number.
+    An extension is accessed by its descriptor, which is in scope as x and its number.
     """
     if field.is_extension:
         return f"m.Extensions[x{field.number}]"
     return f"getattr(m, {field.name!r})" if iskeyword(field.name) else f"m.{field.name}"
 
 
-def assignment_text(field: FieldDescriptor, value: str) -> str:
-    """Returns the text that sets a field of the message `m`."""
+def assignment(field: FieldDescriptor, value: str) -> str:
+    """Returns the statement that sets a field of the message `m`."""
     if iskeyword(field.name) and not field.is_extension:
         return f"setattr(m, {field.name!r}, {value})"
     return f"{field_expression(field)} = {value}"
@@ -42,7 +42,7 @@ def is_map(field: FieldDescriptor) -> bool:
 
 
 def max_items(field: FieldDescriptor) -> int:
-    """Returns how many items a repeated field may have; 0 if there is no bound."""
+    """Returns the maximum number of items of a repeated field; 0 if there is none."""
     return int(field.GetOptions().Extensions[validate_pb2.field].repeated.max_items)
 
 
@@ -53,7 +53,7 @@ def is_list(field: FieldDescriptor) -> bool:
 
 
 def takes_null(field: FieldDescriptor) -> bool:
-    """Whether null is a value of the field, and not as if its key were absent."""
+    """Whether null is a value of the field instead of an absent key."""
     if field.is_repeated:
         return False
     kind, enum = field.message_type, field.enum_type
@@ -63,7 +63,7 @@ def takes_null(field: FieldDescriptor) -> bool:
 
 
 def row_errors_field(descriptor: Descriptor) -> str | None:
-    """Returns the name of the field in which violations of such a message are noted, or None."""
+    """Returns the name of the field that lists the errors of such a message, or None."""
     return next((field.name for field in descriptor.fields if is_row_errors_field(field)), None)
 
 
@@ -72,7 +72,10 @@ def is_row_errors_field(field: FieldDescriptor) -> bool:
 
 
 def compiled(lines: list[str], scope: dict[str, Any], function: str) -> Callable[..., Any]:
-    """Returns a function of a text. It looks up in `scope` whatever is there when it runs."""
-    exec("\n".join(lines), scope)  # noqa: S102 - the text is made of descriptors only
-    made: Callable[..., Any] = scope[function]
-    return made
+    """Compiles source text and returns one of its functions.
+
+    `scope` is its globals: names can be added after the function is compiled.
+    """
+    exec("\n".join(lines), scope)  # noqa: S102 - the text is generated from descriptors only
+    result: Callable[..., Any] = scope[function]
+    return result

@@ -1,4 +1,4 @@
-"""The items of repeated fields and the entries of maps."""
+"""Reads the items of repeated fields and the entries of maps."""
 
 from __future__ import annotations
 
@@ -8,36 +8,36 @@ from typing import Any
 from google.protobuf.descriptor import FieldDescriptor
 
 from ..request_errors import Violations, join
-from .enums import UnknownName
+from .enums import UnknownEnumName
+from .options import CodecOptions
 from .scalars import READERS, InvalidValue, Reader
-from .style import Style
 from .well_known import InPlaceReader
 
 # Reads a JSON value into a repeated field or a map.
 ItemsReader = Callable[[Any, str, Violations, Any], None]
 
 
-def array(read: ItemsReader, most: int) -> ItemsReader:
-    """Reads an array, unless it has more items than its field may have; 0 is no bound."""
+def array(read: ItemsReader, max_items: int) -> ItemsReader:
+    """Returns a reader of an array of at most `max_items` items; 0 is unlimited."""
 
     def read_array(value: Any, path: str, violations: Violations, target: Any) -> None:
         if type(value) is not list:
             violations.add(path, "INVALID_TYPE", "must be an array")
-        elif most and len(value) > most:
-            violations.add(path, "TOO_MANY", f"must contain at most {most} item(s)")
+        elif max_items and len(value) > max_items:
+            violations.add(path, "TOO_MANY", f"must contain at most {max_items} item(s)")
         else:
             read(value, path, violations, target)
 
     return read_array
 
 
-def scalar_items(read: Reader, style: Style) -> ItemsReader:
+def scalar_items(read: Reader, options: CodecOptions) -> ItemsReader:
     def items(value: Any, path: str, violations: Violations, target: Any) -> None:
         for index, item in enumerate(value):
             try:
                 target.append(read(item))
             except InvalidValue as error:
-                if not _passed_over(error, style):
+                if not _is_ignored(error, options):
                     violations.add(f"{path}[{index}]", error.code, str(error))
 
     return items
@@ -52,37 +52,38 @@ def message_items(read: InPlaceReader) -> ItemsReader:
     return items
 
 
-def rows_reader(read: InPlaceReader, faults_field: str) -> ItemsReader:
-    """Returns what reads rows that are judged alone: what is wrong with one is noted in it."""
+def rows_reader(read: InPlaceReader, errors_field: str) -> ItemsReader:
+    """Returns a reader of rows that fail independently: the errors of a row are stored in it."""
 
-    def items(value: Any, path: str, violations: Violations, target: Any) -> None:
-        own = Violations()
+    def items(value: Any, _path: str, _violations: Violations, target: Any) -> None:
+        row_violations = Violations()
         for item in value:
             row = target.add()
-            read(item, "", own, row)
-            if own:
-                note(faults_field, row, own.found if type(item) is dict else ())
-                own.found.clear()
+            read(item, "", row_violations, row)
+            if row_violations:
+                is_object = type(item) is dict
+                add_row_errors(errors_field, row, row_violations.found if is_object else ())
+                row_violations.found.clear()
 
     return items
 
 
-def note(faults_field: str, row: Any, found: Iterable[Any]) -> None:
-    """Notes in a row which of its keys are at fault; without any, that the row is no object."""
-    noted = getattr(row, faults_field)
-    for fault in found:
-        key = fault.field.partition("[")[0].partition(".")[0]
-        noted.add(field=key or fault.field or '""')
-    if not noted:
-        noted.add()
+def add_row_errors(errors_field: str, row: Any, violations: Iterable[Any]) -> None:
+    """Adds an error to a row for each violation; without any, one for a row that is no object."""
+    errors = getattr(row, errors_field)
+    for violation in violations:
+        key = violation.field.partition("[")[0].partition(".")[0]
+        errors.add(field=key or violation.field or '""')
+    if not errors:
+        errors.add()
 
 
-# Reads the value of an entry under a key that has been read, at a path.
+# Reads the value of a map entry at a path into the key, which is already converted.
 EntryReader = Callable[[Any, str, Violations, Any, Any], None]
 
 
 def map_reader(field: FieldDescriptor, read_entry: EntryReader) -> ItemsReader:
-    """Returns what reads an object into a map; two keys that say the same are a fault."""
+    """Returns a reader of an object into a map. Two equal keys are a violation."""
     assert field.message_type is not None
     kind = field.message_type.fields_by_name["key"].type
     read_key = _read_bool_key if kind == FieldDescriptor.TYPE_BOOL else READERS[kind]
@@ -105,12 +106,12 @@ def map_reader(field: FieldDescriptor, read_entry: EntryReader) -> ItemsReader:
     return read_map
 
 
-def scalar_entry(read: Reader, style: Style) -> EntryReader:
+def scalar_entry(read: Reader, options: CodecOptions) -> EntryReader:
     def entry(value: Any, path: str, violations: Violations, target: Any, key: Any) -> None:
         try:
             target[key] = read(value)
         except InvalidValue as error:
-            if not _passed_over(error, style):
+            if not _is_ignored(error, options):
                 violations.add(path, error.code, str(error))
 
     return entry
@@ -129,5 +130,5 @@ def _read_bool_key(key: str) -> bool:
     return key == "true"
 
 
-def _passed_over(error: InvalidValue, style: Style) -> bool:
-    return style.ignore_unknown and type(error) is UnknownName
+def _is_ignored(error: InvalidValue, options: CodecOptions) -> bool:
+    return options.ignore_unknown and type(error) is UnknownEnumName

@@ -1,8 +1,7 @@
 """Checks the keys of a JSON object: unknown, duplicate and mutually exclusive ones.
 
-A reader takes the JSON names of fields by itself. What else an object holds comes
-here: names as the proto has them, extensions, keys that are passed over, and those
-that nobody knows.
+Compiled readers read the JSON names of fields themselves. They pass all other keys to
+this module: proto field names, extensions, ignored keys and unknown keys.
 """
 
 from __future__ import annotations
@@ -15,31 +14,31 @@ from roster.v1 import http_pb2
 
 from ..request_errors import Violations, join
 from .fields import takes_null
-from .style import Style
+from .options import CodecOptions
 
 MessageReader = Callable[[Any, str, Violations, Any], dict[str, Any]]
 
 
-class Keys:
+class OtherKeys:
     """Reads the keys of an object that are not the JSON names of fields.
 
-    `extension` returns what reads the object of one extension key, or None.
+    `extension` returns the reader of an object with one extension key, or None.
     """
 
     def __init__(
         self,
         descriptor: Descriptor,
         fields: Collection[FieldDescriptor],
-        style: Style,
+        options: CodecOptions,
         extension: Callable[[str], MessageReader | None],
     ) -> None:
         self._known = {field.json_name for field in fields}
         self._aliases = {f.name: f.json_name for f in fields if f.name not in self._known}
         self._ignored = set(descriptor.GetOptions().Extensions[http_pb2.ignored_keys])
-        self._ignores_all = style.ignore_unknown
+        self._ignores_all = options.ignore_unknown
         self._extension = extension if descriptor.is_extendable else None
 
-    def read_others(
+    def read(
         self,
         value: dict[str, Any],
         path: str,
@@ -47,9 +46,9 @@ class Keys:
         message: Any,
         read: MessageReader,
     ) -> dict[str, Any]:
-        """Returns the object under JSON names only, less what is ignored.
+        """Returns the object by JSON names only, without ignored keys.
 
-        What goes by the name in the proto is read with `read`, a key at a time.
+        Keys that are proto field names are read with `read`, one at a time.
         """
         clean = {key: item for key, item in value.items() if key in self._known}
         for key, item in value.items():
@@ -74,8 +73,8 @@ class Keys:
             violations.add(join(path, key), "UNKNOWN_FIELD", "is not a known field")
 
 
-class OneOfs:
-    """Finds fields of one oneof that are given together. It is false if there is no oneof."""
+class OneofChecker:
+    """Finds fields of the same oneof in an object. False if the message has no oneof."""
 
     def __init__(self, fields: Collection[FieldDescriptor]) -> None:
         self._groups: dict[str, tuple[str, FieldDescriptor]] = {}
@@ -88,13 +87,13 @@ class OneOfs:
         return bool(self._groups)
 
     def check(self, value: dict[str, Any], path: str, violations: Violations) -> None:
-        """Notes each field of which another of its oneof comes before it."""
-        given: dict[str, FieldDescriptor] = {}
+        """Adds a violation for each field that follows another field of its oneof."""
+        first: dict[str, FieldDescriptor] = {}
         for key, item in value.items():
             group, field = self._groups.get(key, ("", None))
             if field is None or (item is None and not takes_null(field)):
                 continue
-            other = given.setdefault(group, field)
+            other = first.setdefault(group, field)
             if other is not field:
                 message = f"cannot be set together with {other.json_name}"
                 violations.add(join(path, field.json_name), "INVALID_VALUE", message)

@@ -1,4 +1,4 @@
-"""FieldMask between JSON and protobuf: paths in camel case, with commas between them."""
+"""Converts FieldMask between JSON and protobuf: comma-separated paths in lowerCamelCase."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 from .scalars import InvalidValue, NoJsonForm
 
 _SNAKE_CASE = str.maketrans({capital: f"_{capital.lower()}" for capital in ascii_uppercase})
-_SMALL_AFTER_UNDERSCORE = re.compile("_([a-z])")
-# What would be read again as another path: capitals, an underscore before anything
-# but a small letter, and the comma.
+_UNDERSCORE_LETTER = re.compile("_([a-z])")
+# Path characters that would not survive a round trip: capitals, commas, and an underscore
+# that is not followed by a lower-case letter.
 _NOT_REVERSIBLE = re.compile("[A-Z,]|_(?![a-z])")
 
 
 def fill_mask(value: Any, target: Any) -> None:
-    """Takes names of fields in camel case, separated by commas. Raises InvalidValue."""
+    """Reads comma-separated field paths in lowerCamelCase. Raises InvalidValue."""
     if type(value) is not str:
         raise InvalidValue("must be a string of comma-separated field names")
     paths = value.split(",") if value else []
@@ -28,10 +28,10 @@ def fill_mask(value: Any, target: Any) -> None:
 
 
 def write_mask(mask: Any) -> str:
-    """Writes the paths in camel case. Raises NoJsonForm for one that would be read as another."""
+    """Writes the paths in lowerCamelCase. Raises NoJsonForm if a path is not reversible."""
     for path in mask.paths:
         if not path or _NOT_REVERSIBLE.search(path):
-            raise NoJsonForm(f"the path {path!r} of a google.protobuf.FieldMask has no JSON form")
+            raise NoJsonForm(f"the google.protobuf.FieldMask path {path!r} has no JSON form")
     return ",".join(
-        [_SMALL_AFTER_UNDERSCORE.sub(lambda small: small[1].upper(), path) for path in mask.paths]
+        [_UNDERSCORE_LETTER.sub(lambda letter: letter[1].upper(), path) for path in mask.paths]
     )

@@ -1,9 +1,8 @@
-"""Readers: what makes a message of the values of `strict_json`.
+"""Compiles readers, which convert the values of `strict_json` to messages.
 
-The reader of a message type is made once, as source text, so that at run time nothing
-looks at descriptors. The text calls what it needs of a field by a letter and the number
-of the field. That is filled in after the text was compiled, because messages may hold
-themselves.
+The reader of a message type is generated once as source text, so descriptors are not
+inspected at run time. The text refers to helpers by a letter and a field number. They are
+added to its scope after it is compiled, because message types can be recursive.
 """
 
 from __future__ import annotations
@@ -18,60 +17,61 @@ from roster.v1 import http_pb2
 from ..request_errors import Violations
 from . import items, reading_text, scalars, well_known
 from .any import any_reader
-from .enums import UnknownName, enum_numbers, enum_reader
+from .enums import UnknownEnumName, enum_numbers, enum_reader
 from .fields import compiled, is_map, is_row_errors_field, key_of, max_items, row_errors_field
-from .keys import Keys, MessageReader, OneOfs
+from .keys import MessageReader, OneofChecker, OtherKeys
+from .options import CodecOptions
 from .scalars import InvalidValue
-from .style import Style
 
 
 class Readers:
-    """The readers of one style."""
+    """The readers of one options."""
 
-    def __init__(self, style: Style) -> None:
-        self._style = style
-        self._made: dict[tuple[Descriptor, frozenset[str]], MessageReader] = {}
-        self._items_made: dict[Descriptor, items.ItemsReader] = {}
+    def __init__(self, options: CodecOptions) -> None:
+        self._options = options
+        self._readers: dict[tuple[Descriptor, frozenset[str]], MessageReader] = {}
+        self._items_readers: dict[Descriptor, items.ItemsReader] = {}
         self._extensions: dict[FieldDescriptor, MessageReader] = {}
-        # A reader that is not filled in yet is seen only by the thread that makes it.
+        # Only the thread that compiles a reader can access it before it is complete.
         self._lock = RLock()
 
     def of(self, descriptor: Descriptor, excluded: frozenset[str] = frozenset()) -> MessageReader:
-        """Returns the reader of a message type; `excluded` names fields that it does not know."""
+        """Returns the reader of a message type, to which the `excluded` fields are unknown."""
         with self._lock:
             key = (descriptor, excluded)
-            if key not in self._made:
+            if key not in self._readers:
                 fields = [field for field in _readable(descriptor) if field.name not in excluded]
                 scope = self._scope(descriptor, fields)
-                text = reading_text.object_text(fields, self._style, oneofs=bool(scope["oneofs"]))
-                self._made[key] = compiled(text, scope, "read")
+                text = reading_text.object_text(fields, self._options, oneofs=bool(scope["oneofs"]))
+                self._readers[key] = compiled(text, scope, "read")
                 self._fill(scope, fields)
-            return self._made[key]
+            return self._readers[key]
 
     def in_place(self, kind: Descriptor) -> well_known.InPlaceReader:
-        """Returns what reads a message of any type, well-known ones among them."""
+        """Returns the reader of a message of any type, including well-known types."""
         if kind.full_name == well_known.ANY:
-            return any_reader(kind, self._style, self.in_place)
+            return any_reader(kind, self._options, self.in_place)
         if (fill := well_known.filler(kind)) is not None:
             return partial(_fill_in_place, fill)
         return well_known.in_place_reader(kind) or self.of(kind)
 
     def _items_of(self, kind: Descriptor) -> items.ItemsReader:
-        """Returns what reads the objects of an array; those of rows are judged alone."""
-        if kind not in self._items_made:
-            fields, noted = _readable(kind), row_errors_field(kind)
+        """Returns the reader of an array of objects, or of rows if the type lists its errors."""
+        if kind not in self._items_readers:
+            fields, errors_field = _readable(kind), row_errors_field(kind)
             scope = self._scope(kind, fields)
-            if noted is not None:
-                scope |= {"Violations": Violations, "note": partial(items.note, noted)}
-            text = reading_text.items_text if noted is None else reading_text.rows_text
-            lines = text(fields, self._style, oneofs=bool(scope["oneofs"]))
-            self._items_made[kind] = compiled(lines, scope, "read_items")
+            if errors_field is not None:
+                add_row_errors = partial(items.add_row_errors, errors_field)
+                scope |= {"Violations": Violations, "add_row_errors": add_row_errors}
+            text = reading_text.items_text if errors_field is None else reading_text.rows_text
+            lines = text(fields, self._options, oneofs=bool(scope["oneofs"]))
+            self._items_readers[kind] = compiled(lines, scope, "read_items")
             scope["read"] = self.of(kind)
             self._fill(scope, fields)
-        return self._items_made[kind]
+        return self._items_readers[kind]
 
     def _extension(self, descriptor: Descriptor, key: str) -> MessageReader | None:
-        """Returns what reads an object with nothing but this key, an extension's; or None."""
+        """Returns the reader of an object with one key, that of an extension; or None."""
         try:
             field = descriptor.file.pool.FindExtensionByName(key[1:-1])
         except KeyError:
@@ -81,7 +81,7 @@ class Readers:
         with self._lock:
             if field not in self._extensions:
                 scope = self._scope(descriptor, [])
-                text = reading_text.extension_text(field, self._style)
+                text = reading_text.extension_text(field, self._options)
                 self._extensions[field] = compiled(text, scope, "read")
                 scope[f"x{field.number}"] = field
                 self._fill(scope, [field])
@@ -89,28 +89,29 @@ class Readers:
 
     def _scope(self, descriptor: Descriptor, fields: list[FieldDescriptor]) -> dict[str, Any]:
         return {
-            "keys": Keys(descriptor, fields, self._style, partial(self._extension, descriptor)),
-            "oneofs": OneOfs(fields),
+            "other_keys": OtherKeys(
+                descriptor, fields, self._options, partial(self._extension, descriptor)
+            ),
+            "oneofs": OneofChecker(fields),
             "InvalidValue": InvalidValue,
-            "UnknownName": UnknownName,
+            "UnknownEnumName": UnknownEnumName,
         }
 
     def _fill(self, scope: dict[str, Any], fields: list[FieldDescriptor]) -> None:
-        """Puts what the text of the fields calls by name where the text looks for it."""
+        """Adds the helpers that the text of the fields refers to."""
         for field in fields:
             if field.enum_type is not None:
                 scope[f"n{field.number}"] = enum_numbers(field.enum_type)
-            if not field.is_repeated:
-                scope[f"r{field.number}"] = self._one(field)
-                continue
-            scope[f"r{field.number}"] = (
-                self._map(field)
-                if is_map(field)
-                else items.array(self._items(field), max_items(field))
-            )
+            if is_map(field):
+                read = self._map(field)
+            elif field.is_repeated:
+                read = items.array(self._items(field), max_items(field))
+            else:
+                read = self._one(field)
+            scope[f"r{field.number}"] = read
 
     def _one(self, field: FieldDescriptor) -> Any:
-        """Returns the reader, the filler or the reader in place of one value of a field."""
+        """Returns the reader, filler or in-place reader of one value of a field."""
         if field.enum_type is not None:
             return enum_reader(field.enum_type)
         if field.message_type is not None:
@@ -122,7 +123,7 @@ class Readers:
     def _items(self, field: FieldDescriptor) -> items.ItemsReader:
         kind = field.message_type
         if kind is None:
-            return items.scalar_items(self._one(field), self._style)
+            return items.scalar_items(self._one(field), self._options)
         if well_known.is_well_known(kind):
             return items.message_items(self.in_place(kind))
         return self._items_of(kind)
@@ -131,7 +132,7 @@ class Readers:
         assert field.message_type is not None
         value = field.message_type.fields_by_name["value"]
         if value.message_type is None:
-            return items.map_reader(field, items.scalar_entry(self._one(value), self._style))
+            return items.map_reader(field, items.scalar_entry(self._one(value), self._options))
         return items.map_reader(field, items.message_entry(self.in_place(value.message_type)))
 
 

@@ -1,7 +1,7 @@
-"""Fields of proto2 that a message may not be without.
+"""Finds missing required fields of proto2 messages.
 
-protobuf does not write a message that lacks one, and gRPC would send an empty message in
-its place: so it has to be found before.
+protobuf does not serialize a message without them, and gRPC would send an empty message
+instead. Requests are therefore checked first.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from ..request_errors import Violations, join
 from .fields import is_map, key_of
 
 
-def note_missing(message: Any, violations: Violations) -> None:
-    """Notes each required field that a message, or one within it, lacks."""
+def add_missing(message: Any, violations: Violations) -> None:
+    """Adds a violation for each missing required field of a message and those within it."""
     if not message.IsInitialized():
         for path in _missing(message, ""):
             violations.add(path, "REQUIRED", "is required")
@@ -27,12 +27,12 @@ def _missing(message: Any, path: str) -> Iterator[str]:
     for field, value in message.ListFields():
         if field.message_type is None:
             continue
-        place = join(path, key_of(field))
+        field_path = join(path, key_of(field))
         if not field.is_repeated:
-            yield from _missing(value, place)
+            yield from _missing(value, field_path)
         elif not is_map(field):
             for index, item in enumerate(value):
-                yield from _missing(item, f"{place}[{index}]")
+                yield from _missing(item, f"{field_path}[{index}]")
         elif field.message_type.fields_by_name["value"].message_type is not None:
             for key in sorted(value):
-                yield from _missing(value[key], join(place, str(key)))
+                yield from _missing(value[key], join(field_path, str(key)))

@@ -1,7 +1,6 @@
-"""Single values between JSON and protobuf, by the ProtoJSON specification.
+"""Converts scalars between JSON and protobuf, by the ProtoJSON specification.
 
-A reader takes a JSON value and returns the protobuf value, or raises ValueError
-with a sentence for people and, in `code`, a value of Error.Detail.Code.
+A reader converts a JSON value to a protobuf value, or raises InvalidValue.
 """
 
 from __future__ import annotations
@@ -22,22 +21,22 @@ Writer = Callable[[Any], Any]
 
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,19})")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,400})(?:\.[0-9]{1,400})?(?:[eE][+-]?[0-9]{1,4})?")
-# No integer of protobuf has more digits, and none is as large.
-_MOST_DIGITS = 20
-_BEYOND = 10**20
-# JSON's integers beyond 64 bits come as floats, and those just below the least come as this
-# one: it is refused, even where it was the least itself, written with a fraction of zero.
-# All others are beyond the bounds as floats too.
-_ROUNDED = -(2.0**63)
-# The least that 32 bits round to infinity: half a step beyond the largest number of theirs.
+# The most digits of a protobuf integer, and a number that is out of range for all of them.
+_MAX_DIGITS = 20
+_OUT_OF_RANGE = 10**20
+# orjson parses integers beyond 64 bits as floats. Those just below the minimum of int64 round
+# to this float, which is therefore rejected, even if it was written as -9223372036854775808.0.
+# All other such integers are out of range as floats too.
+_MIN_INT64_AS_FLOAT = -(2.0**63)
+# The smallest number that rounds to infinity in 32 bits.
 _INFINITE_FLOAT = 3.4028235677973366e38
-# The largest number up to which a double holds every integer.
-_LARGEST_EXACT = 2.0**53
+# Doubles represent every integer up to this one.
+_MAX_EXACT_INTEGER = 2.0**53
 _BOOLEAN_LIKE = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
 
 class InvalidValue(ValueError):
-    """A JSON value that a field does not take."""
+    """A JSON value that is invalid for a field. `code` names a value of Error.Detail.Code."""
 
     def __init__(self, message: str, code: str = "INVALID_TYPE") -> None:
         super().__init__(message)
@@ -45,7 +44,7 @@ class InvalidValue(ValueError):
 
 
 class NoJsonForm(ValueError):
-    """A value that a message can hold and that JSON cannot say."""
+    """A value of a message that cannot be represented in JSON."""
 
 
 def read_string(value: Any) -> str:
@@ -61,7 +60,7 @@ def read_bool(value: Any) -> bool:
 
 
 def read_boolean_like(value: Any) -> bool:
-    """Takes true and false, 1 and 0, and "true", "false", "1", "0", "yes", "no" in any case."""
+    """Reads true, false, 1, 0, and the strings true, false, 1, 0, yes and no in any case."""
     if type(value) is bool:
         return value
     if type(value) is str and value.lower() in _BOOLEAN_LIKE:
@@ -72,14 +71,14 @@ def read_boolean_like(value: Any) -> bool:
 
 
 def integer_reader(bits: int, *, signed: bool) -> Reader:
-    """Returns a reader of integers: numbers without a fraction, or the same in a string."""
+    """Returns a reader of integers: numbers without a fraction, or strings of such numbers."""
     low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
 
     def read(value: Any) -> int:
         if type(value) is str and _NUMBER.fullmatch(value):
             value = _exact(value)
         if type(value) is float and value.is_integer():
-            value = int(value) if value != _ROUNDED else -_BEYOND
+            value = int(value) if value != _MIN_INT64_AS_FLOAT else -_OUT_OF_RANGE
         if type(value) is not int:
             raise InvalidValue("must be an integer")
         if not low <= value <= high:
@@ -90,17 +89,17 @@ def integer_reader(bits: int, *, signed: bool) -> Reader:
 
 
 def _exact(text: str) -> int | float:
-    """Returns the integer that a text of digits says, every one of them; else another number."""
+    """Returns the exact integer that a string represents; a float if it has a fraction."""
     if _INTEGER.fullmatch(text):
         return int(text)
     number = Decimal(text)
-    if number and number.adjusted() > _MOST_DIGITS:
-        return _BEYOND
+    if number and number.adjusted() > _MAX_DIGITS:
+        return _OUT_OF_RANGE
     return int(number) if number == int(number) else float(number)
 
 
 def read_double(value: Any) -> float:
-    """Takes numbers, the same in a string, and "NaN", "Infinity" and "-Infinity"."""
+    """Reads numbers, strings of numbers, and "NaN", "Infinity" and "-Infinity"."""
     if value in ("NaN", "Infinity", "-Infinity"):
         return float(value)
     if type(value) is str and _NUMBER.fullmatch(value):
@@ -113,7 +112,7 @@ def read_double(value: Any) -> float:
 
 
 def read_float(value: Any) -> float:
-    """Takes what `read_double` takes, within the range of 32 bits."""
+    """Reads what `read_double` reads, within the range of a float."""
     number = read_double(value)
     if math.isfinite(number) and abs(number) >= _INFINITE_FLOAT:
         raise InvalidValue("must be a number within the range of a float", "OUT_OF_RANGE")
@@ -128,7 +127,7 @@ def read_bytes(value: Any) -> bytes:
         if "=" not in plain:
             plain += "=" * (-len(plain) % 4)
         if plain.endswith("==="):
-            raise ValueError("Python lets it pass behind whole groups")
+            raise ValueError("b64decode ignores excess padding")
         return base64.b64decode(plain, validate=True)
     except (binascii.Error, ValueError):
         raise InvalidValue("must be a base64-encoded string", "INVALID_FORMAT") from None
@@ -141,16 +140,16 @@ def write_double(value: float) -> float | str:
 
 
 def plain_number(number: float) -> int | float:
-    """Returns an integer where that says the same, else the number, which is finite."""
-    if not -_LARGEST_EXACT <= number <= _LARGEST_EXACT:
+    """Returns a finite number as an integer if that is exact, else unchanged."""
+    if not -_MAX_EXACT_INTEGER <= number <= _MAX_EXACT_INTEGER:
         return number
-    # Minus zero is no integer: it would be read again as another message.
+    # An integer cannot represent minus zero.
     is_integer = number.is_integer() and (number or math.copysign(1.0, number) > 0)
     return int(number) if is_integer else number
 
 
 def write_float(value: float) -> float | str:
-    """Writes the shortest number that 32 bits hold as the same."""
+    """Returns the shortest number that is the same float in 32 bits."""
     if not math.isfinite(value):
         return write_double(value)
     for digits in (6, 7, 8):
@@ -196,7 +195,7 @@ READERS: dict[int, Reader] = {
     _F.TYPE_FIXED64: _UNSIGNED_64,
 }
 
-# What is not written as it is.
+# The types whose values are converted.
 WRITERS: dict[int, Writer] = {
     _F.TYPE_BYTES: write_bytes,
     _F.TYPE_DOUBLE: write_double,

@@ -1,18 +1,21 @@
 """Parses JSON strictly: rejects duplicate keys and deep nesting.
 
-orjson refuses what is not JSON (trailing garbage, NaN, numbers beyond a double,
-bad UTF-8, lone surrogates, a byte-order mark). Two things it does not tell are
-found here: nesting that is too deep, and keys that are given twice. An object with as
-many keys as its body has colons lost none, and holds no other that has any. Every other
-value is written again, indented: a line that begins with many blanks is a deep one, and a
-text that has as many colons as the body lost no key. Only where one may have been
-lost does the slow reading by the standard library, which shows every pair, decide.
+orjson rejects malformed JSON (trailing garbage, NaN, numbers beyond a double, invalid
+UTF-8, lone surrogates, a byte-order mark). This module also rejects deep nesting and
+duplicate keys, which orjson accepts:
+
+- If an object has as many keys as its body has colons, no key was dropped and no inner
+  object has keys. It is returned at once.
+- Any other value is serialized again with indentation. A deeply indented line shows deep
+  nesting, and fewer colons than in the body mean that a key was dropped.
+- Only then does the slow parser of the standard library find the duplicate keys.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from typing import Any
 
 import orjson
@@ -20,28 +23,28 @@ import orjson
 from ..request_errors import RequestError, Violations, invalid, invalid_body, join
 
 MAX_DEPTH = 32
-# Objects, arrays, strings that are not keys, numbers and literals. The largest request that
-# keeps every other bound, a bulk of 100 rows with 100 tags and 100 custom field values each,
-# holds 20,702. More would keep the event loop busy before the key is checked.
+# Counts objects, arrays, numbers, literals, and strings that are not keys. The largest request
+# within all other bounds has 20,702: a bulk of 100 rows with 100 tags and 100 custom field
+# values each. More would block the event loop before the API key is checked.
 MAX_VALUES = 25_000
 
-# A text, which may hold brackets of its own, or a bracket. A text is taken from escape to
-# escape and never given back: byte by byte, a megabyte of it would take a tenth of a second.
+# A string, which can contain brackets, or a bracket. The possessive quantifiers avoid
+# backtracking, which would take a tenth of a second for a string of one megabyte.
 _BRACKET = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]')
 
 
 def loads(body: bytes, *, max_depth: int = MAX_DEPTH, max_values: int = MAX_VALUES) -> Any:
-    """Returns the value that a body holds. Raises RequestError, a VALIDATION_ERROR.
+    """Parses a body. Raises RequestError, a VALIDATION_ERROR.
 
-    `max_depth` is 254 at most, as deep as orjson writes.
+    `max_depth` is at most 254, the depth that orjson serializes.
     """
-    # Each value but the innermost takes one byte more than its own.
+    # Every value needs at least two bytes, except the innermost.
     if len(body) > 2 * max_values and _has_more_values(body, max_values):
         raise invalid_body("INVALID_JSON", f"must contain at most {max_values:,} values")
     try:
         value = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise invalid_body("INVALID_JSON", _why(body, error)) from None
+        raise invalid_body("INVALID_JSON", _syntax_error(body, error)) from None
     colons = body.count(b":")
     if type(value) is dict and len(value) == colons and body.count(b"[") < max_depth - 1:
         return value
@@ -51,10 +54,10 @@ def loads(body: bytes, *, max_depth: int = MAX_DEPTH, max_values: int = MAX_VALU
         raise _too_deep(max_depth) from None
     if b"\n" + b"  " * max_depth in text and _is_deeper(value, max_depth):
         raise _too_deep(max_depth)
-    # A colon that was written as an escape is one more in the text than in the body.
+    # A colon escaped in the body is an additional colon in the text.
     escaped = b"\\" in body and (b"\\u003a" in body or b"\\u003A" in body)
     if escaped or text.count(b":") != colons:
-        _refuse_duplicates(body, max_depth)
+        _reject_duplicates(body, max_depth)
     return value
 
 
@@ -66,20 +69,20 @@ def _has_more_values(body: bytes, limit: int) -> bool:
     """
     if sum(map(body.count, (b",", b"[", b"{"))) < limit:
         return False
-    # Only strings hold backslashes. Without escaped backslashes and quotes, every second part
-    # between quotes is inside a string.
+    # Only strings contain backslashes. Without escaped backslashes and quotes, every second
+    # segment between quotes is inside a string.
     text = body.replace(b"\\\\", b"").replace(b'\\"', b"") if b"\\" in body else body
-    # A string has two quotes, and is a value or the key of one.
+    # A string has two quotes, and is either a value or the key of one.
     if text.count(b'"') > 4 * limit:
         return True
     outside = b'"'.join(text.split(b'"')[::2]).translate(None, b" \t\n\r")
     count = outside.count
-    # Each array or object that is not empty adds one value more than it has commas.
+    # A nonempty array or object has one more item than commas.
     containers = count(b"[") - count(b"[]") + count(b"{") - count(b"{}")
     return 1 + count(b",") + containers > limit
 
 
-def _why(body: bytes, error: orjson.JSONDecodeError) -> str:
+def _syntax_error(body: bytes, error: orjson.JSONDecodeError) -> str:
     if not body.strip():
         return "must be a JSON object, but is empty"
     if body.startswith(b"\xef\xbb\xbf"):
@@ -92,14 +95,14 @@ def _why(body: bytes, error: orjson.JSONDecodeError) -> str:
 
 
 def _is_deeper(value: Any, levels: int) -> bool:
-    """Whether arrays and objects are nested in more levels than these."""
+    """Whether arrays and objects are nested more than `levels` deep."""
     if type(value) is not dict and type(value) is not list:
         return False
     items = value.values() if type(value) is dict else value
     return levels == 0 or any(_is_deeper(item, levels - 1) for item in items)
 
 
-def _refuse_depth(body: bytes, max_depth: int) -> None:
+def _check_depth_of_text(body: bytes, max_depth: int) -> None:
     depth = 0
     for bracket in _BRACKET.finditer(body):
         depth += {b"[": 1, b"{": 1, b"]": -1, b"}": -1}.get(bracket[0], 0)
@@ -112,30 +115,26 @@ def _too_deep(max_depth: int) -> RequestError:
 
 
 class _Object(dict[str, Any]):
-    """An object that remembers which of its keys came more than once."""
+    """An object and its duplicate keys."""
 
-    repeated: set[str]
-
-
-def _object(pairs: list[tuple[str, Any]]) -> _Object:
-    value = _Object(pairs)
-    seen: set[str] = set()
-    value.repeated = {key for key, _ in pairs if key in seen or seen.add(key)}  # type: ignore[func-returns-value]
-    return value
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        super().__init__(pairs)
+        counts = Counter(key for key, _ in pairs)
+        self.duplicates = sorted(key for key, count in counts.items() if count > 1)
 
 
-def _refuse_duplicates(body: bytes, max_depth: int) -> None:
-    # A value that a later one of the same key replaced was not looked at yet.
-    _refuse_depth(body, max_depth)
+def _reject_duplicates(body: bytes, max_depth: int) -> None:
+    # The values of dropped keys have not been checked yet.
+    _check_depth_of_text(body, max_depth)
     violations = Violations()
-    _collect_duplicates(json.loads(body, object_pairs_hook=_object), "", violations)
+    _collect_duplicates(json.loads(body, object_pairs_hook=_Object), "", violations)
     if violations:
         raise invalid(violations)
 
 
 def _collect_duplicates(value: Any, path: str, violations: Violations) -> None:
     if isinstance(value, _Object):
-        for key in sorted(value.repeated):
+        for key in value.duplicates:
             violations.add(join(path, key), "DUPLICATE_FIELD", "is specified more than once")
         for key, item in value.items():
             _collect_duplicates(item, join(path, key), violations)

@@ -1,13 +1,10 @@
-"""JSON that a message holds as it came: Struct, ListValue and Value of google.protobuf.
+"""Converts Struct, ListValue and Value, which hold any JSON.
 
-Readers take the values of `strict_json`, which bounds how deep they go, and fill
-the message in place. Paths are made only once a number turned out to be too large,
-in a second walk: most values hold none, and a path for each would cost more than
-the filling.
+Readers fill the message in place. `strict_json` limits the depth of their input. JSON paths
+are computed in a second pass, and only if a number is out of range.
 
-A Value stands for any JSON, so null is one of its values. By the specification a
-number that is NaN or infinite has no JSON here, not even as text, which would be
-read again as text.
+null is a value of Value. By the specification, a Value that is NaN or infinite has no JSON
+form, because a string would be read as a string.
 """
 
 from __future__ import annotations
@@ -22,7 +19,6 @@ from .scalars import NoJsonForm, plain_number
 
 
 def read_struct(value: Any, path: str, violations: Violations, target: Struct) -> None:
-    """Takes objects."""
     if type(value) is not dict:
         violations.add(path, "INVALID_TYPE", "must be an object")
         return
@@ -33,7 +29,6 @@ def read_struct(value: Any, path: str, violations: Violations, target: Struct) -
 
 
 def read_list(value: Any, path: str, violations: Violations, target: ListValue) -> None:
-    """Takes arrays."""
     if type(value) is not list:
         violations.add(path, "INVALID_TYPE", "must be an array")
         return
@@ -44,7 +39,7 @@ def read_list(value: Any, path: str, violations: Violations, target: ListValue) 
 
 
 def read_value(value: Any, path: str, violations: Violations, target: Value) -> None:
-    """Takes any JSON, null among it."""
+    """Reads any JSON, including null."""
     try:
         _fill(target, value)
     except OverflowError:
@@ -52,7 +47,7 @@ def read_value(value: Any, path: str, violations: Violations, target: Value) -> 
 
 
 def _fill(target: Value, value: Any) -> None:
-    """Sets a value to what JSON holds. Raises OverflowError if a number is beyond a double."""
+    """Sets a Value. Raises OverflowError if a number is out of the range of a double."""
     kind = type(value)
     if kind is str:
         target.string_value = value
@@ -104,7 +99,7 @@ def write_struct(struct: Struct) -> dict[str, Any]:
     fields = struct.fields
     if not fields:
         return {}
-    # The order of a protobuf map differs between equal messages.
+    # The order of a protobuf map is not deterministic.
     return {key: write_value(fields[key]) for key in sorted(fields)}
 
 
@@ -114,11 +109,11 @@ def write_list(array: ListValue) -> list[Any]:
 
 
 def write_value(value: Value) -> Any:
-    """Returns any JSON; None also where no kind is set, as json_format does.
+    """Returns the JSON value; None if no kind is set, as json_format does.
 
     Raises NoJsonForm if a number is NaN or infinite.
     """
-    # To ask for the kind takes twice as long as to read a field that may be empty.
+    # Reading a field is faster than WhichOneof, so the common kinds are tried first.
     if text := value.string_value:
         return text
     if number := value.number_value:
@@ -142,7 +137,6 @@ def _write_by_kind(value: Value) -> Any:
 
 
 def _write_number(number: float) -> int | float:
-    """Returns an integer where that says the same, else the number. Raises NoJsonForm."""
     if not math.isfinite(number):
-        raise NoJsonForm(f"a google.protobuf.Value of {number} has no JSON form")
+        raise NoJsonForm(f"google.protobuf.Value of {number} has no JSON form")
     return plain_number(number)

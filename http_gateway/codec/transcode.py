@@ -1,9 +1,9 @@
-"""ProtoJSON, compiled: a reader and a writer for each message type.
+"""Converts between ProtoJSON and messages with compiled readers and writers.
 
-Both are made once from the descriptor, for a style. Readers collect violations by JSON
-path instead of stopping at the first. Beyond the specification there are the options
-of http.proto: keys that are ignored, booleans that may be spelt in many ways, rows
-that are judged alone.
+Both are compiled once from the descriptor, for each set of options. Readers collect all
+violations by JSON path instead of stopping at the first. In addition to the specification
+they support the options of http.proto: ignored keys, boolean-like values, and rows that
+fail independently.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from ..request_errors import Violations
 from .fields import row_errors_field
 from .items import rows_reader
 from .keys import MessageReader
+from .options import SERVICE, CodecOptions
 from .reading import Readers
-from .style import SERVICE, Style
 from .well_known import is_well_known
 from .writing import MessageWriter, Writers
 
@@ -37,17 +37,20 @@ __all__ = [
 
 @cache
 def reader(
-    descriptor: Descriptor, excluded: frozenset[str] = frozenset(), *, style: Style = SERVICE
+    descriptor: Descriptor,
+    excluded: frozenset[str] = frozenset(),
+    *,
+    options: CodecOptions = SERVICE,
 ) -> MessageReader:
     """Returns a function that reads a JSON value into a message.
 
-    It returns the object that it read, less ignored keys, under the JSON names of its
-    fields; an empty one where it is no object, or stands for a well-known type.
+    The function returns the object by JSON field names, without ignored keys; an empty one
+    if the value is not an object or the message type is well known.
 
-    `excluded` names fields that come from elsewhere and are unknown in the
-    object: those of the path, and a field mask that is made from the keys.
+    `excluded` names fields that are unknown in the object, because the path or the gateway
+    sets them.
     """
-    readers = _readers(style)
+    readers = _readers(options)
     if not is_well_known(descriptor):
         return readers.of(descriptor, excluded)
     read_in_place = readers.in_place(descriptor)
@@ -60,24 +63,23 @@ def reader(
 
 
 @cache
-def writer(descriptor: Descriptor, *, style: Style = SERVICE) -> MessageWriter:
-    """Returns a function from a message to what orjson writes.
+def writer(descriptor: Descriptor, *, options: CodecOptions = SERVICE) -> MessageWriter:
+    """Returns a function that converts a message to a value that orjson serializes.
 
-    It raises NoJsonForm for a message that JSON cannot say.
+    The function raises NoJsonForm if the message cannot be represented in JSON.
     """
-    return _writers(style).of(descriptor)
+    return _writers(options).of(descriptor)
 
 
 @cache
-def _readers(style: Style) -> Readers:
-    return Readers(style)
+def _readers(options: CodecOptions) -> Readers:
+    return Readers(options)
 
 
 @cache
-def _writers(style: Style) -> Writers:
-    return Writers(style)
+def _writers(options: CodecOptions) -> Writers:
+    return Writers(options)
 
 
 def message_class(descriptor: Descriptor) -> type[Message]:
-    """Returns the class of a message type."""
     return message_factory.GetMessageClass(descriptor)

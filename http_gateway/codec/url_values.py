@@ -1,10 +1,8 @@
-"""Single values of a URL, which are always text, into protobuf.
+"""Converts query parameters and path variables to protobuf values.
 
-What a query parameter or a variable of a path can set: every scalar, every enum by
-the name or the number of its value, and the well-known types whose JSON is a scalar.
-Text is read more strictly than JSON here: what ProtoJSON lets pass for an integer,
-1.0 or 1e2, is none in a URL. The names of enum values alone are compared without
-regard to case.
+They can set scalars, enums by name or number, and the well-known types whose JSON is a
+scalar. Text is read more strictly than JSON: 1.0 and 1e2 are not integers. Enum names are
+case-insensitive.
 """
 
 from __future__ import annotations
@@ -34,9 +32,9 @@ _INTEGERS = (
 
 
 def text_reader(field: FieldDescriptor) -> TextReader | None:
-    """Returns a reader of one value of a field, or None if none can come as text.
+    """Returns a reader of one value of a field, or None if text cannot represent it.
 
-    The reader returns a scalar or a message, and raises InvalidValue.
+    The reader returns a scalar or a message, or raises InvalidValue.
     """
     if field.message_type is not None:
         return _message_reader(field.message_type)
@@ -66,7 +64,6 @@ def _read_bool(value: str) -> bool:
 
 
 def _read_enum(read: Callable[[Any], int], names: Mapping[str, str], value: str) -> int:
-    """Takes the name of a value in any letter case, or its number."""
     if not value[:1].isalpha() and _ENUM_NUMBER.fullmatch(value):
         return read(int(value))
     return read(names.get(value.lower(), value))

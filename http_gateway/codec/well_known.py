@@ -1,8 +1,7 @@
-"""The messages of google.protobuf whose JSON is not the object of their fields.
+"""Readers and writers of the google.protobuf messages with a special JSON form.
 
-Those whose JSON is a scalar are filled: a filler takes a JSON value and a message,
-makes the message present, and raises InvalidValue. The others are read in place, as
-messages are.
+Types whose JSON is a scalar have a filler: it sets a message to a JSON value or raises
+InvalidValue. The others have an in-place reader, as other messages do.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from google.protobuf.descriptor import Descriptor
 from ..request_errors import Violations
 from . import scalars, structs, timestamps
 from .masks import fill_mask, write_mask
-from .style import Style
+from .options import CodecOptions
 
 Filler = Callable[[Any, Any], None]
 InPlaceReader = Callable[[Any, str, Violations, Any], object]
@@ -50,33 +49,33 @@ _WRITERS: dict[str, Writer] = {
 
 
 def is_well_known(kind: Descriptor) -> bool:
-    """Whether the JSON of a message type is not the object of its fields."""
+    """Whether a message type has a special JSON form."""
     return kind.full_name == ANY or kind.full_name in _WRITERS or is_wrapper(kind)
 
 
 def is_wrapper(kind: Descriptor) -> bool:
-    """Whether a message type is one of those that hold one scalar, and only make it absent."""
+    """Whether a message type is a wrapper of a scalar, such as StringValue."""
     return kind.file.name == _WRAPPERS
 
 
 def filler(kind: Descriptor) -> Filler | None:
-    """Returns what fills a message whose JSON is a scalar; None for other types."""
+    """Returns the filler of a type whose JSON is a scalar; None for other types."""
     if is_wrapper(kind):
         return partial(_fill_wrapper, scalars.READERS[kind.fields_by_name["value"].type])
     return _FILLERS.get(kind.full_name)
 
 
 def in_place_reader(kind: Descriptor) -> InPlaceReader | None:
-    """Returns what reads any JSON, any object or any array; None for other types."""
+    """Returns the reader of Struct, ListValue or Value; None for other types."""
     return _IN_PLACE.get(kind.full_name)
 
 
-def writer(kind: Descriptor, style: Style) -> Writer | None:
-    """Returns what writes a well-known type, other than Any; None for other types."""
+def writer(kind: Descriptor, options: CodecOptions) -> Writer | None:
+    """Returns the writer of a well-known type except Any; None for other types."""
     if is_wrapper(kind):
         convert = scalars.WRITERS.get(kind.fields_by_name["value"].type)
         return _unwrapped if convert is None else partial(_write_wrapper, convert)
-    if kind.full_name == _TIMESTAMP and style.milliseconds:
+    if kind.full_name == _TIMESTAMP and options.milliseconds:
         return timestamps.write_milliseconds
     return _WRITERS.get(kind.full_name)
 

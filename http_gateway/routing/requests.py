@@ -9,7 +9,7 @@ from google.protobuf.empty_pb2 import Empty
 
 from .. import body
 from ..codec import strict_json
-from ..codec.required import note_missing
+from ..codec.required import add_missing
 from ..codec.scalars import InvalidValue
 from ..codec.transcode import reader
 from ..request_errors import RequestError, Violations, invalid
@@ -68,7 +68,7 @@ async def _check_no_content(request: web.BaseRequest) -> None:
 
 def _refuse_missing(message: Any) -> None:
     violations = Violations()
-    note_missing(message, violations)
+    add_missing(message, violations)
     if violations:
         raise invalid(violations)
 

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from ..codec import strict_json
-from ..codec.required import note_missing
+from ..codec.required import add_missing
 from ..codec.transcode import MessageWriter, rows_reader
 from ..request_errors import Code, RequestError, Violations, invalid
 from ..routing.stream_fields import RequestRecords
@@ -62,7 +62,7 @@ class Ndjson:
         faults = Violations()
         filled = message if target is None else target.add()
         self._fields.read(value, "", faults, filled)
-        note_missing(filled, faults)
+        add_missing(filled, faults)
         if faults:
             if target is not None:
                 del target[-1]

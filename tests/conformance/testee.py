@@ -2,7 +2,7 @@
 
 A request and its answer are each led by their length, four bytes, little end first.
 The program's one argument is a file with the descriptors of the messages. Binary is
-read and written by protobuf itself; JSON by Roster's codec, in the specification's style.
+read and written by protobuf itself; JSON by Roster's codec, in the specification's options.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from google.protobuf import (
 from google.protobuf.message import DecodeError, EncodeError
 
 from http_gateway.codec import strict_json
+from http_gateway.codec.options import SPECIFICATION, CodecOptions
 from http_gateway.codec.scalars import NoJsonForm
-from http_gateway.codec.style import SPECIFICATION, Style
 from http_gateway.codec.transcode import message_class, reader, writer
 from http_gateway.request_errors import RequestError, Violations
 
@@ -83,7 +83,7 @@ class Testee:
         try:
             if request.requested_output_format == self._binary:
                 return {"protobuf_payload": message.SerializeToString()}
-            value = writer(message.DESCRIPTOR, style=SPECIFICATION)(message)
+            value = writer(message.DESCRIPTOR, options=SPECIFICATION)(message)
             return {"json_payload": orjson.dumps(value).decode()}
         except (EncodeError, NoJsonForm) as why:
             return {"serialize_error": str(why)}
@@ -92,10 +92,10 @@ class Testee:
         return message_class(POOL.FindMessageTypeByName(name))
 
 
-def read(text: str, message: Any, style: Style) -> None:
+def read(text: str, message: Any, options: CodecOptions) -> None:
     """Reads JSON into a message. Raises Unreadable or RequestError."""
     value, faults = strict_json.loads(text.encode(), max_depth=MAX_DEPTH), Violations()
-    reader(message.DESCRIPTOR, style=style)(value, "", faults, message)
+    reader(message.DESCRIPTOR, options=options)(value, "", faults, message)
     if faults:
         raise Unreadable("; ".join(f"{fault.field} {fault.message}" for fault in faults.found))
 

@@ -8,7 +8,7 @@ import pytest
 from google.protobuf import descriptor_pb2, struct_pb2
 from roster.v1 import custom_fields_pb2
 
-from http_gateway.codec.enums import UnknownName, enum_names, enum_reader
+from http_gateway.codec.enums import UnknownEnumName, enum_names, enum_reader
 
 from .refused import code_of
 
@@ -35,7 +35,7 @@ def test_an_enum_is_written_by_name_or_as_the_number_that_has_none() -> None:
 
 
 def test_an_unknown_name_is_told_apart_since_a_later_release_may_know_it() -> None:
-    with pytest.raises(UnknownName):
+    with pytest.raises(UnknownEnumName):
         enum_reader(DATA_TYPE)("NEWER")
 
 

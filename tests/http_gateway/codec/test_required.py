@@ -6,7 +6,7 @@ from typing import Any
 
 from google.protobuf.message_factory import GetMessageClass
 
-from http_gateway.codec.required import note_missing
+from http_gateway.codec.required import add_missing
 from http_gateway.request_errors import Code, Violations
 
 from ..routing.protos import compiled
@@ -29,7 +29,7 @@ def missing_in(**fields: Any) -> list[str]:
 
 def missing(message: Any) -> list[str]:
     faults = Violations()
-    note_missing(message, faults)
+    add_missing(message, faults)
     assert {fault.code for fault in faults.found} <= {Code.Value("REQUIRED")}
     return [fault.field for fault in faults.found]
 

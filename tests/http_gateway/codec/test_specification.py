@@ -1,4 +1,4 @@
-"""Every kind of field against google.protobuf.json_format, in the style of the specification."""
+"""Every kind of field against google.protobuf.json_format, in the options of the specification."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 
 from http_gateway.codec import strict_json
 from http_gateway.codec.fields import is_map
+from http_gateway.codec.options import SPECIFICATION, CodecOptions
 from http_gateway.codec.scalars import NoJsonForm
-from http_gateway.codec.style import SPECIFICATION, Style
 from http_gateway.codec.transcode import message_class, reader, writer
 from http_gateway.request_errors import Code, Violations
 
 from .made import IMPORTED, Made, made_in_a_pool_of_its_own
 
 F = FieldDescriptor
-LENIENT = Style(milliseconds=False, defaults=False, ignore_unknown=True)
+LENIENT = CodecOptions(milliseconds=False, defaults=False, ignore_unknown=True)
 FIELDS = Made.DESCRIPTOR.fields
 some = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -144,24 +144,24 @@ def single(field: FieldDescriptor, depth: int) -> st.SearchStrategy[Any]:
 MESSAGES = messages(Made.DESCRIPTOR)
 
 
-def read(value: Any, into: Any, style: Style = SPECIFICATION) -> list[tuple[str, str]]:
+def read(value: Any, into: Any, options: CodecOptions = SPECIFICATION) -> list[tuple[str, str]]:
     """Reads a value into a message and returns path and code of each fault."""
     faults = Violations()
-    reader(into.DESCRIPTOR, style=style)(value, "", faults, into)
+    reader(into.DESCRIPTOR, options=options)(value, "", faults, into)
     return [(fault.field, Code.Name(fault.code)) for fault in faults.found]
 
 
-def written(message: Any, style: Style = SPECIFICATION) -> Any:
-    return orjson.loads(orjson.dumps(writer(message.DESCRIPTOR, style=style)(message)))
+def written(message: Any, options: CodecOptions = SPECIFICATION) -> Any:
+    return orjson.loads(orjson.dumps(writer(message.DESCRIPTOR, options=options)(message)))
 
 
 @pytest.mark.parametrize("defaults", [True, False])
 @some
 @given(message=MESSAGES)
 def test_a_message_is_written_as_json_format_writes_it(message: Any, defaults: bool) -> None:
-    style = Style(milliseconds=False, defaults=defaults)
+    options = CodecOptions(milliseconds=False, defaults=defaults)
 
-    assert written(message, style) == json_format.MessageToDict(
+    assert written(message, options) == json_format.MessageToDict(
         message, always_print_fields_with_no_presence=defaults
     )
 
