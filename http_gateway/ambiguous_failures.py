@@ -20,7 +20,7 @@ from roster.client import repeats
 
 from .errors import reason_of
 from .headers import IDEMPOTENCY_KEY, Metadata
-from .request_errors import RequestError, fault
+from .request_errors import RequestError, request_error
 
 # How gRPC's messages begin if there was no connection for a call, and if one was lost during
 # it. If gRPC changes the words, a call becomes a 503 that promises nothing: less than is known,
@@ -51,8 +51,8 @@ def classify_failure(
     was_never_sent = _NEVER_SENT.match(text) is not None
     may_be_sent = _is_retried(method, metadata) if was_never_sent else _LOST.match(text)
     if may_be_sent and has_effect(method):
-        return fault("INTERNAL", _UNKNOWN)
-    return fault("UNAVAILABLE", _NOT_REACHED) if was_never_sent else failed
+        return request_error("INTERNAL", _UNKNOWN)
+    return request_error("UNAVAILABLE", _NOT_REACHED) if was_never_sent else failed
 
 
 def _is_retried(method: MethodDescriptor, metadata: Metadata) -> bool:

@@ -56,7 +56,7 @@ class Gateway:
     A gateway that `asks_first` tells a fault of a request only after the server has
     refused the call for no other reason: it makes the call with an empty message and the
     fault in its metadata. Only a server that looks for faults there may be asked; any
-    other would act on the empty message. A `watcher` is told of every request. A streamed
+    other would act on the empty message. A `observer` is told of every request. A streamed
     response has a keepalive record once nothing was written for `keepalive_seconds`.
     """
 
@@ -66,12 +66,12 @@ class Gateway:
         services: Iterable[ServiceDescriptor],
         *,
         asks_first: bool,
-        watcher: Observer | None = None,
+        observer: Observer | None = None,
         keepalive_seconds: float = KEEPALIVE_SECONDS,
     ) -> None:
         services = tuple(services)
         self._keepalive_seconds = keepalive_seconds
-        self._watcher = watcher or NullObserver()
+        self._watcher = observer or NullObserver()
         self._asks_first = asks_first
         self._routes = Routes(services)
         self._channel = channel
@@ -85,15 +85,15 @@ class Gateway:
         """Returns what aiohttp's ServerRunner runs. Call it with the event loop running."""
         return Server(self.handle, self.load)
 
-    def part(self) -> None:
+    def drain(self) -> None:
         """Drains: reports not ready, and closes each connection after its next response."""
-        self.load.ends = True
+        self.load.is_draining = True
 
     async def handle(self, request: web.BaseRequest) -> Response | StreamResponse:
         """Answers one request."""
         request_id = request_id_of(request)
         trace = traces.trace_of(request.headers) if traces.PARENT in request.headers else ()
-        watched = self._watcher.begins(request.method, request_id, trace)
+        watched = self._watcher.start(request.method, request_id, trace)
         response: Response | StreamResponse | None = None
         try:
             response = await self._dispatch(request, request_id, watched)
@@ -106,7 +106,7 @@ class Gateway:
             response = errors.response(errors.INTERNAL, request_id, close=True)
         finally:
             status, sent = (response.status, response.sent) if response else (CANCELLED, 0)
-            watched.ends(status, request.content.total_bytes, sent)
+            watched.end(status, request.content.total_bytes, sent)
         return response
 
     async def _dispatch(
@@ -117,7 +117,7 @@ class Gateway:
         if match is None:
             return await self._without_binding(request, path, request_id, watched)
         binding = match.binding
-        watched.is_for(binding.rpc, binding.template.text)
+        watched.set_route(binding.rpc, binding.template.text)
         if self.load.is_full:
             return self.load.error_response(request_id)
         metadata = headers.forwarded(request, request_id, watched.trace)
@@ -205,7 +205,7 @@ class Gateway:
         method = "GET" if request.method == "HEAD" else request.method
         page = self._pages.get(path)
         if page is not None:
-            watched.is_for_page(path)
+            watched.set_page(path)
         allowed = self._routes.methods(path) or (["GET", "HEAD", "OPTIONS"] if page else [])
         if not allowed:
             return error_response("ROUTE_NOT_FOUND", "No route matches this path.", request_id)

@@ -10,7 +10,7 @@ import asyncio
 
 from aiohttp import web
 
-from .request_errors import RequestError, fault
+from .request_errors import RequestError, request_error
 
 MAX_BODY_BYTES = 1024 * 1024
 # How long the whole body may take to arrive.
@@ -22,7 +22,7 @@ async def read(request: web.BaseRequest) -> bytes:
     headers = request.headers
     check_not_compressed(request)
     if not _is_json(headers.get("Content-Type")):
-        raise fault(
+        raise request_error(
             "UNSUPPORTED_MEDIA_TYPE",
             "The Content-Type must be application/json with charset UTF-8.",
             close=True,
@@ -36,7 +36,7 @@ async def read(request: web.BaseRequest) -> bytes:
         async with asyncio.timeout(BODY_SECONDS):
             return await _all(request)
     except TimeoutError:
-        raise too_slow() from None
+        raise timeout_error() from None
 
 
 async def _all(request: web.BaseRequest) -> bytes:
@@ -48,7 +48,7 @@ async def _all(request: web.BaseRequest) -> bytes:
             if size > MAX_BODY_BYTES:
                 raise _too_large()
     except (web.RequestPayloadError, ConnectionError):
-        raise fault(
+        raise request_error(
             "VALIDATION_ERROR",
             "The body is incomplete, or its chunked encoding is invalid.",
             close=True,
@@ -56,21 +56,21 @@ async def _all(request: web.BaseRequest) -> bytes:
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
-def too_slow() -> RequestError:
+def timeout_error() -> RequestError:
     """Returns the fault of a body that does not arrive in time."""
     message = f"The body did not arrive within {BODY_SECONDS:.0f} seconds."
-    return fault("REQUEST_TIMEOUT", message, close=True)
+    return request_error("REQUEST_TIMEOUT", message, close=True)
 
 
 def _too_large() -> RequestError:
     message = f"The body must be at most {MAX_BODY_BYTES:,} bytes long."
-    return fault("PAYLOAD_TOO_LARGE", message, close=True)
+    return request_error("PAYLOAD_TOO_LARGE", message, close=True)
 
 
 def check_not_compressed(request: web.BaseRequest) -> None:
     """Raises RequestError if the body says that it is compressed."""
     if request.headers.get("Content-Encoding", "identity").lower() != "identity":
-        raise fault(
+        raise request_error(
             "UNSUPPORTED_MEDIA_TYPE",
             "Compressed bodies are not supported. Send the body without Content-Encoding.",
             close=True,

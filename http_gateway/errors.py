@@ -27,7 +27,7 @@ from grpc_status import rpc_status
 from roster.v1 import errors_pb2
 
 from . import headers
-from .request_errors import Code, Reason
+from .request_errors import INVALID_REQUEST, Code, Reason
 from .responses import CANCELLED, Response
 
 log = logging.getLogger(__name__)
@@ -59,7 +59,7 @@ INTERNAL = HttpError(500, "Internal", FAILED)
 _CODES = {
     StatusCode.CANCELLED: HttpError(CANCELLED, "Cancelled", "The call was canceled."),
     StatusCode.UNKNOWN: INTERNAL,
-    StatusCode.INVALID_ARGUMENT: HttpError(400, "ValidationError", "The request is not valid."),
+    StatusCode.INVALID_ARGUMENT: HttpError(400, "ValidationError", INVALID_REQUEST),
     StatusCode.DEADLINE_EXCEEDED: HttpError(
         504, "DeadlineExceeded", "The deadline of the call was exceeded."
     ),

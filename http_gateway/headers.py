@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from aiohttp import web
 
 from .observability import Trace
-from .request_errors import invalid_body
+from .request_errors import single_violation
 
 Metadata = tuple[tuple[str, str | bytes], ...]
 
@@ -67,7 +67,7 @@ def check(metadata: Metadata) -> None:
     Otherwise two requests with different keys would share the placeholder.
     """
     if (IDEMPOTENCY_KEY, _UNPRINTABLE) in metadata:
-        raise invalid_body("INVALID_CHARACTER", "must be printable ASCII", "Idempotency-Key")
+        raise single_violation("INVALID_CHARACTER", "must be printable ASCII", "Idempotency-Key")
 
 
 def returned(said: Iterable[tuple[str, str | bytes]]) -> dict[str, str]:

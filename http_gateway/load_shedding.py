@@ -50,7 +50,7 @@ class LoadShedder:
         self.calls = 0
         self.refused = 0
         # Whether the gateway drains: it is not ready, and each response closes its connection.
-        self.ends = False
+        self.is_draining = False
         # Paused connections, the oldest first.
         self._paused: deque[PausedConnection] = deque()
         self._resumed_at = 0.0

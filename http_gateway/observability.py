@@ -13,20 +13,20 @@ class RequestObserver(Protocol):
     # The trace context that is sent to the services.
     trace: Trace
 
-    def is_for(self, rpc: str, template: str) -> None:
+    def set_route(self, rpc: str, template: str) -> None:
         """Records the rpc and the path template that the request was routed to."""
 
-    def is_for_page(self, path: str) -> None:
+    def set_page(self, path: str) -> None:
         """Records the page of the gateway that the request was routed to."""
 
-    def ends(self, status: int, received: int, sent: int) -> None:
+    def end(self, status: int, received: int, sent: int) -> None:
         """Records the status and the sizes of both bodies on the wire, in bytes."""
 
 
 class Observer(Protocol):
     """Observes every request."""
 
-    def begins(self, method: str, request_id: str, trace: Trace) -> RequestObserver:
+    def start(self, method: str, request_id: str, trace: Trace) -> RequestObserver:
         """Returns the observer of a new request; `method` is unvalidated client input."""
 
 
@@ -38,18 +38,18 @@ class NullRequestObserver:
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
 
-    def is_for(self, rpc: str, template: str) -> None:
+    def set_route(self, rpc: str, template: str) -> None:
         """Records nothing."""
 
-    def is_for_page(self, path: str) -> None:
+    def set_page(self, path: str) -> None:
         """Records nothing."""
 
-    def ends(self, status: int, received: int, sent: int) -> None:
+    def end(self, status: int, received: int, sent: int) -> None:
         """Records nothing."""
 
 
 class NullObserver:
     """Records nothing."""
 
-    def begins(self, method: str, request_id: str, trace: Trace) -> RequestObserver:
+    def start(self, method: str, request_id: str, trace: Trace) -> RequestObserver:
         return NullRequestObserver(trace)

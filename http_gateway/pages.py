@@ -70,7 +70,7 @@ def pages_of(
 
     async def readyz(request: web.BaseRequest, request_id: str) -> Response:
         """Whether the server behind the gateway takes calls, and the gateway goes on to."""
-        if load.ends:
+        if load.is_draining:
             return _state(503, "stopping", request_id)
         try:
             reply = await health.Check(health_pb2.HealthCheckRequest(), timeout=READY_SECONDS)

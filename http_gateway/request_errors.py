@@ -7,7 +7,8 @@ from roster.v1 import errors_pb2
 Reason = errors_pb2.Error.Reason
 Code = errors_pb2.Error.Detail.Code
 
-
+# The message of VALIDATION_ERROR.
+INVALID_REQUEST = "The request is not valid."
 # The most violations reported for one request, and the longest path in bytes. Both are limited
 # because violations are sent in gRPC metadata, whose size is limited.
 MAX_VIOLATIONS = 20
@@ -17,23 +18,23 @@ MAX_PATH = 120
 class Violations:
     """The first MAX_VIOLATIONS violations of a request, each with its JSON path."""
 
-    __slots__ = ("found",)
+    __slots__ = ("details",)
 
     def __init__(self) -> None:
-        self.found: list[errors_pb2.Error.Detail] = []
+        self.details: list[errors_pb2.Error.Detail] = []
 
     def add(self, path: str, code: str, message: str) -> None:
         """Adds a violation. `code` is the name of a value of Error.Detail.Code."""
-        if len(self.found) < MAX_VIOLATIONS:
+        if len(self.details) < MAX_VIOLATIONS:
             detail = errors_pb2.Error.Detail(
                 field=path.encode()[:MAX_PATH].decode(errors="ignore"),
                 code=Code.Value(code),
                 message=message,
             )
-            self.found.append(detail)
+            self.details.append(detail)
 
     def __bool__(self) -> bool:
-        return bool(self.found)
+        return bool(self.details)
 
 
 class RequestError(Exception):
@@ -48,27 +49,23 @@ class RequestError(Exception):
         self.close = close
 
 
-def fault(reason: str, message: str, *, close: bool = False) -> RequestError:
+def request_error(reason: str, message: str, *, close: bool = False) -> RequestError:
     """Returns an error of the whole request. `reason` names a value of Error.Reason."""
     return RequestError(errors_pb2.Error(reason=Reason.Value(reason), message=message), close=close)
 
 
-def invalid(faults: Violations) -> RequestError:
+def validation_error(violations: Violations) -> RequestError:
     """Returns the VALIDATION_ERROR that reports these violations."""
-    return RequestError(
-        errors_pb2.Error(
-            reason=Reason.Value("VALIDATION_ERROR"),
-            message="The request is not valid.",
-            details=faults.found,
-        )
-    )
+    error = request_error("VALIDATION_ERROR", INVALID_REQUEST)
+    error.error.details.extend(violations.details)
+    return error
 
 
-def invalid_body(code: str, message: str, path: str = "") -> RequestError:
+def single_violation(code: str, message: str, path: str = "") -> RequestError:
     """Returns the VALIDATION_ERROR that reports one violation."""
-    faults = Violations()
-    faults.add(path, code, message)
-    return invalid(faults)
+    violations = Violations()
+    violations.add(path, code, message)
+    return validation_error(violations)
 
 
 def join(path: str, key: str) -> str:

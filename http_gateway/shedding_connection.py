@@ -24,7 +24,9 @@ class Request(web.BaseRequest):
 
     @property
     def keep_alive(self) -> bool:
-        return super().keep_alive and not cast("SheddingConnection", self._protocol).load.ends
+        return (
+            super().keep_alive and not cast("SheddingConnection", self._protocol).load.is_draining
+        )
 
 
 class SheddingConnection(Connection):

@@ -13,7 +13,7 @@ import re
 
 from aiohttp import web
 
-from .request_errors import fault, invalid_body
+from .request_errors import request_error, single_violation
 
 HEADER = "Grpc-Timeout"
 _FORM = re.compile(r"(?!0+[HMSmun])([0-9]{1,8})([HMSmun])")
@@ -35,12 +35,12 @@ def given(request: web.BaseRequest) -> float | None:
     values = request.headers.getall(HEADER)
     match = _FORM.fullmatch(values[0])
     if match is None or len(values) > 1:
-        raise invalid_body(
+        raise single_violation(
             "INVALID_FORMAT",
             "must be a positive integer of at most eight digits and one of H, M, S, m, u, n",
             HEADER,
         )
     seconds = int(match[1]) * _SECONDS[match[2]]
     if seconds < MIN_SECONDS:
-        raise fault("DEADLINE_EXCEEDED", "The deadline passed before the call started.")
+        raise request_error("DEADLINE_EXCEEDED", "The deadline passed before the call started.")
     return min(seconds, MAX_SECONDS)

@@ -36,7 +36,7 @@ def any_reader(
         contained = _contained_type(value.get(_TYPE), kind, join(path, _TYPE), violations)
         if contained is None:
             return
-        message, violations_before = GetMessageClass(contained)(), len(violations.found)
+        message, violations_before = GetMessageClass(contained)(), len(violations.details)
         rest = {key: item for key, item in value.items() if key != _TYPE}
         if not is_well_known(contained):
             reader_of(contained)(rest, path, violations, message)
@@ -46,7 +46,7 @@ def any_reader(
             reader_of(contained)(rest.pop(_VALUE), join(path, _VALUE), violations, message)
             for key in rest if not options.ignore_unknown else ():
                 violations.add(join(path, key), "UNKNOWN_FIELD", "is not a known field")
-        if len(violations.found) == violations_before:
+        if len(violations.details) == violations_before:
             target.type_url = value[_TYPE]
             target.value = message.SerializePartialToString(deterministic=True)
 

@@ -62,8 +62,8 @@ def rows_reader(read: InPlaceReader, errors_field: str) -> ItemsReader:
             read(item, "", row_violations, row)
             if row_violations:
                 is_object = type(item) is dict
-                add_row_errors(errors_field, row, row_violations.found if is_object else ())
-                row_violations.found.clear()
+                add_row_errors(errors_field, row, row_violations.details if is_object else ())
+                row_violations.details.clear()
 
     return items
 

@@ -75,7 +75,7 @@ def rows_text(
     return [
         "def read_items(values, path, violations, target):",
         "    add, violations = target.add, Violations()",
-        "    found = violations.found",
+        "    found = violations.details",
         "    for o in values:",
         "        m = add()",
         "        if type(o) is not dict:",

@@ -20,7 +20,7 @@ from typing import Any
 
 import orjson
 
-from ..request_errors import RequestError, Violations, invalid, invalid_body, join
+from ..request_errors import RequestError, Violations, join, single_violation, validation_error
 
 MAX_DEPTH = 32
 # Counts objects, arrays, numbers, literals, and strings that are not keys. The largest request
@@ -40,11 +40,11 @@ def loads(body: bytes, *, max_depth: int = MAX_DEPTH, max_values: int = MAX_VALU
     """
     # Every value needs at least two bytes, except the innermost.
     if len(body) > 2 * max_values and _has_more_values(body, max_values):
-        raise invalid_body("INVALID_JSON", f"must contain at most {max_values:,} values")
+        raise single_violation("INVALID_JSON", f"must contain at most {max_values:,} values")
     try:
         value = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise invalid_body("INVALID_JSON", _syntax_error(body, error)) from None
+        raise single_violation("INVALID_JSON", _syntax_error(body, error)) from None
     colons = body.count(b":")
     if type(value) is dict and len(value) == colons and body.count(b"[") < max_depth - 1:
         return value
@@ -111,7 +111,7 @@ def _check_depth_of_text(body: bytes, max_depth: int) -> None:
 
 
 def _too_deep(max_depth: int) -> RequestError:
-    return invalid_body("INVALID_JSON", f"must be nested at most {max_depth} levels deep")
+    return single_violation("INVALID_JSON", f"must be nested at most {max_depth} levels deep")
 
 
 class _Object(dict[str, Any]):
@@ -129,7 +129,7 @@ def _reject_duplicates(body: bytes, max_depth: int) -> None:
     violations = Violations()
     _collect_duplicates(json.loads(body, object_pairs_hook=_Object), "", violations)
     if violations:
-        raise invalid(violations)
+        raise validation_error(violations)
 
 
 def _collect_duplicates(value: Any, path: str, violations: Violations) -> None:

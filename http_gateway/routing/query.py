@@ -19,7 +19,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from ..codec.scalars import InvalidValue
 from ..codec.strict_json import MAX_DEPTH
 from ..codec.url_values import TextReader, text_reader
-from ..request_errors import Violations, invalid
+from ..request_errors import Violations, validation_error
 from .fields import Fields, by_name, is_plain, parts_of, put
 
 # A parameter that is repeated counts each time.
@@ -73,7 +73,7 @@ class QueryReader:
             except InvalidValue as error:
                 violations.add(name, error.code, str(error))
         if violations:
-            raise invalid(violations)
+            raise validation_error(violations)
 
     def _find(self, name: str) -> _Parameter | None:
         """Returns the parameter of a name; None if there is none of it.

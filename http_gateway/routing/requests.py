@@ -12,7 +12,7 @@ from ..codec import strict_json
 from ..codec.required import add_missing
 from ..codec.scalars import InvalidValue
 from ..codec.transcode import reader
-from ..request_errors import RequestError, Violations, invalid
+from ..request_errors import RequestError, Violations, validation_error
 from .bindings import Binding
 from .bodies import WHOLE
 from .fields import json_path, path_field
@@ -35,7 +35,7 @@ async def message_of(match: Match, query: str, request: web.BaseRequest) -> Any:
         violations = Violations()
         given = binding.read_body(value, "", violations, message)
         if violations:
-            raise invalid(violations)
+            raise validation_error(violations)
     elif binding.request_records is None and request.body_exists:
         await _check_no_content(request)
     for name, text in match.variables.items():
@@ -63,14 +63,14 @@ async def _check_no_content(request: web.BaseRequest) -> None:
         violations = Violations()
         _read_no_keys(strict_json.loads(data), "", violations, Empty())
         if violations:
-            raise invalid(violations)
+            raise validation_error(violations)
 
 
 def _refuse_missing(message: Any) -> None:
     violations = Violations()
     add_missing(message, violations)
     if violations:
-        raise invalid(violations)
+        raise validation_error(violations)
 
 
 def _one_field(binding: Binding, data: bytes) -> Any:
@@ -88,4 +88,4 @@ def _one_field(binding: Binding, data: bytes) -> Any:
 def _wrong_variable(message: Any, name: str, error: InvalidValue) -> RequestError:
     violations = Violations()
     violations.add(json_path(path_field(message.DESCRIPTOR, name)), error.code, str(error))
-    return invalid(violations)
+    return validation_error(violations)

@@ -19,7 +19,7 @@ from typing import Any
 from aiohttp import web
 
 from .. import body, errors
-from ..request_errors import RequestError, fault
+from ..request_errors import RequestError, request_error
 from ..routing.bindings import Binding
 from ..routing.stream_fields import RequestRecords
 from . import csv_lines, ndjson
@@ -49,7 +49,7 @@ def form_of(request: web.BaseRequest, fields: RequestRecords) -> Form:
         return CsvLines(fields.csv_field)
     also = " or text/csv" if fields.csv_field is not None else ""
     message = f"The Content-Type must be {ndjson.CONTENT_TYPE}{also} with charset UTF-8."
-    raise fault("UNSUPPORTED_MEDIA_TYPE", message, close=True)
+    raise request_error("UNSUPPORTED_MEDIA_TYPE", message, close=True)
 
 
 class Messages:
@@ -90,7 +90,7 @@ class Messages:
             raise
         except Exception:
             log.exception("a body could not be read")
-            self.fault = fault("INTERNAL", errors.FAILED, close=True)
+            self.fault = request_error("INTERNAL", errors.FAILED, close=True)
         if self.fault is not None and self._answered_at_the_end:
             raise self.fault
 
@@ -136,12 +136,12 @@ class Messages:
                 raise
             raise _stopped() from None
         except TimeoutError:
-            raise too_slow() from None
+            raise timeout_error() from None
         except (web.RequestPayloadError, OSError):
             if self._request.transport is None:
                 raise
             message = "The body is incomplete, or its chunked encoding is invalid."
-            raise fault("VALIDATION_ERROR", message, close=True) from None
+            raise request_error("VALIDATION_ERROR", message, close=True) from None
 
     def end(self) -> None:
         """Takes nothing of the body any more: the call is over, or the gateway stops."""
@@ -150,13 +150,13 @@ class Messages:
             self._reading.cancel()
 
 
-def too_slow() -> RequestError:
+def timeout_error() -> RequestError:
     """Returns the fault of a body of which nothing comes in time."""
     message = f"No data of the body was received for {IDLE_SECONDS:.0f} seconds."
-    return fault("REQUEST_TIMEOUT", message, close=True)
+    return request_error("REQUEST_TIMEOUT", message, close=True)
 
 
 def _stopped() -> RequestError:
-    return fault(
+    return request_error(
         "UNAVAILABLE", "The server is shutting down. Send the remaining records again.", close=True
     )

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from ..request_errors import invalid_body
+from ..request_errors import single_violation
 from .records import MAX_RECORD_BYTES, Added, Lines, Record, added_in_turn, too_long
 
 CONTENT_TYPE = "text/csv"
@@ -50,7 +50,7 @@ class CsvLines:
         for line in self._lines.rest():
             yield self._ended_by(line)
         if self._is_open:
-            raise invalid_body(
+            raise single_violation(
                 "INVALID_FORMAT", f"has a quoted cell that is not closed (line {self._first_line})"
             )
 
@@ -104,13 +104,13 @@ class CsvLines:
     def _add(self, record: Record, message: Any) -> None:
         text = _decoded(record)
         if "\0" in text:
-            raise invalid_body(
+            raise single_violation(
                 "INVALID_CHARACTER", f"must not contain the NUL character (line {record.line})"
             )
         try:
             cells = next(csv.reader((text,), delimiter=self._delimiter, strict=True))
         except csv.Error:
-            raise invalid_body(
+            raise single_violation(
                 "INVALID_FORMAT",
                 f"must be well-formed CSV as defined by RFC 4180 (line {record.line})",
             ) from None
@@ -122,7 +122,9 @@ def _decoded(record: Record) -> str:
         return record.data.decode()
     except UnicodeDecodeError as error:
         line = record.line - record.data.rstrip(b"\r\n").count(b"\n", error.start)
-        raise invalid_body("INVALID_FORMAT", f"must be encoded in UTF-8 (line {line})") from None
+        raise single_violation(
+            "INVALID_FORMAT", f"must be encoded in UTF-8 (line {line})"
+        ) from None
 
 
 def written(lines: Iterable[Any]) -> bytes:

@@ -10,7 +10,7 @@ import orjson
 from ..codec import strict_json
 from ..codec.required import add_missing
 from ..codec.transcode import MessageWriter, rows_reader
-from ..request_errors import Code, RequestError, Violations, invalid
+from ..request_errors import Code, RequestError, Violations, validation_error
 from ..routing.stream_fields import RequestRecords
 from .records import Added, Lines, Record, added_in_turn
 
@@ -66,7 +66,7 @@ class Ndjson:
         if faults:
             if target is not None:
                 del target[-1]
-            raise self._placed(record, invalid(faults))
+            raise self._placed(record, validation_error(faults))
 
     def _placed(self, record: Record, fault: RequestError) -> RequestError:
         """Returns the fault of a record as one of the body, and says where the record is."""
@@ -74,7 +74,7 @@ class Ndjson:
         for found in fault.error.details:
             path = f"{place}.{found.field}" if found.field else place
             faults.add(path, Code.Name(found.code), f"{found.message} (line {record.line})")
-        return invalid(faults)
+        return validation_error(faults)
 
 
 def _value_or_none(line: bytes) -> Any:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
-from ..request_errors import RequestError, invalid_body
+from ..request_errors import RequestError, single_violation
 
 MAX_RECORD_BYTES = 1024 * 1024
 BOM = b"\xef\xbb\xbf"
@@ -132,4 +132,4 @@ def added_in_turn(
 def too_long(line: int) -> RequestError:
     """Returns the fault of a record that begins in this line, or goes on there, and is too long."""
     message = f"has a record of more than {MAX_RECORD_BYTES:,} bytes (line {line})"
-    return invalid_body("TOO_LONG", message)
+    return single_violation("TOO_LONG", message)

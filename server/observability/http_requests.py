@@ -39,19 +39,19 @@ class Request(Call):
         """Notes the span of it."""
         self._span, self.trace, self.trace_id = span, span.metadata, span.trace_id
 
-    def is_for(self, rpc: str, template: str) -> None:
+    def set_route(self, rpc: str, template: str) -> None:
         """Notes which rpc answers it, by its path, and by which template of a path it was found."""
         self.route = name_of(rpc)
         if self._span is not None:
-            self._span.is_for(template)
+            self._span.set_route(template)
 
-    def is_for_page(self, path: str) -> None:
+    def set_page(self, path: str) -> None:
         """Notes that a page of the gateway answers it."""
         self.route = path
         if self._span is not None:
-            self._span.is_for(path)
+            self._span.set_route(path)
 
-    def ends(self, status: int, received: int, sent: int) -> None:
+    def end(self, status: int, received: int, sent: int) -> None:
         """Notes its status, and the sizes of both bodies."""
         self.status, self.received, self.sent = status, received, sent
         self._calls.end(self)
@@ -67,7 +67,7 @@ class Requests:
         self._calls = calls
         self._tracing = tracing
 
-    def begins(self, method: str, request_id: str, trace: Metadata) -> Request:
+    def start(self, method: str, request_id: str, trace: Metadata) -> Request:
         """Notes that a request came, which belongs to this trace if to any."""
         request = Request(self._calls, _METHODS.get(method, OTHER), request_id, trace)
         enter(request)

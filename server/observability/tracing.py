@@ -99,7 +99,7 @@ class RequestSpan:
         self.metadata = metadata
         self.trace_id = f"{span.get_span_context().trace_id:032x}"
 
-    def is_for(self, template: str) -> None:
+    def set_route(self, template: str) -> None:
         """Names it after the template of its path."""
         self._span.update_name(f"{self._method} {template}")
         self._span.set_attribute("http.route", template)

@@ -77,7 +77,7 @@ async def listen_http(
 ) -> tuple[Address, Gateway]:
     """Serves a gateway over a channel until the stack is closed. Raises PortInUse."""
     await stack.enter_async_context(channel)
-    gateway = Gateway(channel, SERVICES, asks_first=True, watcher=watch.requests)
+    gateway = Gateway(channel, SERVICES, asks_first=True, observer=watch.requests)
     server = gateway.server()
     watch.exposition.add(watch.calls.http_samples)
     watch.exposition.add(of_http(server))

@@ -57,7 +57,7 @@ class AllInOne:
             place = str(self.core.database)
             async with told(services.database, self.core.folder, services.app.set_serving):
                 await life.serving(Ready(url(http, self.http), str(own), "", place, key, figures))
-            gateway.part()
+            gateway.drain()
             await drain(services.app)
 
     def _channel(self, app: App, own: Address) -> aio.Channel:
@@ -106,7 +106,7 @@ class HttpOnly:
             await life.serving(
                 Ready(url(http, self.http), "", self.upstream.target, metrics=figures)
             )
-            gateway.part()
+            gateway.drain()
             await drain()
 
     def _credentials(self) -> ChannelCredentials | None:

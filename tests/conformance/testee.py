@@ -97,7 +97,7 @@ def read(text: str, message: Any, options: CodecOptions) -> None:
     value, faults = strict_json.loads(text.encode(), max_depth=MAX_DEPTH), Violations()
     reader(message.DESCRIPTOR, options=options)(value, "", faults, message)
     if faults:
-        raise Unreadable("; ".join(f"{fault.field} {fault.message}" for fault in faults.found))
+        raise Unreadable("; ".join(f"{fault.field} {fault.message}" for fault in faults.details))
 
 
 def serve(testee: Testee, requests: BinaryIO, answers: BinaryIO) -> None:

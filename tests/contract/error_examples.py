@@ -46,13 +46,13 @@ LONG_AGO = 1
 SILENT = {"url": "http://127.0.0.1:9/", "enabled": False}
 # What cannot be provoked in a moment: it takes time, load, or a fault of the service.
 UNPROVOKED: dict[str, errors.RosterError | RequestError] = {
-    "REQUEST_TIMEOUT": body.too_slow(),
+    "REQUEST_TIMEOUT": body.timeout_error(),
     "IDEMPOTENCY_KEY_IN_USE": errors.IdempotencyKeyInUse(),
     "RATE_LIMITED": errors.RateLimited(1),
     "INTERNAL": errors.Internal(),
     "UNAVAILABLE": errors.Unavailable(),
     "DEADLINE_EXCEEDED": errors.DeadlineExceeded(),
-    "ImportSubscribers REQUEST_TIMEOUT": client_stream.too_slow(),
+    "ImportSubscribers REQUEST_TIMEOUT": client_stream.timeout_error(),
     "ReplayWebhook WEBHOOK_LIMIT_REACHED": errors.ReplayLimitReached(),
 }
 

@@ -240,7 +240,7 @@ def test_gateway_that_is_to_stop_is_not_ready_and_ends_connections_with_their_an
             client = await full.client()
             assert (await ask(client, WHOLE)).status == 200
             server: Any = full.runner.server
-            server.load.ends = True
+            server.load.is_draining = True
 
             got = await ask(client, WHOLE)
             assert (got.status, got.headers["connection"]) == (200, "close")

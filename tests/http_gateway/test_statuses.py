@@ -105,16 +105,16 @@ class Statuses:
         self.seen: list[int] = []
         self.has_seen = asyncio.Event()
 
-    def begins(self, *_: Any) -> Statuses:
+    def start(self, *_: Any) -> Statuses:
         return self
 
-    def is_for(self, *_: Any) -> None:
+    def set_route(self, *_: Any) -> None:
         """Not noted."""
 
-    def is_for_page(self, *_: Any) -> None:
+    def set_page(self, *_: Any) -> None:
         """Not noted."""
 
-    def ends(self, status: int, *_: Any) -> None:
+    def end(self, status: int, *_: Any) -> None:
         self.seen.append(status)
         self.has_seen.set()
 
@@ -133,7 +133,7 @@ def test_status_that_is_logged_and_counted_is_the_one_that_was_sent(
 
     async def main() -> Got:
         async with channel_to(kind, handled_by(SERVICE, {"Once": once})) as channel:
-            gateway = Gateway(channel, [SERVICE], asks_first=False, watcher=statuses)
+            gateway = Gateway(channel, [SERVICE], asks_first=False, observer=statuses)
             async with running(gateway) as runner:
                 return await send(runner, "POST", "/once")
 
@@ -151,7 +151,7 @@ def test_client_that_leaves_is_counted_as_499(kind: str) -> None:
 
     async def main() -> None:
         async with channel_to(kind, handled_by(SERVICE, {"Once": once})) as channel:
-            gateway = Gateway(channel, [SERVICE], asks_first=False, watcher=statuses)
+            gateway = Gateway(channel, [SERVICE], asks_first=False, observer=statuses)
             async with running(gateway) as runner:
                 client = await Client.to(runner)
                 await client.begin("POST", "/once")

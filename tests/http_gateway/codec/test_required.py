@@ -30,8 +30,8 @@ def missing_in(**fields: Any) -> list[str]:
 def missing(message: Any) -> list[str]:
     faults = Violations()
     add_missing(message, faults)
-    assert {fault.code for fault in faults.found} <= {Code.Value("REQUIRED")}
-    return [fault.field for fault in faults.found]
+    assert {fault.code for fault in faults.details} <= {Code.Value("REQUIRED")}
+    return [fault.field for fault in faults.details]
 
 
 def test_what_lacks_nothing_has_no_fault() -> None:

@@ -148,7 +148,7 @@ def read(value: Any, into: Any, options: CodecOptions = SPECIFICATION) -> list[t
     """Reads a value into a message and returns path and code of each fault."""
     faults = Violations()
     reader(into.DESCRIPTOR, options=options)(value, "", faults, into)
-    return [(fault.field, Code.Name(fault.code)) for fault in faults.found]
+    return [(fault.field, Code.Name(fault.code)) for fault in faults.details]
 
 
 def written(message: Any, options: CodecOptions = SPECIFICATION) -> Any:

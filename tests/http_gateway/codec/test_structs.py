@@ -88,7 +88,7 @@ def read(value: Any, into: Any) -> list[tuple[str, str]]:
     """Reads a value into a message and returns path and code of each fault."""
     faults = Violations()
     reader(into.DESCRIPTOR)(value, "", faults, into)
-    return [(fault.field, Code.Name(fault.code)) for fault in faults.found]
+    return [(fault.field, Code.Name(fault.code)) for fault in faults.details]
 
 
 def read_made(value: Any) -> Any:
@@ -180,7 +180,7 @@ def test_the_wrong_type_is_a_fault_that_says_the_right_one(
 
     reader(Made.DESCRIPTOR)({field: value}, "", faults, Made())
 
-    assert [(fault.field, fault.message) for fault in faults.found] == [(field, message)]
+    assert [(fault.field, fault.message) for fault in faults.details] == [(field, message)]
 
 
 def test_each_number_beyond_a_double_is_a_fault_at_its_path() -> None:

@@ -112,7 +112,7 @@ def read(value: Any, into: Any, excluded: frozenset[str] = MASK) -> list[tuple[s
     """Reads a value into a message and returns path and code of each fault."""
     faults = Violations()
     reader(into.DESCRIPTOR, excluded)(value, "", faults, into)
-    return [(fault.field, Code.Name(fault.code)) for fault in faults.found]
+    return [(fault.field, Code.Name(fault.code)) for fault in faults.details]
 
 
 @pytest.mark.parametrize(
