@@ -22,7 +22,7 @@ from server.accounts import store
 from server.accounts.rules import hash_secret, make_secret
 from server.storage.databases import bring_up_to_date
 
-from . import reaper
+from . import fork_server, reaper
 from .fronts import Front, GrpcFront, HttpFront, Response
 from .memory import copied
 from .memory import folder as memory_folder
@@ -42,6 +42,7 @@ gc.disable()
 
 def pytest_configure() -> None:
     reaper.start()
+    fork_server.enable()
 
 
 def pytest_collection_finish() -> None:

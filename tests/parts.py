@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .processes import environment, limited
+from .processes import Process, environment, limited, run_command
 
 LONG = 60.0
 
@@ -26,7 +26,7 @@ class Part:
     """A running process. Its addresses are empty if it has none."""
 
     command: str
-    process: subprocess.Popen[str]
+    process: Process
     log: Path
     printed: list[str] = field(default_factory=list)
 
@@ -54,25 +54,15 @@ class Part:
         return code
 
 
-def launch(
-    command: str, log: Path, *, program: Sequence[str] = ("-m", "server"), **settings: str
-) -> Part:
+def launch(command: str, log: Path, *, program: Sequence[str] = (), **settings: str) -> Part:
     """Starts a command that serves, by default on free ports, and does not wait for it.
 
-    `program` are the arguments of Python that run the command line.
+    `program` are the arguments of a new interpreter that run the command line.
     """
     free = {"ROSTER_HTTP_ADDRESS": "127.0.0.1:0", "ROSTER_GRPC_ADDRESS": "127.0.0.1:0"}
-    with log.open("a") as sink:
-        process = subprocess.Popen(
-            [sys.executable, *program, command],
-            env=environment(**{"ROSTER_LOG_LEVEL": "error", **free, **settings}),
-            stdout=subprocess.PIPE,
-            stderr=sink,
-            text=True,
-            # Without a terminal, even if the tests have one.
-            start_new_session=True,
-        )
-    return Part(command, process, log)
+    env = environment(**{"ROSTER_LOG_LEVEL": "error", **free, **settings})
+    arguments = (sys.executable, *program) if program else ()
+    return Part(command, run_command(command, log, env, arguments), log)
 
 
 def ready(part: Part) -> Part:

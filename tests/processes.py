@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +19,11 @@ from server.storage.postgres.connection import connect, transaction
 from server.storage.sqlite import file
 from server.storage.transaction import Transaction
 
+from . import fork_server
+from .fork_server import ForkedProcess
+
+Process = subprocess.Popen[str] | ForkedProcess
+
 _READY = re.compile(r"HTTP\s+http://(?P<http>\S+)\s+gRPC\s+(?P<grpc>\S+)")
 _KEY = re.compile(r"rk_[0-9A-Za-z]{46}")
 
@@ -28,7 +33,9 @@ PATIENCE = 60.0
 
 
 @contextmanager
-def limited(process: subprocess.Popen[Any], seconds: float = PATIENCE) -> Iterator[None]:
+def limited(
+    process: subprocess.Popen[Any] | ForkedProcess, seconds: float = PATIENCE
+) -> Iterator[None]:
     """Kills a process if the block takes longer, so that reading its output ends."""
     timer = threading.Timer(seconds, process.kill)
     timer.start()
@@ -42,7 +49,7 @@ def limited(process: subprocess.Popen[Any], seconds: float = PATIENCE) -> Iterat
 class Service:
     """A running service: its addresses, database, and first key if one was printed."""
 
-    process: subprocess.Popen[str]
+    process: Process
     database_url: str
     log: Path
     http: str = ""
@@ -100,6 +107,24 @@ def environment(**settings: str) -> dict[str, str]:
     return {**clean, "ROSTER_METRICS_ADDRESS": "127.0.0.1:0", **settings}
 
 
+def run_command(
+    command: str, log: Path, env: Mapping[str, str], program: Sequence[str] = ()
+) -> Process:
+    """Starts a command, with its log in a file. `program` runs the command line if given."""
+    with log.open("a") as sink:
+        if fork_server.is_enabled() and not program:
+            return ForkedProcess([command], env, sink.fileno())
+        return subprocess.Popen(
+            [*(program or (sys.executable, "-m", "server")), command],
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=sink,
+            text=True,
+            # Without a terminal, even if the tests have one.
+            start_new_session=True,
+        )
+
+
 def start(folder: Path, *, under: Sequence[str] = (), **settings: str) -> Service:
     """Starts a service, by default on `folder`/roster.db, and returns once it serves.
 
@@ -115,16 +140,8 @@ def start(folder: Path, *, under: Sequence[str] = (), **settings: str) -> Servic
         "ROSTER_WEBHOOK_ALLOW_HTTP": "true",
         **settings,
     }
-    with log.open("a") as sink:
-        process = subprocess.Popen(
-            [*under, sys.executable, "-m", "server", "serve"],
-            env=environment(**settings),
-            stdout=subprocess.PIPE,
-            stderr=sink,
-            text=True,
-            # Without a terminal, even if the tests have one.
-            start_new_session=True,
-        )
+    program = (*under, sys.executable, "-m", "server") if under else ()
+    process = run_command("serve", log, environment(**settings), program)
     service = Service(process, settings["ROSTER_DATABASE_URL"], log)
     assert process.stdout is not None
     with limited(process):

@@ -76,6 +76,38 @@ def test_what_a_test_process_started_ends_with_it_and_leaves_no_memory(
     assert segment not in segments()
 
 
+# A test process with a forked service.
+SERVES = """
+import sys
+from pathlib import Path
+from tests import fork_server, memory, processes, reaper
+reaper.start()
+fork_server.enable()
+with memory.folder() as folder:
+    print(processes.start(folder).process.pid, flush=True)
+    input()
+"""
+
+
+@pytest.mark.verify
+def test_forked_service_ends_with_the_test_process() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", SERVES],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with process, limited(process):
+        assert process.stdout is not None
+        service = int(process.stdout.readline())
+        assert is_alive(service)
+
+        process.kill()
+
+    wait_until(lambda: not is_alive(service), "the service is left")
+
+
 # Ignores SIGINT as the background of a script does, and prints what a program that it starts does.
 IN_BACKGROUND = """
 import signal, subprocess, sys

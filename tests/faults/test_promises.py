@@ -52,6 +52,7 @@ def test_failing_or_full_disk_causes_no_wrong_response() -> None:
     assert results["failures"] == 6
 
 
+@pytest.mark.verify
 def test_failed_checkpoint_loses_no_acknowledged_write() -> None:
     results = checkpoints.run(2)
 
@@ -59,6 +60,7 @@ def test_failed_checkpoint_loses_no_acknowledged_write() -> None:
     assert [name for name, least in checkpoints.AT_LEAST.items() if results[name] < least] == []
 
 
+@pytest.mark.verify
 def test_deleted_wal_after_a_failed_checkpoint_is_detected(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -1,0 +1,183 @@
+"""Runs `roster` commands in processes that are forked from one which has imported the server.
+
+Importing the server takes most of a second of CPU time, a fork a few milliseconds. The forked
+processes are otherwise ordinary: each has its own session, environment, working directory,
+standard output and standard error, and ends as an interpreter does.
+
+The fork server has imported gRPC but never uses it: gRPC does not survive a fork once it runs.
+Nothing is forked from the test process itself for the same reason.
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import importlib
+import json
+import os
+import runpy
+import select
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+
+# Bytes that a request may take, with its environment.
+MAX_REQUEST = 1 << 18
+# What serving imports when it starts.
+PRELOADED = (
+    "encodings.idna",
+    "server.cli",
+    "server.serving.process",
+    "server.serving.services",
+    "typer._adapters",
+)
+# Until this is called, commands run in interpreters of their own.
+_enabled = False
+
+
+def enable() -> None:
+    """Has the commands of this process forked. The fork server starts with the first of them."""
+    global _enabled
+    # Elsewhere than on Linux there are no descriptors that report the end of a process.
+    _enabled = hasattr(os, "pidfd_open")
+
+
+def is_enabled() -> bool:
+    return _enabled
+
+
+class ForkedProcess:
+    """A forked process, with the methods of subprocess.Popen that tests use."""
+
+    def __init__(self, arguments: Sequence[str], env: Mapping[str, str], stderr: int) -> None:
+        """Runs `roster` with these arguments. `stderr` is a file descriptor."""
+        self.args = ["roster", *arguments]
+        self.returncode: int | None = None
+        self._status, status = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        read, write = os.pipe()
+        self.stdout = open(read, encoding="utf-8")  # noqa: SIM115 - closed with the process
+        request = json.dumps([list(arguments), dict(env), os.getcwd()]).encode()
+        with status:
+            socket.send_fds(_control(), [request], [write, stderr, status.fileno()])
+        os.close(write)
+        self.pid = int(self._read())
+
+    def poll(self) -> int | None:
+        """Returns the exit code, or None if the process is running."""
+        if self.returncode is None and select.select([self._status], [], [], 0)[0]:
+            self.returncode = int(self._read())
+            self._status.close()
+        return self.returncode
+
+    def wait(self, timeout: float) -> int:
+        """Waits for the end of the process. Raises subprocess.TimeoutExpired."""
+        end = time.monotonic() + timeout
+        while (code := self.poll()) is None:
+            left = end - time.monotonic()
+            if left <= 0:
+                raise subprocess.TimeoutExpired(self.args, timeout)
+            select.select([self._status], [], [], left)
+        return code
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def _read(self) -> bytes:
+        """Reads a line of the fork server: the process ID first, the exit code at the end."""
+        line = self._status.recv(64)
+        assert line, "the fork server has ended"
+        return line
+
+
+@cache
+def _control() -> socket.socket:
+    """Starts the fork server of this process, and returns the socket for requests."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with theirs:
+        server = subprocess.Popen(
+            [sys.executable, "-m", __name__, str(theirs.fileno())],
+            env={**os.environ, "GRPC_ENABLE_FORK_SUPPORT": "0", "GRPC_VERBOSITY": "NONE"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            pass_fds=[theirs.fileno()],
+            start_new_session=True,
+        )
+
+    def end() -> None:
+        ours.close()
+        server.wait(timeout=20)
+
+    atexit.register(end)
+    return ours
+
+
+def _serve(control: socket.socket) -> list[str]:
+    """Forks a process per request. Returns, in each of these, the arguments of its command."""
+    with selectors.DefaultSelector() as selector:
+        selector.register(control, selectors.EVENT_READ)
+        while True:
+            for key, _ in selector.select():
+                if key.data is not None:
+                    selector.unregister(key.fileobj)
+                    _report_end(*key.data)
+                    continue
+                request, descriptors, _, _ = socket.recv_fds(control, MAX_REQUEST, 3)
+                if not request:
+                    sys.exit()
+                stdout, stderr, status = descriptors
+                pid = os.fork()
+                if pid == 0:
+                    for other in selector.get_map().values():
+                        if other.data is not None:
+                            os.close(other.data[1])
+                            os.close(other.data[2])
+                    control.close()
+                    os.close(status)
+                    return _become(request, stdout, stderr)
+                os.close(stdout)
+                os.close(stderr)
+                os.write(status, b"%d" % pid)
+                handle = os.pidfd_open(pid)
+                selector.register(handle, selectors.EVENT_READ, (pid, handle, status))
+
+
+def _report_end(pid: int, handle: int, status: int) -> None:
+    """Reports the exit code of a process that has ended."""
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    os.close(handle)
+    with suppress(BrokenPipeError):
+        os.write(status, b"%d" % code)
+    os.close(status)
+
+
+def _become(request: bytes, stdout: int, stderr: int) -> list[str]:
+    """Gives this process the output, the environment and the folder of a request."""
+    arguments, environment, folder = json.loads(request)
+    os.setsid()
+    for descriptor, standard in ((stdout, 1), (stderr, 2)):
+        os.dup2(descriptor, standard)
+        os.close(descriptor)
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(folder)
+    return ["roster", *arguments]
+
+
+if __name__ == "__main__":
+    for name in PRELOADED:
+        importlib.import_module(name)
+    # What is here stays. The garbage collector would otherwise write to its pages in each process.
+    gc.freeze()
+    sys.argv = _serve(socket.socket(fileno=int(sys.argv[1])))
+    runpy.run_module("server", run_name="__main__", alter_sys=True)
