@@ -9,7 +9,7 @@ from google.protobuf.descriptor import Descriptor
 from ..codec.url_values import text_reader
 from ..routing.bindings import Binding
 from ..routing.bodies import WHOLE
-from ..routing.fields import Fields, parts_of
+from ..routing.fields import Fields, nested_type
 
 
 def in_query(binding: Binding) -> list[Fields]:
@@ -34,7 +34,7 @@ def _parameters(
         fields = (*above, field)
         if ".".join(each.name for each in fields) in elsewhere:
             continue
-        within = parts_of(field)
+        within = nested_type(field)
         if text_reader(field) is not None:
             yield fields
         elif within is not None and within not in [each.containing_type for each in fields]:

@@ -1,7 +1,6 @@
-"""Bindings: the ways in which HTTP reaches an rpc, by the google.api.http options of the protos.
+"""Builds the HTTP bindings of rpcs from the google.api.http options of the protos.
 
-A new rpc with a binding needs no line here, whether it is unary or streams. A binding
-that cannot work stops the start with a message that names it.
+An invalid binding fails the start with a message that names it.
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ from .stream_fields import RequestRecords, ResponseRecords, request_records, res
 from .templates import BindingError, Template
 from .update_masks import UpdateMask
 
-# The method of a binding that takes any.
+# The HTTP method of a binding for all methods.
 ANY_METHOD = "*"
-# What makes calls of an rpc, by whether its client and its server stream.
+# The method of a gRPC channel for an rpc, by whether its client and its server stream.
 UNARY = "unary_unary"
 _CHANNEL_METHODS = {
     (False, False): UNARY,
@@ -36,41 +35,40 @@ _CHANNEL_METHODS = {
 
 
 class InvalidBinding(TypeError):
-    """A google.api.http option that cannot work."""
+    """An invalid google.api.http option."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Binding:
-    """One way in which HTTP reaches an rpc."""
+    """An HTTP method and path template that an rpc is bound to."""
 
-    # ANY_METHOD where it takes any.
     http_method: str
     template: Template
-    # What sets the fields that the template names.
+    # The setters of the template's variables, by field path.
     variables: dict[str, Setter]
     method: MethodDescriptor
     # The path of the rpc, such as /roster.v1.TagService/GetTag.
     rpc: str
-    # The name of what makes calls of it, as channels have it.
+    # The name of the method of a gRPC channel that calls it.
     channel_method: str
     success_status: int
     request_class: type[Any]
     response_class: type[Any]
     write: MessageWriter
-    # The field that the body of a request is, "*" for all of them, "" for none.
+    # The field that is read from the body: "*" for the whole request, "" for none.
     body: str
-    # The field that the body of an answer is, "" for the whole response.
+    # The field that is the response body; "" for the whole response.
     response_body: str
-    # None where the request has no body that is read as one message.
+    # None if there is no request body, or it is a stream.
     read_body: MessageReader | None
     query: QueryReader
-    # What says which fields an update changes, filled from the keys of the body.
+    # Fills the field mask of an update from the keys of the body.
     update_mask: UpdateMask | None
-    # The field of the response whose page token is sent as a Link header, not in the body.
+    # The response field with the next page token, which is sent as a Link header instead.
     next_link: str | None
-    # Whether the response has a field that is a secret.
+    # Whether the response has a `debug_redact` field.
     holds_secret: bool
-    # Where the records of a stream are in its messages; None where that side does not stream.
+    # The records in the messages of a stream; None if that side does not stream.
     request_records: RequestRecords | None
     response_records: ResponseRecords | None
 
@@ -85,35 +83,35 @@ def bindings_of(service: ServiceDescriptor) -> Iterator[Binding]:
         if not rule.ByteSize():
             continue
         yield _binding(method, rule)
-        for each in rule.additional_bindings:
-            if each.additional_bindings:
+        for additional in rule.additional_bindings:
+            if additional.additional_bindings:
                 raise InvalidBinding(
                     f"{method.full_name} has additional bindings within additional bindings"
                 )
-            yield _binding(method, each)
+            yield _binding(method, additional)
 
 
 def _binding(method: MethodDescriptor, rule: Any) -> Binding:
     http_method, path = _pattern(rule)
     try:
-        return _made(method, rule, http_method, Template(path))
-    except BindingError as why:
+        return _build(method, rule, http_method, Template(path))
+    except BindingError as error:
         raise InvalidBinding(
-            f"{method.full_name} cannot be bound to {http_method} {path!r}: {why}"
-        ) from why
+            f"{method.full_name} cannot be bound to {http_method} {path!r}: {error}"
+        ) from error
 
 
 def _pattern(rule: Any) -> tuple[str, str]:
-    """Returns the method and the path of a rule; empty where it has none."""
-    verb = rule.WhichOneof("pattern")
-    if verb is None:
+    """Returns the HTTP method and path of a rule; empty if it has none."""
+    pattern = rule.WhichOneof("pattern")
+    if pattern is None:
         return "", ""
-    if verb == "custom":
+    if pattern == "custom":
         return rule.custom.kind, rule.custom.path
-    return verb.upper(), getattr(rule, verb)
+    return pattern.upper(), getattr(rule, pattern)
 
 
-def _made(method: MethodDescriptor, rule: Any, http_method: str, template: Template) -> Binding:
+def _build(method: MethodDescriptor, rule: Any, http_method: str, template: Template) -> Binding:
     if http_method != ANY_METHOD and http_method not in METHODS:
         raise BindingError(f"{http_method!r} is not a valid HTTP method for a path")
     request, body = method.input_type, rule.body
@@ -150,7 +148,6 @@ def _made(method: MethodDescriptor, rule: Any, http_method: str, template: Templ
 def _requests(
     method: MethodDescriptor, body: str, in_path: frozenset[str]
 ) -> RequestRecords | None:
-    """Returns where the records of the body go; None where the client does not stream."""
     if not method.client_streaming:
         return None
     records = request_records(method.input_type, body, in_path)
@@ -162,7 +159,6 @@ def _requests(
 
 
 def _replies(method: MethodDescriptor, response_body: str) -> ResponseRecords | None:
-    """Returns where the records of the answer are; None where the server does not stream."""
     if not method.server_streaming:
         return None
     records = response_records(method.input_type, method.output_type, response_body)
@@ -174,8 +170,8 @@ def _replies(method: MethodDescriptor, response_body: str) -> ResponseRecords | 
 
 
 def _in_body(request: Descriptor, body: str, requests: RequestRecords | None) -> frozenset[str]:
-    """Returns the fields that come in the body and not in the query."""
+    """Returns the fields that the body sets, which are not query parameters."""
     if body == WHOLE:
         return frozenset(field.name for field in request.fields)
-    lines = requests.csv_field if requests else None
-    return frozenset(name for name in (body, lines) if name)
+    csv_field = requests.csv_field if requests else None
+    return frozenset(name for name in (body, csv_field) if name)

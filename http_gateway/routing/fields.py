@@ -1,7 +1,6 @@
-"""Fields by the paths that templates and query parameters name them with: `book.author.name`.
+"""Resolves the field paths of templates and query parameters, such as `book.author.name`.
 
-A path leads through messages whose JSON is an object of their fields. It does not lead
-into those well-known ones whose JSON is something else, nor into lists and maps.
+A path cannot enter well-known types with a special JSON form, repeated fields or maps.
 """
 
 from __future__ import annotations
@@ -19,19 +18,19 @@ from ..codec.well_known import is_well_known
 from .templates import BindingError
 
 Fields = tuple[FieldDescriptor, ...]
-# Sets a field, which is named for those that need it, to a text. Raises InvalidValue.
+# Sets a field of a message, given its name and text. Raises InvalidValue.
 Setter = Callable[[Any, str, str], None]
 
 
 @cache
-def by_name(message: Descriptor) -> dict[str, FieldDescriptor]:
-    """Returns the fields of a message type under their JSON names and those of the proto."""
+def fields_by_any_name(message: Descriptor) -> dict[str, FieldDescriptor]:
+    """Returns the fields of a message type by JSON name and by proto name."""
     names = {field.name: field for field in message.fields}
     return names | {field.json_name: field for field in message.fields}
 
 
-def parts_of(field: FieldDescriptor) -> Descriptor | None:
-    """Returns the message type whose fields are named after this one's; None where none are."""
+def nested_type(field: FieldDescriptor) -> Descriptor | None:
+    """Returns the message type that a path through this field enters, or None."""
     kind = field.message_type
     if kind is None or field.is_repeated or is_well_known(kind):
         return None
@@ -39,47 +38,46 @@ def parts_of(field: FieldDescriptor) -> Descriptor | None:
 
 
 def path_field(request: Descriptor, name: str) -> Fields:
-    """Returns the fields on the path that a template names. Raises BindingError."""
-    found: list[FieldDescriptor] = []
+    """Returns the fields along the path of a template variable. Raises BindingError."""
+    fields: list[FieldDescriptor] = []
     message: Descriptor | None = request
     for part in name.split("."):
         field = message.fields_by_name.get(part) if message else None
         if field is None:
             raise BindingError(f"{request.full_name} has no field {name!r}")
         if field.is_repeated:
-            raise BindingError(f"the variable {name} leads to a repeated field or a map")
-        found.append(field)
-        message = parts_of(field)
-    if text_reader(found[-1]) is None:
-        raise BindingError(f"the variable {name} is a message that no text can stand for")
-    return tuple(found)
+            raise BindingError(f"the variable {name} is or enters a repeated field or a map")
+        fields.append(field)
+        message = nested_type(field)
+    if text_reader(fields[-1]) is None:
+        raise BindingError(f"the variable {name} is a message that text cannot represent")
+    return tuple(fields)
 
 
 def field_in_json(message: Descriptor, name: str, role: str) -> FieldDescriptor:
-    """Returns a field of a message whose JSON stands by itself. Raises BindingError."""
+    """Returns a field that can be a body. `role` is used in the BindingError that it raises."""
     field = message.fields_by_name.get(name)
     if field is None or is_well_known(message):
-        raise BindingError(f"{message.full_name} has no field {name!r} that could be the {role}")
+        raise BindingError(f"{message.full_name} has no field {name!r} that can be the {role}")
     extensions = field.GetOptions().Extensions
     if extensions[http_pb2.row_faults] or extensions[http_pb2.next_link]:
-        raise BindingError(f"the {role} {name!r} is a field that no JSON holds")
+        raise BindingError(f"the {role} {name!r} is a field without a JSON form")
     return field
 
 
 def json_path(fields: Iterable[FieldDescriptor]) -> str:
-    """Returns the path of a field as JSON names it."""
     return ".".join(field.json_name for field in fields)
 
 
 def is_plain(fields: Sequence[FieldDescriptor]) -> bool:
-    """Whether setting the last of some fields is all there is to do: it is a scalar, and alone."""
+    """Whether a field path is one scalar field outside any oneof, which setattr can set."""
     field = fields[-1]
     is_scalar = field.message_type is None and not field.is_repeated
     return len(fields) == 1 and is_scalar and field.containing_oneof is None
 
 
 def setter(fields: Fields) -> Setter:
-    """Returns what sets a field that a text can stand for."""
+    """Returns the setter of a field that text can represent."""
     field, read = fields[-1], text_reader(fields[-1])
     assert read is not None
     if is_plain(fields) and field.type == field.TYPE_STRING:
@@ -92,14 +90,14 @@ def setter(fields: Fields) -> Setter:
 
 
 def put(message: Any, fields: Fields, value: Any) -> None:
-    """Sets a field of a message, or adds to it if it is repeated.
+    """Sets a field of a message, or appends to it if it is repeated.
 
-    Raises InvalidValue if another field of its oneof is set already.
+    Raises InvalidValue if another field of its oneof is already set.
     """
-    *above, field = fields
-    for each in above:
-        _check_oneof(message, each)
-        message = getattr(message, each.name)
+    *parents, field = fields
+    for parent in parents:
+        _check_oneof(message, parent)
+        message = getattr(message, parent.name)
     _check_oneof(message, field)
     if field.is_repeated:
         getattr(message, field.name).append(value)
@@ -112,24 +110,24 @@ def put(message: Any, fields: Fields, value: Any) -> None:
 
 
 def _check_oneof(message: Any, field: FieldDescriptor) -> None:
-    group = field.containing_oneof
-    if group is None:
+    oneof = field.containing_oneof
+    if oneof is None:
         return
-    rival = message.WhichOneof(group.name)
-    if rival is not None and rival != field.name:
-        name = by_name(message.DESCRIPTOR)[rival].json_name
+    other = message.WhichOneof(oneof.name)
+    if other is not None and other != field.name:
+        name = fields_by_any_name(message.DESCRIPTOR)[other].json_name
         raise InvalidValue(f"cannot be set together with {name}", "INVALID_VALUE")
 
 
 def check_oneofs(paths: Iterable[Fields]) -> None:
-    """Raises BindingError if two fields that are always set are of one oneof."""
-    chosen: dict[tuple[str, str], FieldDescriptor] = {}
+    """Raises BindingError if two bound fields are in the same oneof."""
+    bound: dict[tuple[str, str], FieldDescriptor] = {}
     for fields in paths:
         for depth, field in enumerate(fields):
             if field.containing_oneof is None:
                 continue
-            place = (json_path(fields[:depth]), field.containing_oneof.name)
-            if chosen.setdefault(place, field).name != field.name:
+            oneof = (json_path(fields[:depth]), field.containing_oneof.name)
+            if bound.setdefault(oneof, field).name != field.name:
                 raise BindingError(
-                    f"{chosen[place].name} and {field.name} are of one oneof, and both are bound"
+                    f"{bound[oneof].name} and {field.name} are both bound, but in the same oneof"
                 )

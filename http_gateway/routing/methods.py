@@ -1,8 +1,6 @@
-"""The HTTP methods that a request can have.
+"""The HTTP methods that aiohttp's parser accepts, except CONNECT, which has no path.
 
-aiohttp's parser takes these and no others: any other is a 501 before its path is looked at,
-and not the 405 of a method that its path does not have. CONNECT, which it takes too, has no
-path.
+A request with any other method fails with 501 before routing.
 """
 
 from __future__ import annotations

@@ -1,12 +1,9 @@
-"""Query parameters into the fields of a request, by google.api.http.
+"""Reads query parameters into the fields of a request, by google.api.http.
 
-Every field that neither the path nor the body holds may come as a parameter, under
-its JSON name or its name in the proto, a field of a message within under the names
-on the way to it with dots between them: `filter.minSize=3`. A repeated field is given
-by repeating the parameter. What no text can stand for, a repeated message, a map or
-any JSON at all, is no parameter; neither is a message itself, but its fields are.
-
-Any other parameter is reported as unknown.
+Every field that is set by neither the path nor the body is a parameter, by its JSON or proto
+name. Nested fields have dotted names: `filter.minSize=3`. Repeated fields are repeated
+parameters. Messages themselves, repeated messages and maps are not parameters. Unknown
+parameters are rejected.
 """
 
 from __future__ import annotations
@@ -20,53 +17,53 @@ from ..codec.scalars import InvalidValue
 from ..codec.strict_json import MAX_DEPTH
 from ..codec.url_values import TextReader, text_reader
 from ..request_errors import Violations, validation_error
-from .fields import Fields, by_name, is_plain, parts_of, put
+from .fields import Fields, fields_by_any_name, is_plain, nested_type, put
 
-# A parameter that is repeated counts each time.
+# Each repetition of a parameter counts.
 MAX_PARAMETERS = 64
 
 
 class _Parameter(NamedTuple):
     fields: Fields
-    # The path of the field by the names of the proto.
+    # The path of the field by proto names.
     path: str
     read: TextReader
-    # Whether the field is a scalar of the request itself, which nothing stands against.
-    plain: bool
+    # Whether setattr on the request can set the field.
+    is_plain: bool
 
 
 class QueryReader:
     """Reads the query of one binding.
 
-    `excluded` names the fields that come from elsewhere, by the names of the proto.
+    `excluded` has the paths of fields that are not parameters, by proto names.
     """
 
     def __init__(self, request: Descriptor, excluded: frozenset[str]) -> None:
         self._request = request
         self._excluded = excluded
-        # Those without a dot, which nearly all are, are found at once.
-        self._known = {
+        # Parameters without a dot, the most common ones, are resolved in advance.
+        self._top_level = {
             name: parameter
-            for name in by_name(request)
+            for name in fields_by_any_name(request)
             if (parameter := self._find(name)) is not None
         }
 
     def read(self, query: str, message: Any) -> None:
-        """Sets the fields that the query holds. Raises RequestError, a VALIDATION_ERROR."""
+        """Sets the fields in the query. Raises RequestError, a VALIDATION_ERROR."""
         violations = Violations()
         seen: set[str] = set()
         for name, value in _parameters(query, violations):
-            parameter = self._known.get(name) or self._find(name)
+            parameter = self._top_level.get(name) or self._find(name)
             if parameter is None:
                 violations.add(name, "UNKNOWN_FIELD", "is not a query parameter of this operation")
                 continue
-            fields, path, read, plain = parameter
+            fields, path, read, settable = parameter
             if path in seen and not fields[-1].is_repeated:
                 violations.add(name, "DUPLICATE_FIELD", "is specified more than once")
                 continue
             seen.add(path)
             try:
-                if plain:
+                if settable:
                     setattr(message, path, read(value))
                 else:
                     put(message, fields, read(value))
@@ -76,9 +73,9 @@ class QueryReader:
             raise validation_error(violations)
 
     def _find(self, name: str) -> _Parameter | None:
-        """Returns the parameter of a name; None if there is none of it.
+        """Returns the parameter with this name, or None.
 
-        Messages may hold themselves: how deep a name leads is bounded as in JSON.
+        The depth is limited as in JSON, because message types can be recursive.
         """
         names = name.split(".")
         if len(names) > MAX_DEPTH:
@@ -87,14 +84,14 @@ class QueryReader:
         fields: list[FieldDescriptor] = []
         path = ""
         for part in names:
-            field = by_name(message).get(part) if message is not None else None
+            field = fields_by_any_name(message).get(part) if message is not None else None
             if field is None:
                 return None
             fields.append(field)
             path = f"{path}.{field.name}" if path else field.name
             if path in self._excluded:
                 return None
-            message = parts_of(field)
+            message = nested_type(field)
         read = text_reader(fields[-1])
         return None if read is None else _Parameter(tuple(fields), path, read, is_plain(fields))
 

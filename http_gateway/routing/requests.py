@@ -1,4 +1,4 @@
-"""A request of HTTP as the request message of its rpc: body, path and query put together."""
+"""Converts an HTTP request to the request message of its rpc."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _read_no_keys = reader(Empty.DESCRIPTOR)
 
 
 async def message_of(match: Match, query: str, request: web.BaseRequest) -> Any:
-    """Returns the request message of an HTTP request. Raises RequestError.
+    """Returns the request message with the fields of body, path and query. Raises RequestError.
 
-    The path takes precedence over the same field in the body.
+    The path takes precedence over the body.
     """
     binding = match.binding
     message = binding.request_class()
-    given: dict[str, Any] = {}
+    body_keys: dict[str, Any] = {}
     if binding.read_body is not None:
         data = await body.read(request)
-        value = strict_json.loads(data) if binding.body == WHOLE else _one_field(binding, data)
+        value = strict_json.loads(data) if binding.body == WHOLE else _read_field(binding, data)
         violations = Violations()
-        given = binding.read_body(value, "", violations, message)
+        body_keys = binding.read_body(value, "", violations, message)
         if violations:
             raise validation_error(violations)
     elif binding.request_records is None and request.body_exists:
@@ -46,17 +46,16 @@ async def message_of(match: Match, query: str, request: web.BaseRequest) -> Any:
     if query:
         binding.query.read(query, message)
     if binding.update_mask is not None:
-        binding.update_mask.fill(message, given)
+        binding.update_mask.fill(message, body_keys)
     if binding.request_records is None:
-        _refuse_missing(message)
+        _check_required(message)
     return message
 
 
 async def _check_no_content(request: web.BaseRequest) -> None:
-    """Raises RequestError if the body is neither empty nor an object without keys.
+    """Raises RequestError if the body is neither empty nor `{}`.
 
-    A body that the binding has no place for is refused with any method, GET and DELETE
-    included: the client expects it to have an effect that it would not have.
+    A body that would be ignored is rejected, because the client expects it to have an effect.
     """
     data = await body.read(request)
     if data:
@@ -66,20 +65,20 @@ async def _check_no_content(request: web.BaseRequest) -> None:
             raise validation_error(violations)
 
 
-def _refuse_missing(message: Any) -> None:
+def _check_required(message: Any) -> None:
     violations = Violations()
     add_missing(message, violations)
     if violations:
         raise validation_error(violations)
 
 
-def _one_field(binding: Binding, data: bytes) -> Any:
-    """Returns the value of a body that is one field; its violations are named from there on."""
+def _read_field(binding: Binding, data: bytes) -> Any:
+    """Parses a body that is one field. The paths of violations start with that field."""
     try:
         return strict_json.loads(data)
-    except RequestError as fault:
+    except RequestError as error:
         field = binding.request_class.DESCRIPTOR.fields_by_name[binding.body].json_name
-        for detail in fault.error.details:
+        for detail in error.error.details:
             separator = "" if detail.field.startswith("[") else "."
             detail.field = f"{field}{separator}{detail.field}" if detail.field else ""
         raise

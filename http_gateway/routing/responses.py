@@ -1,7 +1,4 @@
-"""What becomes of a response over HTTP: its status, its body and the Link header beside it.
-
-The body is the whole response, or one of its fields.
-"""
+"""Derives the HTTP status, body and Link header of a response from the protos."""
 
 from __future__ import annotations
 
@@ -14,10 +11,7 @@ from .templates import BindingError
 
 
 def response_writer(response: Descriptor, response_body: str) -> MessageWriter:
-    """Returns what writes a response, or the one field of it that is the body.
-
-    A field that is absent is null.
-    """
+    """Returns the writer of a response, or of its `response_body` field; null if that is absent."""
     write = writer(response)
     if not response_body:
         return write
@@ -26,7 +20,7 @@ def response_writer(response: Descriptor, response_body: str) -> MessageWriter:
 
 
 def success_status(method: MethodDescriptor, response_body: str) -> int:
-    """Returns the status of a success. Raises BindingError if it has no place for what is sent."""
+    """Returns the status of a success. Raises BindingError if it excludes the response body."""
     status: int = method.GetOptions().Extensions[http_pb2.success_status] or 200
     if status == 204 and (response_body or method.server_streaming):
         raise BindingError("a response with status 204 has no body")
@@ -34,9 +28,9 @@ def success_status(method: MethodDescriptor, response_body: str) -> int:
 
 
 def next_link(method: MethodDescriptor) -> str | None:
-    """Returns the name of the response's field that leads to the next page, or None.
+    """Returns the name of the response field with the next page token, or None.
 
-    Raises BindingError if the next page cannot be asked for.
+    Raises BindingError if there are several, or the request has no `page_token`.
     """
     names = [
         f.name for f in method.output_type.fields if f.GetOptions().Extensions[http_pb2.next_link]
@@ -48,13 +42,13 @@ def next_link(method: MethodDescriptor) -> str | None:
     return names[0]
 
 
-def holds_secret(message: Descriptor, known: frozenset[str] = frozenset()) -> bool:
-    """Returns whether a message, or one within it, has a field declared `debug_redact`."""
-    if message.full_name in known:
+def holds_secret(message: Descriptor, visited: frozenset[str] = frozenset()) -> bool:
+    """Returns whether a message or one within it has a `debug_redact` field."""
+    if message.full_name in visited:
         return False
-    known |= {message.full_name}
+    visited |= {message.full_name}
     return any(
         field.GetOptions().debug_redact
-        or (field.message_type is not None and holds_secret(field.message_type, known))
+        or (field.message_type is not None and holds_secret(field.message_type, visited))
         for field in message.fields
     )

@@ -1,12 +1,11 @@
-"""From a method and a path to an rpc, by the google.api.http options of the protos.
+"""Finds the binding for an HTTP method and path.
 
-Templates make a tree of their segments. Where several fit a path, the one goes first
-that has a literal where the others have `*`, and `*` where they have `**`, in the first
-segment in which they differ; one with a verb that the path ends with goes before them
-all. So the order of the protos does not matter, and no two templates are equals but
-those that fit the very same paths: these stop the start.
+Templates form a tree of segments. If several match a path, the first segment in which they
+differ decides: a literal takes precedence over `*`, and `*` over `**`. A template with a
+matching verb takes precedence over all others. The order in the protos does not matter. Two
+bindings with the same method and equivalent templates fail the start.
 
-A template that fits but has no binding for the method leaves the path to the next.
+If a matching template has no binding for the method, the next template is tried.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ from urllib.parse import unquote
 from google.protobuf.descriptor import ServiceDescriptor
 
 from .bindings import ANY_METHOD, Binding, InvalidBinding, bindings_of
-from .templates import Wildcard, decoded
+from .templates import Wildcard, decode_segments
 
-# What a path takes at which a binding takes any method.
+# The methods that are reported for a path bound to all methods.
 _METHODS = frozenset({"DELETE", "GET", "PATCH", "POST", "PUT"})
 
 
 class Match(NamedTuple):
-    """A binding and the values of its path's variables, by the path of each field."""
+    """A binding and the values of its path variables, by field path."""
 
     binding: Binding
     variables: dict[str, str]
@@ -35,25 +34,25 @@ Methods = dict[str, Binding]
 
 
 class _Node:
-    """A place in the tree: what the templates have next."""
+    """A node of the tree of template segments."""
 
     __slots__ = ("literals", "methods", "one", "rest")
 
     def __init__(self) -> None:
         self.literals: dict[str, _Node] = {}
         self.one: _Node | None = None
-        # The bindings of templates that go on with ** from here, and of those that end here.
+        # The bindings of templates that continue with ** here, and of those that end here.
         self.rest: Methods = {}
         self.methods: Methods = {}
 
 
-class _Reading(NamedTuple):
-    """A path in one of the ways to read it: with a verb at its end, or without."""
+class _ParsedPath(NamedTuple):
+    """The segments of a path, parsed with or without a verb at its end."""
 
     root: _Node
-    # Its segments, decoded and as they were sent.
     segments: list[str]
-    sent: list[str]
+    # Still percent-encoded.
+    raw_segments: list[str]
 
 
 class Routes:
@@ -83,10 +82,7 @@ class Routes:
             raise InvalidBinding(f"{binding} takes the same paths as {other}")
 
     def check_reserved(self, paths: Iterable[str]) -> None:
-        """Raises InvalidBinding if a binding takes one of some paths, by whatever method.
-
-        Somebody else answers there, and would be hidden.
-        """
+        """Raises InvalidBinding if a binding matches one of the gateway's own pages."""
         for path in paths:
             for method in self.methods(path):
                 match = self.match(method, path)
@@ -94,16 +90,16 @@ class Routes:
                     raise InvalidBinding(f"{match.binding} takes {path}, a page of the gateway")
 
     def match(self, http_method: str, path: str) -> Match | None:
-        """Returns the binding for a method and the path as it was sent, or None.
+        """Returns the binding for a method and a percent-encoded path, or None.
 
-        HEAD is taken as GET where nothing is bound to it. What is bound to any method
-        takes those that nothing else at its template takes, but never OPTIONS.
+        HEAD falls back to GET. A binding for all methods matches those without a binding of
+        their own at the same template, except OPTIONS.
         """
-        sent = path.split("/")[1:]
-        segments = decoded(sent) if "%" in path or not path.isascii() else sent
-        if not segments or "" in sent or (self._verbs and ":" in path):
+        raw = path.split("/")[1:]
+        segments = decode_segments(raw) if "%" in path or not path.isascii() else raw
+        if not segments or "" in raw or (self._verbs and ":" in path):
             return self._search(http_method, path)
-        # The first of all templates is tried without a search: it is nearly always the one.
+        # The template with the highest precedence is tried first, without a full search.
         node: _Node | None = self._root
         for segment in segments:
             node = node.literals.get(segment) or node.one  # type: ignore[union-attr]
@@ -112,65 +108,65 @@ class Routes:
         binding = node.methods.get(http_method)  # type: ignore[union-attr]
         if binding is None:
             return self._search(http_method, path)
-        return Match(binding, binding.template.values(segments, sent))
+        return Match(binding, binding.template.values(segments, raw))
 
     def _search(self, http_method: str, path: str) -> Match | None:
-        for reading in self._readings(path):
-            for methods in _leaves(reading.root, reading.segments):
-                binding = _of(http_method, methods)
+        for parsed in self._parse(path):
+            for methods in _matching_methods(parsed.root, parsed.segments):
+                binding = _binding_for(http_method, methods)
                 if binding is not None:
-                    values = binding.template.values(reading.segments, reading.sent)
+                    values = binding.template.values(parsed.segments, parsed.raw_segments)
                     return Match(binding, values)
         return None
 
     def methods(self, path: str) -> list[str]:
-        """Returns the HTTP methods that the path has; none if there is no such path."""
-        found = {
+        """Returns the HTTP methods of a path; empty if there is no such path."""
+        names = {
             name
-            for reading in self._readings(path)
-            for methods in _leaves(reading.root, reading.segments)
+            for parsed in self._parse(path)
+            for methods in _matching_methods(parsed.root, parsed.segments)
             for name in methods
         }
-        if not found:
+        if not names:
             return []
-        if ANY_METHOD in found:
-            found = found - {ANY_METHOD} | _METHODS
-        return sorted(found | {"OPTIONS"} | ({"HEAD"} if "GET" in found else set()))
+        if ANY_METHOD in names:
+            names = names - {ANY_METHOD} | _METHODS
+        return sorted(names | {"OPTIONS"} | ({"HEAD"} if "GET" in names else set()))
 
-    def _readings(self, path: str) -> Iterator[_Reading]:
-        """Yields the ways to read a path, the one with a verb first."""
-        root, *sent = path.split("/")
-        if root or not sent:
+    def _parse(self, path: str) -> Iterator[_ParsedPath]:
+        """Yields the path parsed with a verb, if there is one, and without."""
+        root, *raw = path.split("/")
+        if root or not raw:
             return
-        last, colon, verb = sent[-1].rpartition(":")
+        last, colon, verb = raw[-1].rpartition(":")
         with_verb = self._verbs.get(unquote(verb)) if colon else None
         if with_verb is not None:
-            yield from _reading(with_verb, [*sent[:-1], last])
-        yield from _reading(self._root, sent)
+            yield from _parse_segments(with_verb, [*raw[:-1], last])
+        yield from _parse_segments(self._root, raw)
 
 
-def _reading(root: _Node, sent: list[str]) -> Iterator[_Reading]:
-    if sent == [""]:
-        # The slash alone is the path of no segments.
-        sent = []
-    segments = decoded(sent)
-    if segments is not None and all(sent):
-        yield _Reading(root, segments, sent)
+def _parse_segments(root: _Node, raw: list[str]) -> Iterator[_ParsedPath]:
+    if raw == [""]:
+        # The path "/" has no segments.
+        raw = []
+    segments = decode_segments(raw)
+    if segments is not None and all(raw):
+        yield _ParsedPath(root, segments, raw)
 
 
-def _leaves(node: _Node, segments: list[str], place: int = 0) -> Iterator[Methods]:
-    """Yields the bindings of each template that fits, in the order in which they go."""
-    if place == len(segments):
+def _matching_methods(node: _Node, segments: list[str], index: int = 0) -> Iterator[Methods]:
+    """Yields the bindings of each matching template, in order of precedence."""
+    if index == len(segments):
         yield node.methods
     else:
-        literal = node.literals.get(segments[place])
+        literal = node.literals.get(segments[index])
         for child in (literal, node.one):
             if child is not None:
-                yield from _leaves(child, segments, place + 1)
+                yield from _matching_methods(child, segments, index + 1)
     yield node.rest
 
 
-def _of(http_method: str, methods: Methods) -> Binding | None:
+def _binding_for(http_method: str, methods: Methods) -> Binding | None:
     binding = methods.get(http_method)
     if binding is None and http_method == "HEAD":
         binding = methods.get("GET")

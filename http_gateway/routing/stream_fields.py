@@ -1,10 +1,8 @@
-"""Which field of a streaming rpc's messages holds the records that HTTP sends and gets.
+"""Maps the records of an HTTP stream to fields of the messages of a streaming rpc.
 
-A stream over HTTP is a text of records, one after the other. In the messages of the
-rpc they are the elements of one repeated field, which the binding names: `body` for
-what the client streams, `response_body` for what the server does. Beside it there may
-be a repeated field of CsvLine, for the same as text/csv. Or every message is a record
-as it is: with the body `*`, and where no response body is named.
+Records are the elements of the repeated field that the binding names: `body` for requests,
+`response_body` for responses. A message can also have a repeated field of CsvLine, for
+text/csv. If `body` is `*`, or there is no `response_body`, every message is one record.
 """
 
 from __future__ import annotations
@@ -20,71 +18,65 @@ from ..codec.fields import max_items
 from ..codec.transcode import MessageReader, MessageWriter, reader, row_errors_field, writer
 
 _CSV_LINE = "roster.v1.CsvLine"
-# How many records a request message has at most. More would be no faster, and would
-# keep the event loop from everyone else for longer.
+# The most records in one request message. More are not faster and block the event loop longer.
 MAX_RECORDS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class RequestRecords:
-    """Where the records of a body go in the messages that a client streams."""
+    """The fields of request messages that hold the records of a body."""
 
-    # The repeated field; empty where each message is a record.
+    # The repeated field; empty if each message is a record.
     name: str
     json_name: str
     read: MessageReader
-    # The field of a record in which its violations are noted; None where a fault ends the stream.
+    # The field of a record that lists its errors; None if an error ends the stream.
     row_errors_field: str | None
-    # The field for the lines of a table; None where no text/csv is taken.
+    # The field of CSV lines; None if text/csv is not accepted.
     csv_field: str | None
-    # How many a message holds at most.
     max_per_message: int
 
 
 @dataclass(frozen=True, slots=True)
 class FormatField:
-    """The field of a request that chooses the format of a streamed response."""
+    """The request field that selects the format of a streamed response."""
 
     name: str
-    # The values of the field by the media type that each stands for.
+    # The enum values by media type.
     values: Mapping[str, int]
 
     def is_set(self, request: Any) -> bool:
-        """Returns whether a request chooses a format."""
         return bool(getattr(request, self.name))
 
     def set(self, request: Any, media_type: str) -> None:
-        """Has a request choose a media type."""
         setattr(request, self.name, self.values[media_type])
 
-    def chooses(self, request: Any, media_type: str) -> bool:
-        """Returns whether a request chooses a media type."""
+    def selects(self, request: Any, media_type: str) -> bool:
         return bool(getattr(request, self.name) == self.values.get(media_type))
 
 
 @dataclass(frozen=True, slots=True)
 class ResponseRecords:
-    """Where the records of an answer are in the messages that a server streams."""
+    """The fields of response messages that hold the records of a response."""
 
-    # The repeated field; empty where each message is a record.
+    # The repeated field; empty if each message is a record.
     name: str
     write: MessageWriter
-    # The field for the lines of a table; None where the answer is never text/csv.
+    # The field of CSV lines; None if text/csv is not available.
     csv_field: str | None
-    # None where no field of the request chooses between records and lines.
+    # None if no request field selects between NDJSON and CSV.
     format: FormatField | None = None
 
     def of(self, reply: Any) -> Iterable[Any]:
-        """Returns the records of a reply."""
         return getattr(reply, self.name) if self.name else (reply,)
 
 
 def request_records(
     request: Descriptor, body: str, in_path: frozenset[str] = frozenset()
 ) -> RequestRecords | None:
-    """Returns where the records of a body go, or None if the request has no place for them.
+    """Returns the record fields of a request, or None if `body` is not such a field.
 
-    `in_path` names the fields that the path fills.
+    `in_path` names the fields that the path sets.
     """
     if body == "*":
         read = reader(request, in_path)
@@ -94,8 +86,8 @@ def request_records(
     field = _records(request, body)
     if field is None:
         return None
-    element, lines = _element(field), _lines(request)
-    bounds = [max_items(each) for each in (field, lines) if each is not None]
+    element, lines = _element(field), _csv_field(request)
+    bounds = [max_items(repeated) for repeated in (field, lines) if repeated is not None]
     return RequestRecords(
         name=field.name,
         json_name=field.json_name,
@@ -109,13 +101,13 @@ def request_records(
 def response_records(
     request: Descriptor, reply: Descriptor, response_body: str
 ) -> ResponseRecords | None:
-    """Returns where the records of an answer are, or None if the reply has no place for them."""
+    """Returns the record fields of a response, or None if `response_body` is not such a field."""
     if not response_body:
         return ResponseRecords("", writer(reply), csv_field=None)
     field = _records(reply, response_body)
     if field is None:
         return None
-    lines = _lines(reply)
+    lines = _csv_field(reply)
     return ResponseRecords(
         name=field.name,
         write=writer(_element(field)),
@@ -125,7 +117,7 @@ def response_records(
 
 
 def _format(request: Descriptor) -> FormatField | None:
-    """Returns the first field of a request whose values stand for media types."""
+    """Returns the first request field whose enum values declare media types."""
     for field in request.fields:
         if field.enum_type is None or field.is_repeated:
             continue
@@ -152,7 +144,7 @@ def _element(field: FieldDescriptor) -> Descriptor:
     return field.message_type
 
 
-def _lines(message: Descriptor) -> FieldDescriptor | None:
+def _csv_field(message: Descriptor) -> FieldDescriptor | None:
     for field in message.fields:
         kind = field.message_type
         if kind is not None and field.is_repeated and kind.full_name == _CSV_LINE:

@@ -1,4 +1,4 @@
-"""Templates of paths, by the grammar of google.api.http.
+"""Parses path templates, by the grammar of google.api.http.
 
     Template = "/" Segments [ Verb ] ;
     Segments = Segment { "/" Segment } ;
@@ -7,14 +7,12 @@
     FieldPath = IDENT { "." IDENT } ;
     Verb     = ":" LITERAL ;
 
-`*` stands for one segment, `**` for any number of them, none among it, and only at
-the end. No segment is empty. A literal is compared decoded: whether it is written
-with percent-encoding, in the template or in a path, makes no difference, and what has
-a meaning in the grammar or in a URL has to be encoded in the template.
+`*` matches one segment; `**` matches zero or more and must be last. Segments are not empty.
+Literals are compared after percent-decoding. Characters with a meaning in the grammar or in a
+URL must be percent-encoded in the template.
 
-A variable of one segment is decoded in full. In one of several segments (and `**` is
-several, however many it takes) an encoded slash stays encoded, in the letters in which
-it was sent, so that it is not taken for one that parts segments.
+A variable of one segment is fully decoded. In a variable of several segments, including `**`,
+encoded slashes stay encoded, to distinguish them from separators.
 """
 
 from __future__ import annotations
@@ -35,12 +33,10 @@ _ENCODED_SLASH = re.compile("(%2[Ff])")
 
 
 class BindingError(ValueError):
-    """Why a binding cannot work, as the rest of a sentence that names the binding."""
+    """An invalid binding. The message completes a sentence that names the binding."""
 
 
 class Wildcard(Enum):
-    """What stands for segments of any text."""
-
     ONE = "*"
     REST = "**"
 
@@ -50,40 +46,39 @@ Segment = str | Wildcard
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A field that a part of the path is the value of."""
+    """A variable of a template, which sets a field."""
 
-    # The path of the field, by the names of the proto.
+    # The field path, by proto names.
     name: str
-    # The places of its segments; `stop` is None where it takes the rest of the path.
+    # The indexes of its segments; `stop` is None if it extends to the end of the path.
     start: int
     stop: int | None
 
     @property
     def is_single(self) -> bool:
-        """Whether it is exactly one segment."""
         return self.stop == self.start + 1
 
 
 class Template:
-    """A template, read. Raises BindingError if it is none."""
+    """A parsed template. Raises BindingError if it is invalid."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.variables: list[Variable] = []
         self.segments: list[Segment] = []
-        path, self.verb = _without_verb(text)
+        path, self.verb = _split_verb(text)
         if not path.startswith("/"):
-            raise BindingError("the path does not begin with a slash")
+            raise BindingError("the path does not start with a slash")
         for part in _SLASH_OUTSIDE_BRACES.split(path[1:]):
             self._add(part)
         if Wildcard.REST in self.segments[:-1]:
-            raise BindingError("** may only be the last part of the path")
+            raise BindingError("** is allowed only as the last segment of the path")
         for one, other in pairwise(sorted(variable.name for variable in self.variables)):
             if one == other:
-                raise BindingError(f"the variable {one} stands in the path twice")
-        # Most templates have variables of one segment only; their values are taken faster.
-        self._singles = [(v.start, v.name) for v in self.variables if v.is_single]
-        self._others = [v for v in self.variables if not v.is_single]
+                raise BindingError(f"the path contains the variable {one} twice")
+        # Variables of one segment, the most common ones, have a faster path.
+        self._single_segment = [(v.start, v.name) for v in self.variables if v.is_single]
+        self._multi_segment = [v for v in self.variables if not v.is_single]
 
     def _add(self, part: str) -> None:
         variable = _VARIABLE.fullmatch(part)
@@ -92,21 +87,21 @@ class Template:
             return
         name, inner = variable.groups(default="*")
         start = len(self.segments)
-        self.segments += [_segment(each) for each in inner.split("/")]
+        self.segments += [_segment(text) for text in inner.split("/")]
         takes_rest = self.segments[-1] is Wildcard.REST
         self.variables.append(Variable(name, start, None if takes_rest else len(self.segments)))
 
-    def values(self, segments: Sequence[str], sent: Sequence[str]) -> dict[str, str]:
-        """Returns the variables of a path that fits, given its segments decoded and as sent."""
-        values = {name: segments[index] for index, name in self._singles}
-        for variable in self._others:
-            part = sent[variable.start : variable.stop]
-            values[variable.name] = _decoded_but_slashes("/".join(part))
+    def values(self, segments: Sequence[str], raw_segments: Sequence[str]) -> dict[str, str]:
+        """Returns the variables of a matching path, given its decoded and its raw segments."""
+        values = {name: segments[index] for index, name in self._single_segment}
+        for variable in self._multi_segment:
+            raw = raw_segments[variable.start : variable.stop]
+            values[variable.name] = _decode_except_slashes("/".join(raw))
         return values
 
 
-def _without_verb(text: str) -> tuple[str, str]:
-    """Parts a template from the verb at its end, which is empty where there is none."""
+def _split_verb(text: str) -> tuple[str, str]:
+    """Splits a template into its path and verb; the verb is empty if there is none."""
     path, colon, verb = text.rpartition(":")
     if not colon or "/" in verb or "}" in verb:
         return text, ""
@@ -119,34 +114,34 @@ def _segment(text: str) -> Segment:
 
 def _literal(text: str) -> str:
     if not text:
-        raise BindingError("a part of the path is empty")
+        raise BindingError("a segment of the path is empty")
     if _NOT_IN_LITERALS & set(text):
         raise BindingError(
-            f"{text!r} is no part of a path (a literal has {{ }} * : ? # percent-encoded)"
+            f"{text!r} is not a valid segment: percent-encode {{ }} * : ? # in literals"
         )
     if _BAD_ESCAPE.search(text):
-        raise BindingError(f"{text!r} is not percent-encoded well")
+        raise BindingError(f"{text!r} has an invalid percent-encoding")
     try:
         return unquote(text, errors="strict")
     except UnicodeDecodeError:
-        raise BindingError(f"{text!r} is not in UTF-8 once it is decoded") from None
+        raise BindingError(f"{text!r} does not decode to UTF-8") from None
 
 
-def decoded(sent: Sequence[str]) -> list[str] | None:
-    """Returns the segments of a path decoded; None if one of them is no text then.
+def decode_segments(raw: Sequence[str]) -> list[str] | None:
+    """Returns the percent-decoded segments of a path; None if one is not UTF-8.
 
-    An escape that is none, such as %zz, stands for itself.
+    An invalid escape such as %zz is left unchanged.
     """
     try:
-        "".join(sent).encode()
-        return [unquote(part, errors="strict") if "%" in part else part for part in sent]
+        "".join(raw).encode()
+        return [unquote(part, errors="strict") if "%" in part else part for part in raw]
     except UnicodeError:
         return None
 
 
-def _decoded_but_slashes(text: str) -> str:
+def _decode_except_slashes(text: str) -> str:
     if "%" not in text:
         return text
     parts = _ENCODED_SLASH.split(text)
     # Every second part is an encoded slash.
-    return "".join(part if place % 2 else unquote(part) for place, part in enumerate(parts))
+    return "".join(part if index % 2 else unquote(part) for index, part in enumerate(parts))

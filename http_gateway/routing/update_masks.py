@@ -1,9 +1,8 @@
-"""Which fields an update changes, where the client did not say: those in its body (AIP-134).
+"""Derives the update mask of a request from the keys of its body (AIP-134).
 
-An object within is entered, so that only what it holds is changed: a body with
-`{"author": {"name": ""}}` has the path author.name. An empty one, a list, a map and what
-is no object of fields are named as a whole. A key whose value is null is as if it were
-absent, unless null is a value of the field (`null_clears`, google.protobuf.Value).
+Nested objects contribute the paths of their own keys: `{"author": {"name": ""}}` gives
+`author.name`. Empty objects, lists, maps and well-known types are one path. A null is treated
+as an absent key, unless null is a value of the field (`null_clears`, google.protobuf.Value).
 """
 
 from __future__ import annotations
@@ -15,63 +14,62 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from roster.v1 import http_pb2
 
 from ..codec.fields import takes_null
-from .fields import by_name, parts_of
+from .fields import fields_by_any_name, nested_type
 
 _MASK = "google.protobuf.FieldMask"
 
 
 class UpdateMask:
-    """The field mask of an update request, made of the keys of a body.
+    """Fills the field mask of an update request from the keys of its body.
 
-    `changed` is the type of what the paths begin in: the request, or its field of the
-    JSON name `key`. `excluded` are those that the path of the URL holds: it says what is
-    changed, not how.
+    `updated` is the message type in which the paths start: the request, or its field with the
+    JSON name `key`. `excluded` has the paths of URL variables, which identify the resource.
     """
 
     def __init__(
-        self, name: str, changed: Descriptor, excluded: frozenset[str], key: str | None = None
+        self, name: str, updated: Descriptor, excluded: frozenset[str], key: str | None = None
     ) -> None:
         self.name = name
-        self._changed = changed
+        self._updated = updated
         self._excluded = excluded
         self._key = key
-        # The paths of most keys, those of fields that nothing is entered of.
-        flat = [f for f in changed.fields if f.name not in excluded and parts_of(f) is None]
+        # The paths of fields without nested paths, the most common ones.
+        flat = [f for f in updated.fields if f.name not in excluded and nested_type(f) is None]
         self._flat = {field.json_name: field.name for field in flat}
         self._nullable = {field.json_name for field in flat if _null_is_a_value(field)}
 
-    def fill(self, message: Any, given: dict[str, Any]) -> None:
-        """Fills the mask of a request, unless it has one, by what its body gave."""
+    def fill(self, message: Any, body: dict[str, Any]) -> None:
+        """Fills the mask of a request, unless the query set it."""
         if self._key is not None:
             if message.HasField(self.name):
                 return
-            given = given[self._key] or {}
+            body = body[self._key] or {}
         mask = getattr(message, self.name)
         mask.SetInParent()
-        if given.keys() <= self._flat.keys():
+        if body.keys() <= self._flat.keys():
             mask.paths.extend(
                 [
                     self._flat[key]
-                    for key, value in given.items()
+                    for key, value in body.items()
                     if value is not None or key in self._nullable
                 ]
             )
         else:
-            mask.paths.extend(self._paths(given, self._changed, ""))
+            mask.paths.extend(self._paths(body, self._updated, ""))
 
-    def _paths(self, given: dict[str, Any], message: Descriptor, above: str) -> Iterator[str]:
-        fields = by_name(message)
-        for key, value in given.items():
+    def _paths(self, body: dict[str, Any], message: Descriptor, prefix: str) -> Iterator[str]:
+        fields = fields_by_any_name(message)
+        for key, value in body.items():
             field = fields.get(key)
-            # A key that is no field is one that the message type ignores.
-            path = above + field.name if field is not None else ""
+            # Unknown keys have already been rejected, so this is an ignored one.
+            path = prefix + field.name if field is not None else ""
             if field is None or path in self._excluded:
                 continue
             if value is None and not _null_is_a_value(field):
                 continue
-            within = parts_of(field)
-            if within is not None and type(value) is dict and value:
-                yield from self._paths(value, within, f"{path}.")
+            nested = nested_type(field)
+            if nested is not None and type(value) is dict and value:
+                yield from self._paths(value, nested, f"{path}.")
             else:
                 yield path
 

@@ -99,7 +99,7 @@ def form_given(request: web.BaseRequest, fields: ResponseRecords, message: Any) 
         return NDJSON
     if fields.format is None:
         return None
-    return CSV if fields.format.chooses(message, csv_lines.CONTENT_TYPE) else NDJSON
+    return CSV if fields.format.selects(message, csv_lines.CONTENT_TYPE) else NDJSON
 
 
 def form_of(fields: ResponseRecords, reply: Any) -> Form:

@@ -1,4 +1,4 @@
-"""Protos made for a test: compiled as protoc compiles them, or put together of rules alone."""
+"""Builds services for tests: compiled by protoc, or assembled from HTTP rules."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LIBRARY = Path(__file__).with_name("library.proto").read_text()
 
 @cache
 def compiled(text: str) -> FileDescriptor:
-    """Returns the descriptor of a file, in a pool of its own."""
+    """Compiles a proto file and returns its descriptor, in a new pool."""
     common = sysconfig.get_paths()["purelib"]
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, "made.proto"), Path(folder, "made.binpb")
@@ -39,12 +39,11 @@ def compiled(text: str) -> FileDescriptor:
 
 
 def library() -> ServiceDescriptor:
-    """Returns the service of library.proto."""
     return compiled(LIBRARY).services_by_name["Library"]
 
 
 def library_with(rule: str) -> ServiceDescriptor:
-    """Returns a service of one rpc, Wrong, from library.Everything to itself, with a rule."""
+    """Returns the service library.Other with the method Wrong, bound by a rule."""
     head, _, messages = LIBRARY.partition("service Library {")
     messages = messages[messages.index("\n}\n") + 3 :]
     service = f"""
@@ -58,7 +57,7 @@ def library_with(rule: str) -> ServiceDescriptor:
 
 
 def service_of(**rules: Rule | str) -> ServiceDescriptor:
-    """Returns the service made.Service with a method for each rule; a text is a GET."""
+    """Returns the service made.Service with a method for each rule. A string is a GET path."""
     file = descriptor_pb2.FileDescriptorProto(name="made.proto", package="made", syntax="proto3")
     message = file.message_type.add(name="Made")
     for number, name in enumerate(("id", "name", "tags"), start=1):
@@ -68,14 +67,14 @@ def service_of(**rules: Rule | str) -> ServiceDescriptor:
     service = file.service.add(name="Service")
     for name, rule in rules.items():
         method = service.method.add(name=name, input_type=".made.Made", output_type=".made.Reply")
-        made = Rule(get=rule) if isinstance(rule, str) else rule
-        method.options.Extensions[annotations_pb2.http].CopyFrom(made)
+        http_rule = Rule(get=rule) if isinstance(rule, str) else rule
+        method.options.Extensions[annotations_pb2.http].CopyFrom(http_rule)
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
     return pool.FindServiceByName("made.Service")
 
 
-def found(routes: Routes, method: str, path: str) -> tuple[str, dict[str, str]] | None:
-    """Returns the name of the method that is found, and the variables."""
+def matched(routes: Routes, method: str, path: str) -> tuple[str, dict[str, str]] | None:
+    """Returns the name of the matching rpc and the path variables."""
     match = routes.match(method, path)
     return match and (match.binding.rpc.rpartition("/")[2], match.variables)

@@ -1,4 +1,4 @@
-"""An API in the manner of Google's, library.proto, asked over HTTP: what its server gets."""
+"""HTTP requests to library.proto, an API in the style of Google APIs."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from typing import Any
 
 import pytest
 
-from .asking import ask, request_of
+from .library_client import request_of, send
 
 both_channels = pytest.mark.parametrize("kind", ["in-process", "grpc"])
 
 
 @both_channels
-def test_a_name_of_several_segments_is_one_field(kind: str) -> None:
-    asked = ask("GET", "/v1/shelves/a%2Fb/books/%C3%A9%20?quietly=true", kind=kind)
+def test_variable_of_several_segments_sets_one_field(kind: str) -> None:
+    exchange = send("GET", "/v1/shelves/a%2Fb/books/%C3%A9%20?quietly=true", kind=kind)
 
-    assert asked.status == 200
-    assert asked.rpc == "GetBook"
-    assert asked.request == request_of("GetBook", "name: 'shelves/a%2Fb/books/é ' quietly: true")
+    assert exchange.status == 200
+    assert exchange.rpc == "GetBook"
+    assert exchange.request == request_of("GetBook", "name: 'shelves/a%2Fb/books/é ' quietly: true")
 
 
 @both_channels
-def test_a_field_of_the_body_is_the_body_and_the_rest_the_query(kind: str) -> None:
+def test_body_field_is_the_body_and_other_fields_are_query_parameters(kind: str) -> None:
     book = {
         "title": "T",
         "author": {"lastName": "L"},
@@ -31,9 +31,9 @@ def test_a_field_of_the_body_is_the_body_and_the_rest_the_query(kind: str) -> No
     }
     target = "/v1/shelves/1/books?bookId=x&dry_run=true"
 
-    asked = ask("POST", target, book, kind=kind)
+    exchange = send("POST", target, book, kind=kind)
 
-    assert asked.request == request_of(
+    assert exchange.request == request_of(
         "CreateBook",
         """
         parent: 'shelves/1' book_id: 'x' dry_run: true
@@ -47,19 +47,19 @@ def test_a_field_of_the_body_is_the_body_and_the_rest_the_query(kind: str) -> No
 
 @both_channels
 @pytest.mark.parametrize(
-    ("field", "answer"),
+    ("field", "expected"),
     [
         ("titles", ["A", "B"]),
         ("firstBook", {"name": "shelves/1/books/2", "title": "A", "keywords": [], "labels": {}}),
         ("counts", {"a": 1, "b": 2}),
     ],
 )
-def test_a_field_of_the_response_is_the_answer(kind: str, field: str, answer: Any) -> None:
-    assert ask("GET", f"/v1/shelves/1/{field}", kind=kind).json == answer
+def test_response_body_is_one_field_of_the_response(kind: str, field: str, expected: Any) -> None:
+    assert send("GET", f"/v1/shelves/1/{field}", kind=kind).json == expected
 
 
-def test_a_response_body_that_is_absent_is_null() -> None:
-    assert ask("GET", "/v1/shelves/1/firstBook", replies={}).json is None
+def test_absent_response_body_is_null() -> None:
+    assert send("GET", "/v1/shelves/1/firstBook", responses={}).json is None
 
 
 @pytest.mark.parametrize(
@@ -107,18 +107,18 @@ def test_a_response_body_that_is_absent_is_null() -> None:
         ("HEAD", "/v1/head/x", None, "GetFile", "path: 'x'"),
     ],
 )
-def test_a_request_reaches_its_rpc(
+def test_request_is_routed_to_its_rpc(
     method: str, target: str, body: Any, rpc: str, request_text: str
 ) -> None:
-    asked = ask(method, target, body)
+    exchange = send(method, target, body)
 
-    assert asked.status == 200
-    assert asked.rpc == rpc
-    assert asked.request == request_of(rpc, request_text)
+    assert exchange.status == 200
+    assert exchange.rpc == rpc
+    assert exchange.request == request_of(rpc, request_text)
 
 
 @pytest.mark.parametrize(
-    ("method", "target", "body", "faults"),
+    ("method", "target", "body", "violations"),
     [
         ("GET", "/v1/shelf-by-number/seven", None, [("number", "INVALID_TYPE")]),
         ("GET", "/v1/shelf-by-number/2147483648", None, [("number", "OUT_OF_RANGE")]),
@@ -147,13 +147,13 @@ def test_a_request_reaches_its_rpc(
         ("POST", "/v1/shelves/1/books/2:publish", {"name": "x"}, [("name", "UNKNOWN_FIELD")]),
     ],
 )
-def test_what_does_not_fit_is_named_as_json_names_it(
-    method: str, target: str, body: Any, faults: list[tuple[str, str]]
+def test_violation_has_a_json_path(
+    method: str, target: str, body: Any, violations: list[tuple[str, str]]
 ) -> None:
-    asked = ask(method, target, body)
+    exchange = send(method, target, body)
 
-    assert (asked.status, asked.rpc) == (400, "")
-    assert asked.faults == faults
+    assert (exchange.status, exchange.rpc) == (400, "")
+    assert exchange.violations == violations
 
 
 @pytest.mark.parametrize(
@@ -169,5 +169,5 @@ def test_what_does_not_fit_is_named_as_json_names_it(
         ("/v1/head/x", 405),
     ],
 )
-def test_a_path_of_no_template_is_not_found(target: str, status: int) -> None:
-    assert ask("GET", target).status == status
+def test_path_without_a_matching_template_is_not_found(target: str, status: int) -> None:
+    assert send("GET", target).status == status

@@ -1,4 +1,4 @@
-"""Query parameters into the fields of a request."""
+"""Reading query parameters into request fields."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def read(query: str, message: Any, excluded: frozenset[str] = frozenset()) -> An
     return message
 
 
-def faults_of(
+def violations_of(
     query: str, message: Message | None = None, excluded: frozenset[str] = frozenset()
 ) -> list[tuple[str, str]]:
-    """Reads what has to be refused, and returns name and code of each fault."""
+    """Reads an invalid query and returns the name and code of each violation."""
     with pytest.raises(RequestError) as caught:
         read(query, message or tags_pb2.ListTagsRequest(), excluded)
     return [(detail.field, Code.Name(detail.code)) for detail in caught.value.error.details]
@@ -61,7 +61,7 @@ def faults_of(
         ),
     ],
 )
-def test_a_parameter_sets_its_field(query: str, expected: Message) -> None:
+def test_parameter_sets_its_field(query: str, expected: Message) -> None:
     assert read(query, type(expected)()) == expected
 
 
@@ -78,63 +78,63 @@ def test_a_parameter_sets_its_field(query: str, expected: Message) -> None:
         ("limit=9223372036854775808", "OUT_OF_RANGE"),
         (f"limit=1{'0' * 18}", "OUT_OF_RANGE"),
         pytest.param(f"limit=1{'0' * 400}", "OUT_OF_RANGE", id="401 digits"),
-        pytest.param(f"limit=1{'0' * 5000}", "INVALID_TYPE", id="more digits than int() takes"),
+        pytest.param(f"limit=1{'0' * 5000}", "INVALID_TYPE", id="more digits than int() accepts"),
     ],
 )
-def test_a_number_that_cannot_be_taken_is_named(query: str, code: str) -> None:
-    assert faults_of(query) == [("limit", code)]
+def test_invalid_number_is_reported(query: str, code: str) -> None:
+    assert violations_of(query) == [("limit", code)]
 
 
 @pytest.mark.parametrize("value", ["TRUE", "1", "yes", ""])
-def test_a_boolean_is_true_or_false(value: str) -> None:
+def test_boolean_is_true_or_false(value: str) -> None:
     message = subscribers_pb2.CreateSubscriberRequest()
 
-    assert faults_of(f"isConfirmed={value}", message) == [("isConfirmed", "INVALID_TYPE")]
+    assert violations_of(f"isConfirmed={value}", message) == [("isConfirmed", "INVALID_TYPE")]
 
 
 @pytest.mark.parametrize("name", ["nothing", "Limit", "limit[]", "limit ", "id.x"])
-def test_an_unknown_parameter_is_named(name: str) -> None:
-    assert faults_of(f"{name}=1") == [(name, "UNKNOWN_FIELD")]
+def test_unknown_parameter_is_reported(name: str) -> None:
+    assert violations_of(f"{name}=1") == [(name, "UNKNOWN_FIELD")]
 
 
 @pytest.mark.parametrize("query", ["limit=1&limit=1", "limit=1&limit=2"])
-def test_a_parameter_that_is_given_twice_is_named(query: str) -> None:
-    assert faults_of(query) == [("limit", "DUPLICATE_FIELD")]
+def test_duplicate_parameter_is_reported(query: str) -> None:
+    assert violations_of(query) == [("limit", "DUPLICATE_FIELD")]
 
 
-def test_both_names_of_one_field_are_a_duplicate() -> None:
+def test_json_and_proto_name_of_one_field_are_duplicates() -> None:
     message = subscribers_pb2.CreateSubscriberRequest()
 
-    assert faults_of("firstName=a&first_name=b", message) == [("first_name", "DUPLICATE_FIELD")]
+    assert violations_of("firstName=a&first_name=b", message) == [("first_name", "DUPLICATE_FIELD")]
 
 
-def test_every_fault_is_told() -> None:
-    assert faults_of("limit=x&page=y&z=1") == [
+def test_all_violations_are_reported() -> None:
+    assert violations_of("limit=x&page=y&z=1") == [
         ("limit", "INVALID_TYPE"),
         ("page", "INVALID_TYPE"),
         ("z", "UNKNOWN_FIELD"),
     ]
 
 
-def test_a_field_of_the_path_is_no_parameter() -> None:
+def test_path_variable_is_not_a_parameter() -> None:
     message = tags_pb2.GetTagRequest()
 
-    assert faults_of("id=x", message, frozenset({"id"})) == [("id", "UNKNOWN_FIELD")]
+    assert violations_of("id=x", message, frozenset({"id"})) == [("id", "UNKNOWN_FIELD")]
 
 
-def test_a_query_that_is_not_utf_8_is_refused() -> None:
-    assert faults_of("limit=%ff") == [("", "INVALID_FORMAT")]
+def test_query_must_be_utf_8() -> None:
+    assert violations_of("limit=%ff") == [("", "INVALID_FORMAT")]
 
 
-def test_a_query_takes_64_parameters_and_no_more() -> None:
+def test_query_has_at_most_64_parameters() -> None:
     message = subscribers_pb2.CreateSubscriberRequest()
 
     assert len(read("&".join(["tags=a"] * 64), message).tags) == 64
-    assert faults_of("&".join(["tags=a"] * 65), message) == [("", "TOO_MANY")]
+    assert violations_of("&".join(["tags=a"] * 65), message) == [("", "TOO_MANY")]
 
 
 def search(text: str = "") -> Any:
-    """Returns a library.SearchRequest, of the text format of protobuf."""
+    """Returns a library.SearchRequest from the text format."""
     return text_format.Parse(text, message_class(SEARCH)(), descriptor_pool=SEARCH.file.pool)
 
 
@@ -166,7 +166,9 @@ def search(text: str = "") -> Any:
         ("place.shelf=a&place.row_number=2", "place {shelf: 'a' row_number: 2}"),
     ],
 )
-def test_a_parameter_sets_a_field_of_any_type_that_text_can_say(query: str, expected: str) -> None:
+def test_parameter_sets_a_field_of_any_type_that_text_can_represent(
+    query: str, expected: str
+) -> None:
     assert read(query, search()) == search(expected)
 
 
@@ -194,8 +196,8 @@ def test_a_parameter_sets_a_field_of_any_type_that_text_can_say(query: str, expe
         ".".join(["near", *["next"] * 31, "shelf"]),
     ],
 )
-def test_what_no_text_can_say_is_no_parameter_and_is_named(name: str) -> None:
-    assert faults_of(f"{name}=1", search()) == [(name[:120], "UNKNOWN_FIELD")]
+def test_field_that_text_cannot_represent_is_an_unknown_parameter(name: str) -> None:
+    assert violations_of(f"{name}=1", search()) == [(name[:120], "UNKNOWN_FIELD")]
 
 
 @pytest.mark.parametrize(
@@ -220,17 +222,17 @@ def test_what_no_text_can_say_is_no_parameter_and_is_named(name: str) -> None:
         ("place.shelf=b&isbn=", "isbn", "INVALID_VALUE"),
     ],
 )
-def test_a_parameter_that_cannot_be_taken_is_named(query: str, field: str, code: str) -> None:
-    assert faults_of(query, search()) == [(field, code)]
+def test_invalid_parameter_is_reported(query: str, field: str, code: str) -> None:
+    assert violations_of(query, search()) == [(field, code)]
 
 
-def test_a_field_within_that_comes_from_elsewhere_is_no_parameter() -> None:
+def test_excluded_nested_field_is_not_a_parameter() -> None:
     excluded = frozenset({"near.shelf", "place"})
 
     assert read("near.row_number=1", search(), excluded) == search("near {row_number: 1}")
     for name in ("near.shelf", "place.shelf"):
-        assert faults_of(f"{name}=a", search(), excluded) == [(name, "UNKNOWN_FIELD")]
+        assert violations_of(f"{name}=a", search(), excluded) == [(name, "UNKNOWN_FIELD")]
 
 
-def test_a_member_of_a_oneof_that_the_path_set_stands_against_the_rest() -> None:
-    assert faults_of("place.shelf=a", search("isbn: 'b'")) == [("place.shelf", "INVALID_VALUE")]
+def test_parameter_conflicts_with_a_oneof_member_set_by_the_path() -> None:
+    assert violations_of("place.shelf=a", search("isbn: 'b'")) == [("place.shelf", "INVALID_VALUE")]

@@ -1,4 +1,4 @@
-"""A request without a field that proto2 requires: it is refused, and never sent as another."""
+"""Requests without a required proto2 field are rejected."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ SERVICE = compiled("""
 
 
 @pytest.mark.parametrize("kind", ["in-process", "real"])
-def test_a_request_without_a_required_field_is_refused(
+def test_request_without_a_required_field_is_rejected(
     kind: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def one(request: Any, context: Any) -> Any:
+    async def one(request: Any, _context: Any) -> Any:
         request.text += "!"
         return request
 
-    async def each(requests: Any, context: Any) -> AsyncIterator[Any]:
+    async def each(requests: Any, _context: Any) -> AsyncIterator[Any]:
         async for request in requests:
             yield request
 
@@ -59,14 +59,16 @@ def test_a_request_without_a_required_field_is_refused(
 
 @pytest.mark.parametrize("kind", ["in-process", "real"])
 @pytest.mark.parametrize("target", ["/one", "/one?text=a&oops=1", "/each"])
-def test_a_server_that_looks_for_no_faults_is_never_called_for_one(kind: str, target: str) -> None:
+def test_invalid_request_is_not_sent_to_a_server_without_authentication(
+    kind: str, target: str
+) -> None:
     called = []
 
-    async def one(request: Any, context: Any) -> Any:
+    async def one(request: Any, _context: Any) -> Any:
         called.append(request)
         return request
 
-    async def each(requests: Any, context: Any) -> AsyncIterator[Any]:
+    async def each(requests: Any, _context: Any) -> AsyncIterator[Any]:
         called.append(requests)
         async for request in requests:
             yield request

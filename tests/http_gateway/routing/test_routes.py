@@ -1,4 +1,4 @@
-"""From a method and a path to an rpc, by the options of the protos."""
+"""Routing of methods and paths to rpcs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from roster.v1 import subscribers_pb2, tags_pb2
 from http_gateway.routing.bindings import InvalidBinding
 from http_gateway.routing.routes import Routes
 
-from .protos import found, service_of
+from .protos import matched, service_of
 
 Rule = google_http.HttpRule
 
@@ -19,25 +19,25 @@ Rule = google_http.HttpRule
     [{"One": "/a/{id}", "Bulk": "/a/bulk"}, {"Bulk": "/a/bulk", "One": "/a/{id}"}],
     ids=["variable declared first", "literal declared first"],
 )
-def test_a_literal_goes_before_a_variable(rules: dict[str, Rule | str]) -> None:
+def test_literal_takes_precedence_over_a_variable(rules: dict[str, Rule | str]) -> None:
     routes = Routes([service_of(**rules)])
 
-    assert found(routes, "GET", "/a/bulk") == ("Bulk", {})
-    assert found(routes, "GET", "/a/bulky") == ("One", {"id": "bulky"})
+    assert matched(routes, "GET", "/a/bulk") == ("Bulk", {})
+    assert matched(routes, "GET", "/a/bulky") == ("One", {"id": "bulky"})
 
 
-def test_a_literal_does_not_hide_a_variable_with_another_method() -> None:
+def test_literal_does_not_hide_a_variable_with_another_method() -> None:
     routes = Routes([service_of(One="/a/{id}", Bulk=Rule(post="/a/bulk", body="*"))])
 
-    assert found(routes, "GET", "/a/bulk") == ("One", {"id": "bulk"})
+    assert matched(routes, "GET", "/a/bulk") == ("One", {"id": "bulk"})
     assert routes.methods("/a/bulk") == ["GET", "HEAD", "OPTIONS", "POST"]
 
 
-def test_what_two_templates_fit_does_not_depend_on_their_order() -> None:
+def test_precedence_does_not_depend_on_the_order_of_rules() -> None:
     outcomes = []
     for rules in ({"A": "/a/{id}/x", "B": "/a/b/{id}"}, {"B": "/a/b/{id}", "A": "/a/{id}/x"}):
         try:
-            outcomes.append(found(Routes([service_of(**rules)]), "GET", "/a/b/x"))
+            outcomes.append(matched(Routes([service_of(**rules)]), "GET", "/a/b/x"))
         except InvalidBinding:
             outcomes.append(None)
 
@@ -56,40 +56,44 @@ def test_what_two_templates_fit_does_not_depend_on_their_order() -> None:
 def test_variables_are_decoded_segments(path: str, variables: dict[str, str]) -> None:
     routes = Routes([service_of(One="/a/{id}/b/{name}")])
 
-    assert found(routes, "GET", path) == ("One", variables)
+    assert matched(routes, "GET", path) == ("One", variables)
 
 
 @pytest.mark.parametrize(
     "path",
     ["", "/", "/a", "/a/", "/a//b/y", "/a/x/b/", "/a/x/b/y/", "/A/x/b/y", "a/x/b/y", "//a/x/b/y"],
 )
-def test_other_paths_lead_nowhere(path: str) -> None:
+def test_other_paths_are_not_found(path: str) -> None:
     routes = Routes([service_of(One="/a/{id}/b/{name}")])
 
-    assert found(routes, "GET", path) is None
+    assert matched(routes, "GET", path) is None
     assert routes.methods(path) == []
 
 
-def test_a_variable_that_is_no_text_leads_nowhere() -> None:
+def test_variable_that_is_not_utf_8_is_not_found() -> None:
     routes = Routes([service_of(One="/a/{id}")])
 
-    assert found(routes, "GET", "/a/%ff") is None
+    assert matched(routes, "GET", "/a/%ff") is None
     assert routes.methods("/a/%ff") == []
 
 
-def test_an_rpc_is_reached_by_its_additional_bindings() -> None:
+def test_additional_bindings_are_routed() -> None:
     rule = Rule(put="/a/{id}", body="*", additional_bindings=[Rule(patch="/b/{id}", body="*")])
     routes = Routes([service_of(Change=rule)])
 
-    assert found(routes, "PUT", "/a/x") == found(routes, "PATCH", "/b/x") == ("Change", {"id": "x"})
-    assert found(routes, "PATCH", "/a/x") is None
+    assert (
+        matched(routes, "PUT", "/a/x")
+        == matched(routes, "PATCH", "/b/x")
+        == ("Change", {"id": "x"})
+    )
+    assert matched(routes, "PATCH", "/a/x") is None
 
 
-def test_an_rpc_without_a_binding_is_not_reached() -> None:
+def test_rpc_without_a_binding_has_no_route() -> None:
     assert Routes([service_of(None_=Rule())]).methods("/") == []
 
 
-def test_the_success_status_is_that_of_the_protos() -> None:
+def test_success_status_is_declared_in_the_protos() -> None:
     routes = Routes([tags_pb2.DESCRIPTOR.services_by_name["TagService"]])
 
     statuses = {
@@ -101,7 +105,7 @@ def test_the_success_status_is_that_of_the_protos() -> None:
     assert statuses == {"POST": 201, "GET": 200, "DELETE": 204}
 
 
-def test_only_an_update_with_a_body_has_its_mask_made_of_keys() -> None:
+def test_only_updates_with_a_body_fill_an_update_mask() -> None:
     routes = Routes([subscribers_pb2.DESCRIPTOR.services_by_name["SubscriberService"]])
 
     masks = {
@@ -137,7 +141,7 @@ def test_only_an_update_with_a_body_has_its_mask_made_of_keys() -> None:
         ),
     ],
 )
-def test_an_impossible_binding_stops_the_start_and_is_named(rule: Rule | str) -> None:
+def test_invalid_binding_fails_the_start_and_is_named(rule: Rule | str) -> None:
     with pytest.raises(InvalidBinding, match=r"made\.Service\.Wrong"):
         Routes([service_of(Wrong=rule)])
 
@@ -153,7 +157,7 @@ def test_an_impossible_binding_stops_the_start_and_is_named(rule: Rule | str) ->
         ("/a/%62", "/%61/b"),
     ],
 )
-def test_two_rpcs_of_the_same_path_stop_the_start_and_both_are_named(one: str, other: str) -> None:
+def test_two_rpcs_with_equivalent_paths_fail_the_start_and_are_named(one: str, other: str) -> None:
     with pytest.raises(InvalidBinding) as caught:
         Routes([service_of(One=one, Other=other)])
 

@@ -1,4 +1,4 @@
-"""Bindings of rpcs that stream: which there are, and which no text could hold."""
+"""Bindings of streaming rpcs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..made import LINE, MESSAGES, METHODS, service_of
 Rule = google_http.HttpRule
 
 
-def test_the_streams_of_a_service_are_bound_by_their_options() -> None:
+def test_streaming_rpcs_are_bound_by_their_options() -> None:
     bound = {
         binding.rpc.rpartition("/")[2]: (
             binding.channel_method,
@@ -35,7 +35,7 @@ def test_the_streams_of_a_service_are_bound_by_their_options() -> None:
     }
     for name, (_, requests, replies) in bound.items():
         request, reply, rule = METHODS[name]
-        # Of "*" each message is a record, and no field holds them.
+        # With "*", each message is a record, and there is no records field.
         assert (requests.name if requests else "") == rule.body.removeprefix("*")
         assert (replies.name if replies else "") == rule.response_body
         assert (requests.csv_field if requests else None) == (
@@ -45,7 +45,7 @@ def test_the_streams_of_a_service_are_bound_by_their_options() -> None:
 
 
 @pytest.mark.parametrize(
-    ("items", "lines", "most"),
+    ("items", "lines", "expected"),
     [
         ("", "", MAX_RECORDS),
         ("<=7", "", 7),
@@ -53,8 +53,8 @@ def test_the_streams_of_a_service_are_bound_by_their_options() -> None:
         ("<=9000", "<=8000", MAX_RECORDS),
     ],
 )
-def test_a_message_holds_no_more_records_than_its_bounds_allow(
-    items: str, lines: str, most: int
+def test_message_holds_at_most_as_many_records_as_its_max_items(
+    items: str, lines: str, expected: int
 ) -> None:
     put = {"items": f"*.made.Item{items}", "lines": f"*{LINE}{lines}"}
     rule = Rule(post="/a", body="items", response_body="notes")
@@ -63,7 +63,7 @@ def test_a_message_holds_no_more_records_than_its_bounds_allow(
     (binding,) = bindings_of(service)
 
     assert binding.request_records is not None
-    assert binding.request_records.max_per_message == most
+    assert binding.request_records.max_per_message == expected
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_a_message_holds_no_more_records_than_its_bounds_allow(
         ),
     ],
 )
-def test_a_stream_that_no_text_can_hold_stops_the_start_and_is_named(
+def test_stream_without_a_records_field_fails_the_start_and_is_named(
     request_type: str, reply_type: str, rule: Rule
 ) -> None:
     messages = {**MESSAGES, "One": {"item": ".made.Item", "lines": f"*{LINE}"}}
@@ -93,7 +93,7 @@ def test_a_stream_that_no_text_can_hold_stops_the_start_and_is_named(
         Routes([service])
 
 
-def test_the_one_answer_to_a_stream_may_be_a_field_of_its_response() -> None:
+def test_response_to_a_client_stream_can_be_one_field() -> None:
     rule = Rule(post="/a", body="items", response_body="total")
 
     (binding,) = bindings_of(service_of({"Count": ("*Put", "Sum", rule)}))
@@ -109,9 +109,7 @@ def test_the_one_answer_to_a_stream_may_be_a_field_of_its_response() -> None:
         ("Told", Rule(get="/a", response_body="notes")),
     ],
 )
-def test_an_answer_with_a_body_that_its_status_does_not_have_stops_the_start(
-    reply: str, rule: Rule
-) -> None:
+def test_response_body_with_status_204_fails_the_start(reply: str, rule: Rule) -> None:
     service = service_of({"Wrong": ("Ask", reply, rule)}, success_status=204)
 
     with pytest.raises(InvalidBinding, match=r"made\.Service\.Wrong"):

@@ -1,4 +1,4 @@
-"""Templates of paths: their grammar, and that a path made by one gives the values back."""
+"""The grammar of path templates, and the round trip of values through a path."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ONE, REST = Wildcard.ONE, Wildcard.REST
         ("/é/a=b:d%C3%A9j%C3%A0", ["é", "a=b"], "déjà", []),
     ],
 )
-def test_a_template_is_read_by_its_grammar(
+def test_template_is_parsed(
     text: str, segments: list[str | Wildcard], verb: str, variables: list[tuple[str, int, int]]
 ) -> None:
     template = Template(text)
@@ -44,7 +44,7 @@ def test_a_template_is_read_by_its_grammar(
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    ("text", "reason"),
     [
         ("", "slash"),
         ("a", "slash"),
@@ -57,25 +57,25 @@ def test_a_template_is_read_by_its_grammar(
         ("/{x=}", "empty"),
         ("/{x=/a}", "empty"),
         ("/{x=a/}", "empty"),
-        ("/{}", "no part"),
-        ("/{1x}", "no part"),
-        ("/{x.}", "no part"),
-        ("/{x-y}", "no part"),
-        ("/{x", "no part"),
-        ("/x}", "no part"),
-        ("/{x=a}b", "no part"),
-        ("/a{x}", "no part"),
-        ("/{x}{y}", "no part"),
-        ("/{x={y}}", "no part"),
-        ("/{x=a:do}", "no part"),
-        ("/a:b/c", "no part"),
-        ("/a:b:c", "no part"),
-        ("/a*", "no part"),
-        ("/***", "no part"),
-        ("/a?b=c", "no part"),
-        ("/a#b", "no part"),
-        ("/a%", "percent-encoded"),
-        ("/a%2x", "percent-encoded"),
+        ("/{}", "not a valid segment"),
+        ("/{1x}", "not a valid segment"),
+        ("/{x.}", "not a valid segment"),
+        ("/{x-y}", "not a valid segment"),
+        ("/{x", "not a valid segment"),
+        ("/x}", "not a valid segment"),
+        ("/{x=a}b", "not a valid segment"),
+        ("/a{x}", "not a valid segment"),
+        ("/{x}{y}", "not a valid segment"),
+        ("/{x={y}}", "not a valid segment"),
+        ("/{x=a:do}", "not a valid segment"),
+        ("/a:b/c", "not a valid segment"),
+        ("/a:b:c", "not a valid segment"),
+        ("/a*", "not a valid segment"),
+        ("/***", "not a valid segment"),
+        ("/a?b=c", "not a valid segment"),
+        ("/a#b", "not a valid segment"),
+        ("/a%", "percent-encoding"),
+        ("/a%2x", "percent-encoding"),
         ("/a%FF", "UTF-8"),
         ("/**/a", "last"),
         ("/{x=**}/a", "last"),
@@ -85,8 +85,8 @@ def test_a_template_is_read_by_its_grammar(
         ("/{x.y}/{z}/{x.y=**}", "twice"),
     ],
 )
-def test_what_the_grammar_does_not_have_is_refused_with_its_reason(text: str, why: str) -> None:
-    with pytest.raises(BindingError, match=why):
+def test_invalid_template_is_rejected_with_a_reason(text: str, reason: str) -> None:
+    with pytest.raises(BindingError, match=reason):
         Template(text)
 
 
@@ -114,7 +114,7 @@ def test_what_the_grammar_does_not_have_is_refused_with_its_reason(text: str, wh
         ("/{one}", "/%zz%", {"one": "%zz%"}),
     ],
 )
-def test_a_path_gives_the_values_of_its_variables(
+def test_path_yields_the_values_of_its_variables(
     template: str, path: str, values: dict[str, str]
 ) -> None:
     match = routes_of(template).match("GET", path)
@@ -147,7 +147,7 @@ def test_a_path_gives_the_values_of_its_variables(
         ("/a/**:do", "/a/:do"),
     ],
 )
-def test_a_path_that_does_not_fit_leads_nowhere(template: str, path: str) -> None:
+def test_path_that_does_not_match_is_not_found(template: str, path: str) -> None:
     routes = routes_of(template)
 
     assert routes.match("GET", path) is None
@@ -155,7 +155,7 @@ def test_a_path_that_does_not_fit_leads_nowhere(template: str, path: str) -> Non
 
 
 def routes_of(template: str) -> Routes:
-    """Returns the routes of one rpc, bound to a GET."""
+    """Returns the routes of one rpc that is bound to a GET."""
     file = descriptor_pb2.FileDescriptorProto(name="made.proto", syntax="proto3")
     message = file.message_type.add(name="Made")
     for number, name in enumerate(("one", "two", "three", "four"), start=1):
@@ -168,19 +168,19 @@ def routes_of(template: str) -> Routes:
     return Routes([pool.FindServiceByName("Service")])
 
 
-# Surrogates are no text, and no path can hold them.
+# A path cannot contain surrogates.
 texts = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)
 words = st.text("abc-._~ é%+", min_size=1, max_size=3).filter(lambda word: word not in (".", ".."))
 
 
 @st.composite
 def templates(draw: st.DrawFn) -> tuple[str, str, dict[str, str]]:
-    """Draws a template, a path made by it as clients do by the specification, and the values."""
+    """Draws a template, a path that a client builds from it, and the values of its variables."""
     names = draw(st.permutations(["one", "two", "three", "four"]))
     count = draw(st.integers(1, 4))
     template, path, values = "", "", {}
-    for place, name in enumerate(names[:count]):
-        kinds = ["literal", "single", "several"] + ["rest"] * (place == count - 1)
+    for index, name in enumerate(names[:count]):
+        kinds = ["literal", "single", "several"] + ["rest"] * (index == count - 1)
         kind = draw(st.sampled_from(kinds))
         if kind == "literal":
             word = draw(words)
@@ -192,7 +192,7 @@ def templates(draw: st.DrawFn) -> tuple[str, str, dict[str, str]]:
         else:
             word = draw(words)
             parts = draw(st.lists(texts, min_size=kind != "rest", max_size=3))
-            # An encoded slash of a value and one that was sent so look the same there.
+            # Such values cannot contain slashes: encoded slashes stay encoded.
             parts = [part.replace("/", "") or "x" for part in parts]
             wildcards = "**" if kind == "rest" else "/".join(["*"] * len(parts))
             form, value = f"={quote(word)}/{wildcards}", "/".join([word, *parts])
@@ -203,8 +203,8 @@ def templates(draw: st.DrawFn) -> tuple[str, str, dict[str, str]]:
 
 
 @given(templates())
-def test_a_path_made_of_values_gives_them_back(made: tuple[str, str, dict[str, str]]) -> None:
-    template, path, values = made
+def test_values_survive_a_round_trip_through_a_path(drawn: tuple[str, str, dict[str, str]]) -> None:
+    template, path, values = drawn
 
     match = routes_of(template).match("GET", path)
 

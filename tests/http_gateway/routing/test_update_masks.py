@@ -1,4 +1,4 @@
-"""The field mask of an update that comes over HTTP."""
+"""The update mask of requests over HTTP."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from .asking import ask, request_of
+from .library_client import request_of, send
 
 NAME = "name: 'shelves/1/books/2'"
 
@@ -50,10 +50,10 @@ NAME = "name: 'shelves/1/books/2'"
         ),
     ],
 )
-def test_the_mask_of_an_update_is_what_its_body_holds_unless_it_is_given(
+def test_update_mask_has_the_keys_of_the_body_unless_the_query_sets_it(
     method: str, query: str, body: Any, request_text: str
 ) -> None:
-    asked = ask(method, f"/v1/shelves/1/books/2{query}", body)
+    exchange = send(method, f"/v1/shelves/1/books/2{query}", body)
 
-    assert asked.status == 200
-    assert asked.request == request_of("UpdateBook", request_text)
+    assert exchange.status == 200
+    assert exchange.request == request_of("UpdateBook", request_text)

@@ -1,4 +1,4 @@
-"""The service of library.proto behind a gateway: one request to it, and what its server got."""
+"""Sends a request to a gateway in front of the service of library.proto."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from .protos import library
 LIBRARY = library()
 POOL = LIBRARY.file.pool
 
-# What each rpc answers, in the text format; nothing where it is not named.
-REPLIES = {
+# The responses of rpcs in the text format; all others are empty.
+RESPONSES = {
     "ListTitles": """
         titles: 'A' titles: 'B'
         first { name: 'shelves/1/books/2' title: 'A' }
@@ -29,8 +29,8 @@ REPLIES = {
 }
 
 
-class Asked:
-    """What the server was asked, and what the client was told."""
+class Exchange:
+    """The call that the server received, and the HTTP response."""
 
     def __init__(self) -> None:
         self.rpc = ""
@@ -43,35 +43,35 @@ class Asked:
         return json.loads(self.body)
 
     @property
-    def faults(self) -> list[tuple[str, str]]:
-        """The fields and codes of the faults."""
+    def violations(self) -> list[tuple[str, str]]:
+        """The fields and codes of the violations."""
         assert self.json["error"]["code"] == "ValidationError"
         return [(detail["field"], detail["code"]) for detail in self.json["error"]["details"]]
 
 
-def ask(
+def send(
     method: str,
     target: str,
     body: Any = None,
     *,
     kind: str = "in-process",
-    replies: Mapping[str, str] = REPLIES,
-) -> Asked:
-    """Sends one request to a gateway in front of the library."""
-    asked = Asked()
+    responses: Mapping[str, str] = RESPONSES,
+) -> Exchange:
+    """Sends one request over a channel of this kind."""
+    exchange = Exchange()
 
     def handler(rpc: str) -> Any:
-        answer = text_format.Parse(replies.get(rpc, ""), _output(rpc), descriptor_pool=POOL)
+        response = text_format.Parse(responses.get(rpc, ""), _output(rpc), descriptor_pool=POOL)
 
         async def handle(request: Any, context: Any) -> Any:
-            # A request at fault comes without a message, for the server to say who may ask.
+            # The gateway calls the server for the authentication of an invalid request too.
             if FAULT not in dict(context.invocation_metadata()):
-                asked.rpc, asked.request = rpc, request
-            return answer
+                exchange.rpc, exchange.request = rpc, request
+            return response
 
         return handle
 
-    async def talk() -> None:
+    async def main() -> None:
         handlers = {rpc.name: handler(rpc.name) for rpc in LIBRARY.methods}
         async with gateway_to(kind, service=LIBRARY, **handlers) as runner:
             client = await Client.to(runner)
@@ -87,10 +87,10 @@ def ask(
             elif data:
                 await client.raw(data)
             got = await client.answer(has_body=method != "HEAD")
-            asked.status, asked.body = got.status, got.body
+            exchange.status, exchange.body = got.status, got.body
 
-    run(talk())
-    return asked
+    run(main())
+    return exchange
 
 
 def _output(rpc: str) -> Any:
