@@ -1,24 +1,28 @@
-"""Takes away attempts after 14 days, and events and deliveries after 30, of every account.
+"""Deletes attempts after 14 days, and events and deliveries after 30, of every account.
 
-It does so in short transactions of one account each, beside those who write to the account:
-only who delivers waits for one, and for no more than one.
+Each transaction is short and concerns one account. It takes no account lock, so only the
+dispatcher of the account waits for it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from ..storage.database import Database
+from ..storage.transaction import Transaction
 from ..webhooks.delivery import store_retention
 from .periodic import heed_cancellation
 from .purge import accounts_with
 
 
-async def purge_events(database: Database) -> int:
-    """Takes away all that is old, and returns how many rows that was."""
+async def purge_events(
+    database: Database, purge: Callable[[str, Transaction], int] = store_retention.purge
+) -> int:
+    """Deletes all old rows and returns their number. `purge` deletes a batch of an account."""
     purged = 0
     async for account_id in accounts_with(store_retention.has_old, database):
-        while last := await database.write(partial(store_retention.purge, account_id)):
-            purged += last
+        while batch := await database.write(partial(purge, account_id)):
+            purged += batch
             heed_cancellation()
     return purged

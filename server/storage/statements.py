@@ -31,6 +31,11 @@ def param(name: str) -> Value:
     return Value(Placeholder(name), converter=False)
 
 
+def params(*columns: Field) -> dict[Field, Value]:
+    """Returns the columns of an insert or update with parameters of the same names."""
+    return {column: param(column.name) for column in columns}
+
+
 class Dialect(Protocol):
     """The SQL that differs between databases."""
 

@@ -64,6 +64,11 @@ class Transaction:
         """Runs a statement and returns the first row, or None if there is none."""
         return self._execute(statement, values).fetchone()  # type: ignore[no-any-return]
 
+    def scalar(self, statement: Statement, **values: Any) -> Any:
+        """Runs a statement and returns the first column of the first row, or None without rows."""
+        row = self._execute(statement, values).fetchone()
+        return None if row is None else row[0]
+
     def run(self, statement: Statement, **values: Any) -> int:
         """Runs a statement and returns the number of changed rows."""
         return self._database.rows_affected(self._execute(statement, values))  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""What webhooks, their deliveries and events look like to callers."""
+"""Builds the protobuf messages of webhooks, deliveries, attempts and events from stored rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .rules import DeliveryStatus
 
 
 def webhook(row: WebhookRow) -> pb.Webhook:
-    """Returns a webhook, without its secrets."""
+    """Builds a webhook, without its secrets."""
     message = pb.Webhook(
         id=row.id,
         url=row.url,
@@ -31,7 +31,6 @@ def webhook(row: WebhookRow) -> pb.Webhook:
 
 
 def delivery(row: DeliveryRow) -> pb.WebhookDelivery:
-    """Returns a delivery."""
     message = pb.WebhookDelivery(
         id=row.id,
         webhook_id=row.webhook_id,
@@ -50,7 +49,6 @@ def delivery(row: DeliveryRow) -> pb.WebhookDelivery:
 
 
 def attempt(row: AttemptRow) -> pb.WebhookAttempt:
-    """Returns an attempt."""
     return pb.WebhookAttempt(
         number=row.number,
         started_at=timestamp(row.started_at),
@@ -62,5 +60,5 @@ def attempt(row: AttemptRow) -> pb.WebhookAttempt:
 
 
 def event(envelope: str) -> pb.Event:
-    """Returns the event that an envelope tells of, as it tells of it."""
+    """Parses an envelope."""
     return ParseDict(orjson.loads(envelope), pb.Event(), ignore_unknown_fields=True)

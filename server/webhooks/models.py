@@ -1,4 +1,4 @@
-"""The tables of webhooks: endpoints, what is to be delivered to them, and what became of it."""
+"""The tables of webhooks, their deliveries, attempts and replays."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ from peewee import (
 
 
 class Webhook(Model):
-    """An endpoint. Secrets are sealed; times are in milliseconds.
+    """A webhook. Secrets are encrypted; times are in milliseconds.
 
-    It hears of events after `after_sequence`. `failures` counts attempts that failed since
-    the last one that did not, the first of which was at `failing_since`; nothing is sent
-    before `paused_until`.
+    It receives events after `after_sequence`. `failures` counts the failed attempts since the
+    last success, the first of them at `failing_since`. Nothing is sent before `paused_until`.
     """
 
     account_id = TextField()
@@ -47,10 +46,10 @@ class Webhook(Model):
 
 
 class DeliveryQueue(Model):
-    """What the deliveries of an account wait for: the lock under which all of them change.
+    """The delivery queue of an account. Its row is the lock for all deliveries of the account.
 
-    Events up to `expanded` have their deliveries. Nothing is due before `due_at`; null is
-    never. `attempts` counts those that have ended.
+    Events up to `expanded` have their deliveries. Nothing is due before `due_at`; null means
+    never. `attempts` counts finished attempts.
     """
 
     account_id = TextField(primary_key=True)
@@ -64,11 +63,11 @@ class DeliveryQueue(Model):
 
 
 class Delivery(Model):
-    """That an event is to reach an endpoint: by itself, or in a replay, whose id `replay_id` is.
+    """The delivery of an event to a webhook; `replay_id` is empty outside of replays.
 
-    While it is pending, `due_at` says when it is tried next; while it is being sent, when
-    that is given up for lost. `fence` rises each time it is taken on: what somebody tells of
-    it who took it on before is not heard. `step` is its place in the schedule of retries.
+    `due_at` is the time of the next attempt of a pending delivery, and the end of the lease
+    of one that is being sent. `fence` rises with each lease; results with an older fence are
+    rejected. `step` is the next position in the retry schedule.
     """
 
     account_id = TextField()
@@ -96,7 +95,7 @@ class Delivery(Model):
         without_rowid = True
 
 
-# The numbers of those that are being sent and that failed, as in `rules.DeliveryStatus`.
+# Values of `rules.DeliveryStatus`, as constants in SQL.
 SENDING, FAILED = SQL("2"), SQL("4")
 
 Delivery.add_index(
@@ -127,10 +126,10 @@ Delivery.add_index(
 
 
 class DeliveryAttempt(Model):
-    """One attempt: when it began, how long it took, and what the endpoint said.
+    """One attempt, with its start, duration and response.
 
-    `place` counts the attempts of an account as they end, so that whoever follows them
-    misses none. `answer` is the beginning of its body; what is no text in it is escaped.
+    `place` numbers the attempts of an account in the order in which they finish, so a tail
+    misses none. `answer` is the beginning of the response body, escaped.
     """
 
     account_id = TextField()
@@ -152,9 +151,9 @@ class DeliveryAttempt(Model):
 
 
 class Replay(Model):
-    """Events that are to be delivered once more; those up to `after_sequence` are.
+    """A running replay. Events up to `after_sequence` have their deliveries.
 
-    Gone once all of them are.
+    The row is deleted when all events are expanded.
     """
 
     account_id = TextField()

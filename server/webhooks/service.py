@@ -14,7 +14,6 @@ from ..caller import account_id
 from ..clock import Clock
 from ..errors import WebhookNotFound, invalid
 from ..events import store_reading as events
-from ..events.rules import event_types_matching
 from ..idempotency.idempotent_database import IdempotentDatabase
 from ..ids import checked_id
 from ..messages import Context, changed_fields, check_page, first_id_after, first_id_at_or_after
@@ -29,31 +28,31 @@ from .egress.policy import EgressPolicy
 from .egress.urls import check_url
 from .endpoints import store_reading
 from .endpoints.signing import Secrets, make_secret
-from .rules import check_event_types
+from .rules import check_event_types, check_filter
 from .service_deliveries import DeliveryCalls
 
 Result = TypeVar("Result")
 
 
 class WebhookService(DeliveryCalls, WebhookServiceServicer):
-    """Keeps the webhooks of the caller's account, and tells of their events and deliveries."""
+    """Manages the webhooks of the caller's account, and returns their events and deliveries."""
 
     def __init__(
         self,
-        once: IdempotentDatabase,
+        database: IdempotentDatabase,
         secrets: Secrets,
         client: Client,
         egress_policy: EgressPolicy,
         clock: Clock,
     ) -> None:
-        super().__init__(once)
-        self._once = once
+        super().__init__(database)
+        self._idempotent = database
         self._secrets = secrets
         self._egress_policy = egress_policy
         self._sender = Sender(client, secrets, clock)
 
     async def CreateWebhook(
-        self, request: pb.CreateWebhookRequest, context: Context
+        self, request: pb.CreateWebhookRequest, _context: Context
     ) -> pb.CreateWebhookResponse:
         account, secret = account_id(), make_secret()
         new = store.NewWebhook(
@@ -67,35 +66,37 @@ class WebhookService(DeliveryCalls, WebhookServiceServicer):
             row = store.create(account, new, self._encrypting(account, secret), tx)
             return pb.CreateWebhookResponse(webhook=messages.webhook(row), secret=secret)
 
-        return await self._once.write(create)
+        return await self._idempotent.write(create)
 
     async def GetWebhook(
-        self, request: pb.GetWebhookRequest, context: Context
+        self, request: pb.GetWebhookRequest, _context: Context
     ) -> pb.GetWebhookResponse:
         account, webhook_id = account_id(), checked_id(request.id, WebhookNotFound)
-        row = await self._once.read(lambda tx: store_reading.find(account, webhook_id, tx))
+        row = await self._idempotent.read(lambda tx: store_reading.find(account, webhook_id, tx))
         return pb.GetWebhookResponse(webhook=messages.webhook(row))
 
     async def ListWebhooks(
-        self, request: pb.ListWebhooksRequest, context: Context
+        self, request: pb.ListWebhooksRequest, _context: Context
     ) -> pb.ListWebhooksResponse:
         account, page = account_id(), page_of(request)
-        rows, total = await self._once.read(lambda tx: store_reading.page(account, page, tx))
+        rows, total = await self._idempotent.read(lambda tx: store_reading.page(account, page, tx))
         webhooks = [messages.webhook(row) for row in rows]
         return pb.ListWebhooksResponse(
             webhooks=webhooks, total=total, page=page.number, limit=page.limit
         )
 
     async def UpdateWebhook(
-        self, request: pb.UpdateWebhookRequest, context: Context
+        self, request: pb.UpdateWebhookRequest, _context: Context
     ) -> pb.UpdateWebhookResponse:
         account, changes = account_id(), self._changes(request)
         webhook_id = checked_id(request.id, WebhookNotFound)
-        row = await self._once.write(lambda tx: store.update(account, webhook_id, changes, tx))
+        row = await self._idempotent.write(
+            lambda tx: store.update(account, webhook_id, changes, tx)
+        )
         return pb.UpdateWebhookResponse(webhook=messages.webhook(row))
 
     def _changes(self, request: pb.UpdateWebhookRequest) -> dict[str, Any]:
-        """Returns what a request changes. Raises ValidationError."""
+        """Returns the fields that a request changes. Raises ValidationError."""
         allowed = ("url", "description", "event_types", "enabled")
         changes = {name: getattr(request, name) for name in changed_fields(request, allowed)}
         if "url" in changes:
@@ -105,14 +106,14 @@ class WebhookService(DeliveryCalls, WebhookServiceServicer):
         return changes
 
     async def DeleteWebhook(
-        self, request: pb.DeleteWebhookRequest, context: Context
+        self, request: pb.DeleteWebhookRequest, _context: Context
     ) -> pb.DeleteWebhookResponse:
         account, webhook_id = account_id(), checked_id(request.id, WebhookNotFound)
-        await self._once.write(lambda tx: store.delete(account, webhook_id, tx))
+        await self._idempotent.write(lambda tx: store.delete(account, webhook_id, tx))
         return pb.DeleteWebhookResponse()
 
     async def RotateWebhookSecret(
-        self, request: pb.RotateWebhookSecretRequest, context: Context
+        self, request: pb.RotateWebhookSecretRequest, _context: Context
     ) -> pb.RotateWebhookSecretResponse:
         account, secret = account_id(), make_secret()
         webhook_id = checked_id(request.id, WebhookNotFound)
@@ -121,16 +122,16 @@ class WebhookService(DeliveryCalls, WebhookServiceServicer):
             row = store.rotate(account, webhook_id, self._encrypting(account, secret), tx)
             return pb.RotateWebhookSecretResponse(webhook=messages.webhook(row), secret=secret)
 
-        return await self._once.write(rotate)
+        return await self._idempotent.write(rotate)
 
     def _encrypting(self, account: str, secret: str) -> store.Encrypt:
         return lambda webhook_id: self._secrets.encrypt(account, webhook_id, secret)
 
     async def TestWebhook(
-        self, request: pb.TestWebhookRequest, context: Context
+        self, request: pb.TestWebhookRequest, _context: Context
     ) -> pb.TestWebhookResponse:
         account, webhook_id = account_id(), checked_id(request.id, WebhookNotFound)
-        started = await self._once.begin(
+        started = await self._idempotent.begin(
             lambda tx: store_test_deliveries.begin(account, webhook_id, tx)
         )
         if isinstance(started, pb.TestWebhookResponse):
@@ -146,28 +147,30 @@ class WebhookService(DeliveryCalls, WebhookServiceServicer):
                 delivery=messages.delivery(delivery), attempt=messages.attempt(attempt)
             )
 
-        response: pb.TestWebhookResponse = await self._once.conclude(conclude)
+        response: pb.TestWebhookResponse = await self._idempotent.conclude(conclude)
         return response
 
     async def ListEvents(
-        self, request: pb.ListEventsRequest, context: Context
+        self, request: pb.ListEventsRequest, _context: Context
     ) -> pb.ListEventsResponse:
         account, page, filters = account_id(), page_of(request), _filter(request)
         descending = request.order == "desc"
-        rows, total = await self._once.read(
+        rows, total = await self._idempotent.read(
             lambda tx: events.page(account, filters, page, tx, descending=descending)
         )
-        found = [messages.event(row.envelope) for row in rows]
-        reply = pb.ListEventsResponse(events=found, total=total, page=page.number, limit=page.limit)
-        check_page(reply)
-        return reply
+        response = pb.ListEventsResponse(
+            events=[messages.event(row.envelope) for row in rows],
+            total=total,
+            page=page.number,
+            limit=page.limit,
+        )
+        check_page(response)
+        return response
 
 
 def _filter(request: pb.ListEventsRequest) -> events.Filter:
-    """Returns what a request asks for, in the words of the store. Raises ValidationError."""
-    event_types = event_types_matching(request.type)
-    if request.type and not event_types:
-        raise invalid("type", "INVALID_VALUE", "is no type of event")
+    """Returns the filter of a list request. Raises ValidationError."""
+    event_types = check_filter("type", request.type)
     if not request.after_sequence.is_integer():
         raise invalid("afterSequence", "INVALID_VALUE", "must be a whole number")
     since, until = request.created_after, request.created_before
@@ -180,9 +183,9 @@ def _filter(request: pb.ListEventsRequest) -> events.Filter:
 
 
 async def _shielded(work: Awaitable[Result]) -> Result:
-    """Returns what comes of work, which goes on if whoever asked for it goes away.
+    """Returns the result of work, which continues if the call is canceled.
 
-    The receiver has heard of it by then, and what it said is to be noted.
+    The request has been sent by then, and its result must be stored.
     """
     task = asyncio.ensure_future(work)
     while not task.done():

@@ -1,7 +1,7 @@
-"""Webhooks in the database: how they come to be, change and go.
+"""Creates, changes and deletes webhooks.
 
-What the service does about a webhook by itself, it does under the lock of the account's
-queue; so whoever changes one takes that lock before he looks at it.
+The dispatcher changes webhooks under the lock of the account's delivery queue. So these
+functions take that lock before they read the webhook.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ..errors import WebhookLimitReached
 from ..events.store import count_webhooks
-from ..storage.statements import Statement, param
+from ..storage.statements import Statement, params
 from ..storage.transaction import Transaction
 from .delivery import store_queue
 from .delivery.store_pending_events import expand_pending
@@ -19,12 +19,12 @@ from .endpoints.store_reading import COLUMNS, ONE, WebhookRow, column_values, co
 from .models import Webhook
 from .rules import HEALTHY, MAX_WEBHOOKS, OLD_SECRET_VALIDITY, DisabledReason
 
-# Seals a secret for the webhook with an id.
+# Encrypts a secret for the webhook with the given id.
 Encrypt = Callable[[str], bytes]
 
 
 class NewWebhook(NamedTuple):
-    """A webhook that is to be: what its caller says of it."""
+    """The fields of a new webhook that the client sets."""
 
     url: str
     description: str
@@ -32,7 +32,7 @@ class NewWebhook(NamedTuple):
     enabled: bool
 
 
-# What a caller changes, and what the service thinks of the endpoint in consequence.
+# The fields that an update changes, including the health that it resets.
 _CHANGEABLE = (
     Webhook.url,
     Webhook.description,
@@ -47,39 +47,29 @@ _CHANGEABLE = (
 _SECRETS = (Webhook.secret, Webhook.old_secret, Webhook.old_secret_until, Webhook.updated_at)
 
 _INSERT = Statement(
-    lambda _: Webhook.insert(
-        {
-            Webhook.account_id: param("account_id"),
-            Webhook.after_sequence: param("after_sequence"),
-            **{column: param(column.name) for column in COLUMNS},
-        }
-    )
+    lambda _: Webhook.insert(params(Webhook.account_id, Webhook.after_sequence, *COLUMNS))
 )
-_UPDATE = Statement(
-    lambda _: Webhook.update({column: param(column.name) for column in _CHANGEABLE}).where(ONE)
-)
-_ROTATE = Statement(
-    lambda _: Webhook.update({column: param(column.name) for column in _SECRETS}).where(ONE)
-)
+_UPDATE = Statement(lambda _: Webhook.update(params(*_CHANGEABLE)).where(ONE))
+_ROTATE = Statement(lambda _: Webhook.update(params(*_SECRETS)).where(ONE))
 _DELETE = Statement(lambda _: Webhook.delete().where(ONE))
 
 
 def create(account_id: str, new: NewWebhook, encrypt: Encrypt, tx: Transaction) -> WebhookRow:
-    """Stores a new webhook, which hears of what happens from now on.
+    """Stores a new webhook, which receives events from now on.
 
-    Raises WebhookLimitReached if the account has as many as it may have.
+    Raises WebhookLimitReached if the account has MAX_WEBHOOKS webhooks.
     """
     others = count(account_id, tx)
     if others >= MAX_WEBHOOKS:
         raise WebhookLimitReached
     sequence = count_webhooks(account_id, others + 1, tx)
-    store_queue.begin(account_id, sequence, tx, first=others == 0)
-    own_id = tx.new_id()
+    store_queue.ensure(account_id, sequence, tx, is_first=others == 0)
+    webhook_id = tx.new_id()
     row = WebhookRow(
-        id=own_id,
+        id=webhook_id,
         **new._asdict(),
         disabled_reason=DisabledReason.NONE,
-        secret=encrypt(own_id),
+        secret=encrypt(webhook_id),
         old_secret=None,
         old_secret_until=None,
         **HEALTHY._asdict(),
@@ -93,11 +83,11 @@ def create(account_id: str, new: NewWebhook, encrypt: Encrypt, tx: Transaction) 
 def update(
     account_id: str, webhook_id: str, changes: Mapping[str, Any], tx: Transaction
 ) -> WebhookRow:
-    """Changes a webhook and returns it; a change that changes nothing leaves `updated_at`.
+    """Changes a webhook and returns it. Does not change `updated_at` if all values are the same.
 
-    One that is enabled again, or is to be found elsewhere, is as good as new: what waits
-    for it is sent. New types, and whether it is enabled, hold for what happens from now on;
-    for events before, as well, where very many of them wait. Raises WebhookNotFound.
+    If the webhook is enabled or its URL changes, its health is reset and its pending deliveries
+    are sent. `enabled` and `event_types` apply to events from now on; of pending events see
+    `expand_pending`. Raises WebhookNotFound.
     """
     before = _find_to_change(account_id, webhook_id, tx)
     row = before._replace(**changes)
@@ -116,9 +106,9 @@ def update(
 
 
 def rotate(account_id: str, webhook_id: str, encrypt: Encrypt, tx: Transaction) -> WebhookRow:
-    """Gives a webhook a new secret; the one before signs along for a while.
+    """Stores a new secret of a webhook. The previous one still signs for OLD_SECRET_VALIDITY.
 
-    Of more than two the oldest is dropped. Raises WebhookNotFound.
+    An even older secret is dropped. Raises WebhookNotFound.
     """
     before = _find_to_change(account_id, webhook_id, tx)
     row = before._replace(
@@ -140,7 +130,7 @@ def delete(account_id: str, webhook_id: str, tx: Transaction) -> None:
 
 
 def _find_to_change(account_id: str, webhook_id: str, tx: Transaction) -> WebhookRow:
-    """Returns one webhook once nobody else can change it. Raises WebhookNotFound."""
+    """Locks the queue and returns the webhook. Raises WebhookNotFound."""
     find(account_id, webhook_id, tx)
     store_queue.lock(account_id, tx)
     return find(account_id, webhook_id, tx)

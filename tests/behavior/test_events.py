@@ -410,7 +410,7 @@ def test_events_are_delivered_as_they_are_listed(account: Account, receiver: Rec
     made = subscriber(account, tags=["é"], firstName="Zoë ☃", customFields=values)
     account.ok("UpdateSubscriber", id=made["id"], customFields={"paid": None})
 
-    requests = receiver.until(6)
+    requests = receiver.wait_for(6)
 
     assert sorted((request.event for request in requests), key=lambda e: e["sequence"]) == events(
         account
@@ -444,7 +444,8 @@ def test_data_of_an_event_is_to_the_letter_what_the_api_returns(
     texts.add(returned("/api/subscribers", other))
 
     told = {
-        json.dumps(request.event["data"], sort_keys=True) for request in receiver.until(len(texts))
+        json.dumps(request.event["data"], sort_keys=True)
+        for request in receiver.wait_for(len(texts))
     }
 
     assert told == {json.dumps(json.loads(text), sort_keys=True) for text in texts}

@@ -212,7 +212,7 @@ def test_delivery_that_succeeded_can_be_sent_once_more(
     retried = account.ok("RetryWebhookDelivery", id=delivery["id"])["delivery"]
 
     assert "finishedAt" not in retried
-    receiver.until(2)
+    receiver.wait_for(2)
     (after,) = settled(account, made, "SUCCEEDED")
     assert after["attempts"] == 2
 
@@ -297,7 +297,7 @@ def test_repeated_retry_sends_once(account: Account, receiver: Receiver) -> None
     path, key = f"/api/webhook-deliveries/{delivery['id']}/retry", {"Idempotency-Key": "a"}
 
     first = send(account, "POST", path, headers=key)
-    receiver.until(2)
+    receiver.wait_for(2)
     settled(account, made, "SUCCEEDED")
     second = send(account, "POST", path, headers=key)
 

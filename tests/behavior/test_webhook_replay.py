@@ -64,7 +64,7 @@ def test_replay_delivers_the_same_events_once_more(account: Account, receiver: R
 
     assert set(begun) == {"id", "webhookId", "createdAt"}
     assert begun["webhookId"] == made["id"]
-    receiver.until(6)
+    receiver.wait_for(6)
     assert replayed(account, made, begun) == [event["id"] for event in happened(account)]
     sent = [(request.headers["webhook-id"], request.body) for request in receiver.received]
     assert sorted(sent[:3]) == sorted(sent[3:])
@@ -84,7 +84,7 @@ def test_replay_is_bound_by_moments_and_by_the_time_of_asking(
     tags(account, "later")
     account.ok("UpdateWebhook", id=made["id"], enabled=True)
 
-    receiver.until(2)
+    receiver.wait_for(2)
     assert replayed(account, made, begun) == [second["id"], third["id"]]
     assert replayed(account, made, never) == []
     assert sorted(heard(receiver)) == ["b", "c"]
@@ -106,7 +106,7 @@ def test_replay_without_event_types_uses_those_of_the_webhook(
 
     for each in (every, made):
         account.ok("UpdateWebhook", id=each["id"], enabled=True)
-    receiver.until(3)
+    receiver.wait_for(3)
     assert replayed(account, made, own) == [deleted]
     assert replayed(account, made, wider) == [created, deleted]
     assert {request.path for request in receiver.received} == {"/hook"}
@@ -145,7 +145,7 @@ def test_test_of_a_webhook_is_never_replayed(account: Account, receiver: Receive
         replayed(account, made, begun)
 
     until(account, made, lambda found: len(found) == 3)
-    assert sorted(request.event["type"] for request in receiver.until(3)) == [
+    assert sorted(request.event["type"] for request in receiver.wait_for(3)) == [
         "tag.created",
         "tag.created",
         "webhook.test",
@@ -164,7 +164,7 @@ def test_replay_to_a_webhook_that_is_disabled_waits_until_it_is_not(
     assert {each["replayId"] for each in waiting} == {begun["id"]}
     assert not receiver.received
     account.ok("UpdateWebhook", id=made["id"], enabled=True)
-    receiver.until(2)
+    receiver.wait_for(2)
     settled(account, made, "SUCCEEDED", "SUCCEEDED")
 
 

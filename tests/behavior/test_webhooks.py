@@ -256,7 +256,7 @@ def test_test_that_fails_is_not_tried_again_and_is_not_held_against_the_webhook(
     assert stored(account, made) == made
     account.ok("CreateTag", name="vip")
     # What happens later comes later: there was no second attempt in between.
-    assert [request.event["type"] for request in receiver.until(2)] == [
+    assert [request.event["type"] for request in receiver.wait_for(2)] == [
         "webhook.test",
         "tag.created",
     ]
@@ -302,7 +302,7 @@ def test_test_delivery_reaches_no_other_webhook(account: Account, receiver: Rece
     account.ok("TestWebhook", id=made["id"])
     account.ok("CreateTag", name="vip")
 
-    assert sorted((r.path, r.event["type"]) for r in receiver.until(3)) == [
+    assert sorted((r.path, r.event["type"]) for r in receiver.wait_for(3)) == [
         ("/hook", "tag.created"),
         ("/hook", "webhook.test"),
         ("/hook/other", "tag.created"),
@@ -358,7 +358,7 @@ def test_new_webhook_receives_only_later_events(account: Account, receiver: Rece
 
     account.ok("CreateTag", name="after")
 
-    (request,) = receiver.until(1)
+    (request,) = receiver.wait_for(1)
     assert request.event["data"]["tag"]["name"] == "after"
 
 
@@ -370,7 +370,7 @@ def test_what_happens_while_a_webhook_is_disabled_does_not_reach_it(
         account.ok("UpdateWebhook", id=made["id"], enabled=enabled)
         account.ok("CreateTag", name=name)
 
-    names = [request.event["data"]["tag"]["name"] for request in receiver.until(2)]
+    names = [request.event["data"]["tag"]["name"] for request in receiver.wait_for(2)]
 
     assert sorted(names) == ["first", "third"]
 
@@ -383,7 +383,7 @@ def test_types_hold_for_what_happens_from_then_on(account: Account, receiver: Re
     account.ok("UpdateTag", id=tag["id"], name="gold")
     account.ok("DeleteTag", id=tag["id"])
 
-    types = [request.event["type"] for request in receiver.until(2)]
+    types = [request.event["type"] for request in receiver.wait_for(2)]
     assert sorted(types) == ["tag.created", "tag.deleted"]
 
 
@@ -474,7 +474,7 @@ def test_test_goes_on_when_its_caller_goes_away(account: Account, receiver: Rece
     path = f"/api/webhooks/{made['id']}/test"
 
     connection.request("POST", path, headers=headers)
-    receiver.until(1)
+    receiver.wait_for(1)
     connection.close()
     gone.set()
 

@@ -135,7 +135,7 @@ def test_worker_delivers_what_it_finds_and_what_it_is_told_of(
         tags.create(own, "found", "", tx)
     worker = start(url, postgres)
     try:
-        receiver.until(1)
+        receiver.wait_for(1)
         asyncio.run(happen_until(url, own, lambda: len(receiver.received) > 1))
     finally:
         ((code, log),) = ended(worker)

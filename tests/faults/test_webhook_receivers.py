@@ -20,21 +20,21 @@ from server.webhooks.egress.connector import MAX_INTERIM
 from server.webhooks.egress.outcome import Outcome
 
 from ..stubs.authority import Authority
-from ..webhooks.receivers import (
+from ..webhooks.raw_receivers import (
+    EGRESS_POLICY,
     PRIVATE,
     PUBLIC,
-    REACH,
-    SOON,
-    Behaviour,
+    SHORT_TIMEOUT,
+    Connection,
+    Handler,
     Receiver,
-    Visit,
-    answering,
-    deliver,
-    leading_to,
+    hang,
+    lookup_returning,
     ok,
-    receiving,
+    post_once,
+    responding,
     run,
-    silent,
+    running_receiver,
 )
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
@@ -50,55 +50,55 @@ def quiet(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
 
 
-async def drip_the_head(visit: Visit) -> None:
-    await visit.request()
-    await visit.send(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+async def drip_the_head(connection: Connection) -> None:
+    await connection.request()
+    await connection.send(b"HTTP/1.1 200 OK\r\nX-Slow: ")
     while True:
-        await visit.send(b"a")
+        await connection.send(b"a")
         await asyncio.sleep(0.01)
 
 
-async def drip_the_body(visit: Visit) -> None:
-    await visit.request()
-    await visit.send(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
+async def drip_the_body(connection: Connection) -> None:
+    await connection.request()
+    await connection.send(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
     while True:
-        await visit.send(b"a")
+        await connection.send(b"a")
         await asyncio.sleep(0.01)
 
 
-async def hold_the_end_back(visit: Visit) -> None:
-    await visit.request()
-    await visit.send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\no")
-    await visit.wait()
+async def hold_the_end_back(connection: Connection) -> None:
+    await connection.request()
+    await connection.send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\no")
+    await connection.wait()
 
 
 @pytest.mark.parametrize(
-    ("behave", "status"),
+    ("handle", "status"),
     [
-        (silent, None),
+        (hang, None),
         (drip_the_head, None),
         (drip_the_body, 200),
         (hold_the_end_back, 200),
     ],
 )
-def test_slow_receiver_times_out(behave: Behaviour, status: int | None) -> None:
-    outcome, receiver = deliver(behave, seconds=1)
+def test_slow_receiver_times_out(handle: Handler, status: int | None) -> None:
+    outcome, receiver = post_once(handle, seconds=1)
 
     assert outcome[:2] == (status, "timed out")
     assert receiver.connections == 1
 
 
 def test_receiver_that_does_not_read_its_event_is_timed_out() -> None:
-    async def never_read(visit: Visit) -> None:
+    async def never_read(connection: Connection) -> None:
         await asyncio.sleep(60)
 
-    outcome, _ = deliver(never_read, body=b"x" * (16 << 20), seconds=SOON)
+    outcome, _ = post_once(never_read, body=b"x" * (16 << 20), seconds=SHORT_TIMEOUT)
 
     assert outcome[:2] == (None, "timed out")
 
 
 def test_handshake_that_never_ends_is_timed_out() -> None:
-    assert over_tls(silent, None, seconds=SOON).error == "timed out"
+    assert over_tls(hang, None, seconds=SHORT_TIMEOUT).error == "timed out"
 
 
 def test_look_up_that_never_ends_is_timed_out() -> None:
@@ -107,7 +107,7 @@ def test_look_up_that_never_ends_is_timed_out() -> None:
         return []
 
     async def main() -> Outcome:
-        async with Client(REACH, seconds=SOON, lookup=never) as client:
+        async with Client(EGRESS_POLICY, seconds=SHORT_TIMEOUT, lookup=never) as client:
             return await client.post("http://hooks.example/", b"{}", {})
 
     assert run(main()).error == "timed out"
@@ -117,12 +117,16 @@ def test_receivers_that_hang_do_not_make_others_wait() -> None:
     async def main() -> str:
         all_hang = asyncio.Event()
 
-        async def hang(visit: Visit) -> None:
-            if visit.receiver.connections == 150:
+        async def hang(connection: Connection) -> None:
+            if connection.receiver.connections == 150:
                 all_hang.set()
-            await visit.wait()
+            await connection.wait()
 
-        async with receiving(hang) as slow, receiving(ok) as receiver, Client(REACH) as client:
+        async with (
+            running_receiver(hang) as slow,
+            running_receiver(ok) as receiver,
+            Client(EGRESS_POLICY) as client,
+        ):
             hanging = [asyncio.create_task(client.post(slow.url, b"{}", {})) for _ in range(150)]
             await all_hang.wait()
             error = (await client.post(receiver.url, b"{}", {})).error
@@ -144,12 +148,12 @@ def test_receivers_that_hang_do_not_make_others_wait() -> None:
     ],
 )
 def test_endless_response_is_cut_off_and_its_status_counts(head: str) -> None:
-    async def endless(visit: Visit) -> None:
-        await visit.request()
-        await visit.send(head.replace("\n", "\r\n").encode() + b"\r\n\r\n")
-        await visit.flood(b"10000\r\n" + b"x" * 65536 + b"\r\n")
+    async def endless(connection: Connection) -> None:
+        await connection.request()
+        await connection.send(head.replace("\n", "\r\n").encode() + b"\r\n\r\n")
+        await connection.flood(b"10000\r\n" + b"x" * 65536 + b"\r\n")
 
-    outcome, receiver = deliver(endless)
+    outcome, receiver = post_once(endless)
 
     assert outcome[:2] == (200, "")
     assert len(outcome.body) == MAX_STORED
@@ -160,14 +164,14 @@ def test_long_page_is_a_success_and_its_connection_is_not_used_again() -> None:
     async def main() -> Receiver:
         page = b"x" * (1 << 20)
 
-        async def behave(visit: Visit) -> None:
+        async def handle(connection: Connection) -> None:
             while True:
-                await visit.request()
-                await visit.send(
+                await connection.request()
+                await connection.send(
                     b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(page) + page
                 )
 
-        async with receiving(behave) as receiver, Client(REACH) as client:
+        async with running_receiver(handle) as receiver, Client(EGRESS_POLICY) as client:
             for _ in range(2):
                 assert (await client.post(receiver.url, b"{}", {})).error == ""
             return receiver
@@ -179,8 +183,10 @@ def test_long_page_is_a_success_and_its_connection_is_not_used_again() -> None:
 def test_packed_answer_stays_packed(coding: str) -> None:
     bomb = gzip.compress(bytes(10 << 20))
 
-    outcome, _ = deliver(
-        answering(f"HTTP/1.1 200 OK\nContent-Encoding: {coding}\nContent-Length: {len(bomb)}", bomb)
+    outcome, _ = post_once(
+        responding(
+            f"HTTP/1.1 200 OK\nContent-Encoding: {coding}\nContent-Length: {len(bomb)}", bomb
+        )
     )
 
     assert outcome[:2] == (200, "")
@@ -191,10 +197,13 @@ def test_packed_answer_stays_packed(coding: str) -> None:
 @pytest.mark.parametrize("host", [PUBLIC, PRIVATE])
 def test_redirect_is_not_followed(status: int, host: str) -> None:
     async def main() -> tuple[Outcome, Receiver]:
-        async with receiving(ok, host=host) as canary:
+        async with running_receiver(ok, host=host) as canary:
             target = f"http://{host}:{canary.port}/"
             head = f"HTTP/1.1 {status} Over there\nLocation: {target}\nContent-Length: 0"
-            async with receiving(answering(head)) as receiver, Client(REACH) as client:
+            async with (
+                running_receiver(responding(head)) as receiver,
+                Client(EGRESS_POLICY) as client,
+            ):
                 return await client.post(receiver.url, b"{}", {}), canary
 
     outcome, canary = run(main())
@@ -206,52 +215,52 @@ def test_redirect_is_not_followed(status: int, host: str) -> None:
 def test_gone_and_an_absurd_retry_after_are_reported_unchanged() -> None:
     head = "HTTP/1.1 410 Gone\nRetry-After: 1000000000\nContent-Length: 0"
 
-    outcome, _ = deliver(answering(head))
+    outcome, _ = post_once(responding(head))
 
     assert outcome[:3] == (410, "answered 410", 1e9)
 
 
-async def reset_at_once(visit: Visit) -> None:
-    reset(visit)
+async def reset_at_once(connection: Connection) -> None:
+    reset(connection)
 
 
-async def reset_after_the_request(visit: Visit) -> None:
-    await visit.request()
-    reset(visit)
+async def reset_after_the_request(connection: Connection) -> None:
+    await connection.request()
+    reset(connection)
 
 
-async def reset_in_the_head(visit: Visit) -> None:
-    await visit.request()
-    await visit.send(b"HTTP/1.1 200 OK\r\nX-")
+async def reset_in_the_head(connection: Connection) -> None:
+    await connection.request()
+    await connection.send(b"HTTP/1.1 200 OK\r\nX-")
     await asyncio.sleep(0.05)
-    reset(visit)
+    reset(connection)
 
 
-async def reset_in_the_body(visit: Visit) -> None:
-    await visit.request()
-    await visit.send(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nok")
+async def reset_in_the_body(connection: Connection) -> None:
+    await connection.request()
+    await connection.send(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nok")
     await asyncio.sleep(0.05)
-    reset(visit)
+    reset(connection)
 
 
-async def close_at_once(visit: Visit) -> None:
-    await visit.request()
+async def close_at_once(connection: Connection) -> None:
+    await connection.request()
 
 
-async def close_in_the_body(visit: Visit) -> None:
-    await visit.request()
-    await visit.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n")
+async def close_in_the_body(connection: Connection) -> None:
+    await connection.request()
+    await connection.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n")
 
 
-def reset(visit: Visit) -> None:
+def reset(connection: Connection) -> None:
     """Ends a connection with a reset."""
-    raw = visit.writer.get_extra_info("socket")
+    raw = connection.writer.get_extra_info("socket")
     raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    visit.writer.transport.abort()
+    connection.writer.transport.abort()
 
 
 @pytest.mark.parametrize(
-    ("behave", "status"),
+    ("handle", "status"),
     [
         (reset_at_once, None),
         (reset_after_the_request, None),
@@ -262,9 +271,9 @@ def reset(visit: Visit) -> None:
     ],
 )
 def test_interrupted_response_is_a_failure_regardless_of_its_status(
-    behave: Behaviour, status: int | None
+    handle: Handler, status: int | None
 ) -> None:
-    outcome, _ = deliver(behave)
+    outcome, _ = post_once(handle)
 
     assert outcome[:2] == (status, "connection lost")
 
@@ -287,12 +296,12 @@ def test_interrupted_response_is_a_failure_regardless_of_its_status(
     ],
 )
 def test_response_that_is_not_http_is_reported_as_such(answer: bytes) -> None:
-    async def behave(visit: Visit) -> None:
-        await visit.request()
-        await visit.send(answer)
-        await visit.wait()
+    async def handle(connection: Connection) -> None:
+        await connection.request()
+        await connection.send(answer)
+        await connection.wait()
 
-    outcome, _ = deliver(behave)
+    outcome, _ = post_once(handle)
 
     assert outcome == (None, "not HTTP", None, outcome.milliseconds, b"")
 
@@ -311,12 +320,12 @@ def test_response_that_is_not_http_is_reported_as_such(answer: bytes) -> None:
     ids=["reason", "value", "name", "headers", "cookies", "continue", "hints"],
 )
 def test_flood_before_the_answer_ends_the_connection(first: bytes, flood: bytes) -> None:
-    async def behave(visit: Visit) -> None:
-        await visit.request()
-        await visit.send(first)
-        await visit.flood(flood)
+    async def handle(connection: Connection) -> None:
+        await connection.request()
+        await connection.send(first)
+        await connection.flood(flood)
 
-    outcome, receiver = deliver(behave)
+    outcome, receiver = post_once(handle)
 
     assert outcome.status is None
     assert outcome.error in ("not HTTP", "connection lost")
@@ -336,12 +345,12 @@ def test_flood_before_the_answer_ends_the_connection(first: bytes, flood: bytes)
 def test_flood_between_the_parts_of_an_answer_ends_the_connection(
     first: bytes, flood: bytes
 ) -> None:
-    async def behave(visit: Visit) -> None:
-        await visit.request()
-        await visit.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + first)
-        await visit.flood(flood)
+    async def handle(connection: Connection) -> None:
+        await connection.request()
+        await connection.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + first)
+        await connection.flood(flood)
 
-    outcome, receiver = deliver(behave, seconds=1)
+    outcome, receiver = post_once(handle, seconds=1)
 
     # The connection ends at once, but aiohttp does not report a trailer that is too long.
     assert outcome.error in ("not HTTP", "connection lost", "timed out")
@@ -352,7 +361,7 @@ def test_flood_between_the_parts_of_an_answer_ends_the_connection(
 def test_interim_answers_have_a_bound(count: int) -> None:
     hints = "HTTP/1.1 103 Early Hints\n\n" * count
 
-    outcome, _ = deliver(answering(f"{hints}HTTP/1.1 200 OK\nContent-Length: 0"))
+    outcome, _ = post_once(responding(f"{hints}HTTP/1.1 200 OK\nContent-Length: 0"))
 
     assert outcome.error == ("" if count == MAX_INTERIM else "connection lost")
 
@@ -373,17 +382,17 @@ def test_unsolicited_response_ends_the_connection_and_is_ignored(
     async def main() -> tuple[list[Outcome], Receiver]:
         hung_up = asyncio.Event()
 
-        async def behave(visit: Visit) -> None:
-            await visit.request()
-            await visit.send(OK)
-            if visit.receiver.connections == 1:
+        async def handle(connection: Connection) -> None:
+            await connection.request()
+            await connection.send(OK)
+            if connection.receiver.connections == 1:
                 await asyncio.sleep(0.05)
                 with suppress(OSError):
-                    await visit.send(unasked)
-                    await visit.wait()
+                    await connection.send(unasked)
+                    await connection.wait()
                 hung_up.set()
 
-        async with receiving(behave) as receiver, Client(REACH) as client:
+        async with running_receiver(handle) as receiver, Client(EGRESS_POLICY) as client:
             first = await client.post(receiver.url, b"{}", {})
             await hung_up.wait()
             return [first, await client.post(receiver.url, b"{}", {})], receiver
@@ -399,7 +408,7 @@ def test_unsolicited_response_ends_the_connection_and_is_ignored(
 def test_unsolicited_upgrade_is_a_failure() -> None:
     head = "HTTP/1.1 101 Switching Protocols\nUpgrade: x\nConnection: upgrade"
 
-    outcome, _ = deliver(answering(head, b"x" * 65536))
+    outcome, _ = post_once(responding(head, b"x" * 65536))
 
     assert outcome[:2] == (101, "answered 101")
 
@@ -431,13 +440,13 @@ def showing(pair: tuple[bytes, bytes], folder: Path) -> ssl.SSLContext:
 
 
 def over_tls(
-    behave: Behaviour, tls: ssl.SSLContext | None, *, host: str = PUBLIC, seconds: float = 15
+    handle: Handler, tls: ssl.SSLContext | None, *, host: str = PUBLIC, seconds: float = 15
 ) -> Outcome:
     async def main() -> Outcome:
-        lookup = leading_to([PUBLIC])
+        lookup = lookup_returning([PUBLIC])
         async with (
-            receiving(behave, tls=tls) as receiver,
-            Client(REACH, lookup=lookup, seconds=seconds) as client,
+            running_receiver(handle, tls=tls) as receiver,
+            Client(EGRESS_POLICY, lookup=lookup, seconds=seconds) as client,
         ):
             return await client.post(f"https://{host}:{receiver.port}/", b"{}", {})
 
@@ -482,12 +491,15 @@ def test_receiver_that_does_not_say_farewell_does_not_keep_the_connection(
     async def main() -> str:
         gone = asyncio.Event()
 
-        async def behave(visit: Visit) -> None:
-            await shake_hands(visit, tls)
-            await visit.wait()
+        async def handle(connection: Connection) -> None:
+            await shake_hands(connection, tls)
+            await connection.wait()
             gone.set()
 
-        async with receiving(behave) as receiver, Client(REACH, seconds=SOON) as client:
+        async with (
+            running_receiver(handle) as receiver,
+            Client(EGRESS_POLICY, seconds=SHORT_TIMEOUT) as client,
+        ):
             outcome = await client.post(f"https://{PUBLIC}:{receiver.port}/", b"{}", {})
             # The farewell would be waited for twice as long.
             async with asyncio.timeout(15):
@@ -497,7 +509,7 @@ def test_receiver_that_does_not_say_farewell_does_not_keep_the_connection(
     assert run(main()) == "timed out"
 
 
-async def shake_hands(visit: Visit, tls: ssl.SSLContext) -> None:
+async def shake_hands(connection: Connection, tls: ssl.SSLContext) -> None:
     """Begins TLS from the receiver's side, and leaves the rest to the owner of the connection."""
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     talk = tls.wrap_bio(incoming, outgoing, server_side=True)
@@ -505,26 +517,26 @@ async def shake_hands(visit: Visit, tls: ssl.SSLContext) -> None:
         try:
             talk.do_handshake()
         except ssl.SSLWantReadError:
-            await visit.send(outgoing.read())
-            incoming.write(await visit.reader.read(65536))
+            await connection.send(outgoing.read())
+            incoming.write(await connection.reader.read(65536))
         else:
-            await visit.send(outgoing.read())
+            await connection.send(outgoing.read())
             return
 
 
-async def in_plaintext(visit: Visit) -> None:
-    await visit.send(OK)
-    await visit.wait()
+async def in_plaintext(connection: Connection) -> None:
+    await connection.send(OK)
+    await connection.wait()
 
 
-async def too_old(visit: Visit) -> None:
+async def too_old(connection: Connection) -> None:
     # An alert, fatal, about the version of the protocol.
-    await visit.send(b"\x15\x03\x01\x00\x02\x02\x46")
-    await visit.wait()
+    await connection.send(b"\x15\x03\x01\x00\x02\x02\x46")
+    await connection.wait()
 
 
 @pytest.mark.parametrize(
-    ("behave", "error"),
+    ("handle", "error"),
     [
         (in_plaintext, "TLS failed"),
         (too_old, "TLS failed"),
@@ -532,6 +544,6 @@ async def too_old(visit: Visit) -> None:
     ],
 )
 def test_receiver_without_a_supported_tls_version_is_reported_as_such(
-    behave: Behaviour, error: str
+    handle: Handler, error: str
 ) -> None:
-    assert over_tls(behave, None)[:2] == (None, error)
+    assert over_tls(handle, None)[:2] == (None, error)

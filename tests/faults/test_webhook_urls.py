@@ -13,16 +13,16 @@ from server.webhooks.egress.outcome import Outcome
 from server.webhooks.egress.policy import EgressPolicy
 from server.webhooks.egress.urls import check_url
 
-from ..webhooks.receivers import (
+from ..webhooks.raw_receivers import (
+    EGRESS_POLICY,
     PRIVATE,
     PUBLIC,
-    REACH,
     Receiver,
-    answering,
-    leading_to,
+    lookup_returning,
     ok,
-    receiving,
+    responding,
     run,
+    running_receiver,
 )
 
 # All other restrictions are lifted, so that only the address can be rejected.
@@ -112,8 +112,10 @@ def no_authorities(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_internal_url_is_rejected_at_creation_and_never_called(host: str) -> None:
     async def main() -> None:
         async with AsyncExitStack() as stack:
-            canary = await stack.enter_async_context(receiving(ok))
-            also = await stack.enter_async_context(receiving(ok, host="::1", port=canary.port))
+            canary = await stack.enter_async_context(running_receiver(ok))
+            also = await stack.enter_async_context(
+                running_receiver(ok, host="::1", port=canary.port)
+            )
             client = await stack.enter_async_context(Client(OPEN))
             url = f"http://{host}:{canary.port}/hook"
             with pytest.raises(ValidationError) as raised:
@@ -151,8 +153,8 @@ def test_internal_url_is_rejected_at_creation_and_never_called(host: str) -> Non
 def test_name_with_an_internal_address_is_blocked(answer: list[str]) -> None:
     async def main() -> tuple[Outcome, Receiver]:
         async with (
-            receiving(ok) as canary,
-            Client(OPEN, lookup=leading_to(answer)) as client,
+            running_receiver(ok) as canary,
+            Client(OPEN, lookup=lookup_returning(answer)) as client,
         ):
             url = check_url(f"http://hooks.example:{canary.port}/", OPEN)
             return await client.post(url, b"{}", {}), canary
@@ -165,14 +167,14 @@ def test_name_with_an_internal_address_is_blocked(answer: list[str]) -> None:
 
 def test_name_that_changes_between_lookups_is_checked_for_the_connected_address() -> None:
     async def main() -> tuple[list[Outcome], Receiver, Receiver]:
-        last = answering("HTTP/1.1 200 OK\nConnection: close\nContent-Length: 0")
+        last = responding("HTTP/1.1 200 OK\nConnection: close\nContent-Length: 0")
         async with AsyncExitStack() as stack:
-            receiver = await stack.enter_async_context(receiving(last))
+            receiver = await stack.enter_async_context(running_receiver(last))
             canary = await stack.enter_async_context(
-                receiving(ok, host=PRIVATE, port=receiver.port)
+                running_receiver(ok, host=PRIVATE, port=receiver.port)
             )
-            lookup = leading_to([PUBLIC], [PRIVATE], [PUBLIC, PRIVATE], [PUBLIC])
-            client = await stack.enter_async_context(Client(REACH, lookup=lookup))
+            lookup = lookup_returning([PUBLIC], [PRIVATE], [PUBLIC, PRIVATE], [PUBLIC])
+            client = await stack.enter_async_context(Client(EGRESS_POLICY, lookup=lookup))
             url = f"http://hooks.example:{receiver.port}/"
             outcomes = [await client.post(url, b"{}", {}) for _ in range(4)]
             return outcomes, receiver, canary
@@ -186,12 +188,12 @@ def test_name_that_changes_between_lookups_is_checked_for_the_connected_address(
 def test_reused_connection_keeps_its_checked_address() -> None:
     async def main() -> tuple[list[Outcome], Receiver, Receiver]:
         async with AsyncExitStack() as stack:
-            receiver = await stack.enter_async_context(receiving(ok))
+            receiver = await stack.enter_async_context(running_receiver(ok))
             canary = await stack.enter_async_context(
-                receiving(ok, host=PRIVATE, port=receiver.port)
+                running_receiver(ok, host=PRIVATE, port=receiver.port)
             )
-            lookup = leading_to([PUBLIC], [PRIVATE])
-            client = await stack.enter_async_context(Client(REACH, lookup=lookup))
+            lookup = lookup_returning([PUBLIC], [PRIVATE])
+            client = await stack.enter_async_context(Client(EGRESS_POLICY, lookup=lookup))
             url = f"http://hooks.example:{receiver.port}/"
             outcomes = [await client.post(url, b"{}", {}) for _ in range(2)]
             return outcomes, receiver, canary

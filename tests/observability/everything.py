@@ -85,7 +85,7 @@ def hear_of_events(account: Account) -> set[str]:
         account.ok("UpdateWebhook", id=own, description="of mary@example.com")
         account.ok("TestWebhook", id=own)
         subscriber(account, "mary@example.com", lastName="Lovelace")
-        receiver.until(2)
+        receiver.wait_for(2)
         found = account.ok("ListWebhookDeliveries", webhookId=own)["deliveries"][0]
         account.ok("GetWebhookDelivery", id=found["id"])
         account.ok("RetryWebhookDelivery", id=found["id"])

@@ -61,7 +61,7 @@ def watched(service: Service, tmp_path_factory: pytest.TempPathFactory) -> Itera
     with listening() as receiver:
         account.ok("CreateWebhook", url=receiver.url)
         call_once(account)
-        receiver.until(1)
+        receiver.wait_for(1)
     with prometheus(folder, [place_of(service.printed)]) as running:
         yield running
 

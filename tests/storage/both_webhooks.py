@@ -18,7 +18,7 @@ from server.webhooks.delivery.store_leases import LeasedDelivery
 from server.webhooks.delivery.store_replays import ReplayFilter
 from server.webhooks.delivery.store_results import FinishedAttempt, run_cycle
 from server.webhooks.endpoints.store_reading import page
-from server.webhooks.rules import MAX_IN_FLIGHT_PER_ACCOUNT, SCHEDULE
+from server.webhooks.rules import MAX_IN_FLIGHT_PER_ACCOUNT, RETRY_DELAYS
 from server.webhooks.store import NewWebhook
 
 from .both import Both
@@ -29,7 +29,7 @@ ALL = Page(1, 10_000)
 NUMBERS = st.integers(0, 5)
 TYPES = st.sampled_from([(), ("tag.*",), ("subscriber.created", "webhook.*")])
 ANSWERS = st.sampled_from([200, 410, 503])
-WAITS = st.sampled_from([0, 1, *SCHEDULE])
+WAITS = st.sampled_from([0, 1, *RETRY_DELAYS])
 KEYS = {
     "webhook": "id",
     "webhook_replay": "id",

@@ -49,7 +49,7 @@ UNBOUND = {
     "custom_fields.store._NEWEST": "once, at the start, by every node for its own",
     "subscribers.store_reading._NEWEST": "once, at the start, by every node for its own",
     "webhooks.endpoints.store_reading._NEWEST": "once, at the start, by every node for its own",
-    "webhooks.delivery.store_queue._EVERY": "once, at the start, by every node for its own",
+    "webhooks.delivery.store_queue._ALL": "once, at the start, by every node for its own",
     "webhooks.delivery.store_queue._WITH_WORK": (
         "to deliver for all accounts, by every node for its own"
     ),
@@ -64,7 +64,7 @@ MAKERS = {
     "subscribers.store_paging._page",
     "subscribers.store_paging._counting",
     "webhooks.delivery.store_pages._page",
-    "webhooks.delivery.store_pages._counting",
+    "webhooks.delivery.store_pages._count",
 }
 
 
@@ -80,6 +80,8 @@ class Recorder:
 
     def one(self, statement: Statement, **_: Any) -> None:
         self.statements.append(statement)
+
+    scalar = one
 
 
 def modules() -> Iterator[str]:

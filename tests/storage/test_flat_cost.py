@@ -17,9 +17,10 @@ from server.storage.transaction import Transaction
 from server.tags import store as tags
 from server.webhooks import store
 from server.webhooks.delivery import store_replays, store_retention, store_test_deliveries
-from server.webhooks.delivery.store_leases import leases_of
+from server.webhooks.delivery.store_leases import find_leases
 from server.webhooks.delivery.store_replays import ReplayFilter
 from server.webhooks.delivery.store_results import FinishedAttempt, run_cycle
+from server.webhooks.delivery.store_retention import PurgeLimits
 from server.webhooks.rules import MAX_IN_FLIGHT_PER_ACCOUNT
 
 from .helpers import OURS
@@ -80,15 +81,13 @@ def replay(webhook_id: str, tx: Transaction) -> None:
 
 
 def start(webhook_id: str, tx: Transaction) -> None:
-    assert leases_of(OURS, tx) == []
+    assert find_leases(OURS, tx) == []
 
 
 def purge(webhook_id: str, tx: Transaction) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(store_retention, "EVENTS_KEPT", -1)
-        patch.setattr(store_retention, "EVENTS_AT_ONCE", 2)
-        patch.setattr(store_retention, "ROWS_AT_ONCE", 2)
-        assert store_retention.purge(OURS, tx)
+        patch.setattr(store_retention, "EVENT_RETENTION", -1)
+        assert store_retention.purge(OURS, tx, PurgeLimits(events=2, rows=2))
 
 
 def steps(path: Path, rows: int, work: Callable[[str, Transaction], None]) -> int:

@@ -25,11 +25,11 @@ from server.webhooks.delivery.store_results import FinishedAttempt
 from server.webhooks.delivery.store_test_deliveries import begin, conclude
 from server.webhooks.endpoints.store_reading import WebhookRow, find, page
 from server.webhooks.rules import (
-    LEASE,
+    LEASE_DURATION,
     MAX_IN_FLIGHT_PER_ENDPOINT,
     MAX_WEBHOOKS,
     OLD_SECRET_VALIDITY,
-    SCHEDULE,
+    RETRY_DELAYS,
     DeliveryStatus,
     DisabledReason,
 )
@@ -145,7 +145,7 @@ def test_other_changes_leave_the_health_of_an_endpoint(
     changed = store.update(OURS, row.id, change, tx)
 
     assert changed == row._replace(**change, updated_at=tx.now)
-    assert lock(OURS, tx) == Queue(expanded=0, due_at=None, attempts=0, reached=0)
+    assert lock(OURS, tx) == Queue(expanded=0, due_at=None, attempts=0, last_sequence=0)
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_change_holds_for_what_comes_after_it(tx: Transaction, change: dict[str,
     tags.create(OURS, "after", "", tx)
 
     assert deliveries(tx) == [(row.id, EventType.TAG_CREATED)]
-    assert lock(OURS, tx) == Queue(expanded=0, due_at=tx.now, attempts=0, reached=2)
+    assert lock(OURS, tx) == Queue(expanded=0, due_at=tx.now, attempts=0, last_sequence=2)
     expand(OURS, lock(OURS, tx), endpoints_of(OURS, tx), tx)
     assert deliveries(tx) == [(own, EventType.TAG_CREATED) for own in (row.id, other.id, other.id)]
 
@@ -212,7 +212,7 @@ def test_webhook_that_is_enabled_again_passes_over_what_happened_meanwhile(
 def test_change_with_very_many_events_waiting_costs_as_much_as_with_many(
     tx: Transaction, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any], then: list[str]
 ) -> None:
-    monkeypatch.setattr(store_pending_events, "EXPANDED_PER_TRANSACTION", 2)
+    monkeypatch.setattr(store_pending_events, "MAX_PENDING_EVENTS", 2)
     row = create(tx)
     for name in ("first", "second", "third"):
         tags.create(OURS, name, "", tx)
@@ -262,7 +262,7 @@ def test_test_is_on_its_way_at_the_end_of_its_schedule(tx: Transaction) -> None:
     leased = begin(OURS, row.id, tx)
 
     assert (leased.webhook, leased.delivery.attempts) == (row, 0)
-    assert (leased.delivery.step, leased.delivery.fence) == (len(SCHEDULE), 1)
+    assert (leased.delivery.step, leased.delivery.fence) == (len(RETRY_DELAYS), 1)
     finished = FinishedAttempt(leased.delivery, tx.now, 5, 410, "answered 410", "gone", None, 0.5)
     delivery, attempt = conclude(OURS, finished, tx)
     assert (delivery.status, delivery.attempts) == (DeliveryStatus.FAILED, 1)
@@ -295,6 +295,6 @@ def test_test_deliveries_without_a_result_make_room_for_others(tx: Transaction) 
     row = create(tx)
     for _ in range(MAX_IN_FLIGHT_PER_ENDPOINT):
         begin(OURS, row.id, tx)
-    tx.run(Statement(lambda _: SQL(f"UPDATE delivery SET due_at = due_at - {LEASE}")))
+    tx.run(Statement(lambda _: SQL(f"UPDATE delivery SET due_at = due_at - {LEASE_DURATION}")))
 
     begin(OURS, row.id, tx)

@@ -1,17 +1,17 @@
-"""A database for each test of what is sent, of either kind."""
+"""Databases for the tests of delivery."""
 
 from __future__ import annotations
 
 import pytest
 
 from ..postgres import Postgres
-from .delivering import Place
+from .worker import DatabaseLocation
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def place(request: pytest.FixtureRequest) -> Place:
-    """A new database of each kind in turn."""
+def location(request: pytest.FixtureRequest) -> DatabaseLocation:
+    """An empty database of each kind."""
     if request.param == "sqlite":
-        return Place(request.getfixturevalue("new_file"))
+        return DatabaseLocation(request.getfixturevalue("new_file"))
     postgres: Postgres = request.getfixturevalue("postgres")
-    return Place(postgres.new_roster())
+    return DatabaseLocation(postgres.new_roster())

@@ -37,15 +37,15 @@ from server.webhooks import rules
 from server.webhooks.delivery import store_disabling, store_test_deliveries
 from server.webhooks.delivery.store_leases import lease_due
 from server.webhooks.delivery.store_results import FinishedAttempt, record_attempts
-from server.webhooks.delivery.store_retention import ATTEMPTS_KEPT, EVENTS_KEPT
+from server.webhooks.delivery.store_retention import ATTEMPT_RETENTION, EVENT_RETENTION
 from server.webhooks.egress.client import MAX_READ, TIMEOUT_SECONDS
 from server.webhooks.endpoints.signing import sign
 from server.webhooks.store import NewWebhook, create
 
-from .delivering import TestClock
+from .worker import TestClock
 
 FILE = Path(__file__).parents[2] / "http_gateway/openapi/events.json"
-OURS = "0" * 26
+ACCOUNT_ID = "0" * 26
 # 2026-11-21T03:33:16.247Z, which the examples of the protos tell of.
 BEGINNING = 1_795_231_996_247
 SUBSCRIBERS = SubscriberStore(Suppressions(Encryption(bytes(32))))
@@ -81,22 +81,22 @@ def made() -> bytes:
 
 # In seconds, bytes and numbers of things.
 DELIVERY = {
-    "schedule": rules.SCHEDULE,
+    "schedule": rules.RETRY_DELAYS,
     "jitter": rules.JITTER,
     "answerWithin": TIMEOUT_SECONDS,
     "mostRead": MAX_READ,
     "failuresBeforeAPause": rules.FAILURES_BEFORE_PAUSE,
     "shortestPause": rules.MIN_PAUSE // 1000,
     "longestPause": rules.MAX_PAUSE // 1000,
-    "disabledAfter": rules.PATIENCE // 1000,
+    "disabledAfter": rules.DISABLE_AFTER // 1000,
     "oldSecretSignsFor": rules.OLD_SECRET_VALIDITY // 1000,
     "inFlight": rules.MAX_IN_FLIGHT_PER_ENDPOINT,
-    "eventsKept": EVENTS_KEPT // 1000,
-    "attemptsKept": ATTEMPTS_KEPT // 1000,
+    "eventsKept": EVENT_RETENTION // 1000,
+    "attemptsKept": ATTEMPT_RETENTION // 1000,
 }
 
 
-class Story:
+class Scenario:
     """Changes of one account, each in a transaction of its own, some minutes apart."""
 
     def __init__(self, database: SqliteDatabase, clock: TestClock) -> None:
@@ -126,52 +126,54 @@ async def _happened() -> list[dict[str, Any]]:
         database = SqliteDatabase(Path(folder) / "story.db", clock=clock)
         await database.open()
         try:
-            await _tell(Story(database, clock))
+            await _tell(Scenario(database, clock))
             found, _ = await database.read(
-                lambda tx: events.page(OURS, events.Filter(), ALL, tx, descending=False)
+                lambda tx: events.page(ACCOUNT_ID, events.Filter(), ALL, tx, descending=False)
             )
         finally:
             await database.close()
     return [orjson.loads(event.envelope) for event in found]
 
 
-async def _tell(story: Story) -> None:
+async def _tell(scenario: Scenario) -> None:
     ours, other = [
-        await story.step(lambda tx, url=url: _webhook(url, tx))  # type: ignore[misc]
+        await scenario.step(lambda tx, url=url: _webhook(url, tx))  # type: ignore[misc]
         for url in ENDPOINTS
     ]
-    await story.step(lambda tx: store_test_deliveries.begin(OURS, ours, tx))
-    tag = await story.step(lambda tx: tags.create(OURS, "VIP", "", tx))
+    await scenario.step(lambda tx: store_test_deliveries.begin(ACCOUNT_ID, ours, tx))
+    tag = await scenario.step(lambda tx: tags.create(ACCOUNT_ID, "VIP", "", tx))
     changed = {"name": "vip", "description": "Buys every month."}
-    await story.step(lambda tx: tags.update(OURS, tag.id, changed, tx))
-    field = await story.step(
+    await scenario.step(lambda tx: tags.update(ACCOUNT_ID, tag.id, changed, tx))
+    field = await scenario.step(
         lambda tx: custom_fields.create(
-            OURS, "favourite_colour", "Favourite color", DataType.TEXT, "", tx
+            ACCOUNT_ID, "favourite_colour", "Favourite color", DataType.TEXT, "", tx
         )
     )
     labelled = {"label": "Favourite colour"}
-    await story.step(lambda tx: custom_fields.update(OURS, field.id, labelled, tx))
-    ada = await story.step(lambda tx: SUBSCRIBERS.create(OURS, _ada(), tx).id)
+    await scenario.step(lambda tx: custom_fields.update(ACCOUNT_ID, field.id, labelled, tx))
+    ada = await scenario.step(lambda tx: SUBSCRIBERS.create(ACCOUNT_ID, _ada(), tx).id)
     changes = Changes(last_name="Lovelace", values={"favourite_colour": "green"})
-    await story.step(lambda tx: SUBSCRIBERS.update(OURS, ada, changes, tx))
+    await scenario.step(lambda tx: SUBSCRIBERS.update(ACCOUNT_ID, ada, changes, tx))
     for status in STATUSES:
-        await story.step(
-            lambda tx, to=status: change_status(OURS, ada, to, tx, by_admin=False)  # type: ignore[misc]
+        await scenario.step(
+            lambda tx, to=status: change_status(ACCOUNT_ID, ada, to, tx, by_admin=False)  # type: ignore[misc]
         )
-    await story.step(lambda tx: SUBSCRIBERS.delete(OURS, ada, tx))
-    await story.step(lambda tx: custom_fields.delete(OURS, field.id, tx))
-    await story.step(lambda tx: tags.delete(OURS, tag.id, tx))
-    await story.step(lambda tx: _answer_gone(other, tx))
+    await scenario.step(lambda tx: SUBSCRIBERS.delete(ACCOUNT_ID, ada, tx))
+    await scenario.step(lambda tx: custom_fields.delete(ACCOUNT_ID, field.id, tx))
+    await scenario.step(lambda tx: tags.delete(ACCOUNT_ID, tag.id, tx))
+    await scenario.step(lambda tx: _answer_gone(other, tx))
     gone = rules.DisabledReason.GONE
-    await story.step(lambda tx: store_disabling.disable(OURS, other, gone, tx))
+    await scenario.step(lambda tx: store_disabling.disable(ACCOUNT_ID, other, gone, tx))
 
 
 def _answer_gone(webhook_id: str, tx: Transaction) -> None:
     """Has an endpoint answer 410 to what it is sent."""
-    leased = next(each for each in lease_due(OURS, tx).deliveries if each.webhook.id == webhook_id)
+    leased = next(
+        each for each in lease_due(ACCOUNT_ID, tx).deliveries if each.webhook.id == webhook_id
+    )
     url = leased.webhook.url
     record_attempts(
-        OURS,
+        ACCOUNT_ID,
         [FinishedAttempt(leased.delivery, tx.now, 84, 410, "answered 410", "", None, 0.5, url)],
         tx,
     )
@@ -179,7 +181,7 @@ def _answer_gone(webhook_id: str, tx: Transaction) -> None:
 
 def _webhook(url: str, tx: Transaction) -> str:
     new = NewWebhook(url, "", (), enabled=True)
-    return create(OURS, new, lambda _: b"sealed", tx).id
+    return create(ACCOUNT_ID, new, lambda _: b"sealed", tx).id
 
 
 def _ada() -> NewSubscriber:

@@ -1,4 +1,4 @@
-"""A receiver of webhooks in threads of its own, beside tests that call a running service."""
+"""A webhook receiver in a thread, for tests of running services."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import orjson
 from standardwebhooks import Webhook
 
-PATIENCE = 20.0
+TIMEOUT = 20.0
 
 
 class Received(NamedTuple):
-    """A request as it came; the names of its headers are in lower case."""
+    """A received request. Header names are in lower case."""
 
     path: str
     headers: Mapping[str, str]
@@ -25,7 +25,6 @@ class Received(NamedTuple):
 
     @property
     def event(self) -> Any:
-        """The envelope."""
         return orjson.loads(self.body)
 
     def verified(self, secret: str) -> Any:
@@ -34,7 +33,7 @@ class Received(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What the receiver answers, and what it does before."""
+    """A response, and a function to call before it is sent."""
 
     status: int = 200
     body: bytes = b"ok"
@@ -43,21 +42,21 @@ class Reply(NamedTuple):
 
 @dataclass
 class Receiver:
-    """Where it listens, what came, and what it is going to answer: one after the other, then ok."""
+    """A running receiver. It responds with each of `replies` once, then with 200."""
 
     url: str = ""
     received: list[Received] = field(default_factory=list)
     replies: list[Reply] = field(default_factory=list)
 
-    def take(self, request: Received) -> Reply:
+    def respond_to(self, request: Received) -> Reply:
         self.received.append(request)
         return self.replies.pop(0) if self.replies else Reply()
 
-    def until(self, count: int) -> list[Received]:
-        """Waits until so many requests have come, and returns all."""
-        end = time.monotonic() + PATIENCE
+    def wait_for(self, count: int) -> list[Received]:
+        """Waits until `count` requests have been received, and returns all."""
+        end = time.monotonic() + TIMEOUT
         while len(self.received) < count:
-            assert time.monotonic() < end, f"{len(self.received)} of {count} requests came"
+            assert time.monotonic() < end, f"{len(self.received)} of {count} requests received"
             time.sleep(0.005)
         return self.received
 
@@ -77,7 +76,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
         headers = {name.lower(): value for name, value in self.headers.items()}
-        reply = self.server.receiver.take(Received(self.path, headers, body))
+        reply = self.server.receiver.respond_to(Received(self.path, headers, body))
         reply.before()
         self.send_response(reply.status)
         self.send_header("Content-Length", str(len(reply.body)))
@@ -85,12 +84,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(reply.body)
 
     def log_message(self, *_: Any) -> None:
-        """Says nothing."""
+        """Logs nothing."""
 
 
 @contextmanager
 def listening() -> Iterator[Receiver]:
-    """Runs a receiver for the length of a block."""
     receiver = Receiver()
     server = _Server(receiver)
     receiver.url = f"http://127.0.0.1:{server.server_port}/hook"

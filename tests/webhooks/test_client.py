@@ -13,13 +13,23 @@ import pytest
 from server.webhooks.egress.client import MAX_STORED, Client
 from server.webhooks.egress.policy import EgressPolicy
 
-from .receivers import PUBLIC, REACH, Visit, answering, deliver, leading_to, ok, receiving, run
+from .raw_receivers import (
+    EGRESS_POLICY,
+    PUBLIC,
+    Connection,
+    lookup_returning,
+    ok,
+    post_once,
+    responding,
+    run,
+    running_receiver,
+)
 
 
 def test_event_arrives_byte_for_byte_with_its_headers() -> None:
     body = b'{"id": "evt_1",  "name": "\xc3\xbc"}'
 
-    outcome, receiver = deliver(ok, body=body, headers={"webhook-id": "evt_1"})
+    outcome, receiver = post_once(ok, body=body, headers={"webhook-id": "evt_1"})
 
     head, _, sent = receiver.requests[0].partition(b"\r\n\r\n")
     first, *rest = head.decode().split("\r\n")
@@ -40,7 +50,7 @@ def test_event_arrives_byte_for_byte_with_its_headers() -> None:
 def test_event_of_several_mebibytes_arrives_whole() -> None:
     body = b"x" * (3 << 20)
 
-    outcome, receiver = deliver(ok, body=body)
+    outcome, receiver = post_once(ok, body=body)
 
     assert outcome.error == ""
     assert receiver.requests[0].endswith(body)
@@ -59,7 +69,7 @@ def test_event_of_several_mebibytes_arrives_whole() -> None:
 def test_status_and_retry_after_are_told(
     head: str, status: int, error: str, after: float | None
 ) -> None:
-    outcome, _ = deliver(answering(head))
+    outcome, _ = post_once(responding(head))
 
     assert outcome[:3] == (status, error, after)
 
@@ -67,7 +77,7 @@ def test_status_and_retry_after_are_told(
 def test_interim_answers_are_passed_over() -> None:
     hints = "HTTP/1.1 100 Continue\n\nHTTP/1.1 103 Early Hints\nLink: </a>\n\n"
 
-    outcome, _ = deliver(answering(f"{hints}HTTP/1.1 200 OK\nContent-Length: 0"))
+    outcome, _ = post_once(responding(f"{hints}HTTP/1.1 200 OK\nContent-Length: 0"))
 
     assert outcome[:2] == (200, "")
 
@@ -75,14 +85,14 @@ def test_interim_answers_are_passed_over() -> None:
 def test_beginning_of_the_answer_is_kept_as_it_was_sent() -> None:
     body = bytes(range(256)) * 32
 
-    outcome, _ = deliver(answering(f"HTTP/1.1 500 X\nContent-Length: {len(body)}", body))
+    outcome, _ = post_once(responding(f"HTTP/1.1 500 X\nContent-Length: {len(body)}", body))
 
     assert outcome.body == body[:MAX_STORED]
 
 
 def test_events_to_one_place_share_a_connection() -> None:
     async def main() -> tuple[int, int]:
-        async with receiving(ok) as receiver, Client(REACH) as client:
+        async with running_receiver(ok) as receiver, Client(EGRESS_POLICY) as client:
             for _ in range(5):
                 assert (await client.post(receiver.url, b"{}", {})).error == ""
             return receiver.connections, len(receiver.requests)
@@ -91,14 +101,19 @@ def test_events_to_one_place_share_a_connection() -> None:
 
 
 def test_cookies_are_not_kept() -> None:
-    async def setting_one(visit: Visit) -> None:
+    async def setting_one(connection: Connection) -> None:
         while True:
-            await visit.request()
-            await visit.send(b"HTTP/1.1 200 OK\r\nSet-Cookie: a=b\r\nContent-Length: 0\r\n\r\n")
+            await connection.request()
+            await connection.send(
+                b"HTTP/1.1 200 OK\r\nSet-Cookie: a=b\r\nContent-Length: 0\r\n\r\n"
+            )
 
     async def main() -> list[bytes]:
-        lookup = leading_to([PUBLIC])
-        async with receiving(setting_one) as receiver, Client(REACH, lookup=lookup) as client:
+        lookup = lookup_returning([PUBLIC])
+        async with (
+            running_receiver(setting_one) as receiver,
+            Client(EGRESS_POLICY, lookup=lookup) as client,
+        ):
             for _ in range(2):
                 await client.post(f"http://example.com:{receiver.port}/", b"{}", {})
             return receiver.requests
@@ -111,8 +126,8 @@ def test_cookies_are_not_kept() -> None:
 
 def test_name_is_looked_up_by_the_system() -> None:
     async def main() -> str:
-        here = EgressPolicy([ip_network("127.0.0.0/8"), ip_network("::1/128")], http=True)
-        async with receiving(ok) as receiver, Client(here) as client:
+        worker = EgressPolicy([ip_network("127.0.0.0/8"), ip_network("::1/128")], http=True)
+        async with running_receiver(ok) as receiver, Client(worker) as client:
             return (await client.post(f"http://localhost:{receiver.port}/", b"{}", {})).error
 
     assert run(main()) == ""
@@ -124,8 +139,11 @@ def test_name_is_looked_up_by_the_system() -> None:
 )
 def test_next_address_of_a_name_is_tried_where_one_refuses(answer: list[str], error: str) -> None:
     async def main() -> str:
-        here = EgressPolicy([ip_network("127.0.0.0/8")], http=True)
-        async with receiving(ok) as receiver, Client(here, lookup=leading_to(answer)) as client:
+        worker = EgressPolicy([ip_network("127.0.0.0/8")], http=True)
+        async with (
+            running_receiver(ok) as receiver,
+            Client(worker, lookup=lookup_returning(answer)) as client,
+        ):
             return (await client.post(f"http://example.com:{receiver.port}/", b"{}", {})).error
 
     assert run(main()) == error
@@ -133,10 +151,10 @@ def test_next_address_of_a_name_is_tried_where_one_refuses(answer: list[str], er
 
 def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> tuple[str, int]:
-        async with receiving(ok) as proxy, receiving(ok) as receiver:
+        async with running_receiver(ok) as proxy, running_receiver(ok) as receiver:
             for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
                 monkeypatch.setenv(name, f"http://{PUBLIC}:{proxy.port}")
-            async with Client(REACH) as client:
+            async with Client(EGRESS_POLICY) as client:
                 return (await client.post(receiver.url, b"{}", {})).error, proxy.connections
 
     assert run(main()) == ("", 0)
@@ -147,7 +165,7 @@ def test_nobody_there_is_a_connection_refused() -> None:
         with socket.socket() as unused:
             unused.bind((PUBLIC, 0))
             url = f"http://{PUBLIC}:{unused.getsockname()[1]}/"
-            async with Client(REACH) as client:
+            async with Client(EGRESS_POLICY) as client:
                 return (await client.post(url, b"{}", {})).error
 
     assert run(main()) == "connection refused"
@@ -155,7 +173,7 @@ def test_nobody_there_is_a_connection_refused() -> None:
 
 def test_name_that_is_none_is_told() -> None:
     async def main() -> str:
-        async with Client(REACH) as client:
+        async with Client(EGRESS_POLICY) as client:
             return (await client.post("http://no-such-host.invalid/", b"{}", {})).error
 
     assert run(main()) == "no such host"
@@ -165,12 +183,12 @@ def test_cancelling_passes_through() -> None:
     async def main() -> None:
         reached = asyncio.Event()
 
-        async def never(visit: Visit) -> None:
-            await visit.request()
+        async def never(connection: Connection) -> None:
+            await connection.request()
             reached.set()
-            await visit.wait()
+            await connection.wait()
 
-        async with receiving(never) as receiver, Client(REACH) as client:
+        async with running_receiver(never) as receiver, Client(EGRESS_POLICY) as client:
             sending = asyncio.create_task(client.post(receiver.url, b"{}", {}))
             await reached.wait()
             sending.cancel()
@@ -182,7 +200,7 @@ def test_cancelling_passes_through() -> None:
 
 def test_url_that_was_allowed_once_is_refused_once_it_is_not() -> None:
     async def main() -> str:
-        async with receiving(ok) as receiver, Client(EgressPolicy()) as client:
+        async with running_receiver(ok) as receiver, Client(EgressPolicy()) as client:
             error = (await client.post(receiver.url, b"{}", {})).error
             assert receiver.connections == 0
             return error
@@ -194,7 +212,7 @@ def test_log_of_a_blocked_address_has_neither_path_nor_query(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def main() -> None:
-        async with Client(EgressPolicy(), lookup=leading_to(["10.0.0.1"])) as client:
+        async with Client(EgressPolicy(), lookup=lookup_returning(["10.0.0.1"])) as client:
             await client.post("https://example.com/secret?token=secret", b"{}", {})
             await client.post("https://10.0.0.1/secret?token=secret", b"{}", {})
 

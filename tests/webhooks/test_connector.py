@@ -7,11 +7,20 @@ import ssl
 import pytest
 from aiohttp import ClientConnectorError, ClientSession
 
-from server.webhooks.egress.connector import make_connector
+from server.webhooks.egress.connector import EgressConnector
 from server.webhooks.egress.policy import BlockedAddress
 from server.webhooks.egress.resolver import SystemLookup
 
-from .receivers import PRIVATE, PUBLIC, REACH, answering, leading_to, ok, receiving, run
+from .raw_receivers import (
+    EGRESS_POLICY,
+    PRIVATE,
+    PUBLIC,
+    lookup_returning,
+    ok,
+    responding,
+    run,
+    running_receiver,
+)
 
 
 @pytest.mark.parametrize("host", [PRIVATE, f"[::ffff:{PRIVATE}]", "[::1]", "0.0.0.0"])
@@ -19,8 +28,8 @@ def test_address_in_a_url_is_judged_where_the_socket_is_made(host: str) -> None:
     async def main() -> int:
         tls = ssl.create_default_context()
         async with (
-            receiving(ok, host=PRIVATE) as canary,
-            ClientSession(connector=make_connector(REACH, SystemLookup(), tls)) as session,
+            running_receiver(ok, host=PRIVATE) as canary,
+            ClientSession(connector=EgressConnector(EGRESS_POLICY, SystemLookup(), tls)) as session,
         ):
             with pytest.raises(ClientConnectorError) as raised:
                 await session.post(f"http://{host}:{canary.port}/")
@@ -33,10 +42,10 @@ def test_address_in_a_url_is_judged_where_the_socket_is_made(host: str) -> None:
 def test_name_is_looked_up_for_each_new_connection() -> None:
     async def main() -> None:
         tls = ssl.create_default_context()
-        lookup = leading_to([PUBLIC], [PRIVATE])
+        lookup = lookup_returning([PUBLIC], [PRIVATE])
         async with (
-            receiving(answering("HTTP/1.1 200 OK\nConnection: close")) as receiver,
-            ClientSession(connector=make_connector(REACH, lookup, tls)) as session,
+            running_receiver(responding("HTTP/1.1 200 OK\nConnection: close")) as receiver,
+            ClientSession(connector=EgressConnector(EGRESS_POLICY, lookup, tls)) as session,
         ):
             url = f"http://example.com:{receiver.port}/"
             async with session.post(url, data=b"{}") as response:

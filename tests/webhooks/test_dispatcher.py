@@ -1,4 +1,4 @@
-"""The dispatcher: what is delivered, how often, when, and to whom; on both databases."""
+"""Tests the dispatcher on both databases: retries, limits, pauses, disabling and leases."""
 
 from __future__ import annotations
 
@@ -8,189 +8,203 @@ from datetime import UTC, datetime
 from functools import partial
 
 import pytest
-from peewee import SQL
-from standardwebhooks import Webhook
+from standardwebhooks import Webhook as Verifier
 
-from server.storage.statements import Statement
-from server.storage.transaction import Transaction
+from server.events.models import Event
+from server.storage.database import Result, Work
 from server.tags import store as tags
 from server.webhooks import store
-from server.webhooks.delivery import dispatcher
-from server.webhooks.delivery.store_expansion import MIN_EVENTS_PER_EXPANSION
+from server.webhooks.delivery.store_expansion import MIN_EXPANDED_EVENTS
 from server.webhooks.delivery.store_leases import Lease, lease_due, release
 from server.webhooks.delivery.store_queue import ids_of_any_account_with_work
-from server.webhooks.delivery.store_results import FinishedAttempt, record_attempts
 from server.webhooks.endpoints.signing import make_secret
+from server.webhooks.models import Delivery, DeliveryAttempt, Webhook
 from server.webhooks.rules import (
+    DISABLE_AFTER,
     FAILURES_BEFORE_PAUSE,
-    LEASE,
+    LEASE_DURATION,
     MAX_IN_FLIGHT_PER_ACCOUNT,
     MAX_IN_FLIGHT_PER_ENDPOINT,
     MIN_PAUSE,
     OLD_SECRET_VALIDITY,
-    PATIENCE,
-    SCHEDULE,
+    RETRY_DELAYS,
     DeliveryStatus,
     DisabledReason,
 )
 
-from .delivering import OURS, SECRETS, START, Place, body_of, headers_of, process
-from .receivers import Visit, answering, ok, receiving, silent
+from .raw_receivers import Connection, hang, ok, responding, running_receiver
+from .worker import (
+    ACCOUNT_ID,
+    SECRETS,
+    START,
+    DatabaseLocation,
+    body_of,
+    headers_of,
+    running_worker,
+)
 
 PENDING, SENDING, SUCCEEDED, FAILED = DeliveryStatus
-BROKEN = answering("HTTP/1.1 503 Broken\nContent-Length: 2\nConnection: close", b"no")
+BROKEN = responding("HTTP/1.1 503 Broken\nContent-Length: 2\nConnection: close", b"no")
 
 
-@pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Has a process that ends not wait long for receivers that hang."""
-    monkeypatch.setattr(dispatcher, "GRACE_SECONDS", 0.05)
-
-
-def test_event_is_delivered_as_it_was_recorded_and_signed_as_the_published_library_signs(
-    place: Place,
+def test_delivery_has_the_stored_envelope_and_a_valid_signature(
+    location: DatabaseLocation,
 ) -> None:
     async def run() -> None:
-        async with receiving(ok) as receiver, process(place) as here:
-            await here.add(receiver.url)
-            await here.happen("vip")
-            (delivery,) = await here.deliveries(SUCCEEDED)
-            (event,) = await here.rows("event", "sequence")
+        async with running_receiver(ok) as receiver, running_worker(location) as worker:
+            await worker.add_webhook(receiver.url)
+            await worker.create_tags("vip")
+            (delivery,) = await worker.wait_for_deliveries(SUCCEEDED)
+            (event,) = await worker.rows(Event, "sequence")
             (request,) = receiver.requests
             headers = headers_of(request)
 
             assert body_of(request) == event["envelope"].encode()
             assert headers["webhook-id"] == event["id"] == json.loads(body_of(request))["id"]
-            assert (delivery["attempts"], delivery["finished_at"]) == (1, here.clock.now)
-            signed = Webhook(here.secret).sign(
-                event["id"], moment(headers["webhook-timestamp"]), event["envelope"]
+            assert (delivery["attempts"], delivery["finished_at"]) == (1, worker.clock.now)
+            expected = Verifier(worker.secret).sign(
+                event["id"], to_datetime(headers["webhook-timestamp"]), event["envelope"]
             )
-            assert headers["webhook-signature"] == signed
+            assert headers["webhook-signature"] == expected
 
     asyncio.run(run())
 
 
-def test_failing_delivery_follows_the_schedule_for_75_hours_and_then_ends(place: Place) -> None:
+def test_failing_delivery_follows_the_retry_schedule_and_then_fails(
+    location: DatabaseLocation,
+) -> None:
     async def run() -> None:
-        async with receiving(BROKEN) as receiver, process(place) as here:
-            await here.add(receiver.url)
-            await here.happen("vip")
-            for number, wait in enumerate(SCHEDULE, 1):
-                (delivery,) = await here.until_rows(
-                    "delivery",
+        async with running_receiver(BROKEN) as receiver, running_worker(location) as worker:
+            await worker.add_webhook(receiver.url)
+            await worker.create_tags("vip")
+            for number, delay in enumerate(RETRY_DELAYS, 1):
+                (delivery,) = await worker.wait_for_rows(
+                    Delivery,
                     lambda found, number=number: found and found[0]["attempts"] == number,
                 )
                 assert delivery["status"] == PENDING
-                assert delivery["due_at"] - here.clock.now == wait * 1000
-                here.clock.now = delivery["due_at"]
-                here.dispatcher.notify([OURS])
-            (delivery,) = await here.deliveries(FAILED)
+                assert delivery["due_at"] - worker.clock.now == delay * 1000
+                worker.clock.now = delivery["due_at"]
+                worker.dispatcher.notify([ACCOUNT_ID])
+            (delivery,) = await worker.wait_for_deliveries(FAILED)
 
-            assert delivery["attempts"] == len(SCHEDULE) + 1 == len(receiver.requests)
+            assert delivery["attempts"] == len(RETRY_DELAYS) + 1 == len(receiver.requests)
             assert {headers_of(request)["webhook-id"] for request in receiver.requests} == {
                 delivery["event_id"]
             }
-            attempts = await here.rows("delivery_attempt", "number")
+            attempts = await worker.rows(DeliveryAttempt, "number")
             assert [row["http_status"] for row in attempts] == [503] * 10
 
     asyncio.run(run())
 
 
-def moment(seconds: str) -> datetime:
+def to_datetime(seconds: str) -> datetime:
     return datetime.fromtimestamp(int(seconds), UTC)
 
 
-def test_endpoint_hears_of_the_types_that_it_asks_for_from_its_creation_on(place: Place) -> None:
+def test_endpoint_receives_subscribed_event_types_since_its_creation(
+    location: DatabaseLocation,
+) -> None:
     async def run() -> None:
-        async with receiving(ok) as all_of_them, receiving(ok) as few, process(place) as here:
-            await here.add(all_of_them.url)
-            await here.happen("before")
-            await here.deliveries(SUCCEEDED)
-            await here.add(few.url, "subscriber.*", "tag.deleted")
-            await here.add(few.url, "tag.created")
-            await here.happen("after")
-            await here.deliveries(SUCCEEDED, SUCCEEDED, SUCCEEDED)
+        async with (
+            running_receiver(ok) as all_types,
+            running_receiver(ok) as subset,
+            running_worker(location) as worker,
+        ):
+            await worker.add_webhook(all_types.url)
+            await worker.create_tags("before")
+            await worker.wait_for_deliveries(SUCCEEDED)
+            await worker.add_webhook(subset.url, "subscriber.*", "tag.deleted")
+            await worker.add_webhook(subset.url, "tag.created")
+            await worker.create_tags("after")
+            await worker.wait_for_deliveries(SUCCEEDED, SUCCEEDED, SUCCEEDED)
 
-            assert [name_of(request) for request in all_of_them.requests] == ["before", "after"]
-            assert [name_of(request) for request in few.requests] == ["after"]
+            assert [name_of(request) for request in all_types.requests] == ["before", "after"]
+            assert [name_of(request) for request in subset.requests] == ["after"]
 
     asyncio.run(run())
 
 
-def test_endpoint_gets_at_most_four_at_a_time_and_an_account_thirty_two(place: Place) -> None:
+def test_endpoint_has_four_deliveries_in_flight_and_an_account_32(
+    location: DatabaseLocation,
+) -> None:
     async def run() -> None:
-        async with receiving(silent) as hanging, process(place) as here:
-            await here.add(hanging.url)
-            await here.happen(*map(str, range(10)))
-            await here.until(lambda: hanging.connections == 4)
+        async with running_receiver(hang) as hanging, running_worker(location) as worker:
+            await worker.add_webhook(hanging.url)
+            await worker.create_tags(*map(str, range(10)))
+            await worker.wait_until(lambda: hanging.connections == 4)
             for _ in range(9):
-                await here.add(hanging.url)
-            await here.happen(*map(str, range(10, 20)))
-            await here.until(lambda: hanging.connections == 32)
+                await worker.add_webhook(hanging.url)
+            await worker.create_tags(*map(str, range(10, 20)))
+            await worker.wait_until(lambda: hanging.connections == 32)
             await asyncio.sleep(0.1)
 
             assert hanging.connections == 32
-            found = await here.rows("delivery")
+            found = await worker.rows(Delivery)
             assert [row["status"] for row in found].count(SENDING) == 32
 
     asyncio.run(run())
 
 
-def test_endpoint_that_hangs_holds_up_no_other(place: Place) -> None:
+def test_hanging_endpoint_does_not_delay_another(location: DatabaseLocation) -> None:
     async def run() -> None:
-        async with receiving(silent) as hanging, receiving(ok) as sound, process(place) as here:
-            await here.add(hanging.url)
-            await here.add(sound.url)
-            await here.happen(*map(str, range(20)))
-            await here.until(lambda: len(sound.requests) == 20)
+        async with (
+            running_receiver(hang) as hanging,
+            running_receiver(ok) as healthy,
+            running_worker(location) as worker,
+        ):
+            await worker.add_webhook(hanging.url)
+            await worker.add_webhook(healthy.url)
+            await worker.create_tags(*map(str, range(20)))
+            await worker.wait_until(lambda: len(healthy.requests) == 20)
 
             assert hanging.connections == 4
 
     asyncio.run(run())
 
 
-def test_endpoint_that_fails_again_and_again_is_paused_and_then_proves_itself_one_by_one(
-    place: Place,
+def test_failing_endpoint_is_paused_and_then_gets_one_delivery_at_a_time(
+    location: DatabaseLocation,
 ) -> None:
     async def run() -> None:
-        async with receiving(BROKEN) as receiver, process(place) as here:
-            webhook = await here.add(receiver.url)
-            await here.happen(*map(str, range(20)))
-            (row,) = await here.until_rows("webhook", lambda found: found[0]["failures"] >= 5)
+        async with running_receiver(BROKEN) as receiver, running_worker(location) as worker:
+            webhook = await worker.add_webhook(receiver.url)
+            await worker.create_tags(*map(str, range(20)))
+            (row,) = await worker.wait_for_rows(Webhook, lambda found: found[0]["failures"] >= 5)
             await asyncio.sleep(0.1)
             sent = len(receiver.requests)
             assert sent <= FAILURES_BEFORE_PAUSE + MAX_IN_FLIGHT_PER_ENDPOINT
-            assert row["paused_until"] >= here.clock.now + MIN_PAUSE
-            (row,) = await here.rows("webhook")
-            here.clock.now = row["paused_until"]
-            here.dispatcher.notify([OURS])
-            await here.until(lambda: len(receiver.requests) == sent + 1)
+            assert row["paused_until"] >= worker.clock.now + MIN_PAUSE
+            (row,) = await worker.rows(Webhook)
+            worker.clock.now = row["paused_until"]
+            worker.dispatcher.notify([ACCOUNT_ID])
+            await worker.wait_until(lambda: len(receiver.requests) == sent + 1)
             await asyncio.sleep(0.1)
 
             assert len(receiver.requests) == sent + 1
-            (row,) = await here.rows("webhook")
+            (row,) = await worker.rows(Webhook)
             assert (row["id"], row["failing_since"]) == (webhook.id, START)
 
     asyncio.run(run())
 
 
-def test_endpoint_is_healthy_again_after_one_success(place: Place) -> None:
+def test_success_resets_the_health_of_an_endpoint(location: DatabaseLocation) -> None:
     async def run() -> None:
-        behaviours = iter([BROKEN, BROKEN])
+        failures = iter([BROKEN, BROKEN])
 
-        async def mended(visit: Visit) -> None:
-            await next(behaviours, ok)(visit)
+        async def recovering(connection: Connection) -> None:
+            await next(failures, ok)(connection)
 
-        async with receiving(mended) as receiver, process(place) as here:
-            await here.add(receiver.url)
-            await here.happen("a", "b")
-            found = await here.until_rows(
-                "delivery", lambda found: [row["attempts"] for row in found] == [1, 1]
+        async with running_receiver(recovering) as receiver, running_worker(location) as worker:
+            await worker.add_webhook(receiver.url)
+            await worker.create_tags("a", "b")
+            first, _ = await worker.wait_for_rows(
+                Delivery, lambda rows: [row["attempts"] for row in rows] == [1, 1]
             )
-            here.clock.now = found[0]["due_at"]
-            here.dispatcher.notify([OURS])
-            await here.deliveries(SUCCEEDED, SUCCEEDED)
-            (row,) = await here.rows("webhook")
+            worker.clock.now = first["due_at"]
+            worker.dispatcher.notify([ACCOUNT_ID])
+            await worker.wait_for_deliveries(SUCCEEDED, SUCCEEDED)
+            (row,) = await worker.rows(Webhook)
 
             assert (row["failures"], row["failing_since"], row["paused_until"]) == (0, None, 0)
 
@@ -198,121 +212,134 @@ def test_endpoint_is_healthy_again_after_one_success(place: Place) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "waits"), [("1", 5), ("7", 7), ("1000000000", 10), ("nonsense", 5)]
+    ("retry_after", "seconds"), [("1", 5), ("7", 7), ("1000000000", 10), ("nonsense", 5)]
 )
-def test_retry_after_is_honoured_from_the_length_of_the_step_to_twice_of_it(
-    place: Place, asked: str, waits: int
+def test_retry_after_is_honored_up_to_twice_the_scheduled_delay(
+    location: DatabaseLocation, retry_after: str, seconds: int
 ) -> None:
-    busy = answering(
-        f"HTTP/1.1 429 Busy\nRetry-After: {asked}\nContent-Length: 0\nConnection: close"
+    busy = responding(
+        f"HTTP/1.1 429 Busy\nRetry-After: {retry_after}\nContent-Length: 0\nConnection: close"
     )
 
     async def run() -> None:
-        async with receiving(busy) as receiver, process(place) as here:
-            await here.add(receiver.url)
-            await here.happen("a")
-            (row,) = await here.until_rows("delivery", lambda found: found and found[0]["attempts"])
+        async with running_receiver(busy) as receiver, running_worker(location) as worker:
+            await worker.add_webhook(receiver.url)
+            await worker.create_tags("a")
+            row = await worker.wait_for_attempt()
 
-            assert row["due_at"] == here.clock.now + waits * 1000
+            assert row["due_at"] == worker.clock.now + seconds * 1000
 
     asyncio.run(run())
 
 
-def test_gone_disables_at_once_and_the_others_of_the_account_are_told(place: Place) -> None:
-    gone = answering("HTTP/1.1 410 Gone\nContent-Length: 0\nConnection: close")
+def test_status_410_disables_the_webhook_and_notifies_the_others(
+    location: DatabaseLocation,
+) -> None:
+    gone = responding("HTTP/1.1 410 Gone\nContent-Length: 0\nConnection: close")
 
     async def run() -> None:
-        async with receiving(gone) as left, receiving(ok) as other, process(place) as here:
-            webhook = await here.add(left.url)
-            await here.add(other.url, "webhook.*")
-            await here.happen("a", "b")
-            await here.until(lambda: other.requests)
+        async with (
+            running_receiver(gone) as moved,
+            running_receiver(ok) as other,
+            running_worker(location) as worker,
+        ):
+            webhook = await worker.add_webhook(moved.url)
+            await worker.add_webhook(other.url, "webhook.*")
+            await worker.create_tags("a", "b")
+            await worker.wait_until(lambda: other.requests)
             event = json.loads(body_of(other.requests[0]))
 
             assert event["type"] == "webhook.disabled"
             assert event["data"]["webhook"]["id"] == webhook.id
             assert event["data"]["webhook"]["disabledReason"] == "GONE"
             assert event["previous"]["enabled"] is True
-            first, _ = await here.rows("webhook")
+            first, _ = await worker.rows(Webhook)
             assert (first["enabled"], first["disabled_reason"]) == (False, DisabledReason.GONE)
-            assert len(left.requests) <= 2
+            assert len(moved.requests) <= 2
 
     asyncio.run(run())
 
 
-def test_five_days_without_a_success_disable(place: Place) -> None:
+def test_endpoint_that_fails_for_five_days_is_disabled(location: DatabaseLocation) -> None:
     async def run() -> None:
-        async with receiving(BROKEN) as receiver, process(place) as here:
-            await here.add(receiver.url)
-            await here.happen("a")
-            await here.until_rows("delivery", lambda found: found and found[0]["attempts"] == 1)
-            here.clock.advance(PATIENCE - 1)
-            await here.happen("b")
-            await here.until_rows("webhook", lambda found: found[0]["failures"] >= 2)
-            assert (await here.rows("webhook"))[0]["enabled"]
-            here.clock.advance(1)
-            await here.happen("c")
-            (row,) = await here.until_rows("webhook", lambda found: not found[0]["enabled"])
+        async with running_receiver(BROKEN) as receiver, running_worker(location) as worker:
+            await worker.add_webhook(receiver.url)
+            await worker.create_tags("a")
+            await worker.wait_for_attempt()
+            worker.clock.advance(DISABLE_AFTER - 1)
+            await worker.create_tags("b")
+            await worker.wait_for_rows(Webhook, lambda found: found[0]["failures"] >= 2)
+            assert (await worker.rows(Webhook))[0]["enabled"]
+            worker.clock.advance(1)
+            await worker.create_tags("c")
+            (row,) = await worker.wait_for_rows(Webhook, lambda found: not found[0]["enabled"])
 
             assert row["disabled_reason"] == DisabledReason.FAILING
 
     asyncio.run(run())
 
 
-def test_disabled_endpoint_gets_nothing_until_it_is_enabled_and_then_what_is_pending(
-    place: Place,
+def test_pending_deliveries_of_a_disabled_endpoint_are_sent_when_it_is_enabled(
+    location: DatabaseLocation,
 ) -> None:
     async def run() -> None:
-        async with receiving(BROKEN) as receiver, process(place) as here:
-            webhook = await here.add(receiver.url)
-            await here.happen("pending")
-            await here.until_rows("delivery", lambda found: found and found[0]["attempts"] == 1)
-            await here.update(webhook.id, enabled=False)
-            await here.happen("unheard")
-            here.clock.advance(SCHEDULE[0] * 1000)
-            here.dispatcher.notify([OURS])
+        async with running_receiver(BROKEN) as receiver, running_worker(location) as worker:
+            webhook = await worker.add_webhook(receiver.url)
+            await worker.create_tags("pending")
+            await worker.wait_for_attempt()
+            await worker.update(webhook.id, enabled=False)
+            await worker.create_tags("skipped")
+            worker.clock.advance(RETRY_DELAYS[0] * 1000)
+            worker.dispatcher.notify([ACCOUNT_ID])
             await asyncio.sleep(0.1)
             assert len(receiver.requests) == 1
-            await here.update(webhook.id, enabled=True)
-            await here.until(lambda: len(receiver.requests) == 2)
+            await worker.update(webhook.id, enabled=True)
+            await worker.wait_until(lambda: len(receiver.requests) == 2)
 
             assert [name_of(request) for request in receiver.requests] == ["pending"] * 2
 
     asyncio.run(run())
 
 
-def test_deleted_endpoint_gets_nothing_more(place: Place) -> None:
+def test_deleted_endpoint_receives_no_retries(location: DatabaseLocation) -> None:
     async def run() -> None:
-        async with receiving(BROKEN) as receiver, receiving(ok) as other, process(place) as here:
-            webhook = await here.add(receiver.url)
-            await here.add(other.url)
-            await here.happen("a")
-            await here.until_rows("delivery", lambda found: found and found[0]["attempts"] == 1)
-            await here.database.write(lambda tx: store.delete(OURS, webhook.id, tx))
-            here.clock.advance(SCHEDULE[0] * 1000)
-            await here.happen("b")
-            await here.until(lambda: len(other.requests) == 2)
+        async with (
+            running_receiver(BROKEN) as receiver,
+            running_receiver(ok) as other,
+            running_worker(location) as worker,
+        ):
+            webhook = await worker.add_webhook(receiver.url)
+            await worker.add_webhook(other.url)
+            await worker.create_tags("a")
+            await worker.wait_for_attempt()
+            await worker.database.write(lambda tx: store.delete(ACCOUNT_ID, webhook.id, tx))
+            worker.clock.advance(RETRY_DELAYS[0] * 1000)
+            await worker.create_tags("b")
+            await worker.wait_until(lambda: len(other.requests) == 2)
 
             assert len(receiver.requests) == 1
 
     asyncio.run(run())
 
 
-def test_secret_that_was_replaced_signs_along_for_a_day(place: Place) -> None:
+def test_replaced_secret_signs_for_another_day(location: DatabaseLocation) -> None:
     async def run() -> None:
-        async with receiving(ok) as receiver, process(place) as here:
-            webhook = await here.add(receiver.url)
-            old, new = here.secret, make_secret()
-            await here.database.write(
+        async with running_receiver(ok) as receiver, running_worker(location) as worker:
+            webhook = await worker.add_webhook(receiver.url)
+            old, new = worker.secret, make_secret()
+            await worker.database.write(
                 lambda tx: store.rotate(
-                    OURS, webhook.id, lambda own: SECRETS.encrypt(OURS, own, new), tx
+                    ACCOUNT_ID,
+                    webhook.id,
+                    lambda webhook_id: SECRETS.encrypt(ACCOUNT_ID, webhook_id, new),
+                    tx,
                 )
             )
-            await here.happen("a")
-            await here.deliveries(SUCCEEDED)
-            here.clock.advance(OLD_SECRET_VALIDITY)
-            await here.happen("b")
-            await here.deliveries(SUCCEEDED, SUCCEEDED)
+            await worker.create_tags("a")
+            await worker.wait_for_deliveries(SUCCEEDED)
+            worker.clock.advance(OLD_SECRET_VALIDITY)
+            await worker.create_tags("b")
+            await worker.wait_for_deliveries(SUCCEEDED, SUCCEEDED)
             first, second = receiver.requests
 
             assert signatures_of(first) == [signature(first, new), signature(first, old)]
@@ -321,180 +348,188 @@ def test_secret_that_was_replaced_signs_along_for_a_day(place: Place) -> None:
     asyncio.run(run())
 
 
-def test_what_is_being_sent_when_the_process_ends_is_due_for_others_at_once(
-    place: Place,
+def test_worker_that_stops_releases_its_leases(
+    location: DatabaseLocation,
 ) -> None:
     async def run() -> None:
-        async with receiving(silent) as hanging:
-            async with process(place) as here:
-                await here.add(hanging.url)
-                await here.happen("a")
-                await here.until(lambda: hanging.connections)
-            async with process(place, delivers=False) as later:
-                (row,) = await later.deliveries(PENDING)
+        async with running_receiver(hang) as hanging:
+            async with running_worker(location) as worker:
+                await worker.add_webhook(hanging.url)
+                await worker.create_tags("a")
+                await worker.wait_until(lambda: hanging.connections)
+            async with running_worker(location, dispatches=False) as later:
+                (row,) = await later.wait_for_deliveries(PENDING)
 
                 assert (row["due_at"], row["attempts"]) == (later.clock.now, 0)
 
     asyncio.run(run())
 
 
-def test_what_a_killed_process_was_sending_is_sent_again_with_the_same_id(place: Place) -> None:
+def test_delivery_of_a_killed_worker_is_sent_by_the_next_one(
+    location: DatabaseLocation,
+) -> None:
     async def run() -> None:
-        async with receiving(ok) as receiver, process(place, delivers=False) as here:
-            await here.add(receiver.url)
-            await here.happen("a")
-            # It takes the delivery on, and is never heard of again.
-            await here.database.write(lambda tx: lease_due(OURS, tx))
-            await here.deliveries(SENDING)
-            await here.database.close()
-            if not here.database.alone:
-                here.clock.advance(LEASE)
-            async with process(place) as later:
-                await later.deliveries(SUCCEEDED)
+        async with (
+            running_receiver(ok) as receiver,
+            running_worker(location, dispatches=False) as worker,
+        ):
+            await worker.add_webhook(receiver.url)
+            await worker.create_tags("a")
+            await worker.lease()
+            await worker.wait_for_deliveries(SENDING)
+            await worker.database.close()
+            if not worker.database.alone:
+                worker.clock.advance(LEASE_DURATION)
+            async with running_worker(location) as later:
+                await later.wait_for_deliveries(SUCCEEDED)
 
             assert len(receiver.requests) == 1
 
     asyncio.run(run())
 
 
-def test_outcome_of_whoever_slept_through_his_lease_is_not_heard(place: Place) -> None:
+def test_result_of_an_expired_lease_is_rejected(
+    location: DatabaseLocation,
+) -> None:
     async def run() -> None:
-        async with receiving(ok) as receiver, process(place, delivers=False) as here:
-            await here.add(receiver.url)
-            await here.happen("a")
-            asleep = (await here.take())[0]
-            here.clock.advance(90_000)
-            awake = (await here.take())[0]
-            late = FinishedAttempt(
-                asleep.delivery, START, 1, 500, "answered 500", "", None, 0.5, None
-            )
-            recorded = await here.database.write(lambda tx: record_attempts(OURS, [late], tx))
-            assert recorded.accepted == 0
-            (row,) = await here.deliveries(SENDING)
-            assert (row["attempts"], row["fence"]) == (0, awake.delivery.fence)
-            assert await here.rows("delivery_attempt", "number") == []
-            good = FinishedAttempt(awake.delivery, START, 1, 200, "", "", None, 0.5, None)
-            await here.database.write(lambda tx: record_attempts(OURS, [good], tx))
+        async with (
+            running_receiver(ok) as receiver,
+            running_worker(location, dispatches=False) as worker,
+        ):
+            await worker.add_webhook(receiver.url)
+            await worker.create_tags("a")
+            (expired,) = await worker.lease()
+            worker.clock.advance(90_000)
+            (current,) = await worker.lease()
+            assert (await worker.record(expired.delivery, 500)).accepted == 0
+            (row,) = await worker.wait_for_deliveries(SENDING)
+            assert (row["attempts"], row["fence"]) == (0, current.delivery.fence)
+            assert await worker.rows(DeliveryAttempt, "number") == []
+            await worker.record(current.delivery)
 
-            await here.deliveries(SUCCEEDED)
+            await worker.wait_for_deliveries(SUCCEEDED)
 
     asyncio.run(run())
 
 
-def test_events_are_expanded_once_whoever_does_it(place: Place) -> None:
+def test_repeated_expansion_of_events_adds_no_deliveries(location: DatabaseLocation) -> None:
     async def run() -> None:
-        async with process(place, delivers=False) as here:
-            await here.add("http://127.0.0.1:9/")
-            await here.happen("a")
-            await here.database.write(lambda tx: lease_due(OURS, tx))
-            # As if what was noted of it had been lost.
-            text = "UPDATE delivery_queue SET expanded = 0"
-            await here.database.write(lambda tx: tx.run(Statement(lambda _: SQL(text))))
-            await here.database.write(lambda tx: lease_due(OURS, tx))
+        async with running_worker(location, dispatches=False) as worker:
+            await worker.add_webhook("http://127.0.0.1:9/")
+            await worker.create_tags("a")
+            await worker.lease()
+            await worker.execute("UPDATE delivery_queue SET expanded = 0")
+            await worker.lease()
 
-            assert len(await here.rows("delivery")) == 1
+            assert len(await worker.rows(Delivery)) == 1
 
     asyncio.run(run())
 
 
-def test_endpoints_that_take_their_time_leave_the_next_free_place_to_others(place: Place) -> None:
+def test_endpoint_without_deliveries_in_flight_is_leased_first(
+    location: DatabaseLocation,
+) -> None:
     async def run() -> None:
-        async with receiving(silent) as slow, process(place, delivers=False) as here:
+        async with (
+            running_receiver(hang) as slow,
+            running_worker(location, dispatches=False) as worker,
+        ):
             for _ in range(8):
-                await here.add(slow.url)
-            await here.happen(*map(str, range(10)))
-            first = await here.take()
-            assert len(first) == MAX_IN_FLIGHT_PER_ACCOUNT
-            here.clock.advance(1)
-            late = await here.add("http://127.0.0.1:9/")
-            await here.happen("for the ninth")
-            done = FinishedAttempt(first[0].delivery, START, 1, 200, "", "", None, 0.5, slow.url)
-            await here.database.write(lambda tx: record_attempts(OURS, [done], tx))
-            second = await here.take()
+                await worker.add_webhook(slow.url)
+            await worker.create_tags(*map(str, range(10)))
+            first, *others = await worker.lease()
+            assert len(others) == MAX_IN_FLIGHT_PER_ACCOUNT - 1
+            worker.clock.advance(1)
+            late = await worker.add_webhook("http://127.0.0.1:9/")
+            await worker.create_tags("later")
+            await worker.record(first.delivery, url=slow.url)
+            second = await worker.lease()
 
-            assert [each.webhook.id for each in second] == [late.id]
+            assert [leased.webhook.id for leased in second] == [late.id]
 
     asyncio.run(run())
 
 
-def test_what_is_on_its_way_to_webhooks_that_are_gone_takes_places_of_the_account(
-    place: Place,
+def test_deliveries_to_deleted_webhooks_count_toward_the_account_limit(
+    location: DatabaseLocation,
 ) -> None:
     async def run() -> None:
-        async with process(place, delivers=False) as here:
-            added = [await here.add("http://127.0.0.1:9/") for _ in range(8)]
-            await here.happen(*map(str, range(4)))
-            first = await here.take()
-            assert len(first) == MAX_IN_FLIGHT_PER_ACCOUNT
+        async with running_worker(location, dispatches=False) as worker:
+            added = [await worker.add_webhook("http://127.0.0.1:9/") for _ in range(8)]
+            await worker.create_tags(*map(str, range(4)))
+            first, *others = await worker.lease()
+            assert len(others) == MAX_IN_FLIGHT_PER_ACCOUNT - 1
             for webhook in added:
-                await here.database.write(partial(store.delete, OURS, webhook.id))
-            await here.add("http://127.0.0.1:9/")
-            await here.happen("later")
-            assert await here.take() == []
-            done = FinishedAttempt(first[0].delivery, START, 1, 200, "", "", None, 0.5, "")
-            await here.database.write(lambda tx: record_attempts(OURS, [done], tx))
+                await worker.database.write(partial(store.delete, ACCOUNT_ID, webhook.id))
+            await worker.add_webhook("http://127.0.0.1:9/")
+            await worker.create_tags("later")
+            assert await worker.lease() == []
+            await worker.record(first.delivery)
 
-            assert len(await here.take()) == 1
-
-    asyncio.run(run())
-
-
-def test_who_lets_go_leaves_alone_what_somebody_else_has_by_now(place: Place) -> None:
-    async def run() -> None:
-        async with process(place, delivers=False) as here:
-            await here.add("http://127.0.0.1:9/")
-            await here.happen("a")
-            asleep = (await here.take())[0].delivery
-            here.clock.advance(LEASE)
-            awake = (await here.take())[0].delivery
-            mine = Lease(asleep.id, asleep.fence)
-            await here.database.write(lambda tx: release(OURS, [mine], tx))
-            good = FinishedAttempt(awake, START, 1, 200, "", "", None, 0.5, "http://127.0.0.1:9/")
-            recorded = await here.database.write(lambda tx: record_attempts(OURS, [good], tx))
-
-            assert recorded.accepted == 1
+            assert len(await worker.lease()) == 1
 
     asyncio.run(run())
 
 
-def test_search_for_work_goes_on_after_whatever_failure(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+def test_release_of_an_expired_lease_does_not_end_the_current_one(
+    location: DatabaseLocation,
 ) -> None:
-    monkeypatch.setattr(dispatcher, "POLL_SECONDS", 0.02)
-    failures = iter(["a failure that nobody thought of"])
-
-    def fails_once(most: int, tx: Transaction) -> list[str]:
-        if next(failures, None):
-            raise ZeroDivisionError
-        return ids_of_any_account_with_work(most, tx)
-
-    monkeypatch.setattr(dispatcher, "ids_of_any_account_with_work", fails_once)
-
     async def run() -> None:
-        async with receiving(BROKEN) as receiver, process(place) as here:
-            await here.add(receiver.url)
-            await here.happen("a")
-            (row,) = await here.until_rows(
-                "delivery", lambda found: found and found[0]["attempts"] == 1
-            )
-            here.clock.now = row["due_at"]
-            await here.until(lambda: len(receiver.requests) == 2)
+        async with running_worker(location, dispatches=False) as worker:
+            await worker.add_webhook("http://127.0.0.1:9/")
+            await worker.create_tags("a")
+            expired = (await worker.lease())[0].delivery
+            worker.clock.advance(LEASE_DURATION)
+            current = (await worker.lease())[0].delivery
+            lease = Lease(expired.id, expired.fence)
+            await worker.database.write(lambda tx: release(ACCOUNT_ID, [lease], tx))
+
+            assert (await worker.record(current)).accepted == 1
 
     asyncio.run(run())
 
 
-def test_who_takes_on_deliveries_hears_whether_there_may_be_more_events(place: Place) -> None:
+def test_search_for_work_continues_after_an_unexpected_error(location: DatabaseLocation) -> None:
+    failures = [ZeroDivisionError()]
+
     async def run() -> None:
-        async with process(place, delivers=False) as here:
-            await here.add("http://127.0.0.1:9/")
-            await here.happen("one")
-            few = await here.database.write(lambda tx: lease_due(OURS, tx))
-            many_names = [str(number) for number in range(MIN_EVENTS_PER_EXPANSION)]
-            await here.database.write(
-                lambda tx: [tags.create(OURS, name, "", tx) for name in many_names]
+        async with (
+            running_receiver(BROKEN) as receiver,
+            running_worker(location, dispatches=False, poll_seconds=0.02) as worker,
+        ):
+            read = worker.database.read
+
+            async def failing_read(work: Work[Result]) -> Result:
+                if failures and getattr(work, "func", None) is ids_of_any_account_with_work:
+                    raise failures.pop()
+                return await read(work)
+
+            worker.database.read = failing_read  # type: ignore[method-assign]
+            await worker.add_webhook(receiver.url)
+            async with worker.dispatcher.running():
+                await worker.create_tags("a")
+                row = await worker.wait_for_attempt()
+                worker.clock.now = row["due_at"]
+                await worker.wait_until(lambda: len(receiver.requests) == 2)
+            assert failures == []
+
+    asyncio.run(run())
+
+
+def test_lease_batch_reports_whether_more_events_may_be_left(
+    location: DatabaseLocation,
+) -> None:
+    async def run() -> None:
+        async with running_worker(location, dispatches=False) as worker:
+            await worker.add_webhook("http://127.0.0.1:9/")
+            await worker.create_tags("one")
+            few = await worker.database.write(lambda tx: lease_due(ACCOUNT_ID, tx))
+            many_names = [str(number) for number in range(MIN_EXPANDED_EVENTS)]
+            await worker.database.write(
+                lambda tx: [tags.create(ACCOUNT_ID, name, "", tx) for name in many_names]
             )
-            many = await here.database.write(lambda tx: lease_due(OURS, tx))
-            none = await here.database.write(lambda tx: lease_due(OURS, tx))
+            many = await worker.database.write(lambda tx: lease_due(ACCOUNT_ID, tx))
+            none = await worker.database.write(lambda tx: lease_due(ACCOUNT_ID, tx))
 
             assert [few.more, many.more, none.more] == [False, True, False]
 
@@ -502,7 +537,7 @@ def test_who_takes_on_deliveries_hears_whether_there_may_be_more_events(place: P
 
 
 def name_of(request: bytes) -> str:
-    """Returns the name of the tag that an event is about."""
+    """Returns the name of the tag in an event."""
     return str(json.loads(body_of(request))["data"]["tag"]["name"])
 
 
@@ -511,7 +546,7 @@ def signatures_of(request: bytes) -> list[str]:
 
 
 def signature(request: bytes, secret: str) -> str:
-    """Returns what the published library signs a request with."""
+    """Returns the signature that the Standard Webhooks library computes."""
     headers = headers_of(request)
-    at = moment(headers["webhook-timestamp"])
-    return Webhook(secret).sign(headers["webhook-id"], at, body_of(request).decode())
+    at = to_datetime(headers["webhook-timestamp"])
+    return Verifier(secret).sign(headers["webhook-id"], at, body_of(request).decode())

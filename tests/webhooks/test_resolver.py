@@ -9,20 +9,19 @@ from threading import Event
 
 import pytest
 
-from server.webhooks.egress import resolver
 from server.webhooks.egress.policy import BlockedAddress, EgressPolicy
 from server.webhooks.egress.resolver import Resolver, SystemLookup
 
-from .receivers import leading_to, run
+from .raw_receivers import lookup_returning, run
 
 
 def resolved(*answer: str) -> list[str]:
     """Returns the addresses to try for a name with such an answer."""
 
     async def main() -> list[str]:
-        found = await Resolver(EgressPolicy(), leading_to(answer)).resolve("example.com", 443)
-        assert {place["port"] for place in found} == {443}
-        return [place["host"] for place in found]
+        found = await Resolver(EgressPolicy(), lookup_returning(answer)).resolve("example.com", 443)
+        assert {location["port"] for location in found} == {443}
+        return [location["host"] for location in found]
 
     return run(main())
 
@@ -113,7 +112,7 @@ def test_name_servers_that_hang_hold_up_a_bounded_number_of_threads(
         return []
 
     async def main() -> None:
-        lookup = SystemLookup()
+        lookup = SystemLookup(max_lookups=3)
         asking = [asyncio.create_task(lookup(f"{number}.example")) for number in range(9)]
         await asyncio.to_thread(full.wait)
         await asyncio.sleep(0.05)
@@ -122,7 +121,6 @@ def test_name_servers_that_hang_hold_up_a_bounded_number_of_threads(
         await asyncio.gather(*asking)
 
     monkeypatch.setattr(socket, "getaddrinfo", slow)
-    monkeypatch.setattr(resolver, "MAX_LOOKUPS", 3)
     run(main())
 
     assert len(running) == 9
@@ -132,7 +130,9 @@ def test_allowed_network_opens_names_that_lead_there() -> None:
     async def main() -> int:
         egress_policy = EgressPolicy([ip_network("10.0.0.0/8")])
         return len(
-            await Resolver(egress_policy, leading_to(["10.0.0.1", "8.8.8.8"])).resolve("example")
+            await Resolver(egress_policy, lookup_returning(["10.0.0.1", "8.8.8.8"])).resolve(
+                "example"
+            )
         )
 
     assert run(main()) == 2

@@ -1,4 +1,4 @@
-"""What is taken away once it is old, step by step, on both databases; the rest stays."""
+"""Tests the deletion of old events, deliveries and attempts on both databases."""
 
 from __future__ import annotations
 
@@ -6,213 +6,205 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any
 
 import pytest
 
+from server.events.models import Event
 from server.maintenance.retention import purge_events
 from server.storage.transaction import Transaction
 from server.webhooks import store
 from server.webhooks.delivery import store_replays, store_retention
-from server.webhooks.delivery.store_retention import ATTEMPTS_KEPT, EVENTS_KEPT
+from server.webhooks.delivery.store_retention import (
+    ATTEMPT_RETENTION,
+    EVENT_RETENTION,
+    PurgeLimits,
+)
+from server.webhooks.models import Delivery, DeliveryAttempt, Replay
 
-from .delivering import OURS, Place, Process, process
-from .receivers import Receiver, answering, ok, receiving
+from .raw_receivers import Handler, Receiver, ok, responding, running_receiver
+from .worker import ACCOUNT_ID, DatabaseLocation, Worker, running_worker
 
-TABLES = {"event": "sequence", "delivery": "sequence", "delivery_attempt": "place"}
-NOTHING: dict[str, list[int]] = {table: [] for table in TABLES}
-BROKEN = answering("HTTP/1.1 503 Broken\nContent-Length: 2\nConnection: close", b"no")
-Story = Callable[[Process, Receiver], Awaitable[None]]
-
-
-def play(place: Place, story: Story, *, behaviour: Any = ok) -> None:
-    """Runs a story in a process that delivers, to a receiver that behaves so."""
-
-    async def whole() -> None:
-        async with receiving(behaviour) as receiver, process(place) as here:
-            await known(here)
-            await story(here, receiver)
-
-    asyncio.run(whole())
+BROKEN = responding("HTTP/1.1 503 Broken\nContent-Length: 2\nConnection: close", b"no")
+ALL_EVENTS = store_replays.ReplayFilter("0" * 26, None, [], only_failed=False)
+Scenario = Callable[[Worker, Receiver], Awaitable[None]]
 
 
-async def known(here: Process) -> None:
-    """Makes the account known, which the upkeep goes by."""
+def run_scenario(location: DatabaseLocation, scenario: Scenario, handler: Handler = ok) -> None:
+    """Runs a scenario with a dispatching worker and a receiver."""
 
-    def work(tx: Transaction) -> None:
-        tx._database.execute_sql(
-            "INSERT INTO account (id, email, email_verified, created_at)"
-            f" VALUES ('{OURS}', 'a@example.com', TRUE, 1)"
-        )
+    async def run() -> None:
+        async with running_receiver(handler) as receiver, running_worker(location) as worker:
+            # Maintenance goes through the rows of accounts.
+            await worker.execute(
+                "INSERT INTO account (id, email, email_verified, created_at)"
+                f" VALUES ('{ACCOUNT_ID}', 'a@example.com', TRUE, 1)"
+            )
+            await scenario(worker, receiver)
 
-    await here.database.write(work)
-
-
-async def left(here: Process) -> dict[str, list[int]]:
-    """Returns what there is of events, deliveries and attempts, by their numbers."""
-    return {
-        table: [row[order] for row in await here.rows(table, order)]
-        for table, order in TABLES.items()
-    }
+    asyncio.run(run())
 
 
-async def delivered(here: Process, *names: str) -> None:
-    """Has events happen, and waits until all there are have been delivered."""
-    before = len({row["sequence"] for row in await here.rows("delivery")})
-    await here.happen(*names)
-    await here.until_rows(
-        "delivery",
-        lambda found: (
-            len({row["sequence"] for row in found}) == before + len(names)
-            and {row["status"] for row in found} == {3}
+async def remaining(worker: Worker) -> tuple[list[int], list[int], list[int]]:
+    """Returns the sequences of events and of deliveries, and the positions of attempts."""
+    return (
+        [row["sequence"] for row in await worker.rows(Event, "sequence")],
+        [row["sequence"] for row in await worker.rows(Delivery, "sequence")],
+        [row["place"] for row in await worker.rows(DeliveryAttempt, "place")],
+    )
+
+
+async def deliver_tags(worker: Worker, *names: str) -> None:
+    """Creates tags and waits until all their events are delivered."""
+    before = len({row["sequence"] for row in await worker.rows(Delivery)})
+    await worker.create_tags(*names)
+    await worker.wait_for_rows(
+        Delivery,
+        lambda rows: (
+            len({row["sequence"] for row in rows}) == before + len(names)
+            and {row["status"] for row in rows} == {3}
         ),
     )
 
 
-def test_attempts_go_after_14_days_and_events_with_their_deliveries_after_30(place: Place) -> None:
-    async def story(here: Process, receiver: Receiver) -> None:
-        await here.add(receiver.url)
-        await delivered(here, "a", "b")
-        here.clock.advance(ATTEMPTS_KEPT - 1)
-        assert await purge_events(here.database) == 0
-        here.clock.advance(1)
-        assert await purge_events(here.database) == 2
-        assert await left(here) == {"event": [1, 2], "delivery": [1, 2], "delivery_attempt": []}
-        here.clock.advance(EVENTS_KEPT - ATTEMPTS_KEPT - 1)
-        await delivered(here, "c")
-        assert await purge_events(here.database) == 0
-        here.clock.advance(1)
-
-        assert await purge_events(here.database) == 4
-        assert await left(here) == {"event": [3], "delivery": [3], "delivery_attempt": [3]}
-
-    play(place, story)
-
-
-def test_much_goes_in_small_steps_and_all_of_it(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+def test_attempts_are_deleted_after_14_days_and_events_with_deliveries_after_30(
+    location: DatabaseLocation,
 ) -> None:
-    monkeypatch.setattr(store_retention, "EVENTS_AT_ONCE", 2)
-    monkeypatch.setattr(store_retention, "ROWS_AT_ONCE", 3)
-    seen: list[int] = []
-    real = store_retention.purge
+    async def scenario(worker: Worker, receiver: Receiver) -> None:
+        await worker.add_webhook(receiver.url)
+        await deliver_tags(worker, "a", "b")
+        worker.clock.advance(ATTEMPT_RETENTION - 1)
+        assert await purge_events(worker.database) == 0
+        worker.clock.advance(1)
+        assert await purge_events(worker.database) == 2
+        assert await remaining(worker) == ([1, 2], [1, 2], [])
+        worker.clock.advance(EVENT_RETENTION - ATTEMPT_RETENTION - 1)
+        await deliver_tags(worker, "c")
+        assert await purge_events(worker.database) == 0
+        worker.clock.advance(1)
 
-    def noted(account_id: str, tx: Transaction) -> int:
-        seen.append(real(account_id, tx))
-        return seen[-1]
+        assert await purge_events(worker.database) == 4
+        assert await remaining(worker) == ([3], [3], [3])
 
-    async def story(here: Process, receiver: Receiver) -> None:
-        await here.add(receiver.url)
-        await here.add(receiver.url)
-        await delivered(here, *"abcde")
-        await here.deliveries(*[3] * 10)
-        here.clock.advance(EVENTS_KEPT + 1)
-        monkeypatch.setattr(store_retention, "purge", noted)
-
-        assert await purge_events(here.database) == 5 + 10 + 10
-
-        assert await left(here) == NOTHING
-        # Two events with four deliveries, and three attempts and old deliveries each.
-        assert max(seen) <= 2 + 4 + 3 + 3
-        assert seen[-1] == 0
-
-    play(place, story)
+    run_scenario(location, scenario)
 
 
-def test_delivery_that_is_pending_goes_with_its_event(place: Place) -> None:
-    async def story(here: Process, receiver: Receiver) -> None:
-        webhook = await here.add(receiver.url)
-        await here.happen("a")
-        await here.until_rows("delivery", lambda found: found and found[0]["attempts"] == 1)
-        await here.database.write(partial(store.update, OURS, webhook.id, {"enabled": False}))
-        here.clock.advance(EVENTS_KEPT + 1)
+def test_many_rows_are_deleted_in_small_batches(location: DatabaseLocation) -> None:
+    batches: list[int] = []
 
-        await purge_events(here.database)
+    def purge(account_id: str, tx: Transaction) -> int:
+        batches.append(store_retention.purge(account_id, tx, PurgeLimits(events=2, rows=3)))
+        return batches[-1]
 
-        assert await left(here) == NOTHING
+    async def scenario(worker: Worker, receiver: Receiver) -> None:
+        await worker.add_webhook(receiver.url)
+        await worker.add_webhook(receiver.url)
+        await deliver_tags(worker, *"abcde")
+        await worker.wait_for_deliveries(*[3] * 10)
+        worker.clock.advance(EVENT_RETENTION + 1)
 
-    play(place, story, behaviour=BROKEN)
+        assert await purge_events(worker.database, purge) == 5 + 10 + 10
 
+        assert await remaining(worker) == ([], [], [])
+        # Two events with four deliveries, three attempts, and three other deliveries.
+        assert max(batches) <= 2 + 4 + 3 + 3
+        assert batches[-1] == 0
 
-def test_delivery_in_a_late_replay_goes_with_its_event_too(place: Place) -> None:
-    async def story(here: Process, receiver: Receiver) -> None:
-        webhook = await here.add(receiver.url)
-        await delivered(here, "a")
-        here.clock.advance(EVENTS_KEPT - 1)
-        everything = store_replays.ReplayFilter("0" * 26, None, [], only_failed=False)
-        await here.database.write(partial(store_replays.create, OURS, webhook.id, everything))
-        await here.deliveries(3, 3)
-        here.clock.advance(2)
-
-        await purge_events(here.database)
-
-        assert (await left(here))["delivery"] == []
-
-    play(place, story)
+    run_scenario(location, scenario)
 
 
-def test_what_a_deleted_webhook_leaves_behind_goes_as_well(place: Place) -> None:
-    async def story(here: Process, receiver: Receiver) -> None:
-        webhook = await here.add(receiver.url)
-        await delivered(here, "a", "b")
-        await here.database.write(partial(store.update, OURS, webhook.id, {"enabled": False}))
-        everything = store_replays.ReplayFilter("0" * 26, None, [], only_failed=False)
+def test_pending_delivery_is_deleted_with_its_event(location: DatabaseLocation) -> None:
+    async def scenario(worker: Worker, receiver: Receiver) -> None:
+        webhook = await worker.add_webhook(receiver.url)
+        await worker.create_tags("a")
+        await worker.wait_for_attempt()
+        await worker.update(webhook.id, enabled=False)
+        worker.clock.advance(EVENT_RETENTION + 1)
+
+        await purge_events(worker.database)
+
+        assert await remaining(worker) == ([], [], [])
+
+    run_scenario(location, scenario, BROKEN)
+
+
+def test_delivery_of_a_late_replay_is_deleted_with_its_event(location: DatabaseLocation) -> None:
+    async def scenario(worker: Worker, receiver: Receiver) -> None:
+        webhook = await worker.add_webhook(receiver.url)
+        await deliver_tags(worker, "a")
+        worker.clock.advance(EVENT_RETENTION - 1)
+        replay = partial(store_replays.create, ACCOUNT_ID, webhook.id, ALL_EVENTS)
+        await worker.database.write(replay)
+        await worker.wait_for_deliveries(3, 3)
+        worker.clock.advance(2)
+
+        await purge_events(worker.database)
+
+        assert await worker.rows(Delivery) == []
+
+    run_scenario(location, scenario)
+
+
+def test_rows_of_a_deleted_webhook_are_deleted(location: DatabaseLocation) -> None:
+    async def scenario(worker: Worker, receiver: Receiver) -> None:
+        webhook = await worker.add_webhook(receiver.url)
+        await deliver_tags(worker, "a", "b")
+        await worker.update(webhook.id, enabled=False)
+        replay = partial(store_replays.create, ACCOUNT_ID, webhook.id, ALL_EVENTS)
         for _ in range(2):
-            await here.database.write(partial(store_replays.create, OURS, webhook.id, everything))
-        await here.database.write(partial(store.delete, OURS, webhook.id))
-        here.clock.advance(EVENTS_KEPT + 1)
+            await worker.database.write(replay)
+        await worker.database.write(partial(store.delete, ACCOUNT_ID, webhook.id))
+        worker.clock.advance(EVENT_RETENTION + 1)
 
-        await purge_events(here.database)
+        await purge_events(worker.database)
 
-        assert await left(here) == NOTHING
-        assert await here.rows("webhook_replay") == []
+        assert await remaining(worker) == ([], [], [])
+        assert await worker.rows(Replay) == []
 
-    play(place, story)
+    run_scenario(location, scenario)
 
 
-def test_two_at_once_take_everything_away_once_beside_writers(place: Place) -> None:
-    async def story(here: Process, receiver: Receiver) -> None:
-        await here.add(receiver.url)
-        await delivered(here, *"abcdefgh")
-        here.clock.advance(EVENTS_KEPT + 1)
+def test_concurrent_purges_delete_each_row_once_while_others_write(
+    location: DatabaseLocation,
+) -> None:
+    async def scenario(worker: Worker, receiver: Receiver) -> None:
+        await worker.add_webhook(receiver.url)
+        await deliver_tags(worker, *"abcdefgh")
+        worker.clock.advance(EVENT_RETENTION + 1)
 
-        writing = asyncio.create_task(here.happen(*"vwxyz"))
-        both = await asyncio.gather(purge_events(here.database), purge_events(here.database))
+        writing = asyncio.create_task(worker.create_tags(*"vwxyz"))
+        purged = await asyncio.gather(purge_events(worker.database), purge_events(worker.database))
         await writing
 
-        assert sum(both) == 8 * 3
-        await here.deliveries(*[3] * 5)
-        assert (await left(here))["event"] == [9, 10, 11, 12, 13]
+        assert sum(purged) == 8 * 3
+        await worker.wait_for_deliveries(*[3] * 5)
+        events, _, _ = await remaining(worker)
+        assert events == [9, 10, 11, 12, 13]
 
-    play(place, story)
+    run_scenario(location, scenario)
 
 
-def test_purge_that_is_cancelled_ends_with_the_step_it_is_at(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(store_retention, "EVENTS_AT_ONCE", 1)
-    begun, cancelled = threading.Event(), threading.Event()
-    real = store_retention.purge
+def test_canceled_purge_ends_after_the_current_batch(location: DatabaseLocation) -> None:
+    started, canceled = threading.Event(), threading.Event()
 
-    def slow(account_id: str, tx: Transaction) -> int:
-        begun.set()
-        assert cancelled.wait(10)
-        return real(account_id, tx)
+    def purge(account_id: str, tx: Transaction) -> int:
+        started.set()
+        assert canceled.wait(10)
+        return store_retention.purge(account_id, tx, PurgeLimits(events=1))
 
-    async def story(here: Process, receiver: Receiver) -> None:
-        await here.add(receiver.url)
-        await delivered(here, *"abc")
-        here.clock.advance(EVENTS_KEPT + 1)
-        monkeypatch.setattr(store_retention, "purge", slow)
+    async def scenario(worker: Worker, receiver: Receiver) -> None:
+        await worker.add_webhook(receiver.url)
+        await deliver_tags(worker, *"abc")
+        worker.clock.advance(EVENT_RETENTION + 1)
 
-        purge = asyncio.create_task(purge_events(here.database))
-        await asyncio.to_thread(begun.wait, 10)
-        purge.cancel()
+        purging = asyncio.create_task(purge_events(worker.database, purge))
+        await asyncio.to_thread(started.wait, 10)
+        purging.cancel()
         await asyncio.sleep(0)
-        cancelled.set()
+        canceled.set()
 
         with pytest.raises(asyncio.CancelledError):
-            await purge
-        assert (await left(here))["event"] == [2, 3]
+            await purging
+        events, _, _ = await remaining(worker)
+        assert events == [2, 3]
 
-    play(place, story)
+    run_scenario(location, scenario)

@@ -1,4 +1,4 @@
-"""How much waits to be delivered, on both databases: what is due at webhooks that are enabled."""
+"""Tests the backlog: the number of due deliveries to enabled webhooks, on both databases."""
 
 from __future__ import annotations
 
@@ -9,52 +9,59 @@ from server.storage.databases import unit_of_work
 from server.webhooks import store
 from server.webhooks.delivery.store_backlog import EMPTY, Backlog, backlog_of_any_account
 from server.webhooks.delivery.store_leases import lease_due
-from server.webhooks.rules import LEASE
+from server.webhooks.models import Delivery
+from server.webhooks.rules import LEASE_DURATION
 
 from ..storage.test_plans import Watched
-from .delivering import OURS, Place, Process, play
+from .worker import ACCOUNT_ID, DatabaseLocation, Worker, run_scenario
 
 THEIRS = "1" * 26
 HOUR = 3_600_000
 
 
-async def wait(here: Process, account_id: str, *names: str) -> str:
-    """Has events wait at a new webhook for an hour, since whoever took them on is gone."""
-    webhook = await here.add("http://127.0.0.1:1/", account_id=account_id)
-    await here.happen(*names, account_id=account_id)
-    await here.database.write(partial(lease_due, account_id))
-    here.clock.advance(HOUR + LEASE)
+async def add_backlog(worker: Worker, account_id: str, *names: str) -> str:
+    """Adds a webhook with deliveries whose leases ended an hour ago, and returns its id."""
+    webhook = await worker.add_webhook("http://127.0.0.1:1/", account_id=account_id)
+    await worker.create_tags(*names, account_id=account_id)
+    await worker.database.write(partial(lease_due, account_id))
+    worker.clock.advance(HOUR + LEASE_DURATION)
     return webhook.id
 
 
-def test_what_waits_is_counted_in_all_accounts_since_it_was_due(place: Place) -> None:
-    async def story(here: Process) -> None:
-        assert await here.database.read(backlog_of_any_account) == EMPTY
-        await wait(here, OURS, "a", "b")
-        await wait(here, THEIRS, "a")
+def test_backlog_counts_due_deliveries_of_all_accounts_and_the_age_of_the_oldest(
+    location: DatabaseLocation,
+) -> None:
+    async def scenario(worker: Worker) -> None:
+        assert await worker.database.read(backlog_of_any_account) == EMPTY
+        await add_backlog(worker, ACCOUNT_ID, "a", "b")
+        await add_backlog(worker, THEIRS, "a")
 
-        assert await here.database.read(backlog_of_any_account) == Backlog(3, 2 * HOUR + LEASE)
+        assert await worker.database.read(backlog_of_any_account) == Backlog(
+            3, 2 * HOUR + LEASE_DURATION
+        )
 
-    play(place, story)
-
-
-def test_what_waits_for_a_webhook_that_is_disabled_or_gone_is_not_counted(place: Place) -> None:
-    async def story(here: Process) -> None:
-        disabled = await wait(here, OURS, "a", "b")
-        deleted = await wait(here, THEIRS, "a")
-        await here.database.write(partial(store.update, OURS, disabled, {"enabled": False}))
-        await here.database.write(partial(store.delete, THEIRS, deleted))
-        assert len([row for row in await here.rows("delivery") if row["due_at"]]) == 3
-
-        assert await here.database.read(backlog_of_any_account) == EMPTY
-
-        await wait(here, THEIRS, "b")
-        assert await here.database.read(backlog_of_any_account) == Backlog(1, HOUR)
-
-    play(place, story)
+    run_scenario(location, scenario)
 
 
-def test_deliveries_are_found_by_webhook_and_by_when_they_are_due(tmp_path: Path) -> None:
+def test_backlog_excludes_disabled_and_deleted_webhooks(
+    location: DatabaseLocation,
+) -> None:
+    async def scenario(worker: Worker) -> None:
+        disabled = await add_backlog(worker, ACCOUNT_ID, "a", "b")
+        deleted = await add_backlog(worker, THEIRS, "a")
+        await worker.database.write(partial(store.update, ACCOUNT_ID, disabled, {"enabled": False}))
+        await worker.database.write(partial(store.delete, THEIRS, deleted))
+        assert len([row for row in await worker.rows(Delivery) if row["due_at"]]) == 3
+
+        assert await worker.database.read(backlog_of_any_account) == EMPTY
+
+        await add_backlog(worker, THEIRS, "b")
+        assert await worker.database.read(backlog_of_any_account) == Backlog(1, HOUR)
+
+    run_scenario(location, scenario)
+
+
+def test_backlog_is_read_by_the_index_of_due_deliveries(tmp_path: Path) -> None:
     with unit_of_work(f"sqlite:///{tmp_path}/roster.db") as tx:
         watched = Watched(tx)
         backlog_of_any_account(watched)

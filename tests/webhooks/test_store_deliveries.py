@@ -1,4 +1,4 @@
-"""Deliveries in the database: what a retry makes of one, and how the few of many are found."""
+"""Tests retries of deliveries, and the cost of reading filtered pages."""
 
 from __future__ import annotations
 
@@ -13,107 +13,104 @@ from server.storage.databases import unit_of_work
 from server.storage.transaction import Transaction
 from server.webhooks.delivery import store_deliveries, store_retention
 from server.webhooks.delivery import store_pages as pages
-from server.webhooks.delivery.store_leases import lease_due
 from server.webhooks.delivery.store_pages import Filter
-from server.webhooks.delivery.store_results import FinishedAttempt, record_attempts
-from server.webhooks.delivery.store_retention import EVENTS_KEPT
-from server.webhooks.rules import LEASE, SCHEDULE, DeliveryStatus
+from server.webhooks.delivery.store_retention import EVENT_RETENTION
+from server.webhooks.models import Delivery, DeliveryQueue
+from server.webhooks.rules import LEASE_DURATION, RETRY_DELAYS, DeliveryStatus
 
-from ..storage.helpers import OURS as ACCOUNT
 from ..storage.helpers import THEIRS
 from ..storage.test_plans import Watched
-from .delivering import OURS, Place, Process, play
+from .worker import ACCOUNT_ID, DatabaseLocation, Worker, execute, run_scenario
 
 URL = "http://127.0.0.1:1/"
 ROWS, RARE = 3_000, 500
 
 
-async def taken_on(here: Process) -> str:
-    """Returns the id of a delivery that somebody has taken on."""
-    await here.add(URL)
-    await here.happen("a")
-    await here.database.write(lambda tx: lease_due(OURS, tx))
-    (row,) = await here.rows("delivery")
-    return str(row["id"])
+async def lease_one(worker: Worker) -> str:
+    """Returns the id of a leased delivery."""
+    await worker.add_webhook(URL)
+    await worker.create_tags("a")
+    (leased,) = await worker.lease()
+    return leased.delivery.id
 
 
-async def retried(here: Process, delivery_id: str) -> dict[str, Any]:
-    """Has a delivery tried again, and returns its row."""
-    await here.database.write(partial(store_deliveries.retry, OURS, delivery_id))
-    (row,) = await here.rows("delivery")
+async def retry(worker: Worker, delivery_id: str) -> dict[str, Any]:
+    """Retries a delivery and returns its row."""
+    await worker.database.write(partial(store_deliveries.retry, ACCOUNT_ID, delivery_id))
+    (row,) = await worker.rows(Delivery)
     return row
 
 
-def test_delivery_that_is_tried_again_has_its_whole_schedule_before_it(place: Place) -> None:
-    async def story(here: Process) -> None:
-        await here.add(URL)
-        await here.happen("a")
-        for _ in range(len(SCHEDULE) + 1):
-            batch = await here.database.write(lambda tx: lease_due(OURS, tx))
-            (leased,) = batch.deliveries
-            finished = FinishedAttempt(
-                leased.delivery, here.clock.now, 1, 503, "answered 503", "", None, 0.5
-            )
-            await here.database.write(partial(record_attempts, OURS, [finished]))
-            here.clock.advance(SCHEDULE[-1] * 2_000)
-        (failed,) = await here.rows("delivery")
-        assert (failed["status"], failed["step"]) == (DeliveryStatus.FAILED, len(SCHEDULE) + 1)
+def test_retry_restarts_the_schedule_of_a_failed_delivery(
+    location: DatabaseLocation,
+) -> None:
+    async def scenario(worker: Worker) -> None:
+        await worker.add_webhook(URL)
+        await worker.create_tags("a")
+        for _ in range(len(RETRY_DELAYS) + 1):
+            (leased,) = await worker.lease()
+            await worker.record(leased.delivery, 503)
+            worker.clock.advance(RETRY_DELAYS[-1] * 2_000)
+        (failed,) = await worker.rows(Delivery)
+        assert (failed["status"], failed["step"]) == (DeliveryStatus.FAILED, len(RETRY_DELAYS) + 1)
 
-        row = await retried(here, failed["id"])
+        row = await retry(worker, failed["id"])
 
-        now = here.clock.now
+        now = worker.clock.now
         assert (row["status"], row["step"], row["due_at"]) == (DeliveryStatus.PENDING, 0, now)
-        assert (row["attempts"], row["finished_at"]) == (len(SCHEDULE) + 1, None)
-        (queue,) = await here.rows("delivery_queue", "account_id")
+        assert (row["attempts"], row["finished_at"]) == (len(RETRY_DELAYS) + 1, None)
+        (queue,) = await worker.rows(DeliveryQueue, "account_id")
         assert queue["due_at"] == now
 
-    play(place, story)
+    run_scenario(location, scenario)
 
 
-def test_delivery_that_is_being_sent_keeps_its_lease_and_its_fence(place: Place) -> None:
-    async def story(here: Process) -> None:
-        delivery_id = await taken_on(here)
-        (before,) = await here.rows("delivery")
-        here.clock.advance(1)
+def test_retry_does_not_change_a_leased_delivery(
+    location: DatabaseLocation,
+) -> None:
+    async def scenario(worker: Worker) -> None:
+        delivery_id = await lease_one(worker)
+        (before,) = await worker.rows(Delivery)
+        worker.clock.advance(1)
 
-        assert await retried(here, delivery_id) == before
+        assert await retry(worker, delivery_id) == before
         assert (before["status"], before["due_at"]) == (
             DeliveryStatus.SENDING,
-            here.clock.now - 1 + LEASE,
+            worker.clock.now - 1 + LEASE_DURATION,
         )
 
-    play(place, story)
+    run_scenario(location, scenario)
 
 
-def test_delivery_whose_event_is_gone_cannot_be_tried_again(place: Place) -> None:
-    async def story(here: Process) -> None:
-        delivery_id = await taken_on(here)
-        here.clock.advance(EVENTS_KEPT)
-        await here.database.write(partial(store_retention.purge, OURS))
+def test_delivery_of_a_deleted_event_cannot_be_retried(location: DatabaseLocation) -> None:
+    async def scenario(worker: Worker) -> None:
+        delivery_id = await lease_one(worker)
+        worker.clock.advance(EVENT_RETENTION)
+        await worker.database.write(partial(store_retention.purge, ACCOUNT_ID))
 
         with pytest.raises(WebhookDeliveryNotFound):
-            await retried(here, delivery_id)
+            await retry(worker, delivery_id)
 
-    play(place, story)
+    run_scenario(location, scenario)
 
 
 def fill(tx: Transaction) -> None:
-    """Stores many deliveries, of two webhooks and accounts; few of them have not succeeded."""
+    """Stores many deliveries of two accounts and webhooks; all but a few have succeeded."""
     status = f"CASE x % {RARE} WHEN 0 THEN 1 WHEN 1 THEN 2 WHEN 2 THEN 4 ELSE 3 END"
     due_at = f"CASE WHEN x % {RARE} < 2 THEN x END"
-    for account in (ACCOUNT, THEIRS):
+    for account in (ACCOUNT_ID, THEIRS):
         for webhook in ("A", "B"):
-            tx._database.execute_sql(
-                "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < ?)"
-                " INSERT INTO delivery SELECT ?, ? || printf('%025d', x), ?, x,"
-                " printf('evt_%026d', x), 'tag.created', '',"
+            execute(
+                f"WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < {ROWS})"
+                f" INSERT INTO delivery SELECT '{account}', '{webhook}' || printf('%025d', x),"
+                f" '{webhook}', x, printf('evt_%026d', x), 'tag.created', '',"
                 f" {status}, 1, 1, 1, {due_at}, 1, NULL FROM n",
-                (ROWS, account, webhook, webhook),
+                tx,
             )
-        tx._database.execute_sql(
+        execute(
             "INSERT INTO event SELECT account_id, sequence, event_id, kind, '{}', 1 FROM delivery"
-            " WHERE account_id = ? AND webhook_id = 'A'",
-            (account,),
+            f" WHERE account_id = '{account}' AND webhook_id = 'A'",
+            tx,
         )
 
 
@@ -131,15 +128,15 @@ def fill(tx: Transaction) -> None:
     ],
 )
 @pytest.mark.parametrize(
-    "place", [pages.PagePosition(5), pages.PagePosition(5, after="Z")], ids=["number", "token"]
+    "position", [pages.PagePosition(5), pages.PagePosition(5, after="Z")], ids=["number", "token"]
 )
-def test_sqlite_finds_the_few_of_many_without_looking_at_the_others(
-    tmp_path: Path, filters: Filter, place: pages.PagePosition
+def test_sqlite_finds_filtered_deliveries_without_a_scan(
+    tmp_path: Path, filters: Filter, position: pages.PagePosition
 ) -> None:
     with unit_of_work(f"sqlite:///{tmp_path}/roster.db") as tx:
         fill(tx)
         watched = Watched(tx)
-        rows, total, more = pages.page(ACCOUNT, "A", filters, place, watched)
+        rows, total, more = pages.page(ACCOUNT_ID, "A", filters, position, watched)
 
     assert 0 < len(rows) == min(total, 5)
     assert more == (total > 5)
@@ -147,5 +144,5 @@ def test_sqlite_finds_the_few_of_many_without_looking_at_the_others(
     assert [row.id for row in rows] == sorted((row.id for row in rows), reverse=True)
     listing, count = watched.seen
     assert listing.machine_steps < ROWS
-    # All deliveries of a webhook are counted in an index; a few are found first.
+    # Without a filter, all deliveries of the webhook are counted in an index.
     assert count.machine_steps < ROWS or filters == Filter()

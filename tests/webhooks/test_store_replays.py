@@ -1,4 +1,4 @@
-"""Replays step by step, on both databases: what becomes a delivery, and how much at once."""
+"""Tests replays on both databases: which events are delivered, in which batches."""
 
 from __future__ import annotations
 
@@ -13,128 +13,123 @@ from server.webhooks import store
 from server.webhooks.delivery import store_expansion, store_queue, store_replays
 from server.webhooks.delivery.store_endpoints import endpoints_of
 from server.webhooks.delivery.store_replays import ReplayFilter, advance, create
+from server.webhooks.models import Delivery, DeliveryQueue, Replay
 from server.webhooks.rules import DeliveryStatus
 
-from .delivering import OURS, Place, Process, play
+from .worker import ACCOUNT_ID, DatabaseLocation, Worker, run_scenario
 
 EVERYTHING = ReplayFilter(first_id_at(0), None, [], only_failed=False)
 URL = "http://127.0.0.1:1/"
 
 
-def step(tx: Transaction) -> bool:
-    """Advances a replay, as whoever delivers does."""
-    assert store_queue.lock_if_free(OURS, tx) is not None
+def advance_once(tx: Transaction) -> bool:
+    """Advances a replay as the dispatcher does. Returns False if there is none to advance."""
+    assert store_queue.lock_if_free(ACCOUNT_ID, tx) is not None
     before = tx.statements
-    more = advance(OURS, tx) is not None
+    more = advance(ACCOUNT_ID, tx) is not None
     assert tx.statements - before <= 5
     return more
 
 
 def expand(tx: Transaction) -> None:
-    """Makes deliveries of what has happened."""
-    queue = store_queue.lock_queue_only(OURS, tx)
-    expanded = store_expansion.expand(OURS, queue, endpoints_of(OURS, tx), tx)
-    store_queue.put(OURS, expanded.queue, tx)
+    """Creates deliveries of all events."""
+    queue = store_queue.lock_queue_only(ACCOUNT_ID, tx)
+    expanded = store_expansion.expand(ACCOUNT_ID, queue, endpoints_of(ACCOUNT_ID, tx), tx)
+    store_queue.put(ACCOUNT_ID, expanded.queue, tx)
 
 
-async def begin(here: Process, webhook_id: str, replay_filter: ReplayFilter = EVERYTHING) -> str:
-    """Begins a replay and returns its id."""
-    row = await here.database.write(lambda tx: create(OURS, webhook_id, replay_filter, tx))
+async def start(worker: Worker, webhook_id: str, replay_filter: ReplayFilter = EVERYTHING) -> str:
+    """Starts a replay and returns its id."""
+    row = await worker.database.write(lambda tx: create(ACCOUNT_ID, webhook_id, replay_filter, tx))
     return row.id
 
 
-async def steps(here: Process) -> int:
-    """Advances replays as far as they go, and returns how many steps it took."""
+async def advance_all(worker: Worker) -> int:
+    """Advances replays as far as possible, and returns how many steps that took."""
     count = 0
-    while await here.database.write(step):
+    while await worker.database.write(advance_once):
         count += 1
     return count
 
 
-async def sequences(here: Process, replay_id: str) -> list[int]:
-    """Returns the places of the events that are delivered in a replay."""
-    rows = await here.rows("delivery", "sequence")
+async def sequences(worker: Worker, replay_id: str) -> list[int]:
+    """Returns the sequences of the events that a replay has expanded."""
+    rows = await worker.rows(Delivery, "sequence")
     return [row["sequence"] for row in rows if row["replay_id"] == replay_id]
 
 
-async def set_status(here: Process, sequence: int, status: DeliveryStatus) -> None:
-    """Makes something of the deliveries of an event, as if it had been sent."""
+async def set_status(worker: Worker, sequence: int, status: DeliveryStatus) -> None:
     finished = status not in (DeliveryStatus.PENDING, DeliveryStatus.SENDING)
-
-    def work(tx: Transaction) -> None:
-        due = "NULL" if finished else str(tx.now)
-        tx._database.execute_sql(
-            f"UPDATE delivery SET status = {int(status)}, due_at = {due}"
-            f" WHERE sequence = {sequence}"
-        )
-
-    await here.database.write(work)
+    due_at = "NULL" if finished else str(worker.clock.now)
+    await worker.execute(
+        f"UPDATE delivery SET status = {int(status)}, due_at = {due_at} WHERE sequence = {sequence}"
+    )
 
 
-def test_replay_goes_on_where_the_step_before_ended(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+def test_replay_continues_after_the_last_batch(
+    location: DatabaseLocation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store_replays, "REPLAYED_AT_ONCE", 3)
+    monkeypatch.setattr(store_replays, "MAX_REPLAYED_EVENTS", 3)
 
-    async def story(here: Process) -> None:
-        webhook = await here.add(URL)
-        await here.happen(*"abcdefg")
-        replay_id = await begin(here, webhook.id)
-        await here.happen("later")
+    async def scenario(worker: Worker) -> None:
+        webhook = await worker.add_webhook(URL)
+        await worker.create_tags(*"abcdefg")
+        replay_id = await start(worker, webhook.id)
+        await worker.create_tags("later")
 
-        assert await here.database.write(step)
-        assert await sequences(here, replay_id) == [1, 2, 3]
-        assert await steps(here) == 2
-        assert await sequences(here, replay_id) == [1, 2, 3, 4, 5, 6, 7]
-        assert await here.rows("webhook_replay") == []
+        assert await worker.database.write(advance_once)
+        assert await sequences(worker, replay_id) == [1, 2, 3]
+        assert await advance_all(worker) == 2
+        assert await sequences(worker, replay_id) == [1, 2, 3, 4, 5, 6, 7]
+        assert await worker.rows(Replay) == []
 
-    play(place, story)
-
-
-def test_step_that_is_done_twice_adds_nothing(place: Place) -> None:
-    async def story(here: Process) -> None:
-        webhook = await here.add(URL)
-        await here.happen("a", "b")
-        replay_id = await begin(here, webhook.id)
-        (row,) = await here.rows("webhook_replay")
-        await steps(here)
-
-        def again(tx: Transaction) -> None:
-            events = store_expansion.events_between(OURS, 0, row["until_sequence"], 10, tx)
-            pairs = [(webhook.id, event) for event in events]
-            store_expansion.add_deliveries(OURS, pairs, replay_id, tx)
-
-        await here.database.write(again)
-        assert await sequences(here, replay_id) == [1, 2]
-
-    play(place, story)
+    run_scenario(location, scenario)
 
 
-def test_replay_waits_as_long_as_much_is_due_at_its_webhook_and_holds_up_no_other(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+def test_repeated_expansion_of_a_replay_adds_no_deliveries(location: DatabaseLocation) -> None:
+    async def scenario(worker: Worker) -> None:
+        webhook = await worker.add_webhook(URL)
+        await worker.create_tags("a", "b")
+        replay_id = await start(worker, webhook.id)
+        (row,) = await worker.rows(Replay)
+        await advance_all(worker)
+
+        def expand_again(tx: Transaction) -> None:
+            events = store_expansion.events_between(ACCOUNT_ID, 0, row["until_sequence"], 10, tx)
+            matches = [(webhook.id, event) for event in events]
+            store_expansion.add_deliveries(ACCOUNT_ID, matches, tx, replay_id)
+
+        await worker.database.write(expand_again)
+        assert await sequences(worker, replay_id) == [1, 2]
+
+    run_scenario(location, scenario)
+
+
+def test_replay_waits_while_many_deliveries_are_due_and_does_not_delay_another(
+    location: DatabaseLocation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store_replays, "REPLAYED_AT_ONCE", 2)
+    monkeypatch.setattr(store_replays, "MAX_REPLAYED_EVENTS", 2)
     monkeypatch.setattr(store_replays, "MAX_DUE", 2)
 
-    async def story(here: Process) -> None:
-        first, second = await here.add(URL), await here.add(URL)
-        await here.happen(*"abcdef")
-        slow, quick = await begin(here, first.id), await begin(here, second.id)
+    async def scenario(worker: Worker) -> None:
+        first, second = await worker.add_webhook(URL), await worker.add_webhook(URL)
+        await worker.create_tags(*"abcdef")
+        slow, quick = await start(worker, first.id), await start(worker, second.id)
 
-        await steps(here)
+        await advance_all(worker)
 
-        # Two are not more than two, so each gets another piece.
-        assert await sequences(here, slow) == await sequences(here, quick) == [1, 2, 3, 4]
+        # Two due deliveries are not more than MAX_DUE, so each replay gets another batch.
+        assert await sequences(worker, slow) == await sequences(worker, quick) == [1, 2, 3, 4]
         for sequence in (1, 2, 3, 4):
-            await set_status(here, sequence, DeliveryStatus.SUCCEEDED)
-        await steps(here)
-        assert await sequences(here, slow) == await sequences(here, quick) == [1, 2, 3, 4, 5, 6]
+            await set_status(worker, sequence, DeliveryStatus.SUCCEEDED)
+        await advance_all(worker)
+        assert await sequences(worker, slow) == await sequences(worker, quick) == [1, 2, 3, 4, 5, 6]
 
-    play(place, story)
+    run_scenario(location, scenario)
 
 
 @pytest.mark.parametrize(
-    ("others", "wanted"),
+    ("statuses", "replayed"),
     [
         ([DeliveryStatus.FAILED], True),
         ([DeliveryStatus.FAILED, DeliveryStatus.FAILED], True),
@@ -145,77 +140,78 @@ def test_replay_waits_as_long_as_much_is_due_at_its_webhook_and_holds_up_no_othe
         ([], False),
     ],
 )
-def test_replay_of_what_failed_is_of_events_whose_every_delivery_failed(
-    place: Place, others: list[DeliveryStatus], wanted: bool
+def test_replay_of_failed_events_requires_that_all_deliveries_failed(
+    location: DatabaseLocation, statuses: list[DeliveryStatus], replayed: bool
 ) -> None:
-    async def story(here: Process) -> None:
-        webhook, other = await here.add(URL), await here.add(URL)
-        await here.happen("a", "b")
+    async def scenario(worker: Worker) -> None:
+        webhook, other = await worker.add_webhook(URL), await worker.add_webhook(URL)
+        await worker.create_tags("a", "b")
 
         def add(tx: Transaction) -> None:
-            (event, _) = store_expansion.events_between(OURS, 0, 2, 2, tx)
-            store_expansion.add_deliveries(OURS, [(other.id, event)], "", tx)
-            for number, status in enumerate(others):
-                store_expansion.add_deliveries(OURS, [(webhook.id, event)], str(number), tx)
-                tx._database.execute_sql(
-                    f"UPDATE delivery SET status = {int(status)} WHERE replay_id = '{number}'"
-                )
+            (event, _) = store_expansion.events_between(ACCOUNT_ID, 0, 2, 2, tx)
+            store_expansion.add_deliveries(ACCOUNT_ID, [(other.id, event)], tx)
+            for number in range(len(statuses)):
+                store_expansion.add_deliveries(ACCOUNT_ID, [(webhook.id, event)], tx, str(number))
 
-        await here.database.write(add)
-        replay_id = await begin(here, webhook.id, EVERYTHING._replace(only_failed=True))
-        await steps(here)
+        await worker.database.write(add)
+        for number, status in enumerate(statuses):
+            await worker.execute(
+                f"UPDATE delivery SET status = {int(status)} WHERE replay_id = '{number}'"
+            )
+        replay_id = await start(worker, webhook.id, EVERYTHING._replace(only_failed=True))
+        await advance_all(worker)
 
-        assert await sequences(here, replay_id) == ([1] if wanted else [])
+        assert await sequences(worker, replay_id) == ([1] if replayed else [])
 
-    play(place, story)
+    run_scenario(location, scenario)
 
 
-def test_replay_ends_with_its_webhook_and_cannot_begin_after_it(place: Place) -> None:
-    async def story(here: Process) -> None:
-        webhook = await here.add(URL)
-        await here.happen("a")
-        await begin(here, webhook.id)
-        await here.database.write(partial(store.delete, OURS, webhook.id))
+def test_deleted_webhook_has_no_replays(location: DatabaseLocation) -> None:
+    async def scenario(worker: Worker) -> None:
+        webhook = await worker.add_webhook(URL)
+        await worker.create_tags("a")
+        await start(worker, webhook.id)
+        await worker.database.write(partial(store.delete, ACCOUNT_ID, webhook.id))
 
-        assert await steps(here) == 0
-        assert await here.rows("delivery") == []
+        assert await advance_all(worker) == 0
+        assert await worker.rows(Delivery) == []
         with pytest.raises(WebhookNotFound):
-            await begin(here, webhook.id)
+            await start(worker, webhook.id)
 
-    play(place, story)
+    run_scenario(location, scenario)
 
 
-def test_webhook_has_few_replays_under_way(place: Place) -> None:
-    async def story(here: Process) -> None:
-        webhook, other = await here.add(URL), await here.add(URL)
-        await here.happen("a")
+def test_number_of_running_replays_per_webhook_is_limited(location: DatabaseLocation) -> None:
+    async def scenario(worker: Worker) -> None:
+        webhook, other = await worker.add_webhook(URL), await worker.add_webhook(URL)
+        await worker.create_tags("a")
         for _ in range(store_replays.MAX_REPLAYS):
-            await begin(here, webhook.id)
+            await start(worker, webhook.id)
 
         with pytest.raises(ReplayLimitReached):
-            await begin(here, webhook.id)
+            await start(worker, webhook.id)
 
-        assert len(await here.rows("webhook_replay")) == store_replays.MAX_REPLAYS == 10
-        await begin(here, other.id)
-        await steps(here)
-        await begin(here, webhook.id)
+        assert len(await worker.rows(Replay)) == store_replays.MAX_REPLAYS == 10
+        await start(worker, other.id)
+        await advance_all(worker)
+        await start(worker, webhook.id)
 
-    play(place, story)
+    run_scenario(location, scenario)
 
 
-def test_replay_wakes_whoever_delivers(place: Place) -> None:
-    async def story(here: Process) -> None:
-        webhook = await here.add(URL)
-        await here.happen("a")
-        await here.database.write(expand)
-        seen: list[str] = []
-        here.database.listen(seen.extend)
+def test_new_replay_wakes_the_dispatcher(location: DatabaseLocation) -> None:
+    async def scenario(worker: Worker) -> None:
+        webhook = await worker.add_webhook(URL)
+        await worker.create_tags("a")
+        await worker.database.write(expand)
+        notified: list[str] = []
+        worker.database.listen(notified.extend)
 
-        await begin(here, webhook.id)
-        await here.until(lambda: seen)
+        await start(worker, webhook.id)
+        await worker.wait_until(lambda: notified)
 
-        assert set(seen) == {OURS}
-        (queue,) = await here.rows("delivery_queue", "account_id")
-        assert queue["due_at"] == here.clock.now
+        assert set(notified) == {ACCOUNT_ID}
+        (queue,) = await worker.rows(DeliveryQueue, "account_id")
+        assert queue["due_at"] == worker.clock.now
 
-    play(place, story)
+    run_scenario(location, scenario)

@@ -18,9 +18,9 @@ from server.webhooks.egress.client import Client
 from server.webhooks.endpoints.signing import make_secret, sign
 from server.webhooks.rules import DeliveryStatus
 
-from .delivering import Place, TestClock, process
-from .languages import LANGUAGES, Language, running
-from .receivers import REACH, run
+from .raw_receivers import EGRESS_POLICY, run
+from .receiver_programs import LANGUAGES, Language, running
+from .worker import DatabaseLocation, TestClock, running_worker
 
 pytestmark = pytest.mark.verify
 
@@ -87,20 +87,20 @@ def test_verifier_refuses_everything_else(language: Language) -> None:
 
 
 def test_receiver_of_the_page_takes_what_is_delivered(language: Language, tmp_path: Path) -> None:
-    place = Place(tmp_path / "roster.db", TestClock(system_clock()))
+    location = DatabaseLocation(tmp_path / "roster.db", TestClock(system_clock()))
 
-    async def deliver() -> None:
-        async with process(place) as here:
-            with running(language, here.secret, tmp_path) as receiver:
-                await here.add(receiver.url)
-                await here.happen("Zoë")
-                await here.deliveries(DeliveryStatus.SUCCEEDED)
+    async def post_once() -> None:
+        async with running_worker(location) as worker:
+            with running(language, worker.secret, tmp_path) as receiver:
+                await worker.add_webhook(receiver.url)
+                await worker.create_tags("Zoë")
+                await worker.wait_for_deliveries(DeliveryStatus.SUCCEEDED)
 
-                (line,) = receiver.until(1)
+                (line,) = receiver.wait_for_lines(1)
                 assert line.startswith("1 tag.created")
                 assert "Zoë" in line
 
-    run(deliver())
+    run(post_once())
 
 
 def test_receiver_of_the_page_refuses_forgeries_and_works_once_on_what_comes_twice(
@@ -114,7 +114,7 @@ def test_receiver_of_the_page_refuses_forgeries_and_works_once_on_what_comes_twi
     async def answered(url: str, told: dict[str, Any], secret: str = SECRET) -> int | None:
         text = json.dumps(told)
         headers = sign(told["id"], system_clock(), text, [secret])
-        async with Client(REACH) as client:
+        async with Client(EGRESS_POLICY) as client:
             return (await client.post(url, text.encode(), headers)).status
 
     async def post() -> None:
@@ -128,6 +128,6 @@ def test_receiver_of_the_page_refuses_forgeries_and_works_once_on_what_comes_twi
             ]
 
             assert statuses == [204, 400, 204, 204]
-            assert [line.split()[0] for line in receiver.until(2)] == ["1", "3"]
+            assert [line.split()[0] for line in receiver.wait_for_lines(2)] == ["1", "3"]
 
     run(post())

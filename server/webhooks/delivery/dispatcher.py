@@ -1,14 +1,13 @@
-"""Delivers events: finds accounts with work, takes on what is due, sends it, notes the outcome.
+"""Delivers events: finds accounts with work, leases due deliveries, sends them, stores the results.
 
-News of an account comes once the commit that made it stands, and every second a search
-through all accounts makes up for news that got lost. Of each account one round at a time
-runs in this process: in one transaction it notes what has ended and takes on what is due,
-which is then sent, each delivery in a task of its own. When one ends there is room again,
-and the next round begins. Several processes may do so on one database: a round passes over
-an account that another one is busy with.
+Accounts are published after the commit of a change. A search every second finds those whose
+notification was lost. A process runs one dispatch cycle per account at a time: in one
+transaction it stores the results of finished attempts and leases due deliveries. Each leased
+delivery is sent in a task of its own, and its end starts the next cycle. Several processes can
+dispatch from one database: a cycle skips an account that another process has locked.
 
-A delivery that was sent, and whose outcome could not be noted, is sent again when its
-lease ends: at least once, with the same id.
+If the result of an attempt cannot be stored, the delivery is sent again when its lease ends. So
+each event is delivered at least once, always with the same id.
 """
 
 from __future__ import annotations
@@ -25,56 +24,61 @@ from ...storage.database import Database
 from ..rules import MAX_IN_FLIGHT_PER_ACCOUNT, DisabledReason
 from .sender import Sender
 from .store_disabling import disable
-from .store_leases import Lease, LeasedDelivery, leases_of, release
+from .store_leases import Lease, LeasedDelivery, find_leases, release
 from .store_queue import ids_of_any_account_with_queue, ids_of_any_account_with_work
 from .store_results import FinishedAttempt, record_attempts, run_cycle
 
 log = logging.getLogger(__name__)
 
-# Seconds between two searches for accounts with work.
+# Seconds between searches for accounts with work.
 POLL_SECONDS = 1.0
-# Accounts that one search finds.
+# Accounts that one search returns.
 POLL_LIMIT = 100
-# Accounts that are looked after at the same time: callers have writes to make as well.
+# Dispatch cycles at a time. Calls write to the database as well.
 MAX_CYCLES = 4
-# Deliveries that a process sends at the same time, about; a round may add an account's.
-# When half of them are taken, an account gets no more than its share.
-MAX_SENDING = 1_000
+# Deliveries in flight per process, approximately: a cycle may exceed it by one account's limit.
+# When half of the capacity is used, an account gets at most ACCOUNT_SHARE.
+MAX_IN_FLIGHT = 1_000
 ACCOUNT_SHARE = 4
-# How long, in seconds, what is being sent may go on when the process is to end.
-GRACE_SECONDS = 5.0
-# What the database raises when it cannot take a transaction now.
+# Seconds that running attempts get to finish when the process stops.
+DRAIN_SECONDS = 5.0
+# Errors of a database that is not available at the moment.
 _TEMPORARY_ERRORS = (Unavailable, Internal)
 
 
 class Dispatcher:
-    """Delivers what is due in a database, in the tasks of one process.
+    """Delivers due deliveries in tasks of one process. `attempts` counts attempts by outcome."""
 
-    `attempts` counts those that ended, by outcome.
-    """
-
-    def __init__(self, database: Database, sender: Sender) -> None:
+    def __init__(
+        self,
+        database: Database,
+        sender: Sender,
+        *,
+        poll_seconds: float = POLL_SECONDS,
+        drain_seconds: float = DRAIN_SECONDS,
+    ) -> None:
         self._database = database
         self._sender = sender
-        # In the order in which they were heard of.
-        self._woken: dict[str, None] = {}
+        self._poll_seconds = poll_seconds
+        self._drain_seconds = drain_seconds
+        # An ordered set: accounts are processed in the order of their first notification.
+        self._notified: dict[str, None] = {}
         self._wake = asyncio.Event()
         self._cycles: dict[str, asyncio.Task[None]] = {}
-        self._sending: dict[asyncio.Task[None], tuple[str, LeasedDelivery]] = {}
+        self._in_flight: dict[asyncio.Task[None], tuple[str, LeasedDelivery]] = {}
+        self._in_flight_per_account: Counter[str] = Counter()
         self._finished: dict[str, list[FinishedAttempt]] = {}
-        # How many of them each account has.
-        self._busy: Counter[str] = Counter()
         self.attempts: Counter[str] = Counter()
         database.listen(self.notify)
 
     def notify(self, account_ids: Collection[str]) -> None:
-        """Looks after accounts as soon as possible."""
-        self._woken.update(dict.fromkeys(account_ids))
+        """Starts dispatch cycles of accounts as soon as possible."""
+        self._notified.update(dict.fromkeys(account_ids))
         self._wake.set()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Delivers for the length of a block, while the database is open."""
+        """Delivers inside the block, while the database is open."""
         if self._database.alone:
             await self._release_orphans()
         tasks = [asyncio.create_task(self._poll()), asyncio.create_task(self._start_cycles())]
@@ -84,59 +88,61 @@ class Dispatcher:
             for task in (*tasks, *self._cycles.values()):
                 task.cancel()
             await asyncio.gather(*tasks, *self._cycles.values(), return_exceptions=True)
-            await self._end_sending()
+            await self._drain()
 
     async def _release_orphans(self) -> None:
-        """Makes due what an earlier process had taken on: nobody sends it any more."""
+        """Releases the leases of an earlier process, which has ended."""
         for account_id in await self._database.read(ids_of_any_account_with_queue):
-            leases = await self._database.read(partial(leases_of, account_id))
+            leases = await self._database.read(partial(find_leases, account_id))
             if leases:
                 await self._database.write(partial(release, account_id, leases))
 
     async def _poll(self) -> None:
-        find = partial(ids_of_any_account_with_work, POLL_LIMIT)
+        search = partial(ids_of_any_account_with_work, POLL_LIMIT)
         while True:
             try:
-                self.notify(await self._database.read(find))
+                self.notify(await self._database.read(search))
             except _TEMPORARY_ERRORS:
-                log.warning("deliveries are not looked for, since the database cannot be had now")
+                log.warning("search for due deliveries skipped: database not available")
             except Exception:
-                log.exception("the search for deliveries failed; the next one may not")
-            await asyncio.sleep(POLL_SECONDS)
+                log.exception("search for due deliveries failed; it is repeated")
+            await asyncio.sleep(self._poll_seconds)
 
     async def _start_cycles(self) -> None:
         while True:
             await self._wake.wait()
             self._wake.clear()
-            for account_id in list(self._woken):
+            for account_id in list(self._notified):
                 if len(self._cycles) >= MAX_CYCLES:
                     break
                 if account_id not in self._cycles:
-                    del self._woken[account_id]
+                    del self._notified[account_id]
                     task = asyncio.create_task(self._cycle(account_id))
                     task.add_done_callback(partial(self._end_cycle, account_id))
                     self._cycles[account_id] = task
 
     async def _cycle(self, account_id: str) -> None:
-        """Notes what has ended in an account, and sends what is due."""
+        """Stores finished attempts of an account and sends due deliveries."""
         finished = self._finished.pop(account_id, [])
         work = partial(run_cycle, account_id, finished, self._capacity(account_id))
         try:
             recorded, batch = await self._database.write(work)
         except BaseException as error:
             self._finished[account_id] = finished + self._finished.get(account_id, [])
-            asyncio.get_running_loop().call_later(POLL_SECONDS, self.notify, [account_id])
+            asyncio.get_running_loop().call_later(self._poll_seconds, self.notify, [account_id])
             if not isinstance(error, _TEMPORARY_ERRORS):
                 raise
-            log.warning("deliveries wait, since the database cannot take them now")
+            log.warning("dispatch cycle postponed: database not available")
             return
         if recorded.accepted < len(finished):
-            log.warning("%d late outcomes were not heard", len(finished) - recorded.accepted)
+            log.warning(
+                "%d results rejected: their leases had ended", len(finished) - recorded.accepted
+            )
         for leased in batch.deliveries:
             task = asyncio.create_task(self._send(account_id, leased))
-            self._sending[task] = account_id, leased
-            self._busy[account_id] += 1
-            task.add_done_callback(self._end_sending_one)
+            self._in_flight[task] = account_id, leased
+            self._in_flight_per_account[account_id] += 1
+            task.add_done_callback(self._end_attempt)
         for webhook_id, reason in recorded.to_disable.items():
             await self._disable(account_id, webhook_id, reason)
         if batch.more:
@@ -146,20 +152,20 @@ class Dispatcher:
         del self._cycles[account_id]
         self._wake.set()
         if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("a round of deliveries failed; the next one may not", exc_info=error)
+            log.error("dispatch cycle failed; it is repeated", exc_info=error)
 
     def _capacity(self, account_id: str) -> int:
-        """Returns how many more deliveries of an account this process may send now."""
-        free = MAX_SENDING - len(self._sending)
-        if free >= MAX_SENDING // 2:
+        """Returns how many deliveries of an account this process may start now."""
+        free = MAX_IN_FLIGHT - len(self._in_flight)
+        if free >= MAX_IN_FLIGHT // 2:
             return MAX_IN_FLIGHT_PER_ACCOUNT
-        return max(min(free, ACCOUNT_SHARE - self._busy[account_id]), 0)
+        return max(min(free, ACCOUNT_SHARE - self._in_flight_per_account[account_id]), 0)
 
-    def _end_sending_one(self, task: asyncio.Task[None]) -> None:
-        account_id, _ = self._sending.pop(task)
-        self._busy[account_id] -= 1
-        if not self._busy[account_id]:
-            del self._busy[account_id]
+    def _end_attempt(self, task: asyncio.Task[None]) -> None:
+        account_id, _ = self._in_flight.pop(task)
+        self._in_flight_per_account[account_id] -= 1
+        if not self._in_flight_per_account[account_id]:
+            del self._in_flight_per_account[account_id]
 
     async def _send(self, account_id: str, leased: LeasedDelivery) -> None:
         finished = await self._sender.send(account_id, leased)
@@ -168,28 +174,28 @@ class Dispatcher:
         self.notify([account_id])
 
     async def _disable(self, account_id: str, webhook_id: str, reason: DisabledReason) -> None:
-        log.warning("webhook %s is disabled: %s", webhook_id, reason.name)
+        log.warning("webhook %s disabled: %s", webhook_id, reason.name)
         await self._database.write(partial(disable, account_id, webhook_id, reason))
 
-    async def _end_sending(self) -> None:
-        """Waits a while for what is being sent, notes it, and leaves the rest to others."""
-        if self._sending:
-            await asyncio.wait(self._sending, timeout=GRACE_SECONDS)
-        left = list(self._sending.items())
-        for task, _ in left:
+    async def _drain(self) -> None:
+        """Waits for running attempts, stores their results, and releases the other leases."""
+        if self._in_flight:
+            await asyncio.wait(self._in_flight, timeout=self._drain_seconds)
+        unfinished = dict(self._in_flight)
+        for task in unfinished:
             task.cancel()
-        await asyncio.gather(*(task for task, _ in left), return_exceptions=True)
+        await asyncio.gather(*unfinished, return_exceptions=True)
         leases: dict[str, list[Lease]] = {account_id: [] for account_id in self._finished}
-        for _, (account_id, leased) in left:
-            mine = Lease(leased.delivery.id, leased.delivery.fence)
-            leases.setdefault(account_id, []).append(mine)
-        for account_id, deliveries in leases.items():
+        for account_id, leased in unfinished.values():
+            lease = Lease(leased.delivery.id, leased.delivery.fence)
+            leases.setdefault(account_id, []).append(lease)
+        for account_id, account_leases in leases.items():
             try:
-                await self._release_leases(account_id, deliveries)
+                await self._release(account_id, account_leases)
             except Exception:
-                log.exception("deliveries of an account wait for the end of their leases")
+                log.exception("leases not released; their deliveries are due when the leases end")
 
-    async def _release_leases(self, account_id: str, leases: Sequence[Lease]) -> None:
+    async def _release(self, account_id: str, leases: Sequence[Lease]) -> None:
         finished = self._finished.pop(account_id, [])
         if finished:
             await self._database.write(partial(record_attempts, account_id, finished))
@@ -197,7 +203,7 @@ class Dispatcher:
 
 
 def outcome_label(finished: FinishedAttempt) -> str:
-    """Returns what an attempt counts as: statuses by their hundreds, since there are many."""
+    """Returns the label of an attempt in the metrics. HTTP statuses are grouped by class."""
     if finished.http_status is not None and finished.error.startswith("answered"):
         return f"answered {finished.http_status // 100}xx"
     return finished.error or "succeeded"

@@ -1,4 +1,4 @@
-"""One attempt: a delivery that was taken on is signed and sent, and what came of it is told."""
+"""Makes one attempt: signs and sends a leased delivery, and returns the result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 
 class Sender:
-    """Sends deliveries; `chance` gives numbers from 0 to 1."""
+    """Sends deliveries; `rng` returns numbers from 0 to 1 for the jitter of retries."""
 
     def __init__(
         self,
@@ -27,15 +27,15 @@ class Sender:
         secrets: Secrets,
         clock: Clock,
         *,
-        chance: Callable[[], float] = random.random,
+        rng: Callable[[], float] = random.random,
     ) -> None:
         self._client = client
         self._secrets = secrets
         self._clock = clock
-        self._chance = chance
+        self._rng = rng
 
     async def send(self, account_id: str, leased: LeasedDelivery) -> FinishedAttempt:
-        """Sends a delivery once and returns how that ended, whatever the receiver does."""
+        """Sends a delivery once and returns the result. Failures of the receiver do not raise."""
         delivery, started_at = leased.delivery, self._clock()
         outcome = await self._post(account_id, leased, started_at)
         log.info(
@@ -57,9 +57,9 @@ class Sender:
             outcome.milliseconds,
             outcome.status,
             outcome.error,
-            escape_response(outcome.body),
+            escape_body(outcome.body),
             outcome.retry_after,
-            self._chance(),
+            self._rng(),
             None if leased.is_test else leased.webhook.url,
         )
 
@@ -71,24 +71,21 @@ class Sender:
                 for encrypted in webhook.secrets_at(now)
             ]
         except DecryptionError:
-            log.critical("the secret of webhook %s cannot be opened", webhook.id)
+            log.critical("secret of webhook %s cannot be decrypted", webhook.id)
             return Outcome(None, FAILED, None, 0, b"")
         headers = sign(leased.delivery.event_id, now, leased.envelope, secrets)
         return await self._client.post(webhook.url, leased.envelope.encode(), headers)
 
 
-def escape_response(answer: bytes) -> str:
-    """Returns the beginning of an answer as text; what is none in it is written as escapes.
-
-    So is what a terminal would obey, and what turns the direction of writing.
-    """
-    text = answer.decode("utf-8", "backslashreplace")
-    return "".join(letter if _is_plain(letter) else _escape(letter) for letter in text)
+def escape_body(body: bytes) -> str:
+    """Returns the text of a body. Invalid UTF-8, control and format characters are escaped."""
+    text = body.decode("utf-8", "backslashreplace")
+    return "".join(character if _is_plain(character) else _escape(character) for character in text)
 
 
-def _is_plain(letter: str) -> bool:
-    return letter in "\n\t\r" or unicodedata.category(letter) not in ("Cc", "Cf")
+def _is_plain(character: str) -> bool:
+    return character in "\n\t\r" or unicodedata.category(character) not in ("Cc", "Cf")
 
 
-def _escape(letter: str) -> str:
-    return letter.encode("unicode_escape").decode()
+def _escape(character: str) -> str:
+    return character.encode("unicode_escape").decode()

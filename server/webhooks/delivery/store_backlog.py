@@ -1,4 +1,4 @@
-"""How much waits to be delivered, in the whole database: a figure for whoever operates it."""
+"""Reads how many deliveries are due in the whole database, for the metrics."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ from peewee import JOIN, fn
 from ...storage.statements import Statement, param
 from ...storage.transaction import Transaction
 from ..models import Delivery, Webhook
+from .store_conditions import DUE
 
 _DUE_AT_WEBHOOK = (
-    (Delivery.account_id == Webhook.account_id)
-    & (Delivery.webhook_id == Webhook.id)
-    & Delivery.due_at.is_null(False)
-    & (Delivery.due_at <= param("now"))
+    (Delivery.account_id == Webhook.account_id) & (Delivery.webhook_id == Webhook.id) & DUE
 )
-# What waits for a webhook that is disabled, or was deleted, is not even looked at: an outer
-# join has SQLite begin with the webhooks, and one where nothing is due adds nothing.
+# The outer join makes SQLite start with the enabled webhooks, so deliveries to disabled or
+# deleted webhooks are not read.
 _BACKLOG = Statement(
     lambda _: (
         Webhook.select(fn.COUNT(Delivery.id), fn.MIN(Delivery.due_at))
@@ -28,7 +26,7 @@ _BACKLOG = Statement(
 
 
 class Backlog(NamedTuple):
-    """How many deliveries are due, and for how many milliseconds the oldest of them has been."""
+    """The number of due deliveries, and how many milliseconds ago the oldest became due."""
 
     deliveries: int
     oldest: int
@@ -38,11 +36,9 @@ EMPTY = Backlog(0, 0)
 
 
 def backlog_of_any_account(tx: Transaction) -> Backlog:
-    """Returns what waits for webhooks that are enabled, of all accounts.
+    """Returns the backlog of the enabled webhooks of all accounts.
 
-    What has failed counts when it is due again.
+    A failed delivery counts again when its retry is due.
     """
-    row = tx.one(_BACKLOG, now=tx.now, enabled=True)
-    if row is None or row[1] is None:
-        return EMPTY
-    return Backlog(int(row[0]), tx.now - int(row[1]))
+    ((count, oldest_due_at),) = tx.all(_BACKLOG, now=tx.now, enabled=True)
+    return Backlog(count, tx.now - oldest_due_at) if count else EMPTY

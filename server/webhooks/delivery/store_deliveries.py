@@ -1,24 +1,25 @@
-"""Deliveries and their attempts as callers see them: those of webhooks that exist."""
+"""Reads and retries deliveries of existing webhooks, with their attempts."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 from ...errors import WebhookDeliveryNotFound
-from ...storage.statements import Statement, param
+from ...storage.statements import Statement, param, params
 from ...storage.transaction import Transaction
 from ..models import SENDING, Delivery, DeliveryAttempt, Webhook
 from ..rules import DeliveryStatus
 from . import store_queue
+from .store_conditions import OF_WEBHOOK, ONE
 
 # Attempts that are returned with a delivery; each has at most 8 KiB of a response.
 MAX_ATTEMPTS = 100
 
 
 class DeliveryRow(NamedTuple):
-    """A delivery as it is stored; times are in milliseconds, and no replay is an empty id.
+    """A stored delivery. Times are in milliseconds; `replay_id` is empty outside of replays.
 
-    `due_at` says when it is tried next as long as it is pending.
+    While the delivery is pending, `due_at` is the time of the next attempt.
     """
 
     id: str
@@ -34,7 +35,7 @@ class DeliveryRow(NamedTuple):
 
 
 class AttemptRow(NamedTuple):
-    """An attempt as it is stored: `http_status` is None without an answer, `error` "" for none."""
+    """A stored attempt. `http_status` is None without a response, `error` empty on success."""
 
     number: int
     started_at: int
@@ -46,17 +47,8 @@ class AttemptRow(NamedTuple):
 
 COLUMNS = tuple(getattr(Delivery, name) for name in DeliveryRow._fields)
 ATTEMPT_COLUMNS = tuple(getattr(DeliveryAttempt, name) for name in AttemptRow._fields)
-# A delivery is found through its webhook.
-OF_WEBHOOK = (Webhook.account_id == param("account_id")) & (Webhook.id == Delivery.webhook_id)
-_OWN = Delivery.account_id == param("account_id")
 
-_FIND = Statement(
-    lambda _: (
-        Delivery.select(*COLUMNS)
-        .join(Webhook, on=OF_WEBHOOK)
-        .where(_OWN & (Delivery.id == param("id")))
-    )
-)
+_FIND = Statement(lambda _: Delivery.select(*COLUMNS).join(Webhook, on=OF_WEBHOOK).where(ONE))
 _ATTEMPTS = Statement(
     lambda _: (
         DeliveryAttempt.select(*ATTEMPT_COLUMNS)
@@ -74,13 +66,8 @@ _ATTEMPTS = Statement(
 )
 _RETRY = Statement(
     lambda _: Delivery.update(
-        {
-            Delivery.status: param("status"),
-            Delivery.step: param("step"),
-            Delivery.due_at: param("due_at"),
-            Delivery.finished_at: param("finished_at"),
-        }
-    ).where(_OWN & (Delivery.id == param("id")) & (Delivery.status != SENDING))
+        params(Delivery.status, Delivery.step, Delivery.due_at, Delivery.finished_at)
+    ).where(ONE & (Delivery.status != SENDING))
 )
 
 
@@ -93,15 +80,15 @@ def find(account_id: str, delivery_id: str, tx: Transaction) -> DeliveryRow:
 
 
 def attempts_of(account_id: str, delivery_id: str, tx: Transaction) -> list[AttemptRow]:
-    """Returns the latest attempts at a delivery, first one first, at most MAX_ATTEMPTS."""
+    """Returns the last MAX_ATTEMPTS attempts of a delivery, oldest first."""
     rows = tx.all(_ATTEMPTS, account_id=account_id, id=delivery_id, limit=MAX_ATTEMPTS)
     return [AttemptRow._make(row) for row in reversed(rows)]
 
 
 def retry(account_id: str, delivery_id: str, tx: Transaction) -> DeliveryRow:
-    """Makes a delivery due at once, with its whole schedule before it, and returns it.
+    """Makes a delivery due now, restarts its retry schedule, and returns it.
 
-    One that is being sent is left to it. Raises WebhookDeliveryNotFound.
+    A delivery that is being sent is not changed. Raises WebhookDeliveryNotFound.
     """
     find(account_id, delivery_id, tx)
     store_queue.wake(account_id, tx)

@@ -1,4 +1,4 @@
-"""The endpoints of an account, as its deliveries go to them: what is due, what is on its way."""
+"""Reads the endpoints of an account with the due time and number of their deliveries."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ from ...storage.statements import Statement, param
 from ...storage.transaction import Transaction
 from ..endpoints.store_reading import COLUMNS, IN_ACCOUNT, WebhookRow, row_of
 from ..models import SENDING, Delivery, Webhook
+from . import store_conditions as deliveries
 
-_OF_IT = (Delivery.account_id == param("account_id")) & (Delivery.webhook_id == Webhook.id)
+_FIRST_DUE_AT = Delivery.select(fn.MIN(Delivery.due_at)).where(
+    deliveries.IN_ACCOUNT & (Delivery.webhook_id == Webhook.id) & deliveries.HAS_DUE_TIME
+)
 _ENDPOINTS = Statement(
     lambda _: (
-        Webhook.select(
-            *COLUMNS,
-            Webhook.after_sequence,
-            Delivery.select(fn.MIN(Delivery.due_at)).where(_OF_IT & Delivery.due_at.is_null(False)),
-        )
+        Webhook.select(Webhook.after_sequence, _FIRST_DUE_AT, *COLUMNS)
         .where(IN_ACCOUNT)
         .order_by(Webhook.account_id, Webhook.id)
     ),
@@ -30,11 +29,11 @@ _IN_FLIGHT = Statement(
     lambda _: (
         Delivery.select(Delivery.webhook_id, fn.COUNT(Delivery.id))
         .where(
-            (Delivery.account_id == param("account_id"))
+            deliveries.IN_ACCOUNT
             & (Delivery.status == SENDING)
             & (Delivery.due_at > param("now"))
-            # A test is no burden that others are to bear.
-            & (Delivery.kind != param("but"))
+            # Test deliveries do not use the capacity of other deliveries.
+            & (Delivery.kind != param("excluded_event_type"))
         )
         .group_by(Delivery.account_id, Delivery.webhook_id)
     ),
@@ -43,9 +42,9 @@ _IN_FLIGHT = Statement(
 
 
 class Endpoint(NamedTuple):
-    """Where deliveries go, while it is enabled: one that hears of events after `after_sequence`.
+    """A webhook that receives events after `after_sequence` while it is enabled.
 
-    The next delivery is due at `due_at`, if there is any.
+    `due_at` is the due time of its next delivery; None if it has none.
     """
 
     webhook: WebhookRow
@@ -55,24 +54,25 @@ class Endpoint(NamedTuple):
 
 def endpoints_of(account_id: str, tx: Transaction) -> list[Endpoint]:
     """Returns the endpoints of an account, oldest first."""
-    width = len(COLUMNS)
-    rows = tx.all(_ENDPOINTS, account_id=account_id)
-    return [Endpoint(row_of(row[:width]), *row[width:]) for row in rows]
+    return [
+        Endpoint(row_of(webhook), after_sequence, due_at)
+        for after_sequence, due_at, *webhook in tx.all(_ENDPOINTS, account_id=account_id)
+    ]
 
 
 def in_flight_counts(account_id: str, tx: Transaction) -> dict[str, int]:
-    """Returns how many deliveries are on their way to each webhook, also to those that are gone."""
-    rows = tx.all(_IN_FLIGHT, account_id=account_id, now=tx.now, but=EventType.WEBHOOK_TEST)
-    return dict(rows)
+    """Returns the number of deliveries being sent per webhook, including deleted webhooks."""
+    excluded = EventType.WEBHOOK_TEST
+    return dict(tx.all(_IN_FLIGHT, account_id=account_id, now=tx.now, excluded_event_type=excluded))
 
 
 def with_new_deliveries(
     endpoints: Sequence[Endpoint], webhook_ids: Collection[str], now: int
 ) -> list[Endpoint]:
-    """Returns endpoints of which some have got deliveries that are due now."""
+    """Returns the endpoints, with deliveries due now for the given webhooks."""
     return [
-        each._replace(due_at=now if each.due_at is None else min(each.due_at, now))
-        if each.webhook.id in webhook_ids
-        else each
-        for each in endpoints
+        endpoint._replace(due_at=min(endpoint.due_at or now, now))
+        if endpoint.webhook.id in webhook_ids
+        else endpoint
+        for endpoint in endpoints
     ]

@@ -1,12 +1,12 @@
-"""From events to deliveries: a row for each event and each webhook that wants to hear of it.
+"""Creates deliveries from events: one row for each event and each webhook that subscribes to it.
 
-Events are taken in their sequence and each once. What was done is noted with the queue in
-the same transaction; and the same delivery could not be there twice in any case.
+Events are expanded once, in the order of their sequence. The queue stores the last expanded
+sequence in the same transaction. A unique index rejects duplicate deliveries.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from ...events.models import Event
@@ -19,12 +19,12 @@ from ..rules import MAX_WEBHOOKS, DeliveryStatus
 from .store_endpoints import Endpoint
 from .store_queue import Queue
 
-# Deliveries that are made in one transaction, about: other writers wait meanwhile.
-EXPANDED_AT_ONCE = 1_000
-# So many events are looked at in one transaction at least: where there were fewer, it was all.
-MIN_EVENTS_PER_EXPANSION = EXPANDED_AT_ONCE // MAX_WEBHOOKS
+# Deliveries that one transaction creates, approximately. Other writers wait for it.
+MAX_NEW_DELIVERIES = 1_000
+# A full expansion reads at least this many events. If fewer were read, there are no more.
+MIN_EXPANDED_EVENTS = MAX_NEW_DELIVERIES // MAX_WEBHOOKS
 
-# What a delivery begins with.
+# The columns of a new delivery.
 NEW_DELIVERY = (
     Delivery.id,
     Delivery.webhook_id,
@@ -53,12 +53,8 @@ _EVENTS = Statement(
     ),
     without_account_lock=True,
 )
-_ADD = Statement(
-    lambda dialect: dialect.insert_all(
-        Delivery.account_id,
-        NEW_DELIVERY,
-        "rows",
-    ),
+_INSERT_ALL = Statement(
+    lambda dialect: dialect.insert_all(Delivery.account_id, NEW_DELIVERY, "rows"),
     without_account_lock=True,
 )
 
@@ -68,11 +64,19 @@ class EventRef(NamedTuple):
 
     sequence: int
     id: str
-    kind: str
+    event_type: str
+
+    def matches(self, patterns: Collection[str]) -> bool:
+        """Whether the event is delivered to webhooks that subscribe to `patterns`.
+
+        The event of a test delivery never is: the test creates its own delivery.
+        """
+        is_test = self.event_type == EventType.WEBHOOK_TEST
+        return not is_test and matches_any(self.event_type, patterns)
 
 
-class Expanded(NamedTuple):
-    """How far deliveries have been made, and the webhooks that got any."""
+class Expansion(NamedTuple):
+    """The queue after an expansion, and the webhooks that have new deliveries."""
 
     queue: Queue
     webhook_ids: set[str]
@@ -80,52 +84,44 @@ class Expanded(NamedTuple):
 
 def expand(
     account_id: str, queue: Queue, endpoints: Sequence[Endpoint], tx: Transaction
-) -> Expanded:
-    """Makes deliveries of the next events to those who hear of them. Two statements at most.
+) -> Expansion:
+    """Creates deliveries of the next events to enabled endpoints. At most two statements.
 
-    The queue is locked.
+    The queue must be locked.
     """
-    if queue.reached <= queue.expanded:
-        return Expanded(queue, set())
-    listeners = [each for each in endpoints if each.webhook.enabled]
-    if not listeners:
-        return Expanded(queue._replace(expanded=queue.reached), set())
-    most = max(EXPANDED_AT_ONCE // len(listeners), 1)
-    events = events_between(account_id, queue.expanded, queue.reached, most, tx)
-    # The test of a webhook has a delivery of its own, which is sent at once.
+    if queue.last_sequence <= queue.expanded:
+        return Expansion(queue, set())
+    enabled = [endpoint for endpoint in endpoints if endpoint.webhook.enabled]
+    if not enabled:
+        return Expansion(queue._replace(expanded=queue.last_sequence), set())
+    limit = max(MAX_NEW_DELIVERIES // len(enabled), 1)
+    events = events_between(account_id, queue.expanded, queue.last_sequence, limit, tx)
     matches = [
         (endpoint.webhook.id, event)
         for event in events
-        if event.kind != EventType.WEBHOOK_TEST
-        for endpoint in listeners
-        if _is_subscribed(endpoint, event)
+        for endpoint in enabled
+        if event.sequence > endpoint.after_sequence and event.matches(endpoint.webhook.event_types)
     ]
-    add_deliveries(account_id, matches, "", tx)
-    last = queue.reached if len(events) < most else events[-1].sequence
-    return Expanded(queue._replace(expanded=last), {webhook_id for webhook_id, _ in matches})
-
-
-def _is_subscribed(endpoint: Endpoint, event: EventRef) -> bool:
-    types = endpoint.webhook.event_types
-    return event.sequence > endpoint.after_sequence and matches_any(event.kind, types)
+    add_deliveries(account_id, matches, tx)
+    expanded = queue.last_sequence if len(events) < limit else events[-1].sequence
+    return Expansion(queue._replace(expanded=expanded), {webhook_id for webhook_id, _ in matches})
 
 
 def events_between(
-    account_id: str, after: int, until: int, most: int, tx: Transaction
+    account_id: str, after: int, until: int, limit: int, tx: Transaction
 ) -> list[EventRef]:
-    """Returns the first events after a place in the sequence, up to another."""
-    rows = tx.all(_EVENTS, account_id=account_id, after=after, until=until, limit=most)
+    """Returns the first events of a range of the sequence, excluding `after`."""
+    rows = tx.all(_EVENTS, account_id=account_id, after=after, until=until, limit=limit)
     return [EventRef._make(row) for row in rows]
 
 
 def add_deliveries(
-    account_id: str, matches: Iterable[tuple[str, EventRef]], replay_id: str, tx: Transaction
+    account_id: str, matches: Sequence[tuple[str, EventRef]], tx: Transaction, replay_id: str = ""
 ) -> None:
-    """Adds deliveries that are due now, of events to webhooks; those that are there stay."""
-    pairs = list(matches)
+    """Creates deliveries of events to webhooks, due now. Existing deliveries are not changed."""
     rows = [
         (
-            own_id,
+            delivery_id,
             webhook_id,
             *event,
             replay_id,
@@ -134,9 +130,9 @@ def add_deliveries(
             0,
             0,
             tx.now,
-            timestamp_of(own_id),
+            timestamp_of(delivery_id),
         )
-        for own_id, (webhook_id, event) in zip(tx.new_ids(len(pairs)), pairs, strict=True)
+        for delivery_id, (webhook_id, event) in zip(tx.new_ids(len(matches)), matches, strict=True)
     ]
     if rows:
-        tx.run(_ADD, account_id=account_id, rows=rows)
+        tx.run(_INSERT_ALL, account_id=account_id, rows=rows)

@@ -1,4 +1,4 @@
-"""Pages of the deliveries to a webhook, by what a list asks for."""
+"""Reads pages of the deliveries to a webhook, with filters."""
 
 from __future__ import annotations
 
@@ -13,16 +13,12 @@ from ...storage.statements import Dialect, Statement, param
 from ...storage.transaction import Transaction
 from ..models import FAILED, SENDING, Delivery
 from ..rules import DeliveryStatus
+from .store_conditions import IN_ACCOUNT
 from .store_deliveries import COLUMNS, DeliveryRow
-
-_OWN = Delivery.account_id == param("account_id")
 
 
 class Filter(NamedTuple):
-    """What a delivery has to be to be on the list; None asks for nothing.
-
-    `first_id` is the least id on the list, `end_id` the least one beyond it.
-    """
+    """The deliveries to list; None matches all. Ids are at least `first_id`, less than `end_id`."""
 
     status: int | None = None
     event_types: Sequence[str] | None = None
@@ -32,7 +28,7 @@ class Filter(NamedTuple):
 
 
 class PagePosition(NamedTuple):
-    """Where a page begins: so many rows down the list, or below the delivery `after`."""
+    """The start of a page: `offset` rows into the list, or behind the delivery `after`."""
 
     limit: int
     offset: int = 0
@@ -40,7 +36,7 @@ class PagePosition(NamedTuple):
 
 
 class DeliveryPage(NamedTuple):
-    """The deliveries of a page, how many the filter matches, and whether more come after these."""
+    """The deliveries of a page, the number that the filter matches, and whether more follow."""
 
     rows: list[DeliveryRow]
     total: int
@@ -52,57 +48,56 @@ def page(
 ) -> DeliveryPage:
     """Returns the deliveries of a page, newest first."""
     below = filters if position.after is None else filters._replace(end_id=position.after)
-    statement, own = _statement_for(_page, account_id, webhook_id, below)
-    # One row more than the page has says whether there are more.
-    rows = tx.all(statement, limit=position.limit + 1, offset=position.offset, **own)
-    statement, own = _statement_for(_counting, account_id, webhook_id, filters)
-    total = tx.one(statement, **own)
-    found = [DeliveryRow._make(row) for row in rows[: position.limit]]
-    return DeliveryPage(found, int(total[0]) if total else 0, len(rows) > position.limit)
+    statement, values = _statement_for(_page, account_id, webhook_id, below)
+    # One row more than the page shows whether more follow.
+    rows = tx.all(statement, limit=position.limit + 1, offset=position.offset, **values)
+    statement, values = _statement_for(_count, account_id, webhook_id, filters)
+    deliveries = [DeliveryRow._make(row) for row in rows[: position.limit]]
+    return DeliveryPage(deliveries, tx.scalar(statement, **values), len(rows) > position.limit)
 
 
 def _statement_for(
-    statement: Callable[[int | None, tuple[str, ...]], Statement],
+    build: Callable[[int | None, tuple[str, ...]], Statement],
     account_id: str,
     webhook_id: str,
     filters: Filter,
 ) -> tuple[Statement, dict[str, Any]]:
     """Returns the statement for a filter, and its values."""
-    given = {name: value for name, value in filters._asdict().items() if value is not None}
-    status = given.pop("status", None)
-    own = {"account_id": account_id, "webhook_id": webhook_id, **given}
-    return statement(status, tuple(given)), own
+    values = {name: value for name, value in filters._asdict().items() if value is not None}
+    status = values.pop("status", None)
+    statement = build(status, tuple(values))
+    return statement, {"account_id": account_id, "webhook_id": webhook_id, **values}
 
 
 @cache
 def _page(status: int | None, names: tuple[str, ...]) -> Statement:
-    """Returns the statement for a page that these filters make.
+    """Returns the statement for a page with these filters.
 
-    Where an index tells all that is asked for, the ids of the page are found by it, and
-    then the rows: SQLite would rather pass over the deliveries to other webhooks.
+    If an index covers the filters, a subquery finds the ids of the page. Otherwise SQLite reads
+    deliveries to other webhooks too.
     """
 
     def build(dialect: Dialect) -> ModelSelect[Any]:
         query = Delivery.select(*COLUMNS).order_by(Delivery.id.desc())
         if not _is_covered_by_index(status, names):
             return _limited(_matching(query, status, names, dialect))
-        one = Delivery.alias()
-        ids = _limited(_ids(one, status, names).order_by(one.id.desc()))
-        return query.where(_OWN & dialect.within(Delivery.id, ids))
+        table = Delivery.alias()
+        ids = _limited(_ids(table, status, names).order_by(table.id.desc()))
+        return query.where(IN_ACCOUNT & dialect.within(Delivery.id, ids))
 
     return Statement(build)
 
 
 @cache
-def _counting(status: int | None, names: tuple[str, ...]) -> Statement:
-    """Returns the statement that counts what these filters match."""
+def _count(status: int | None, names: tuple[str, ...]) -> Statement:
+    """Returns the statement that counts the matches of these filters."""
 
     def build(dialect: Dialect) -> ModelSelect[Any]:
         if not _is_covered_by_index(status, names):
-            count = Delivery.select(fn.COUNT(Delivery.id))
-            return _matching(count, status, names, dialect)
-        one = Delivery.alias()
-        return _ids(one, status, names).select(fn.COUNT(one.id))
+            query = Delivery.select(fn.COUNT(Delivery.id))
+            return _matching(query, status, names, dialect)
+        table = Delivery.alias()
+        return _ids(table, status, names).select(fn.COUNT(table.id))
 
     return Statement(build)
 
@@ -112,23 +107,25 @@ def _limited(query: ModelSelect[Any]) -> ModelSelect[Any]:
 
 
 def _is_covered_by_index(status: int | None, names: tuple[str, ...]) -> bool:
-    """Whether an index holds all that is asked for."""
-    exact = (None, DeliveryStatus.SENDING, DeliveryStatus.FAILED)
-    return status in exact and {"event_types", "event_id"}.isdisjoint(names)
+    """Whether an index contains exactly the matches of these filters."""
+    indexed = (None, DeliveryStatus.SENDING, DeliveryStatus.FAILED)
+    return status in indexed and {"event_types", "event_id"}.isdisjoint(names)
 
 
 def _matching(
     query: ModelSelect[Any], status: int | None, names: tuple[str, ...], dialect: Dialect
 ) -> ModelSelect[Any]:
-    """Adds what a delivery has to be. The few of a status or of an event are found first."""
-    one = Delivery.alias()
-    condition = _selective_condition(one, status, names)
+    """Adds the filters. A subquery finds the few deliveries of a status or an event first."""
+    table = Delivery.alias()
+    condition = _selective_condition(table, status, names)
     if condition is None:
         query = _bounded(_to_webhook(query, Delivery), Delivery, names)
     else:
-        # Bounds come after: within, SQLite would rather find all between them.
-        ids = _to_webhook(one.select(one.id), one).where(condition)
-        query = _bounded(query.where(_OWN & dialect.within(Delivery.id, ids)), Delivery, names)
+        # With bounds in the subquery, SQLite would read all deliveries between them.
+        ids = _to_webhook(table.select(table.id), table).where(condition)
+        query = _bounded(
+            query.where(IN_ACCOUNT & dialect.within(Delivery.id, ids)), Delivery, names
+        )
     if status is not None:
         query = query.where(Delivery.status == SQL(str(int(status))))
     if "event_types" in names:
@@ -136,35 +133,35 @@ def _matching(
     return query
 
 
-def _ids(one: Any, status: int | None, names: tuple[str, ...]) -> ModelSelect[Any]:
-    """Selects by an index the ids of those that may match, under another name of the table."""
-    query = _bounded(_to_webhook(one.select(one.id), one), one, names)
-    condition = _selective_condition(one, status, names)
+def _ids(table: Any, status: int | None, names: tuple[str, ...]) -> ModelSelect[Any]:
+    """Selects the ids of matches from an alias of the table, by an index."""
+    query = _bounded(_to_webhook(table.select(table.id), table), table, names)
+    condition = _selective_condition(table, status, names)
     return query if condition is None else query.where(condition)
 
 
-def _to_webhook(query: ModelSelect[Any], one: Any) -> ModelSelect[Any]:
+def _to_webhook(query: ModelSelect[Any], table: Any) -> ModelSelect[Any]:
     return query.where(
-        (one.account_id == param("account_id")) & (one.webhook_id == param("webhook_id"))
+        (table.account_id == param("account_id")) & (table.webhook_id == param("webhook_id"))
     )
 
 
-def _bounded(query: ModelSelect[Any], one: Any, names: tuple[str, ...]) -> ModelSelect[Any]:
-    """Adds between which ids a delivery has to be."""
+def _bounded(query: ModelSelect[Any], table: Any, names: tuple[str, ...]) -> ModelSelect[Any]:
+    """Adds the bounds of the ids."""
     if "first_id" in names:
-        query = query.where(one.id >= param("first_id"))
-    return query.where(one.id < param("end_id")) if "end_id" in names else query
+        query = query.where(table.id >= param("first_id"))
+    return query.where(table.id < param("end_id")) if "end_id" in names else query
 
 
-def _selective_condition(one: Any, status: int | None, names: tuple[str, ...]) -> Any:
-    """Returns a condition by which an index finds what may match, or None if none does."""
+def _selective_condition(table: Any, status: int | None, names: tuple[str, ...]) -> Any:
+    """Returns a condition that an index can find few rows by, or None if there is none."""
     if "event_id" in names:
         event = Event.select(Event.sequence).where(
             (Event.account_id == param("account_id")) & (Event.id == param("event_id"))
         )
-        return one.sequence == event
+        return table.sequence == event
     if status == DeliveryStatus.PENDING:
-        return one.due_at.is_null(False)
+        return table.due_at.is_null(False)
     if status in (DeliveryStatus.SENDING, DeliveryStatus.FAILED):
-        return one.status == (SENDING if status == DeliveryStatus.SENDING else FAILED)
+        return table.status == (SENDING if status == DeliveryStatus.SENDING else FAILED)
     return None

@@ -1,23 +1,23 @@
-"""What a webhook is still to hear of when it changes: what happened before, as it was then.
+"""Expands pending events for a webhook before it changes, with its settings before the change.
 
-Events become deliveries some time after they happened, by what their webhooks say at that
-time. So a webhook that is about to hear of other things gets its own deliveries of what is
-left first, and hears from there on. Callers wait meanwhile, so there is an end to it.
+Events become deliveries some time after they are recorded, by the settings of the webhooks at
+that time. So before a webhook is disabled, enabled or subscribed to other event types, its
+deliveries of the pending events are created, and its `after_sequence` moves behind them. The
+client waits for this, so the number of events is limited.
 """
 
 from __future__ import annotations
 
 from ...events.models import EventStream
-from ...events.rules import EventType, matches_any
-from ...storage.statements import Statement, param
+from ...storage.statements import Statement, param, params
 from ...storage.transaction import Transaction
 from ..endpoints.store_reading import ONE, WebhookRow
 from ..models import Webhook
 from . import store_queue
-from .store_expansion import EXPANDED_AT_ONCE, add_deliveries, events_between
+from .store_expansion import MAX_NEW_DELIVERIES, add_deliveries, events_between
 
-# Events that a webhook hears of before it changes, beyond which it need not wait for more.
-EXPANDED_PER_TRANSACTION = 4 * EXPANDED_AT_ONCE
+# Events that are expanded before a change. Later ones use the settings after the change.
+MAX_PENDING_EVENTS = 4 * MAX_NEW_DELIVERIES
 
 _SEQUENCES = Statement(
     lambda _: (
@@ -26,38 +26,27 @@ _SEQUENCES = Statement(
         .where(ONE)
     )
 )
-_SET_AFTER_SEQUENCE = Statement(
-    lambda _: Webhook.update({Webhook.after_sequence: param("after_sequence")}).where(ONE)
-)
+_SET_AFTER_SEQUENCE = Statement(lambda _: Webhook.update(params(Webhook.after_sequence)).where(ONE))
 
 
-def expand_pending(account_id: str, webhook: WebhookRow, tx: Transaction) -> None:
-    """Makes a webhook's deliveries of what has happened, so that it may hear of other things.
+def expand_pending(
+    account_id: str, webhook: WebhookRow, tx: Transaction, *, limit: int = MAX_PENDING_EVENTS
+) -> None:
+    """Creates a webhook's deliveries of at most `limit` pending events.
 
-    What happened while it was disabled is passed over. Of very many events only the first
-    are heard now: the others are heard by what the webhook says next.
+    Events recorded while the webhook was disabled are skipped.
     """
     queue = store_queue.lock(account_id, tx)
-    after, reached = tx.all(_SEQUENCES, account_id=account_id, id=webhook.id)[0]
+    ((after, until),) = tx.all(_SEQUENCES, account_id=account_id, id=webhook.id)
     after = max(after, queue.expanded)
-    if reached <= after:
+    if until <= after:
         return
     if webhook.enabled:
-        reached = _expand_range(account_id, webhook, after, reached, tx)
-    tx.run(_SET_AFTER_SEQUENCE, account_id=account_id, id=webhook.id, after_sequence=reached)
-
-
-def _expand_range(
-    account_id: str, webhook: WebhookRow, after: int, until: int, tx: Transaction
-) -> int:
-    """Makes deliveries of the first events of a stretch, and returns how far that goes."""
-    events = events_between(account_id, after, until, EXPANDED_PER_TRANSACTION, tx)
-    matches = [
-        (webhook.id, event)
-        for event in events
-        if event.kind != EventType.WEBHOOK_TEST and matches_any(event.kind, webhook.event_types)
-    ]
-    if matches:
-        add_deliveries(account_id, matches, "", tx)
-        store_queue.wake(account_id, tx)
-    return until if len(events) < EXPANDED_PER_TRANSACTION else events[-1].sequence
+        events = events_between(account_id, after, until, limit, tx)
+        if len(events) == limit:
+            until = events[-1].sequence
+        matches = [(webhook.id, event) for event in events if event.matches(webhook.event_types)]
+        if matches:
+            add_deliveries(account_id, matches, tx)
+            store_queue.wake(account_id, tx)
+    tx.run(_SET_AFTER_SEQUENCE, account_id=account_id, id=webhook.id, after_sequence=until)

@@ -1,9 +1,7 @@
-"""What became of deliveries: noted with the attempt, the next one, and how the endpoint does.
+"""Stores the results of attempts, the next attempts, and the health of the endpoints.
 
-A round of them does that and then takes on what is due, by what it has read already.
-
-Only whoever holds a delivery is heard: one that was taken on by somebody else since, or was
-asked for anew, has another fence.
+A result is accepted only with the current fence: it is rejected if the delivery was leased
+again or retried by a client in the meantime.
 """
 
 from __future__ import annotations
@@ -12,30 +10,26 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ...storage.statements import Statement, param
+from ...storage.statements import Statement, params
 from ...storage.transaction import Transaction
-from ..endpoints.store_reading import WebhookRow
-from ..models import SENDING, Delivery, DeliveryAttempt, Webhook
-from ..rules import GONE, DeliveryStatus, DisabledReason, Health, wait_after
+from ..endpoints.store_reading import ONE, WebhookRow
+from ..models import Delivery, DeliveryAttempt, Webhook
+from ..rules import GONE, DeliveryStatus, DisabledReason, Health, retry_delay
+from .store_conditions import LEASED
 from .store_endpoints import Endpoint, endpoints_of
-from .store_leases import Due, LeaseBatch, lease_due, lease_locked
+from .store_leases import DueDelivery, LeaseBatch, lease_due, lease_locked
 from .store_queue import Queue, lock_queue_only, put
 
 _FINISH_DELIVERY = Statement(
     lambda _: Delivery.update(
-        {
-            Delivery.status: param("status"),
-            Delivery.attempts: param("attempts"),
-            Delivery.step: param("step"),
-            Delivery.due_at: param("due_at"),
-            Delivery.finished_at: param("finished_at"),
-        }
-    ).where(
-        (Delivery.account_id == param("account_id"))
-        & (Delivery.id == param("id"))
-        & (Delivery.fence == param("fence"))
-        & (Delivery.status == SENDING)
-    ),
+        params(
+            Delivery.status,
+            Delivery.attempts,
+            Delivery.step,
+            Delivery.due_at,
+            Delivery.finished_at,
+        )
+    ).where(LEASED),
     without_account_lock=True,
 )
 _INSERT_ATTEMPTS = Statement(
@@ -58,41 +52,36 @@ _INSERT_ATTEMPTS = Statement(
 )
 _SET_HEALTH = Statement(
     lambda _: Webhook.update(
-        {
-            Webhook.failures: param("failures"),
-            Webhook.failing_since: param("failing_since"),
-            Webhook.paused_until: param("paused_until"),
-        }
-    ).where((Webhook.account_id == param("account_id")) & (Webhook.id == param("webhook_id"))),
+        params(Webhook.failures, Webhook.failing_since, Webhook.paused_until)
+    ).where(ONE),
     without_account_lock=True,
 )
 
 
 class FinishedAttempt(NamedTuple):
-    """An attempt that has ended: `http_status` is None without an answer, `error` "" for a success.
+    """The result of an attempt. `http_status` is None without a response, `error` empty on success.
 
-    `chance` from 0 to 1 says where within its bounds the next wait lies. `url` is the URL
-    of whose endpoint it says how that does; None for the test of a webhook.
+    `random` is a number from 0 to 1 that places the next attempt within its bounds. `url` is
+    the endpoint whose health the result changes; None for a test delivery.
     """
 
-    delivery: Due
+    delivery: DueDelivery
     started_at: int
     milliseconds: int
     http_status: int | None
     error: str
     response_body: str
     retry_after: float | None
-    chance: float
+    random: float
     url: str | None = None
 
     @property
     def succeeded(self) -> bool:
-        """Whether the endpoint has taken it."""
         return not self.error
 
 
 class RecordedAttempts(NamedTuple):
-    """How many attempts were heard, and the webhooks that are to be disabled."""
+    """The number of accepted results, and the webhooks to disable."""
 
     accepted: int
     to_disable: dict[str, DisabledReason]
@@ -101,9 +90,9 @@ class RecordedAttempts(NamedTuple):
 def run_cycle(
     account_id: str, finished: Sequence[FinishedAttempt], capacity: int, tx: Transaction
 ) -> tuple[RecordedAttempts, LeaseBatch]:
-    """Notes what has ended, and takes on what is due, as far as there is room.
+    """Stores results and leases due deliveries within the capacity.
 
-    Not while there are webhooks to be disabled: nothing is to be sent to them any more.
+    Leases nothing while there are webhooks to disable.
     """
     if not finished:
         return RecordedAttempts(0, {}), lease_due(account_id, tx, capacity)
@@ -119,7 +108,7 @@ def run_cycle(
 def record_attempts(
     account_id: str, finished: Sequence[FinishedAttempt], tx: Transaction
 ) -> RecordedAttempts:
-    """Notes attempts at deliveries of an account, and how their endpoints do."""
+    """Stores results and the health of their endpoints."""
     queue, accepted = record_locked(account_id, finished, lock_queue_only(account_id, tx), tx)
     put(account_id, queue, tx)
     to_disable, _ = _update_health(account_id, accepted, tx)
@@ -129,16 +118,16 @@ def record_attempts(
 def record_locked(
     account_id: str, finished: Sequence[FinishedAttempt], queue: Queue, tx: Transaction
 ) -> tuple[Queue, list[FinishedAttempt]]:
-    """Notes attempts of an account whose queue is locked, and returns those that were heard.
+    """Stores results under the lock of the queue; returns the queue to store and what was accepted.
 
-    And what is to be stored of the queue, so that somebody looks at what is left.
+    The queue is due now, so the next dispatch cycle reads it.
     """
     accepted = [attempt for attempt in finished if _finish_delivery(account_id, attempt, tx)]
     rows = [
         (
             attempt.delivery.id,
             attempt.delivery.attempts + 1,
-            place,
+            position,
             attempt.delivery.webhook_id,
             attempt.started_at,
             attempt.milliseconds,
@@ -146,7 +135,7 @@ def record_locked(
             attempt.error,
             attempt.response_body,
         )
-        for place, attempt in enumerate(accepted, start=queue.attempts + 1)
+        for position, attempt in enumerate(accepted, start=queue.attempts + 1)
     ]
     if rows:
         tx.run(_INSERT_ATTEMPTS, account_id=account_id, rows=rows)
@@ -154,13 +143,13 @@ def record_locked(
 
 
 def _finish_delivery(account_id: str, attempt: FinishedAttempt, tx: Transaction) -> bool:
-    """Notes what became of a delivery. Returns False if somebody else has it by now."""
+    """Stores the result of a delivery. Returns False if its lease has ended."""
     delivery = attempt.delivery
-    wait = None
+    delay = None
     status = DeliveryStatus.SUCCEEDED
     if not attempt.succeeded:
-        wait = wait_after(delivery.step, attempt.retry_after, attempt.chance)
-        status = DeliveryStatus.FAILED if wait is None else DeliveryStatus.PENDING
+        delay = retry_delay(delivery.step, attempt.retry_after, attempt.random)
+        status = DeliveryStatus.FAILED if delay is None else DeliveryStatus.PENDING
     changed = tx.run(
         _FINISH_DELIVERY,
         account_id=account_id,
@@ -169,8 +158,8 @@ def _finish_delivery(account_id: str, attempt: FinishedAttempt, tx: Transaction)
         status=status,
         attempts=delivery.attempts + 1,
         step=delivery.step + 1,
-        due_at=None if wait is None else tx.now + wait,
-        finished_at=tx.now if wait is None else None,
+        due_at=None if delay is None else tx.now + delay,
+        finished_at=tx.now if delay is None else None,
     )
     return changed > 0
 
@@ -178,20 +167,18 @@ def _finish_delivery(account_id: str, attempt: FinishedAttempt, tx: Transaction)
 def _update_health(
     account_id: str, accepted: Sequence[FinishedAttempt], tx: Transaction
 ) -> tuple[dict[str, DisabledReason], list[Endpoint]]:
-    """Notes how endpoints do after attempts. Returns those that there is no hope for, and all."""
+    """Stores the health of endpoints; returns the webhooks to disable, and all endpoints."""
     attempts: dict[str, list[FinishedAttempt]] = defaultdict(list)
     for attempt in accepted:
         attempts[attempt.delivery.webhook_id].append(attempt)
     to_disable, endpoints = {}, []
     for endpoint in endpoints_of(account_id, tx):
         webhook = endpoint.webhook
-        own = attempts.get(webhook.id)
-        if own is not None:
-            health, is_gone = _health_after(own, webhook, tx.now)
+        if webhook.id in attempts:
+            health, is_gone = _health_after(attempts[webhook.id], webhook, tx.now)
             if health != webhook.health:
-                known = health._asdict()
-                tx.run(_SET_HEALTH, account_id=account_id, webhook_id=webhook.id, **known)
-                endpoint = endpoint._replace(webhook=webhook._replace(**known))
+                tx.run(_SET_HEALTH, account_id=account_id, id=webhook.id, **health._asdict())
+                endpoint = endpoint._replace(webhook=webhook._replace(**health._asdict()))
             if is_gone:
                 to_disable[webhook.id] = DisabledReason.GONE
             elif health.is_failing_too_long(tx.now):
@@ -203,13 +190,13 @@ def _update_health(
 def _health_after(
     attempts: Sequence[FinishedAttempt], webhook: WebhookRow, now: int
 ) -> tuple[Health, bool]:
-    """Returns how an endpoint does after attempts, and whether one was told that it is gone.
+    """Returns the health of an endpoint after attempts, and whether it has responded 410 Gone.
 
-    Where it has moved meanwhile, what its old place said says nothing.
+    Attempts at an earlier URL of the webhook do not count.
     """
     health, is_gone = webhook.health, False
     for attempt in attempts:
         if attempt.url == webhook.url:
-            health = Health() if attempt.succeeded else health.failed(now)
+            health = Health() if attempt.succeeded else health.after_failure(now)
             is_gone = is_gone or attempt.http_status == GONE
     return health, is_gone

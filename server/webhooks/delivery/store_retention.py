@@ -1,14 +1,13 @@
-"""What is taken away once it is old: attempts, and events with their deliveries.
+"""Deletes old attempts, and old events with their deliveries.
 
-What is oldest comes first in the order in which it is stored, so a look at the first rows
-tells whether there is anything to do. A delivery goes with its event, whatever has become
-of it: there is nothing left to send. Replays that have waited for as long go too.
+Rows are stored oldest first, so the first rows show whether there is anything to delete. A
+delivery is deleted with its event, whatever its status, because there is nothing left to send.
+Replays that were created as long ago are deleted too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import takewhile
+from typing import NamedTuple
 
 from peewee import SQL
 
@@ -17,19 +16,30 @@ from ...ids import first_id_at
 from ...storage.statements import Statement, param
 from ...storage.transaction import Transaction
 from ..models import Delivery, DeliveryAttempt, Replay, Webhook
+from . import store_conditions as deliveries
 from .store_queue import lock_queue_only
 
-# How long attempts are kept, and how long everything else, in milliseconds.
-ATTEMPTS_KEPT = 14 * 24 * 3_600_000
-EVENTS_KEPT = 30 * 24 * 3_600_000
-# How many are taken away in one transaction. An event may have many deliveries.
-EVENTS_AT_ONCE = 100
-ROWS_AT_ONCE = 500
+# Retention of attempts, and of everything else, in milliseconds.
+ATTEMPT_RETENTION = 14 * 24 * 3_600_000
+EVENT_RETENTION = 30 * 24 * 3_600_000
+
+
+class PurgeLimits(NamedTuple):
+    """The events and other rows that one transaction deletes. An event can have many deliveries."""
+
+    events: int = 100
+    rows: int = 500
+
+
+_LIMITS = PurgeLimits()
+_OF_EVENT = Event.account_id == param("account_id")
+_OF_ATTEMPT = DeliveryAttempt.account_id == param("account_id")
+_OLD_REPLAYS = (Replay.account_id == param("account_id")) & (Replay.id < param("end_id"))
 
 _OLDEST_EVENTS = Statement(
     lambda _: (
         Event.select(Event.sequence, Event.created_at)
-        .where(Event.account_id == param("account_id"))
+        .where(_OF_EVENT)
         .order_by(Event.account_id, Event.sequence)
         .limit(param("limit"))
     ),
@@ -38,7 +48,7 @@ _OLDEST_EVENTS = Statement(
 _OLDEST_ATTEMPTS = Statement(
     lambda _: (
         DeliveryAttempt.select(DeliveryAttempt.place, DeliveryAttempt.started_at)
-        .where(DeliveryAttempt.account_id == param("account_id"))
+        .where(_OF_ATTEMPT)
         .order_by(DeliveryAttempt.account_id, DeliveryAttempt.place)
         .limit(param("limit"))
     ),
@@ -47,42 +57,35 @@ _OLDEST_ATTEMPTS = Statement(
 _OLD_DELIVERIES = Statement(
     lambda _: (
         Delivery.select(Delivery.id)
-        .where((Delivery.account_id == param("account_id")) & (Delivery.id < param("end_id")))
+        .where(deliveries.IN_ACCOUNT & (Delivery.id < param("end_id")))
         .order_by(Delivery.account_id, Delivery.id)
         .limit(param("limit"))
     ),
     without_account_lock=True,
 )
 _ONE_OLD_REPLAY = Statement(
-    lambda _: (
-        Replay.select(Replay.id)
-        .where((Replay.account_id == param("account_id")) & (Replay.id < param("end_id")))
-        .limit(SQL("1"))
-    ),
+    lambda _: Replay.select(Replay.id).where(_OLD_REPLAYS).limit(SQL("1")),
     without_account_lock=True,
 )
 _PURGE_ATTEMPTS = Statement(
     lambda _: DeliveryAttempt.delete().where(
-        (DeliveryAttempt.account_id == param("account_id"))
-        & (DeliveryAttempt.place <= param("last"))
+        _OF_ATTEMPT & (DeliveryAttempt.place <= param("last"))
     ),
     without_account_lock=True,
 )
 _PURGE_EVENTS = Statement(
-    lambda _: Event.delete().where(
-        (Event.account_id == param("account_id")) & (Event.sequence <= param("last"))
-    ),
+    lambda _: Event.delete().where(_OF_EVENT & (Event.sequence <= param("last"))),
     without_account_lock=True,
 )
-# By way of their ids, which the index of sequences has: SQLite would rather walk through all
-# deliveries of the account than look up those of each webhook and then their rows.
+# The subquery makes SQLite find the ids with the index of sequences. Otherwise it reads all
+# deliveries of the account.
 _PURGE_DELIVERIES_OF_EVENTS = Statement(
     lambda dialect: Delivery.delete().where(
-        (Delivery.account_id == param("account_id"))
+        deliveries.IN_ACCOUNT
         & dialect.within(
             Delivery.id,
             Delivery.select(Delivery.id).where(
-                (Delivery.account_id == param("account_id"))
+                deliveries.IN_ACCOUNT
                 & dialect.within(
                     Delivery.webhook_id,
                     Webhook.select(Webhook.id).where(Webhook.account_id == param("account_id")),
@@ -95,21 +98,16 @@ _PURGE_DELIVERIES_OF_EVENTS = Statement(
 )
 _PURGE_DELIVERIES = Statement(
     lambda dialect: Delivery.delete().where(
-        (Delivery.account_id == param("account_id")) & dialect.any_of(Delivery.id, "ids")
+        deliveries.IN_ACCOUNT & dialect.any_of(Delivery.id, "ids")
     ),
     without_account_lock=True,
 )
-_PURGE_REPLAYS = Statement(
-    lambda _: Replay.delete().where(
-        (Replay.account_id == param("account_id")) & (Replay.id < param("end_id"))
-    ),
-    without_account_lock=True,
-)
+_PURGE_REPLAYS = Statement(lambda _: Replay.delete().where(_OLD_REPLAYS), without_account_lock=True)
 
 
 def has_old(account_id: str, tx: Transaction) -> bool:
-    """Whether the account has anything whose time is over. Four statements at most."""
-    end_id = first_id_at(tx.now - EVENTS_KEPT)
+    """Whether `purge` would delete anything. At most four statements."""
+    end_id = first_id_at(tx.now - EVENT_RETENTION)
     return (
         _last_old_attempt(account_id, 1, tx) is not None
         or _last_old_event(account_id, 1, tx) is not None
@@ -118,38 +116,43 @@ def has_old(account_id: str, tx: Transaction) -> bool:
     )
 
 
-def purge(account_id: str, tx: Transaction) -> int:
-    """Takes some of that away, the oldest first, and returns how many rows; 0 if none are left."""
+def purge(account_id: str, tx: Transaction, limits: PurgeLimits = _LIMITS) -> int:
+    """Deletes some old rows, the oldest first, and returns their number; 0 if none are left."""
     lock_queue_only(account_id, tx)
-    end_id = first_id_at(tx.now - EVENTS_KEPT)
+    end_id = first_id_at(tx.now - EVENT_RETENTION)
     purged = tx.run(_PURGE_REPLAYS, account_id=account_id, end_id=end_id)
-    attempt = _last_old_attempt(account_id, ROWS_AT_ONCE, tx)
+    attempt = _last_old_attempt(account_id, limits.rows, tx)
     if attempt is not None:
         purged += tx.run(_PURGE_ATTEMPTS, account_id=account_id, last=attempt)
-    event = _last_old_event(account_id, EVENTS_AT_ONCE, tx)
+    event = _last_old_event(account_id, limits.events, tx)
     if event is not None:
         purged += tx.run(_PURGE_DELIVERIES_OF_EVENTS, account_id=account_id, last=event)
         purged += tx.run(_PURGE_EVENTS, account_id=account_id, last=event)
-    # Those of webhooks that are no more.
-    ids = tx.all(_OLD_DELIVERIES, account_id=account_id, end_id=end_id, limit=ROWS_AT_ONCE)
-    if ids:
-        purged += tx.run(_PURGE_DELIVERIES, account_id=account_id, ids=[own for (own,) in ids])
+    # Deliveries of deleted webhooks.
+    rows = tx.all(_OLD_DELIVERIES, account_id=account_id, end_id=end_id, limit=limits.rows)
+    if rows:
+        ids = [delivery_id for (delivery_id,) in rows]
+        purged += tx.run(_PURGE_DELIVERIES, account_id=account_id, ids=ids)
     return purged
 
 
-def _last_old_attempt(account_id: str, most: int, tx: Transaction) -> int | None:
-    """Returns the place up to which attempts are old, among the first so many."""
-    rows = tx.all(_OLDEST_ATTEMPTS, account_id=account_id, limit=most)
-    return _last_until(tx.now - ATTEMPTS_KEPT, rows)
+def _last_old_attempt(account_id: str, limit: int, tx: Transaction) -> int | None:
+    """Returns the position of the last old attempt among the oldest `limit` attempts."""
+    return _last_old(_OLDEST_ATTEMPTS, account_id, tx.now - ATTEMPT_RETENTION, limit, tx)
 
 
-def _last_old_event(account_id: str, most: int, tx: Transaction) -> int | None:
-    """Returns the sequence up to which events are old, among the first so many."""
-    rows = tx.all(_OLDEST_EVENTS, account_id=account_id, limit=most)
-    return _last_until(tx.now - EVENTS_KEPT, rows)
+def _last_old_event(account_id: str, limit: int, tx: Transaction) -> int | None:
+    """Returns the sequence of the last old event among the oldest `limit` events."""
+    return _last_old(_OLDEST_EVENTS, account_id, tx.now - EVENT_RETENTION, limit, tx)
 
 
-def _last_until(moment: int, rows: Sequence[tuple[int, int]]) -> int | None:
-    """Returns the number of the last of those at the beginning that are of the moment or older."""
-    old = [number for number, _ in takewhile(lambda row: row[1] <= moment, rows)]
-    return old[-1] if old else None
+def _last_old(
+    statement: Statement, account_id: str, end: int, limit: int, tx: Transaction
+) -> int | None:
+    rows = tx.all(statement, account_id=account_id, limit=limit)
+    last = None
+    for number, timestamp in rows:
+        if timestamp > end:
+            break
+        last = number
+    return last

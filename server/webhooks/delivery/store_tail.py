@@ -1,8 +1,8 @@
-"""Attempts as they end, for whoever follows them.
+"""Reads attempts in the order in which they finish.
 
-Each has a place among those of its account, given under the lock of the queue. So places
-become visible in their order, whichever process gives them: whoever has seen one has seen
-all before it.
+Each attempt of an account has a position, assigned under the lock of the queue. So positions
+become visible in ascending order, and a reader that continues after the last position it has
+read misses no attempt.
 """
 
 from __future__ import annotations
@@ -14,38 +14,35 @@ from peewee import ModelSelect
 from ...storage.statements import Statement, param
 from ...storage.transaction import Transaction
 from ..models import Delivery, DeliveryAttempt, DeliveryQueue, Webhook
-from .store_deliveries import ATTEMPT_COLUMNS, COLUMNS, OF_WEBHOOK, AttemptRow, DeliveryRow
+from .store_conditions import IN_ACCOUNT, OF_WEBHOOK
+from .store_deliveries import ATTEMPT_COLUMNS, COLUMNS, AttemptRow, DeliveryRow
 
-# Attempts that are told of at once.
+# Attempts that are read at a time.
 MAX_BATCH = 100
 
 
 class TailRecord(NamedTuple):
-    """An attempt that has ended, and its delivery as it is now."""
+    """A finished attempt, and its delivery as it is now."""
 
     delivery: DeliveryRow
     attempt: AttemptRow
 
 
 class TailBatch(NamedTuple):
-    """Attempts in their order, and the place from which to go on."""
+    """Attempts in order, and the position to continue after."""
 
     records: list[TailRecord]
     position: int
 
 
 def _attempts_query() -> ModelSelect[Any]:
-    own = DeliveryAttempt.account_id == param("account_id")
-    of_delivery = (Delivery.account_id == param("account_id")) & (
-        Delivery.id == DeliveryAttempt.delivery_id
-    )
     return (
         DeliveryAttempt.select(DeliveryAttempt.place, *COLUMNS, *ATTEMPT_COLUMNS)
-        .join(Delivery, on=of_delivery)
+        .join(Delivery, on=IN_ACCOUNT & (Delivery.id == DeliveryAttempt.delivery_id))
         .join(Webhook, on=OF_WEBHOOK)
         .where(
-            own
-            & (DeliveryAttempt.place > param("place"))
+            (DeliveryAttempt.account_id == param("account_id"))
+            & (DeliveryAttempt.place > param("position"))
             & (DeliveryAttempt.place <= param("last_position"))
         )
         .order_by(DeliveryAttempt.account_id, DeliveryAttempt.place)
@@ -65,15 +62,16 @@ _ATTEMPTS_OF_WEBHOOK = Statement(
 
 
 def last_position(account_id: str, tx: Transaction) -> int:
-    """Returns the place of the attempt that ended last; 0 if none has."""
-    row = tx.one(_LAST_POSITION, account_id=account_id)
-    return int(row[0]) if row else 0
+    """Returns the position of the last finished attempt, or 0."""
+    return tx.scalar(_LAST_POSITION, account_id=account_id) or 0
 
 
-def attempts_after(account_id: str, webhook_id: str, position: int, tx: Transaction) -> TailBatch:
-    """Returns the next attempts after a place, those at one webhook where one is named.
+def attempts_after(
+    account_id: str, webhook_id: str, position: int, limit: int, tx: Transaction
+) -> TailBatch:
+    """Returns the next attempts after a position, of one webhook unless `webhook_id` is empty.
 
-    One statement where there are none, else two.
+    One statement if there are none, otherwise two.
     """
     last = last_position(account_id, tx)
     if last <= position:
@@ -81,15 +79,14 @@ def attempts_after(account_id: str, webhook_id: str, position: int, tx: Transact
     rows = tx.all(
         _ATTEMPTS_OF_WEBHOOK if webhook_id else _ATTEMPTS,
         account_id=account_id,
-        place=position,
+        webhook_id=webhook_id,
+        position=position,
         last_position=last,
-        limit=MAX_BATCH,
-        **({"webhook_id": webhook_id} if webhook_id else {}),
+        limit=limit,
     )
-    records = [_row(values) for _, *values in rows]
-    return TailBatch(records, rows[-1][0] if len(rows) == MAX_BATCH else last)
-
-
-def _row(values: list[Any]) -> TailRecord:
-    columns = len(COLUMNS)
-    return TailRecord(DeliveryRow._make(values[:columns]), AttemptRow._make(values[columns:]))
+    records = []
+    for place, *values in rows:
+        delivery, attempt = values[: len(COLUMNS)], values[len(COLUMNS) :]
+        records.append(TailRecord(DeliveryRow._make(delivery), AttemptRow._make(attempt)))
+        position = place
+    return TailBatch(records, position if len(records) == limit else last)

@@ -1,9 +1,8 @@
-"""Follows the attempts of accounts as they end, for callers who stay on the line.
+"""Streams the attempts of an account as they finish.
 
-Whoever follows asks again and again: soon after something has ended, and every second
-where nothing does, which costs next to nothing. So it hears of what every process has
-done, on whichever database, and goes on by itself after a while in which the database
-could not be had.
+A stream polls the database: soon after an attempt has finished, and every second while none
+does. So it returns the attempts of all processes on either database, and continues after the
+database was not available.
 """
 
 from __future__ import annotations
@@ -19,52 +18,53 @@ from ...errors import Unauthorized, Unavailable
 from ...storage.database import Database
 from ...storage.transaction import Transaction
 from ..endpoints.store_reading import find
-from .store_tail import TailBatch, TailRecord, attempts_after, last_position
+from .store_tail import MAX_BATCH, TailBatch, TailRecord, attempts_after, last_position
 
-# Seconds between two looks: twice as long each time that nothing has ended, up to the last.
+# Seconds between polls. Doubled after each poll without a new attempt, up to the maximum.
 MIN_PAUSE, MAX_PAUSE = 0.05, 1.0
 
 
 class Tails:
-    """Those who follow, as long as the service serves them."""
+    """Streams of finished attempts, which end when the service stops."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(
+        self, database: Database, *, max_pause: float = MAX_PAUSE, max_batch: int = MAX_BATCH
+    ) -> None:
         self._database = database
+        self._max_pause = max_pause
+        self._max_batch = max_batch
         self._stopping = asyncio.Event()
 
     def serve(self, *, serving: bool) -> None:
-        """Lets callers follow, or ends all who do."""
+        """Allows streams, or ends all of them."""
         if serving:
             self._stopping.clear()
         else:
             self._stopping.set()
 
-    async def begin(self, caller: Caller, webhook_id: str) -> int:
-        """Returns the place from which attempts are followed, at one webhook if one is named.
-
-        Raises WebhookNotFound.
-        """
-        return await self._database.read(partial(_begin, caller.account_id, webhook_id))
+    async def start(self, caller: Caller, webhook_id: str) -> int:
+        """Returns the current position. Raises WebhookNotFound if `webhook_id` does not exist."""
+        return await self._database.read(partial(_start, caller.account_id, webhook_id))
 
     async def follow(
         self, caller: Caller, webhook_id: str, position: int
     ) -> AsyncIterator[TailRecord]:
-        """Yields the attempts that end after a place, at one webhook if one is named.
+        """Yields the attempts after a position, of one webhook unless `webhook_id` is empty.
 
-        Raises Unauthorized once the caller's key has ended, and Unavailable when the service
-        stops.
+        Raises Unauthorized when the caller's key is revoked or expires, and Unavailable when
+        the service stops.
         """
         pause = MIN_PAUSE
         while True:
             batch = TailBatch([], position)
             with suppress(Unavailable):
                 batch = await self._database.read(
-                    partial(_next_batch, caller, webhook_id, position)
+                    partial(_next_batch, caller, webhook_id, position, self._max_batch)
                 )
             for record in batch.records:
                 yield record
             position = batch.position
-            pause = MIN_PAUSE if batch.records else min(2 * pause, MAX_PAUSE)
+            pause = MIN_PAUSE if batch.records else min(2 * pause, self._max_pause)
             await self._pause(pause)
 
     async def _pause(self, seconds: float) -> None:
@@ -75,13 +75,15 @@ class Tails:
             raise Unavailable
 
 
-def _begin(account_id: str, webhook_id: str, tx: Transaction) -> int:
+def _start(account_id: str, webhook_id: str, tx: Transaction) -> int:
     if webhook_id:
         find(account_id, webhook_id, tx)
     return last_position(account_id, tx)
 
 
-def _next_batch(caller: Caller, webhook_id: str, position: int, tx: Transaction) -> TailBatch:
+def _next_batch(
+    caller: Caller, webhook_id: str, position: int, limit: int, tx: Transaction
+) -> TailBatch:
     if not has_key(caller.account_id, caller.key_id, tx):
         raise Unauthorized
-    return attempts_after(caller.account_id, webhook_id, position, tx)
+    return attempts_after(caller.account_id, webhook_id, position, limit, tx)

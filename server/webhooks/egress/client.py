@@ -1,11 +1,10 @@
-"""Every request that Roster makes for a webhook leaves through here.
+"""The HTTP client that sends all requests to webhooks.
 
-A delivery goes to the URL that was checked, at an address that was checked when it was
-connected to, and nowhere else: no redirect is followed, no proxy and no cookie is used.
-The receiver may be anybody's; so a delivery takes seconds at most, whether the receiver
-answers, drips or hangs, and of what it says little is read and less is kept.
+Both the URL and the address that is connected to are checked. Redirects are not followed, and
+no proxy and no cookies are used. Receivers are not trusted: a request has a total timeout,
+however slowly the receiver responds, and only the beginning of the response is read.
 
-TLS trusts the authorities of the system, or those in the file that SSL_CERT_FILE names.
+TLS uses the certificate authorities of the system, or the file in SSL_CERT_FILE.
 """
 
 from __future__ import annotations
@@ -25,24 +24,24 @@ from aiohttp import ClientResponse, ClientSession, ClientTimeout, DummyCookieJar
 from yarl import URL
 
 from ...errors import ValidationError
-from .connector import make_connector
-from .outcome import Outcome, blocked, error_for_exception, error_for_status, retry_after
+from .connector import EgressConnector
+from .outcome import Outcome, blocked_address, error_for_exception, error_for_status, retry_after
 from .policy import BLOCKED, EgressPolicy
 from .resolver import Lookup, SystemLookup
 from .urls import check_url
 
 log = logging.getLogger(__name__)
 
-# For everything: the look-up, connecting, TLS, sending, and the answer with its body.
+# The total timeout: DNS lookup, connection, TLS, request, and response with its body.
 TIMEOUT_SECONDS = 15
-# A longer answer is cut off, and judged by its status alone.
+# Bytes of a body that are read. The rest of a longer one is ignored.
 MAX_READ = 16 * 1024
 MAX_STORED = 2 * 1024
 MAX_HEADER_LINE = 8 * 1024
 MAX_HEADERS = 128
 
 _HEADERS = {
-    # What is sent packed all the same is not unpacked.
+    # A compressed response is not decompressed.
     "Accept-Encoding": "identity",
     "Content-Type": "application/json",
     "User-Agent": f"Roster-Webhooks/{version('roster')}",
@@ -51,7 +50,7 @@ _HEADERS = {
 
 @dataclass
 class _PartialResponse:
-    """As much as has arrived of an answer."""
+    """The part of a response that has arrived."""
 
     status: int | None = None
     retry_after: float | None = None
@@ -59,10 +58,9 @@ class _PartialResponse:
 
 
 class Client:
-    """Sends events to receivers; one serves a whole process, as a context manager.
+    """Sends requests to webhooks; a context manager, one per process.
 
-    It takes any number of deliveries at a time: how many one endpoint and one account
-    may have is for the caller to bound.
+    It does not limit requests in flight; callers do, per endpoint and per account.
     """
 
     def __init__(
@@ -80,7 +78,7 @@ class Client:
 
     async def __aenter__(self) -> Client:
         self._session = ClientSession(
-            connector=make_connector(self._egress_policy, self._lookup, self._tls),
+            connector=EgressConnector(self._egress_policy, self._lookup, self._tls),
             headers=_HEADERS,
             cookie_jar=DummyCookieJar(),
             timeout=ClientTimeout(total=None),
@@ -102,15 +100,15 @@ class Client:
         await self._session.close()
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Outcome:
-        """Sends a body once and returns what came of it, whatever the receiver does."""
-        begun = time.monotonic()
+        """Sends a body once and returns the outcome. Failures of the receiver do not raise."""
+        start = time.monotonic()
         received = _PartialResponse()
         error = await self._attempt(url, body, headers, received)
         return Outcome(
             status=received.status,
             error=error,
             retry_after=received.retry_after,
-            milliseconds=round((time.monotonic() - begun) * 1000),
+            milliseconds=round((time.monotonic() - start) * 1000),
             body=bytes(received.body[:MAX_STORED]),
         )
 
@@ -119,21 +117,21 @@ class Client:
     ) -> str:
         """Returns the error; empty for a success."""
         try:
-            # Again, since less may be allowed than when the URL was kept.
+            # Checked again, because the policy may have changed since the URL was stored.
             target = URL(check_url(url, self._egress_policy))
         except ValidationError:
-            log.warning("a delivery to a URL that is not allowed was refused")
+            log.warning("delivery to a URL that is not allowed rejected")
             return BLOCKED
         try:
             async with asyncio.timeout(self._seconds):
                 status = await self._exchange(target, body, headers, received)
-        except Exception as error:  # noqa: BLE001 - told in the outcome
-            refused = blocked(error)
-            if refused is not None:
-                # Without path and query, which may hold secrets.
+        except Exception as error:  # noqa: BLE001 - reported in the outcome
+            blocked = blocked_address(error)
+            if blocked is not None:
+                # Without path and query, which may contain secrets.
                 log.warning(
-                    "a delivery to a blocked address was refused",
-                    extra={"host": target.raw_host, "address": refused.address},
+                    "delivery to a blocked address rejected",
+                    extra={"host": target.raw_host, "address": blocked.address},
                 )
             return error_for_exception(error)
         return error_for_status(status)
@@ -151,14 +149,14 @@ class Client:
             )
             await _read(response, received.body)
         finally:
-            # This ends the connection, unless the answer was read to its end.
+            # Closes the connection unless the response was read to its end.
             response.close()
         return response.status
 
 
 async def _read(response: ClientResponse, body: bytearray) -> None:
     while len(body) < MAX_READ:
-        part = await response.content.read(MAX_READ - len(body))
-        if not part:
+        chunk = await response.content.read(MAX_READ - len(body))
+        if not chunk:
             return
-        body += part
+        body += chunk

@@ -1,9 +1,8 @@
-"""The connections that deliveries use, each to an address that was checked just before.
+"""The connections to webhooks. Each address is checked when its socket is created.
 
-aiohttp looks no address up that stands in a URL itself, so the last gate is where the
-socket is made. And it reads whatever arrives, also while nobody has asked, and keeps every
-answer until somebody takes it: a receiver could fill the memory with answers to nothing on
-a connection that is kept for the next delivery, or keep the process busy without an end.
+aiohttp does not resolve addresses in URLs, so a check in the resolver would not cover them.
+aiohttp also reads and queues all responses on a connection, including those without a request.
+A receiver could fill the memory or keep the process busy with them, so connections are limited.
 """
 
 from __future__ import annotations
@@ -22,54 +21,51 @@ from aiohttp.streams import StreamReader
 from .policy import BlockedAddress, EgressPolicy
 from .resolver import Lookup, Resolver
 
-# A connection is kept so long for the next event to the same place. Many receivers let go
-# after five seconds, and an event sent just then would be lost on the way.
+# Idle seconds until a connection is closed. Many receivers close it after five seconds, and a
+# request sent at that moment would be lost.
 KEEPALIVE_SECONDS = 4
-# Interim answers, such as 103 Early Hints, that may come before the answer itself.
+# Interim responses, such as 103 Early Hints, before the final response.
 MAX_INTERIM = 8
-# Bytes of an answer, its head and all that is between its parts: far more than is read.
+# Bytes of a response, with headers and framing. Far more than is read.
 MAX_RECEIVED = 128 * 1024
 
 
-def make_connector(
-    egress_policy: EgressPolicy, lookup: Lookup, tls: ssl.SSLContext
-) -> TCPConnector:
-    """Returns a connector that reaches nothing but what may be reached.
+class EgressConnector(TCPConnector):
+    """Connects only to addresses that the policy allows.
 
-    It has no bound on connections at a time: with one, receivers that hang would make
-    others wait.
+    The number of connections is not limited: receivers that hang would make others wait.
     """
-    connector = TCPConnector(
-        ssl=tls,
-        resolver=Resolver(egress_policy, lookup),
-        use_dns_cache=False,
-        socket_factory=partial(_make_socket, egress_policy),
-        keepalive_timeout=KEEPALIVE_SECONDS,
-        limit=0,
-    )
-    # There is no setting for it.
-    connector._factory = partial(_BoundedConnection, loop=connector._loop)  # type: ignore[assignment]
-    return connector
+
+    def __init__(self, egress_policy: EgressPolicy, lookup: Lookup, tls: ssl.SSLContext) -> None:
+        super().__init__(
+            ssl=tls,
+            resolver=Resolver(egress_policy, lookup),
+            use_dns_cache=False,
+            socket_factory=partial(_make_socket, egress_policy),
+            keepalive_timeout=KEEPALIVE_SECONDS,
+            limit=0,
+        )
+        # aiohttp has no parameter for it.
+        self._factory = partial(_LimitedConnection, loop=self._loop)  # type: ignore[assignment]
 
 
-class _BoundedConnection(ResponseHandler):
-    """A connection that ends when its receiver says more than an answer to a request.
+class _LimitedConnection(ResponseHandler):
+    """A connection that is aborted when the receiver sends more than one response per request.
 
-    It ends at once, without TLS's farewell, for which a receiver could let it wait long
-    after the delivery.
+    It is closed without a TLS shutdown, which a receiver could delay.
     """
 
     _responses_allowed = 0
     _bytes_allowed = 0
 
     def set_response_params(self, **params: Any) -> None:
-        """Expects one answer to the request that is about to be sent."""
+        """Allows one response to the next request."""
         self._responses_allowed = MAX_INTERIM + 1
         self._bytes_allowed = MAX_RECEIVED
         super().set_response_params(**params)
 
     def data_received(self, data: bytes) -> None:
-        """Reads on, unless enough has been said."""
+        """Parses data, up to MAX_RECEIVED bytes per request."""
         if self._bytes_allowed <= 0:
             self._abort()
             return
@@ -77,29 +73,29 @@ class _BoundedConnection(ResponseHandler):
         super().data_received(data)
 
     def feed_data(self, data: tuple[RawResponseMessage, StreamReader], size: int = 0) -> None:
-        """Takes an answer, or lets it go together with the connection."""
+        """Passes a response to the client, or aborts the connection if there was no request."""
         if self._responses_allowed <= 0:
             self._abort()
             return
-        is_interim = 100 <= data[0].code <= 199
+        message, _ = data
+        is_interim = 100 <= message.code <= 199
         self._responses_allowed = self._responses_allowed - 1 if is_interim else 0
         super().feed_data(data, size)
 
     def close(self) -> None:
-        """Ends the connection."""
         self.abort()
 
     def _abort(self) -> None:
-        # Not by `close`, after which nobody would tell whoever still reads the answer.
+        # Not `close`, after which a client that still reads the response would get no error.
         if self.transport is not None:
             self.transport.abort()
 
 
-def _make_socket(egress_policy: EgressPolicy, place: tuple[Any, ...]) -> socket.socket:
-    """Returns a socket for an address. Raises BlockedAddress."""
-    family, kind, protocol, _, where = place
+def _make_socket(egress_policy: EgressPolicy, address_info: tuple[Any, ...]) -> socket.socket:
+    """Returns a socket for the result of a lookup. Raises BlockedAddress."""
+    family, kind, protocol, _, (host, *_) = address_info
     try:
-        egress_policy.check(ip_address(where[0]))
+        egress_policy.check(ip_address(host))
     except ValueError as error:
-        raise BlockedAddress(where[0]) from error
+        raise BlockedAddress(host) from error
     return socket.socket(family, kind, protocol)

@@ -1,7 +1,7 @@
-"""What came of one attempt to deliver an event, told in words that give nothing away.
+"""The outcome of an attempt, with an error text that reveals nothing about the network.
 
-The one who owns a webhook reads `error`; so it is one of a few constant texts, without
-an address, a name or anything that a library said.
+The owner of the webhook sees `error`. So it is one of a few constant texts, without addresses,
+host names or texts of libraries.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _ERRNO_ERRORS = {
     errno.ENETUNREACH: UNREACHABLE,
     errno.EHOSTUNREACH: UNREACHABLE,
 }
-# The first that fits is told. Whatever else a connection ends with, it is lost.
+# The first match is used. Other errors of a connection are LOST.
 _EXCEPTION_ERRORS: tuple[tuple[type[Exception], str], ...] = (
     (TimeoutError, TIMED_OUT),
     (ssl.SSLError, NO_TLS),
@@ -49,11 +49,10 @@ _EXCEPTION_ERRORS: tuple[tuple[type[Exception], str], ...] = (
 
 
 class Outcome(NamedTuple):
-    """What an attempt came to.
+    """The outcome of an attempt.
 
-    `status` is None without an answer, and `error` is empty after a success.
-    `retry_after` is what the receiver asks for, in seconds, however many; `answer` is the
-    beginning of the answer's body as it was sent.
+    `status` is None without a response, and `error` is empty on success. `retry_after` is in
+    seconds, without a limit. `body` is the beginning of the response body.
     """
 
     status: int | None
@@ -64,7 +63,7 @@ class Outcome(NamedTuple):
 
 
 def error_for_status(status: int) -> str:
-    """Returns the error that a status means; empty for a success, which is any of 2xx."""
+    """Returns the error for an HTTP status; empty for 2xx."""
     if 200 <= status <= 299:
         return ""
     if 300 <= status <= 399:
@@ -73,8 +72,8 @@ def error_for_status(status: int) -> str:
 
 
 def error_for_exception(error: Exception) -> str:
-    """Returns the text for whatever an attempt failed with, and logs what nobody foresaw."""
-    if blocked(error):
+    """Returns the error for an exception, and logs unexpected exceptions."""
+    if blocked_address(error):
         return BLOCKED
     cause = getattr(error, "os_error", error)
     if isinstance(cause, OSError) and cause.errno in _ERRNO_ERRORS:
@@ -82,30 +81,31 @@ def error_for_exception(error: Exception) -> str:
     for kind, text in _EXCEPTION_ERRORS:
         if isinstance(error, kind):
             return text
-    # Without the error's own text, which may repeat what the receiver said.
+    # Without the text of the exception, which may contain data of the receiver.
     trace = "".join(traceback.format_tb(error.__traceback__))
     log.error(
-        "a delivery failed as none should", extra={"error": type(error).__name__, "trace": trace}
+        "delivery failed with an unexpected error",
+        extra={"error": type(error).__name__, "trace": trace},
     )
     return FAILED
 
 
-def blocked(error: Exception) -> BlockedAddress | None:
-    """Returns what was refused, if that is what an attempt failed with."""
+def blocked_address(error: Exception) -> BlockedAddress | None:
+    """Returns the cause of an exception if it is a BlockedAddress."""
     cause = getattr(error, "os_error", error)
     return cause if isinstance(cause, BlockedAddress) else None
 
 
 def retry_after(text: str | None, now: datetime) -> float | None:
-    """Returns the seconds that a Retry-After header asks for; None for none and for nonsense."""
+    """Returns the seconds of a Retry-After header; None if it is missing or invalid."""
     if text is None:
         return None
     if re.fullmatch(r"[0-9]{1,100}", text):
         return float(text)
     try:
-        moment = parsedate_to_datetime(text)
+        date = parsedate_to_datetime(text)
     except (ValueError, OverflowError):
         return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return max(0.0, (moment - now).total_seconds())
+    if date.tzinfo is None:
+        date = date.replace(tzinfo=UTC)
+    return max(0.0, (date - now).total_seconds())

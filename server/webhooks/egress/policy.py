@@ -1,10 +1,9 @@
-"""What a delivery may connect to: public addresses, and networks that the operator allows.
+"""The egress policy: webhooks can connect to public addresses and to allowed networks.
 
-Webhook URLs come from tenants, and a delivery leaves from inside the operator's
-network; so an address is judged where it is connected to, whatever name led there.
-The tables follow IANA's registries of special-purpose addresses. They are kept here
-because `is_global` of the standard library differs between its releases, and lets
-pass several forms that lead back to an IPv4 address, such as NAT64 and 6to4.
+Webhook URLs come from tenants, and requests leave from inside the operator's network. So the
+policy applies to the address of each connection, whatever name it was resolved from. The tables
+follow IANA's registries of special-purpose addresses. `is_global` of the standard library
+differs between releases, and accepts forms that contain an IPv4 address, such as NAT64 and 6to4.
 """
 
 from __future__ import annotations
@@ -15,43 +14,42 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
-# What the one who owns a webhook is told, wherever the address was found out.
+# The text that the owner of the webhook sees.
 BLOCKED = "blocked address"
 
 _DENIED_IPV4 = tuple(
     IPv4Network(text)
     for text in (
-        "0.0.0.0/8",  # this network; most systems take it for loopback
+        "0.0.0.0/8",  # this network; most systems use it as loopback
         "10.0.0.0/8",  # private
-        "100.64.0.0/10",  # shared by a carrier's customers; a cloud's metadata
+        "100.64.0.0/10",  # carrier-grade NAT; metadata of a cloud provider
         "127.0.0.0/8",  # loopback
-        "168.63.129.16/32",  # a cloud's metadata, on an address that looks public
-        "169.254.0.0/16",  # link-local; the metadata of most clouds
+        "168.63.129.16/32",  # metadata of a cloud provider, on a public address
+        "169.254.0.0/16",  # link-local; metadata of most cloud providers
         "172.16.0.0/12",  # private
-        "192.0.0.0/24",  # protocol assignments; a cloud's metadata
+        "192.0.0.0/24",  # protocol assignments; metadata of a cloud provider
         "192.0.2.0/24",  # documentation
-        "192.31.196.0/24",  # AS112, where misdirected questions to DNS end
+        "192.31.196.0/24",  # AS112, sink for misdirected DNS queries
         "192.52.193.0/24",  # automatic multicast tunnels
-        "192.88.99.0/24",  # relays of 6to4
+        "192.88.99.0/24",  # 6to4 relays
         "192.168.0.0/16",  # private
         "192.175.48.0/24",  # AS112
-        "198.18.0.0/15",  # measuring of networks
+        "198.18.0.0/15",  # benchmarks
         "198.51.100.0/24",  # documentation
         "203.0.113.0/24",  # documentation
         "224.0.0.0/4",  # multicast
-        "240.0.0.0/4",  # reserved, and broadcast
+        "240.0.0.0/4",  # reserved; broadcast
     )
 )
-# All that is handed out on the Internet. Outside of it lie loopback, private and
-# link-local addresses, multicast, and an IPv4 address mapped, compatible or behind
-# the NAT64 prefixes 64:ff9b::/96 and 64:ff9b:1::/48.
+# All global unicast addresses. Loopback, private, link-local and multicast addresses are outside
+# of it, and so are IPv4-mapped and IPv4-compatible addresses and the NAT64 prefixes.
 _UNICAST = IPv6Network("2000::/3")
 _DENIED_IPV6 = tuple(
     IPv6Network(text)
     for text in (
-        "2001::/23",  # protocol assignments; Teredo, which holds an IPv4 address
+        "2001::/23",  # protocol assignments; Teredo, contains an IPv4 address
         "2001:db8::/32",  # documentation
-        "2002::/16",  # 6to4, which holds an IPv4 address
+        "2002::/16",  # 6to4, contains an IPv4 address
         "2620:4f:8000::/48",  # AS112
         "3fff::/20",  # documentation
     )
@@ -59,7 +57,7 @@ _DENIED_IPV6 = tuple(
 
 
 class BlockedAddress(OSError):
-    """An address that must not be connected to. The text is for the log."""
+    """The policy does not allow the address. The text is for the log."""
 
     def __init__(self, address: object) -> None:
         self.address = str(address)
@@ -67,10 +65,10 @@ class BlockedAddress(OSError):
 
 
 class EgressPolicy:
-    """Which addresses a delivery may connect to, and whether it may do without TLS.
+    """The addresses that requests can connect to; `http` also allows URLs without TLS.
 
-    An allowed network wins over the tables; one of IPv4 also covers its addresses
-    in the form ::ffff:0:0/96, which connects to the same place.
+    An allowed network overrides the tables. An IPv4 network includes its IPv4-mapped IPv6
+    addresses, which connect to the same host.
     """
 
     def __init__(self, allowed: Sequence[Network] = (), *, http: bool = False) -> None:
@@ -79,26 +77,26 @@ class EgressPolicy:
 
     @property
     def is_wider(self) -> bool:
-        """Whether more than what is public is allowed."""
+        """Whether any networks that are not public are allowed."""
         return bool(self._allowed)
 
     def allows(self, address: Address) -> bool:
-        """Whether the address may be connected to. One with a zone, fe80::1%eth0, never."""
+        """Whether the address is allowed. Those with a zone, such as fe80::1%eth0, never are."""
         if isinstance(address, IPv4Address):
-            return self._has(address) or not _in(address, _DENIED_IPV4)
+            return self._in_allowed(address) or not _in(address, _DENIED_IPV4)
         if address.scope_id is not None:
             return False
         inner = address.ipv4_mapped
-        if self._has(address) or (inner is not None and self._has(inner)):
+        if self._in_allowed(address) or (inner is not None and self._in_allowed(inner)):
             return True
         return address in _UNICAST and not _in(address, _DENIED_IPV6)
 
     def check(self, address: Address) -> None:
-        """Raises BlockedAddress unless the address may be connected to."""
+        """Raises BlockedAddress unless the address is allowed."""
         if not self.allows(address):
             raise BlockedAddress(address)
 
-    def _has(self, address: Address) -> bool:
+    def _in_allowed(self, address: Address) -> bool:
         return _in(address, self._allowed)
 
 

@@ -1,19 +1,18 @@
-"""Names into addresses, for deliveries alone, and refused if any of the addresses is blocked.
+"""Resolves the host names of webhooks, and rejects names with a blocked address.
 
-A name whose addresses are partly public is refused as a whole: whoever mixes them wants
-luck to choose. Nothing is kept from one connection to the next, since a name may lead
-elsewhere by then.
+A name that has both public and blocked addresses is rejected: otherwise repeated attempts would
+reach the blocked one. Nothing is cached between connections, since the addresses can change.
 
-The system's look-up blocks its thread for as long as a foreign name server likes, and
-cannot be cancelled. So look-ups have threads of their own, which nothing else waits for;
-a name has one at a time, however many deliveries ask for it; and a thread that still
-waits does not hold up the end of the process.
+The system's lookup blocks its thread until the name server responds and cannot be canceled. So
+lookups run in threads of their own, one at a time per name, and daemon threads do not delay the
+end of the process.
 """
 
 from __future__ import annotations
 
 import asyncio
 import socket
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future
 from ipaddress import IPv4Address, ip_address
@@ -25,17 +24,17 @@ from .policy import Address, EgressPolicy
 
 Lookup = Callable[[str], Awaitable[Sequence[Address]]]
 
-# How many names may be looked up at once; further ones wait.
+# Lookups at a time; further ones wait.
 MAX_LOOKUPS = 64
-# How many addresses of a family are tried. A name may have thousands, and a delivery
-# must not become a scan of somebody else's network.
+# Addresses per family that are tried. A name can have thousands, and a delivery must not
+# become a network scan.
 MAX_ADDRESSES = 2
 
 _NUMERIC = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
 
 
 class Resolver(AbstractResolver):
-    """Gives aiohttp the addresses of a name, none of them blocked."""
+    """Returns the addresses of a name to aiohttp, unless one of them is blocked."""
 
     def __init__(self, egress_policy: EgressPolicy, lookup: Lookup) -> None:
         self._egress_policy = egress_policy
@@ -45,24 +44,25 @@ class Resolver(AbstractResolver):
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
         """Returns some addresses of a name. Raises BlockedAddress if any of all is blocked."""
+        del family  # aiohttp passes it by name; addresses of both families are used.
         addresses = await self._lookup(host)
         for address in addresses:
             self._egress_policy.check(address)
         return [_result(host, port, address) for address in _first(addresses)]
 
     async def close(self) -> None:
-        """Has nothing to release."""
+        """Does nothing: a resolver has no resources."""
 
 
 class SystemLookup:
-    """Asks the system's resolver, with /etc/hosts and whatever else it reads."""
+    """Looks names up with the system's resolver, which also reads /etc/hosts."""
 
-    def __init__(self) -> None:
-        self._threads = asyncio.Semaphore(MAX_LOOKUPS)
+    def __init__(self, max_lookups: int = MAX_LOOKUPS) -> None:
+        self._threads = asyncio.Semaphore(max_lookups)
         self._lookups: dict[str, asyncio.Task[list[Address]]] = {}
 
     async def __call__(self, host: str) -> list[Address]:
-        """Returns every address of a name. Raises OSError if there is none."""
+        """Returns all addresses of a name. Raises OSError if it has none."""
         task = self._lookups.get(host)
         if task is None:
             task = self._lookups[host] = asyncio.create_task(self._start(host))
@@ -74,38 +74,39 @@ class SystemLookup:
             future: Future[list[Address]] = Future()
             future.set_running_or_notify_cancel()
             Thread(
-                target=_run_lookup, args=(host, future), name="webhook-look-up", daemon=True
+                target=_run_lookup, args=(host, future), name="webhook-lookup", daemon=True
             ).start()
             return await asyncio.wrap_future(future)
 
     def _forget(self, host: str, task: asyncio.Task[list[Address]]) -> None:
         del self._lookups[host]
         if not task.cancelled():
-            # Everyone who asked may be gone; then nobody else would take note of a failure.
+            # All callers may be canceled; asyncio logs a failure that is never retrieved.
             task.exception()
 
 
 def _run_lookup(host: str, future: Future[list[Address]]) -> None:
     try:
         future.set_result(_addresses(host))
-    except Exception as error:  # noqa: BLE001 - told to whoever asked
+    except Exception as error:  # noqa: BLE001 - raised in the caller
         future.set_exception(error)
 
 
 def _addresses(host: str) -> list[Address]:
-    # As bytes, so that Python does not put the name through its own reading of IDNA.
+    # As bytes, so that Python does not apply its own IDNA encoding.
     results = socket.getaddrinfo(
         host.encode("ascii"), None, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG
     )
-    return [ip_address(place[0]) for *_, place in results]
+    return [ip_address(host) for *_, (host, *_) in results]
 
 
 def _first(addresses: Sequence[Address]) -> list[Address]:
-    leased = {4: 0, 6: 0}
+    """Returns at most MAX_ADDRESSES per family."""
+    count: Counter[int] = Counter()
     first = []
     for address in addresses:
-        leased[address.version] += 1
-        if leased[address.version] <= MAX_ADDRESSES:
+        count[address.version] += 1
+        if count[address.version] <= MAX_ADDRESSES:
             first.append(address)
     return first
 

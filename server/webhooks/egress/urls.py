@@ -1,9 +1,8 @@
-"""What a webhook's URL may be, and the one form in which it is kept.
+"""Checks and normalizes the URLs of webhooks.
 
-Readers of URLs disagree about strange ones, and whoever checks with one reader and
-connects with another can be led astray. So only a plain shape is taken, the URL is
-read by the reader that the client itself uses, every rule is applied to what came of
-that, and only its normal form is kept and called.
+URL parsers disagree about unusual URLs, so checking with one parser and connecting with another
+is unsafe. Only a simple syntax is accepted. The URL is parsed by the parser of the HTTP client,
+the rules apply to the parsed URL, and only its normal form is stored and called.
 """
 
 from __future__ import annotations
@@ -20,25 +19,25 @@ from .policy import BLOCKED, Address, EgressPolicy
 MAX_LENGTH = 2_048
 MAX_HOST_LENGTH = 253
 
-# ASCII that can be seen, without the backslash.
+# Visible ASCII except the backslash.
 _PLAIN = re.compile(r"[!-\[\]-~]*")
-# The authority has neither user nor percent-encoding, and a port in ASCII digits.
+# The authority has no user information and no percent-encoding; the port has ASCII digits.
 _SHAPE = re.compile(
     r"https?://(?P<host>[^/?@:%\[\]]+|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[0-9]{1,5}))?(?:[/?].*)?",
     re.IGNORECASE,
 )
 _LABEL = r"(?!-)[a-z0-9_-]{1,63}(?<!-)"
 _NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
-# A host whose last label is a number is read as an IPv4 address by some: 127.1, 0x7f000001.
+# Some parsers read a host whose last label is a number as an IPv4 address: 127.1, 0x7f000001.
 _NUMERIC = re.compile(r"(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)\.?", re.IGNORECASE)
-# Names of this machine, and of the network that it stands in.
+# Names of the local host and the local network.
 _LOCAL = re.compile(r"(?:.*\.)?(?:localhost|local|localdomain|internal|home\.arpa)|[^.]*")
 
 
 def check_url(url: str, egress_policy: EgressPolicy) -> str:
-    """Returns the normal form of a URL that events may be sent to. Raises ValidationError.
+    """Returns the normal form of a URL. Raises ValidationError if it is not allowed.
 
-    Whether a name leads to a blocked address shows only when it is connected to.
+    The addresses of a host name are checked later, when it is connected to.
     """
     if not url:
         raise invalid("url", "REQUIRED", "is required")
@@ -65,21 +64,21 @@ def _check_length(url: str) -> None:
 def _check_characters(url: str) -> None:
     if _PLAIN.fullmatch(url):
         return
-    # Controls, invisible and unassigned characters, and blanks of any kind.
+    # Control, format and unassigned characters, and separators.
     if any(character == "\\" or unicodedata.category(character)[0] in "CZ" for character in url):
         raise invalid(
-            "url", "INVALID_CHARACTER", "must have no blanks, backslashes or control characters"
+            "url", "INVALID_CHARACTER", "must have no whitespace, backslashes or control characters"
         )
 
 
 def _check_parts(url: str, egress_policy: EgressPolicy) -> None:
     scheme = url.partition(":")[0].lower()
     if scheme != "https" and not (scheme == "http" and egress_policy.http):
-        raise invalid("url", "INVALID_VALUE", "must begin with https://")
+        raise invalid("url", "INVALID_VALUE", "must start with https://")
     if "#" in url:
         raise invalid("url", "INVALID_VALUE", "must have no fragment")
     if "@" in re.split(r"[/?]", url.partition("://")[2], maxsplit=1)[0]:
-        raise invalid("url", "INVALID_VALUE", "must have no user name and no password")
+        raise invalid("url", "INVALID_VALUE", "must have no user name or password")
 
 
 def _parsed(url: str) -> URL:
@@ -89,8 +88,8 @@ def _parsed(url: str) -> URL:
         raise _malformed() from error
 
 
-def _check_host(given: str, host: str, egress_policy: EgressPolicy) -> None:
-    address = _literal(given, host)
+def _check_host(text: str, host: str, egress_policy: EgressPolicy) -> None:
+    address = _literal(text, host)
     if address is not None:
         if not egress_policy.allows(address):
             raise invalid("url", "INVALID_VALUE", BLOCKED)
@@ -101,17 +100,17 @@ def _check_host(given: str, host: str, egress_policy: EgressPolicy) -> None:
         raise invalid("url", "INVALID_VALUE", BLOCKED)
 
 
-def _literal(given: str, host: str) -> Address | None:
-    """Returns the address that a host is; None for a name.
+def _literal(text: str, host: str) -> Address | None:
+    """Returns the address if the host is one; None for a name.
 
-    An address has to be given as such, in its usual form: digits of other scripts
-    and other notations are how a check is passed by.
+    `text` is the host before parsing. Only the standard notation is accepted: digits of other
+    scripts and other notations could bypass the check.
     """
     try:
-        if given.startswith("["):
+        if text.startswith("["):
             return IPv6Address(host)
         if _NUMERIC.fullmatch(host):
-            return IPv4Address(given)
+            return IPv4Address(text)
     except AddressValueError as error:
         raise _malformed() from error
     return None

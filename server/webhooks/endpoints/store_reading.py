@@ -1,4 +1,4 @@
-"""Webhooks as they are read from the database."""
+"""Reads webhooks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..rules import DisabledReason, Health
 
 
 class WebhookRow(NamedTuple):
-    """A webhook as it is stored; its secrets are sealed, and times are in milliseconds."""
+    """A stored webhook. Secrets are encrypted; times are in milliseconds."""
 
     id: str
     url: str
@@ -37,11 +37,10 @@ class WebhookRow(NamedTuple):
 
     @property
     def health(self) -> Health:
-        """How the endpoint does."""
         return Health(self.failures, self.failing_since, self.paused_until)
 
     def secrets_at(self, now: int) -> list[bytes]:
-        """Returns the sealed secrets that sign at a moment, the current one first."""
+        """Returns the encrypted secrets that sign at a time, the current one first."""
         if self.old_secret is None or now >= (self.old_secret_until or 0):
             return [self.secret]
         return [self.secret, self.old_secret]
@@ -84,46 +83,48 @@ _NEWEST = Statement(lambda _: Webhook.select(fn.MAX(Webhook.id)))
 
 def find(account_id: str, webhook_id: str, tx: Transaction) -> WebhookRow:
     """Returns one webhook. Raises WebhookNotFound."""
-    values = tx.one(_FIND, account_id=account_id, id=webhook_id)
-    if values is None:
+    webhook = find_or_none(account_id, webhook_id, tx)
+    if webhook is None:
         raise WebhookNotFound
-    return row_of(values)
+    return webhook
+
+
+def find_or_none(account_id: str, webhook_id: str, tx: Transaction) -> WebhookRow | None:
+    row = tx.one(_FIND, account_id=account_id, id=webhook_id)
+    return row_of(row) if row else None
 
 
 def page(account_id: str, page: Page, tx: Transaction) -> tuple[list[WebhookRow], int]:
-    """Returns the webhooks of a page, oldest first, and how many the account has."""
+    """Returns the webhooks of a page, oldest first, and the number of all."""
     rows = tx.all(_PAGE, account_id=account_id, limit=page.limit, offset=page.offset)
-    return [row_of(values) for values in rows], count(account_id, tx)
+    return [row_of(row) for row in rows], count(account_id, tx)
 
 
 def count(account_id: str, tx: Transaction) -> int:
-    """Returns how many webhooks the account has."""
-    row = tx.one(_COUNT, account_id=account_id)
-    return int(row[0]) if row else 0
+    return int(tx.scalar(_COUNT, account_id=account_id))
 
 
 def newest_id_of_any_account(tx: Transaction) -> str | None:
-    """Returns the greatest id of all, or None. For the start of the service."""
-    row = tx.one(_NEWEST)
-    return row[0] if row else None
+    """Returns the greatest id of all accounts, or None. Runs when the service starts."""
+    newest: str | None = tx.scalar(_NEWEST)
+    return newest
 
 
 def column_values(row: WebhookRow) -> dict[str, Any]:
-    """Returns the values of a row by column."""
+    """Returns the values of a row to store, by column."""
     return {**row._asdict(), "event_types": dump_event_types(row.event_types)}
 
 
-def row_of(values: tuple[Any, ...]) -> WebhookRow:
-    """Returns the webhook whose COLUMNS were read."""
+def row_of(values: Sequence[Any]) -> WebhookRow:
+    """Returns the webhook of a row with the COLUMNS."""
     row = WebhookRow._make(values)
-    return row._replace(event_types=load_event_types(values[3]), enabled=bool(row.enabled))
+    event_types = load_event_types(str(row.event_types))
+    return row._replace(event_types=event_types, enabled=bool(row.enabled))
 
 
 def dump_event_types(types: Sequence[str]) -> str:
-    """Returns types of events as they are stored."""
     return orjson.dumps(types).decode()
 
 
 def load_event_types(text: str) -> tuple[str, ...]:
-    """Returns types of events that were stored."""
     return tuple(orjson.loads(text))

@@ -15,12 +15,13 @@ from server.clock import system_clock
 from server.console import ExitCode
 from server.storage.databases import unit_of_work
 from server.storage.sqlite.file import FileLock
-from server.webhooks.rules import LEASE, DeliveryStatus
+from server.webhooks.models import Delivery
+from server.webhooks.rules import LEASE_DURATION, DeliveryStatus
 
 from ...processes import start
 from ...storage.helpers import SUBSCRIBERS, new
-from ...webhooks.delivering import Place, TestClock, process
 from ...webhooks.receiver import Receiver
+from ...webhooks.worker import DatabaseLocation, TestClock, running_worker
 from ..test_commands import complaint
 from .helpers import OLD_SECRET, SECRET, Places, change, command, copy, error_response, fill, whole
 
@@ -48,10 +49,10 @@ def test_copy_delivers_what_the_source_had_not(places: Places, receiver: Receive
 
     async def run() -> None:
         # What is being sent is given up for lost by then.
-        clock = TestClock(system_clock() + LEASE)
-        async with process(Place(target, clock)) as here:
-            await here.until_rows(
-                "delivery",
+        clock = TestClock(system_clock() + LEASE_DURATION)
+        async with running_worker(DatabaseLocation(target, clock)) as worker:
+            await worker.wait_for_rows(
+                Delivery,
                 lambda found: [row["status"] for row in found] == [DeliveryStatus.SUCCEEDED] * 7,
             )
 

@@ -99,7 +99,7 @@ def test_accounts_are_made_beside_it_and_served_to_their_webhooks(
     with listening() as receiver:
         assert front.call("CreateWebhook", key, {"url": receiver.url}).status == 201
         assert front.call("CreateSubscriber", key, {"email": "ada@example.com"}).status == 201
-        (request,) = receiver.until(1)
+        (request,) = receiver.wait_for(1)
 
     assert request.event["type"] == "subscriber.created"
 

@@ -22,7 +22,13 @@ class Receiver:
 
     def start(self) -> None:
         """Starts it, on the same port as before."""
-        command = [sys.executable, "-m", "tests.webhooks.keeping", str(self.port), str(self.file)]
+        command = [
+            sys.executable,
+            "-m",
+            "tests.webhooks.recording_receiver",
+            str(self.port),
+            str(self.file),
+        ]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         self.port = int(self.process.stdout.readline())

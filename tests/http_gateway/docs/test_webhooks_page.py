@@ -139,9 +139,9 @@ def test_page_tells_the_numbers_that_delivery_keeps_to(made: str) -> None:
     retries, endings = (text_of(topic(made, name)) for name in ("retries", "endings"))
 
     waits = re.findall(r"\d+  (.*) after the previous attempt", retries)
-    assert waits == [duration(seconds) for seconds in rules.SCHEDULE]
+    assert waits == [duration(seconds) for seconds in rules.RETRY_DELAYS]
     assert f"after {rules.FAILURES_BEFORE_PAUSE} failures in a row" in endings
-    assert f"has failed for {rules.PATIENCE // 3_600_000} hours" in endings
+    assert f"has failed for {rules.DISABLE_AFTER // 3_600_000} hours" in endings
     assert f"responds with {rules.GONE}" in endings
     receiving = text_of(topic(made, "receiving"))
     assert f"at most {MAX_READ // 1024} KiB are read" in receiving

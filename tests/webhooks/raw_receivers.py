@@ -19,11 +19,11 @@ from server.webhooks.egress.policy import Address, EgressPolicy
 # Here this machine's first address stands for a public one, and the next for a private one.
 PUBLIC = "127.0.0.1"
 PRIVATE = "127.0.0.2"
-REACH = EgressPolicy([ip_network(f"{PUBLIC}/32")], http=True)
+EGRESS_POLICY = EgressPolicy([ip_network(f"{PUBLIC}/32")], http=True)
 # For receivers that never come to an end.
-SOON = 0.3
+SHORT_TIMEOUT = 0.3
 # In seconds; a test that takes longer has failed.
-PATIENCE = 60
+TIMEOUT = 60
 
 
 @dataclass
@@ -42,7 +42,7 @@ class Receiver:
 
 
 @dataclass
-class Visit:
+class Connection:
     """One connection to a receiver, from the receiver's side."""
 
     reader: asyncio.StreamReader
@@ -73,22 +73,22 @@ class Visit:
 
 
 T = TypeVar("T")
-Behaviour = Callable[[Visit], Awaitable[None]]
+Handler = Callable[[Connection], Awaitable[None]]
 
 
 @asynccontextmanager
-async def receiving(
-    behave: Behaviour, *, host: str = PUBLIC, port: int = 0, tls: ssl.SSLContext | None = None
+async def running_receiver(
+    handle: Handler, *, host: str = PUBLIC, port: int = 0, tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[Receiver]:
     """Runs a receiver, which behaves so on every connection."""
     receiver = Receiver(port)
-    visits = set()
+    connections = set()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         receiver.connections += 1
-        visits.add(asyncio.current_task())
+        connections.add(asyncio.current_task())
         with suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            await behave(Visit(reader, writer, receiver))
+            await handle(Connection(reader, writer, receiver))
         writer.close()
         with suppress(OSError, asyncio.CancelledError):
             await writer.wait_closed()
@@ -99,44 +99,44 @@ async def receiving(
         yield receiver
     finally:
         server.close()
-        for task in visits:
+        for task in connections:
             task.cancel()
-        await asyncio.gather(*visits, return_exceptions=True)
+        await asyncio.gather(*connections, return_exceptions=True)
 
 
 def run(main: Awaitable[T]) -> T:
     """Runs a test on the event loop that Roster runs on."""
 
     async def patiently() -> T:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             return await main
 
     return uvloop.run(patiently())
 
 
-def answering(head: str, body: bytes = b"") -> Behaviour:
+def responding(head: str, body: bytes = b"") -> Handler:
     """Returns a receiver that answers one request a connection, and then hangs up."""
 
-    async def behave(visit: Visit) -> None:
-        await visit.request()
-        await visit.send(head.replace("\n", "\r\n").encode("latin-1") + b"\r\n\r\n" + body)
+    async def handle(connection: Connection) -> None:
+        await connection.request()
+        await connection.send(head.replace("\n", "\r\n").encode("latin-1") + b"\r\n\r\n" + body)
 
-    return behave
+    return handle
 
 
-async def ok(visit: Visit) -> None:
+async def ok(connection: Connection) -> None:
     """Answers every request, and keeps the connection."""
     while True:
-        await visit.request()
-        await visit.send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        await connection.request()
+        await connection.send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 
 
-async def silent(visit: Visit) -> None:
-    await visit.wait()
+async def hang(connection: Connection) -> None:
+    await connection.wait()
 
 
-def deliver(
-    behave: Behaviour,
+def post_once(
+    handle: Handler,
     *,
     body: bytes = b"{}",
     headers: Mapping[str, str] | None = None,
@@ -145,13 +145,16 @@ def deliver(
     """Delivers once to a receiver that behaves so."""
 
     async def main() -> tuple[Outcome, Receiver]:
-        async with receiving(behave) as receiver, Client(REACH, seconds=seconds) as client:
+        async with (
+            running_receiver(handle) as receiver,
+            Client(EGRESS_POLICY, seconds=seconds) as client,
+        ):
             return await client.post(receiver.url, body, headers or {}), receiver
 
     return run(main())
 
 
-def leading_to(*answers: Sequence[str]) -> Callable[[str], Awaitable[list[Address]]]:
+def lookup_returning(*answers: Sequence[str]) -> Callable[[str], Awaitable[list[Address]]]:
     """Returns a look-up that gives one answer after the other, and the last one for good."""
     left = list(answers)
 

@@ -1,6 +1,6 @@
 """A receiver in a process of its own, which writes down what it gets before it answers.
 
-    python -m tests.webhooks.keeping PORT FILE
+    python -m tests.webhooks.recording_receiver PORT FILE
 
 Each line of the file is an event's id and the SHA-256 of the body it came with. It ends
 when it is killed; whoever starts it again names the same port.

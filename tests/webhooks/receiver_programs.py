@@ -18,11 +18,11 @@ from ..parts import free_port
 from ..stubs.in_go import go_environment
 from ..stubs.programs import shell
 from ..tools import file, program
-from .receivers import PUBLIC
+from .raw_receivers import PUBLIC
 
 RECEIVERS = Path(__file__).parents[2] / "http_gateway/docs/receivers"
 PROGRAMS = Path(__file__).parent / "programs"
-PATIENCE = 20.0
+TIMEOUT = 20.0
 
 T = TypeVar("T")
 
@@ -82,9 +82,11 @@ class Running:
     url: str
     said: Path
 
-    def until(self, count: int) -> list[str]:
+    def wait_for_lines(self, count: int) -> list[str]:
         """Waits until it has printed so many lines, and returns all."""
-        return _until(lambda: self.said.read_text().splitlines(), lambda lines: len(lines) >= count)
+        return _wait_until(
+            lambda: self.said.read_text().splitlines(), lambda lines: len(lines) >= count
+        )
 
 
 @contextmanager
@@ -93,18 +95,18 @@ def running(language: Language, secret: str, folder: Path) -> Iterator[Running]:
     port = free_port()
     said = folder / "said.txt"
     with said.open("w") as out:
-        process = subprocess.Popen(
+        running_worker = subprocess.Popen(
             language.receive,
             env={**os.environ, "WEBHOOK_SECRET": secret, "PORT": str(port)},
             stdout=out,
             stderr=subprocess.DEVNULL,
         )
     try:
-        _until(lambda: _listens(port), bool)
+        _wait_until(lambda: _listens(port), bool)
         yield Running(f"http://{PUBLIC}:{port}/", said)
     finally:
-        process.kill()
-        process.wait(timeout=PATIENCE)
+        running_worker.kill()
+        running_worker.wait(timeout=TIMEOUT)
 
 
 def _listens(port: int) -> bool:
@@ -112,8 +114,8 @@ def _listens(port: int) -> bool:
         return client.connect_ex((PUBLIC, port)) == 0
 
 
-def _until(look: Callable[[], T], holds: Callable[[T], bool]) -> T:
-    end = time.monotonic() + PATIENCE
+def _wait_until(look: Callable[[], T], holds: Callable[[T], bool]) -> T:
+    end = time.monotonic() + TIMEOUT
     while not holds(seen := look()):
         assert time.monotonic() < end, seen
         time.sleep(0.01)
