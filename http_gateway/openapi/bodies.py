@@ -1,7 +1,7 @@
-"""Bodies, either way: which media types they have, their schemas and examples.
+"""Describes request and response bodies: media types, schemas and examples.
 
-A stream is text, of records one after the other. OpenAPI 3.1 has no keyword for a record;
-its schema is the `contentSchema` of that text.
+OpenAPI 3.1 has no keyword for the records of a stream. A stream is described as text whose
+`contentSchema` is the schema of one record.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ Content = dict[str, Any]
 
 _ERROR = errors_pb2.ErrorResponse.DESCRIPTOR
 _LINES = "JSON objects, one per line."
-_TOLD_LINES = (
+_LINES_DESCRIPTION = (
     f"{_LINES} If the call fails after the first record, the last line is the error. If no"
     " record is sent for a while, an empty line is sent as a keepalive; ignore it."
 )
-_TOLD_EVENTS = (
+_EVENTS_DESCRIPTION = (
     "The same records as Server-Sent Events, selected by `Accept`: each record is the data of one"
     " event. The last event has the type `end`, or `error` if the call failed."
 )
@@ -43,55 +43,57 @@ def request_body(binding: Binding, schemas: Schemas) -> Content | None:
     if binding.request_records is not None:
         record = _record(request, binding.request_records)
         name = binding.request_records.name
-        schema = schemas.taken(record, frozenset() if name else excluded)
+        schema = schemas.input_reference(record, frozenset() if name else excluded)
         content = {
             ndjson.CONTENT_TYPE: _text(
                 ndjson.CONTENT_TYPE, _LINES, schema, examples.ndjson(record)
             ),
-            **_table(request, binding.request_records.csv_field),
+            **_csv_content(request, binding.request_records.csv_field),
         }
         return {"content": content}
     if binding.read_body is None:
         return None
     if binding.body == WHOLE:
-        schema, example = schemas.taken(request, excluded), examples.of_message(request, excluded)
+        schema, example = (
+            schemas.input_reference(request, excluded),
+            examples.of_message(request, excluded),
+        )
     else:
         field = request.fields_by_name[binding.body]
-        schema, example = schemas.property(field), examples.of_field(field)
-    return {"required": True, "content": {JSON: {"schema": schema, **_shown(example)}}}
+        schema, example = schemas.input_property(field), examples.of_field(field)
+    return {"required": True, "content": {JSON: {"schema": schema, **_example(example)}}}
 
 
-def answer(binding: Binding, schemas: Schemas) -> Content:
-    """Returns the content of a success."""
+def success_content(binding: Binding, schemas: Schemas) -> Content:
     reply = binding.response_class.DESCRIPTOR
     if binding.response_records is not None:
         return _stream(reply, binding.response_records, schemas)
     if not binding.response_body:
         example = examples.of_message(reply)
-        return {JSON: {"schema": schemas.given(reply), **_shown(example)}}
+        return {JSON: {"schema": schemas.output_reference(reply), **_example(example)}}
     field = reply.fields_by_name[binding.response_body]
-    schema = schemas.member(field)
+    schema = schemas.output_property(field)
     if field.has_presence:
         schema = values.or_null(schema)
-    return {JSON: {"schema": schema, **_shown(examples.of_field(field))}}
+    return {JSON: {"schema": schema, **_example(examples.of_field(field))}}
 
 
 def _stream(reply: Descriptor, fields: ResponseRecords, schemas: Schemas) -> Content:
     record = _record(reply, fields)
-    schema = {"anyOf": [schemas.given(record), schemas.given(_ERROR)]}
+    schema = {"anyOf": [schemas.output_reference(record), schemas.output_reference(_ERROR)]}
     line = examples.ndjson(record)
     as_events = f"data: {line}\n{server_sent_events.END.decode()}"
     return {
-        ndjson.CONTENT_TYPE: _text(ndjson.CONTENT_TYPE, _TOLD_LINES, schema, line),
-        **_table(reply, fields.csv_field),
+        ndjson.CONTENT_TYPE: _text(ndjson.CONTENT_TYPE, _LINES_DESCRIPTION, schema, line),
+        **_csv_content(reply, fields.csv_field),
         server_sent_events.CONTENT_TYPE: _text(
-            server_sent_events.CONTENT_TYPE, _TOLD_EVENTS, schema, as_events
+            server_sent_events.CONTENT_TYPE, _EVENTS_DESCRIPTION, schema, as_events
         ),
     }
 
 
 def _record(message: Descriptor, fields: RequestRecords | ResponseRecords) -> Descriptor:
-    """Returns the type of the records in a message of a stream."""
+    """Returns the type of the records in the messages of a stream."""
     if not fields.name:
         return message
     kind = message.fields_by_name[fields.name].message_type
@@ -99,23 +101,23 @@ def _record(message: Descriptor, fields: RequestRecords | ResponseRecords) -> De
     return kind
 
 
-def _text(media_type: str, told: str, record: Schema, example: str) -> Content:
+def _text(media_type: str, description: str, record: Schema, example: str) -> Content:
     schema = {
         "type": "string",
-        "description": told,
+        "description": description,
         "contentMediaType": media_type,
         "contentSchema": record,
     }
     return {"schema": schema, "example": example}
 
 
-def _table(message: Descriptor, lines: str | None) -> Content:
-    if lines is None:
+def _csv_content(message: Descriptor, csv_field: str | None) -> Content:
+    if csv_field is None:
         return {}
-    field: FieldDescriptor = message.fields_by_name[lines]
+    field: FieldDescriptor = message.fields_by_name[csv_field]
     schema = {"type": "string", "description": comment(field)}
-    return {csv_lines.CONTENT_TYPE: {"schema": schema, **_shown(examples.table(field))}}
+    return {csv_lines.CONTENT_TYPE: {"schema": schema, **_example(examples.csv_text(field))}}
 
 
-def _shown(example: Any) -> Content:
+def _example(example: Any) -> Content:
     return {} if example is None else {"example": example}

@@ -1,4 +1,4 @@
-"""Bounds of values: the rules of buf.validate as keywords of JSON Schema."""
+"""Converts buf.validate rules to JSON Schema keywords."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _NUMBER = {
     "const": "const",
 }
 _LIST = {"min_items": "minItems", "max_items": "maxItems", "unique": "uniqueItems"}
-# Text without control characters, by the options of the field. Where they count as blanks,
-# tabs and line breaks are allowed around it.
+# Patterns of text without control characters, by the options of the field. In trimmed fields,
+# tabs and line breaks are allowed at both ends.
 _CONTROLS = r"\u0000-\u001f\u007f"
 _INVISIBLE = (
     r"\s\u001c-\u001f\u0080-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
@@ -34,7 +34,7 @@ _NOT_BLANK = rf"^[\s\S]*[^{_INVISIBLE}][\s\S]*$"
 
 
 def is_required(field: FieldDescriptor) -> bool:
-    """Whether a request without the field breaks a rule."""
+    """Whether a request without the field violates a rule."""
     rules = rules_of(field)
     if field.has_presence:
         return bool(rules.required)
@@ -42,12 +42,12 @@ def is_required(field: FieldDescriptor) -> bool:
 
 
 def is_never_empty(field: FieldDescriptor) -> bool:
-    """Whether an empty value breaks a rule."""
+    """Whether an empty value violates a rule."""
     return is_required(field) or bool(field.GetOptions().Extensions[http_pb2.never_empty])
 
 
 def of_field(field: FieldDescriptor) -> Schema:
-    """Returns the keywords for the value of a field; for a list, those for the list."""
+    """Returns the keywords for the value of a field, or for its list if it is repeated."""
     rules = rules_of(field)
     if field.is_repeated:
         return _set(rules.repeated, _LIST)
@@ -86,7 +86,7 @@ def _of_text(field: FieldDescriptor, rules: Any, *, filled: bool) -> Schema:
 
 
 def _characters(field: FieldDescriptor, *, filled: bool) -> Schema:
-    """Returns which characters a text may have, by the options of the field and its file."""
+    """Returns the pattern of allowed characters, by the options of the field and its file."""
     options = field.GetOptions().Extensions
     filled = filled and options[http_pb2.trimmed]
     message = field.containing_type
@@ -106,7 +106,7 @@ def _choice(rules: Any) -> Schema:
 
 
 def _set(rules: Any, keywords: dict[str, str]) -> Schema:
-    """Returns the keywords for those rules that are set."""
+    """Returns the keywords for the rules that are set."""
     known = rules.DESCRIPTOR.fields_by_name
     return {
         keyword: getattr(rules, rule)

@@ -1,7 +1,7 @@
 """Reads the comments of proto declarations.
 
 Descriptors loaded at run time have no comments, so they are read from `descriptors.binpb`,
-which is generated with the stubs. Services that are not in it have no comments.
+which is generated with the stubs. Other services have no comments.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ..errors import error_code_of
 from .values import names
 
 _DESCRIPTORS = files("roster.v1") / "descriptors.binpb"
-# The fields of a file, of a message, of an enum and of a service that hold declarations.
+# The descriptor fields with nested declarations, by field number.
 _DECLARATIONS = {
     "file": {4: "message_type", 5: "enum_type", 6: "service"},
     "message": {2: "field", 3: "nested_type", 4: "enum_type"},
@@ -36,7 +36,7 @@ _DECLARATIONS = {
 _KINDS = {"message_type": "message", "nested_type": "message", "enum_type": "enum"}
 _REASONS = [name for name in errors_pb2.Error.Reason.keys() if "_" in name]  # noqa: SIM118 - no dict
 _REASON = re.compile(rf"\b({'|'.join(_REASONS)})\b")
-# The name of a field that JSON writes in another way.
+# A field name whose JSON name is different.
 _FIELD = re.compile(r"\b[a-z0-9]+(?:_[a-z0-9]+)+\b")
 _BOOLEAN_LIKE = (
     "In addition to `true` and `false`, a body can contain `1`, `0`, or one of the strings"
@@ -46,10 +46,10 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 
 
 def comment(declaration: Any) -> str:
-    """Returns the comment of a descriptor in paragraphs, with names as HTTP has them.
+    """Returns the comment of a descriptor in paragraphs.
 
-    These are reasons, and those fields that are the declaration's own: a word of the
-    service, which may be written in the same way, is none of them.
+    Reasons are replaced by error codes, and the names of the declaration's own fields by their
+    JSON names.
     """
     if isinstance(declaration, EnumValueDescriptor):
         return _comments().get(f"{declaration.type.full_name}.{declaration.name}", "")
@@ -59,21 +59,21 @@ def comment(declaration: Any) -> str:
 
 
 def meanings(enum: EnumDescriptor) -> str:
-    """Returns a Markdown list of an enum's values by the names that JSON has for them."""
+    """Returns a Markdown list of an enum's values and their comments."""
     values = [value for value in enum.values if value.number]
-    told = zip(names(enum), map(comment, values), strict=True)
-    return "\n".join(f"- `{name}`: {text}" for name, text in told if text)
+    comments = zip(names(enum), map(comment, values), strict=True)
+    return "\n".join(f"- `{name}`: {text}" for name, text in comments if text)
 
 
 def described(field: FieldDescriptor) -> str:
-    """Returns the comment of a field, and below it what else its values may be, or mean."""
+    """Returns the comment of a field, followed by the forms and meanings of its values."""
     values = meanings(field.enum_type) if field.enum_type is not None else ""
     forms = _BOOLEAN_LIKE if field.GetOptions().Extensions[http_pb2.boolean_like] else ""
     return "\n\n".join(filter(None, [comment(field), forms, values]))
 
 
 def _fields(declaration: Any) -> list[FieldDescriptor]:
-    """Returns the fields of the messages that a declaration is of."""
+    """Returns the fields that the comment of a declaration can refer to."""
     if isinstance(declaration, MethodDescriptor):
         return [*declaration.input_type.fields, *declaration.output_type.fields]
     if isinstance(declaration, FieldDescriptor):
@@ -88,26 +88,26 @@ def sentences(text: str) -> list[str]:
 
 @cache
 def _comments() -> dict[str, str]:
-    """Returns every comment, by the full name of what it stands above."""
-    found: dict[str, str] = {}
+    """Returns every comment by the full name of its declaration."""
+    comments: dict[str, str] = {}
     for file in FileDescriptorSet.FromString(_DESCRIPTORS.read_bytes()).file:
         names = dict(_names(file, file.package, "file", ()))
-        for place in file.source_code_info.location:
-            name = names.get(tuple(place.path))
-            if name is not None and place.leading_comments:
-                found[name] = _text(place.leading_comments)
-    return found
+        for location in file.source_code_info.location:
+            name = names.get(tuple(location.path))
+            if name is not None and location.leading_comments:
+                comments[name] = _text(location.leading_comments)
+    return comments
 
 
 def _names(
     declaration: Any, name: str, kind: str, path: tuple[int, ...]
 ) -> Iterator[tuple[tuple[int, ...], str]]:
-    """Yields the path, as source information has it, and the name of each declaration within."""
+    """Yields the source location path and full name of each nested declaration."""
     for number, field in _DECLARATIONS.get(kind, {}).items():
         for index, inner in enumerate(getattr(declaration, field)):
-            place, full_name = (*path, number, index), f"{name}.{inner.name}"
-            yield place, full_name
-            yield from _names(inner, full_name, _KINDS.get(field, field), place)
+            inner_path, full_name = (*path, number, index), f"{name}.{inner.name}"
+            yield inner_path, full_name
+            yield from _names(inner, full_name, _KINDS.get(field, field), inner_path)
 
 
 def _text(comment: str) -> str:

@@ -19,7 +19,7 @@ from . import parameters, webhooks
 from .comments import comment
 from .headers import HEADERS
 from .operations import Operations, tag_of
-from .paths import Paths, takes_rest
+from .paths import Paths, has_rest
 from .schemas import Schemas
 
 _VERSION = "3.1.0"
@@ -67,23 +67,23 @@ def document(services: Sequence[ServiceDescriptor]) -> dict[str, Any]:
     operations, paths, tags = Operations(), Paths(), dict[str, str]()
     for service, binding in _bound(services):
         method = service.methods_by_name[binding.rpc.rpartition("/")[2]]
-        path, verbs = paths.place(binding, _verbs(binding))
+        path, verbs = paths.path_of(binding, _verbs(binding))
         for verb in verbs:
             operation = operations.of(binding, method, verb, path)
             paths.items.setdefault(path.text, {})[verb] = operation
             tags.setdefault(tag_of(service), comment(service))
-    sends = webhooks.sends_webhooks(services)
-    if sends:
+    has_webhooks = webhooks.sends_webhooks(services)
+    if has_webhooks:
         webhooks.components(operations.schemas)
     return {
         "openapi": _VERSION,
-        "info": _info(_DESCRIPTION + (_ABOUT_WEBHOOKS if sends else "")),
+        "info": _info(_DESCRIPTION + (_ABOUT_WEBHOOKS if has_webhooks else "")),
         "servers": [{"url": "/"}],
         "tags": [{"name": name, "description": text} for name, text in tags.items()],
         "paths": paths.items,
         "components": {
             "schemas": operations.schemas.components,
-            "responses": operations.refusals.components,
+            "responses": operations.error_responses.components,
             "parameters": parameters.COMPONENTS,
             "headers": HEADERS,
             "securitySchemes": _SECURITY,
@@ -118,7 +118,12 @@ def _info(description: str) -> dict[str, str]:
 def _bound(services: Iterable[ServiceDescriptor]) -> list[tuple[ServiceDescriptor, Binding]]:
     """Returns every binding with its service. Bindings with a wildcard path or method come last."""
     bound = [(service, binding) for service in services for binding in bindings_of(service)]
-    return sorted(bound, key=lambda each: (takes_rest(each[1]), each[1].http_method == ANY_METHOD))
+    return sorted(bound, key=_is_wildcard)
+
+
+def _is_wildcard(bound: tuple[ServiceDescriptor, Binding]) -> tuple[bool, bool]:
+    _, binding = bound
+    return has_rest(binding), binding.http_method == ANY_METHOD
 
 
 def _verbs(binding: Binding) -> list[str]:

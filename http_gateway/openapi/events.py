@@ -1,7 +1,7 @@
-"""What webhooks are told: the kinds of events, when each happens, and a real one of each.
+"""Event types with descriptions and examples.
 
-The events and the numbers of delivery are in `events.json`, which the code that sends them
-makes; the gateway knows nothing else of it.
+The examples and the delivery parameters are in `events.json`, which is generated from the
+delivery code.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ import orjson
 
 
 class WebhookExamples(NamedTuple):
-    """What is told of events: an example by kind, and what delivery keeps to, in seconds.
+    """An example event of each type, and the delivery parameters, with times in seconds.
 
-    One of the events is the body of a request: `headers` are those that it has, signed
-    with `secret`.
+    `headers` are the signed headers of the request with one of the events.
     """
 
     events: dict[str, dict[str, Any]]
@@ -27,19 +26,17 @@ class WebhookExamples(NamedTuple):
 
     @property
     def signed(self) -> dict[str, Any]:
-        """The event that the headers are of."""
+        """The event that `headers` belong to."""
         event_id = self.headers["webhook-id"]
         return next(event for event in self.events.values() if event["id"] == event_id)
 
 
 @cache
 def webhook_examples() -> WebhookExamples:
-    """Returns what the file says."""
     content = orjson.loads((files(__package__) / "events.json").read_bytes())
     return WebhookExamples(**content)
 
 
-# When an event of each kind happens.
 EVENT_DESCRIPTIONS = {
     "subscriber.created": (
         "A subscriber was created, individually, in bulk or by an import. Failed rows and rows of"
@@ -73,7 +70,7 @@ EVENT_DESCRIPTIONS = {
         " webhooks."
     ),
     "webhook.test": (
-        "A test of a webhook was requested. The event is sent only to that webhook, whatever event"
-        " types it subscribes to."
+        "A test of a webhook was requested. The event is sent only to that webhook, regardless of"
+        " its event types."
     ),
 }

@@ -1,4 +1,4 @@
-"""Examples, put together from the values that the protos show for their fields."""
+"""Builds examples of messages from the examples of their fields in the protos."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STRING = FieldDescriptor.TYPE_STRING
 
 
 def declared(field: FieldDescriptor) -> Any:
-    """Returns the value that the protos show for a field, or None."""
+    """Returns the example that the protos declare for a field, or None."""
     text: str = field.GetOptions().Extensions[http_pb2.example]
     if not text:
         return None
@@ -29,25 +29,27 @@ def declared(field: FieldDescriptor) -> Any:
 
 
 def of_message(
-    message: Descriptor, excluded: frozenset[str] = frozenset(), above: tuple[Descriptor, ...] = ()
+    message: Descriptor,
+    excluded: frozenset[str] = frozenset(),
+    parents: tuple[Descriptor, ...] = (),
 ) -> dict[str, Any]:
-    """Returns an example of a message, of those fields that have one themselves.
+    """Returns an example of a message, with those fields that have one.
 
-    `above` are the messages that it is in; where it holds one of them again, that is left out.
+    `parents` are the enclosing messages; recursive fields are left out.
     """
     absent = {*excluded, row_errors_field(message)}
     fields = [field for field in message.fields if field.name not in absent]
-    found = {field.json_name: of_field(field, (*above, message)) for field in fields}
-    return {name: value for name, value in found.items() if value is not None}
+    values = {field.json_name: of_field(field, (*parents, message)) for field in fields}
+    return {name: value for name, value in values.items() if value is not None}
 
 
-def of_field(field: FieldDescriptor, above: tuple[Descriptor, ...] = ()) -> Any:
+def of_field(field: FieldDescriptor, parents: tuple[Descriptor, ...] = ()) -> Any:
     """Returns an example of a field's value, or None."""
-    shown = declared(field)
+    example = declared(field)
     kind = field.message_type
-    if shown is not None or kind is None or kind in above or _is_foreign(kind):
-        return shown
-    inner = of_message(kind, above=above)
+    if example is not None or kind is None or kind in parents or _is_foreign(kind):
+        return example
+    inner = of_message(kind, parents=parents)
     if not inner:
         return [] if field.is_repeated else None
     return [inner] if field.is_repeated else inner
@@ -62,11 +64,11 @@ def ndjson(record: Descriptor) -> str:
     return orjson.dumps(of_message(record)).decode() + "\n"
 
 
-def table(lines: FieldDescriptor) -> str | None:
-    """Returns the lines that the protos show for a field of CsvLine, as CSV, or None."""
-    shown = declared(lines)
-    if shown is None:
+def csv_text(field: FieldDescriptor) -> str | None:
+    """Returns the declared example of a CsvLine field as CSV, or None."""
+    lines = declared(field)
+    if lines is None:
         return None
     text = io.StringIO()
-    csv.writer(text, lineterminator="\r\n").writerows(line["cells"] for line in shown)
+    csv.writer(text, lineterminator="\r\n").writerows(line["cells"] for line in lines)
     return text.getvalue()

@@ -1,4 +1,4 @@
-"""Where the fields of a request are that the path does not hold: in the query, in the body."""
+"""Determines which request fields are in the query or the body."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from ..routing.fields import Fields, nested_type
 
 
 def in_query(binding: Binding) -> list[Fields]:
-    """Returns the fields that the query may hold: those that neither path nor body does."""
+    """Returns the fields that are query parameters: neither in the path nor in the body."""
     if binding.body == WHOLE:
         return []
-    lines = binding.request_records.csv_field if binding.request_records else None
-    elsewhere = frozenset({*binding.variables, binding.body, lines})
+    csv_field = binding.request_records.csv_field if binding.request_records else None
+    elsewhere = frozenset({*binding.variables, binding.body, csv_field})
     return list(_parameters(binding.request_class.DESCRIPTOR, (), elsewhere))
 
 
 def not_in_body(binding: Binding) -> frozenset[str]:
-    """Returns the names of the fields that a body of the whole request does not hold."""
+    """Returns the names of the fields that are excluded from a body of the whole request."""
     mask = {binding.update_mask.name} if binding.update_mask else set()
     return frozenset(binding.variables) | mask
 
 
 def _parameters(
-    message: Descriptor, above: Fields, elsewhere: frozenset[str | None]
+    message: Descriptor, parents: Fields, elsewhere: frozenset[str | None]
 ) -> Iterator[Fields]:
     for field in message.fields:
-        fields = (*above, field)
-        if ".".join(each.name for each in fields) in elsewhere:
+        fields = (*parents, field)
+        if ".".join(part.name for part in fields) in elsewhere:
             continue
-        within = nested_type(field)
+        nested = nested_type(field)
         if text_reader(field) is not None:
             yield fields
-        elif within is not None and within not in [each.containing_type for each in fields]:
-            yield from _parameters(within, fields, elsewhere)
+        elif nested is not None and nested not in [part.containing_type for part in fields]:
+            yield from _parameters(nested, fields, elsewhere)

@@ -1,4 +1,4 @@
-"""An operation: one binding of an rpc, as OpenAPI tells of it."""
+"""Describes operations: one for each HTTP binding of an rpc."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _API = re.compile(r"\b[Aa]pi\b")
 
 
 class Operations:
-    """Makes operations. Their schemas and refusals become components as they are needed."""
+    """Builds operations. Their schemas and error responses become components."""
 
     def __init__(self) -> None:
         self.schemas = Schemas()
-        self.refusals = ErrorResponses(self.schemas)
+        self.error_responses = ErrorResponses(self.schemas)
         self._ids: set[str] = set()
 
     def of(self, binding: Binding, method: MethodDescriptor, verb: str, path: Path) -> Operation:
@@ -39,18 +39,18 @@ class Operations:
             "operationId": self._id(method.name, verb),
             "tags": [tag_of(method.containing_service)],
             **({"summary": sentences(text)[0].rstrip(".")} if text else {}),
-            "description": "\n\n".join(filter(None, [text, _who_may(method)])),
+            "description": "\n\n".join(filter(None, [text, _access(method)])),
             **_security(method),
             "parameters": _parameters(binding, method, path),
             **({"requestBody": body} if body else {}),
             "responses": {
                 str(binding.success_status): self._success(binding, method),
-                **self.refusals.of(method, reasons_of(method)),
+                **self.error_responses.of(method, reasons_of(method)),
             },
         }
 
     def _id(self, rpc: str, verb: str) -> str:
-        """Returns the name of the rpc; of a further binding, with its HTTP method."""
+        """Returns a unique ID: the name of the rpc, with the HTTP method for further bindings."""
         name = f"{rpc}By{verb.capitalize()}" if rpc in self._ids else rpc
         count, unique = 1, name
         while unique in self._ids:
@@ -66,7 +66,7 @@ class Operations:
             names.append("Link")
         content = {}
         if binding.success_status != 204:
-            content = {"content": bodies.answer(binding, self.schemas)}
+            content = {"content": bodies.success_content(binding, self.schemas)}
         return {
             "description": comment(method.output_type) or "The call succeeded.",
             "headers": {name: {"$ref": f"#/components/headers/{name}"} for name in names},
@@ -75,16 +75,16 @@ class Operations:
 
 
 def tag_of(service: ServiceDescriptor) -> str:
-    """Returns the words that the operations of a service are found under, such as API keys."""
+    """Returns the tag of a service's operations, such as "API keys"."""
     return f"{words(service.name.removesuffix('Service'))}s"
 
 
 def words(name: str) -> str:
-    """Returns a name as words: CreateApiKey is "Create API key"."""
+    """Returns a name as separate words: CreateApiKey is "Create API key"."""
     return _API.sub("API", " ".join(_CAMEL.split(name)).capitalize())
 
 
-def _who_may(method: MethodDescriptor) -> str:
+def _access(method: MethodDescriptor) -> str:
     access = method.GetOptions().Extensions[http_pb2.access]
     if not access.scope:
         return ""
@@ -106,7 +106,7 @@ def _security(method: MethodDescriptor) -> dict[str, Any]:
 
 def _parameters(binding: Binding, method: MethodDescriptor, path: Path) -> list[dict[str, Any]]:
     return [
-        *map(parameters.in_path, path.slots),
+        *map(parameters.in_path, path.parameters),
         *(parameters.in_query(fields) for fields in field_locations.in_query(binding)),
         *parameters.shared(idempotency_key=takes_idempotency_key(method)),
     ]

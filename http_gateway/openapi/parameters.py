@@ -1,4 +1,4 @@
-"""What a request says outside its body: in the path, in the query, in headers."""
+"""Describes path, query and header parameters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..routing.query import MAX_PARAMETERS
 from ..timeouts import HEADER as TIMEOUT
 from . import bounds, examples, values
 from .comments import comment, meanings
-from .paths import Slot
+from .paths import PathParameter
 from .values import Schema
 
 Parameter = dict[str, Any]
@@ -72,49 +72,50 @@ COMPONENTS = {
 
 
 def shared(*, idempotency_key: bool) -> list[Parameter]:
-    """Refers to the headers that a request may have."""
+    """Returns references to the shared header parameters."""
     names = ["IdempotencyKey"] if idempotency_key else []
     return [
         {"$ref": f"#/components/parameters/{name}"} for name in (*names, "RequestId", "Timeout")
     ]
 
 
-def in_path(slot: Slot) -> Parameter:
-    """Returns the parameter for a field that the path holds, or for a part of one."""
-    parameter: Parameter = {"name": slot.name, "in": "path", "required": True}
-    text = _ANY_NUMBER if slot.takes_rest else ""
-    if slot.fields is None:
+def in_path(path: PathParameter) -> Parameter:
+    """Returns the parameter for a field in the path, or for a segment of one."""
+    parameter: Parameter = {"name": path.name, "in": "path", "required": True}
+    text = _ANY_NUMBER if path.has_rest else ""
+    if path.fields is None:
         return {**parameter, "description": text or _ANY_TEXT, "schema": _SEGMENT}
-    if slot.whole:
-        said = [comment(slot.fields[-1]), f"`{json_path(slot.fields)}` is `{slot.whole}`.", text]
-        return {**parameter, "description": _paragraphs(said), "schema": _SEGMENT}
-    return {**parameter, **_told(slot.fields, {"minLength": 1, **_schema(slot.fields[-1])}, text)}
+    field = path.fields[-1]
+    if path.field_template:
+        template = f"`{json_path(path.fields)}` is `{path.field_template}`."
+        description = _paragraphs([comment(field), template, text])
+        return {**parameter, "description": description, "schema": _SEGMENT}
+    return {**parameter, **_described(field, {"minLength": 1, **_schema(field)}, text)}
 
 
 def in_query(fields: Fields) -> Parameter:
-    """Returns the parameter for a field that the query may hold."""
     field, schema = fields[-1], _schema(fields[-1])
     if field.is_repeated:
         items = {**values.in_url(field), **bounds.of_items(field)}
         schema = {"type": "array", "items": items, **bounds.of_field(field)}
         schema["maxItems"] = min(MAX_PARAMETERS, schema.get("maxItems", MAX_PARAMETERS))
     required = {"required": True} if all(map(bounds.is_required, fields)) else {}
-    return {"name": json_path(fields), "in": "query", **required, **_told(fields, schema)}
+    return {"name": json_path(fields), "in": "query", **required, **_described(field, schema)}
 
 
 def _schema(field: FieldDescriptor) -> Schema:
     return {**values.in_url(field), **bounds.of_field(field)}
 
 
-def _told(fields: Fields, schema: Schema, more: str = "") -> Parameter:
-    field, said = fields[-1], [comment(fields[-1])]
+def _described(field: FieldDescriptor, schema: Schema, more: str = "") -> Parameter:
+    texts = [comment(field)]
     if field.enum_type is not None:
-        said += [_ANY_CASE, meanings(field.enum_type)]
-    text, shown = _paragraphs([*said, more]), examples.declared(field)
+        texts += [_ANY_CASE, meanings(field.enum_type)]
+    description, example = _paragraphs([*texts, more]), examples.declared(field)
     return {
-        **({"description": text} if text else {}),
+        **({"description": description} if description else {}),
         "schema": schema,
-        **({} if shown is None else {"example": shown}),
+        **({} if example is None else {"example": example}),
     }
 
 

@@ -1,7 +1,7 @@
-"""The reasons for which a call can be refused.
+"""Lists the error reasons of an rpc.
 
-What is peculiar to an rpc it declares itself, in `fails_with`. The rest follows from
-its other options, and from how HTTP reaches it.
+An rpc declares its specific reasons in `fails_with`. The others are derived from its options
+and HTTP binding.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ _EVERY_CALL = (
     "INTERNAL",
     "UNAVAILABLE",
     "DEADLINE_EXCEEDED",
-    # A body may come with any request, if only to be refused.
+    # Any request can have a body, if only to be rejected.
     "REQUEST_TIMEOUT",
     "UNSUPPORTED_MEDIA_TYPE",
 )
 _WITH_IDEMPOTENCY_KEY = ("IDEMPOTENCY_KEY_IN_USE", "IDEMPOTENCY_KEY_REUSED")
-# The scope that every key has.
+# Every API key has this scope.
 _LEAST_SCOPE = "read"
 
 
 def reasons_of(method: MethodDescriptor) -> list[str]:
-    """Returns the names of the reasons for which HTTP can refuse a call, each once."""
+    """Returns the names of the reasons for which a call over HTTP can fail."""
     return list(dict.fromkeys(_reasons(method)))
 
 
@@ -43,7 +43,7 @@ def _reasons(method: MethodDescriptor) -> Iterator[str]:
     if access.verified_email:
         yield "EMAIL_NOT_VERIFIED"
     yield from (_REASON.Name(number) for number in options.Extensions[http_pb2.fails_with])
-    # A stream has no bound; a record that is too long is a VALIDATION_ERROR.
+    # A stream is unbounded; a record that is too long is a VALIDATION_ERROR.
     if not method.client_streaming:
         yield "PAYLOAD_TOO_LARGE"
     if takes_idempotency_key(method):
@@ -51,7 +51,7 @@ def _reasons(method: MethodDescriptor) -> Iterator[str]:
 
 
 def takes_idempotency_key(method: MethodDescriptor) -> bool:
-    """Whether an rpc may be sent again under a key: a POST that has an effect and is no stream."""
+    """Whether an rpc supports idempotency keys: a POST with side effects that is not a stream."""
     options = method.GetOptions()
     has_no_effect = options.idempotency_level == options.NO_SIDE_EFFECTS
     is_post = bool(options.Extensions[annotations_pb2.http].post)

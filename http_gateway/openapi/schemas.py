@@ -1,8 +1,8 @@
-"""JSON Schema of messages, kept as components: what a body may hold, and what an answer holds.
+"""Builds the JSON Schemas of messages as components, for requests and for responses.
 
-Both follow the codec. A body takes null for an absent key, refuses unknown keys, and
-lacks the fields that come in the path or are made by the gateway. An answer always has
-the fields without presence, and those that the protos require. It may gain others.
+Both follow the codec. A request accepts null for an absent key, rejects unknown keys, and has
+no fields that the path or the gateway sets. A response always has the fields without presence
+and the required ones. New fields can be added to it.
 """
 
 from __future__ import annotations
@@ -19,28 +19,30 @@ from .values import Schema
 
 _IGNORED = "Output only: ignored in requests."
 
-# Names that generated clients cannot have, since TypeScript has them already.
+# Names that conflict with global names of TypeScript in generated clients.
 _RENAMED = {"Error": "ErrorBody"}
 
 Key = tuple[str, str, frozenset[str]]
 
 
 class Schemas:
-    """The components of a document, by their names; each is made when it is first referred to."""
+    """The schema components of a document, created when they are first referenced."""
 
     def __init__(self) -> None:
         self.components: dict[str, Schema] = {}
         self._names: dict[Key, str] = {}
 
-    def taken(self, message: Descriptor, excluded: frozenset[str] = frozenset()) -> Schema:
-        """Refers to what a body of a message may hold, without the fields that are excluded."""
-        key = ("taken", message.full_name, excluded)
-        return self._refer(key, _name(message), "Input", lambda: self._body(message, excluded))
+    def input_reference(
+        self, message: Descriptor, excluded: frozenset[str] = frozenset()
+    ) -> Schema:
+        """Returns a reference to the schema of a message in a request, without some fields."""
+        key = ("input", message.full_name, excluded)
+        return self._refer(key, _name(message), "Input", lambda: self._input(message, excluded))
 
-    def given(self, message: Descriptor) -> Schema:
-        """Refers to what an answer of a message holds."""
-        key: Key = ("given", message.full_name, frozenset())
-        return self._refer(key, _name(message), "Output", lambda: self._answer(message))
+    def output_reference(self, message: Descriptor) -> Schema:
+        """Returns a reference to the schema of a message in a response."""
+        key: Key = ("output", message.full_name, frozenset())
+        return self._refer(key, _name(message), "Output", lambda: self._output(message))
 
     def resolved(self, reference: Schema) -> Schema:
         """Returns the component that a schema refers to."""
@@ -51,16 +53,16 @@ class Schemas:
             while name in self.components:
                 name += other
             self._names[key] = name
-            self.components[name] = {}  # a message may hold itself
+            self.components[name] = {}  # messages can be recursive
             self.components[name] = make()
         return {"$ref": f"#/components/schemas/{self._names[key]}"}
 
-    def _body(self, message: Descriptor, excluded: frozenset[str]) -> Schema:
-        noted = row_errors_field(message)
-        fields = [f for f in message.fields if f.name not in excluded and f.name != noted]
+    def _input(self, message: Descriptor, excluded: frozenset[str]) -> Schema:
+        row_errors = row_errors_field(message)
+        fields = [f for f in message.fields if f.name not in excluded and f.name != row_errors]
         ignored: list[str] = list(message.GetOptions().Extensions[http_pb2.ignored_keys])
         properties = {key: {"description": _IGNORED} for key in ignored}
-        properties |= {field.json_name: self.property(field) for field in fields}
+        properties |= {field.json_name: self.input_property(field) for field in fields}
         required = [field.json_name for field in fields if bounds.is_required(field)]
         return {
             "type": "object",
@@ -70,36 +72,26 @@ class Schemas:
             "additionalProperties": False,
         }
 
-    def property(self, field: FieldDescriptor) -> Schema:
-        """Returns what a body may say for a field."""
+    def input_property(self, field: FieldDescriptor) -> Schema:
+        """Returns the schema of a field in a request."""
         if is_map(field):
-            schema: Schema = {"type": "object", "additionalProperties": self._map_value(field)}
+            value = self._input_value(_map_value(field))
+            schema: Schema = {"type": "object", "additionalProperties": value}
         elif field.is_repeated:
-            items = {**self._one(field), **bounds.of_items(field)}
+            items = {**self._input_value(field), **bounds.of_items(field)}
             schema = {"type": "array", "items": items, **bounds.of_field(field)}
         else:
-            schema = {**self._one(field), **bounds.of_field(field)}
+            schema = {**self._input_value(field), **bounds.of_field(field)}
         if not bounds.is_required(field):
             schema = values.or_null(schema)
-        return {**schema, **_described(field), **_shown(field)}
+        return {**schema, **_described(field), **_example(field)}
 
-    def _one(self, field: FieldDescriptor) -> Schema:
-        """Returns what a body may say for one value of a field."""
-        schema = values.taken(field)
-        if schema is not None:
-            return schema
-        if field.enum_type is not None:
-            return values.enum(field.enum_type)
-        assert field.message_type is not None
-        return self.taken(field.message_type)
+    def _input_value(self, field: FieldDescriptor) -> Schema:
+        return _value(field, values.input_schema(field), self.input_reference)
 
-    def _map_value(self, field: FieldDescriptor) -> Schema:
-        assert field.message_type is not None
-        return self._one(field.message_type.fields_by_name["value"])
-
-    def _answer(self, message: Descriptor) -> Schema:
-        noted = row_errors_field(message)
-        fields = [field for field in message.fields if field.name != noted and not is_link(field)]
+    def _output(self, message: Descriptor) -> Schema:
+        row_errors = row_errors_field(message)
+        fields = [f for f in message.fields if f.name != row_errors and not is_link(f)]
         required = [
             field.json_name
             for field in fields
@@ -108,35 +100,44 @@ class Schemas:
         return {
             "type": "object",
             **_described(message),
-            "properties": {field.json_name: self.member(field) for field in fields},
+            "properties": {field.json_name: self.output_property(field) for field in fields},
             **({"required": required} if required else {}),
         }
 
-    def member(self, field: FieldDescriptor) -> Schema:
-        """Returns what an answer says for a field."""
+    def output_property(self, field: FieldDescriptor) -> Schema:
+        """Returns the schema of a field in a response."""
         if is_map(field):
-            assert field.message_type is not None
-            value = self._told(field.message_type.fields_by_name["value"])
+            value = self._output_value(_map_value(field))
             schema: Schema = {"type": "object", "additionalProperties": value}
         elif field.is_repeated:
-            schema = {"type": "array", "items": self._told(field)}
+            schema = {"type": "array", "items": self._output_value(field)}
         else:
-            schema = self._told(field)
-        return {**schema, **_described(field), **_shown(field)}
+            schema = self._output_value(field)
+        return {**schema, **_described(field), **_example(field)}
 
-    def _told(self, field: FieldDescriptor) -> Schema:
-        """Returns what an answer says for one value of a field."""
-        schema = values.given(field)
-        if schema is not None:
-            return schema
-        if field.enum_type is not None:
-            return values.enum(field.enum_type)
-        assert field.message_type is not None
-        return self.given(field.message_type)
+    def _output_value(self, field: FieldDescriptor) -> Schema:
+        return _value(field, values.output_schema(field), self.output_reference)
+
+
+def _value(
+    field: FieldDescriptor, schema: Schema | None, reference: Callable[[Descriptor], Schema]
+) -> Schema:
+    """Returns the schema of one value: as given, or that of an enum or message of the protos."""
+    if schema is not None:
+        return schema
+    if field.enum_type is not None:
+        return values.enum(field.enum_type)
+    assert field.message_type is not None
+    return reference(field.message_type)
+
+
+def _map_value(field: FieldDescriptor) -> FieldDescriptor:
+    assert field.message_type is not None
+    return field.message_type.fields_by_name["value"]
 
 
 def is_link(field: FieldDescriptor) -> bool:
-    """Whether a field of an answer is sent as a Link header instead."""
+    """Whether a response field is sent as a Link header instead."""
     return bool(field.GetOptions().Extensions[http_pb2.next_link])
 
 
@@ -155,6 +156,6 @@ def _described(declaration: Descriptor | FieldDescriptor) -> Schema:
     return {"description": text} if text else {}
 
 
-def _shown(field: FieldDescriptor) -> Schema:
+def _example(field: FieldDescriptor) -> Schema:
     value = examples.declared(field)
     return {} if value is None else {"examples": [value]}

@@ -1,8 +1,7 @@
-"""JSON Schema of single values: what the codec takes and gives, type by type.
+"""Builds the JSON Schemas of single values in requests, responses and URLs.
 
-There are three ways: in a body, in an answer, and in a URL, where all is text. A body may also
-have any other form that ProtoJSON has for a value, such as a number as text; the schemas
-describe the one form that answers have, too, which clients are generated from.
+Requests also accept the other forms of ProtoJSON, such as a number as a string. The schemas
+describe only the form of responses, from which clients are generated.
 """
 
 from __future__ import annotations
@@ -34,14 +33,12 @@ _INTEGERS: dict[int, Schema] = {
 }
 _WIDE = (_F.CPPTYPE_INT64, _F.CPPTYPE_UINT64)
 _NUMBERS = {_F.TYPE_DOUBLE: "double", _F.TYPE_FLOAT: "float"}
-# A pattern spans the whole text: some validators match it from the start of the text alone,
-# others anywhere in it.
+# Patterns are anchored at both ends, because validators differ in where they match.
 _DIGITS = "^-?[0-9]{1,20}$"
-# Without a pattern: clients in Go have a type of their own for it, which no pattern fits.
-_MOMENT: Schema = {"type": "string", "format": "date-time"}
-# What the well-known types are, either way.
+# Without a pattern, which the type in generated Go clients does not support.
+_TIMESTAMP: Schema = {"type": "string", "format": "date-time"}
 _WELL_KNOWN: dict[str, Schema] = {
-    "Timestamp": _MOMENT,
+    "Timestamp": _TIMESTAMP,
     "Struct": {"type": "object"},
     "ListValue": {"type": "array", "items": {}},
     "Value": {},
@@ -53,23 +50,23 @@ _WELL_KNOWN: dict[str, Schema] = {
 
 
 def rules_of(field: FieldDescriptor) -> Any:
-    """Returns what buf.validate says of a field."""
+    """Returns the buf.validate rules of a field."""
     return field.GetOptions().Extensions[validate_pb2.field]
 
 
-def taken(field: FieldDescriptor) -> Schema | None:
-    """Returns what a body may say for one value of a field; None for a message of the protos."""
+def input_schema(field: FieldDescriptor) -> Schema | None:
+    """Returns the schema of one value in a request; None for types that the protos declare."""
     if field.enum_type is not None or field.message_type is not None:
-        return _well_known(field, taken)
+        return _well_known(field, input_schema)
     if field.cpp_type not in _WIDE and field.type in _INTEGERS:
         return {**_INTEGERS[field.type], "type": "integer"}
     return _scalar(field)
 
 
-def given(field: FieldDescriptor) -> Schema | None:
-    """Returns what an answer says for one value of a field; None for a message of the protos."""
+def output_schema(field: FieldDescriptor) -> Schema | None:
+    """Returns the schema of one value in a response; None for types that the protos declare."""
     if field.enum_type is not None or field.message_type is not None:
-        return _well_known(field, given)
+        return _well_known(field, output_schema)
     return _scalar(field)
 
 
@@ -86,7 +83,7 @@ def _scalar(field: FieldDescriptor) -> Schema:
 
 
 def in_url(field: FieldDescriptor) -> Schema:
-    """Returns what a path or query may say for one value of a field, an enum by name."""
+    """Returns the schema of one value in a path or query."""
     if field.enum_type is not None:
         return enum(field.enum_type)
     if field.message_type is not None:
@@ -113,7 +110,7 @@ def _is_finite(field: FieldDescriptor) -> bool:
 
 
 def _well_known(field: FieldDescriptor, scalar: Callable[[FieldDescriptor], Any]) -> Schema | None:
-    """Returns the schema of a well-known type; None for what the protos declare themselves."""
+    """Returns the schema of a well-known type; None for types that the protos declare."""
     if field.enum_type is not None:
         return {"type": "null"} if field.enum_type.full_name == NULL_VALUE else None
     inner = _wrapped(field)
@@ -125,7 +122,7 @@ def _well_known(field: FieldDescriptor, scalar: Callable[[FieldDescriptor], Any]
 
 
 def _wrapped(field: FieldDescriptor) -> FieldDescriptor | None:
-    """Returns the field that a wrapper of a scalar holds; None for any other type."""
+    """Returns the value field of a wrapper type; None for any other type."""
     kind = field.message_type
     return kind.fields_by_name["value"] if kind is not None and is_wrapper(kind) else None
 
@@ -133,23 +130,23 @@ def _wrapped(field: FieldDescriptor) -> FieldDescriptor | None:
 def enum(kind: EnumDescriptor) -> Schema:
     """Returns the schema of an enum by name.
 
-    It is no component: generators of Go declare a constant for each value of a component, by
-    the name of the value alone, and two enums may share one.
+    It is inlined, because Go generators declare a constant per value of a component, and two
+    enums can have a value with the same name.
     """
     return {"type": "string", "enum": names(kind)}
 
 
 def names(kind: EnumDescriptor) -> list[str]:
-    """Returns the names that an enum's values have in JSON, without the one that is no value.
+    """Returns the names of an enum's values in JSON, without the unspecified one.
 
-    Reasons of errors go by their codes.
+    Error reasons are converted to codes.
     """
-    found = [value.name for value in kind.values if value.number]
-    return [error_code_of(name) for name in found] if kind is _REASONS else found
+    values = [value.name for value in kind.values if value.number]
+    return [error_code_of(name) for name in values] if kind is _REASONS else values
 
 
 def or_null(schema: Schema) -> Schema:
-    """Returns a schema that takes null as well."""
+    """Returns the schema extended by null."""
     if not schema:
         return schema
     if "anyOf" in schema:

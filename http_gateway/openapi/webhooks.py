@@ -1,8 +1,8 @@
-"""What the service sends to webhooks: the schemas of its events, and the section `webhooks`.
+"""Describes the requests to webhooks: the schemas of events, and the section `webhooks`.
 
-The section is served in a document of its own: generators of clients read it as operations to
-call, and some of them make programs of it that do not compile. The schemas are components of
-both documents, so that a receiver has models of the events, too.
+The section is in a separate document, because client generators treat it as operations to
+call, and some generate programs that do not compile. The schemas are components of both
+documents, so that clients have models of the events.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from .values import Schema
 
 _SERVICE = webhooks_pb2.DESCRIPTOR.services_by_name["WebhookService"]
 _EVENT = webhooks_pb2.Event.DESCRIPTOR
-# The component that is an event of any resource.
+# The component for an event of any resource.
 PAYLOAD = "EventPayload"
-# What an event can have happened to, by the name that it has in the data.
+# The resources of events, by their key in the data.
 _RESOURCES = {
     "subscriber": subscribers_pb2.Subscriber.DESCRIPTOR,
     "tag": tags_pb2.Tag.DESCRIPTOR,
     "customField": custom_fields_pb2.CustomField.DESCRIPTOR,
     "webhook": webhooks_pb2.Webhook.DESCRIPTOR,
 }
-# The headers that every delivery has: the names of their components, and what is said of them.
+# The headers of every delivery, with descriptions, by component name.
 _HEADERS = {
     "WebhookId": ("webhook-id", "Identifier of the event, the same in every delivery."),
     "WebhookTimestamp": (
@@ -53,12 +53,12 @@ _RESPONSES = {
 
 
 def sends_webhooks(services: Iterable[ServiceDescriptor]) -> bool:
-    """Whether somebody who offers these services tells webhooks of events."""
+    """Whether one of the services sends events to webhooks."""
     return _SERVICE in services
 
 
 def parameters() -> dict[str, Any]:
-    """Returns the headers that every delivery has, by the names of their components."""
+    """Returns the header parameters of every delivery by component name."""
     return {
         component: {
             "name": name,
@@ -73,24 +73,21 @@ def parameters() -> dict[str, Any]:
 
 
 def tag() -> dict[str, str]:
-    """Returns the tag that the section is found under."""
     return {"name": tag_of(_SERVICE), "description": comment(_SERVICE)}
 
 
 def components(schemas: Schemas) -> None:
-    """Makes components of the events: one a resource, and one that is any of those."""
-    event = schemas.resolved(schemas.given(_EVENT))
+    """Adds the components of events: one per resource, and one for any of those."""
+    event = schemas.resolved(schemas.output_reference(_EVENT))
     mapping: dict[str, str] = {}
     for name, resource in _RESOURCES.items():
-        examples = {
-            k: each for k, each in webhook_examples().events.items() if name in each["data"]
-        }
-        own: dict[str, Schema] = {
+        examples = {t: e for t, e in webhook_examples().events.items() if name in e["data"]}
+        specific: dict[str, Schema] = {
             "type": {"description": _meanings(examples), "enum": list(examples)},
-            "data": {"properties": {name: schemas.given(resource)}, "required": [name]},
+            "data": {"properties": {name: schemas.output_reference(resource)}, "required": [name]},
         }
         properties = {
-            key: {**schema, **own.get(key, {}), "examples": _shown(key, examples)}
+            key: {**schema, **specific.get(key, {}), "examples": _example(key, examples)}
             for key, schema in event["properties"].items()
         }
         schemas.components[f"{resource.name}Event"] = {
@@ -110,19 +107,18 @@ def components(schemas: Schemas) -> None:
 
 
 def section() -> dict[str, Any]:
-    """Returns the section. Its schemas are those of `components`."""
-    return {
-        kind: {"post": _operation(kind, event)} for kind, event in webhook_examples().events.items()
-    }
+    """Returns the section `webhooks`, which refers to the schemas of `components`."""
+    events = webhook_examples().events
+    return {name: {"post": _operation(name, event)} for name, event in events.items()}
 
 
-def _operation(kind: str, event: dict[str, Any]) -> dict[str, Any]:
-    content = {"schema": _schema(kind, event), "example": event}
+def _operation(event_type: str, event: dict[str, Any]) -> dict[str, Any]:
+    content = {"schema": _schema(event_type, event), "example": event}
     return {
-        "operationId": kind,
+        "operationId": event_type,
         "tags": [tag_of(_SERVICE)],
-        "summary": sentences(EVENT_DESCRIPTIONS[kind])[0].rstrip("."),
-        "description": EVENT_DESCRIPTIONS[kind],
+        "summary": sentences(EVENT_DESCRIPTIONS[event_type])[0].rstrip("."),
+        "description": EVENT_DESCRIPTIONS[event_type],
         "security": [],
         "parameters": [{"$ref": f"#/components/parameters/{name}"} for name in COMPONENTS],
         "requestBody": {"required": True, "content": {JSON: content}},
@@ -130,24 +126,24 @@ def _operation(kind: str, event: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _schema(kind: str, event: dict[str, Any]) -> Schema:
-    """Returns the schema of an event of one kind: an event of its resource, of that type."""
+def _schema(event_type: str, event: dict[str, Any]) -> Schema:
+    """Returns the schema of an event: that of its resource, restricted to one type."""
     (name,) = event["data"]
     return {
         "allOf": [
             {"$ref": _reference(f"{_RESOURCES[name].name}Event")},
-            {"properties": {"type": {"const": kind}}},
+            {"properties": {"type": {"const": event_type}}},
         ]
     }
 
 
-def _meanings(kinds: Iterable[str]) -> str:
-    lines = [f"- `{kind}`: {EVENT_DESCRIPTIONS[kind]}" for kind in kinds]
+def _meanings(event_types: Iterable[str]) -> str:
+    lines = [f"- `{event_type}`: {EVENT_DESCRIPTIONS[event_type]}" for event_type in event_types]
     return "\n".join(["What happened.", "", *lines])
 
 
-def _shown(key: str, events: dict[str, dict[str, Any]]) -> list[Any]:
-    """Returns the first value that one of the events has for a key."""
+def _example(key: str, events: dict[str, dict[str, Any]]) -> list[Any]:
+    """Returns the value of a key in the first event that has it."""
     return [event[key] for event in events.values() if key in event][:1]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from http_gateway.errors import error_code_of
 from http_gateway.openapi.document import document
-from http_gateway.openapi.error_responses import sent
+from http_gateway.openapi.error_responses import error_examples
 from server.app import SERVICES
 
 from .error_examples import FILE, operations, recorded
@@ -31,7 +31,7 @@ def test_every_documented_error_is_recorded_and_shown() -> None:
 
         assert shown.keys() == {error_code_of(reason) for reason in operation.reasons}
         for reason in operation.reasons:
-            assert reason in sent().by_reason
+            assert reason in error_examples().by_reason
             error = shown[error_code_of(reason)]["value"]["error"]
             assert error["code"] == error_code_of(reason)
             assert error["message"]

@@ -1,4 +1,4 @@
-"""`/openapi.json` as a whole: it is valid, complete, and served."""
+"""The OpenAPI documents are valid, complete, and served."""
 
 from __future__ import annotations
 
@@ -41,40 +41,40 @@ def test_document_is_openapi(path: str) -> None:
 
 @pytest.mark.verify
 @pytest.mark.parametrize("path", DOCUMENTS)
-def test_redocly_finds_no_fault(tmp_path: Path, path: str) -> None:
+def test_redocly_reports_no_problem(tmp_path: Path, path: str) -> None:
     program = tools.program("redocly", "redocly")
     file = tmp_path / "openapi.json"
     file.write_text(json.dumps(DOCUMENTS[path]))
     config = Path(__file__).with_name("redocly.yaml")
 
-    told = subprocess.run(
+    result = subprocess.run(
         [program, "lint", str(file), f"--config={config}", "--format=json"],
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
-        # It asks nobody whether there is a newer one, and tells nobody that it ran.
+        # No network requests for updates or telemetry.
         env={**os.environ, "REDOCLY_TELEMETRY": "off", "REDOCLY_SUPPRESS_UPDATE_NOTICE": "true"},
     )
 
-    assert json.loads(told.stdout)["problems"] == []
+    assert json.loads(result.stdout)["problems"] == []
 
 
 @pytest.mark.parametrize("path", DOCUMENTS)
-def test_document_is_served_as_it_is_made(http: HttpFront, path: str) -> None:
+def test_served_document_equals_the_generated_one(http: HttpFront, path: str) -> None:
     status, headers, text = http.exchange("GET", path)
 
     assert (status, headers["content-type"]) == (200, "application/json")
     assert json.loads(text) == DOCUMENTS[path]
 
 
-def test_every_pattern_spans_the_whole_text() -> None:
-    found = patterns(list(DOCUMENTS.values()))
+def test_every_pattern_is_anchored_at_both_ends() -> None:
+    all_patterns = patterns(list(DOCUMENTS.values()))
 
-    assert len(found) > 3
-    for pattern in found:
+    assert len(all_patterns) > 3
+    for pattern in all_patterns:
         assert re.fullmatch(r"\^.*\$", pattern)
-        # An alternative outside of brackets would end where another one begins.
+        # An alternation outside of brackets would not be anchored at both ends.
         assert "|" not in re.sub(r"\[[^]]*\]|\([^()]*(\([^()]*\)[^()]*)*\)", "", pattern)
 
 
@@ -84,20 +84,20 @@ def patterns(value: Any) -> set[str]:
         return set[str]().union(*map(patterns, value))
     if not isinstance(value, dict):
         return set()
-    own = {value["pattern"]} if isinstance(value.get("pattern"), str) else set()
-    return own.union(*map(patterns, value.values()))
+    found = {value["pattern"]} if isinstance(value.get("pattern"), str) else set()
+    return found.union(*map(patterns, value.values()))
 
 
 @pytest.mark.parametrize("path", DOCUMENTS)
-def test_enums_are_no_components(path: str) -> None:
-    """Generators of Go declare the values of a component as constants, which may collide."""
+def test_enums_are_not_components(path: str) -> None:
+    """Go generators declare the values of a component as constants, which can collide."""
     schemas = DOCUMENTS[path]["components"]["schemas"]
 
     assert [name for name, schema in schemas.items() if "enum" in schema] == []
     assert schemas["Webhook"]["properties"]["disabledReason"]["enum"] == ["GONE", "FAILING"]
 
 
-def test_numbers_of_events_are_integers() -> None:
+def test_event_sequences_are_integers() -> None:
     sequence = DOCUMENT["components"]["schemas"]["Event"]["properties"]["sequence"]
     after = next(
         parameter["schema"]
@@ -109,16 +109,16 @@ def test_numbers_of_events_are_integers() -> None:
     assert after["maximum"] == 2**53 - 1
 
 
-def test_page_of_the_document_has_the_methods_of_a_page(http: HttpFront) -> None:
-    for method, wanted in {"HEAD": 200, "OPTIONS": 204, "POST": 405}.items():
+def test_document_supports_get_head_and_options(http: HttpFront) -> None:
+    for method, expected in {"HEAD": 200, "OPTIONS": 204, "POST": 405}.items():
         status, headers, _ = http.exchange(method, "/openapi.json")
 
-        assert status == wanted
+        assert status == expected
         assert method == "HEAD" or headers["allow"] == "GET, HEAD, OPTIONS"
 
 
 def unnamed(path: str) -> str:
-    """Returns a path without its names: the document has those of JSON, a template the proto's."""
+    """Returns a path without parameter names, which differ between templates and document."""
     return re.sub(r"\{[^}]*\}", "{}", path)
 
 
@@ -146,7 +146,7 @@ def test_every_documented_operation_is_served(operation: tuple[str, str]) -> Non
 
 
 @pytest.mark.parametrize("operation", OPERATIONS.values(), ids=IDS)
-def test_every_operation_says_what_it_does(operation: dict[str, Any]) -> None:
+def test_every_operation_is_described(operation: dict[str, Any]) -> None:
     assert operation["summary"]
     assert operation["description"]
     assert operation["security"] == [{"bearer": []}, {"apiKey": []}]
@@ -155,7 +155,7 @@ def test_every_operation_says_what_it_does(operation: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("name", DOCUMENT["components"]["schemas"])
-def test_every_schema_and_every_property_of_it_is_described(name: str) -> None:
+def test_every_schema_and_property_is_described(name: str) -> None:
     schema = DOCUMENT["components"]["schemas"][name]
 
     assert schema["description"]
@@ -164,14 +164,14 @@ def test_every_schema_and_every_property_of_it_is_described(name: str) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
-def test_every_field_is_in_the_path_the_query_a_header_or_a_body(method: MethodDescriptor) -> None:
+def test_every_field_is_in_the_path_query_headers_or_body(method: MethodDescriptor) -> None:
     operation = next(o for o in OPERATIONS.values() if o["operationId"] == method.name)
 
-    told = {p["name"] for p in operation["parameters"] if "name" in p}
-    told |= {name for media in contents(operation.get("requestBody")) for name in media}
+    described = {p["name"] for p in operation["parameters"] if "name" in p}
+    described |= {name for media in contents(operation.get("requestBody")) for name in media}
     streamed = {"rows", "lines"} if method.client_streaming else set()
     fields = {f.json_name for f in method.input_type.fields} - {"updateMask"} - streamed
-    assert fields <= told
+    assert fields <= described
     success = next(r for r in operation["responses"].values() if "$ref" not in r)
     given = {name for media in contents(success) for name in media}
     returned = {f.json_name for f in method.output_type.fields} - {"nextPageToken"}
@@ -189,7 +189,7 @@ def contents(body: dict[str, Any] | None) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
-def test_status_of_a_success_is_that_of_the_protos(method: MethodDescriptor) -> None:
+def test_success_status_is_declared_in_the_protos(method: MethodDescriptor) -> None:
     options = method.GetOptions()
     status = options.Extensions[http_pb2.success_status] or 200
     verb, path, _ = binding(method.name)
@@ -200,7 +200,7 @@ def test_status_of_a_success_is_that_of_the_protos(method: MethodDescriptor) -> 
 
 
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
-def test_reasons_that_a_comment_names_are_declared_and_the_other_way_round(
+def test_reasons_in_comments_are_those_declared(
     method: MethodDescriptor,
 ) -> None:
     declared = {
@@ -214,17 +214,17 @@ def test_reasons_that_a_comment_names_are_declared_and_the_other_way_round(
     assert named - declared <= {"ValidationError"}
 
 
-def test_comments_name_fields_as_json_does_and_leave_other_words_as_they_are() -> None:
+def test_field_names_in_comments_are_json_names() -> None:
     schemas = DOCUMENT["components"]["schemas"]
 
-    told = OPERATIONS["POST", "/api/subscribers/import"]["description"]
-    assert "onConflict SKIP" in told
-    assert "on_conflict" not in told
+    text = OPERATIONS["POST", "/api/subscribers/import"]["description"]
+    assert "onConflict SKIP" in text
+    assert "on_conflict" not in text
     label = schemas["CreateCustomFieldRequest"]["properties"]["label"]["description"]
     assert "first_name" in label
 
 
-def test_every_refusal_has_the_shape_of_errors_and_the_headers_that_go_with_it() -> None:
+def test_every_error_response_has_the_error_schema_and_headers() -> None:
     responses = DOCUMENT["components"]["responses"]
 
     assert responses["Unauthorized"]["headers"].keys() == {"X-Request-Id", "WWW-Authenticate"}
@@ -243,7 +243,7 @@ def test_every_refusal_has_the_shape_of_errors_and_the_headers_that_go_with_it()
         (("POST", "/api/merge-tags/render"), {"403", "409", "422"}),
     ],
 )
-def test_an_operation_is_not_said_to_fail_as_it_cannot(
+def test_operation_does_not_document_impossible_errors(
     operation: tuple[str, str], absent: set[str]
 ) -> None:
     assert OPERATIONS[operation]["responses"].keys() & absent == set()

@@ -1,4 +1,4 @@
-"""Examples: each operation has them, they fit their schemas, and a service takes them."""
+"""Every operation has examples that match its schemas and are accepted by the service."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ OPERATIONS = {
 }
 
 
-def faults(schema: dict[str, Any], value: Any) -> list[str]:
-    """Returns what is wrong with a value by a schema of the document."""
+def violations(schema: dict[str, Any], value: Any) -> list[str]:
+    """Returns the violations of a schema of the document."""
     whole = {**schema, "components": DOCUMENT["components"]}
     checker = Draft202012Validator.FORMAT_CHECKER
     validator = Draft202012Validator(whole, format_checker=checker)
@@ -34,7 +34,7 @@ def faults(schema: dict[str, Any], value: Any) -> list[str]:
 
 
 def contents(operation: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """Returns every content of an operation: of its request, and of each answer."""
+    """Returns the contents of an operation's request and responses."""
     bodies = [operation.get("requestBody", {}), *operation["responses"].values()]
     resolved = [
         DOCUMENT["components"]["responses"][body["$ref"].rpartition("/")[2]]
@@ -46,18 +46,18 @@ def contents(operation: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_every_content_has_examples_that_fit_its_schema(name: str) -> None:
+def test_every_content_has_examples_that_match_its_schema(name: str) -> None:
     for media_type, content in contents(OPERATIONS[name][2]):
-        shown = [each["value"] for each in content.get("examples", {}).values()]
-        shown += [content["example"]] if "example" in content else []
+        values = [example["value"] for example in content.get("examples", {}).values()]
+        values += [content["example"]] if "example" in content else []
 
-        assert shown, media_type
-        for value in shown:
-            assert faults(content["schema"], value) == []
+        assert values, media_type
+        for value in values:
+            assert violations(content["schema"], value) == []
 
 
 @pytest.mark.parametrize("name", ["ImportSubscribers", "ExportSubscribers"])
-def test_examples_of_records_fit_their_schema(name: str) -> None:
+def test_record_examples_match_their_schema(name: str) -> None:
     lines = [
         (content["schema"]["contentSchema"], content["example"])
         for media_type, content in contents(OPERATIONS[name][2])
@@ -66,56 +66,56 @@ def test_examples_of_records_fit_their_schema(name: str) -> None:
 
     assert lines
     for schema, example in lines:
-        assert faults(schema, json.loads(example)) == []
+        assert violations(schema, json.loads(example)) == []
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_every_parameter_has_an_example_that_fits_its_schema(name: str) -> None:
+def test_every_parameter_has_an_example_that_matches_its_schema(name: str) -> None:
     for parameter in OPERATIONS[name][2]["parameters"]:
         if "$ref" in parameter:
             parameter = DOCUMENT["components"]["parameters"][parameter["$ref"].rpartition("/")[2]]
-        if parameter["name"] != "pageToken":  # one is good for one list only
-            assert faults(parameter["schema"], parameter["example"]) == []
+        if parameter["name"] != "pageToken":  # valid for one list only
+            assert violations(parameter["schema"], parameter["example"]) == []
 
 
 @pytest.mark.parametrize("name", DOCUMENT["components"]["schemas"])
-def test_every_example_of_a_property_fits_its_schema(name: str) -> None:
+def test_every_property_example_matches_its_schema(name: str) -> None:
     for schema in DOCUMENT["components"]["schemas"][name].get("properties", {}).values():
         for example in schema.get("examples", []):
-            assert faults(schema, example) == []
+            assert violations(schema, example) == []
 
 
-# An address that was suppressed, and those whose examples others take for granted.
-GONE = "gone@example.com"
-FIRST = ["CreateCustomField", "CreateSubscriber", "CreateTag", "CreateApiKey"]
-# One that nobody serves, and that has nothing sent to it but a test.
-SILENT = {"url": "http://127.0.0.1:9/", "enabled": False}
-# Its answer does not end, and the webhook of its example is nobody's.
+# A suppressed address, and the operations whose resources the other examples use.
+SUPPRESSED = "gone@example.com"
+PREREQUISITES = ["CreateCustomField", "CreateSubscriber", "CreateTag", "CreateApiKey"]
+# Disabled, and without a server.
+DISABLED_WEBHOOK = {"url": "http://127.0.0.1:9/", "enabled": False}
+# An endless stream.
 ENDLESS = ["TailWebhookDeliveries"]
 
 
-def test_service_takes_every_example(http_account: Account) -> None:
-    ids = made(http_account)
+def test_service_accepts_every_example(http_account: Account) -> None:
+    ids = create_resources(http_account)
 
     for name, (method, path, operation) in OPERATIONS.items():
-        if name in (*FIRST, *ENDLESS):
+        if name in (*PREREQUISITES, *ENDLESS):
             continue
 
         assert send(http_account, method, path, operation, ids) in {200, 201, 202, 204}, name
 
         if method == "DELETE":
-            ids = made(http_account)
+            ids = create_resources(http_account)
 
 
-def made(account: Account) -> dict[str, str]:
-    """Creates one of each by its example, unless it is there; returns identifiers, by room."""
-    for name in FIRST:
+def create_resources(account: Account) -> dict[str, str]:
+    """Creates a resource of each type from its example; returns the ids by path segment."""
+    for name in PREREQUISITES:
         method, path, operation = OPERATIONS[name]
         assert send(account, method, path, operation, {}) in {201, 409}, name
-    if account.call("GetSuppression", email=GONE).status == 404:
-        suppress(account, GONE)
+    if account.call("GetSuppression", email=SUPPRESSED).status == 404:
+        suppress(account, SUPPRESSED)
     subscriber = account.ok("GetSubscriber", id="ada@example.com")["subscriber"]["id"]
-    webhook = account.ok("CreateWebhook", **SILENT)["webhook"]["id"]
+    webhook = account.ok("CreateWebhook", **DISABLED_WEBHOOK)["webhook"]["id"]
     return {
         "webhooks": webhook,
         "webhook-deliveries": account.ok("TestWebhook", id=webhook)["delivery"]["id"],
@@ -130,17 +130,17 @@ def made(account: Account) -> dict[str, str]:
 def send(
     account: Account, method: str, path: str, operation: dict[str, Any], ids: dict[str, str]
 ) -> int:
-    """Sends the example of a request, with an identifier that there is, and returns the status."""
+    """Sends the example request with an existing id and returns the status."""
     id_ = ids.get(path.split("/")[2], "")
-    parameters = [each for each in operation["parameters"] if "example" in each]
-    query = {each["name"]: each["example"] for each in parameters if each["in"] == "query"}
+    parameters = [p for p in operation["parameters"] if "example" in p]
+    query = {p["name"]: p["example"] for p in parameters if p["in"] == "query"}
     body, headers = None, {}
     for media_type, content in operation.get("requestBody", {}).get("content", {}).items():
         example = content["example"]
         text = example if isinstance(example, str) else json.dumps(example)
         body = text.replace("01M7Y2MPAQ036JVMBN3RCKGA5K", id_).encode()
         headers = {"Content-Type": media_type}
-    target = f"{path.format(id=id_, webhookId=id_, email=quote(GONE))}?{urlencode(query)}"
+    target = f"{path.format(id=id_, webhookId=id_, email=quote(SUPPRESSED))}?{urlencode(query)}"
     assert isinstance(account.front, HttpFront)
     status, _, _ = account.front.exchange(method, target, account.key, body=body, headers=headers)
     return status
@@ -156,13 +156,13 @@ def objects(value: Any) -> Iterator[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_answer_that_is_shown_tells_of_nothing_that_cannot_be_at_once(name: str) -> None:
+def test_response_example_is_consistent(name: str) -> None:
     _, _, operation = OPERATIONS[name]
-    contents = [answer.get("content", {}) for answer in operation["responses"].values()]
-    shown = [each["example"] for content in contents for each in content.values()]
+    contents = [response.get("content", {}) for response in operation["responses"].values()]
+    examples = [media["example"] for content in contents for media in content.values()]
 
-    for found in (found for example in shown for found in objects(example)):
-        if found.get("enabled"):
-            assert found.keys().isdisjoint({"disabledReason", "failingSince"})
-        if found.get("status") in ("PENDING", "SENDING"):
-            assert "finishedAt" not in found
+    for value in (value for example in examples for value in objects(example)):
+        if value.get("enabled"):
+            assert value.keys().isdisjoint({"disabledReason", "failingSince"})
+        if value.get("status") in ("PENDING", "SENDING"):
+            assert "finishedAt" not in value

@@ -1,4 +1,4 @@
-"""Paths: every binding has one, differs there from all others, and is reached by it."""
+"""Every binding has a distinct path in the document that is routed to it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def custom(kind: str, path: str) -> Rule:
 
 
 def operations_of(*services: ServiceDescriptor) -> Operations:
-    """Returns the operations of some services by method and path, in a document that is valid."""
+    """Returns the operations of a valid document by method and path."""
     described = document(services)
     validate(described)
     return {
@@ -37,15 +37,15 @@ def operations_of(*services: ServiceDescriptor) -> Operations:
     }
 
 
-def rules(*given: Rule | str) -> ServiceDescriptor:
-    return protos.service_of(**{f"Rule{number}": rule for number, rule in enumerate(given)})
+def rules(*http_rules: Rule | str) -> ServiceDescriptor:
+    return protos.service_of(**{f"Rule{number}": rule for number, rule in enumerate(http_rules)})
 
 
 def ids(operations: Operations) -> dict[str, str]:
-    return {" ".join(place): found["operationId"] for place, found in operations.items()}
+    return {" ".join(key): operation["operationId"] for key, operation in operations.items()}
 
 
-GIVEN = {
+SERVICES_BY_CASE = {
     "roster": SERVICES,
     "library": [protos.library()],
     "rests": [rules("/a/{id}", "/a/{id=**}", "/a/{id}/{name}", custom("*", "/a/{name=**}"))],
@@ -54,8 +54,8 @@ GIVEN = {
 }
 
 
-@pytest.mark.parametrize("services", GIVEN.values(), ids=GIVEN)
-def test_every_binding_is_documented_and_every_operation_leads_to_its_own(
+@pytest.mark.parametrize("services", SERVICES_BY_CASE.values(), ids=SERVICES_BY_CASE)
+def test_every_binding_is_documented_and_every_operation_is_routed_to_it(
     services: list[ServiceDescriptor],
 ) -> None:
     operations, routes = operations_of(*services), Routes(services)
@@ -69,11 +69,11 @@ def test_every_binding_is_documented_and_every_operation_leads_to_its_own(
 
     bound = [binding for service in services for binding in bindings_of(service)]
     assert reached.keys() == {str(binding) for binding in bound}
-    assert all(reached[str(each)] == 1 for each in bound if each.http_method != ANY_METHOD)
+    assert all(reached[str(b)] == 1 for b in bound if b.http_method != ANY_METHOD)
 
 
-@pytest.mark.parametrize("services", GIVEN.values(), ids=GIVEN)
-def test_no_two_paths_are_alike_but_for_the_names_of_their_parameters(
+@pytest.mark.parametrize("services", SERVICES_BY_CASE.values(), ids=SERVICES_BY_CASE)
+def test_paths_differ_in_more_than_parameter_names(
     services: list[ServiceDescriptor],
 ) -> None:
     operations = operations_of(*services)
@@ -81,11 +81,11 @@ def test_no_two_paths_are_alike_but_for_the_names_of_their_parameters(
     bare = Counter(re.sub(r"\{[^}]*\}", "{}", path) for path in {path for _, path in operations})
     assert set(bare.values()) == {1}
     for (_, path), operation in operations.items():
-        told = [each["name"] for each in operation["parameters"] if each.get("in") == "path"]
-        assert told == re.findall(r"\{([^}]*)\}", path)
+        names = [p["name"] for p in operation["parameters"] if p.get("in") == "path"]
+        assert names == re.findall(r"\{([^}]*)\}", path)
 
 
-def test_a_variable_of_several_segments_is_told_by_its_parts() -> None:
+def test_variable_of_several_segments_is_split_into_parameters() -> None:
     operations = operations_of(rules("/v1/{name=shelves/*/books/*}", "/v1/{name=shelves/*}"))
 
     assert ids(operations) == {
@@ -97,7 +97,7 @@ def test_a_variable_of_several_segments_is_told_by_its_parts() -> None:
     assert one["description"] == "`name` is `shelves/{name1}/books/{name2}`."
 
 
-def test_paths_that_are_alike_have_the_names_of_the_first() -> None:
+def test_equal_paths_have_the_parameter_names_of_the_first_binding() -> None:
     operations = operations_of(rules("/a/{id}", Rule(delete="/a/{name=*}")))
 
     assert ids(operations) == {"GET /a/{id}": "Rule0", "DELETE /a/{id}": "Rule1"}
@@ -107,7 +107,7 @@ def test_paths_that_are_alike_have_the_names_of_the_first() -> None:
     ].items()
 
 
-def test_what_takes_any_number_of_segments_is_told_with_as_many_as_are_its_own() -> None:
+def test_wildcard_for_any_number_of_segments_has_the_first_free_path() -> None:
     operations = operations_of(rules("/a/{id=**}", "/a/*", "/a/*/*"))
 
     assert ids(operations) == {
@@ -119,7 +119,7 @@ def test_what_takes_any_number_of_segments_is_told_with_as_many_as_are_its_own()
     assert "any number of segments" in first["description"]
 
 
-def test_what_takes_any_method_has_those_that_are_not_bound_whatever_comes_first() -> None:
+def test_binding_for_all_methods_has_the_unbound_ones_in_any_order() -> None:
     for given in (["/a", custom("*", "/a")], [custom("*", "/a"), "/a"]):
         operations = operations_of(rules(*given))
 
@@ -130,12 +130,12 @@ def test_what_takes_any_method_has_those_that_are_not_bound_whatever_comes_first
         assert {verb for verb, _ in operations} == {"DELETE", "GET", "PATCH", "POST", "PUT"}
 
 
-def test_names_of_parameters_are_distinct() -> None:
+def test_parameter_names_are_distinct() -> None:
     operations = operations_of(rules("/a/*/{id=b/*/c/*}/*"))
 
     assert ids(operations) == {"GET /a/{any1}/b/{id1}/c/{id2}/{any2}": "Rule0"}
 
 
-def test_bindings_that_cannot_be_told_apart_are_refused() -> None:
+def test_indistinguishable_bindings_are_rejected() -> None:
     with pytest.raises(InvalidBinding, match="has the path of another"):
         document([rules("/a/{id}", "/a/{name}")])

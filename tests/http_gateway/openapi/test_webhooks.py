@@ -1,4 +1,4 @@
-"""The webhooks of a document: an entry a kind, with a real event that fits its schema."""
+"""The webhooks section has an operation per event type, with an example that matches its schema."""
 
 from __future__ import annotations
 
@@ -19,47 +19,46 @@ DOCUMENT = webhooks_document()
 CLIENTS = document(SERVICES)
 
 
-def faults(kind: str, event: dict[str, Any]) -> list[str]:
-    """Returns what is wrong with an event of a kind by the document."""
-    (content,) = DOCUMENT["webhooks"][kind]["post"]["requestBody"]["content"].values()
+def violations(event_type: str, event: dict[str, Any]) -> list[str]:
+    """Returns the violations of the schema of an event type."""
+    (content,) = DOCUMENT["webhooks"][event_type]["post"]["requestBody"]["content"].values()
     whole = {**content["schema"], "components": DOCUMENT["components"]}
     checker = Draft202012Validator.FORMAT_CHECKER
     validator = Draft202012Validator(whole, format_checker=checker)
     return [error.message for error in validator.iter_errors(event)]
 
 
-def example(kind: str) -> dict[str, Any]:
-    """Returns the event that the document shows."""
-    (content,) = DOCUMENT["webhooks"][kind]["post"]["requestBody"]["content"].values()
+def example(event_type: str) -> dict[str, Any]:
+    (content,) = DOCUMENT["webhooks"][event_type]["post"]["requestBody"]["content"].values()
     return copy.deepcopy(content["example"])  # type: ignore[no-any-return]
 
 
-def test_document_has_every_kind_and_says_when_it_happens() -> None:
+def test_document_describes_every_event_type() -> None:
     assert list(DOCUMENT["webhooks"]) == list(EventType)
     assert list(EVENT_DESCRIPTIONS) == list(EventType)
 
 
-@pytest.mark.parametrize("kind", EventType)
-def test_event_fits_the_schema_of_its_kind_and_of_no_other(kind: EventType) -> None:
-    event = example(kind)
+@pytest.mark.parametrize("event_type", EventType)
+def test_event_matches_only_the_schema_of_its_type(event_type: EventType) -> None:
+    event = example(event_type)
 
-    assert faults(kind, event) == []
-    others = [other for other in EventType if other is not kind]
-    assert all(faults(other, event) for other in others)
+    assert violations(event_type, event) == []
+    others = [other for other in EventType if other is not event_type]
+    assert all(violations(other, event) for other in others)
 
 
-@pytest.mark.parametrize("kind", EventType)
-def test_schema_wants_the_whole_of_what_it_happened_to(kind: EventType) -> None:
-    event = example(kind)
+@pytest.mark.parametrize("event_type", EventType)
+def test_schema_requires_the_whole_resource(event_type: EventType) -> None:
+    event = example(event_type)
     (resource,) = event["data"].values()
     del resource["id"]
 
-    assert faults(kind, event)
+    assert violations(event_type, event)
 
 
 def test_every_header_of_a_delivery_is_described() -> None:
     operation = DOCUMENT["webhooks"][EventType.TAG_CREATED]["post"]
-    names = [each["$ref"].rpartition("/")[2] for each in operation["parameters"]]
+    names = [p["$ref"].rpartition("/")[2] for p in operation["parameters"]]
     headers = [DOCUMENT["components"]["parameters"][name] for name in names]
 
     assert [header["name"] for header in headers] == [
@@ -72,7 +71,7 @@ def test_every_header_of_a_delivery_is_described() -> None:
 
 
 @pytest.mark.parametrize("described", [DOCUMENT, CLIENTS], ids=["webhooks", "clients"])
-def test_every_event_is_a_payload_of_the_resource_that_its_type_leads_to(
+def test_discriminator_maps_every_event_type_to_its_resource(
     described: dict[str, Any],
 ) -> None:
     schemas = described["components"]["schemas"]
@@ -80,21 +79,21 @@ def test_every_event_is_a_payload_of_the_resource_that_its_type_leads_to(
     whole = {**schemas["EventPayload"], "components": described["components"]}
 
     assert list(mapping) == list(EventType)
-    for kind in EventType:
-        (resource,) = example(kind)["data"]
-        led_to = schemas[mapping[kind].rpartition("/")[2]]
-        assert led_to["properties"]["data"]["required"] == [resource]
-        assert Draft202012Validator(whole).is_valid(example(kind))
-        assert not Draft202012Validator(whole).is_valid({**example(kind), "sequence": 1.5})
+    for event_type in EventType:
+        (resource,) = example(event_type)["data"]
+        schema = schemas[mapping[event_type].rpartition("/")[2]]
+        assert schema["properties"]["data"]["required"] == [resource]
+        assert Draft202012Validator(whole).is_valid(example(event_type))
+        assert not Draft202012Validator(whole).is_valid({**example(event_type), "sequence": 1.5})
 
 
-def test_clients_are_not_generated_from_the_section_that_breaks_some_of_them() -> None:
+def test_api_document_has_no_webhooks_section() -> None:
     assert "webhooks" not in CLIENTS
     assert "paths" not in DOCUMENT
     assert DOCUMENT["components"]["schemas"].items() <= CLIENTS["components"]["schemas"].items()
 
 
-def test_document_of_services_that_send_nothing_has_no_events() -> None:
+def test_document_of_services_without_webhooks_has_no_events() -> None:
     other = document([library()])
 
     assert "EventPayload" not in other["components"]["schemas"]

@@ -1,4 +1,4 @@
-"""Messages and services made for a test, out of a few words."""
+"""Builds messages and services for tests from short type expressions."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from roster.v1 import http_pb2
 
 F = FieldDescriptor
 Rule = google_http.HttpRule
-_NEEDED = [
+_DEPENDENCIES = [
     module.DESCRIPTOR.name
     for module in (validate_pb2, http_pb2, timestamp_pb2, struct_pb2, duration_pb2, wrappers_pb2)
 ]
 
 Options = dict[Any, Any]
 
-# Each file has a package of its own.
+# Each file has its own package.
 _files = count(1)
 
 
@@ -36,17 +36,17 @@ def file_of(
     messages: dict[str, dict[str, tuple[str, Options]]],
     methods: dict[str, tuple[str, str, Rule]] | None = None,
 ) -> Any:
-    """Returns a file of messages and of Service.
+    """Returns a file with these messages and the service Service.
 
-    A field has a type, with * for a list and ? for one with presence, and options. A type
-    is the name of a scalar or of a message, which begins with a dot, or `enum`, which has
-    the names A and B. A method has the types of request and reply, with * for a stream.
+    A field has a type and options. A type is a scalar, a message with a leading dot, or `enum`,
+    which has the names A and B. A leading * means repeated, ? optional. A method has request
+    and reply types; a leading * means a stream.
     """
     package = f"made{next(_files)}"
     file = descriptor_pb2.FileDescriptorProto(
         name=f"{package}.proto", package=package, syntax="proto3"
     )
-    file.dependency.extend(_NEEDED)
+    file.dependency.extend(_DEPENDENCIES)
     enum = file.enum_type.add(name="Choice")
     for number, name in enumerate(("CHOICE_UNSPECIFIED", "A", "B")):
         enum.value.add(name=name, number=number)
@@ -87,24 +87,22 @@ def _add(message: Any, name: str, number: int, kind: str, options: Options) -> N
 def message_of(**fields: tuple[str, Options]) -> Descriptor:
     """Returns the message type Made with these fields."""
     file = file_of({"Made": fields})
-    return _added(file).message_types_by_name["Made"]
+    return _add_file(file).message_types_by_name["Made"]
 
 
 def message_without_controls(**fields: tuple[str, Options]) -> Descriptor:
-    """Returns the message type Made of a file whose text has no control characters."""
+    """Returns the message type Made in a file with the option `no_control_characters`."""
     file = file_of({"Made": fields})
     file.options.Extensions[http_pb2.no_control_characters] = True
-    return _added(file).message_types_by_name["Made"]
+    return _add_file(file).message_types_by_name["Made"]
 
 
 def service_of(
     messages: dict[str, dict[str, tuple[str, Options]]], methods: dict[str, tuple[str, str, Rule]]
 ) -> ServiceDescriptor:
-    """Returns the service Service."""
-    return _added(file_of(messages, methods)).services_by_name["Service"]
+    return _add_file(file_of(messages, methods)).services_by_name["Service"]
 
 
-def _added(file: Any) -> Any:
-    """Returns the descriptor of a file, in the pool of those that it needs."""
+def _add_file(file: Any) -> Any:
     pool = descriptor_pool.Default()
     return pool.AddSerializedFile(file.SerializeToString())
