@@ -36,13 +36,15 @@ from .health.service import HealthService
 from .idempotency.idempotent_database import IdempotentDatabase
 from .interceptors.auth_throttling import AuthThrottle
 from .interceptors.authenticate import Authenticate
+from .interceptors.authorize import Authorize
+from .interceptors.chain import InterceptorChain
 from .interceptors.concurrency_limit import ConcurrencyLimit
+from .interceptors.deadlines import Deadlines
 from .interceptors.idempotency import Idempotency
 from .interceptors.observe import Observe
 from .interceptors.other_packages import OtherPackages
 from .interceptors.rate_limit import RateLimit
 from .interceptors.trace import Trace
-from .interceptors.translate import Translate
 from .interceptors.validate import Validate
 from .merge_tags.service import MergeTagService
 from .messages import MAX_MESSAGE_BYTES
@@ -124,17 +126,20 @@ class App:
         self._concurrency_limit = ConcurrencyLimit()
         self.interceptors: Sequence[grpc.aio.ServerInterceptor] = (
             OtherPackages(),
-            Observe(watch.calls),
-            *([Trace(watch.tracing)] if watch.tracing else []),
-            Translate(),
-            self._concurrency_limit,
-            authenticate,
-            *([RateLimit(rate_limit)] if rate_limit else []),
-            Validate(),
-            Idempotency(once),
+            InterceptorChain(
+                Observe(watch.calls),
+                *([Trace(watch.tracing)] if watch.tracing else []),
+                Deadlines(),
+                self._concurrency_limit,
+                authenticate,
+                *([RateLimit(rate_limit)] if rate_limit else []),
+                Authorize(),
+                Validate(),
+                Idempotency(once),
+            ),
         )
         suppressions = Suppressions(encryption)
-        self._api_keys = ApiKeyService(once, authenticate.forget)
+        self._api_keys = ApiKeyService(once, authenticate.invalidate)
         self._custom_fields = CustomFieldService(once)
         self._merge_tags = MergeTagService(once)
         self._subscribers = SubscriberService(once, suppressions)

@@ -10,8 +10,7 @@ stored anywhere else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -58,18 +57,17 @@ class IdempotentDatabase:
         self.alone = database.alone
         self._running: set[tuple[str, str]] = set()
 
-    @contextmanager
-    def request(self, request: Request) -> Iterator[None]:
-        """Runs a block for a request. Raises IdempotencyKeyInUse if its key is in use here."""
+    def enter(self, request: Request) -> None:
+        """Begins a request. Raises IdempotencyKeyInUse if its key is in use in this process."""
         if request.owner in self._running:
             raise IdempotencyKeyInUse
         self._running.add(request.owner)
-        token = _current.set(request)
-        try:
-            yield
-        finally:
-            _current.reset(token)
-            self._running.discard(request.owner)
+        _current.set(request)
+
+    def leave(self, request: Request) -> None:
+        """Ends a request."""
+        _current.set(None)
+        self._running.discard(request.owner)
 
     def listen(self, listener: Callable[[Collection[str]], None]) -> None:
         self._database.listen(listener)

@@ -1,15 +1,13 @@
-"""How often an address may come with a wrong key, or with none.
+"""Limits failed authentication attempts per client address.
 
-A key cannot be guessed, but each guess costs a look into the database. So an address has
-a bucket of guesses, as an account has one of calls; each call that is refused for its key
-takes one. Where the bucket is empty, calls from there are told to come later, and a key
-that nobody here knows is not looked up. A key that was good before in this process is
-looked up all the same: whoever shares an address with a guesser is not shut out.
+A key cannot be guessed, but each attempt costs a database query. So each address has a token
+bucket, and every call that fails to authenticate takes a token. While the bucket is empty,
+unknown keys from the address are not looked up. Keys in the cache of Authenticate still work,
+so that one client cannot block others behind the same address.
 
-Who calls is whoever opened the connection. What a call says itself of the way that it
-came (`x-forwarded-for`, each hop adding whom it has seen) is believed as far as it was
-said by proxies that the operator named; else anybody could have a fresh bucket with each
-call, or empty that of somebody else.
+The client address is that of the connection. `x-forwarded-for` is trusted as far as it was
+written by the configured proxies. Otherwise a client could choose another address for each
+call, or use up the attempts of someone else's address.
 """
 
 from __future__ import annotations
@@ -21,56 +19,59 @@ from urllib.parse import unquote
 
 from ..config import Network, Rate
 from ..errors import TooManyFailedAttempts, Unauthorized
-from ..messages import Context
-from .rate_limit import Buckets, MonotonicClock
+from .base import Call
+from .rate_limit import MonotonicClock, TokenBuckets
 
-# So many wrong keys an address may send within so many seconds.
+# Failed attempts per address.
 RATE = Rate(300, 60)
-# Addresses with a bucket of their own in such a window; any more share one, and fill no memory.
+# Addresses with their own bucket, which limits memory. Further addresses share one.
 MAX_ADDRESSES = 10_000
-# Of an IPv6 address, so many bits tell one network from another; the rest is free to its owner.
-NETWORK_BITS = 64
+# The prefix length of an IPv6 network; a client can use all addresses in its network.
+IPV6_PREFIX_LENGTH = 64
 
 FORWARDED_FOR = "x-forwarded-for"
-# What the channel within a process says its peer is. Nobody else can.
+# The peer of a call over the in-process channel. No client can have it.
 _IN_PROCESS = "in-process"
-_NOWHERE = ""
+_UNKNOWN = ""
 
 
 class AuthThrottle:
-    """The buckets of all addresses. `proxies` are the networks whose word is believed."""
+    """The token buckets of all addresses. `proxies` are the trusted networks."""
 
     def __init__(
         self,
         proxies: Sequence[Network] = (),
         rate: Rate = RATE,
         clock: MonotonicClock = time.monotonic_ns,
+        max_addresses: int = MAX_ADDRESSES,
     ) -> None:
         self._proxies = proxies
-        self._buckets = Buckets(rate, clock)
+        self._buckets = TokenBuckets(rate, clock)
+        self._max_addresses = max_addresses
 
-    def check(self, context: Context) -> None:
-        """Raises TooManyFailedAttempts if too many came from where a call comes from."""
-        seconds = self._buckets.wait(self._place(context))
+    def check(self, call: Call) -> None:
+        """Raises TooManyFailedAttempts if the bucket of the call's address is empty."""
+        seconds = self._buckets.seconds_until_token(self._bucket(call))
         if seconds:
             raise TooManyFailedAttempts(seconds)
 
-    def error_response(self, context: Context) -> Unauthorized | TooManyFailedAttempts:
-        """Notes a call that is refused for its key, and returns what it is told."""
-        turn = self._buckets.take(self._place(context))
-        return Unauthorized() if turn.allowed else TooManyFailedAttempts(turn.seconds)
+    def record_failure(self, call: Call) -> Unauthorized | TooManyFailedAttempts:
+        """Takes a token for a call that failed to authenticate, and returns its error."""
+        decision = self._buckets.take(self._bucket(call))
+        return Unauthorized() if decision.allowed else TooManyFailedAttempts(decision.seconds)
 
-    def _place(self, context: Context) -> str:
-        place = origin(_hops(context), self._proxies)
-        return place if self._buckets.used < MAX_ADDRESSES else _NOWHERE
+    def _bucket(self, call: Call) -> str:
+        address = client_address(_hops(call), self._proxies)
+        return address if self._buckets.in_window < self._max_addresses else _UNKNOWN
 
 
-def origin(hops: Iterable[str], proxies: Sequence[Network]) -> str:
-    """Returns whence a call comes: the last of its hops that no proxy is, or the first of all.
+def client_address(hops: Iterable[str], proxies: Sequence[Network]) -> str:
+    """Returns the last hop that is not a trusted proxy, or else the first hop.
 
-    For IPv6 it is the network. What is no address was not written by a proxy; it ends the search.
+    For IPv6 this is the network. A hop that is not an address was not written by a proxy, so
+    it and earlier ones are ignored.
     """
-    found = _NOWHERE
+    client = _UNKNOWN
     for hop in reversed(list(hops)):
         try:
             address = ip_address(hop.strip().partition("%")[0])
@@ -78,27 +79,27 @@ def origin(hops: Iterable[str], proxies: Sequence[Network]) -> str:
             break
         if isinstance(address, IPv6Address) and address.ipv4_mapped:
             address = address.ipv4_mapped
-        found = _network(address)
+        client = _network(address)
         if not any(address in proxy for proxy in proxies):
             break
-    return found
+    return client
 
 
 def _network(address: IPv4Address | IPv6Address) -> str:
     if isinstance(address, IPv4Address):
         return str(address)
-    return str(IPv6Address(int(address) >> NETWORK_BITS << NETWORK_BITS))
+    return str(IPv6Address(int(address) >> IPV6_PREFIX_LENGTH << IPV6_PREFIX_LENGTH))
 
 
-def _hops(context: Context) -> list[str]:
-    """Returns the hops that a call says it has made, and who has handed it over here."""
-    said = [
+def _hops(call: Call) -> list[str]:
+    """Returns the addresses in `x-forwarded-for`, then that of the connection."""
+    forwarded = [
         hop
-        for name, value in context.invocation_metadata() or ()
+        for name, value in call.metadata
         if name == FORWARDED_FOR
         for hop in str(value).split(",")
     ]
-    peer = str(context.peer())
+    peer = str(call.context.peer())
     if peer == _IN_PROCESS:
-        return said
-    return [*said, unquote(peer).partition(":")[2].rpartition(":")[0].strip("[]")]
+        return forwarded
+    return [*forwarded, unquote(peer).partition(":")[2].rpartition(":")[0].strip("[]")]

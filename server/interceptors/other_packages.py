@@ -1,8 +1,7 @@
-"""Gives calls outside roster.v1 the same kind of statuses as all others.
+"""Adds google.rpc details to the errors of calls outside roster.v1.
 
-Health and reflection come from libraries, and an unknown method has no handler at all. The
-status that such a call fails with carries google.rpc.ErrorInfo, too, and an unexpected
-exception stays in the log.
+Health and reflection come from libraries, and an unknown method has no handler. Their errors
+also have google.rpc.ErrorInfo, and an unexpected exception is logged and not sent.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ from grpc.aio import AbortError, ServerInterceptor
 from ..errors import Internal, MethodNotImplemented, RosterError
 from ..messages import Context
 from .base import PACKAGE
+from .error_status import abort
 from .observe import enter_request
-from .translate import abort
-from .validate import not_a_message, tolerant
+from .validate import tolerant, undecodable_request
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +28,7 @@ _KINDS = ("unary_unary", "unary_stream", "stream_unary", "stream_stream")
 
 
 class OtherPackages(ServerInterceptor):
-    """The outermost interceptor, since an unknown method has nothing that others could wrap."""
+    """Runs before InterceptorChain, which has no handler to wrap for an unknown method."""
 
     async def intercept_service(
         self,
@@ -39,55 +38,55 @@ class OtherPackages(ServerInterceptor):
         handler = await continuation(details)
         if handler is None:
             return _UNKNOWN
-        return handler if details.method.startswith(f"/{PACKAGE}") else _guarded(handler)
+        return handler if details.method.startswith(f"/{PACKAGE}") else _wrap(handler)
 
 
-def _guarded(handler: Any) -> Any:
+def _wrap(handler: Any) -> Any:
     (kind,) = (kind for kind in _KINDS if getattr(handler, kind) is not None)
-    behaviour = getattr(handler, kind)
-    guard = _each if inspect.isasyncgenfunction(behaviour) else _once
+    behavior = getattr(handler, kind)
+    run = _run_stream if inspect.isasyncgenfunction(behavior) else _run_unary
     return handler._replace(
         request_deserializer=tolerant(handler.request_deserializer),
-        **{kind: partial(guard, behaviour)},
+        **{kind: partial(run, behavior)},
     )
 
 
-async def _once(behaviour: Callable[..., Any], request: Any, context: Context) -> Any:
+async def _run_unary(behavior: Callable[..., Any], request: Any, context: Context) -> Any:
     try:
-        return await behaviour(_checked(request), context)
-    except Exception as error:  # noqa: BLE001 - the log gets it, the caller a status
+        return await behavior(_checked(request), context)
+    except Exception as error:  # noqa: BLE001 - logged, and sent as INTERNAL
         await _fail(context, error)
 
 
-async def _each(
-    behaviour: Callable[..., Any], request: Any, context: Context
+async def _run_stream(
+    behavior: Callable[..., Any], request: Any, context: Context
 ) -> AsyncGenerator[Any, None]:
     try:
-        async for reply in behaviour(_checked(request), context):
+        async for reply in behavior(_checked(request), context):
             yield reply
-    except Exception as error:  # noqa: BLE001 - the log gets it, the caller a status
+    except Exception as error:  # noqa: BLE001 - logged, and sent as INTERNAL
         await _fail(context, error)
 
 
 def _checked(request: Any) -> Any:
-    """Returns a request, or an iterator of requests. Raises ValidationError for no message."""
+    """Returns a request, or an iterator of requests. Raises ValidationError for invalid bytes."""
     if isinstance(request, AsyncIterable):
-        return _each_checked(request)
+        return _checked_stream(request)
     if request is None:
-        raise not_a_message()
+        raise undecodable_request()
     return request
 
 
-async def _each_checked(requests: AsyncIterable[Any]) -> AsyncIterator[Any]:
+async def _checked_stream(requests: AsyncIterable[Any]) -> AsyncIterator[Any]:
     async for request in requests:
         yield _checked(request)
 
 
 async def _fail(context: Context, error: Exception) -> None:
-    """Ends a call with the status of an error."""
+    """Ends a call with the status of an error. Always raises."""
     if isinstance(error, AbortError):
         raise error
-    request_id = enter_request(context)
+    request_id = enter_request(context, context.invocation_metadata() or ())
     if isinstance(error, NotImplementedError):
         error = MethodNotImplemented()
     elif not isinstance(error, RosterError):
@@ -102,5 +101,5 @@ async def _unknown(requests: Any, context: Context) -> None:
     await _fail(context, MethodNotImplemented())
 
 
-# Nothing says of an unknown method whether it streams. This kind takes either.
+# Whether an unknown method streams is not known. This kind accepts both.
 _UNKNOWN: Any = grpc.stream_stream_rpc_method_handler(_unknown)

@@ -1,59 +1,50 @@
-"""How many calls an account may make: a bucket of tokens each, in this process's memory.
+"""Limits the calls of an account, with a token bucket in the memory of the process.
 
-A bucket holds as many tokens as there are calls in the limit and fills at the
-limit's rate, steadily. A call takes one token, reads included, and whatever comes
-of it; a call that finds none is refused. Every answer says how many calls are left
-and for how long there will be no more, by draft-ietf-httpapi-ratelimit-headers:
+A bucket holds as many tokens as the limit has calls, and refills steadily at the limit's rate.
+Every call takes a token, even if it fails later; a call that finds none is rejected. Each
+response reports the state of the bucket (draft-ietf-httpapi-ratelimit-headers):
 
-    ratelimit-policy: "default";q=100;w=1     100 calls a second, and 100 at once
-    ratelimit: "default";r=40;t=1             40 are left; t seconds on there is another
+    ratelimit-policy: "default";q=100;w=1     100 calls per second, and at most 100 at once
+    ratelimit: "default";r=40;t=1             40 calls left; the next token comes in t seconds
 
-`t` is rounded up to whole seconds. So whoever makes no more than `r` calls, or
-waits `t` seconds where `r` is 0, is not refused, and whoever was refused and waits
-as long as `retry-after` says is not refused again, unless another caller of the
-account was faster.
+`t` is rounded up to whole seconds. A client that makes at most `r` calls, or waits `t` seconds
+if `r` is 0, is not rejected. A rejected client that waits for `retry-after` is not rejected
+again, unless another client of the account takes the token.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
-from typing import Any, NamedTuple
-
-from google.protobuf.message import Message
+from collections.abc import Callable
+from typing import NamedTuple
 
 from .. import caller
 from ..config import Rate
 from ..errors import RateLimited
-from ..messages import Context
-from .base import Interceptor, Method, Proceed, ProceedStream, add_trailing_metadata
+from .base import Call, Interceptor, add_trailing_metadata
 
 NANOSECONDS = 1_000_000_000
 
-# Returns nanoseconds that never step back, whatever the time of day does.
+# Returns nanoseconds that never go back.
 MonotonicClock = Callable[[], int]
 
 
-class Turn(NamedTuple):
-    """What came of asking for a token."""
+class Decision(NamedTuple):
+    """Whether a call got a token. `seconds` is the time until the next token, rounded up."""
 
-    allowed: bool
-    # Whole calls that are left.
     remaining: int
-    # In how many seconds, rounded up, there is one call more than that.
     seconds: int
+    allowed: bool = True
 
 
-class Buckets:
-    """The tokens of all accounts, in whole numbers: nothing is lost to rounding.
+class TokenBuckets:
+    """Token buckets by key, in integer arithmetic, so that nothing is lost to rounding.
 
-    A bucket is one number, the moment at which it will be full again. Moments are
-    counted in nanoseconds times the calls of the limit, so that a token, which
-    takes seconds/calls to come, takes a whole number of them.
+    A bucket is stored as the time at which it will be full again. Times are in nanoseconds
+    multiplied by the calls of the limit, so that a token takes a whole number of them.
 
-    What was full is forgotten. A bucket is full at the latest one window after the
-    last call; those that were used in this window or the one before are kept.
+    A bucket is full at the latest one window after its last call. Only those used in the
+    current and the previous window are stored.
     """
 
     def __init__(self, rate: Rate, clock: MonotonicClock) -> None:
@@ -61,80 +52,65 @@ class Buckets:
         self._clock = clock
         self._second = NANOSECONDS * rate.calls
         self._token = NANOSECONDS * rate.seconds
-        self._whole = self._token * rate.calls
+        self._window = self._token * rate.calls
         self._full_at: dict[str, int] = {}
-        self._full_at_before: dict[str, int] = {}
-        self._window_ends = 0
+        self._previous_full_at: dict[str, int] = {}
+        self._window_end = 0
 
     def __len__(self) -> int:
-        return len(self._full_at | self._full_at_before)
+        return len(self._full_at | self._previous_full_at)
 
     @property
-    def used(self) -> int:
-        """How many buckets were used in this window."""
+    def in_window(self) -> int:
+        """The number of buckets used in the current window."""
         return len(self._full_at)
 
-    def take(self, account_id: str) -> Turn:
-        """Takes a token of an account's, if there is one."""
+    def take(self, key: str) -> Decision:
+        """Takes a token, if there is one."""
         now = self._now()
-        taken = self._taken(account_id, now) + self._token
-        if taken > self._whole:
-            return Turn(allowed=False, remaining=0, seconds=self._seconds(taken - self._whole))
-        self._full_at[account_id] = now + taken
-        remaining = (self._whole - taken) // self._token
-        another = taken + (remaining + 1) * self._token - self._whole
-        return Turn(allowed=True, remaining=remaining, seconds=self._seconds(another))
+        missing = self._missing(key, now) + self._token
+        if missing > self._window:
+            return Decision(0, self._seconds(missing - self._window), allowed=False)
+        self._full_at[key] = now + missing
+        remaining = (self._window - missing) // self._token
+        until_next = missing + (remaining + 1) * self._token - self._window
+        return Decision(remaining, self._seconds(until_next))
 
-    def wait(self, account_id: str) -> int:
-        """Returns in how many seconds, rounded up, there is a token, and 0 if there is one."""
-        short = self._taken(account_id, self._now()) + self._token - self._whole
-        return self._seconds(max(short, 0))
+    def seconds_until_token(self, key: str) -> int:
+        """Returns the seconds until there is a token, rounded up; 0 if there is one."""
+        shortfall = self._missing(key, self._now()) + self._token - self._window
+        return self._seconds(max(shortfall, 0))
 
     def _now(self) -> int:
         now = self._clock() * self._calls
-        if now >= self._window_ends:
-            self._full_at_before, self._full_at = self._full_at, {}
-            self._window_ends = now + self._whole
+        if now >= self._window_end:
+            self._previous_full_at, self._full_at = self._full_at, {}
+            self._window_end = now + self._window
         return now
 
-    def _taken(self, account_id: str, now: int) -> int:
-        full_at = self._full_at.get(account_id) or self._full_at_before.get(account_id, 0)
+    def _missing(self, key: str, now: int) -> int:
+        """Returns the time until the bucket is full."""
+        full_at = self._full_at.get(key) or self._previous_full_at.get(key, 0)
         return max(full_at - now, 0)
 
-    def _seconds(self, moments: int) -> int:
-        return -(-moments // self._second)
+    def _seconds(self, ticks: int) -> int:
+        return -(-ticks // self._second)
 
 
 class RateLimit(Interceptor):
-    """Stands behind Authenticate. Raises RateLimited for a call beyond the account's limit."""
+    """Raises RateLimited for a call beyond the account's limit. Runs after Authenticate.
+
+    The state of the bucket goes into the trailing metadata. A stream sends it at its start,
+    because the client's next calls do not wait for the end of the stream.
+    """
 
     def __init__(self, rate: Rate, clock: MonotonicClock = time.monotonic_ns) -> None:
-        super().__init__()
-        self._buckets = Buckets(rate, clock)
+        self._buckets = TokenBuckets(rate, clock)
         self._policy = ("ratelimit-policy", f'"default";q={rate.calls};w={rate.seconds}')
 
-    async def around(
-        self, method: Method, proceed: Proceed, request: Any, context: Context
-    ) -> Message:
-        self._take(context)
-        return await proceed(request, context)
-
-    async def around_stream(
-        self, method: Method, proceed: ProceedStream, request: Any, context: Context
-    ) -> AsyncGenerator[Message, None]:
-        self._take(context)
-        async with aclosing(proceed(request, context)) as replies:
-            async for reply in replies:
-                yield reply
-
-    def _take(self, context: Context) -> None:
-        """Takes a token, and notes in the metadata of the call how many are left.
-
-        A stream that is accepted sends that at its start: it may be long, and the client's next
-        calls do not wait for its end.
-        """
-        turn = self._buckets.take(caller.account_id())
-        limit = ("ratelimit", f'"default";r={turn.remaining};t={turn.seconds}')
-        add_trailing_metadata(context, self._policy, limit)
-        if not turn.allowed:
-            raise RateLimited(turn.seconds)
+    def intercept(self, call: Call) -> None:
+        decision = self._buckets.take(caller.account_id())
+        limit = ("ratelimit", f'"default";r={decision.remaining};t={decision.seconds}')
+        add_trailing_metadata(call.context, self._policy, limit)
+        if not decision.allowed:
+            raise RateLimited(decision.seconds)

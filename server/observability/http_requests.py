@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from .request_record import Call, enter
+from .request_record import RequestRecord, enter
 from .request_stats import RequestStats
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _METHODS = {
 OTHER = "OTHER"
 
 
-class Request(Call):
+class Request(RequestRecord):
     """One request until it is answered."""
 
     _span: RequestSpan | None = None

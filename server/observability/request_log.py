@@ -19,7 +19,7 @@ from contextlib import suppress
 from functools import lru_cache
 from select import PIPE_BUF
 
-from .request_record import Call
+from .request_record import RequestRecord
 
 FLUSH_SECONDS = 0.1
 # What answers probes: told of where it fails, since a line a second says nothing else.
@@ -31,11 +31,11 @@ class RequestLog:
 
     def __init__(self, descriptor: int = 2, *, enabled: bool = True, as_text: bool = False) -> None:
         self._descriptor = descriptor
-        self._lines: list[Call | str] = []
-        self._line: Callable[[Call], str] = text_line if as_text else json_line
+        self._lines: list[RequestRecord | str] = []
+        self._line: Callable[[RequestRecord], str] = text_line if as_text else json_line
         self.enabled = enabled
 
-    def write(self, call: Call) -> None:
+    def write(self, call: RequestRecord) -> None:
         """Adds a line for a call that has ended."""
         if call.route in PROBES and call.status < 400:
             return
@@ -58,7 +58,7 @@ class RequestLog:
                 begin += os.write(self._descriptor, data[begin:end])
 
 
-def json_line(call: Call) -> str:
+def json_line(call: RequestRecord) -> str:
     """Returns a call as JSON. None of its values may need escaping, and none of them does."""
     where = ""
     if call.method:
@@ -77,7 +77,7 @@ def json_line(call: Call) -> str:
     )
 
 
-def text_line(call: Call) -> str:
+def text_line(call: RequestRecord) -> str:
     """Returns a call as people read it."""
     http = f"{call.method} {call.status} " if call.method else ""
     where = f"{call.route} " if call.route else ""

@@ -12,7 +12,7 @@ import time
 from contextvars import ContextVar
 
 
-class Call:
+class RequestRecord:
     """One call, from its beginning until its line is written.
 
     What is not known of it yet is what the class says: to write all of it down for each call
@@ -37,6 +37,6 @@ class Call:
         self.request_id = request_id
 
 
-_current: ContextVar[Call | None] = ContextVar("call", default=None)
+_current: ContextVar[RequestRecord | None] = ContextVar("record", default=None)
 current = _current.get
 enter = _current.set

@@ -10,7 +10,7 @@ from ..histogram import Histogram
 from . import metrics
 from .metrics import Sample
 from .request_log import RequestLog
-from .request_record import Call
+from .request_record import RequestRecord
 
 
 class RequestStats:
@@ -33,7 +33,7 @@ class RequestStats:
         self._rpcs[name, code] += 1
         self._rpc_seconds[name].add(seconds)
 
-    def count_request(self, call: Call) -> None:
+    def count_request(self, call: RequestRecord) -> None:
         """Counts a request over HTTP that ended."""
         self.requests_running -= 1
         route = call.route or "none"
@@ -42,7 +42,7 @@ class RequestStats:
         self._received += call.received
         self._sent += call.sent
 
-    def end(self, call: Call) -> None:
+    def end(self, call: RequestRecord) -> None:
         """Notes when a call ended, and has its line written."""
         call.seconds = time.perf_counter() - call.started
         if self._log.enabled:

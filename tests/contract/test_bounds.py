@@ -28,7 +28,7 @@ from server import emails, errors
 from server.accounts import rules as accounts
 from server.custom_fields import rules as custom_fields
 from server.events.rules import EventType
-from server.interceptors import translate, validate
+from server.interceptors import error_status, request_fault
 from server.subscribers import rules as subscribers
 from server.tags import rules as tags
 from server.webhooks import rules as webhooks
@@ -223,5 +223,5 @@ def test_every_error_has_a_reason_of_the_protos(kind: type[errors.RosterError]) 
 
 
 def test_gateway_and_server_agree_on_what_passes_between_them() -> None:
-    assert http_gateway.app.FAULT == validate.FAULT
-    assert http_gateway.request_errors.MAX_VIOLATIONS == translate.MAX_DETAILS
+    assert http_gateway.app.FAULT == request_fault.REQUEST_FAULT
+    assert http_gateway.request_errors.MAX_VIOLATIONS == error_status.MAX_DETAILS

@@ -29,7 +29,7 @@ from server.app import MAX_METADATA_BYTES, SERVICES, App
 from server.clock import system_clock
 from server.encryption import KEY_BYTES, Encryption
 from server.health.service import HealthService
-from server.interceptors import translate
+from server.interceptors import deadlines
 from server.messages import MAX_MESSAGE_BYTES
 from server.storage.sqlite.database import SqliteDatabase
 from server.tags.service import TagService
@@ -401,7 +401,7 @@ def test_unexpected_error_is_described_only_in_the_log(
 def test_a_call_without_a_short_deadline_gets_that_of_the_server(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, front: str
 ) -> None:
-    monkeypatch.setattr(translate, "DEADLINE_SECONDS", 0.05)
+    monkeypatch.setattr(deadlines, "DEADLINE_SECONDS", 0.05)
     cancelled = []
 
     async def list_tags(self: TagService, request: Any, context: Any) -> Any:
@@ -420,7 +420,7 @@ def test_a_call_without_a_short_deadline_gets_that_of_the_server(
 def test_a_call_without_any_deadline_gets_that_of_the_server(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(translate, "DEADLINE_SECONDS", 0.05)
+    monkeypatch.setattr(deadlines, "DEADLINE_SECONDS", 0.05)
 
     async def list_tags(self: TagService, request: Any, context: Any) -> Any:
         return await asyncio.Event().wait()

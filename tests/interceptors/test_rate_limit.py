@@ -1,4 +1,4 @@
-"""The rate limit: its buckets on a clock of the test's own, and what a call says of it."""
+"""Tests the token buckets, and the metadata of rate-limited calls."""
 
 from __future__ import annotations
 
@@ -20,19 +20,20 @@ from http_gateway.channel.in_process import InProcessChannel
 from server import caller
 from server.config import Rate
 from server.errors import TagNotFound
-from server.interceptors.base import Interceptor, Method, Proceed
+from server.interceptors.base import Call, Interceptor
+from server.interceptors.chain import InterceptorChain
 from server.interceptors.observe import REQUEST_ID, Observe
-from server.interceptors.rate_limit import NANOSECONDS, Buckets, RateLimit
-from server.interceptors.translate import Translate
-from server.messages import Context
+from server.interceptors.rate_limit import NANOSECONDS, RateLimit, TokenBuckets
 from server.observability.observability import disabled_observability
 
 RATES = [Rate(1, 1), Rate(3, 7), Rate(100, 1), Rate(5000, 60), Rate(7, 86_400)]
-each_rate = pytest.mark.parametrize("rate", RATES, ids=lambda rate: f"{rate.calls}/{rate.seconds}")
+at_every_rate = pytest.mark.parametrize(
+    "rate", RATES, ids=lambda rate: f"{rate.calls}/{rate.seconds}"
+)
 
 
 class Clock:
-    """A clock that goes when it is told to."""
+    """A clock that tests advance."""
 
     def __init__(self, seconds: int = 1_000_000) -> None:
         self.now = seconds * NANOSECONDS
@@ -44,59 +45,59 @@ class Clock:
         self.now += int(seconds * NANOSECONDS)
 
 
-def buckets_of(rate: Rate) -> tuple[Buckets, Clock]:
+def buckets_of(rate: Rate) -> tuple[TokenBuckets, Clock]:
     clock = Clock()
-    return Buckets(rate, clock), clock
+    return TokenBuckets(rate, clock), clock
 
 
-@each_rate
-def test_bucket_lets_so_many_calls_pass_at_once_and_counts_them_down(rate: Rate) -> None:
+@at_every_rate
+def test_bucket_allows_a_burst_of_its_size_and_counts_down(rate: Rate) -> None:
     buckets, _ = buckets_of(rate)
 
-    turns = [buckets.take("ada") for _ in range(rate.calls + 1)]
+    decisions = [buckets.take("ada") for _ in range(rate.calls + 1)]
 
-    assert [turn.remaining for turn in turns] == [*reversed(range(rate.calls)), 0]
-    assert [turn.allowed for turn in turns] == [True] * rate.calls + [False]
+    assert [decision.remaining for decision in decisions] == [*reversed(range(rate.calls)), 0]
+    assert [decision.allowed for decision in decisions] == [True] * rate.calls + [False]
 
 
-@each_rate
-def test_client_that_waits_when_no_call_is_left_is_never_refused_in_1000_calls(rate: Rate) -> None:
+@at_every_rate
+def test_client_that_waits_when_no_call_remains_is_never_rejected(rate: Rate) -> None:
     buckets, clock = buckets_of(rate)
 
     for _ in range(max(1_000, 3 * rate.calls)):
-        turn = buckets.take("ada")
-        assert turn.allowed
-        if turn.remaining == 0:
-            clock.sleep(turn.seconds)
+        decision = buckets.take("ada")
+        assert decision.allowed
+        if decision.remaining == 0:
+            clock.sleep(decision.seconds)
 
 
-@each_rate
-def test_client_that_waits_after_a_refusal_is_not_refused_again_in_1000_calls(rate: Rate) -> None:
+@at_every_rate
+def test_client_that_waits_after_a_rejection_is_not_rejected_again(rate: Rate) -> None:
     buckets, clock = buckets_of(rate)
-    hasty = random.Random(7)
+    pauses = random.Random(7)
 
     for _ in range(1_000):
-        clock.sleep(hasty.random() * rate.seconds / rate.calls)
-        turn = buckets.take("ada")
-        if not turn.allowed:
-            clock.sleep(turn.seconds)
+        clock.sleep(pauses.random() * rate.seconds / rate.calls)
+        decision = buckets.take("ada")
+        if not decision.allowed:
+            clock.sleep(decision.seconds)
             assert buckets.take("ada").allowed
 
 
-@each_rate
-def test_client_is_not_kept_waiting_a_second_too_long(rate: Rate) -> None:
+@at_every_rate
+def test_wait_is_rounded_up_by_less_than_a_second(rate: Rate) -> None:
     buckets, clock = buckets_of(rate)
     for _ in range(rate.calls):
         buckets.take("ada")
 
-    turn = buckets.take("ada")
+    decision = buckets.take("ada")
 
-    assert turn.seconds == -(-rate.seconds // rate.calls)
-    clock.sleep(turn.seconds - 1)
+    assert decision.seconds == -(-rate.seconds // rate.calls)
+    clock.sleep(decision.seconds - 1)
     assert not buckets.take("ada").allowed
 
 
-def test_refusal_costs_nothing() -> None:
+def test_rejected_call_takes_no_token() -> None:
     buckets, clock = buckets_of(Rate(1, 10))
     buckets.take("ada")
 
@@ -108,7 +109,7 @@ def test_refusal_costs_nothing() -> None:
     assert buckets.take("ada").allowed
 
 
-def test_accounts_do_not_draw_on_each_other() -> None:
+def test_accounts_have_separate_buckets() -> None:
     buckets, _ = buckets_of(Rate(1, 10))
     buckets.take("ada")
 
@@ -116,8 +117,8 @@ def test_accounts_do_not_draw_on_each_other() -> None:
     assert not buckets.take("ada").allowed
 
 
-@each_rate
-def test_buckets_let_pass_what_exact_arithmetic_lets_pass(rate: Rate) -> None:
+@at_every_rate
+def test_buckets_agree_with_exact_arithmetic(rate: Rate) -> None:
     buckets, clock = buckets_of(rate)
     tokens, last = dict.fromkeys("abc", Fraction(rate.calls)), dict.fromkeys("abc", clock.now)
     dice = random.Random(11)
@@ -126,17 +127,17 @@ def test_buckets_let_pass_what_exact_arithmetic_lets_pass(rate: Rate) -> None:
         gap = 2 * rate.seconds if dice.random() < 0.01 else rate.seconds / rate.calls / 2
         clock.sleep(gap * dice.random())
         name = dice.choice("aab" if dice.random() < 0.9 else "c")
-        come = Fraction(clock.now - last[name], NANOSECONDS) * rate.calls / rate.seconds
-        tokens[name], last[name] = min(tokens[name] + come, Fraction(rate.calls)), clock.now
+        refilled = Fraction(clock.now - last[name], NANOSECONDS) * rate.calls / rate.seconds
+        tokens[name], last[name] = min(tokens[name] + refilled, Fraction(rate.calls)), clock.now
         allowed = tokens[name] >= 1
         tokens[name] -= allowed
 
-        turn = buckets.take(name)
+        decision = buckets.take(name)
 
-        assert (turn.allowed, turn.remaining) == (allowed, int(tokens[name]))
+        assert (decision.allowed, decision.remaining) == (allowed, int(tokens[name]))
 
 
-def test_full_buckets_are_forgotten() -> None:
+def test_full_buckets_are_removed() -> None:
     buckets, clock = buckets_of(Rate(10, 60))
     most = 0
 
@@ -148,17 +149,16 @@ def test_full_buckets_are_forgotten() -> None:
     assert most <= 2 * 60
 
 
-class Enter(Interceptor):
-    """Takes the account that a call names for its caller."""
+class FakeAuthenticate(Interceptor):
+    """Sets the account in the metadata as the caller."""
 
-    async def around(self, method: Method, proceed: Proceed, request: Any, context: Context) -> Any:
-        name = dict(context.invocation_metadata() or ())["account"]
+    async def intercept(self, call: Call) -> None:
+        name = dict(call.metadata)["account"]
         caller.enter(caller.Caller(str(name), "key", "admin", email_verified=True))
-        return await proceed(request, context)
 
 
 class Tags(tags_pb2_grpc.TagServiceServicer):
-    """Has every tag that has an id."""
+    """Finds a tag for every id but the empty one."""
 
     def __init__(self) -> None:
         self.calls = 0
@@ -172,13 +172,9 @@ class Tags(tags_pb2_grpc.TagServiceServicer):
 
 @asynccontextmanager
 async def stub_of(kind: str, tags: Tags, rate: Rate) -> AsyncIterator[Any]:
-    """A stub for tags behind a rate limit whose clock stands still."""
-    chain = [
-        Observe(disabled_observability().calls),
-        Translate(),
-        Enter(),
-        RateLimit(rate, Clock()),
-    ]
+    """A stub of a service with a rate limit whose clock stands still."""
+    observe = Observe(disabled_observability().calls)
+    chain = [InterceptorChain(observe, FakeAuthenticate(), RateLimit(rate, Clock()))]
 
     def register(server: Any) -> None:
         tags_pb2_grpc.add_TagServiceServicer_to_server(tags, server)
@@ -197,22 +193,22 @@ async def stub_of(kind: str, tags: Tags, rate: Rate) -> AsyncIterator[Any]:
         await server.stop(None)
 
 
-each_channel = pytest.mark.parametrize("kind", ["real", "in-process"])
+on_both_channels = pytest.mark.parametrize("kind", ["real", "in-process"])
 ADA = (("account", "ada"), (REQUEST_ID, "abc"))
 
 
-@each_channel
-def test_every_answer_says_what_is_left_beside_the_request_id(kind: str) -> None:
+@on_both_channels
+def test_every_response_has_the_rate_limit_and_the_request_id(kind: str) -> None:
     async def main() -> list[dict[str, Any]]:
-        said = []
+        responses = []
         async with stub_of(kind, Tags(), Rate(3, 60)) as stub:
             for tag_id in ("x", ""):
                 call = stub.GetTag(pb.GetTagRequest(id=tag_id), metadata=ADA, timeout=20)
-                await awaited(call)
-                trailing = list(await call.trailing_metadata())
-                assert len(dict(trailing)) == len(trailing)
-                said.append(dict(trailing))
-        return said
+                await error_of(call)
+                metadata = list(await call.trailing_metadata())
+                assert len(dict(metadata)) == len(metadata)
+                responses.append(dict(metadata))
+        return responses
 
     found, missing = asyncio.run(main())
 
@@ -222,8 +218,8 @@ def test_every_answer_says_what_is_left_beside_the_request_id(kind: str) -> None
     assert missing == {**policy, "ratelimit": '"default";r=1;t=20'}
 
 
-async def awaited(call: Any) -> aio.AioRpcError | None:
-    """Returns what a call failed with, or None."""
+async def error_of(call: Any) -> aio.AioRpcError | None:
+    """Returns the error of a call, or None."""
     try:
         await call
     except aio.AioRpcError as error:
@@ -231,32 +227,32 @@ async def awaited(call: Any) -> aio.AioRpcError | None:
     return None
 
 
-@each_channel
-def test_refusal_says_when_to_go_on_and_runs_nothing(kind: str) -> None:
+@on_both_channels
+def test_rejection_has_a_retry_delay_and_runs_no_handler(kind: str) -> None:
     tags = Tags()
 
     async def main() -> aio.AioRpcError | None:
         async with stub_of(kind, tags, Rate(1, 60)) as stub:
             for _ in range(2):
-                error_response = await awaited(stub.GetTag(pb.GetTagRequest(id="x"), metadata=ADA))
-        return error_response
+                error = await error_of(stub.GetTag(pb.GetTagRequest(id="x"), metadata=ADA))
+        return error
 
-    error_response = asyncio.run(main())
+    error = asyncio.run(main())
 
-    assert error_response is not None
-    assert (error_response.code(), tags.calls) == (StatusCode.RESOURCE_EXHAUSTED, 1)
-    said = dict(list(error_response.trailing_metadata() or ()))
-    assert said["retry-after"] == "60"
-    assert said["grpc-retry-pushback-ms"] == "60000"
-    assert said["ratelimit"] == '"default";r=0;t=60'
-    assert said[REQUEST_ID] == "abc"
-    info, retry = details_of(error_response)
+    assert error is not None
+    assert (error.code(), tags.calls) == (StatusCode.RESOURCE_EXHAUSTED, 1)
+    trailing = dict(list(error.trailing_metadata() or ()))
+    assert trailing["retry-after"] == "60"
+    assert trailing["grpc-retry-pushback-ms"] == "60000"
+    assert trailing["ratelimit"] == '"default";r=0;t=60'
+    assert trailing[REQUEST_ID] == "abc"
+    info, retry = details_of(error)
     assert (info.reason, retry.retry_delay.seconds) == ("RATE_LIMITED", 60)
 
 
-def details_of(error_response: aio.AioRpcError) -> tuple[Any, Any]:
+def details_of(error: aio.AioRpcError) -> tuple[Any, Any]:
     """Returns ErrorInfo and RetryInfo of a failed call."""
-    status = rpc_status.from_call(error_response)  # type: ignore[arg-type]
+    status = rpc_status.from_call(error)  # type: ignore[arg-type]
     info, retry = error_details_pb2.ErrorInfo(), error_details_pb2.RetryInfo()
     assert status is not None
     for packed in status.details:

@@ -1,4 +1,4 @@
-"""Deadlines of streams, in the process of whoever reads them."""
+"""Tests the deadlines of streams over the in-process channel."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from roster.v1 import subscribers_pb2 as pb
 from roster.v1 import subscribers_pb2_grpc
 
 from http_gateway.channel.in_process import InProcessChannel
+from server.interceptors.chain import InterceptorChain
+from server.interceptors.deadlines import Deadlines
 from server.interceptors.observe import Observe
-from server.interceptors.translate import Translate
 from server.observability.observability import disabled_observability
 
 SECONDS = 0.1
 
 
 class Subscribers(subscribers_pb2_grpc.SubscriberServiceServicer):
-    """Exports one reply, and then another, or waits for ever."""
+    """Exports one response, then another one or waits forever."""
 
     def __init__(self, *, waits: bool) -> None:
         self.waits = waits
@@ -43,7 +44,8 @@ async def export(subscribers: Subscribers, seconds: float) -> AsyncIterator[Any]
     def register(server: Any) -> None:
         subscribers_pb2_grpc.add_SubscriberServiceServicer_to_server(subscribers, server)
 
-    channel = InProcessChannel(register, (Observe(disabled_observability().calls), Translate()))
+    chain = InterceptorChain(Observe(disabled_observability().calls), Deadlines())
+    channel = InProcessChannel(register, [chain])
     stub: Any = subscribers_pb2_grpc.SubscriberServiceStub(channel)
     call = stub.ExportSubscribers(pb.ExportSubscribersRequest(), timeout=seconds)
     try:
@@ -52,15 +54,15 @@ async def export(subscribers: Subscribers, seconds: float) -> AsyncIterator[Any]
         call.cancel()
 
 
-def code_of_next(*, waits: bool, late: bool) -> StatusCode:
-    """Returns how a stream ends for a reader who took the first reply."""
+def status_after_first_response(*, waits: bool, late: bool) -> StatusCode:
+    """Returns the status of a stream whose client read one response, and reads on later or now."""
 
     async def main() -> StatusCode:
         subscribers = Subscribers(waits=waits)
         async with export(subscribers, SECONDS) as call:
             await anext(call)
             if late:
-                await asyncio.sleep(2 * SECONDS)  # which nothing cancels
+                await asyncio.sleep(2 * SECONDS)  # is not cancelled
             with pytest.raises(AioRpcError) as caught:
                 await anext(call)
         await subscribers.has_ended.wait()
@@ -72,15 +74,15 @@ def code_of_next(*, waits: bool, late: bool) -> StatusCode:
     return asyncio.run(asyncio.wait_for(main(), 10))
 
 
-def test_a_stream_that_works_past_its_deadline_is_ended() -> None:
-    assert code_of_next(waits=True, late=False) is StatusCode.DEADLINE_EXCEEDED
+def test_stream_whose_handler_runs_past_its_deadline_fails() -> None:
+    assert status_after_first_response(waits=True, late=False) is StatusCode.DEADLINE_EXCEEDED
 
 
-def test_a_stream_whose_reader_comes_back_past_its_deadline_is_ended_then() -> None:
-    assert code_of_next(waits=False, late=True) is StatusCode.DEADLINE_EXCEEDED
+def test_stream_whose_client_reads_on_after_the_deadline_fails() -> None:
+    assert status_after_first_response(waits=False, late=True) is StatusCode.DEADLINE_EXCEEDED
 
 
-def test_a_stream_that_begins_past_its_deadline_does_nothing() -> None:
+def test_stream_that_starts_after_its_deadline_does_not_run() -> None:
     async def main() -> tuple[StatusCode, bool]:
         subscribers = Subscribers(waits=False)
         async with export(subscribers, 0.0) as call:

@@ -11,10 +11,10 @@ from unittest.mock import patch
 import pytest
 
 from server.observability.request_log import RequestLog, text_line
-from server.observability.request_record import Call
+from server.observability.request_record import RequestRecord
 
 
-def written(*calls: Call) -> list[bytes]:
+def written(*calls: RequestRecord) -> list[bytes]:
     """Returns the pieces in which the lines of calls are written."""
     pieces: list[bytes] = []
 
@@ -33,15 +33,15 @@ def written(*calls: Call) -> list[bytes]:
     return pieces
 
 
-def over_http(route: str, status: int) -> Call:
+def over_http(route: str, status: int) -> RequestRecord:
     """Returns a request that was answered."""
-    call = Call("abc")
+    call = RequestRecord("abc")
     call.method, call.route, call.status = "GET", route, status
     return call
 
 
 def test_lines_are_written_in_pieces_that_a_pipe_keeps_together() -> None:
-    pieces = written(*(Call(str(number)) for number in range(100)))
+    pieces = written(*(RequestRecord(str(number)) for number in range(100)))
 
     assert len(pieces) > 1
     assert max(map(len, pieces)) <= PIPE_BUF

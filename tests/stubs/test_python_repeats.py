@@ -60,7 +60,7 @@ def test_deletion_is_not_repeated_since_it_would_find_nothing(
 def test_client_sends_keys_with_what_the_service_keeps_answers_of() -> None:
     for method in methods():
         path = f"/{method.containing_service.full_name}/{method.name}"
-        assert takes_key(method) == (method_of(path).has_stored_response is not None), path
+        assert takes_key(method) == (method_of(path).stored_response_type is not None), path
 
 
 def test_deletions_and_imports_alone_are_not_repeated() -> None:

@@ -16,7 +16,8 @@ from grpc_status import rpc_status
 from roster.v1 import tags_pb2 as pb
 from roster.v1 import tags_pb2_grpc
 
-from server.interceptors.translate import Translate
+from server.interceptors.chain import InterceptorChain
+from server.interceptors.deadlines import Deadlines
 
 from ..serving import Register, channel_to
 
@@ -217,7 +218,7 @@ def test_a_deadline_that_passes_ends_the_call_and_the_handler(kind: str) -> None
                 break
         await tags.cancelled.wait()
 
-    run(kind, body, [Translate()])
+    run(kind, body, [InterceptorChain(Deadlines())])
 
 
 @each_channel

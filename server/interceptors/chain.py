@@ -1,0 +1,124 @@
+"""Runs the interceptors of a call, then its handler, and turns exceptions into statuses.
+
+An error of `errors.py` becomes its status. Any other exception is logged with its traceback,
+and the client receives INTERNAL.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from functools import partial
+from typing import Any
+
+import grpc
+from google.protobuf.message import Message
+from grpc.aio import AbortError, ServerInterceptor
+
+from .. import caller
+from ..errors import Internal, RosterError
+from ..messages import Context
+from .base import PACKAGE, Call, Interceptor, Method, method_of
+from .error_status import abort
+
+log = logging.getLogger(__name__)
+
+UnaryHandler = Callable[[Any, Context], Awaitable[Message]]
+StreamHandler = Callable[[Any, Context], AsyncGenerator[Message, None]]
+
+
+class InterceptorChain(ServerInterceptor):
+    """Runs interceptors in their order, for calls of roster.v1.
+
+    A handler is wrapped once, not once per call.
+    """
+
+    def __init__(self, *interceptors: Interceptor) -> None:
+        self._interceptors = interceptors
+        self._hooks = [interceptor.intercept for interceptor in interceptors]
+        self._wrapped: dict[str, tuple[Any, Any]] = {}
+
+    async def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Any]],
+        details: grpc.HandlerCallDetails,
+    ) -> Any:
+        handler = await continuation(details)
+        if handler is None or not details.method.startswith(f"/{PACKAGE}"):
+            return handler
+        inner, wrapped = self._wrapped.get(details.method, (None, None))
+        if inner is not handler:
+            wrapped = self._wrap(method_of(details.method), handler)
+            self._wrapped[details.method] = (handler, wrapped)
+        return wrapped
+
+    def _wrap(self, method: Method, handler: Any) -> Any:
+        for interceptor in self._interceptors:
+            handler = interceptor.wrap(handler)
+        for kind, run in (
+            ("unary_unary", self._run_unary),
+            ("unary_stream", self._run_stream),
+            ("stream_stream", self._run_stream),
+        ):
+            behavior = getattr(handler, kind)
+            if behavior is not None:
+                return handler._replace(**{kind: partial(run, method, behavior)})
+        raise TypeError(f"{method.name} is client-streaming, which is not supported")
+
+    async def _run_unary(
+        self, method: Method, handler: UnaryHandler, request: Any, context: Context
+    ) -> Message:
+        call = Call(method, request, context)
+        try:
+            for intercept in self._hooks:
+                waiting = intercept(call)
+                if waiting is not None:
+                    await waiting
+            return await handler(call.request, context)
+        except BaseException as error:  # noqa: BLE001 - _error_of raises what is not the call's
+            failure = _error_of(call, error)
+            call.suspend()
+            await abort(context, failure)
+            raise AssertionError("abort always raises") from None
+        finally:
+            call.finish()
+
+    async def _run_stream(
+        self, method: Method, handler: StreamHandler, request: Any, context: Context
+    ) -> AsyncGenerator[Message, None]:
+        call = Call(method, request, context)
+        try:
+            for intercept in self._hooks:
+                waiting = intercept(call)
+                if waiting is not None:
+                    await waiting
+            async with aclosing(handler(call.request, context)) as responses:
+                async for response in responses:
+                    call.suspend()
+                    yield response
+                    call.resume()
+        except BaseException as error:  # noqa: BLE001 - _error_of raises what is not the call's
+            failure = _error_of(call, error)
+            call.suspend()
+            await abort(context, failure)
+        finally:
+            call.finish()
+
+
+def _error_of(call: Call, error: BaseException) -> RosterError:
+    """Returns the error that the client receives. Raises cancellations by the client again."""
+    if isinstance(error, RosterError):
+        return error
+    if isinstance(error, asyncio.CancelledError):
+        cancellation = call.cancellation_error()
+        if cancellation is not None:
+            return cancellation
+    if isinstance(error, AbortError) or not isinstance(error, Exception):
+        call.was_cancelled = True
+        raise error
+    log.error(
+        "%s failed", call.method.name, exc_info=error, extra={"requestId": caller.request_id()}
+    )
+    return Internal()

@@ -1,0 +1,89 @@
+"""Turns errors into gRPC statuses with google.rpc details.
+
+errors.proto declares the status code of each reason.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from math import ceil
+
+from google.protobuf.any_pb2 import Any as AnyMessage
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.message import Message
+from google.rpc import code_pb2, error_details_pb2, status_pb2
+from grpc import StatusCode
+from grpc_status import rpc_status
+from roster.v1 import errors_pb2
+
+from .. import caller
+from ..errors import RosterError
+from ..messages import Context
+from .base import add_trailing_metadata
+
+DOMAIN = "roster"
+# Details are sent in metadata, whose size is limited.
+MAX_DETAILS = 20
+MAX_DETAIL_BYTES = 120
+
+
+async def abort(context: Context, error: RosterError) -> None:
+    """Ends the call with the status and details of an error. Always raises."""
+    request_id = caller.request_id()
+    status = rpc_status.to_status(status_of(error, request_id))
+    add_trailing_metadata(context, *(status.trailing_metadata or ()))
+    if error.retry_after is not None:
+        add_trailing_metadata(
+            context,
+            # HTTP allows whole seconds only.
+            ("retry-after", str(max(1, ceil(error.retry_after)))),
+            # Retries of gRPC clients wait that long (gRFC A6).
+            ("grpc-retry-pushback-ms", str(ceil(error.retry_after * 1000))),
+        )
+    await context.abort(status.code, status.details)
+
+
+def status_of(error: RosterError, request_id: str) -> status_pb2.Status:
+    """Returns an error as google.rpc.Status with ErrorInfo and RequestInfo.
+
+    It also has BadRequest if the error has details, and RetryInfo if it has `retry_after`.
+    """
+    details: list[Message] = [error_details_pb2.ErrorInfo(reason=error.reason, domain=DOMAIN)]
+    if error.details:
+        details.append(
+            error_details_pb2.BadRequest(
+                field_violations=[
+                    error_details_pb2.BadRequest.FieldViolation(
+                        field=_truncate(detail.field),
+                        description=_truncate(detail.message),
+                        reason=detail.code,
+                    )
+                    for detail in error.details[:MAX_DETAILS]
+                ]
+            )
+        )
+    if error.retry_after is not None:
+        delay = Duration()
+        delay.FromMilliseconds(ceil(error.retry_after * 1000))
+        details.append(error_details_pb2.RetryInfo(retry_delay=delay))
+    details.append(error_details_pb2.RequestInfo(request_id=request_id))
+    packed = []
+    for detail in details:
+        packed.append(AnyMessage())
+        packed[-1].Pack(detail)
+    return status_pb2.Status(code=_code(error.reason), message=error.message, details=packed)
+
+
+def _truncate(text: str) -> str:
+    """Limits a text to MAX_DETAIL_BYTES of UTF-8."""
+    if len(text) <= MAX_DETAIL_BYTES // 4:
+        return text
+    return text.encode()[:MAX_DETAIL_BYTES].decode(errors="ignore")
+
+
+@cache
+def _code(reason: str) -> int:
+    value = errors_pb2.Error.Reason.DESCRIPTOR.values_by_name[reason]
+    code = value.GetOptions().Extensions[errors_pb2.error_mapping].grpc
+    assert StatusCode[code_pb2.Code.Name(code)]
+    return int(code)
