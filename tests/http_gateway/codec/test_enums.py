@@ -1,4 +1,4 @@
-"""Values of enums between JSON and protobuf."""
+"""Enum values between JSON and protobuf."""
 
 from __future__ import annotations
 
@@ -10,45 +10,45 @@ from roster.v1 import custom_fields_pb2
 
 from http_gateway.codec.enums import UnknownEnumName, enum_names, enum_reader
 
-from .refused import code_of
+from .rejection import code_of
 
 DATA_TYPE = custom_fields_pb2.CustomField.DataType.DESCRIPTOR
 CLOSED = descriptor_pb2.FieldDescriptorProto.Type.DESCRIPTOR
 
 
 @pytest.mark.parametrize(("value", "number"), [("TEXT", 1), (1, 1), ("DATE", 4), (0, 0)])
-def test_an_enum_is_a_name_or_its_number(value: Any, number: int) -> None:
+def test_enum_is_read_from_name_or_number(value: Any, number: int) -> None:
     assert enum_reader(DATA_TYPE)(value) == number
 
 
 @pytest.mark.parametrize(
     "value", ["text", "", "1", "TEXT ", 2**31, -(2**31) - 1, 1.5, True, None, [], {}]
 )
-def test_what_is_no_value_of_an_enum_is_refused(value: Any) -> None:
+def test_unknown_enum_value_is_rejected(value: Any) -> None:
     assert code_of(enum_reader(DATA_TYPE), value) == "INVALID_VALUE"
 
 
-def test_an_enum_is_written_by_name_or_as_the_number_that_has_none() -> None:
+def test_enum_is_written_by_name_or_as_an_unnamed_number() -> None:
     names = enum_names(DATA_TYPE)
 
     assert [names[1], names[0], names[99]] == ["TEXT", "DATA_TYPE_UNSPECIFIED", 99]
 
 
-def test_an_unknown_name_is_told_apart_since_a_later_release_may_know_it() -> None:
+def test_unknown_enum_name_has_its_own_exception() -> None:
     with pytest.raises(UnknownEnumName):
         enum_reader(DATA_TYPE)("NEWER")
 
 
 @pytest.mark.parametrize("number", [99, -1])
-def test_an_open_enum_takes_numbers_without_a_name_and_a_closed_one_does_not(number: int) -> None:
+def test_only_an_open_enum_accepts_unnamed_numbers(number: int) -> None:
     assert enum_reader(DATA_TYPE)(number) == number
     assert code_of(enum_reader(CLOSED), number) == "INVALID_VALUE"
 
 
 @pytest.mark.parametrize("value", [None, "NULL_VALUE", 0])
-def test_the_null_value_is_read_from_null_its_name_and_its_number(value: Any) -> None:
+def test_null_value_is_read_from_null_name_and_number(value: Any) -> None:
     assert enum_reader(struct_pb2.NullValue.DESCRIPTOR)(value) == 0
 
 
-def test_the_null_value_is_written_as_null() -> None:
+def test_null_value_is_written_as_null() -> None:
     assert enum_names(struct_pb2.NullValue.DESCRIPTOR)[0] is None

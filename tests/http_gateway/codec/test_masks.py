@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from http_gateway.codec.masks import fill_mask, write_mask
 from http_gateway.codec.scalars import NoJsonForm
 
-from .refused import code_of
+from .rejection import code_of
 
 NAMES = st.from_regex(r"_?[a-z][a-z0-9]{0,3}(_[a-z][a-z0-9]{0,3}){0,2}", fullmatch=True)
 PATHS = st.lists(NAMES, min_size=1, max_size=3).map(".".join)
@@ -25,14 +25,14 @@ def read_mask(value: Any) -> FieldMask:
 
 
 @given(st.lists(PATHS, max_size=3))
-def test_a_mask_is_read_as_it_was_written_and_as_protobuf_does(paths: list[str]) -> None:
+def test_mask_survives_a_round_trip_and_matches_protobuf(paths: list[str]) -> None:
     mask = FieldMask(paths=paths)
 
     assert write_mask(mask) == mask.ToJsonString()
     assert read_mask(write_mask(mask)) == mask
 
 
-def test_a_mask_has_its_paths_in_camel_case() -> None:
+def test_mask_paths_are_in_camel_case() -> None:
     assert read_mask("firstName,customFields.homeTown") == FieldMask(
         paths=["first_name", "custom_fields.home_town"]
     )
@@ -45,11 +45,11 @@ def test_a_mask_has_its_paths_in_camel_case() -> None:
         *[(value, "INVALID_TYPE") for value in (None, 1, [], {})],
     ],
 )
-def test_what_is_no_mask_is_refused(value: Any, code: str) -> None:
+def test_invalid_mask_is_rejected(value: Any, code: str) -> None:
     assert code_of(read_mask, value) == code
 
 
 @pytest.mark.parametrize("path", ["firstName", "a__b", "a_", "a_1", "a,b", ""])
-def test_a_path_that_would_be_read_as_another_is_not_written(path: str) -> None:
+def test_irreversible_path_is_not_written(path: str) -> None:
     with pytest.raises(NoJsonForm, match="no JSON form"):
         write_mask(FieldMask(paths=["a", path]))

@@ -1,4 +1,4 @@
-"""Required fields of proto2, of which no message may be without one."""
+"""Missing required fields of proto2 messages."""
 
 from __future__ import annotations
 
@@ -23,22 +23,21 @@ FILE = compiled("""
 
 
 def missing_in(**fields: Any) -> list[str]:
-    whole = GetMessageClass(FILE.message_types_by_name["Whole"])(**fields)
-    return missing(whole)
+    return missing(GetMessageClass(FILE.message_types_by_name["Whole"])(**fields))
 
 
 def missing(message: Any) -> list[str]:
-    faults = Violations()
-    add_missing(message, faults)
-    assert {fault.code for fault in faults.details} <= {Code.Value("REQUIRED")}
-    return [fault.field for fault in faults.details]
+    violations = Violations()
+    add_missing(message, violations)
+    assert {violation.code for violation in violations.details} <= {Code.Value("REQUIRED")}
+    return [violation.field for violation in violations.details]
 
 
-def test_what_lacks_nothing_has_no_fault() -> None:
+def test_complete_message_has_no_violation() -> None:
     assert missing_in(size=0, one_part={"first_name": ""}, notes={"a": "b"}) == []
 
 
-def test_every_required_field_that_is_missing_is_named_as_json_names_it() -> None:
+def test_every_missing_required_field_is_reported_by_json_path() -> None:
     parts = [{"first_name": "a"}, {"inner": {}}]
 
     assert missing_in(one_part={}, parts=parts, by_name={"b": {}, "a": {}}) == [
@@ -47,7 +46,7 @@ def test_every_required_field_that_is_missing_is_named_as_json_names_it() -> Non
     ]
 
 
-def test_an_extension_is_named_in_brackets() -> None:
+def test_extension_is_reported_in_brackets() -> None:
     whole = GetMessageClass(FILE.message_types_by_name["Whole"])(size=1)
     whole.Extensions[FILE.extensions_by_name["extra"]].SetInParent()
 

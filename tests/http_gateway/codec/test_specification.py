@@ -1,4 +1,4 @@
-"""Every kind of field against google.protobuf.json_format, in the options of the specification."""
+"""Every field type compared with google.protobuf.json_format, with the options SPECIFICATION."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from http_gateway.codec.scalars import NoJsonForm
 from http_gateway.codec.transcode import message_class, reader, writer
 from http_gateway.request_errors import Code, Violations
 
-from .made import IMPORTED, Made, made_in_a_pool_of_its_own
+from .all_fields import IMPORTED, Made, made_in_new_pool
 
 F = FieldDescriptor
 LENIENT = CodecOptions(milliseconds=False, defaults=False, ignore_unknown=True)
@@ -66,7 +66,7 @@ NANOS = st.sampled_from([0, 1, 500_000_000, 999_999_999, 123_456_000])
 
 
 def messages(kind: Descriptor, depth: int = 2) -> st.SearchStrategy[Any]:
-    """Messages of a type that json_format can write."""
+    """Generates messages of a type that json_format can write."""
     make: Any = message_class(kind)
     match kind.full_name:
         case "google.protobuf.Timestamp":
@@ -94,12 +94,12 @@ def messages(kind: Descriptor, depth: int = 2) -> st.SearchStrategy[Any]:
     fields = st.lists(st.sampled_from(list(kind.fields)), max_size=6)
     return fields.flatmap(
         lambda chosen: st.fixed_dictionaries(
-            {field.name: values(field, depth - 1) for field in _one_of_each(chosen)}
+            {field.name: values(field, depth - 1) for field in _without_oneof_conflicts(chosen)}
         ).map(lambda given: make(**given))
     )
 
 
-def _one_of_each(fields: list[FieldDescriptor]) -> list[FieldDescriptor]:
+def _without_oneof_conflicts(fields: list[FieldDescriptor]) -> list[FieldDescriptor]:
     """Returns fields that can be set together."""
     groups = {
         field.containing_oneof.name if field.containing_oneof else field.name: field
@@ -110,16 +110,16 @@ def _one_of_each(fields: list[FieldDescriptor]) -> list[FieldDescriptor]:
 
 def anys(depth: int) -> st.SearchStrategy[Any]:
     kinds = [module.DESCRIPTOR.message_types_by_name for module in IMPORTED]
-    held = [kind for named in kinds for name, kind in named.items() if name != "Any" or depth]
+    contained = [kind for named in kinds for name, kind in named.items() if name != "Any" or depth]
     if depth:
-        held.append(Made.DESCRIPTOR)
+        contained.append(Made.DESCRIPTOR)
 
     def packed(message: Message) -> Any:
         whole = any_pb2.Any()
         whole.Pack(message, deterministic=True)
         return whole
 
-    return st.just(any_pb2.Any()) | st.sampled_from(held).flatmap(
+    return st.just(any_pb2.Any()) | st.sampled_from(contained).flatmap(
         lambda kind: messages(kind, max(depth - 1, 0)).map(packed)
     )
 
@@ -145,10 +145,10 @@ MESSAGES = messages(Made.DESCRIPTOR)
 
 
 def read(value: Any, into: Any, options: CodecOptions = SPECIFICATION) -> list[tuple[str, str]]:
-    """Reads a value into a message and returns path and code of each fault."""
-    faults = Violations()
-    reader(into.DESCRIPTOR, options=options)(value, "", faults, into)
-    return [(fault.field, Code.Name(fault.code)) for fault in faults.details]
+    """Reads a value into a message and returns the path and code of each violation."""
+    violations = Violations()
+    reader(into.DESCRIPTOR, options=options)(value, "", violations, into)
+    return [(violation.field, Code.Name(violation.code)) for violation in violations.details]
 
 
 def written(message: Any, options: CodecOptions = SPECIFICATION) -> Any:
@@ -158,7 +158,7 @@ def written(message: Any, options: CodecOptions = SPECIFICATION) -> Any:
 @pytest.mark.parametrize("defaults", [True, False])
 @some
 @given(message=MESSAGES)
-def test_a_message_is_written_as_json_format_writes_it(message: Any, defaults: bool) -> None:
+def test_message_is_written_as_json_format_writes_it(message: Any, defaults: bool) -> None:
     options = CodecOptions(milliseconds=False, defaults=defaults)
 
     assert written(message, options) == json_format.MessageToDict(
@@ -169,9 +169,7 @@ def test_a_message_is_written_as_json_format_writes_it(message: Any, defaults: b
 @pytest.mark.parametrize("proto_names", [True, False])
 @some
 @given(message=MESSAGES)
-def test_what_json_format_writes_is_read_as_the_same_message(
-    message: Any, proto_names: bool
-) -> None:
+def test_output_of_json_format_is_read_as_the_same_message(message: Any, proto_names: bool) -> None:
     text = json_format.MessageToJson(message, preserving_proto_field_name=proto_names)
     into = Made()
 
@@ -197,26 +195,26 @@ KEYS = st.sampled_from([name for field in FIELDS for name in (field.json_name, f
 
 @settings(some, max_examples=400)
 @given(value=st.dictionaries(KEYS, ODD_VALUES, max_size=3))
-def test_what_is_read_without_a_fault_json_format_reads_alike(value: dict[str, Any]) -> None:
+def test_accepted_value_is_read_as_json_format_reads_it(value: dict[str, Any]) -> None:
     into = Made()
 
-    faults = read(value, into)
+    violations = read(value, into)
 
-    assert all(path for path, _ in faults)
-    if faults:
+    assert all(path for path, _ in violations)
+    if violations:
         return
-    # json_format itself refuses null for an array of NullValue or Value, and within the former;
-    # and it breaks on null within a map of NullValue.
+    # json_format rejects null for repeated NullValue and Value and as an item of the former,
+    # and fails on null in a map of NullValue.
     arrays = [value.get(key, ()) for key in ("nullMany", "null_many", "valueMany", "value_many")]
     maps = [value.get(key) or {} for key in ("stringNullMap", "string_null_map")]
-    refused = any(array is None or None in array for array in arrays)
-    broken = any(None in each.values() for each in maps)
-    if not (refused or broken):
+    rejects = any(array is None or None in array for array in arrays)
+    fails = any(None in entries.values() for entries in maps)
+    if not (rejects or fails):
         assert json_format.ParseDict(value, Made()) == into
 
 
 @pytest.mark.parametrize(
-    ("value", "fault"),
+    ("value", "violation"),
     [
         ({"stringMany": [None]}, ("stringMany[0]", "INVALID_TYPE")),
         ({"stringMany": ["a", 1]}, ("stringMany[1]", "INVALID_TYPE")),
@@ -255,11 +253,11 @@ def test_what_is_read_without_a_fault_json_format_reads_alike(value: dict[str, A
     ],
     ids=repr,
 )
-def test_a_fault_is_named_by_its_path(value: Any, fault: tuple[str, str]) -> None:
-    assert read(value, Made()) == [fault]
+def test_violation_has_the_path_of_its_value(value: Any, violation: tuple[str, str]) -> None:
+    assert read(value, Made()) == [violation]
 
 
-def test_two_members_of_a_oneof_of_which_one_is_null_are_the_other_alone() -> None:
+def test_null_oneof_member_does_not_conflict_with_another() -> None:
     into = Made()
 
     assert read({"stringChoice": None, "boolChoice": True}, into) == []
@@ -275,14 +273,14 @@ def test_two_members_of_a_oneof_of_which_one_is_null_are_the_other_alone() -> No
         ({"stringColourMap": {"a": "GREEN", "b": "RED"}}, {"stringColourMap": {"b": "RED"}}),
     ],
 )
-def test_what_is_unknown_is_passed_over_where_that_is_asked_for(value: Any, known: Any) -> None:
+def test_unknown_keys_and_enum_names_can_be_ignored(value: Any, known: Any) -> None:
     into = Made()
 
     assert read(value, into, LENIENT) == []
     assert written(into) == known
 
 
-def test_types_are_those_of_the_pool_that_the_message_belongs_to() -> None:
+def test_types_are_looked_up_in_the_pool_of_the_message() -> None:
     value = {
         "timestampOne": "1970-01-01T00:00:07Z",
         "durationMany": ["1s"],
@@ -291,18 +289,18 @@ def test_types_are_those_of_the_pool_that_the_message_belongs_to() -> None:
         "structOne": {"a": [1]},
         "anyOne": {"@type": "x/made.codec.Made", "stringDurationMap": {"a": "2s"}},
     }
-    into = made_in_a_pool_of_its_own()()
+    into = made_in_new_pool()()
 
     assert read(value, into) == []
     assert written(into) == value
 
 
 @pytest.mark.parametrize("url", ["", "made.codec.Made", "x/made.None", "x/"])
-def test_an_any_of_a_type_that_is_not_known_is_not_written(url: str) -> None:
+def test_any_of_an_unknown_type_is_not_written(url: str) -> None:
     with pytest.raises(NoJsonForm, match="no JSON form"):
         written(Made(any_one=any_pb2.Any(type_url=url, value=b"\n\x01a")))
 
 
-def test_an_any_whose_bytes_are_no_message_is_not_written() -> None:
+def test_any_with_malformed_bytes_is_not_written() -> None:
     with pytest.raises(NoJsonForm, match="no JSON form"):
         written(Made(any_one=any_pb2.Any(type_url="x/made.codec.Made", value=b"\xff")))

@@ -1,4 +1,4 @@
-"""JSON, read strictly."""
+"""Strict JSON parsing."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ SCALARS = (
     | st.floats(allow_nan=False, allow_infinity=False)
     | st.text()
 )
-# Few keys, some of them awkward, so that the same one comes often.
-AWKWARD = st.text('a,:[]{}"\\\\\n ', max_size=8)
+# Strings of JSON syntax characters.
+SYNTAX = st.text('a,:[]{}"\\\\\n ', max_size=8)
 DOCUMENTS = st.recursive(
-    st.none() | st.booleans() | st.integers(-999, 999) | AWKWARD,
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(AWKWARD, inner, max_size=4),
+    st.none() | st.booleans() | st.integers(-999, 999) | SYNTAX,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(SYNTAX, inner, max_size=4),
     max_leaves=30,
 )
 KEYS = st.sampled_from(["a", "b", ":", '"', "", "é", "a.b"])
-# Objects as lists of pairs, in which a key may come more than once.
+# Objects are lists of pairs, which can contain duplicate keys.
 TREES = st.recursive(
     SCALARS,
     lambda inner: (
@@ -38,8 +38,8 @@ TREES = st.recursive(
 )
 
 
-def faults_of(body: bytes) -> list[tuple[str, str]]:
-    """Reads what has to be refused, and returns path and code of each fault."""
+def violations_of(body: bytes) -> list[tuple[str, str]]:
+    """Parses an invalid body and returns the path and code of each violation."""
     with pytest.raises(RequestError) as caught:
         strict_json.loads(body)
     return [(detail.field, Code.Name(detail.code)) for detail in caught.value.error.details]
@@ -54,27 +54,29 @@ def text_of(tree: Any) -> str:
     return json.dumps(tree)
 
 
-def repeated_paths(tree: Any, path: str = "") -> set[str]:
-    """Returns the paths of keys that come more than once, in what the last of them hold."""
+def duplicate_paths(tree: Any, path: str = "") -> set[str]:
+    """Returns the paths of duplicate keys, except in values that a later key replaces."""
     if isinstance(tree, list):
-        return {p for i, item in enumerate(tree) for p in repeated_paths(item, f"{path}[{i}]")}
+        return {p for i, item in enumerate(tree) for p in duplicate_paths(item, f"{path}[{i}]")}
     if not isinstance(tree, tuple):
         return set()
     keys = [key for key, _ in tree[1]]
-    places = {key: f"{path}.{key}" if path else key for key in keys}
-    found = {places[key] for key in keys if keys.count(key) > 1}
+    paths = {key: f"{path}.{key}" if path else key for key in keys}
+    duplicates = {paths[key] for key in keys if keys.count(key) > 1}
     for key, value in dict(tree[1]).items():
-        found |= repeated_paths(value, places[key])
-    return found
+        duplicates |= duplicate_paths(value, paths[key])
+    return duplicates
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(TREES)
-def test_a_value_is_read_as_it_is_unless_a_key_comes_twice(tree: Any) -> None:
+def test_value_is_parsed_unless_it_has_duplicate_keys(tree: Any) -> None:
     text = text_of(tree)
 
-    if repeated := repeated_paths(tree):
-        assert set(faults_of(text.encode())) == {(path, "DUPLICATE_FIELD") for path in repeated}
+    if duplicates := duplicate_paths(tree):
+        assert set(violations_of(text.encode())) == {
+            (path, "DUPLICATE_FIELD") for path in duplicates
+        }
     else:
         assert strict_json.loads(text.encode()) == json.loads(text)
 
@@ -82,12 +84,12 @@ def test_a_value_is_read_as_it_is_unless_a_key_comes_twice(tree: Any) -> None:
 @pytest.mark.parametrize(
     "text", [b"{}", b" [1] ", b'"x"', b"null", b'{"a": "b:c"}', b'{":": {":": 1}}', b"[1e3]"]
 )
-def test_json_is_read(text: bytes) -> None:
+def test_json_is_parsed(text: bytes) -> None:
     assert strict_json.loads(text) == json.loads(text)
 
 
 @pytest.mark.parametrize(
-    ("body", "says"),
+    ("body", "message"),
     [
         (b"", "is empty"),
         (b" \n\t", "is empty"),
@@ -101,49 +103,49 @@ def test_json_is_read(text: bytes) -> None:
         (rb'{"a": "\ud800"}', "well-formed"),
     ],
 )
-def test_what_is_not_json_is_refused_with_the_reason(body: bytes, says: str) -> None:
+def test_malformed_json_is_rejected_with_the_reason(body: bytes, message: str) -> None:
     with pytest.raises(RequestError) as caught:
         strict_json.loads(body)
 
     (detail,) = caught.value.error.details
     assert (detail.field, Code.Name(detail.code)) == ("", "INVALID_JSON")
-    assert says in detail.message
+    assert message in detail.message
 
 
 @pytest.mark.parametrize(
     ("opening", "closing"), [("[", "]"), ('{"a":', "}")], ids=["arrays", "objects"]
 )
-def test_nesting_is_read_to_a_depth_of_32_and_no_further(opening: str, closing: str) -> None:
+def test_nesting_is_limited_to_32_levels(opening: str, closing: str) -> None:
     strict_json.loads((opening * 32 + "1" + closing * 32).encode())
 
-    assert faults_of((opening * 33 + "1" + closing * 33).encode()) == [("", "INVALID_JSON")]
+    assert violations_of((opening * 33 + "1" + closing * 33).encode()) == [("", "INVALID_JSON")]
 
 
 def test_an_empty_array_counts_as_a_level() -> None:
     strict_json.loads(b"[" * 32 + b"]" * 32)
 
-    assert faults_of(b"[" * 33 + b"]" * 33) == [("", "INVALID_JSON")]
+    assert violations_of(b"[" * 33 + b"]" * 33) == [("", "INVALID_JSON")]
 
 
-def test_object_with_one_key_is_as_deep_as_any_other() -> None:
+def test_depth_of_an_object_with_one_key_is_limited() -> None:
     def body(arrays: int) -> bytes:
         return b'{"a":' + b"[" * arrays + b"{}" + b"]" * arrays + b"}"
 
     strict_json.loads(body(30))
-    assert faults_of(body(31)) == [("", "INVALID_JSON")]
+    assert violations_of(body(31)) == [("", "INVALID_JSON")]
 
 
 @pytest.mark.parametrize("depth", [900, 1_000])
-def test_what_a_later_value_hides_is_refused_however_deep(depth: int) -> None:
+def test_deeply_nested_duplicate_is_rejected(depth: int) -> None:
     hidden = b"[" * depth + b"]" * depth
 
-    assert faults_of(b'{"a": %s, "a": 1}' % hidden)
+    assert violations_of(b'{"a": %s, "a": 1}' % hidden)
 
 
-def test_every_repeated_key_is_named() -> None:
+def test_every_duplicate_key_is_reported() -> None:
     body = b'{"a": 1, "b": {"c": 1, "c": 2}, "a": [{"d": 1, "d": 1}]}'
 
-    assert set(faults_of(body)) == {
+    assert set(violations_of(body)) == {
         ("a", "DUPLICATE_FIELD"),
         ("b.c", "DUPLICATE_FIELD"),
         ("a[0].d", "DUPLICATE_FIELD"),
@@ -151,11 +153,11 @@ def test_every_repeated_key_is_named() -> None:
 
 
 @pytest.mark.parametrize("colon", [rb"\u003a", rb"\u003A"])
-def test_a_colon_that_is_written_as_an_escape_hides_no_repeated_key(colon: bytes) -> None:
-    assert faults_of(b'{"a": 1, "a": "%s"}' % colon) == [("a", "DUPLICATE_FIELD")]
+def test_escaped_colon_hides_no_duplicate_key(colon: bytes) -> None:
+    assert violations_of(b'{"a": 1, "a": "%s"}' % colon) == [("a", "DUPLICATE_FIELD")]
 
 
-def test_the_bounds_are_the_callers_to_set() -> None:
+def test_limits_are_parameters() -> None:
     strict_json.loads(b"[" * 100 + b"]" * 100, max_depth=100)
 
     for bounds in ({"max_depth": 2}, {"max_values": 2}):
@@ -163,23 +165,21 @@ def test_the_bounds_are_the_callers_to_set() -> None:
             strict_json.loads(b"[[[1]], 1, 1, 1, 1, 1]", **bounds)
 
 
-def values_of(document: Any) -> int:
-    """Returns how many values a parsed document holds, itself among them."""
+def count_values(document: Any) -> int:
+    """Returns the number of values in a parsed document, including itself."""
     items: list[Any] = []
     if isinstance(document, dict):
         items = list(document.values())
     elif isinstance(document, list):
         items = document
-    return 1 + sum(map(values_of, items))
+    return 1 + sum(map(count_values, items))
 
 
 @settings(max_examples=300, deadline=None)
 @given(DOCUMENTS, st.sampled_from([None, 0, 2, "\t"]), st.booleans())
-def test_values_are_counted_and_nothing_inside_strings(
-    document: Any, indent: Any, escapes: bool
-) -> None:
+def test_values_are_counted_outside_strings(document: Any, indent: Any, escapes: bool) -> None:
     body = json.dumps(document, indent=indent, ensure_ascii=escapes).encode()
-    count = values_of(document)
+    count = count_values(document)
 
     assert strict_json.loads(body, max_values=count) == document
     if count > 1:
@@ -190,13 +190,13 @@ def test_values_are_counted_and_nothing_inside_strings(
 @pytest.mark.parametrize(
     "text", ["Well, yes, ", "{{a}}[b]", '\\",', '",{[', "\\,"], ids=["prose", "b", "q", "m", "s"]
 )
-def test_prose_of_a_megabyte_is_one_value(text: str) -> None:
+def test_long_string_is_one_value(text: str) -> None:
     document = {"body": text * (512 * 1024 // len(text))}
 
     assert strict_json.loads(json.dumps(document).encode()) == document
 
 
-def test_the_largest_bulk_that_keeps_all_other_bounds_is_read() -> None:
+def test_largest_valid_bulk_is_accepted() -> None:
     row = {
         "email": "a@b.co",
         "firstName": "",
@@ -207,21 +207,23 @@ def test_the_largest_bulk_that_keeps_all_other_bounds_is_read() -> None:
     }
     document = {"subscribers": [row] * 100}
 
-    assert values_of(document) == 20_702
+    assert count_values(document) == 20_702
     assert strict_json.loads(json.dumps(document).encode()) == document
 
 
 @pytest.mark.parametrize("value", ["1", '""', "[]", "{}", '{"a":[1]}', '"\\\\"', '"\\",["'])
-def test_more_values_than_any_request_may_hold_are_refused_in_every_form(value: str) -> None:
-    few = strict_json.MAX_VALUES // values_of(json.loads(value))
-    most = few * values_of(json.loads(value)) < strict_json.MAX_VALUES
-    accepted = few if most else few - 1
+def test_too_many_values_of_any_form_are_rejected(value: str) -> None:
+    few = strict_json.MAX_VALUES // count_values(json.loads(value))
+    leaves_room = few * count_values(json.loads(value)) < strict_json.MAX_VALUES
+    accepted = few if leaves_room else few - 1
 
     strict_json.loads(f"[{','.join([value] * accepted)}]".encode())
-    assert faults_of(f"[{','.join([value] * (accepted + 1))}]".encode()) == [("", "INVALID_JSON")]
+    assert violations_of(f"[{','.join([value] * (accepted + 1))}]".encode()) == [
+        ("", "INVALID_JSON")
+    ]
 
 
-def test_more_values_than_any_request_may_hold_are_refused_before_they_are_read() -> None:
+def test_too_many_values_are_rejected_before_parsing() -> None:
     body = b'{"subscribers":[' + b"{}," * (strict_json.MAX_VALUES + 1) + b"{}]}"
 
     with pytest.raises(RequestError) as caught:

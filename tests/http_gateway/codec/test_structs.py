@@ -1,4 +1,4 @@
-"""Struct, ListValue and Value as fields of a message, against google.protobuf.json_format."""
+"""Struct, ListValue and Value fields compared with google.protobuf.json_format."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from http_gateway.codec.transcode import message_class, reader, writer
 from http_gateway.request_errors import Code, Violations
 
 F = FieldDescriptor
-BEYOND_DOUBLE = 10**400
+OUT_OF_RANGE = 10**400
 FIELDS = {
     "struct": "Struct",
     "list": "ListValue",
@@ -85,14 +85,14 @@ MADE_JSON = st.fixed_dictionaries(
 
 
 def read(value: Any, into: Any) -> list[tuple[str, str]]:
-    """Reads a value into a message and returns path and code of each fault."""
-    faults = Violations()
-    reader(into.DESCRIPTOR)(value, "", faults, into)
-    return [(fault.field, Code.Name(fault.code)) for fault in faults.details]
+    """Reads a value into a message and returns the path and code of each violation."""
+    violations = Violations()
+    reader(into.DESCRIPTOR)(value, "", violations, into)
+    return [(violation.field, Code.Name(violation.code)) for violation in violations.details]
 
 
 def read_made(value: Any) -> Any:
-    """Returns the message of a value that has no fault."""
+    """Returns the message of a valid value."""
     into = Made()
     assert read(value, into) == []
     return into
@@ -104,13 +104,13 @@ def written(message: Message) -> bytes:
 
 @settings(deadline=None)
 @given(MADE_JSON)
-def test_any_json_is_read_as_json_format_reads_it(value: dict[str, Any]) -> None:
+def test_json_is_read_as_json_format_reads_it(value: dict[str, Any]) -> None:
     assert read_made(value) == json_format.ParseDict(value, Made())
 
 
 @settings(deadline=None)
 @given(MADE_JSON)
-def test_any_message_is_written_so_that_json_format_reads_the_same_message(
+def test_json_format_reads_the_written_message(
     value: dict[str, Any],
 ) -> None:
     message = json_format.ParseDict(value, Made())
@@ -120,34 +120,34 @@ def test_any_message_is_written_so_that_json_format_reads_the_same_message(
 
 
 @pytest.mark.parametrize("field", ["struct", "list"])
-def test_null_for_a_struct_or_a_list_is_as_if_the_key_were_absent(field: str) -> None:
+def test_null_struct_or_list_is_an_absent_key(field: str) -> None:
     assert not read_made({field: None}).HasField(field)
 
 
-def test_null_for_a_value_is_a_value_and_an_absent_key_is_none() -> None:
+def test_null_is_a_value_of_value() -> None:
     assert read_made({"value": None}).value.WhichOneof("kind") == "null_value"
     assert not read_made({}).HasField("value")
 
 
 @pytest.mark.parametrize("field", ["structs", "lists", "values"])
-def test_null_for_a_repeated_field_is_as_if_the_key_were_absent(field: str) -> None:
+def test_null_repeated_field_is_an_absent_key(field: str) -> None:
     assert read_made({field: None}) == Made()
 
 
-def test_null_within_is_a_null_value() -> None:
+def test_nested_null_is_a_null_value() -> None:
     message = read_made({"struct": {"a": None}, "list": [None], "values": [None]})
 
-    within = (message.struct.fields["a"], message.list.values[0], message.values[0])
-    assert [value.WhichOneof("kind") for value in within] == ["null_value"] * 3
+    nested = (message.struct.fields["a"], message.list.values[0], message.values[0])
+    assert [value.WhichOneof("kind") for value in nested] == ["null_value"] * 3
 
 
 @pytest.mark.parametrize(("field", "empty"), [("struct", {}), ("list", []), ("value", {})])
-def test_what_is_empty_is_present_and_what_is_absent_is_not_written(field: str, empty: Any) -> None:
+def test_empty_field_is_present_and_absent_field_is_not_written(field: str, empty: Any) -> None:
     assert orjson.loads(written(read_made({field: empty})))[field] == empty
     assert field not in orjson.loads(written(Made()))
 
 
-def test_faults_are_collected_by_path() -> None:
+def test_violations_are_collected_by_path() -> None:
     value = {
         "struct": [],
         "list": {},
@@ -173,18 +173,18 @@ def test_faults_are_collected_by_path() -> None:
     ("field", "message"), [("struct", "must be an object"), ("list", "must be an array")]
 )
 @pytest.mark.parametrize("value", ["x", 1, 1.5, True, False, ""], ids=repr)
-def test_the_wrong_type_is_a_fault_that_says_the_right_one(
-    field: str, message: str, value: Any
-) -> None:
-    faults = Violations()
+def test_violation_names_the_expected_type(field: str, message: str, value: Any) -> None:
+    violations = Violations()
 
-    reader(Made.DESCRIPTOR)({field: value}, "", faults, Made())
+    reader(Made.DESCRIPTOR)({field: value}, "", violations, Made())
 
-    assert [(fault.field, fault.message) for fault in faults.details] == [(field, message)]
+    assert [(violation.field, violation.message) for violation in violations.details] == [
+        (field, message)
+    ]
 
 
-def test_each_number_beyond_a_double_is_a_fault_at_its_path() -> None:
-    large = BEYOND_DOUBLE
+def test_number_beyond_a_double_is_reported_by_path() -> None:
+    large = OUT_OF_RANGE
     value = {
         "struct": {"a": {"b": [1, large]}, "c": -large, "d": 1},
         "list": [large, {"": large}],
@@ -215,9 +215,7 @@ def test_each_number_beyond_a_double_is_a_fault_at_its_path() -> None:
         (2.0**53 + 2, b"9007199254740994.0"),
     ],
 )
-def test_a_number_is_written_as_an_integer_where_that_says_the_same(
-    number: float, text: bytes
-) -> None:
+def test_integral_number_is_written_as_an_integer(number: float, text: bytes) -> None:
     message = Made()
     message.value.number_value = number
 
@@ -226,7 +224,7 @@ def test_a_number_is_written_as_an_integer_where_that_says_the_same(
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("field", ["struct", "list", "value", "values"])
-def test_a_number_that_json_cannot_say_is_never_written(field: str, number: float) -> None:
+def test_nan_and_infinity_are_not_written(field: str, number: float) -> None:
     message = read_made({"struct": {"a": {}}, "list": [{}], "value": {}, "values": [{}]})
     value = {
         "struct": message.struct.fields["a"],
@@ -240,7 +238,7 @@ def test_a_number_that_json_cannot_say_is_never_written(field: str, number: floa
         written(message)
 
 
-def test_a_value_of_no_kind_is_written_as_null() -> None:
+def test_value_without_a_kind_is_written_as_null() -> None:
     message = Made()
     message.value.SetInParent()
     message.list.values.add()
@@ -255,7 +253,7 @@ def test_a_value_of_no_kind_is_written_as_null() -> None:
 
 
 @given(st.permutations([f"key {number}" for number in range(20)] + ["é", "Z", "a", ""]))
-def test_equal_structs_are_written_as_equal_bytes_with_sorted_keys(keys: list[str]) -> None:
+def test_struct_keys_are_sorted(keys: list[str]) -> None:
     message = read_made({"struct": dict.fromkeys(keys, 1), "value": {"a": dict.fromkeys(keys, 2)}})
 
     value = orjson.loads(written(message))
@@ -263,9 +261,9 @@ def test_equal_structs_are_written_as_equal_bytes_with_sorted_keys(keys: list[st
 
 
 @pytest.mark.parametrize("field", ["struct", "value"])
-def test_an_object_of_the_greatest_depth_is_taken_by_the_wire_format(field: str) -> None:
+def test_object_of_maximum_depth_survives_the_wire_format(field: str) -> None:
     value: dict[str, Any] = {}
-    for _ in range(MAX_DEPTH - 2):  # the body is an object as well, and so is the innermost
+    for _ in range(MAX_DEPTH - 2):  # the body and the innermost object are levels too
         value = {"a": value}
 
     message = read_made({field: value})

@@ -1,4 +1,4 @@
-"""The compiled codec against google.protobuf.json_format, on the messages of roster.v1."""
+"""The codec compared with google.protobuf.json_format, for the messages of roster.v1."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ WELL_KNOWN = {
 
 
 def messages(descriptor: Descriptor, *, unnamed_values: bool = False) -> st.SearchStrategy[Any]:
-    """Messages of a type, less their masks and faults of rows."""
+    """Generates messages of a type, without update masks and row errors."""
     fields = {
         field.name: values(field, unnamed_values=unnamed_values)
         for field in descriptor.fields
@@ -109,10 +109,10 @@ def values(field: FieldDescriptor, *, unnamed_values: bool) -> st.SearchStrategy
 
 
 def read(value: Any, into: Any, excluded: frozenset[str] = MASK) -> list[tuple[str, str]]:
-    """Reads a value into a message and returns path and code of each fault."""
-    faults = Violations()
-    reader(into.DESCRIPTOR, excluded)(value, "", faults, into)
-    return [(fault.field, Code.Name(fault.code)) for fault in faults.details]
+    """Reads a value into a message and returns the path and code of each violation."""
+    violations = Violations()
+    reader(into.DESCRIPTOR, excluded)(value, "", violations, into)
+    return [(violation.field, Code.Name(violation.code)) for violation in violations.details]
 
 
 @pytest.mark.parametrize(
@@ -122,21 +122,21 @@ def read(value: Any, into: Any, excluded: frozenset[str] = MASK) -> list[tuple[s
 )
 @few
 @given(data=st.data())
-def test_a_message_is_written_as_json_format_does_with_three_digits(
+def test_message_is_written_as_json_format_does_with_milliseconds(
     descriptor: Descriptor, data: st.DataObject
 ) -> None:
     message = data.draw(messages(descriptor, unnamed_values=True))
 
     expected = to_json(message)
     for row in (expected, *expected.get("subscribers", ()), *expected.get("rows", ())):
-        row.pop("faults", None)  # rows note their faults for the server, never in JSON
+        row.pop("faults", None)  # row errors are for the server and have no JSON form
     assert orjson.loads(orjson.dumps(writer(descriptor)(message))) == expected
 
 
 @each_message
 @few
 @given(data=st.data(), defaults=st.booleans(), proto_names=st.booleans())
-def test_what_json_format_writes_is_read_as_the_same_message(
+def test_output_of_json_format_is_read_as_the_same_message(
     descriptor: Descriptor, data: st.DataObject, defaults: bool, proto_names: bool
 ) -> None:
     message = data.draw(messages(descriptor))
@@ -158,29 +158,29 @@ def test_what_json_format_writes_is_read_as_the_same_message(
 )
 @few
 @given(data=st.data())
-def test_what_is_read_without_a_fault_json_format_reads_alike(
+def test_accepted_value_is_read_as_json_format_reads_it(
     descriptor: Descriptor, data: st.DataObject
 ) -> None:
     names = [n for f in descriptor.fields if f.name not in MASK for n in (f.json_name, f.name)]
     value = data.draw(st.dictionaries(st.sampled_from(names or ["nothing"]), JSON, max_size=3))
     into = message_class(descriptor)()
 
-    faults = read(value, into)
+    violations = read(value, into)
 
-    if not faults:
+    if not violations:
         assert json_format.ParseDict(value, message_class(descriptor)()) == into
     else:
-        assert all(path for path, _ in faults)
+        assert all(path for path, _ in violations)
 
 
 @each_message
 @pytest.mark.parametrize("value", [None, [], "x", 1, True], ids=repr)
-def test_what_is_no_object_is_a_fault(descriptor: Descriptor, value: Any) -> None:
+def test_value_that_is_not_an_object_is_a_violation(descriptor: Descriptor, value: Any) -> None:
     assert read(value, message_class(descriptor)()) == [("", "INVALID_TYPE")]
 
 
 @each_message
-def test_null_is_as_if_the_key_were_absent(descriptor: Descriptor) -> None:
+def test_null_is_an_absent_key(descriptor: Descriptor) -> None:
     into = message_class(descriptor)()
     names = [field.json_name for field in descriptor.fields if field.name not in MASK]
 
@@ -188,7 +188,7 @@ def test_null_is_as_if_the_key_were_absent(descriptor: Descriptor) -> None:
     assert into == message_class(descriptor)()
 
 
-def test_faults_are_collected_by_path() -> None:
+def test_violations_are_collected_by_path() -> None:
     value = {
         "tags": [{"name": 1, "createdAt": "x"}, 7, {"nothing": 1}],
         "total": "x",
@@ -209,7 +209,7 @@ def test_faults_are_collected_by_path() -> None:
     ]
 
 
-def test_no_more_than_twenty_faults_are_collected() -> None:
+def test_at_most_20_violations_are_collected() -> None:
     message = subscribers_pb2.UpdateSubscriberRequest()
 
     assert len(read({"tags": [7] * 100}, message)) == 20
@@ -218,20 +218,20 @@ def test_no_more_than_twenty_faults_are_collected() -> None:
 @pytest.mark.parametrize(
     "value", [{"firstName": "a", "first_name": "b"}, {"first_name": "a", "firstName": "b"}]
 )
-def test_both_names_of_a_field_are_a_duplicate(value: dict[str, str]) -> None:
+def test_json_and_proto_name_of_a_field_are_duplicates(value: dict[str, str]) -> None:
     into = subscribers_pb2.CreateSubscriberRequest()
 
     assert read(value, into) == [("firstName", "DUPLICATE_FIELD")]
 
 
-def test_a_key_of_the_proto_options_is_ignored_whatever_it_holds() -> None:
+def test_ignored_key_can_have_any_value() -> None:
     into = tags_pb2.CreateTagRequest()
 
     assert read({"id": {}, "createdAt": 7, "name": "a"}, into) == []
     assert into == tags_pb2.CreateTagRequest(name="a")
 
 
-def test_the_keys_that_were_given_come_back_under_their_json_names() -> None:
+def test_keys_are_returned_by_json_name() -> None:
     read_update = reader(subscribers_pb2.UpdateSubscriberRequest.DESCRIPTOR, MASK | {"id"})
     value = {"id": "x", "status": 7, "first_name": "a", "lastName": None}
 
@@ -241,28 +241,28 @@ def test_the_keys_that_were_given_come_back_under_their_json_names() -> None:
 
 
 @pytest.mark.parametrize("key", ["id", "updateMask", "update_mask"])
-def test_an_excluded_field_is_no_key(key: str) -> None:
-    faults = read({key: "name"}, tags_pb2.GetTagRequest(), MASK | {"id"})
+def test_excluded_field_is_an_unknown_key(key: str) -> None:
+    violations = read({key: "name"}, tags_pb2.GetTagRequest(), MASK | {"id"})
 
-    assert faults == [(key, "UNKNOWN_FIELD")]
+    assert violations == [(key, "UNKNOWN_FIELD")]
 
 
 @pytest.mark.parametrize("value", ["YES", 1, "1", True])
-def test_a_boolean_like_field_takes_what_the_contract_lists(value: Any) -> None:
+def test_boolean_like_field_accepts_the_documented_forms(value: Any) -> None:
     into = subscribers_pb2.CreateSubscriberRequest()
 
     assert read({"isConfirmed": value}, into) == []
     assert into.is_confirmed
 
 
-def test_a_boolean_like_field_takes_nothing_else() -> None:
+def test_boolean_like_field_rejects_other_values() -> None:
     assert read({"isConfirmed": 2}, subscribers_pb2.CreateSubscriberRequest()) == [
         ("isConfirmed", "INVALID_TYPE")
     ]
 
 
 @pytest.mark.parametrize(
-    ("row", "noted"),
+    ("row", "fields"),
     [
         ({"email": "a@b.io"}, []),
         ({"email": 7}, ["email"]),
@@ -277,19 +277,17 @@ def test_a_boolean_like_field_takes_nothing_else() -> None:
     ],
     ids=repr,
 )
-def test_what_is_wrong_with_a_row_is_noted_in_it_and_fails_nothing_else(
-    row: Any, noted: list[str]
-) -> None:
+def test_row_errors_are_stored_in_the_row(row: Any, fields: list[str]) -> None:
     into = subscribers_pb2.BulkCreateSubscribersRequest()
 
     assert read({"subscribers": [row, {"email": "z@b.io"}]}, into) == []
 
     first, second = into.subscribers
-    assert [fault.field for fault in first.faults] == noted
+    assert [fault.field for fault in first.faults] == fields
     assert (second.email, list(second.faults)) == ("z@b.io", [])
 
 
-def test_a_row_cannot_note_faults_by_itself() -> None:
+def test_row_cannot_set_its_own_errors() -> None:
     into = subscribers_pb2.BulkCreateSubscribersRequest()
 
     read({"subscribers": [{"faults": [{"field": ""}]}]}, into)
@@ -298,7 +296,7 @@ def test_a_row_cannot_note_faults_by_itself() -> None:
 
 
 @pytest.mark.parametrize("value", [7, {}, "x", True])
-def test_rows_that_are_no_array_are_a_fault_of_the_request(value: Any) -> None:
+def test_rows_must_be_an_array(value: Any) -> None:
     into = subscribers_pb2.BulkCreateSubscribersRequest()
 
     assert read({"subscribers": value}, into) == [("subscribers", "INVALID_TYPE")]

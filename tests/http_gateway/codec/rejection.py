@@ -1,5 +1,3 @@
-"""What has to be refused."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -11,7 +9,7 @@ from http_gateway.codec.scalars import InvalidValue
 
 
 def code_of(read: Callable[[Any], Any], value: Any) -> str:
-    """Reads what has to be refused and returns the code."""
+    """Returns the code of the InvalidValue that a reader raises."""
     with pytest.raises(InvalidValue) as caught:
         read(value)
     assert str(caught.value)

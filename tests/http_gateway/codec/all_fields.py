@@ -1,4 +1,4 @@
-"""A message with a field of every kind that protobuf has, made for the tests of the codec."""
+"""Made, a message with a field of every protobuf type."""
 
 from __future__ import annotations
 
@@ -55,7 +55,6 @@ IMPORTED = (
 
 
 def made_file() -> descriptor_pb2.FileDescriptorProto:
-    """Returns the file that declares the message, its enum and the types of its maps."""
     file = descriptor_pb2.FileDescriptorProto(
         name="made_for_the_codec.proto",
         package="made.codec",
@@ -108,8 +107,8 @@ def _class(pool: descriptor_pool.DescriptorPool) -> Any:
     return GetMessageClass(pool.FindMessageTypeByName("made.codec.Made"))
 
 
-def made_in_a_pool_of_its_own() -> Any:
-    """Returns the class of the message, in a pool where every type is another than elsewhere."""
+def made_in_new_pool() -> Any:
+    """Returns the class of Made in a new descriptor pool."""
     pool = descriptor_pool.DescriptorPool()
     for module in IMPORTED:
         pool.AddSerializedFile(module.DESCRIPTOR.serialized_pb)

@@ -1,4 +1,4 @@
-"""Single values of a URL into protobuf."""
+"""Values of a URL converted to protobuf."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ from google.protobuf.message import Message
 
 from http_gateway.codec.url_values import text_reader
 
-from .made import Made
-from .refused import code_of
+from .all_fields import Made
+from .rejection import code_of
 
 
 def reader(name: str) -> Any:
-    """Returns the reader of a field of the made message."""
     return text_reader(Made.DESCRIPTOR.fields_by_name[name])
 
 
@@ -41,7 +40,7 @@ def reader(name: str) -> Any:
         ("string_value_one", "", wrappers_pb2.StringValue()),
     ],
 )
-def test_text_is_read_as_one_value_of_a_field(name: str, text: str, value: Any) -> None:
+def test_text_is_read_as_a_field_value(name: str, text: str, value: Any) -> None:
     read = reader(name)(text)
 
     assert read == value
@@ -57,12 +56,12 @@ def test_text_is_read_as_one_value_of_a_field(name: str, text: str, value: Any) 
         *[("timestamp_one", "yesterday"), ("duration_one", "1"), ("mask_one", "first_name")],
     ],
 )
-def test_text_that_is_no_value_of_the_field_is_refused(name: str, text: str) -> None:
+def test_invalid_text_is_rejected(name: str, text: str) -> None:
     assert code_of(reader(name), text)
 
 
 @pytest.mark.parametrize(
     "name", ["any_one", "struct_one", "value_one", "list_one", "self_one", "string_int32_map"]
 )
-def test_a_message_that_is_no_scalar_in_json_cannot_come_as_text(name: str) -> None:
+def test_message_without_a_scalar_json_form_has_no_text_reader(name: str) -> None:
     assert reader(name) is None
