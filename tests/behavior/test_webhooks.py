@@ -437,6 +437,25 @@ def test_test_that_is_still_running_is_not_begun_again(
     assert len(receiver.received) == 1
 
 
+def test_fifth_running_test_of_a_webhook_is_rate_limited(
+    account: Account, receiver: Receiver
+) -> None:
+    webhook = create(account, receiver.url)
+    responses: list[Response] = []
+
+    def run_test() -> None:
+        responses.append(account.call("TestWebhook", id=webhook["id"]))
+
+    # Each test starts the next one before it gets its response.
+    receiver.replies = [Reply(before=run_test)] * 4
+    run_test()
+
+    fifth, *others = responses
+    assert (fifth.status, fifth.code) == (429, "RateLimited")
+    assert statuses(others) == [200] * 4
+    assert len(receiver.received) == 4
+
+
 def noted(account: Account, made: dict[str, Any]) -> str:
     """Waits until the one delivery to a webhook has ended, and returns its status."""
 

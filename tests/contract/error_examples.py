@@ -29,6 +29,7 @@ from http_gateway.responses import JSON
 from http_gateway.streams import client_stream
 from server import errors
 from server.app import SERVICES
+from server.webhooks.delivery.store_test_deliveries import RETRY_AFTER_SECONDS
 
 from ..behavior.helpers import field, subscriber, subscriber_in, suppress
 from ..conftest import Account, new_account
@@ -53,6 +54,7 @@ UNPROVOKED: dict[str, errors.RosterError | RequestError] = {
     "UNAVAILABLE": errors.Unavailable(),
     "DEADLINE_EXCEEDED": errors.DeadlineExceeded(),
     "ImportSubscribers REQUEST_TIMEOUT": client_stream.timeout_error(),
+    "TestWebhook RATE_LIMITED": errors.TooManyTestDeliveries(RETRY_AFTER_SECONDS),
     "ReplayWebhook WEBHOOK_LIMIT_REACHED": errors.ReplayLimitReached(),
 }
 

@@ -29,10 +29,8 @@ _SEQUENCES = Statement(
 _SET_AFTER_SEQUENCE = Statement(lambda _: Webhook.update(params(Webhook.after_sequence)).where(ONE))
 
 
-def expand_pending(
-    account_id: str, webhook: WebhookRow, tx: Transaction, *, limit: int = MAX_PENDING_EVENTS
-) -> None:
-    """Creates a webhook's deliveries of at most `limit` pending events.
+def expand_pending(account_id: str, webhook: WebhookRow, tx: Transaction) -> None:
+    """Creates a webhook's deliveries of at most MAX_PENDING_EVENTS pending events.
 
     Events recorded while the webhook was disabled are skipped.
     """
@@ -42,8 +40,8 @@ def expand_pending(
     if until <= after:
         return
     if webhook.enabled:
-        events = events_between(account_id, after, until, limit, tx)
-        if len(events) == limit:
+        events = events_between(account_id, after, until, MAX_PENDING_EVENTS, tx)
+        if len(events) == MAX_PENDING_EVENTS:
             until = events[-1].sequence
         matches = [(webhook.id, event) for event in events if event.matches(webhook.event_types)]
         if matches:

@@ -101,8 +101,9 @@ const (
 	Error_IDEMPOTENCY_KEY_REUSED Error_Reason = 24
 	// A request with this idempotency key is still running.
 	Error_IDEMPOTENCY_KEY_IN_USE Error_Reason = 25
-	// The account exceeded its rate limit, or too many calls with an invalid key came
-	// from one address. Retry-After states when to retry.
+	// The account exceeded its rate limit, too many calls with an invalid key came from
+	// one address, or a webhook has the maximum number of running tests. Retry-After
+	// states when to retry.
 	Error_RATE_LIMITED Error_Reason = 26
 	// The account has no such webhook.
 	Error_WEBHOOK_NOT_FOUND Error_Reason = 27

@@ -77,8 +77,8 @@ type WebhookServiceClient interface {
 	// the request safely. Fails with WEBHOOK_NOT_FOUND.
 	RotateWebhookSecret(ctx context.Context, in *RotateWebhookSecretRequest, opts ...grpc.CallOption) (*RotateWebhookSecretResponse, error)
 	// Sends an event of type webhook.test to a webhook, even if it is disabled, and returns
-	// the result. There is one attempt and no retry. Each webhook can have four running
-	// tests; further tests are rejected as rate limited. Fails with WEBHOOK_NOT_FOUND.
+	// the result. There is one attempt and no retry. Fails with WEBHOOK_NOT_FOUND, or with
+	// RATE_LIMITED if the webhook already has four running tests.
 	TestWebhook(ctx context.Context, in *TestWebhookRequest, opts ...grpc.CallOption) (*TestWebhookResponse, error)
 	// Starts a replay, which delivers past events to a webhook again, in the background.
 	// The events keep their IDs. New events are delivered at the same time. If the webhook
@@ -299,8 +299,8 @@ type WebhookServiceServer interface {
 	// the request safely. Fails with WEBHOOK_NOT_FOUND.
 	RotateWebhookSecret(context.Context, *RotateWebhookSecretRequest) (*RotateWebhookSecretResponse, error)
 	// Sends an event of type webhook.test to a webhook, even if it is disabled, and returns
-	// the result. There is one attempt and no retry. Each webhook can have four running
-	// tests; further tests are rejected as rate limited. Fails with WEBHOOK_NOT_FOUND.
+	// the result. There is one attempt and no retry. Fails with WEBHOOK_NOT_FOUND, or with
+	// RATE_LIMITED if the webhook already has four running tests.
 	TestWebhook(context.Context, *TestWebhookRequest) (*TestWebhookResponse, error)
 	// Starts a replay, which delivers past events to a webhook again, in the background.
 	// The events keep their IDs. New events are delivered at the same time. If the webhook

@@ -128,8 +128,9 @@ class Error(_message.Message):
         IDEMPOTENCY_KEY_IN_USE: Error._Reason.ValueType  # 25
         """A request with this idempotency key is still running."""
         RATE_LIMITED: Error._Reason.ValueType  # 26
-        """The account exceeded its rate limit, or too many calls with an invalid key came
-        from one address. Retry-After states when to retry.
+        """The account exceeded its rate limit, too many calls with an invalid key came from
+        one address, or a webhook has the maximum number of running tests. Retry-After
+        states when to retry.
         """
         WEBHOOK_NOT_FOUND: Error._Reason.ValueType  # 27
         """The account has no such webhook."""
@@ -231,8 +232,9 @@ class Error(_message.Message):
     IDEMPOTENCY_KEY_IN_USE: Error.Reason.ValueType  # 25
     """A request with this idempotency key is still running."""
     RATE_LIMITED: Error.Reason.ValueType  # 26
-    """The account exceeded its rate limit, or too many calls with an invalid key came
-    from one address. Retry-After states when to retry.
+    """The account exceeded its rate limit, too many calls with an invalid key came from
+    one address, or a webhook has the maximum number of running tests. Retry-After
+    states when to retry.
     """
     WEBHOOK_NOT_FOUND: Error.Reason.ValueType  # 27
     """The account has no such webhook."""

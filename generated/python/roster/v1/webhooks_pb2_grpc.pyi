@@ -74,8 +74,8 @@ class WebhookServiceStub:
     """
     TestWebhook: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.TestWebhookRequest, _webhooks_pb2.TestWebhookResponse]
     """Sends an event of type webhook.test to a webhook, even if it is disabled, and returns
-    the result. There is one attempt and no retry. Each webhook can have four running
-    tests; further tests are rejected as rate limited. Fails with WEBHOOK_NOT_FOUND.
+    the result. There is one attempt and no retry. Fails with WEBHOOK_NOT_FOUND, or with
+    RATE_LIMITED if the webhook already has four running tests.
     """
     ReplayWebhook: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.ReplayWebhookRequest, _webhooks_pb2.ReplayWebhookResponse]
     """Starts a replay, which delivers past events to a webhook again, in the background.
@@ -159,8 +159,8 @@ class WebhookServiceAsyncStub(WebhookServiceStub):
     """
     TestWebhook: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.TestWebhookRequest, _webhooks_pb2.TestWebhookResponse]  # type: ignore[assignment]
     """Sends an event of type webhook.test to a webhook, even if it is disabled, and returns
-    the result. There is one attempt and no retry. Each webhook can have four running
-    tests; further tests are rejected as rate limited. Fails with WEBHOOK_NOT_FOUND.
+    the result. There is one attempt and no retry. Fails with WEBHOOK_NOT_FOUND, or with
+    RATE_LIMITED if the webhook already has four running tests.
     """
     ReplayWebhook: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.ReplayWebhookRequest, _webhooks_pb2.ReplayWebhookResponse]  # type: ignore[assignment]
     """Starts a replay, which delivers past events to a webhook again, in the background.
@@ -283,8 +283,8 @@ class WebhookServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_webhooks_pb2.TestWebhookResponse, _abc.Awaitable[_webhooks_pb2.TestWebhookResponse]]:
         """Sends an event of type webhook.test to a webhook, even if it is disabled, and returns
-        the result. There is one attempt and no retry. Each webhook can have four running
-        tests; further tests are rejected as rate limited. Fails with WEBHOOK_NOT_FOUND.
+        the result. There is one attempt and no retry. Fails with WEBHOOK_NOT_FOUND, or with
+        RATE_LIMITED if the webhook already has four running tests.
         """
 
     @_abc_1.abstractmethod

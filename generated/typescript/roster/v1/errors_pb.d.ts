@@ -453,8 +453,9 @@ export enum Error_Reason {
   IDEMPOTENCY_KEY_IN_USE = 25,
 
   /**
-   * The account exceeded its rate limit, or too many calls with an invalid key came
-   * from one address. Retry-After states when to retry.
+   * The account exceeded its rate limit, too many calls with an invalid key came from
+   * one address, or a webhook has the maximum number of running tests. Retry-After
+   * states when to retry.
    *
    * @generated from enum value: RATE_LIMITED = 26;
    */

@@ -1322,8 +1322,8 @@ export declare const WebhookService: GenService<{
   },
   /**
    * Sends an event of type webhook.test to a webhook, even if it is disabled, and returns
-   * the result. There is one attempt and no retry. Each webhook can have four running
-   * tests; further tests are rejected as rate limited. Fails with WEBHOOK_NOT_FOUND.
+   * the result. There is one attempt and no retry. Fails with WEBHOOK_NOT_FOUND, or with
+   * RATE_LIMITED if the webhook already has four running tests.
    *
    * @generated from rpc roster.v1.WebhookService.TestWebhook
    */
