@@ -68,6 +68,7 @@ def test_keys_are_kept_by_an_admin_key_only(account: Account, rpc: str) -> None:
     assert refused.status == 403
 
 
+@pytest.mark.one_front_per_case
 @pytest.mark.parametrize(
     ("given", "fault"),
     [

@@ -109,6 +109,7 @@ def test_unauthorized_says_how_to_authenticate(account: Account) -> None:
     assert (status, headers["www-authenticate"]) == (401, "Bearer")
 
 
+@pytest.mark.one_front_per_case
 @pytest.mark.parametrize("rpc", UNARY)
 def test_every_operation_needs_a_key(account: Account, rpc: str) -> None:
     refused = account.front.call(rpc, None, request_of(rpc))
@@ -121,6 +122,7 @@ def request_of(rpc: str) -> dict[str, Any]:
     return dict.fromkeys(path_variables(rpc), MISSING_ID)
 
 
+@pytest.mark.one_front_per_case
 @pytest.mark.parametrize(("scope", "rpc"), ABOVE, ids=[" ".join(pair) for pair in ABOVE])
 def test_key_cannot_do_what_its_scope_does_not_cover(
     account: Account, scope: str, rpc: str
@@ -134,6 +136,7 @@ BODIES = [b"", b"{", b"[]", b'{"nope": 1}', b'{"a": 1, "a": 2}', b"\xff"]
 WRITING = sorted({binding(rpc)[:2] for rpc in UNARY if binding(rpc)[2]})
 
 
+@pytest.mark.one_front_per_case
 @over_http
 @pytest.mark.parametrize(("method", "path"), WRITING, ids=[" ".join(pair) for pair in WRITING])
 def test_call_without_a_key_reveals_nothing_about_an_invalid_body(

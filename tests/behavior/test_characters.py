@@ -47,6 +47,7 @@ def given(rpc: str, text: FieldDescriptor, value: str) -> dict[str, Any]:
     return {**request, text.json_name: [value] if text.is_repeated else value}
 
 
+@pytest.mark.one_front_per_case
 @each_text
 def test_control_characters_in_any_text_are_refused_and_named(
     account: Account, rpc: str, text: FieldDescriptor
@@ -61,6 +62,7 @@ def test_control_characters_in_any_text_are_refused_and_named(
         assert (path, "INVALID_CHARACTER") in refused.faults, repr(control)
 
 
+@pytest.mark.one_front_per_case
 @pytest.mark.parametrize(
     ("rpc", "text"),
     [
@@ -112,6 +114,7 @@ def test_text_that_may_have_lines_is_stored_verbatim(account: Account) -> None:
     assert (tag["description"], house["fallback"], rendered["body"]) == (LINES, LINES, LINES)
 
 
+@pytest.mark.one_front_per_case
 @pytest.mark.parametrize("control", CONTROLS)
 def test_control_characters_in_a_custom_field_value_are_refused(
     account: Account, control: str
@@ -128,6 +131,7 @@ def test_control_characters_in_a_custom_field_value_are_refused(
     assert emails(account) == [made["email"]]
 
 
+@pytest.mark.one_front_per_case
 @pytest.mark.parametrize("control", CONTROLS)
 def test_row_with_control_characters_fails_alone(account: Account, control: str) -> None:
     field(account, "Note")
@@ -167,6 +171,7 @@ def test_line_of_a_table_with_control_characters_fails_alone(account: Account) -
     assert emails(account) == ["good@b.io"]
 
 
+@pytest.mark.one_front_per_case
 @pytest.mark.parametrize("name", INVISIBLE, ids=ascii)
 def test_tag_name_that_shows_nothing_is_refused_as_a_blank_one_is(
     account: Account, name: str

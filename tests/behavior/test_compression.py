@@ -73,6 +73,7 @@ def test_static_content_is_not_compressed_for_others(
     assert body[:1] in b"<{"
 
 
+@pytest.mark.one_front_per_case
 @pytest.mark.parametrize("path", PAGES)
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 @pytest.mark.parametrize("encoding", ["gzip", "identity"])

@@ -52,6 +52,7 @@ def test_create_custom_field_returns_exactly_the_documented_keys(account: Accoun
     assert account.ok("GetCustomField", id=field["id"]) == answer.body
 
 
+@pytest.mark.one_front_per_case
 @pytest.mark.parametrize(
     ("label", "key"),
     [
@@ -91,6 +92,7 @@ def test_fallback_shows_only_where_one_was_given(account: Account) -> None:
     assert "fallback" not in create(account, "Size", fallback="")
 
 
+@pytest.mark.one_front_per_case
 @pytest.mark.parametrize(
     ("given", "fault"),
     [
@@ -113,6 +115,7 @@ def test_create_custom_field_refuses_a_bad_body(
     assert labels(account) == []
 
 
+@pytest.mark.one_front_per_case
 @pytest.mark.parametrize("label", RESERVED.values(), ids=RESERVED)
 def test_labels_that_derive_a_reserved_key_are_refused(account: Account, label: str) -> None:
     refused = account.fails("ValidationError", "CreateCustomField", label=label)
@@ -120,6 +123,7 @@ def test_labels_that_derive_a_reserved_key_are_refused(account: Account, label: 
     assert (refused.status, refused.faults) == (400, [("label", "RESERVED")])
 
 
+@pytest.mark.each_database_per_case
 @pytest.mark.parametrize(
     "label",
     ["Town", "TOWN", " town ", "Town!", "Tówn"],
@@ -198,6 +202,7 @@ def test_update_custom_field_takes_the_fallback_away(account: Account) -> None:
     assert account.ok("GetCustomField", id=field["id"])["customField"] == after
 
 
+@pytest.mark.one_front_per_case
 @pytest.mark.parametrize(
     ("given", "fault"),
     [

@@ -91,6 +91,7 @@ def same(one: Any, other: Any) -> bool:
     return repr(float(one)) == repr(float(other)) if both_numbers else repr(one) == repr(other)
 
 
+@pytest.mark.each_database_per_case
 @pytest.mark.usefixtures("fields")
 @pytest.mark.parametrize(("key", "value"), GOOD, ids=map(named, GOOD))
 def test_value_comes_back_as_it_was_sent(account: Account, key: str, value: Any) -> None:
@@ -117,6 +118,7 @@ def test_number_is_written_as_it_was_sent(account: Account, number: str) -> None
         assert re.findall(rb'"customFields":\{"age":([^}]+)\}', text) == [number.encode()]
 
 
+@pytest.mark.one_front_per_case
 @pytest.mark.usefixtures("fields")
 @pytest.mark.parametrize(("key", "value", "code"), BAD, ids=map(named, BAD))
 def test_value_that_its_field_does_not_take_is_named_and_has_no_effect(
@@ -141,6 +143,7 @@ def test_value_that_its_field_does_not_take_is_named_and_has_no_effect(
     assert tag_names(account) == []
 
 
+@pytest.mark.one_front_per_case
 @pytest.mark.usefixtures("fields")
 @pytest.mark.parametrize(("key", "value", "code"), BAD, ids=map(named, BAD))
 def test_bulk_row_with_such_a_value_fails_alone(
@@ -210,6 +213,7 @@ def test_number_that_is_not_finite_is_refused(grpc_account: Account, number: flo
     assert emails(grpc_account) == []
 
 
+@pytest.mark.one_front_per_case
 @over_http
 @pytest.mark.usefixtures("fields")
 @pytest.mark.parametrize("value", ["town", 1, True, [], [{"town": "Paris"}]], ids=repr)
@@ -276,6 +280,7 @@ def test_bulk_rows_have_separate_values(account: Account) -> None:
     ]
 
 
+@pytest.mark.each_database_per_case
 @pytest.mark.usefixtures("fields")
 @pytest.mark.parametrize(
     ("given", "after"),

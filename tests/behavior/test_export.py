@@ -69,6 +69,7 @@ FORMULAS = [
 ]
 
 
+@pytest.mark.one_front_per_case
 @pytest.mark.parametrize("text", FORMULAS)
 def test_formula_is_harmless_in_a_table_and_comes_back_as_it_was(
     account: Account, other_account: Account, text: str
@@ -106,6 +107,7 @@ def test_table_is_sent_as_csv_and_rows_as_ndjson(account: Account) -> None:
 NDJSON, CSV, EVENTS = "application/x-ndjson", "text/csv; charset=utf-8", "text/event-stream"
 
 
+@pytest.mark.one_front_per_case
 @over_http
 @pytest.mark.parametrize(
     ("accept", "query", "content_type"),

@@ -354,6 +354,7 @@ def test_null_in_a_row_removes_a_value_on_update(account: Account) -> None:
     assert ["customFields" in row for row in listed(account)] == [False, False]
 
 
+@pytest.mark.each_database_per_case
 @each_form
 @pytest.mark.parametrize("conflict", ["FAIL", "SKIP", "UPDATE"])
 def test_no_import_changes_a_status(account: Account, take: Import, conflict: str) -> None:
@@ -369,6 +370,7 @@ def test_no_import_changes_a_status(account: Account, take: Import, conflict: st
     assert [stored(account, made)["status"] for made in there] == list(STATUSES)
 
 
+@pytest.mark.each_database_per_case
 @each_form
 @pytest.mark.parametrize(
     ("conflict", "expected", "name"),
@@ -403,6 +405,7 @@ def test_rows_of_the_same_address_act_in_their_order(
     assert emails(account) == ["ada@b.io", "grace@b.io"]
 
 
+@pytest.mark.each_database_per_case
 @each_form
 @pytest.mark.parametrize("conflict", ["FAIL", "SKIP", "UPDATE"])
 @pytest.mark.parametrize(

@@ -37,6 +37,7 @@ def test_columns_are_found_by_their_names(account: Account, header: str, cells: 
     assert made["customFields"] == {"size_of_shoes": 44}
 
 
+@pytest.mark.one_front_per_case
 @over_http
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
 @pytest.mark.parametrize("line_break", ["\n", "\r\n"])
@@ -68,6 +69,7 @@ def test_quoted_cells_may_hold_line_breaks_quotes_and_commas(account: Account) -
     assert [row["customFields"]["note"] for row in listed(account)] == [note, "plain"]
 
 
+@pytest.mark.one_front_per_case
 @pytest.mark.parametrize(
     ("cell", "tags"),
     [
@@ -106,6 +108,7 @@ def test_empty_cells_say_nothing(account: Account) -> None:
         assert "customFields" not in made
 
 
+@pytest.mark.one_front_per_case
 @pytest.mark.parametrize(
     ("data_type", "cell", "value"),
     [
@@ -176,6 +179,7 @@ def test_line_with_too_many_cells_fails_alone(account: Account) -> None:
     assert emails(account) == ["c@b.io"]
 
 
+@pytest.mark.one_front_per_case
 @pytest.mark.parametrize(
     ("header", "faults"),
     [

@@ -92,6 +92,7 @@ def others(front_and_service: tuple[Front, Service]) -> NotificationBridge:
     return NotificationBridge(account, make_all(account), everything(account))
 
 
+@pytest.mark.each_database_per_case
 @pytest.mark.parametrize(("rpc", "name"), NAMES.items(), ids=NAMES)
 def test_resource_of_another_account_returns_the_error_of_a_missing_one(
     account: Account, others: NotificationBridge, rpc: str, name: str
@@ -119,6 +120,7 @@ def test_nothing_of_another_account_is_listed(account: Account, other_account: A
     assert everything(account) == before
 
 
+@pytest.mark.each_database_per_case
 @pytest.mark.parametrize("rpc", CREATES)
 def test_what_another_account_has_is_free_in_this_one(
     account: Account, others: NotificationBridge, rpc: str

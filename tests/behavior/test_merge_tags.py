@@ -54,6 +54,7 @@ def test_render_answers_with_subject_and_body_and_what_is_unknown(
     }
 
 
+@pytest.mark.one_front_per_case
 @pytest.mark.parametrize(
     ("template", "rendered"),
     [
@@ -117,6 +118,7 @@ def test_zero_and_false_are_values(account: Account) -> None:
     assert body_of(account, bob, template) == "0 false"
 
 
+@pytest.mark.one_front_per_case
 @pytest.mark.parametrize(
     ("number", "text"),
     [(5, "5"), (-7, "-7"), (0.1, "0.1"), (-0.0, "0"), (1e21, "1" + "0" * 21), (2**53, str(2**53))],
@@ -143,6 +145,7 @@ def test_values_are_escaped_in_the_body_and_not_in_the_subject(account: Account)
     )
 
 
+@pytest.mark.one_front_per_case
 @pytest.mark.parametrize("end", ["\r\n", "\n", "\r", "\u2028", "\x85"], ids=repr)
 def test_line_break_in_a_value_cannot_break_the_subject(account: Account, end: str) -> None:
     field(account, "Town")
@@ -215,6 +218,7 @@ def test_subscriber_of_another_account_is_not_found(
     assert refused.status == 404
 
 
+@pytest.mark.one_front_per_case
 @pytest.mark.parametrize(
     ("given", "fault"),
     [
@@ -250,6 +254,7 @@ def test_longest_templates_are_rendered(account: Account) -> None:
     assert rendered["body"] == "<br>" * 124_996 + "B" * 100 + "   "
 
 
+@pytest.mark.one_front_per_case
 @pytest.mark.parametrize(
     "piece",
     ["{", "{{", "{{email", "{{email|", '{{email | fallback: "', '{{email | fallback: "\\', "{{ "],

@@ -33,6 +33,7 @@ def made(account: Account, rpc: str, member: str, given: dict[str, Any]) -> dict
     return {key: value for key, value in found.items() if key not in GENERATED}
 
 
+@pytest.mark.each_database_per_case
 @pytest.mark.parametrize("rpc", CREATIONS)
 def test_null_on_creation_is_as_if_the_key_were_absent(
     account: Account, other_account: Account, rpc: str
@@ -44,6 +45,7 @@ def test_null_on_creation_is_as_if_the_key_were_absent(
     assert with_nulls == made(other_account, rpc, member, needed)
 
 
+@pytest.mark.one_front_per_case
 @pytest.mark.parametrize(
     ("rpc", "key"), [(rpc, key) for rpc, (needed, *_) in CREATIONS.items() for key in needed]
 )
@@ -103,6 +105,7 @@ UPDATES = {
 }
 
 
+@pytest.mark.each_database_per_case
 @pytest.mark.parametrize(
     ("rpc", "key"), [(rpc, key) for rpc, (_, _, keys, _) in UPDATES.items() for key in keys]
 )

@@ -31,6 +31,7 @@ def test_bulk_create_answers_with_nothing_failed_and_stores_every_row_in_order(
     assert (second["status"], second["tags"]) == ("CONFIRMED", ["X"])
 
 
+@pytest.mark.one_front_per_case
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
@@ -140,6 +141,7 @@ REJECTED: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.each_database_per_case
 @pytest.mark.parametrize("reason", REJECTED)
 def test_rejected_row_claims_no_address(account: Account, reason: str) -> None:
     field(account, "Age", "NUMBER")

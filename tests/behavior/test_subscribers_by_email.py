@@ -50,6 +50,7 @@ def test_no_operation_on_a_subscriber_is_left_out() -> None:
     assert named == set(OPERATIONS)
 
 
+@pytest.mark.each_database_per_case
 @each_operation
 @pytest.mark.parametrize(("given", "written"), SPELLINGS.values(), ids=SPELLINGS)
 def test_every_operation_takes_the_address_in_any_spelling(
@@ -69,6 +70,7 @@ def test_every_operation_takes_the_address_in_any_spelling(
     assert stored(account, other) == other
 
 
+@pytest.mark.one_front_per_case
 @each_operation
 @pytest.mark.parametrize(
     "unknown", ["bob@example.com", "ada", "ada@", "da@example.com", "%@example.com", MISSING_ID]
@@ -82,6 +84,7 @@ def test_what_names_no_subscriber_is_not_found(account: Account, rpc: str, unkno
     assert stored(account, made) == made
 
 
+@pytest.mark.each_database_per_case
 @each_operation
 def test_address_of_another_account_is_not_found(
     account: Account, other_account: Account, rpc: str

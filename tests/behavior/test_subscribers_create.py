@@ -73,6 +73,7 @@ def test_is_confirmed_is_false_in_many_spellings(account: Account, word: Any) ->
     assert made["subscriber"]["status"] == "UNCONFIRMED"
 
 
+@pytest.mark.one_front_per_case
 @over_http
 @pytest.mark.parametrize("word", ["maybe", "", " yes", "on", 2, -1, 0.5, [], {}], ids=repr)
 def test_is_confirmed_refuses_any_other_word(account: Account, word: Any) -> None:
@@ -95,6 +96,7 @@ def test_create_subscriber_requires_an_email(account: Account, given: dict[str, 
     assert refused.faults == [("email", "REQUIRED")]
 
 
+@pytest.mark.each_database_per_case
 @pytest.mark.parametrize(
     ("sent", "kept"),
     [

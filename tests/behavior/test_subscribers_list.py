@@ -47,6 +47,7 @@ def listed(account: Account, **asked: Any) -> list[str]:
     return [each["email"].partition("@")[0] for each in body["subscribers"]]
 
 
+@pytest.mark.each_database_per_case
 @pytest.mark.parametrize(
     ("asked", "found"),
     [
@@ -94,6 +95,7 @@ def test_list_has_those_who_match_every_filter(
     assert listed(crowd, **asked) == found.split()
 
 
+@pytest.mark.each_database_per_case
 @pytest.mark.parametrize(
     ("q", "found"),
     [
@@ -138,6 +140,7 @@ def test_search_finds_the_beginning_of_an_address_or_name(
     assert listed(crowd, q=q) == found.split()
 
 
+@pytest.mark.each_database_per_case
 @pytest.mark.parametrize(
     ("q", "found"),
     [("a_", ["a_b"]), ("50%", ["50%"]), ("x*", ["x*y"]), ("%", []), ("_", ["z"]), ("100%", ["w"])],
@@ -151,6 +154,7 @@ def test_signs_of_patterns_mean_themselves(account: Account, q: str, found: list
     assert listed(account, q=q) == found
 
 
+@pytest.mark.each_database_per_case
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
 @pytest.mark.parametrize("q", ["jose\u0301@", "JOSÉ@BÜCHER.example", "josé@xn--bcher-kva.ex"])
 def test_search_knows_an_international_address_in_any_form(
@@ -161,6 +165,7 @@ def test_search_knows_an_international_address_in_any_form(
     assert listed(account, q=q) == [unicodedata.normalize(form, "josé")]
 
 
+@pytest.mark.each_database_per_case
 @pytest.mark.parametrize(
     "given",
     ["user@bücher.example", "User@BU\u0308CHER.example", "user@xn--bcher-kva.EXAMPLE"],
@@ -277,6 +282,7 @@ def test_created_after_and_before_leave_the_moment_itself_out(account: Account) 
     }
 
 
+@pytest.mark.each_database_per_case
 @pytest.mark.parametrize(
     ("parameter", "digits", "is_in"),
     [
@@ -312,6 +318,7 @@ def stored_moment(account: Account) -> str:
     return str(stored(account, only)["createdAt"]).removesuffix("Z")
 
 
+@pytest.mark.one_front_per_case
 @pytest.mark.parametrize(
     ("asked", "fault"),
     [
@@ -334,6 +341,7 @@ def test_list_names_a_bad_parameter(
     assert (refused.status, refused.faults) == (400, [fault])
 
 
+@pytest.mark.one_front_per_case
 @over_http
 @pytest.mark.parametrize(
     ("query", "parameter"),

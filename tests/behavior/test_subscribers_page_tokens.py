@@ -47,6 +47,7 @@ def walk(account: Account, **asked: Any) -> list[Response]:
     return pages
 
 
+@pytest.mark.each_database_per_case
 @pytest.mark.parametrize("order", ["asc", "desc"])
 @pytest.mark.parametrize(
     ("asked", "every"),
@@ -134,6 +135,7 @@ def test_token_leads_on_from_a_numbered_page(account: Account) -> None:
     assert (last.body["page"], last.next) == (4, "")
 
 
+@pytest.mark.each_database_per_case
 @pytest.mark.parametrize(
     "asked",
     [{}, {"limit": 5}, {"page": 2, "limit": 3}, {"page": 9}, {"tag": "nowhere"}, {"email": "x"}],
@@ -157,6 +159,7 @@ def test_token_at_which_all_the_rest_was_deleted_leads_to_an_empty_page(account:
     assert last.next == ""
 
 
+@pytest.mark.one_front_per_case
 @pytest.mark.parametrize(
     "other",
     [
@@ -220,6 +223,7 @@ TAMPERED = {
 }
 
 
+@pytest.mark.one_front_per_case
 @pytest.mark.parametrize("change", TAMPERED.values(), ids=TAMPERED)
 def test_token_that_no_page_gave_is_refused(account: Account, change: Any) -> None:
     fill(account, 5)

@@ -25,6 +25,7 @@ def test_get_subscriber_by_id_returns_it_whole(account: Account) -> None:
     assert (answer.status, answer.body) == (200, made)
 
 
+@pytest.mark.each_database_per_case
 @pytest.mark.parametrize(
     ("stored", "asked"),
     [
@@ -50,6 +51,7 @@ def test_email_in_the_path_need_not_have_its_at_sign_encoded(account: Account) -
     assert send(account, "GET", "/api/subscribers/ada+news@example.com").body == made
 
 
+@pytest.mark.each_database_per_case
 @pytest.mark.parametrize(
     "unknown", [MISSING_ID, "bob@example.com", "ada", "ada@", "da@example.com", "%@example.com"]
 )

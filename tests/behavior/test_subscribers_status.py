@@ -26,6 +26,7 @@ PAIRS = [
 ]
 
 
+@pytest.mark.one_front_per_case
 @pytest.mark.parametrize("scope", ["write", "admin"])
 @pytest.mark.parametrize(
     ("before", "after", "by"), PAIRS, ids=[f"{before} to {after}" for before, after, _ in PAIRS]
@@ -58,6 +59,7 @@ def test_status_change_appears_in_lists_and_changes_no_other_subscriber(account:
     assert account.ok("ListSubscribers", status="BOUNCED")["subscribers"] == [moved]
 
 
+@pytest.mark.one_front_per_case
 @pytest.mark.parametrize("of", ["one that is there", MISSING_ID, "no id"])
 @pytest.mark.parametrize(
     ("given", "code"),

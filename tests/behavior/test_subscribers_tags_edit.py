@@ -120,6 +120,7 @@ def test_removing_every_tag_leaves_none(account: Account) -> None:
     assert after["subscriber"] == {**ada, "tags": []}
 
 
+@pytest.mark.one_front_per_case
 @pytest.mark.parametrize("rpc", EDITS)
 @pytest.mark.parametrize(
     ("given", "fault"),

@@ -33,6 +33,7 @@ def create_ada(account: Account) -> dict[str, Any]:
     return subscriber
 
 
+@pytest.mark.each_database_per_case
 @pytest.mark.parametrize(
     ("given", "changed"),
     [
@@ -98,6 +99,7 @@ def test_address_that_was_changed_is_found_anew_and_the_old_one_is_free(
     account.ok("CreateSubscriber", email="ada@example.com")
 
 
+@pytest.mark.one_front_per_case
 @pytest.mark.parametrize(
     ("given", "fault"),
     [

@@ -76,6 +76,7 @@ def test_opting_out_alone_leaves_no_suppression(account: Account) -> None:
     assert account.ok("ListSuppressions")["total"] == 0
 
 
+@pytest.mark.each_database_per_case
 @each_spelling
 def test_suppressed_address_cannot_be_created_again(
     account: Account, suppressed: str, written: str
@@ -91,6 +92,7 @@ def test_suppressed_address_cannot_be_created_again(
     assert tag_names(account) == []
 
 
+@pytest.mark.each_database_per_case
 @each_spelling
 def test_bulk_row_with_a_suppressed_address_fails_alone(
     account: Account, suppressed: str, written: str
@@ -141,6 +143,7 @@ def test_bulk_rows_next_to_a_suppressed_row_fail_independently(
     assert emails(account) == ["there@example.com", "good@example.com"]
 
 
+@pytest.mark.each_database_per_case
 @each_spelling
 def test_subscriber_cannot_change_to_a_suppressed_address(
     account: Account, suppressed: str, written: str
@@ -156,6 +159,7 @@ def test_subscriber_cannot_change_to_a_suppressed_address(
     assert stored(account, bob) == bob
 
 
+@pytest.mark.each_database_per_case
 @each_spelling
 def test_suppression_is_found_and_lifted_by_any_spelling(
     account: Account, suppressed: str, written: str
@@ -193,6 +197,7 @@ def test_address_that_is_suppressed_again_has_the_later_reason(account: Account)
     assert [each["reason"] for each in listed] == ["BOUNCED"]
 
 
+@pytest.mark.each_database_per_case
 @pytest.mark.parametrize("rpc", ["GetSuppression", "DeleteSuppression"])
 @pytest.mark.parametrize(
     "unknown",
