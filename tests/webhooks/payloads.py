@@ -1,9 +1,9 @@
-"""Writes `http_gateway/openapi/events.json`: an event of every kind, and what delivery keeps to.
+"""Writes `http_gateway/openapi/events.json`: an event of each type, and the limits of delivery.
 
     python -m tests.webhooks.payloads
 
-The events are those of a short story that real stores have been through, with a clock and ids
-that are the same in every run. A test holds the file to what this makes.
+The events are recorded by the stores during a scenario, with a clock and ids that are the same in
+every run. A test compares the file with the result.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ from .worker import TestClock
 
 FILE = Path(__file__).parents[2] / "http_gateway/openapi/events.json"
 ACCOUNT_ID = "0" * 26
-# 2026-11-21T03:33:16.247Z, which the examples of the protos tell of.
-BEGINNING = 1_795_231_996_247
+# 2026-11-21T03:33:16.247Z, as in the examples of the protos.
+START = 1_795_231_996_247
 SUBSCRIBERS = SubscriberStore(Suppressions(Encryption(bytes(32))))
 ALL = Page(number=1, limit=100)
-# The one that the examples of the protos show.
+# The secret in the examples of the protos.
 SECRET = f"whsec_{'A' * 43}="
 ENDPOINTS = ("https://example.com/hooks/roster", "https://crm.example.com/roster")
-# From each of the others the way to the next leads over the first.
+# The other states are reached from CONFIRMED only.
 STATUSES = (
     Status.CONFIRMED,
     Status.UNSUBSCRIBED,
@@ -66,67 +66,65 @@ STATUSES = (
 T = TypeVar("T")
 
 
-def made() -> bytes:
-    """Returns what the file has to hold."""
-    told = asyncio.run(_happened())
-    first = {event["type"]: event for event in reversed(told)}
-    content = {
+def content() -> bytes:
+    """Returns the content of the file."""
+    first = {event["type"]: event for event in reversed(asyncio.run(_recorded_events()))}
+    document = {
         "delivery": DELIVERY,
         "secret": SECRET,
         "headers": _headers(first[EventType.TAG_CREATED]),
-        "events": {str(kind): first[kind] for kind in EventType},
+        "events": {str(event_type): first[event_type] for event_type in EventType},
     }
-    return orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
-# In seconds, bytes and numbers of things.
+# Times are in seconds, sizes in bytes.
 DELIVERY = {
     "schedule": rules.RETRY_DELAYS,
     "jitter": rules.JITTER,
-    "answerWithin": TIMEOUT_SECONDS,
-    "mostRead": MAX_READ,
-    "failuresBeforeAPause": rules.FAILURES_BEFORE_PAUSE,
-    "shortestPause": rules.MIN_PAUSE // 1000,
-    "longestPause": rules.MAX_PAUSE // 1000,
-    "disabledAfter": rules.DISABLE_AFTER // 1000,
-    "oldSecretSignsFor": rules.OLD_SECRET_VALIDITY // 1000,
+    "timeout": TIMEOUT_SECONDS,
+    "maxRead": MAX_READ,
+    "failuresBeforePause": rules.FAILURES_BEFORE_PAUSE,
+    "minPause": rules.MIN_PAUSE // 1000,
+    "maxPause": rules.MAX_PAUSE // 1000,
+    "disableAfter": rules.DISABLE_AFTER // 1000,
+    "oldSecretValidity": rules.OLD_SECRET_VALIDITY // 1000,
     "inFlight": rules.MAX_IN_FLIGHT_PER_ENDPOINT,
-    "eventsKept": EVENT_RETENTION // 1000,
-    "attemptsKept": ATTEMPT_RETENTION // 1000,
+    "eventRetention": EVENT_RETENTION // 1000,
+    "attemptRetention": ATTEMPT_RETENTION // 1000,
 }
 
 
 class Scenario:
-    """Changes of one account, each in a transaction of its own, some minutes apart."""
+    """Runs changes of an account in separate transactions, some minutes apart."""
 
     def __init__(self, database: SqliteDatabase, clock: TestClock) -> None:
         self._database = database
         self._clock = clock
-        self._chance = random.Random(0)
+        self._random = random.Random(0)
 
     async def step(self, work: Callable[[Transaction], T]) -> T:
-        """Goes on to the next moment and makes a change."""
-        self._clock.advance(self._chance.randrange(1_000, 300_000))
-        moment = int(ULID.from_str(first_id_at(self._clock.now)))
-        # Ids go on from the last one, so they are the same in every run.
-        self._database.ids.start_past(str(ULID.from_int(moment + self._chance.getrandbits(79))))
+        """Advances the clock and makes a change."""
+        self._clock.advance(self._random.randrange(1_000, 300_000))
+        first_id = int(ULID.from_str(first_id_at(self._clock.now)))
+        # New ids follow the last one, so they are the same in every run.
+        self._database.ids.start_past(str(ULID.from_int(first_id + self._random.getrandbits(79))))
         return await self._database.write(work)
 
 
 def _headers(event: dict[str, Any]) -> dict[str, str]:
-    """Returns the headers that an event is sent with at once."""
+    """Returns the headers of an event that is sent as soon as it is recorded."""
     text = orjson.dumps(event).decode()
     return sign(event["id"], timestamp_of(event["id"].removeprefix(PREFIX)), text, [SECRET])
 
 
-async def _happened() -> list[dict[str, Any]]:
-    """Returns the events of the story."""
-    clock = TestClock(BEGINNING)
+async def _recorded_events() -> list[dict[str, Any]]:
+    clock = TestClock(START)
     with TemporaryDirectory() as folder:
-        database = SqliteDatabase(Path(folder) / "story.db", clock=clock)
+        database = SqliteDatabase(Path(folder) / "roster.db", clock=clock)
         await database.open()
         try:
-            await _tell(Scenario(database, clock))
+            await _run(Scenario(database, clock))
             found, _ = await database.read(
                 lambda tx: events.page(ACCOUNT_ID, events.Filter(), ALL, tx, descending=False)
             )
@@ -135,7 +133,7 @@ async def _happened() -> list[dict[str, Any]]:
     return [orjson.loads(event.envelope) for event in found]
 
 
-async def _tell(scenario: Scenario) -> None:
+async def _run(scenario: Scenario) -> None:
     ours, other = [
         await scenario.step(lambda tx, url=url: _webhook(url, tx))  # type: ignore[misc]
         for url in ENDPOINTS
@@ -161,13 +159,13 @@ async def _tell(scenario: Scenario) -> None:
     await scenario.step(lambda tx: SUBSCRIBERS.delete(ACCOUNT_ID, ada, tx))
     await scenario.step(lambda tx: custom_fields.delete(ACCOUNT_ID, field.id, tx))
     await scenario.step(lambda tx: tags.delete(ACCOUNT_ID, tag.id, tx))
-    await scenario.step(lambda tx: _answer_gone(other, tx))
+    await scenario.step(lambda tx: _respond_gone(other, tx))
     gone = rules.DisabledReason.GONE
     await scenario.step(lambda tx: store_disabling.disable(ACCOUNT_ID, other, gone, tx))
 
 
-def _answer_gone(webhook_id: str, tx: Transaction) -> None:
-    """Has an endpoint answer 410 to what it is sent."""
+def _respond_gone(webhook_id: str, tx: Transaction) -> None:
+    """Records status 410 for a delivery of a webhook."""
     leased = next(
         each for each in lease_due(ACCOUNT_ID, tx).deliveries if each.webhook.id == webhook_id
     )
@@ -181,7 +179,7 @@ def _answer_gone(webhook_id: str, tx: Transaction) -> None:
 
 def _webhook(url: str, tx: Transaction) -> str:
     new = NewWebhook(url, "", (), enabled=True)
-    return create(ACCOUNT_ID, new, lambda _: b"sealed", tx).id
+    return create(ACCOUNT_ID, new, lambda _: b"encrypted", tx).id
 
 
 def _ada() -> NewSubscriber:
@@ -190,4 +188,4 @@ def _ada() -> NewSubscriber:
 
 
 if __name__ == "__main__":
-    FILE.write_bytes(made())
+    FILE.write_bytes(content())

@@ -1,4 +1,4 @@
-"""Receivers of webhooks on this machine, as bad as they come."""
+"""Webhook receivers on raw TCP connections, which can violate HTTP and TLS in any way."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from server.webhooks.egress.client import TIMEOUT_SECONDS, Client
 from server.webhooks.egress.outcome import Outcome
 from server.webhooks.egress.policy import Address, EgressPolicy
 
-# Here this machine's first address stands for a public one, and the next for a private one.
+# In tests one loopback address is treated as public, and another one as private.
 PUBLIC = "127.0.0.1"
 PRIVATE = "127.0.0.2"
 EGRESS_POLICY = EgressPolicy([ip_network(f"{PUBLIC}/32")], http=True)
-# For receivers that never come to an end.
+# For receivers that never finish a response.
 SHORT_TIMEOUT = 0.3
-# In seconds; a test that takes longer has failed.
+# Seconds after which a test fails.
 TIMEOUT = 60
 
 
 @dataclass
 class Receiver:
-    """A receiver that listens, and what it has seen."""
+    """A running receiver, and the requests that it has received."""
 
     port: int
     connections: int = 0
     requests: list[bytes] = field(default_factory=list)
-    # How many bytes it could send before its client went away.
+    # Bytes sent before the client closed the connection.
     sent: int = 0
 
     @property
@@ -43,14 +43,14 @@ class Receiver:
 
 @dataclass
 class Connection:
-    """One connection to a receiver, from the receiver's side."""
+    """The receiver's side of a connection."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
     receiver: Receiver
 
     async def request(self) -> None:
-        """Reads a request to its end."""
+        """Reads and records one request."""
         head = await self.reader.readuntil(b"\r\n\r\n")
         length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
         self.receiver.requests.append(head + await self.reader.readexactly(length))
@@ -61,13 +61,13 @@ class Connection:
         self.receiver.sent += len(data)
 
     async def flood(self, data: bytes) -> None:
-        """Sends the same again and again until its client is gone."""
+        """Sends the data repeatedly until the client closes the connection."""
         while True:
             await self.send(data)
             await asyncio.sleep(0)
 
     async def wait(self) -> None:
-        """Says nothing until its client is gone."""
+        """Sends nothing until the client closes the connection."""
         while await self.reader.read(1024):
             pass
 
@@ -80,7 +80,7 @@ Handler = Callable[[Connection], Awaitable[None]]
 async def running_receiver(
     handle: Handler, *, host: str = PUBLIC, port: int = 0, tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[Receiver]:
-    """Runs a receiver, which behaves so on every connection."""
+    """Runs a receiver that calls `handle` for each connection."""
     receiver = Receiver(port)
     connections = set()
 
@@ -105,17 +105,17 @@ async def running_receiver(
 
 
 def run(main: Awaitable[T]) -> T:
-    """Runs a test on the event loop that Roster runs on."""
+    """Runs a test on uvloop, as Roster does, with a timeout."""
 
-    async def patiently() -> T:
+    async def limited() -> T:
         async with asyncio.timeout(TIMEOUT):
             return await main
 
-    return uvloop.run(patiently())
+    return uvloop.run(limited())
 
 
 def responding(head: str, body: bytes = b"") -> Handler:
-    """Returns a receiver that answers one request a connection, and then hangs up."""
+    """Returns a handler that responds to one request and closes the connection."""
 
     async def handle(connection: Connection) -> None:
         await connection.request()
@@ -125,7 +125,7 @@ def responding(head: str, body: bytes = b"") -> Handler:
 
 
 async def ok(connection: Connection) -> None:
-    """Answers every request, and keeps the connection."""
+    """Responds to all requests of a connection with 200."""
     while True:
         await connection.request()
         await connection.send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
@@ -142,7 +142,7 @@ def post_once(
     headers: Mapping[str, str] | None = None,
     seconds: float = TIMEOUT_SECONDS,
 ) -> tuple[Outcome, Receiver]:
-    """Delivers once to a receiver that behaves so."""
+    """Sends one request to a receiver with this handler."""
 
     async def main() -> tuple[Outcome, Receiver]:
         async with (
@@ -154,12 +154,12 @@ def post_once(
     return run(main())
 
 
-def lookup_returning(*answers: Sequence[str]) -> Callable[[str], Awaitable[list[Address]]]:
-    """Returns a look-up that gives one answer after the other, and the last one for good."""
-    left = list(answers)
+def lookup_returning(*results: Sequence[str]) -> Callable[[str], Awaitable[list[Address]]]:
+    """Returns a lookup that returns each result once, and then always the last one."""
+    left = list(results)
 
-    async def lookup(host: str) -> list[Address]:
-        answer = left.pop(0) if len(left) > 1 else left[0]
-        return [ip_address(text) for text in answer]
+    async def lookup(_host: str) -> list[Address]:
+        result = left.pop(0) if len(left) > 1 else left[0]
+        return [ip_address(text) for text in result]
 
     return lookup

@@ -1,4 +1,4 @@
-"""The receivers that `/docs/webhooks` shows, and the published verifiers, ready to be run."""
+"""Runs the receivers of `/docs/webhooks` and the Standard Webhooks libraries of each language."""
 
 from __future__ import annotations
 
@@ -31,23 +31,22 @@ T = TypeVar("T")
 class Language:
     """The commands of a language.
 
-    `verify` reads requests, one a line, and says `accepted` or why not; `receive` is the
-    receiver of the page, word for word.
+    `verify` reads requests, one per line, and prints `accepted` or the error for each.
+    `receive` is the unchanged receiver of the page.
     """
 
     verify: list[str]
     receive: list[str]
 
 
-def in_python(folder: Path) -> Language:
-    """Runs the files where they are."""
+def in_python(_folder: Path) -> Language:
     commands = (PROGRAMS / "verify.py", RECEIVERS / "receiver.py")
     verify, receive = ([sys.executable, str(path)] for path in commands)
     return Language(verify, receive)
 
 
 def in_javascript(folder: Path) -> Language:
-    """Puts the files beside the package that they import."""
+    """Copies the files next to the package that they import."""
     node = program("node", "typescript")
     packages = file("typescript/webhooks/node_modules", "typescript")
     (folder / "node_modules").symlink_to(packages)
@@ -77,24 +76,23 @@ LANGUAGES: dict[str, Callable[[Path], Language]] = {
 
 @dataclass(frozen=True)
 class Running:
-    """A receiver that runs: where it listens, and the file that it prints to."""
+    """A running receiver, and the file with its output."""
 
     url: str
-    said: Path
+    output: Path
 
     def wait_for_lines(self, count: int) -> list[str]:
-        """Waits until it has printed so many lines, and returns all."""
+        """Waits until it has printed `count` lines, and returns all."""
         return _wait_until(
-            lambda: self.said.read_text().splitlines(), lambda lines: len(lines) >= count
+            lambda: self.output.read_text().splitlines(), lambda lines: len(lines) >= count
         )
 
 
 @contextmanager
 def running(language: Language, secret: str, folder: Path) -> Iterator[Running]:
-    """Runs the receiver of a language for the length of a block."""
     port = free_port()
-    said = folder / "said.txt"
-    with said.open("w") as out:
+    output = folder / "output.txt"
+    with output.open("w") as out:
         running_worker = subprocess.Popen(
             language.receive,
             env={**os.environ, "WEBHOOK_SECRET": secret, "PORT": str(port)},
@@ -103,7 +101,7 @@ def running(language: Language, secret: str, folder: Path) -> Iterator[Running]:
         )
     try:
         _wait_until(lambda: _listens(port), bool)
-        yield Running(f"http://{PUBLIC}:{port}/", said)
+        yield Running(f"http://{PUBLIC}:{port}/", output)
     finally:
         running_worker.kill()
         running_worker.wait(timeout=TIMEOUT)
@@ -114,9 +112,9 @@ def _listens(port: int) -> bool:
         return client.connect_ex((PUBLIC, port)) == 0
 
 
-def _wait_until(look: Callable[[], T], holds: Callable[[T], bool]) -> T:
+def _wait_until(read: Callable[[], T], condition: Callable[[T], bool]) -> T:
     end = time.monotonic() + TIMEOUT
-    while not holds(seen := look()):
-        assert time.monotonic() < end, seen
+    while not condition(value := read()):
+        assert time.monotonic() < end, value
         time.sleep(0.01)
-    return seen
+    return value

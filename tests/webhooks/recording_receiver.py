@@ -1,9 +1,9 @@
-"""A receiver in a process of its own, which writes down what it gets before it answers.
+"""A receiver in its own process, which records each request before it responds.
 
     python -m tests.webhooks.recording_receiver PORT FILE
 
-Each line of the file is an event's id and the SHA-256 of the body it came with. It ends
-when it is killed; whoever starts it again names the same port.
+Each line of the file is an event id and the SHA-256 digest of the body. The receiver runs until
+it is killed, and can be started again with the same port.
 """
 
 from __future__ import annotations
@@ -15,9 +15,7 @@ from pathlib import Path
 from typing import Any
 
 
-class Keeper(BaseHTTPRequestHandler):
-    """Keeps each request in the file, and then takes it."""
-
+class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     file: Path
 
@@ -29,7 +27,7 @@ class Keeper(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *_: Any) -> None:
-        """Says nothing."""
+        """Logs nothing."""
 
 
 class Server(ThreadingHTTPServer):
@@ -37,11 +35,11 @@ class Server(ThreadingHTTPServer):
     request_queue_size = 128
 
     def handle_error(self, *_: Any) -> None:
-        """Says nothing of clients that were killed."""
+        """Logs nothing about clients that were killed."""
 
 
 if __name__ == "__main__":
-    Keeper.file = Path(sys.argv[2])
-    server = Server(("127.0.0.1", int(sys.argv[1])), Keeper)
+    Handler.file = Path(sys.argv[2])
+    server = Server(("127.0.0.1", int(sys.argv[1])), Handler)
     print(server.server_port, flush=True)
     server.serve_forever()

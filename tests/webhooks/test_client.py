@@ -1,4 +1,4 @@
-"""Deliveries to receivers that behave."""
+"""Tests the HTTP client with receivers that respond correctly."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .raw_receivers import (
 )
 
 
-def test_event_arrives_byte_for_byte_with_its_headers() -> None:
+def test_request_has_the_exact_body_and_headers() -> None:
     body = b'{"id": "evt_1",  "name": "\xc3\xbc"}'
 
     outcome, receiver = post_once(ok, body=body, headers={"webhook-id": "evt_1"})
@@ -47,7 +47,7 @@ def test_event_arrives_byte_for_byte_with_its_headers() -> None:
     }
 
 
-def test_event_of_several_mebibytes_arrives_whole() -> None:
+def test_body_of_several_mebibytes_is_sent() -> None:
     body = b"x" * (3 << 20)
 
     outcome, receiver = post_once(ok, body=body)
@@ -66,7 +66,7 @@ def test_event_of_several_mebibytes_arrives_whole() -> None:
         ("HTTP/1.1 500 X\nContent-Length: 0\nRetry-After: x", 500, "answered 500", None),
     ],
 )
-def test_status_and_retry_after_are_told(
+def test_outcome_has_status_error_and_retry_after(
     head: str, status: int, error: str, after: float | None
 ) -> None:
     outcome, _ = post_once(responding(head))
@@ -74,7 +74,7 @@ def test_status_and_retry_after_are_told(
     assert outcome[:3] == (status, error, after)
 
 
-def test_interim_answers_are_passed_over() -> None:
+def test_interim_responses_are_skipped() -> None:
     hints = "HTTP/1.1 100 Continue\n\nHTTP/1.1 103 Early Hints\nLink: </a>\n\n"
 
     outcome, _ = post_once(responding(f"{hints}HTTP/1.1 200 OK\nContent-Length: 0"))
@@ -82,7 +82,7 @@ def test_interim_answers_are_passed_over() -> None:
     assert outcome[:2] == (200, "")
 
 
-def test_beginning_of_the_answer_is_kept_as_it_was_sent() -> None:
+def test_outcome_has_the_beginning_of_the_body() -> None:
     body = bytes(range(256)) * 32
 
     outcome, _ = post_once(responding(f"HTTP/1.1 500 X\nContent-Length: {len(body)}", body))
@@ -90,7 +90,7 @@ def test_beginning_of_the_answer_is_kept_as_it_was_sent() -> None:
     assert outcome.body == body[:MAX_STORED]
 
 
-def test_events_to_one_place_share_a_connection() -> None:
+def test_requests_to_one_receiver_share_a_connection() -> None:
     async def main() -> tuple[int, int]:
         async with running_receiver(ok) as receiver, Client(EGRESS_POLICY) as client:
             for _ in range(5):
@@ -101,7 +101,7 @@ def test_events_to_one_place_share_a_connection() -> None:
 
 
 def test_cookies_are_not_kept() -> None:
-    async def setting_one(connection: Connection) -> None:
+    async def setting_cookie(connection: Connection) -> None:
         while True:
             await connection.request()
             await connection.send(
@@ -111,7 +111,7 @@ def test_cookies_are_not_kept() -> None:
     async def main() -> list[bytes]:
         lookup = lookup_returning([PUBLIC])
         async with (
-            running_receiver(setting_one) as receiver,
+            running_receiver(setting_cookie) as receiver,
             Client(EGRESS_POLICY, lookup=lookup) as client,
         ):
             for _ in range(2):
@@ -124,25 +124,25 @@ def test_cookies_are_not_kept() -> None:
     assert b"cookie" not in requests[1].lower()
 
 
-def test_name_is_looked_up_by_the_system() -> None:
+def test_name_is_resolved_by_the_system() -> None:
     async def main() -> str:
-        worker = EgressPolicy([ip_network("127.0.0.0/8"), ip_network("::1/128")], http=True)
-        async with running_receiver(ok) as receiver, Client(worker) as client:
+        policy = EgressPolicy([ip_network("127.0.0.0/8"), ip_network("::1/128")], http=True)
+        async with running_receiver(ok) as receiver, Client(policy) as client:
             return (await client.post(f"http://localhost:{receiver.port}/", b"{}", {})).error
 
     assert run(main()) == ""
 
 
 @pytest.mark.parametrize(
-    ("answer", "error"),
+    ("addresses", "error"),
     [(["127.0.0.3", PUBLIC], ""), (["127.0.0.3", "127.0.0.4"], "connection refused")],
 )
-def test_next_address_of_a_name_is_tried_where_one_refuses(answer: list[str], error: str) -> None:
+def test_next_address_is_tried_if_a_connection_is_refused(addresses: list[str], error: str) -> None:
     async def main() -> str:
-        worker = EgressPolicy([ip_network("127.0.0.0/8")], http=True)
+        policy = EgressPolicy([ip_network("127.0.0.0/8")], http=True)
         async with (
             running_receiver(ok) as receiver,
-            Client(worker, lookup=lookup_returning(answer)) as client,
+            Client(policy, lookup=lookup_returning(addresses)) as client,
         ):
             return (await client.post(f"http://example.com:{receiver.port}/", b"{}", {})).error
 
@@ -160,7 +160,7 @@ def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch
     assert run(main()) == ("", 0)
 
 
-def test_nobody_there_is_a_connection_refused() -> None:
+def test_unused_port_is_connection_refused() -> None:
     async def main() -> str:
         with socket.socket() as unused:
             unused.bind((PUBLIC, 0))
@@ -171,7 +171,7 @@ def test_nobody_there_is_a_connection_refused() -> None:
     assert run(main()) == "connection refused"
 
 
-def test_name_that_is_none_is_told() -> None:
+def test_unknown_name_is_no_such_host() -> None:
     async def main() -> str:
         async with Client(EGRESS_POLICY) as client:
             return (await client.post("http://no-such-host.invalid/", b"{}", {})).error
@@ -179,18 +179,18 @@ def test_name_that_is_none_is_told() -> None:
     assert run(main()) == "no such host"
 
 
-def test_cancelling_passes_through() -> None:
+def test_cancellation_is_raised() -> None:
     async def main() -> None:
-        reached = asyncio.Event()
+        received = asyncio.Event()
 
-        async def never(connection: Connection) -> None:
+        async def hang(connection: Connection) -> None:
             await connection.request()
-            reached.set()
+            received.set()
             await connection.wait()
 
-        async with running_receiver(never) as receiver, Client(EGRESS_POLICY) as client:
+        async with running_receiver(hang) as receiver, Client(EGRESS_POLICY) as client:
             sending = asyncio.create_task(client.post(receiver.url, b"{}", {}))
-            await reached.wait()
+            await received.wait()
             sending.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await sending
@@ -198,7 +198,7 @@ def test_cancelling_passes_through() -> None:
     run(main())
 
 
-def test_url_that_was_allowed_once_is_refused_once_it_is_not() -> None:
+def test_stored_url_that_is_no_longer_allowed_is_rejected() -> None:
     async def main() -> str:
         async with running_receiver(ok) as receiver, Client(EgressPolicy()) as client:
             error = (await client.post(receiver.url, b"{}", {})).error

@@ -1,4 +1,4 @@
-"""The last gate before a connection, with aiohttp's own client and nothing before it."""
+"""Tests the address check of connections, without the checks before it."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from .raw_receivers import (
 
 
 @pytest.mark.parametrize("host", [PRIVATE, f"[::ffff:{PRIVATE}]", "[::1]", "0.0.0.0"])
-def test_address_in_a_url_is_judged_where_the_socket_is_made(host: str) -> None:
+def test_address_in_a_url_is_checked_when_the_socket_is_created(host: str) -> None:
     async def main() -> int:
         tls = ssl.create_default_context()
         async with (
-            running_receiver(ok, host=PRIVATE) as canary,
+            running_receiver(ok, host=PRIVATE) as receiver,
             ClientSession(connector=EgressConnector(EGRESS_POLICY, SystemLookup(), tls)) as session,
         ):
             with pytest.raises(ClientConnectorError) as raised:
-                await session.post(f"http://{host}:{canary.port}/")
+                await session.post(f"http://{host}:{receiver.port}/")
             assert isinstance(raised.value.os_error, BlockedAddress)
-            return canary.connections
+            return receiver.connections
 
     assert run(main()) == 0
 
 
-def test_name_is_looked_up_for_each_new_connection() -> None:
+def test_name_is_resolved_for_each_new_connection() -> None:
     async def main() -> None:
         tls = ssl.create_default_context()
         lookup = lookup_returning([PUBLIC], [PRIVATE])

@@ -1,4 +1,4 @@
-"""Which addresses a delivery may connect to."""
+"""Tests which addresses webhook requests can connect to."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from server.webhooks.egress.policy import Address, BlockedAddress, EgressPolicy
 
-# IANA's registries of special-purpose addresses, and what else is no place for a receiver.
+# IANA's registries of special-purpose addresses, and other networks without receivers.
 SPECIAL = [
     "0.0.0.0/8",
     "10.0.0.0/8",
@@ -122,18 +122,18 @@ def test_special_network_is_denied_from_its_first_address_to_its_last(text: str)
 
 
 @pytest.mark.parametrize("text", METADATA)
-def test_metadata_of_a_cloud_is_denied(text: str) -> None:
+def test_cloud_metadata_address_is_denied(text: str) -> None:
     assert not EgressPolicy().allows(ip_address(text))
 
 
 @pytest.mark.parametrize("text", PUBLIC)
-def test_public_address_is_allowed_also_right_beside_a_special_network(text: str) -> None:
+def test_public_address_is_allowed_even_next_to_a_special_network(text: str) -> None:
     assert EgressPolicy().allows(ip_address(text))
 
 
 @settings(max_examples=300, deadline=None)
 @given(addresses)
-def test_what_the_standard_library_does_not_call_global_is_denied(address: Address) -> None:
+def test_address_that_the_standard_library_does_not_call_global_is_denied(address: Address) -> None:
     special = address.is_multicast or address.is_reserved or not address.is_global
 
     assert not (special and EgressPolicy().allows(address))
@@ -148,14 +148,14 @@ def test_address_of_a_special_network_is_denied(address: Address) -> None:
 
 @settings(max_examples=50, deadline=None)
 @given(st.ip_addresses(v=4))
-def test_ipv4_address_inside_an_ipv6_one_is_denied_whichever_it_is(address: Address) -> None:
+def test_every_ipv6_form_of_an_ipv4_address_is_denied(address: Address) -> None:
     inner = int(address)
     forms = (
         inner,  # compatible
         0xFFFF << 32 | inner,  # mapped
         0xFFFF << 48 | inner,  # translated
         0x64_FF9B << 96 | inner,  # NAT64
-        0x64_FF9B_0001 << 80 | inner,  # NAT64 of one's own
+        0x64_FF9B_0001 << 80 | inner,  # local-use NAT64
         0x2002 << 112 | inner << 80,  # 6to4
         0x2001_0000 << 96 | inner << 64,  # Teredo, its server
         0x2001_0000 << 96 | inner ^ 0xFFFF_FFFF,  # Teredo, its client
@@ -165,7 +165,7 @@ def test_ipv4_address_inside_an_ipv6_one_is_denied_whichever_it_is(address: Addr
 
 
 @pytest.mark.parametrize("text", ["fe80::1%eth0", "2606:4700:4700::1111%eth0"])
-def test_address_with_a_zone_is_denied_whatever_is_allowed(text: str) -> None:
+def test_address_with_a_zone_is_never_allowed(text: str) -> None:
     assert not EgressPolicy([ip_network("::/0")]).allows(ip_address(text))
 
 
@@ -185,13 +185,13 @@ def test_address_with_a_zone_is_denied_whatever_is_allowed(text: str) -> None:
         ("8.8.8.8", True),
     ],
 )
-def test_allowed_network_wins_over_the_tables(text: str, *, allowed: bool) -> None:
+def test_allowed_network_overrides_the_tables(text: str, *, allowed: bool) -> None:
     egress_policy = EgressPolicy([ip_network("10.1.0.0/16"), ip_network("fd00::/16")])
 
     assert egress_policy.allows(ip_address(text)) is allowed
 
 
-def test_check_tells_the_address_to_the_log() -> None:
+def test_blocked_address_error_has_the_address() -> None:
     with pytest.raises(BlockedAddress) as raised:
         EgressPolicy().check(ip_address("10.0.0.1"))
 

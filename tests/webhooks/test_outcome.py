@@ -1,4 +1,4 @@
-"""How an attempt is told: its status, its error, and when the receiver wants the next."""
+"""Tests the error texts of attempts, and Retry-After headers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
         (999, "answered 999"),
     ],
 )
-def test_only_a_status_of_2xx_is_a_success(status: int, error: str) -> None:
+def test_only_2xx_is_a_success(status: int, error: str) -> None:
     assert error_for_status(status) == error
 
 
@@ -70,18 +70,18 @@ def test_retry_after_is_seconds_or_a_date(text: str | None, seconds: float | Non
         st.from_regex(r"Sat, \d{1,4} (Jan|Nov) \d{1,12} \d\d:\d\d:\d\d ([+-]\d{4,9}|GMT)"),
     )
 )
-def test_retry_after_never_fails_and_is_never_negative(text: str) -> None:
+def test_retry_after_of_any_text_does_not_raise_and_is_not_negative(text: str) -> None:
     seconds = retry_after(text, NOW)
 
     assert seconds is None or seconds >= 0
 
 
-def test_failure_that_nobody_foresaw_is_logged_without_what_the_receiver_said(
+def test_unexpected_error_is_logged_without_data_of_the_receiver(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with caplog.at_level(logging.ERROR):
-        assert error_for_exception(LookupError("said by the receiver")) == "failed"
+        assert error_for_exception(LookupError("text of the receiver")) == "failed"
 
     (record,) = caplog.records
     assert vars(record)["error"] == "LookupError"
-    assert "said by the receiver" not in str(vars(record))
+    assert "text of the receiver" not in str(vars(record))

@@ -1,9 +1,9 @@
-"""What the gateway tells of events is what the stores make."""
+"""Compares the example events of the gateway with the events that the stores write."""
 
 from __future__ import annotations
 
 from . import payloads
 
 
-def test_file_is_what_the_code_makes() -> None:
-    assert payloads.FILE.read_bytes() == payloads.made(), "run python -m tests.webhooks.payloads"
+def test_example_events_are_up_to_date() -> None:
+    assert payloads.FILE.read_bytes() == payloads.content(), "run python -m tests.webhooks.payloads"

@@ -1,4 +1,4 @@
-"""What a webhook's URL may be, and the form in which it is kept."""
+"""Tests which webhook URLs are accepted, and their normal form."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from server.errors import ValidationError
 from server.webhooks.egress.policy import EgressPolicy
 from server.webhooks.egress.urls import MAX_LENGTH, check_url
 
-HERE = EgressPolicy([ip_network("127.0.0.0/8"), ip_network("::1/128")])
+LOOPBACK = EgressPolicy([ip_network("127.0.0.0/8"), ip_network("::1/128")])
 BASE = "https://example.com/"
 
 
-def fault(url: str, egress_policy: EgressPolicy | None = None) -> tuple[str, str]:
-    """Returns the code and message with which a URL is refused."""
+def error_of(url: str, egress_policy: EgressPolicy | None = None) -> tuple[str, str]:
+    """Returns the error code and message for a URL."""
     with pytest.raises(ValidationError) as raised:
         check_url(url, egress_policy or EgressPolicy())
     (detail,) = raised.value.details
@@ -28,7 +28,7 @@ def fault(url: str, egress_policy: EgressPolicy | None = None) -> tuple[str, str
 
 
 @pytest.mark.parametrize(
-    ("given_url", "kept"),
+    ("url", "normal_form"),
     [
         ("https://example.com/hooks", "https://example.com/hooks"),
         ("HTTPS://Example.COM:443/Hooks", "https://example.com/Hooks"),
@@ -43,8 +43,8 @@ def fault(url: str, egress_policy: EgressPolicy | None = None) -> tuple[str, str
         ("https://example.com/a@b:c?d=http://user@host", None),
     ],
 )
-def test_url_is_kept_in_its_normal_form(given_url: str, kept: str | None) -> None:
-    assert check_url(given_url, EgressPolicy()) == (kept or given_url)
+def test_url_is_normalized(url: str, normal_form: str | None) -> None:
+    assert check_url(url, EgressPolicy()) == (normal_form or url)
 
 
 @pytest.mark.parametrize(
@@ -108,22 +108,22 @@ def test_url_is_kept_in_its_normal_form(given_url: str, kept: str | None) -> Non
         ("https://[2606:4700::1%25eth0]/", "INVALID_FORMAT"),
     ],
 )
-def test_url_that_readers_may_disagree_about_is_refused(url: str, code: str) -> None:
-    assert fault(url)[0] == code
+def test_url_that_parsers_may_read_differently_is_rejected(url: str, code: str) -> None:
+    assert error_of(url)[0] == code
 
 
 @pytest.mark.parametrize("length", [MAX_LENGTH, MAX_LENGTH + 1])
-def test_url_has_a_bound_of_characters(length: int) -> None:
+def test_length_of_a_url_is_limited(length: int) -> None:
     url = BASE + "a" * (length - len(BASE))
 
     if length <= MAX_LENGTH:
         assert check_url(url, EgressPolicy()) == url
     else:
-        assert fault(url) == ("TOO_LONG", "must have at most 2048 characters")
+        assert error_of(url) == ("TOO_LONG", "must have at most 2048 characters")
 
 
-def test_bound_of_characters_holds_for_what_is_kept() -> None:
-    assert fault(BASE + "ü" * 400)[0] == "TOO_LONG"
+def test_length_of_the_normal_form_is_limited() -> None:
+    assert error_of(BASE + "ü" * 400)[0] == "TOO_LONG"
 
 
 @pytest.mark.parametrize(
@@ -141,25 +141,25 @@ def test_bound_of_characters_holds_for_what_is_kept() -> None:
         "ℓocalhost",
     ],
 )
-def test_name_of_this_machine_or_its_network_is_refused(host: str) -> None:
-    assert fault(f"https://{host}/") == ("INVALID_VALUE", "blocked address")
+def test_local_name_is_rejected(host: str) -> None:
+    assert error_of(f"https://{host}/") == ("INVALID_VALUE", "blocked address")
 
 
 @pytest.mark.parametrize("host", ["localhost", "receiver", "db.internal", "127.0.0.1", "[::1]"])
-def test_with_allowed_networks_such_a_name_is_judged_when_it_is_connected_to(host: str) -> None:
-    assert check_url(f"https://{host}/", HERE) == f"https://{host}/"
+def test_local_name_is_accepted_if_a_network_is_allowed(host: str) -> None:
+    assert check_url(f"https://{host}/", LOOPBACK) == f"https://{host}/"
 
 
-def test_address_outside_of_the_allowed_networks_stays_refused() -> None:
-    assert fault("https://10.0.0.1/", HERE) == ("INVALID_VALUE", "blocked address")
+def test_address_outside_the_allowed_networks_is_rejected() -> None:
+    assert error_of("https://10.0.0.1/", LOOPBACK) == ("INVALID_VALUE", "blocked address")
 
 
-def test_http_is_taken_where_it_is_allowed() -> None:
+def test_http_is_accepted_if_it_is_allowed() -> None:
     egress_policy = EgressPolicy(http=True)
 
     assert check_url("http://example.com:80/", egress_policy) == "http://example.com/"
     assert check_url("https://example.com/", egress_policy) == "https://example.com/"
-    assert fault("ws://example.com/", egress_policy)[0] == "INVALID_VALUE"
+    assert error_of("ws://example.com/", egress_policy)[0] == "INVALID_VALUE"
 
 
 parts = st.sampled_from(
@@ -209,15 +209,15 @@ parts = st.sampled_from(
     )
 )
 @example("https://example.com/%zz?%")
-def test_url_that_is_taken_is_plain_and_read_alike_by_every_reader(url: str) -> None:
+def test_accepted_url_is_ascii_and_two_parsers_agree_on_it(url: str) -> None:
     try:
-        kept = check_url(url, EgressPolicy())
+        normal_form = check_url(url, EgressPolicy())
     except ValidationError:
         return
 
-    parsed, other = URL(kept), urlsplit(kept)
-    assert kept.isascii()
-    assert len(kept) <= MAX_LENGTH
-    assert check_url(kept, EgressPolicy()) == kept == str(parsed)
+    parsed, other = URL(normal_form), urlsplit(normal_form)
+    assert normal_form.isascii()
+    assert len(normal_form) <= MAX_LENGTH
+    assert check_url(normal_form, EgressPolicy()) == normal_form == str(parsed)
     assert (parsed.raw_host, parsed.port) == (other.hostname, other.port or 443)
     assert (other.username, other.password, other.fragment) == (None, None, "")

@@ -1,4 +1,4 @@
-"""The published verifiers take what is signed here and nothing else; so do the page's receivers."""
+"""Tests signatures with the Standard Webhooks libraries and the receivers of `/docs/webhooks`."""
 
 from __future__ import annotations
 
@@ -31,14 +31,13 @@ MINUTE = 60_000
 
 @pytest.fixture(scope="module", params=LANGUAGES)
 def language(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Language:
-    """Each language in turn."""
     return LANGUAGES[request.param](tmp_path_factory.mktemp(request.param))
 
 
 def request(
     *secrets: str, known: str = SECRET, text: str = TEXT, sent: str = TEXT, ago: int = 0
 ) -> dict[str, Any]:
-    """Returns a request that is signed with secrets, as somebody sees it who knows one."""
+    """Returns a request with the signatures of `secrets`, to verify with the secret `known`."""
     headers = sign("evt_1", system_clock() - ago, text, secrets)
     return {
         "secret": known,
@@ -47,49 +46,49 @@ def request(
     }
 
 
-def judged(language: Language, requests: Mapping[str, dict[str, Any]]) -> dict[str, bool]:
-    """Returns of each request whether the verifier of a language accepts it."""
+def verified(language: Language, requests: Mapping[str, dict[str, Any]]) -> dict[str, bool]:
+    """Returns for each request whether the library of a language accepts it."""
     done = subprocess.run(
         language.verify,
-        input="".join(json.dumps(each) + "\n" for each in requests.values()),
+        input="".join(json.dumps(request) + "\n" for request in requests.values()),
         capture_output=True,
         text=True,
         timeout=60,
         check=True,
     )
-    answers = done.stdout.splitlines()
-    return {name: answer == "accepted" for name, answer in zip(requests, answers, strict=True)}
+    results = done.stdout.splitlines()
+    return {name: result == "accepted" for name, result in zip(requests, results, strict=True)}
 
 
-def test_verifier_accepts_what_is_signed_with_a_secret_that_it_knows(language: Language) -> None:
+def test_library_accepts_signatures_of_a_known_secret(language: Language) -> None:
     requests = {
-        "by one secret": request(SECRET),
-        "by two, of which the first is known": request(SECRET, OLD_SECRET),
-        "by two, of which the second is known": request(SECRET, OLD_SECRET, known=OLD_SECRET),
-        "of plain letters": request(SECRET, text="{}", sent="{}"),
+        "one secret": request(SECRET),
+        "two secrets, the first is known": request(SECRET, OLD_SECRET),
+        "two secrets, the second is known": request(SECRET, OLD_SECRET, known=OLD_SECRET),
+        "ASCII body": request(SECRET, text="{}", sent="{}"),
         "four minutes ago": request(SECRET, ago=4 * MINUTE),
     }
 
-    assert judged(language, requests) == dict.fromkeys(requests, True)
+    assert verified(language, requests) == dict.fromkeys(requests, True)
 
 
-def test_verifier_refuses_everything_else(language: Language) -> None:
+def test_library_rejects_other_requests(language: Language) -> None:
     requests = {
         "another body": request(SECRET, sent=TEXT.replace("Zoë", "Zoe")),
-        "the same JSON in other words": request(SECRET, sent=json.dumps(json.loads(TEXT))),
+        "the same JSON, formatted differently": request(SECRET, sent=json.dumps(json.loads(TEXT))),
         "another secret": request(OTHER_SECRET),
         "two other secrets": request(OTHER_SECRET, OLD_SECRET),
         "six minutes ago": request(SECRET, ago=6 * MINUTE),
         "six minutes ahead": request(SECRET, ago=-6 * MINUTE),
     }
 
-    assert judged(language, requests) == dict.fromkeys(requests, False)
+    assert verified(language, requests) == dict.fromkeys(requests, False)
 
 
-def test_receiver_of_the_page_takes_what_is_delivered(language: Language, tmp_path: Path) -> None:
+def test_documented_receiver_accepts_deliveries(language: Language, tmp_path: Path) -> None:
     location = DatabaseLocation(tmp_path / "roster.db", TestClock(system_clock()))
 
-    async def post_once() -> None:
+    async def main() -> None:
         async with running_worker(location) as worker:
             with running(language, worker.secret, tmp_path) as receiver:
                 await worker.add_webhook(receiver.url)
@@ -100,10 +99,10 @@ def test_receiver_of_the_page_takes_what_is_delivered(language: Language, tmp_pa
                 assert line.startswith("1 tag.created")
                 assert "Zoë" in line
 
-    run(post_once())
+    run(main())
 
 
-def test_receiver_of_the_page_refuses_forgeries_and_works_once_on_what_comes_twice(
+def test_documented_receiver_rejects_forgeries_and_processes_a_repeated_event_once(
     language: Language, tmp_path: Path
 ) -> None:
     ids = Ids(system_clock)
@@ -111,23 +110,23 @@ def test_receiver_of_the_page_refuses_forgeries_and_works_once_on_what_comes_twi
     def event(number: int) -> dict[str, Any]:
         return {"id": PREFIX + ids.next(), "type": "a.b", "sequence": number, "data": {}}
 
-    async def answered(url: str, told: dict[str, Any], secret: str = SECRET) -> int | None:
-        text = json.dumps(told)
-        headers = sign(told["id"], system_clock(), text, [secret])
+    async def post(url: str, event: dict[str, Any], secret: str = SECRET) -> int | None:
+        text = json.dumps(event)
+        headers = sign(event["id"], system_clock(), text, [secret])
         async with Client(EGRESS_POLICY) as client:
             return (await client.post(url, text.encode(), headers)).status
 
-    async def post() -> None:
+    async def main() -> None:
         first, forged, last = (event(number) for number in (1, 2, 3))
         with running(language, SECRET, tmp_path) as receiver:
             statuses = [
-                await answered(receiver.url, first),
-                await answered(receiver.url, forged, OTHER_SECRET),
-                await answered(receiver.url, first),
-                await answered(receiver.url, last),
+                await post(receiver.url, first),
+                await post(receiver.url, forged, OTHER_SECRET),
+                await post(receiver.url, first),
+                await post(receiver.url, last),
             ]
 
             assert statuses == [204, 400, 204, 204]
             assert [line.split()[0] for line in receiver.wait_for_lines(2)] == ["1", "3"]
 
-    run(post())
+    run(main())

@@ -1,7 +1,7 @@
 """Deletes old attempts, and old events with their deliveries.
 
 Rows are stored oldest first, so the first rows show whether there is anything to delete. A
-delivery is deleted with its event, whatever its status, because there is nothing left to send.
+delivery is deleted with its event, regardless of its status, because there is nothing left to send.
 Replays that were created as long ago are deleted too.
 """
 

@@ -1,9 +1,9 @@
 """The egress policy: webhooks can connect to public addresses and to allowed networks.
 
 Webhook URLs come from tenants, and requests leave from inside the operator's network. So the
-policy applies to the address of each connection, whatever name it was resolved from. The tables
-follow IANA's registries of special-purpose addresses. `is_global` of the standard library
-differs between releases, and accepts forms that contain an IPv4 address, such as NAT64 and 6to4.
+policy applies to the address of each connection, not to its host name. The tables follow
+IANA's registries of special-purpose addresses. `is_global` of the standard library differs
+between releases, and accepts forms that contain an IPv4 address, such as NAT64 and 6to4.
 """
 
 from __future__ import annotations

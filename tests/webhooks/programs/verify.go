@@ -1,4 +1,4 @@
-// Verifies requests, one a line of JSON, and says of each whether it is what it claims to be.
+// Verifies requests, one JSON document per line, and prints the result of each.
 package main
 
 import (
@@ -19,24 +19,24 @@ type request struct {
 func main() {
 	lines := json.NewDecoder(os.Stdin)
 	for lines.More() {
-		var told request
-		if err := lines.Decode(&told); err != nil {
+		var received request
+		if err := lines.Decode(&received); err != nil {
 			panic(err)
 		}
-		fmt.Println(judge(told))
+		fmt.Println(verify(received))
 	}
 }
 
-func judge(told request) string {
-	webhook, err := standardwebhooks.NewWebhook(told.Secret)
+func verify(received request) string {
+	webhook, err := standardwebhooks.NewWebhook(received.Secret)
 	if err != nil {
 		return err.Error()
 	}
 	headers := http.Header{}
-	for name, text := range told.Headers {
+	for name, text := range received.Headers {
 		headers.Set(name, text)
 	}
-	if err := webhook.Verify(told.Body, headers); err != nil {
+	if err := webhook.Verify(received.Body, headers); err != nil {
 		return err.Error()
 	}
 	return "accepted"

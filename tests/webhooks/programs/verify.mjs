@@ -1,4 +1,4 @@
-// Verifies requests, one a line of JSON, and says of each whether it is what it claims to be.
+// Verifies requests, one JSON document per line, and prints the result of each.
 import { createInterface } from "node:readline";
 import { Webhook } from "standardwebhooks";
 

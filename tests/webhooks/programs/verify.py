@@ -1,4 +1,4 @@
-"""Verifies requests, one a line of JSON, and says of each whether it is what it claims to be."""
+"""Verifies requests, one JSON document per line, and prints the result of each."""
 
 import base64
 import json
@@ -7,9 +7,10 @@ import sys
 from standardwebhooks import Webhook, WebhookVerificationError
 
 for line in sys.stdin:
-    told = json.loads(line)
+    request = json.loads(line)
     try:
-        Webhook(told["secret"]).verify(base64.b64decode(told["body"]), told["headers"])
+        webhook = Webhook(request["secret"])
+        webhook.verify(base64.b64decode(request["body"]), request["headers"])
         print("accepted")
     except WebhookVerificationError as error:
         print(error)
