@@ -27,15 +27,8 @@ Context = ServicerContext[Any, Any]
 
 def timestamp(milliseconds: int) -> Timestamp:
     """Returns a time in milliseconds as a Timestamp."""
-    value = Timestamp()
-    set_timestamp(value, milliseconds)
-    return value
-
-
-def set_timestamp(target: Timestamp, milliseconds: int) -> None:
-    """Sets a Timestamp in place, which avoids a copy."""
-    target.seconds = milliseconds // 1000
-    target.nanos = milliseconds % 1000 * 1_000_000
+    seconds, remainder = divmod(milliseconds, 1000)
+    return Timestamp(seconds=seconds, nanos=remainder * 1_000_000)
 
 
 def milliseconds(value: Timestamp) -> int:

@@ -1,4 +1,4 @@
-"""Checks the characters of text in requests.
+"""Checks the characters of text in requests, and converts names.
 
 Control characters are U+0000 to U+001F and U+007F. They are rejected, except for tabs,
 line feeds and carriage returns in multiline text.
@@ -29,6 +29,12 @@ def has_control_characters(text: str, *, multiline: bool = False) -> bool:
     if multiline:
         return _NEVER_ALLOWED.search(text) is not None
     return _CONTROL.search(text.strip(" \t")) is not None
+
+
+def json_name(name: str) -> str:
+    """Returns the ProtoJSON name of a field: first_name is firstName."""
+    head, *rest = name.split("_")
+    return head + "".join(word.capitalize() for word in rest)
 
 
 def trim(text: str) -> str:

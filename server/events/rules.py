@@ -6,6 +6,8 @@ from collections.abc import Collection
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
 
+from ..texts import json_name
+
 
 class EventType(StrEnum):
     """What happened; the word before the dot says to what."""
@@ -72,5 +74,4 @@ def matches_any(event_type: str, patterns: Collection[str]) -> bool:
 
 def data_key(event_type: str) -> str:
     """Returns the name under which the data of an event holds what it happened to."""
-    first, *others = event_type.partition(".")[0].split("_")
-    return first + "".join(word.capitalize() for word in others)
+    return json_name(event_type.partition(".")[0])

@@ -13,7 +13,7 @@ from google.protobuf.message import DecodeError, Message
 from roster.v1 import http_pb2
 
 from ..errors import Detail, ValidationError, invalid
-from ..texts import has_control_characters, trim
+from ..texts import has_control_characters, json_name, trim
 from .base import Call, Interceptor, Method
 
 # Detail codes by the last part of the id of a buf.validate rule. Others are INVALID_VALUE.
@@ -173,9 +173,3 @@ def json_path(path: Any) -> str:
         if element.subscript is not None:
             text += f"[{element.subscript.value}]"
     return text
-
-
-def json_name(field: str) -> str:
-    """Returns the ProtoJSON name of a field: firstName for first_name."""
-    head, *rest = field.split("_")
-    return head + "".join(word.capitalize() for word in rest)

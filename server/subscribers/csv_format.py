@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import orjson
@@ -14,26 +15,28 @@ import orjson
 from ..custom_fields.rules import DataType, as_json, label_key
 from ..custom_fields.store import ColumnField
 from ..errors import Detail, ValidationError
+from .fields import FIELDS, PROFILE, SubscriberRow
 from .formulas import escape_formula, unescape_formula
 
-# What a table always has, in the order in which it is written.
-WRITTEN = ("id", "email", "firstName", "lastName", "status", "tags", "createdAt")
-_PREFIX = "customFields."
-_WORDS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
-_SEPARATORS = re.compile(r"[,;|]")
+_CUSTOM_FIELDS = "customFields."
+_BOOLEANS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+_TAG_SEPARATORS = re.compile(r"[,;|]")
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,4})?", re.ASCII)
 
 
 @dataclass(slots=True)
 class RowFault:
-    """A cell that could not be read; no field means the row as a whole."""
+    """A cell that could not be parsed; an empty field is the whole row."""
 
     field: str = ""
 
 
-@dataclass(slots=True)
-class TextRow:
-    """A row of a table, with the attributes of a row of a bulk."""
+@dataclass
+class CsvRow:
+    """A parsed row, with the attributes of a row of a bulk.
+
+    Fields of the profile without a cell are absent, except for the names.
+    """
 
     email: str = ""
     first_name: str = ""
@@ -42,22 +45,22 @@ class TextRow:
     tags: list[str] = field(default_factory=list)
     custom_fields: dict[str, Any] = field(default_factory=dict)
     faults: list[RowFault] = field(default_factory=list)
-    # The full name, from a column for it, and the one beside the address.
+    # The full name, from its column, and the display name of the address.
     name: str = ""
-    address_name: str = ""
+    display_name: str = ""
 
     def split_name(self) -> None:
-        """Fills the first and the last name from the full name, without dropping any of it.
+        """Fills the first and last name from the full name, without losing a word.
 
-        A name that the row gives by itself is kept. The full name without it is the other
-        one. If the row gives both, they must hold every word of the full name, or the row
-        has a fault. The name beside the address counts only if the row gives no other.
+        If the row has one of them, the rest of the full name is the other one. If it has
+        both, they must contain every word of the full name, or the row has a fault. The
+        display name of the address is used only if the row has no other name.
         """
         name, first, last = self.name, self.first_name, self.last_name
         if not name:
-            if first or last or not self.address_name:
+            if first or last or not self.display_name:
                 return
-            name = self.address_name
+            name = self.display_name
         if first and last:
             if Counter(_words(name)) - Counter(_words(f"{first} {last}")):
                 self.faults.append(RowFault("name"))
@@ -70,194 +73,187 @@ class TextRow:
             self.first_name, self.last_name = (first.strip(), last) if first else (last, "")
 
 
-Put = Callable[[TextRow, str], None]
+# Parses a cell into a row.
+Parse = Callable[[CsvRow, str], None]
 
 
 class Header:
-    """What the columns of a table mean. A blank cell gives no value."""
+    """The columns of a CSV file. A blank cell has no value."""
 
     def __init__(self, cells: Sequence[str], fields: Iterable[ColumnField]) -> None:
-        """Raises ValidationError for a column that is not known, comes twice, or lacks."""
-        known = _known(fields)
-        self._puts: list[Put | None] = []
+        """Raises ValidationError if a column is unknown, a duplicate, or missing."""
+        columns = _columns(fields)
+        self._parsers: list[Parse | None] = []
         faults: list[Detail] = []
-        names = [cell if cell in known else _name(cell) for cell in cells]
-        # Two names of one thing are as much a column twice as the same name is.
-        meant = [known.get(name) or name for name in names]
-        times = Counter(meant)
-        for cell, name, meaning in zip(cells, names, meant, strict=True):
-            if times[meaning] > 1:
+        names = [cell if cell in columns else _normalized(cell) for cell in cells]
+        # Two names of one column are duplicates, as two equal names are.
+        targets = [columns.get(name) or name for name in names]
+        counts = Counter(targets)
+        for cell, name, target in zip(cells, names, targets, strict=True):
+            if counts[target] > 1:
                 faults.append(Detail(cell, "DUPLICATE_FIELD", "names the same column twice"))
-            elif name not in known:
+            elif name not in columns:
                 faults.append(Detail(cell, "UNKNOWN_FIELD", "is not a known column"))
             else:
-                self._puts.append(known[name])
-        if _put_email not in meant:
+                self._parsers.append(columns[name])
+        if _parse_email not in targets:
             faults.append(Detail("email", "REQUIRED", "is a required column"))
         if faults:
             raise ValidationError(faults, "The header row is not valid.")
 
-    def row(self, cells: Sequence[str]) -> TextRow:
-        """Returns a line as a row; what cannot be read is noted in it."""
-        row = TextRow()
-        if len(cells) > len(self._puts):
+    def row(self, cells: Sequence[str]) -> CsvRow:
+        """Returns a parsed line, with its faults."""
+        row = CsvRow()
+        if len(cells) > len(self._parsers):
             row.faults.append(RowFault())
             return row
-        for put, cell in zip(self._puts, cells, strict=False):
-            if put is not None and cell.strip():
-                put(row, unescape_formula(cell))
+        for parse, cell in zip(self._parsers, cells, strict=False):
+            if parse is not None and cell.strip():
+                parse(row, unescape_formula(cell))
         row.split_name()
         return row
 
 
-def _known(fields: Iterable[ColumnField]) -> dict[str, Put | None]:
-    """Returns how a cell is put into a row, by the name of its column; None passes it over.
+def _columns(fields: Iterable[ColumnField]) -> dict[str, Parse | None]:
+    """Returns the parsers by column name; None ignores a column.
 
-    Names are as they are compared, and keys are there as they are written too: nothing
-    else tells shoe_size from shoesize.
+    Names are normalized. Keys of custom fields are also present as they are, because
+    shoe_size and shoesize have the same normalized name.
     """
-    puts = [(column, _value_put(column)) for column in fields]
-    known: dict[str, Put | None] = {}
-    for column, put in puts:
-        known |= {_PREFIX + column.key: put, column.key: put}
-    for column, put in puts:
-        known.setdefault(_name(_PREFIX + column.key), put)
-        known.setdefault(_name(column.key), put)
-    for column, put in puts:
-        known.setdefault(_name(column.label_key), put)
-    # The words of the service go before keys and labels that sound like them.
-    own = _built_in_columns()
-    return {name: put for name, put in known.items() if _name(name) not in own} | own
-
-
-def _built_in_columns() -> dict[str, Put | None]:
+    custom = [(column, partial(_parse_value, column)) for column in fields]
+    columns: dict[str, Parse | None] = {}
+    for column, parse in custom:
+        columns |= {_CUSTOM_FIELDS + column.key: parse, column.key: parse}
+    for column, parse in custom:
+        columns.setdefault(_normalized(_CUSTOM_FIELDS + column.key), parse)
+        columns.setdefault(_normalized(column.key), parse)
+    for column, parse in custom:
+        columns.setdefault(_normalized(column.label_key), parse)
+    # Built-in columns precede keys and labels with the same normalized name.
     return {
-        "email": _put_email,
-        "emailaddress": _put_email,
-        "firstname": _put_first_name,
-        "lastname": _put_last_name,
-        "name": _put_name,
-        "isconfirmed": _put_confirmed,
-        "tags": _put_tags,
-        "id": None,
-        "status": None,
-        "createdat": None,
-    }
+        name: parse for name, parse in columns.items() if _normalized(name) not in _BUILT_IN
+    } | _BUILT_IN
 
 
-def _name(text: str) -> str:
-    """Returns the name of a column as it is compared: without case, blanks, `-` and `_`."""
-    return re.sub(r"[\s_-]+", "", label_key(text))
+def _normalized(name: str) -> str:
+    """Returns the name of a column without case, whitespace, `-` and `_`."""
+    return re.sub(r"[\s_-]+", "", label_key(name))
 
 
 def _words(name: str) -> list[str]:
-    """Returns the words of a name as they are compared: without case and commas."""
+    """Returns the words of a name without case and commas."""
     return name.replace(",", " ").casefold().split()
 
 
 def _without_start(words: Sequence[str], first_name: str) -> str:
-    """Returns what follows the first name, or all words if they do not begin with it."""
+    """Returns the words after the first name, or all words if they do not start with it."""
     count = len(first_name.split())
     starts = _words(" ".join(words[:count])) == _words(first_name)
     return " ".join(words[count:] if starts else words)
 
 
 def _without_end(words: Sequence[str], last_name: str) -> str:
-    """Returns what precedes the last name, or all words if they do not end with it."""
+    """Returns the words before the last name, or all words if they do not end with it."""
     count = len(words) - len(last_name.split())
     ends = count >= 0 and _words(" ".join(words[count:])) == _words(last_name)
     return " ".join(words[:count] if ends else words)
 
 
-def _put_email(row: TextRow, cell: str) -> None:
-    # It may be "Ada Lovelace" <ada@example.com>.
+def _parse_email(row: CsvRow, cell: str) -> None:
+    # The cell may be "Ada Lovelace" <ada@example.com>.
     name, opened, address = cell.strip().partition("<")
     if not opened or not address.endswith(">") or "<" in address:
         row.email = cell
         return
     row.email = address[:-1]
-    row.address_name = name.strip().strip('"').strip()
+    row.display_name = name.strip().strip('"').strip()
 
 
-def _put_first_name(row: TextRow, cell: str) -> None:
-    row.first_name = cell
+def _parse_profile(name: str, row: CsvRow, cell: str) -> None:
+    setattr(row, name, cell)
 
 
-def _put_last_name(row: TextRow, cell: str) -> None:
-    row.last_name = cell
-
-
-def _put_name(row: TextRow, cell: str) -> None:
+def _parse_name(row: CsvRow, cell: str) -> None:
     row.name = cell.strip()
 
 
-def _put_confirmed(row: TextRow, cell: str) -> None:
-    word = _WORDS.get(cell.strip().lower())
-    if word is None:
+def _parse_confirmed(row: CsvRow, cell: str) -> None:
+    value = _BOOLEANS.get(cell.strip().lower())
+    if value is None:
         row.faults.append(RowFault("isConfirmed"))
     else:
-        row.is_confirmed = word
+        row.is_confirmed = value
 
 
-def _put_tags(row: TextRow, cell: str) -> None:
-    names = _json_texts(cell)
+def _parse_tags(row: CsvRow, cell: str) -> None:
+    names = _json_strings(cell)
     if names is None:
-        names = [name for name in map(str.strip, _SEPARATORS.split(cell)) if name]
+        names = [name for name in map(str.strip, _TAG_SEPARATORS.split(cell)) if name]
     row.tags = names
 
 
-def _json_texts(cell: str) -> list[str] | None:
-    """Returns the texts of a JSON array, which is how tags with separators in them are written."""
+def _json_strings(cell: str) -> list[str] | None:
+    """Returns the strings of a JSON array, the form of tags that contain separators."""
     if not cell.startswith("["):
         return None
     try:
-        # Not the standard library, which reads halves of characters that nothing can store.
+        # The json module would accept lone surrogates, which cannot be stored.
         names = orjson.loads(cell)
     except ValueError:
         return None
     return names if all(isinstance(name, str) for name in names) else None
 
 
-def _value_put(column: ColumnField) -> Put:
-    def put(row: TextRow, cell: str) -> None:
-        row.custom_fields[column.key] = _value(cell, column.data_type)
-
-    return put
+def _parse_value(column: ColumnField, row: CsvRow, cell: str) -> None:
+    row.custom_fields[column.key] = _value(cell, column.data_type)
 
 
 def _value(cell: str, data_type: int) -> Any:
-    """Returns the value that a cell holds; a text where it is none of the field's type."""
+    """Returns the value of a cell, or its text if it does not have the type of the field."""
     text = cell.strip()
     if data_type == DataType.NUMBER and _NUMBER.fullmatch(text):
         return float(text)
     if data_type == DataType.BOOLEAN:
-        return _WORDS.get(text.lower(), text)
+        return _BOOLEANS.get(text.lower(), text)
     return cell if data_type == DataType.TEXT else text
 
 
+# Returned fields that clients do not set are ignored, so that an export can be imported.
+_BUILT_IN: dict[str, Parse | None] = {
+    **{_normalized(field.json_name): None for field in FIELDS},
+    **{_normalized(name): partial(_parse_profile, name) for name in PROFILE},
+    "email": _parse_email,
+    "emailaddress": _parse_email,
+    "name": _parse_name,
+    "isconfirmed": _parse_confirmed,
+    "tags": _parse_tags,
+}
+
+
 def written_header(keys: Iterable[str]) -> list[str]:
-    """Returns the header of a table with a column for each of these custom fields."""
-    return [*WRITTEN, *(_PREFIX + key for key in keys)]
+    """Returns the header of a file with a column for each of these custom fields."""
+    return [*(field.json_name for field in FIELDS), *(_CUSTOM_FIELDS + key for key in keys)]
+
+
+def written_row(row: SubscriberRow, keys: Iterable[str]) -> list[str]:
+    """Returns the cells of a subscriber, with a cell for each of these custom fields."""
+    cells = [_written_field(field.to_json(getattr(row, field.name))) for field in FIELDS]
+    return cells + [_written_value(row.values.get(key)) for key in keys]
+
+
+def _written_field(value: str | list[str]) -> str:
+    text = value if isinstance(value, str) else written_tags(value)
+    return escape_formula(text) if text else ""
 
 
 def written_tags(names: Sequence[str]) -> str:
-    """Returns tags as one cell, in a form that is read back as the same tags."""
-    if any(_SEPARATORS.search(name) for name in names) or any(n.startswith("[") for n in names):
+    """Returns tags as one cell that is parsed to the same tags."""
+    if any(_TAG_SEPARATORS.search(name) or name.startswith("[") for name in names):
         return json.dumps(names, ensure_ascii=False)
     return ",".join(names)
 
 
-def written_text(text: str) -> str:
-    """Returns the cell for a text of which an empty one is the same as none."""
-    return escape_formula(text) if text else ""
-
-
-def written_values(values: Mapping[str, Any], keys: Iterable[str]) -> list[str]:
-    """Returns the values of custom fields as cells, one for each key; empty where there is none."""
-    return [_written(values.get(key)) for key in keys]
-
-
-def _written(value: Any) -> str:
+def _written_value(value: Any) -> str:
     if value is None:
         return ""
     return escape_formula(value if isinstance(value, str) else json.dumps(as_json(value)))

@@ -128,8 +128,7 @@ class Importer:
         if new.values and faults:
             return Result(Outcome.FAILED, row_error=row_error_for(faults[0]))
         changes = Changes(
-            first_name=new.first_name or None,
-            last_name=new.last_name or None,
+            profile={name: text for name, text in new.profile.items() if text},
             tags=tags if new.tags else None,
             values=new.values or None,
         )

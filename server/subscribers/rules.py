@@ -1,7 +1,7 @@
-"""What a subscriber may be, in two verbs over one set of rules.
+"""Validates subscribers, and declares the transitions between their statuses.
 
-`check_*` raise a ValidationError that names each fault; `validate_rows` looks at the rows
-of a bulk or an import one by one and returns of each whether it can be taken.
+`check_*` raise a ValidationError. `validate_rows` validates the rows of a bulk or an import and
+returns a subscriber or an error for each.
 """
 
 from __future__ import annotations
@@ -16,26 +16,16 @@ from ..emails import Email, parse_email, trim
 from ..errors import InvalidStatusTransition, invalid
 from ..events.rules import EventType
 from ..tags.rules import distinct, parse_name
-from ..texts import has_control_characters
+from ..texts import has_control_characters, json_name
+from .fields import PROFILE, Status
 
-MAX_NAME_LENGTH = 100
 MAX_TAGS = 100
-# Characters of a row's email address, or of the name of a field, that are repeated in its result.
+# The maximum length of an email address or a field name in the result of a row.
 MAX_REPEATED = 320
 
 
-class Status(IntEnum):
-    """Where a person stands; the numbers of Subscriber.Status."""
-
-    UNCONFIRMED = 1
-    CONFIRMED = 2
-    UNSUBSCRIBED = 3
-    BOUNCED = 4
-    COMPLAINED = 5
-
-
 class Failure(IntEnum):
-    """Why a row is not taken; the numbers of BulkFailure.Reason."""
+    """Why a row was rejected; the numbers of BulkFailure.Reason."""
 
     DUPLICATE_IN_REQUEST = 1
     ALREADY_EXISTS = 2
@@ -53,22 +43,21 @@ NO_VALUES: Mapping[str, Any] = {}
 
 
 class NewSubscriber(NamedTuple):
-    """A subscriber that keeps every rule that it can be held to by itself.
+    """A subscriber to create, valid apart from what depends on the account.
 
-    `tags` maps each name's key to its spelling. Whether the account has custom
-    fields that take `values` is not looked at here.
+    `profile` is text by field name, `tags` are names by key. `values` are not yet checked
+    against the custom fields of the account.
     """
 
     email: Email
-    first_name: str
-    last_name: str
+    profile: Mapping[str, str]
     status: Status
     tags: dict[str, str]
     values: Mapping[str, Any]
 
 
 class Fault(Protocol):
-    """A part of a row that could not be read; no field means the row as a whole."""
+    """A field of a row that could not be parsed; an empty name is the whole row."""
 
     @property
     def field(self) -> str: ...
@@ -83,14 +72,10 @@ class Members(Protocol):
 
 
 class Row(Protocol):
-    """A row of a bulk, as it was sent."""
+    """A row of a bulk as it was sent; the fields of its profile are attributes too."""
 
     @property
     def email(self) -> str: ...
-    @property
-    def first_name(self) -> str: ...
-    @property
-    def last_name(self) -> str: ...
     @property
     def is_confirmed(self) -> bool: ...
     @property
@@ -102,7 +87,7 @@ class Row(Protocol):
 
 
 class RowError(NamedTuple):
-    """Why a row cannot be taken, and the field that is at fault, if there is one."""
+    """Why a row was rejected, and the field that caused it, if there is one."""
 
     failure: Failure
     field: str | None = None
@@ -112,11 +97,10 @@ Validated = NewSubscriber | RowError
 
 
 def initial_status(*, is_confirmed: bool) -> Status:
-    """Returns the status of a new subscriber."""
     return Status.CONFIRMED if is_confirmed else Status.UNCONFIRMED
 
 
-# Where a subscriber may go from each status. Only an administrator undoes a complaint.
+# The statuses that can follow each status. Only a key of scope admin can undo a complaint.
 _TRANSITIONS = {
     Status.UNCONFIRMED: {
         Status.CONFIRMED,
@@ -129,13 +113,13 @@ _TRANSITIONS = {
     Status.BOUNCED: {Status.UNCONFIRMED, Status.CONFIRMED},
     Status.COMPLAINED: set[Status](),
 }
-# Those who do not want mail, or cannot get it. Deleting them must not make them forgotten.
+# If a subscriber with one of these statuses is deleted, its address is suppressed.
 OPTED_OUT = frozenset({Status.UNSUBSCRIBED, Status.BOUNCED, Status.COMPLAINED})
-# The statuses by which a person has said no, at whichever address.
+# Decisions of the person, which a change of the address does not reset.
 _DECIDED = frozenset({Status.UNSUBSCRIBED, Status.COMPLAINED})
 
 
-# What it is called when a subscriber comes to a status; any other move is an update.
+# The event type of a change to each status. A change to any other status is an update.
 STATUS_EVENT_TYPES = {
     Status.CONFIRMED: EventType.SUBSCRIBER_CONFIRMED,
     Status.UNSUBSCRIBED: EventType.SUBSCRIBER_UNSUBSCRIBED,
@@ -145,7 +129,7 @@ STATUS_EVENT_TYPES = {
 
 
 def check_transition(before: Status, after: Status, *, by_admin: bool) -> None:
-    """Raises InvalidStatusTransition unless a subscriber may go from one status to the other."""
+    """Raises InvalidStatusTransition if the transition is not allowed."""
     if after is before or after in _TRANSITIONS[before]:
         return
     if before is not Status.COMPLAINED:
@@ -158,28 +142,31 @@ def check_transition(before: Status, after: Status, *, by_admin: bool) -> None:
 def status_at_new_address(before: Status) -> Status:
     """Returns the status of a subscriber after a change to a different email address.
 
-    That an address is confirmed, or bounces, is a property of the address. An opt-out or a
-    complaint is a decision of the person, and stays.
+    A confirmation and a bounce belong to the address and are reset. An opt-out and a complaint
+    are decisions of the person and stay.
     """
     return before if before in _DECIDED else Status.UNCONFIRMED
 
 
 def check_number_of_tags(number: int) -> None:
-    """Raises ValidationError for `tags` if no subscriber may have so many."""
+    """Raises ValidationError for `tags` if there are too many."""
     if number > MAX_TAGS:
         raise invalid("tags", "TOO_MANY", f"must leave the subscriber with at most {MAX_TAGS} tags")
 
 
 class SearchKeys(NamedTuple):
-    """What a search by name finds: first with last name, and the last name if it comes second."""
+    """The columns for a search by name.
 
-    name: str | None
-    last_name: str | None
+    `name_key` is the first and last name. `last_name_key` is the last name if a first name
+    precedes it. None replaces an empty key.
+    """
+
+    name_key: str | None
+    last_name_key: str | None
 
 
 @lru_cache(4096)
 def search_keys(first_name: str, last_name: str) -> SearchKeys:
-    """Returns what a search by name finds of a subscriber, or None where there is no name."""
     first, last = search_text(first_name), search_text(last_name)
     if first and last:
         return SearchKeys(f"{first} {last}", last)
@@ -187,7 +174,7 @@ def search_keys(first_name: str, last_name: str) -> SearchKeys:
 
 
 def search_text(text: str) -> str:
-    """Returns text as a search compares it: no blanks around it, NFC, without regard to case."""
+    """Returns text as a search compares it: trimmed, NFC, without regard to case."""
     if text.isascii():
         return text.strip().lower()
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text.strip()).casefold())
@@ -206,13 +193,13 @@ def check_email(text: str) -> Email:
 
 
 def validate_rows(rows: Iterable[Row]) -> list[Validated]:
-    """Returns what each row asks for, or why it cannot be taken; needs no database."""
+    """Returns a subscriber or an error for each row. Needs no database."""
     tag_sets = TagSets()
     return [_validate_row(row, parse_email(row.email), tag_sets) for row in rows]
 
 
 class TagSets(dict[tuple[str, ...], "dict[str, str] | None"]):
-    """Tags by key for the names that a row has: rows mostly carry the same few."""
+    """Caches parsed tags by the names in a row, because many rows have the same tags."""
 
     def __missing__(self, names: tuple[str, ...]) -> dict[str, str] | None:
         self[names] = tags = _tags(names)
@@ -220,12 +207,7 @@ class TagSets(dict[tuple[str, ...], "dict[str, str] | None"]):
 
 
 def _validate_row(row: Row, email: Email | None, tag_sets: TagSets) -> Validated:
-    """Returns the subscriber that a row asks for, or the first rule that it breaks by itself.
-
-    `email` is what the row's address comes to.
-    """
-    first_name, last_name = row.first_name, row.last_name
-    tags = tag_sets[tuple(row.tags[:])]
+    """Returns the subscriber of a row whose address was parsed, or its first error."""
     if row.faults:
         fields = [fault.field for fault in row.faults]
         if "" in fields:
@@ -234,25 +216,25 @@ def _validate_row(row: Row, email: Email | None, tag_sets: TagSets) -> Validated
     if email is None:
         failure = Failure.INVALID_EMAIL if trim(row.email) else Failure.MISSING_EMAIL
         return RowError(failure, "email")
-    if not _is_name(first_name):
-        return RowError(Failure.INVALID_FIELD, "firstName")
-    if not _is_name(last_name):
-        return RowError(Failure.INVALID_FIELD, "lastName")
+    profile = {}
+    for name, max_length in PROFILE.items():
+        profile[name] = text = getattr(row, name, "")
+        if len(text) > max_length or (
+            not text.isprintable() and has_control_characters(text, multiline=True)
+        ):
+            return RowError(Failure.INVALID_FIELD, json_name(name))
+    tags = tag_sets[tuple(row.tags[:])]
     if tags is None:
         return RowError(Failure.INVALID_TAG, "tags")
-    status = initial_status(is_confirmed=row.is_confirmed)
     try:
         values = dict(row.custom_fields) if len(row.custom_fields) else NO_VALUES
-    except ValueError:  # a member that has no value, not even null
+    except ValueError:  # A member has no value, not even null.
         return RowError(Failure.INVALID_FIELD, "customFields")
-    return NewSubscriber(email, first_name, last_name, status, tags, values)
-
-
-def _is_name(text: str) -> bool:
-    return len(text) <= MAX_NAME_LENGTH and not has_control_characters(text, multiline=True)
+    status = initial_status(is_confirmed=row.is_confirmed)
+    return NewSubscriber(email, profile, status, tags, values)
 
 
 def _tags(texts: Sequence[str]) -> dict[str, str] | None:
-    """Returns the tags by key, or None if there are too many or one has no valid name."""
+    """Returns tag names by key, or None if there are too many or one is not valid."""
     names = [name for text in texts if (name := parse_name(text)) is not None]
     return distinct(names) if len(names) == len(texts) <= MAX_TAGS else None

@@ -5,29 +5,29 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from roster.v1 import http_pb2 as pb_http
 from roster.v1 import subscribers_pb2 as pb
 from roster.v1.subscribers_pb2_grpc import SubscriberServiceServicer
 
 from ..caller import account_id, current
-from ..clock import written
 from ..custom_fields.store import column_fields
 from ..errors import invalid
 from ..ids import is_id
-from ..messages import Context, changed_fields, check_page, plain, set_timestamp, split_message
+from ..messages import Context, changed_fields, check_page, plain, split_message
 from ..storage.database import Database
 from ..storage.transaction import Transaction
 from ..streams import accept, accept_with_first, prefetch
 from ..suppressions.store import Suppressions
 from ..tags.rules import distinct, name_key
 from . import rules, store
-from .csv_format import written_header, written_tags, written_text, written_values
+from .csv_format import written_header, written_row
+from .fields import FIELDS, PROFILE, Status, SubscriberRow
 from .import_pipeline import ImportPipeline
 from .list_query import export_filter, list_query, next_page_token
 from .store_paging import PagePosition, page, page_without_total
-from .store_reading import SubscriberRow, check_reference, find
+from .store_reading import check_reference, find
 
 Reply = TypeVar(
     "Reply",
@@ -42,7 +42,9 @@ Reply = TypeVar(
 # Subscribers in one message of an export: few enough that it waits for memory rather
 # than takes it, many enough that reading them costs little beside writing them.
 EXPORTED_AT_ONCE = 500
-UPDATABLE = ("email", "first_name", "last_name", "tags", "custom_fields")
+UPDATABLE = ("email", *PROFILE, "tags", "custom_fields")
+# The fields of the message that are copied from a row as they are.
+_COPIED = [field.name for field in FIELDS if field.name not in ("tags", "created_at")]
 
 
 class SubscriberService(SubscriberServiceServicer):
@@ -58,8 +60,7 @@ class SubscriberService(SubscriberServiceServicer):
         account = account_id()
         new = rules.NewSubscriber(
             email=rules.check_email(request.email),
-            first_name=request.first_name,
-            last_name=request.last_name,
+            profile={name: getattr(request, name) for name in PROFILE},
             status=rules.initial_status(is_confirmed=request.is_confirmed),
             tags=distinct(list(request.tags)),
             values=plain(request.custom_fields),
@@ -111,8 +112,7 @@ class SubscriberService(SubscriberServiceServicer):
             lambda tx: page(account, query.filter, query.position, tx)
         )
         reply.total = result.total
-        for row in result.rows:
-            _fill(reply.subscribers.add(), row)
+        _fill_all(reply.subscribers, result.rows)
         if result.more:
             reply.next_page_token = next_page_token(query, result.rows[-1].id)
         check_page(reply)
@@ -124,8 +124,7 @@ class SubscriberService(SubscriberServiceServicer):
         account, fields = account_id(), changed_fields(request, UPDATABLE)
         changes = store.Changes(
             email=rules.check_email(request.email) if "email" in fields else None,
-            first_name=request.first_name if "first_name" in fields else None,
-            last_name=request.last_name if "last_name" in fields else None,
+            profile={name: getattr(request, name) for name in PROFILE if name in fields},
             tags=distinct(list(request.tags)) if "tags" in fields else None,
             values=plain(request.custom_fields) if "custom_fields" in fields else None,
         )
@@ -141,7 +140,7 @@ class SubscriberService(SubscriberServiceServicer):
         self, request: pb.ChangeSubscriberStatusRequest, context: Context
     ) -> pb.ChangeSubscriberStatusResponse:
         caller, reference = current(), check_reference(request.id)
-        status, by_admin = rules.Status(request.status), caller.scope == "admin"
+        status, by_admin = Status(request.status), caller.scope == "admin"
         return await self._database.write(
             lambda tx: _filled(
                 pb.ChangeSubscriberStatusResponse(),
@@ -234,25 +233,12 @@ def _exported(
     rows: Sequence[SubscriberRow], form: int, keys: Sequence[str]
 ) -> pb.ExportSubscribersResponse:
     reply = pb.ExportSubscribersResponse()
-    for row in rows:
-        if form == pb.ExportSubscribersRequest.CSV:
-            reply.lines.add(cells=_cells(row, keys))
-        else:
-            _fill(reply.subscribers.add(), row)
+    if form == pb.ExportSubscribersRequest.CSV:
+        for row in rows:
+            reply.lines.add(cells=written_row(row, keys))
+    else:
+        _fill_all(reply.subscribers, rows)
     return reply
-
-
-def _cells(row: SubscriberRow, keys: Sequence[str]) -> list[str]:
-    return [
-        row.id,
-        written_text(row.email),
-        written_text(row.first_name),
-        written_text(row.last_name),
-        rules.Status(row.status).name,
-        written_text(written_tags(row.tags)),
-        written(row.created_at),
-        *written_values(row.values, keys),
-    ]
 
 
 def _filled(reply: Reply, row: SubscriberRow) -> Reply:
@@ -260,12 +246,20 @@ def _filled(reply: Reply, row: SubscriberRow) -> Reply:
     return reply
 
 
-def _fill(target: pb.Subscriber, row: SubscriberRow) -> None:
-    """Fills a subscriber in place: pages are made of many, and copies cost as much again."""
-    target.id, target.email, _, target.first_name, target.last_name, status, at, values, tags = row
-    target.status = status  # type: ignore[assignment]
-    if tags:
-        target.tags.extend(tags)
-    set_timestamp(target.created_at, at)
-    if values:
-        target.custom_fields.update(dict[str, Any](values))
+def _fill_all(messages: Any, rows: Sequence[SubscriberRow]) -> None:
+    add = messages.add
+    for row in rows:
+        _fill(add(), row)
+
+
+def _fill(message: pb.Subscriber, row: SubscriberRow) -> None:
+    """Fills a message in place, because copying it takes as long as filling it."""
+    for name in _COPIED:
+        setattr(message, name, getattr(row, name))
+    if row.tags:
+        message.tags.extend(row.tags)
+    created_at = message.created_at
+    created_at.seconds, milliseconds = divmod(row.created_at, 1000)
+    created_at.nanos = milliseconds * 1_000_000
+    if row.values:
+        message.custom_fields.update(cast("dict[str, Any]", row.values))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ..custom_fields import store as custom_fields
@@ -17,6 +18,7 @@ from ..storage.transaction import Transaction
 from ..suppressions.store import Suppressions
 from ..tags.rules import name_key
 from .counters.store_counting import add_to_counters, remove_from_counters
+from .fields import PROFILE, Status, SubscriberRow
 from .models import Subscriber
 from .rules import (
     NO_VALUES,
@@ -25,22 +27,28 @@ from .rules import (
     Failure,
     NewSubscriber,
     RowError,
-    Status,
+    SearchKeys,
     check_number_of_tags,
     check_transition,
     search_keys,
     status_at_new_address,
 )
 from .store_attached import attach, detach, detach_all, merge_values, put_values
-from .store_reading import COLUMNS, IN_ACCOUNT, ONE, Reference, SubscriberRow, find
+from .store_reading import IN_ACCOUNT, ONE, Reference, find
 
-_STORED = (
-    *COLUMNS,
-    Subscriber.name_key,
-    Subscriber.last_name_key,
-    Subscriber.email_unicode_key,
+# The columns in the order of `_new_columns`.
+_COLUMN_NAMES = (
+    "id",
+    "created_at",
+    "email",
+    "email_key",
+    "email_unicode_key",
+    "status",
+    *PROFILE,
+    *SearchKeys._fields,
 )
-_NAMES = tuple(column.name for column in _STORED)
+_COLUMNS = tuple(getattr(Subscriber, name) for name in _COLUMN_NAMES)
+_profile_values = itemgetter(*PROFILE)
 
 _BY_EMAIL_KEY = Statement(
     lambda _: Subscriber.select(Subscriber.id).where(
@@ -59,18 +67,15 @@ _EXISTING_IDS = Statement(
 )
 _INSERT = Statement(
     lambda _: Subscriber.insert(
-        {
-            Subscriber.account_id: param("account_id"),
-            **{column: param(column.name) for column in _STORED},
-        }
+        {column: param(column.name) for column in (Subscriber.account_id, *_COLUMNS)}
     ).on_conflict_ignore()
 )
-_INSERT_ALL = Statement(lambda dialect: dialect.insert_all(Subscriber.account_id, _STORED, "rows"))
+_INSERT_ALL = Statement(lambda dialect: dialect.insert_all(Subscriber.account_id, _COLUMNS, "rows"))
 _UPDATE = Statement(
     lambda _: Subscriber.update(
         {
             column: param(column.name)
-            for column in _STORED
+            for column in _COLUMNS
             if column.name not in ("id", "created_at")
         }
     ).where(ONE)
@@ -79,11 +84,13 @@ _DELETE = Statement(lambda _: Subscriber.delete().where(ONE))
 
 
 class Changes(NamedTuple):
-    """What an update changes; None keeps what is stored, and `values` are merged into it."""
+    """The changes of an update. None keeps what is stored.
+
+    `profile` has only the changed fields. `values` are merged into the stored ones.
+    """
 
     email: Email | None = None
-    first_name: str | None = None
-    last_name: str | None = None
+    profile: Mapping[str, Any] = {}
     tags: Mapping[str, str] | None = None
     values: Mapping[str, Any] | None = None
 
@@ -104,13 +111,13 @@ class SubscriberStore:
     def create(self, account_id: str, new: NewSubscriber, tx: Transaction) -> SubscriberRow:
         """Stores a new subscriber with tags and values.
 
-        Raises ValidationError for values that no custom field takes,
+        Raises ValidationError for values that no custom field accepts,
         SubscriberAlreadyExists or SubscriberSuppressed.
         """
-        _check(account_id, new.values, tx)
-        self._refuse_suppressed(account_id, new.email, tx)
+        _check_values(account_id, new.values, tx)
+        self._check_suppressed(account_id, new.email, tx)
         row = _new_row(tx.new_id(), new)
-        if not tx.run(_INSERT, account_id=account_id, **_named(row)):
+        if not tx.run(_INSERT, account_id=account_id, **_columns_of(row)):
             raise SubscriberAlreadyExists
         add_to_counters(account_id, [row.id], tx)
         put_values(account_id, [(row.id, new.values)], tx)
@@ -122,58 +129,53 @@ class SubscriberStore:
     def create_many(
         self, account_id: str, rows: Mapping[int, NewSubscriber], tx: Transaction
     ) -> CreateManyResult:
-        """Stores those rows that can be taken.
+        """Stores the valid rows, and returns the errors of the others.
 
-        Of several rows with one address the first that can be taken is stored, and the
-        rows after it are DUPLICATE_IN_REQUEST. A row that is refused claims no address,
-        whatever it is refused for: the next row with the address is judged by itself.
+        Of several rows with one address, the first valid one is stored, and later ones are
+        DUPLICATE_IN_REQUEST. A rejected row does not claim its address.
 
-        Eleven statements at most, however many rows there are, and a few more where they
-        begin another block of those who are counted together, or are told of.
+        Runs at most eleven statements for any number of rows, a few more if a counter bucket is
+        full, and those that record events.
         """
         row_errors = self._invalid_rows(account_id, rows, tx)
         first: dict[str, int] = {}
         for index, new in rows.items():
             if index not in row_errors:
                 first.setdefault(new.email.key, index)
-        wanted = {index: rows[index] for index in first.values()}
-        if not wanted:
+        candidates = {index: rows[index] for index in first.values()}
+        if not candidates:
             return CreateManyResult({}, row_errors)
-        ids = dict(zip(wanted, tx.new_ids(len(wanted)), strict=True))
-        values = [_new_columns(ids[index], new) for index, new in wanted.items()]
+        ids = dict(zip(candidates, tx.new_ids(len(candidates)), strict=True))
+        values = [_new_columns(ids[index], new) for index, new in candidates.items()]
         inserted = tx.run(_INSERT_ALL, account_id=account_id, rows=values)
-        if inserted < len(wanted):
-            known = tx.all(_EXISTING_IDS, account_id=account_id, ids=list(ids.values()))
-            there = {subscriber_id for (subscriber_id,) in known}
+        if inserted < len(candidates):
+            existing = tx.all(_EXISTING_IDS, account_id=account_id, ids=list(ids.values()))
+            stored_ids = {subscriber_id for (subscriber_id,) in existing}
             row_errors |= {
                 index: RowError(Failure.ALREADY_EXISTS, "email")
-                for index in wanted
-                if ids[index] not in there
+                for index, subscriber_id in ids.items()
+                if subscriber_id not in stored_ids
             }
-        if inserted:
-            stored = [(ids[index], new) for index, new in wanted.items() if index not in row_errors]
-            add_to_counters(account_id, [subscriber_id for subscriber_id, _ in stored], tx)
-            put_values(
-                account_id, [(subscriber_id, new.values) for subscriber_id, new in stored], tx
-            )
-            names = attach(
-                account_id, [(subscriber_id, new.tags) for subscriber_id, new in stored], tx
-            )
-            _record_created(account_id, stored, names, tx)
         created = {
             index: subscriber_id for index, subscriber_id in ids.items() if index not in row_errors
         }
+        if inserted:
+            stored = [(subscriber_id, rows[index]) for index, subscriber_id in created.items()]
+            add_to_counters(account_id, list(created.values()), tx)
+            put_values(account_id, [(id_, new.values) for id_, new in stored], tx)
+            names = attach(account_id, [(id_, new.tags) for id_, new in stored], tx)
+            _record_created(account_id, stored, names, tx)
         duplicate = RowError(Failure.DUPLICATE_IN_REQUEST, "email")
         for index, new in rows.items():
             if index not in row_errors and index not in created:
-                # If the first row found the address taken, so does this one.
+                # If the address of the first row already existed, so does that of this row.
                 row_errors[index] = row_errors.get(first[new.email.key], duplicate)
         return CreateManyResult(created, row_errors)
 
     def _invalid_rows(
         self, account_id: str, rows: Mapping[int, NewSubscriber], tx: Transaction
     ) -> dict[int, RowError]:
-        """Returns why rows cannot be taken in this account, as far as that has to be asked."""
+        """Returns the errors of rows that depend on custom fields and suppressions."""
         row_errors: dict[int, RowError] = {}
         with_values = {index: new.values for index, new in rows.items() if new.values}
         if with_values:
@@ -194,39 +196,33 @@ class SubscriberStore:
     ) -> SubscriberRow:
         """Changes a subscriber and returns it.
 
-        Raises SubscriberNotFound, ValidationError for values that no custom field takes,
-        and what `change` raises.
+        Raises SubscriberNotFound, ValidationError for values that no custom field accepts, and
+        the errors of `change`.
         """
         before = find(account_id, reference, tx)
-        _check(account_id, changes.values or {}, tx, before.values)
+        _check_values(account_id, changes.values or {}, tx, before.values)
         return self.change(account_id, before, changes, tx)
 
     def change(
         self, account_id: str, before: SubscriberRow, changes: Changes, tx: Transaction
     ) -> SubscriberRow:
-        """Changes a subscriber that was found, to values that custom fields take.
+        """Changes a subscriber to values that were checked against the custom fields.
 
         A different address resets the status as `status_at_new_address` says; the same
-        one in another spelling does not. Raises SubscriberAlreadyExists if another
+        address in another spelling does not. Raises SubscriberAlreadyExists if another
         subscriber has the address, or SubscriberSuppressed.
         """
-        names: dict[str, Any] = {
-            "first_name": changes.first_name,
-            "last_name": changes.last_name,
-        }
-        row = before._replace(
-            **{name: value for name, value in names.items() if value is not None},
-            **(self._new_address(account_id, before, changes.email, tx) if changes.email else {}),
-        )
+        address = self._new_address(account_id, before, changes.email, tx) if changes.email else {}
+        row = before._replace(**changes.profile, **address)
         if row != before:
-            tx.run(_UPDATE, account_id=account_id, **_named(row))
+            tx.run(_UPDATE, account_id=account_id, **_columns_of(row))
         if changes.values:
             merge_values(account_id, before.id, changes.values, tx)
             row = row._replace(values=merged(before.values, changes.values))
         if changes.tags is not None:
             detach_all(account_id, before.id, tx)
-            spelled = attach(account_id, [(before.id, changes.tags)], tx)
-            row = row._replace(tags=tuple(spelled.values()))
+            names = attach(account_id, [(before.id, changes.tags)], tx)
+            row = row._replace(tags=tuple(names.values()))
         if row != before:
             record(account_id, [Change(EventType.SUBSCRIBER_UPDATED, before, row)], tx)
         return row
@@ -234,16 +230,16 @@ class SubscriberStore:
     def _new_address(
         self, account_id: str, before: SubscriberRow, email: Email, tx: Transaction
     ) -> dict[str, Any]:
-        """Returns what another address changes.
+        """Returns the columns that a new address changes.
 
-        The one before is suppressed if its owner had opted out: otherwise it could be
-        subscribed again as if nothing had been said.
+        The old address is suppressed if its owner had opted out. Otherwise it could be
+        subscribed again despite the opt-out.
         """
         if email.key == before.email_key:
             return {"email": email.address}
-        if tx.one(_BY_EMAIL_KEY, account_id=account_id, email_key=email.key):
+        if tx.scalar(_BY_EMAIL_KEY, account_id=account_id, email_key=email.key):
             raise SubscriberAlreadyExists
-        self._refuse_suppressed(account_id, email, tx)
+        self._check_suppressed(account_id, email, tx)
         self._suppress_if_opted_out(account_id, before, tx)
         status = int(status_at_new_address(Status(before.status)))
         return {"email": email.address, "email_key": email.key, "status": status}
@@ -256,7 +252,7 @@ class SubscriberStore:
         remove_from_counters(account_id, row.id, tx)
         record(account_id, [deleted(EventType.SUBSCRIBER_DELETED, row)], tx)
 
-    def _refuse_suppressed(self, account_id: str, email: Email, tx: Transaction) -> None:
+    def _check_suppressed(self, account_id: str, email: Email, tx: Transaction) -> None:
         if self._suppressions.suppressed_among(account_id, [email.key], tx):
             raise SubscriberSuppressed
 
@@ -274,21 +270,21 @@ def _record_created(
     if not has_webhooks(account_id, tx):
         return
     rows = [
-        _new_row(subscriber_id, new)._replace(tags=tuple(names[key] for key in sorted(new.tags)))
+        _new_row(subscriber_id, new, tuple(names[key] for key in sorted(new.tags)))
         for subscriber_id, new in stored
     ]
     record(account_id, [created(EventType.SUBSCRIBER_CREATED, row) for row in rows], tx)
 
 
 def ids_by_address(account_id: str, email_keys: Iterable[str], tx: Transaction) -> dict[str, str]:
-    """Returns the ids of the subscribers with these addresses, by the address as it is compared."""
+    """Returns the ids of the subscribers with these addresses, by email key."""
     return dict(tx.all(_BY_ADDRESS, account_id=account_id, email_keys=list(email_keys)))
 
 
 def change_status(
     account_id: str, reference: Reference, status: Status, tx: Transaction, *, by_admin: bool
 ) -> SubscriberRow:
-    """Moves a subscriber to a status and returns it.
+    """Changes the status of a subscriber and returns it.
 
     Raises SubscriberNotFound or InvalidStatusTransition.
     """
@@ -296,25 +292,25 @@ def change_status(
     check_transition(Status(before.status), status, by_admin=by_admin)
     row = before._replace(status=int(status))
     if row != before:
-        tx.run(_UPDATE, account_id=account_id, **_named(row))
+        tx.run(_UPDATE, account_id=account_id, **_columns_of(row))
         event_type = STATUS_EVENT_TYPES.get(status, EventType.SUBSCRIBER_UPDATED)
         record(account_id, [Change(event_type, before, row)], tx)
     return row
 
 
 def add_tags(
-    account_id: str, reference: Reference, wanted: Mapping[str, str], tx: Transaction
+    account_id: str, reference: Reference, names: Mapping[str, str], tx: Transaction
 ) -> SubscriberRow:
-    """Puts tags on a subscriber and returns it.
+    """Adds tags, given as names by key, to a subscriber and returns it.
 
     Raises SubscriberNotFound, or ValidationError if it would have too many.
     """
     before = find(account_id, reference, tx)
-    has = {name_key(name) for name in before.tags}
-    missing = {key: name for key, name in wanted.items() if key not in has}
+    existing = {name_key(name) for name in before.tags}
+    missing = {key: name for key, name in names.items() if key not in existing}
     if not missing:
         return before
-    check_number_of_tags(len(has) + len(missing))
+    check_number_of_tags(len(existing) + len(missing))
     attach(account_id, [(before.id, missing)], tx)
     row = find(account_id, before.id, tx)
     record(account_id, [Change(EventType.SUBSCRIBER_UPDATED, before, row)], tx)
@@ -324,28 +320,28 @@ def add_tags(
 def remove_tags(
     account_id: str, reference: Reference, name_keys: Collection[str], tx: Transaction
 ) -> SubscriberRow:
-    """Takes tags off a subscriber, given by their name keys, and returns it.
+    """Removes tags, given by their name keys, from a subscriber and returns it.
 
     Raises SubscriberNotFound.
     """
     before = find(account_id, reference, tx)
-    kept = tuple(name for name in before.tags if name_key(name) not in name_keys)
-    row = before._replace(tags=kept)
+    remaining = tuple(name for name in before.tags if name_key(name) not in name_keys)
+    row = before._replace(tags=remaining)
     if row != before:
         detach(account_id, before.id, name_keys, tx)
         record(account_id, [Change(EventType.SUBSCRIBER_UPDATED, before, row)], tx)
     return row
 
 
-def _check(
+def _check_values(
     account_id: str,
     values: Mapping[str, Any],
     tx: Transaction,
     stored: Mapping[str, Any] = NO_VALUES,
 ) -> None:
-    """Raises ValidationError for values that no custom field of the account takes.
+    """Raises ValidationError for values that no custom field of the account accepts.
 
-    Also if they come to too much with those that are stored.
+    Also raises it if the values, merged into the stored ones, are too large.
     """
     if values:
         faults: Sequence[Detail] = check_values(values, custom_fields.types(account_id, tx))
@@ -355,37 +351,42 @@ def _check(
 
 
 def row_error_for(fault: Detail) -> RowError:
-    """Returns what a row is told of a value that no custom field takes."""
+    """Returns the error of a row for a value that no custom field accepts."""
     unknown = fault.code == "UNKNOWN_FIELD"
     failure = Failure.UNKNOWN_CUSTOM_FIELD if unknown else Failure.INVALID_CUSTOM_FIELD
     return RowError(failure, fault.field)
 
 
-def _new_row(subscriber_id: str, new: NewSubscriber) -> SubscriberRow:
+def _new_row(subscriber_id: str, new: NewSubscriber, tags: tuple[str, ...] = ()) -> SubscriberRow:
+    values = {key: value for key, value in new.values.items() if value is not None}
     return SubscriberRow(
-        subscriber_id,
-        *new.email,
-        new.first_name,
-        new.last_name,
-        int(new.status),
-        timestamp_of(subscriber_id),
-        {key: value for key, value in new.values.items() if value is not None},
+        id=subscriber_id,
+        email=new.email.address,
+        email_key=new.email.key,
+        status=int(new.status),
+        tags=tags,
+        created_at=timestamp_of(subscriber_id),
+        values=values,
+        **new.profile,
     )
 
 
 def _new_columns(subscriber_id: str, new: NewSubscriber) -> tuple[Any, ...]:
-    """Returns `_columns` of `_new_row`, in half the time: of these there are many."""
-    names = (new.first_name, new.last_name)
-    moment = timestamp_of(subscriber_id)
-    keys = (*search_keys(*names), unicode_key(new.email.key))
-    return (subscriber_id, *new.email, *names, new.status, moment, *keys)
+    """Returns the values of `_COLUMN_NAMES` for a bulk insert."""
+    profile, key = new.profile, new.email.key
+    return (
+        subscriber_id,
+        timestamp_of(subscriber_id),
+        new.email.address,
+        key,
+        unicode_key(key),
+        new.status,
+        *_profile_values(profile),
+        *search_keys(profile["first_name"], profile["last_name"]),
+    )
 
 
-def _columns(row: SubscriberRow) -> tuple[Any, ...]:
-    """Returns what is stored of a row, in the order of `_STORED`."""
-    keys = (*search_keys(row.first_name, row.last_name), unicode_key(row.email_key))
-    return (*row[: len(COLUMNS)], *keys)
-
-
-def _named(row: SubscriberRow) -> dict[str, Any]:
-    return dict(zip(_NAMES, _columns(row), strict=True))
+def _columns_of(row: SubscriberRow) -> dict[str, Any]:
+    """Returns the values of the columns by name."""
+    keys = search_keys(row.first_name, row.last_name)._asdict()
+    return {**row._asdict(), **keys, "email_unicode_key": unicode_key(row.email_key)}

@@ -12,8 +12,9 @@ from ..storage.statements import Dialect, Statement, param
 from ..storage.transaction import Transaction
 from ..tags.models import Tag
 from .counters.store_pages import page_by_offset, total
+from .fields import SubscriberRow
 from .models import Subscriber, SubscriberTag
-from .store_reading import IN_ACCOUNT, SubscriberRow, complete, stored
+from .store_reading import SelectedRow, complete, select_rows
 
 # Appended to a prefix, it gives the upper bound of all texts with that prefix.
 _LAST_CHARACTER = "\U0010ffff"
@@ -90,7 +91,7 @@ def page_without_total(
 
 def _rows(
     account_id: str, filters: Filter, position: PagePosition, tx: Transaction
-) -> list[tuple[Any, ...]]:
+) -> list[SelectedRow]:
     rest = _values(_rest(filters, position))
     statement = _page(tuple(rest), descending=position.descending)
     return tx.all(
@@ -102,8 +103,7 @@ def _count(account_id: str, values: Mapping[str, str | int], tx: Transaction) ->
     """Returns the number of subscribers that match the filters. One statement."""
     if not values:
         return total(account_id, tx)
-    row = tx.one(_counting(tuple(values)), account_id=account_id, **values)
-    return int(row[0]) if row else 0
+    return int(tx.scalar(_counting(tuple(values)), account_id=account_id, **values) or 0)
 
 
 def _rest(filters: Filter, position: PagePosition) -> Filter:
@@ -144,7 +144,7 @@ def _page(filters: tuple[str, ...], *, descending: bool) -> Statement:
         return query.limit(param("limit")).offset(param("offset"))
 
     def build(dialect: Dialect) -> ModelSelect[Subscriber]:
-        query = stored(dialect).where(IN_ACCOUNT)
+        query = select_rows(dialect)
         if _BOUNDS.issuperset(filters):
             return cut(_where(query, filters, Subscriber, Subscriber.id, dialect), Subscriber.id)
         query = query.where(dialect.within(Subscriber.id, cut(*_matching(filters, dialect))))

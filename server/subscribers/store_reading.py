@@ -3,102 +3,75 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from operator import itemgetter
+from typing import Any
 
 import orjson
-from peewee import SQL, Expression, ModelSelect, fn
+from peewee import SQL, ModelSelect, Node, fn
 
-from ..clock import written
-from ..custom_fields.rules import as_json
 from ..emails import Email, parse_email
 from ..errors import SubscriberNotFound
 from ..ids import is_id
 from ..storage.statements import Dialect, Statement, param
 from ..storage.transaction import Transaction
 from ..tags.models import Tag
+from .fields import SubscriberRow
 from .models import CustomValue, Subscriber, SubscriberCounter, SubscriberTag
-from .rules import NO_VALUES, Status
+from .rules import NO_VALUES
 
-# What names a subscriber in a request: its id or its address.
+# The id or the address that names a subscriber in a request.
 Reference = str | Email
+# A row of `select_rows`: the attributes of SubscriberRow, with tag ids and values as text.
+SelectedRow = tuple[Any, ...]
 
-
-class SubscriberRow(NamedTuple):
-    """A subscriber as it is stored.
-
-    `created_at` is in milliseconds, `values` are those of custom fields by key, `tags`
-    are sorted by name.
-    """
-
-    id: str
-    email: str
-    email_key: str
-    first_name: str
-    last_name: str
-    status: int
-    created_at: int
-    values: Mapping[str, Any] = NO_VALUES
-    tags: tuple[str, ...] = ()
-
-    def as_json(self) -> dict[str, Any]:
-        """Returns the subscriber as the API returns it."""
-        subscriber = {
-            "id": self.id,
-            "email": self.email,
-            "firstName": self.first_name,
-            "lastName": self.last_name,
-            "status": Status(self.status).name,
-            "tags": list(self.tags),
-            "createdAt": written(self.created_at),
-        }
-        if not self.values:
-            return subscriber
-        values = {key: as_json(value) for key, value in self.values.items()}
-        return {**subscriber, "customFields": values}
-
-
-COLUMNS = (
-    Subscriber.id,
-    Subscriber.email,
-    Subscriber.email_key,
-    Subscriber.first_name,
-    Subscriber.last_name,
-    Subscriber.status,
-    Subscriber.created_at,
-)
 IN_ACCOUNT = Subscriber.account_id == param("account_id")
 ONE = IN_ACCOUNT & (Subscriber.id == param("id"))
+_tag_ids_of = itemgetter(SubscriberRow._fields.index("tags"))
 
 
-def stored(dialect: Dialect) -> ModelSelect[Subscriber]:
-    """Selects rows of the account for `complete`: columns, values, the ids of the tags as a text.
+def select_rows(dialect: Dialect) -> ModelSelect[Subscriber]:
+    """Selects subscribers of the account for `complete`.
 
-    What hangs on a subscriber comes with its row, so that a page costs the same
-    number of statements whatever it holds and however it was found. The names of
-    tags are few and looked up apart, which takes half as long as a join.
+    Tag ids and values are selected with the row, so the number of statements does not depend
+    on the number of rows. The names of the tags are read by another statement, because they
+    are few and a join takes longer.
     """
-    tags = SubscriberTag.select(dialect.joined(SubscriberTag.tag_id)).where(
+    return _select(dialect, _tag_ids(dialect))
+
+
+def _select(dialect: Dialect, tags: Node) -> ModelSelect[Subscriber]:
+    attached = {"tags": tags, "values": _values_json(dialect)}
+    return Subscriber.select(
+        *[
+            attached[name] if name in attached else getattr(Subscriber, name)
+            for name in SubscriberRow._fields
+        ]
+    ).where(IN_ACCOUNT)
+
+
+def _tag_ids(dialect: Dialect) -> Node:
+    return SubscriberTag.select(dialect.joined(SubscriberTag.tag_id)).where(
         (SubscriberTag.account_id == param("account_id"))
         & (SubscriberTag.subscriber_id == Subscriber.id)
     )
-    return Subscriber.select(*COLUMNS, _values_of(dialect), tags)
 
 
-def _values_of(dialect: Dialect) -> ModelSelect[CustomValue]:
+def _values_json(dialect: Dialect) -> Node:
     return CustomValue.select(dialect.object_of(CustomValue.key, CustomValue.value)).where(
         (CustomValue.account_id == param("account_id"))
         & (CustomValue.subscriber_id == Subscriber.id)
     )
 
 
-def _one(dialect: Dialect, condition: Expression) -> ModelSelect[Subscriber]:
-    return Subscriber.select(*COLUMNS, _values_of(dialect)).where(condition)
+def _select_without_tags(dialect: Dialect) -> ModelSelect[Subscriber]:
+    return _select(dialect, SQL("NULL"))
 
 
-_FIND = Statement(lambda dialect: _one(dialect, ONE))
+_FIND = Statement(lambda dialect: _select_without_tags(dialect).where(ONE))
 _FIND_BY_EMAIL = Statement(
-    lambda dialect: _one(dialect, IN_ACCOUNT & (Subscriber.email_key == param("email_key")))
+    lambda dialect: _select_without_tags(dialect).where(Subscriber.email_key == param("email_key"))
 )
+# One subscriber is read fastest with the names of its tags in a statement of their own.
 _TAGS_OF_ONE = Statement(
     lambda _: Tag.select(Tag.name_key, Tag.name).where(
         (Tag.account_id == param("account_id"))
@@ -118,9 +91,9 @@ _TAGS = Statement(
 
 
 def _newest(_: Dialect) -> ModelSelect[Subscriber]:
-    """Selects the greatest id of all: that of an account is in the last stretch that holds any.
+    """Selects the greatest id of all accounts, from the last bucket of each account.
 
-    Each account is joined to itself alone, so every node of a cluster does it for its own.
+    Each account is joined with itself only, so that each node of a cluster reads its accounts.
     """
     bucket = SubscriberCounter
     last = (
@@ -129,18 +102,15 @@ def _newest(_: Dialect) -> ModelSelect[Subscriber]:
         .group_by(bucket.account_id)
         .alias("last")
     )
-    in_it = (Subscriber.account_id == last.c.account_id) & (Subscriber.id >= last.c.first_id)
-    return Subscriber.select(fn.MAX(Subscriber.id)).join(last, on=in_it)
+    in_last = (Subscriber.account_id == last.c.account_id) & (Subscriber.id >= last.c.first_id)
+    return Subscriber.select(fn.MAX(Subscriber.id)).join(last, on=in_last)
 
 
 _NEWEST = Statement(_newest)
 
 
 def check_reference(text: str) -> Reference:
-    """Returns the id or the address that a text is.
-
-    Raises SubscriberNotFound for a text that is neither: it names no subscriber.
-    """
+    """Returns the id or the address. Raises SubscriberNotFound for any other text."""
     reference = text if is_id(text) else parse_email(text)
     if reference is None:
         raise SubscriberNotFound
@@ -155,27 +125,29 @@ def find(account_id: str, reference: Reference, tx: Transaction) -> SubscriberRo
         row = tx.one(_FIND, account_id=account_id, id=reference)
     if row is None:
         raise SubscriberNotFound
-    tags = tx.all(_TAGS_OF_ONE, account_id=account_id, subscriber_id=row[0])
-    return SubscriberRow._make((*row[:-1], _values(row[-1]), _names(tags)))
+    subscriber_id, *columns, _, created_at, values = row
+    tags = _names(tx.all(_TAGS_OF_ONE, account_id=account_id, subscriber_id=subscriber_id))
+    return SubscriberRow._make((subscriber_id, *columns, tags, created_at, _values(values)))
 
 
-def complete(
-    account_id: str, rows: Sequence[tuple[Any, ...]], tx: Transaction
-) -> list[SubscriberRow]:
-    """Returns what `stored` selected, with the names of tags for their ids. One statement."""
-    names: dict[str | None, tuple[str, ...]] = {row[-1]: () for row in rows}
-    ids = {tag_id for joined in names if joined for tag_id in joined.split(",")}
+def complete(account_id: str, rows: Sequence[SelectedRow], tx: Transaction) -> list[SubscriberRow]:
+    """Returns the rows of `select_rows` with tag names and parsed values. One statement."""
+    names: dict[str | None, tuple[str, ...]] = dict.fromkeys(map(_tag_ids_of, rows), ())
+    ids = {tag_id for tag_ids in names if tag_ids for tag_id in tag_ids.split(",")}
     if ids:
         tags = tx.all(_TAGS, account_id=account_id, ids=list(ids))
-        known = {tag_id: (key, name) for tag_id, key, name in tags}
-        for joined in filter(None, names):
-            names[joined] = _names([known[tag_id] for tag_id in joined.split(",")])
+        by_id = {tag_id: (key, name) for tag_id, key, name in tags}
+        for tag_ids in filter(None, names):
+            names[tag_ids] = _names([by_id[tag_id] for tag_id in tag_ids.split(",")])
     make = SubscriberRow._make
-    return [make((*row[:-2], _values(row[-2]), names[row[-1]])) for row in rows]
+    return [
+        make((*columns, names[tag_ids], created_at, _values(values)))
+        for *columns, tag_ids, created_at, values in rows
+    ]
 
 
 def _names(tags: Sequence[tuple[Any, ...]]) -> tuple[str, ...]:
-    """Returns the names of tags, given with their keys, in the order of the keys."""
+    """Returns the names of tags, given as pairs of key and name, in the order of the keys."""
     return tuple([name for _, name in sorted(tags)]) if tags else ()
 
 
@@ -184,6 +156,6 @@ def _values(text: str | None) -> Mapping[str, Any]:
 
 
 def newest_id_of_any_account(tx: Transaction) -> str | None:
-    """Returns the greatest id of all, or None; a block of each account, when the service starts."""
-    row = tx.one(_NEWEST)
-    return row[0] if row else None
+    """Returns the greatest id of all accounts, or None. For the start of the service."""
+    newest: str | None = tx.scalar(_NEWEST)
+    return newest

@@ -20,10 +20,12 @@ from server.emails import Email
 from server.encryption import Encryption
 from server.storage.backups.create import back_up
 from server.storage.sqlite.database import SqliteDatabase
-from server.subscribers.rules import NewSubscriber, Status
+from server.subscribers.fields import Status
+from server.subscribers.rules import NewSubscriber
 from server.subscribers.store import SubscriberStore
 from server.suppressions.store import Suppressions
 
+from ..storage.helpers import profile
 from .measuring import REPETITIONS, SECONDS, numbers
 from .scale_fill import ACCOUNT, fill
 
@@ -38,7 +40,7 @@ async def _create(database: SqliteDatabase, ended: asyncio.Event, waits: list[fl
         number = next(numbers)
         email = f"{number * 2654435761 % 2**32:08x}.{number}@example.com"
         address, tags = Email(email, email), {"newsletter": "newsletter"}
-        new = NewSubscriber(address, "Ada", "Lovelace", Status.CONFIRMED, tags, {})
+        new = NewSubscriber(address, profile("Ada", "Lovelace"), Status.CONFIRMED, tags, {})
         began = time.perf_counter()
         await database.write(lambda tx, new=new: _STORE.create(ACCOUNT, new, tx))
         waits.append(1000 * (time.perf_counter() - began))

@@ -24,13 +24,15 @@ from server.emails import Email
 from server.encryption import Encryption
 from server.storage.database import Database
 from server.storage.databases import to_serve
-from server.subscribers.rules import NewSubscriber, Status
+from server.subscribers.fields import Status
+from server.subscribers.rules import NewSubscriber
 from server.subscribers.store import SubscriberStore
 from server.subscribers.store_paging import Filter, PagePosition, page
 from server.suppressions.store import Suppressions
 
 from .. import reaper
 from ..postgres import running
+from ..storage.helpers import profile
 from .measuring import numbers
 from .scale_fill import ACCOUNT, fill
 from .scale_svg import draw
@@ -57,8 +59,8 @@ def _new() -> NewSubscriber:
     number = next(numbers)
     # Spread like the existing addresses, and different from all of them.
     email = f"{number * 2654435761 % 2**32:08x}.{number}@example.com"
-    tags = {"newsletter": "newsletter"}
-    return NewSubscriber(Email(email, email), "Ada", "Lovelace", Status.CONFIRMED, tags, {})
+    address, tags = Email(email, email), {"newsletter": "newsletter"}
+    return NewSubscriber(address, profile("Ada", "Lovelace"), Status.CONFIRMED, tags, {})
 
 
 def _page(database: Database, offset: int) -> Awaitable[Any]:

@@ -30,6 +30,7 @@ from server.custom_fields import rules as custom_fields
 from server.events.rules import EventType
 from server.interceptors import error_status, request_fault
 from server.subscribers import rules as subscribers
+from server.subscribers.fields import FIELDS, PROFILE
 from server.tags import rules as tags
 from server.webhooks import rules as webhooks
 from server.webhooks.egress import urls
@@ -53,10 +54,8 @@ def bounds(path: str) -> Any:
 @pytest.mark.parametrize(
     ("path", "bound"),
     [
-        ("CreateSubscriberRequest.first_name", subscribers.MAX_NAME_LENGTH),
-        ("CreateSubscriberRequest.last_name", subscribers.MAX_NAME_LENGTH),
-        ("UpdateSubscriberRequest.first_name", subscribers.MAX_NAME_LENGTH),
-        ("UpdateSubscriberRequest.last_name", subscribers.MAX_NAME_LENGTH),
+        *[(f"CreateSubscriberRequest.{name}", length) for name, length in PROFILE.items()],
+        *[(f"UpdateSubscriberRequest.{name}", length) for name, length in PROFILE.items()],
         ("CreateTagRequest.name", tags.MAX_NAME_LENGTH),
         ("UpdateTagRequest.name", tags.MAX_NAME_LENGTH),
         ("CreateTagRequest.description", 500),
@@ -74,6 +73,23 @@ def bounds(path: str) -> Any:
 )
 def test_text_is_as_long_in_the_protos_as_in_the_rules(path: str, bound: int) -> None:
     assert bounds(path).string.max_len == bound
+
+
+def test_declared_fields_of_a_subscriber_are_those_of_the_message() -> None:
+    message = subscribers_pb2.Subscriber.DESCRIPTOR
+    names = {field.name: field.json_name for field in message.fields}
+
+    assert names.pop("custom_fields")
+    assert {field.name: field.json_name for field in FIELDS} == names
+
+
+@pytest.mark.parametrize(
+    "request_", ["CreateSubscriberRequest", "UpdateSubscriberRequest", "BulkSubscriber"]
+)
+def test_every_request_that_sets_a_profile_has_all_of_its_fields(request_: str) -> None:
+    message = descriptor_pool.Default().FindMessageTypeByName(f"roster.v1.{request_}")
+
+    assert set(PROFILE) <= set(message.fields_by_name)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -17,21 +18,21 @@ from server.custom_fields.rules import DataType, label_key
 from server.custom_fields.store import ColumnField
 from server.errors import ValidationError
 from server.subscribers.csv_format import (
+    CsvRow,
     Header,
     RowFault,
-    TextRow,
     written_header,
+    written_row,
     written_tags,
-    written_text,
-    written_values,
 )
+from server.subscribers.fields import Status, SubscriberRow
 
 
 def column_field(key: str, label: str = "", data_type: DataType = DataType.TEXT) -> ColumnField:
     return ColumnField(key, label_key(label or key), data_type)
 
 
-def read(column: str, cell: str, *fields: ColumnField) -> TextRow:
+def read(column: str, cell: str, *fields: ColumnField) -> CsvRow:
     """Returns a line of an address and one other cell as a row."""
     return Header(["email", column], fields).row(["ada@example.com", cell])
 
@@ -105,7 +106,7 @@ def test_words_of_the_service_go_before_custom_fields_that_sound_like_them(name:
 
 @pytest.mark.parametrize("name", ["id", "ID", "status", "createdAt", "created_at", "Created At"])
 def test_what_the_service_owns_is_passed_over(name: str) -> None:
-    assert read(name, "anything") == TextRow(email="ada@example.com")
+    assert read(name, "anything") == CsvRow(email="ada@example.com")
 
 
 @pytest.mark.parametrize(
@@ -267,7 +268,7 @@ def test_empty_cell_says_nothing(column: str, blank: str) -> None:
         column_field("vip", data_type=DataType.BOOLEAN),
         column_field("note"),
     ]
-    assert read(column, blank, *fields) == TextRow(email="ada@example.com")
+    assert read(column, blank, *fields) == CsvRow(email="ada@example.com")
 
 
 @pytest.mark.parametrize(
@@ -322,9 +323,9 @@ def test_value_is_read_by_the_type_of_its_field(
 def test_line_may_end_early_but_not_late() -> None:
     header = Header(["email", "firstName", "tags"], [])
 
-    assert header.row([]) == TextRow()
-    assert header.row(["a@b.io", "Ada"]) == TextRow(email="a@b.io", first_name="Ada")
-    assert header.row(["a@b.io", "Ada", "vip", ""]) == TextRow(faults=[RowFault()])
+    assert header.row([]) == CsvRow()
+    assert header.row(["a@b.io", "Ada"]) == CsvRow(email="a@b.io", first_name="Ada")
+    assert header.row(["a@b.io", "Ada", "vip", ""]) == CsvRow(faults=[RowFault()])
 
 
 def test_written_header_is_read_whatever_the_keys_are() -> None:
@@ -333,7 +334,16 @@ def test_written_header_is_read_whatever_the_keys_are() -> None:
 
     row = Header(written_header(keys), fields).row(["", "a@b.io", "", "", "", "", "", *keys])
 
-    assert row == TextRow(email="a@b.io", custom_fields=dict(zip(keys, keys, strict=True)))
+    assert row == CsvRow(email="a@b.io", custom_fields=dict(zip(keys, keys, strict=True)))
+
+
+def cells_of(values: Mapping[str, Any], **fields: str) -> dict[str, str]:
+    """Returns the cells of a subscriber by column, those of custom fields by key."""
+    empty = dict.fromkeys(SubscriberRow._fields, "")
+    other = {"status": Status.CONFIRMED, "tags": (), "created_at": 0, "values": values}
+    row = SubscriberRow(**{**empty, **other, **fields})
+    cells = dict(zip(written_header(values), written_row(row, list(values)), strict=True))
+    return {name.removeprefix("customFields."): cell for name, cell in cells.items()}
 
 
 @pytest.mark.parametrize(
@@ -406,7 +416,9 @@ def test_moment_is_written_to_the_millisecond(milliseconds: int) -> None:
     ],
 )
 def test_values_are_written_as_json_has_them_but_texts_as_they_are(value: Any, cell: str) -> None:
-    assert written_values({"x": value}, ["x", "y"]) == [cell, ""]
+    cells = cells_of({"x": value, "y": None})
+
+    assert (cells["x"], cells["y"]) == (cell, "")
 
 
 # Characters at which cells are told apart, quoted or marked, and any others.
@@ -430,9 +442,9 @@ def through_csv(cells: list[str]) -> list[str]:
 @given(TEXTS, TEXTS, TEXTS)
 def test_written_names_and_texts_are_read_as_the_same(first: str, last: str, note: str) -> None:
     header = Header(["email", "firstName", "lastName", "note"], [column_field("note")])
-    cells = [written_text(first), written_text(last), *written_values({"note": note}, ["note"])]
+    cells = cells_of({"note": note}, first_name=first, last_name=last)
 
-    row = header.row(["a@b.io", *cells])
+    row = header.row(["a@b.io", cells["firstName"], cells["lastName"], cells["note"]])
 
     assert (row.first_name, row.last_name) == (first, last)
     assert row.custom_fields == {"note": note}
@@ -445,7 +457,7 @@ def test_cells_are_read_from_csv_as_they_were_written(cells: list[str]) -> None:
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_written_number_is_read_as_the_same(number: float) -> None:
-    (cell,) = written_values({"x": number}, ["x"])
+    cell = cells_of({"x": number})["x"]
 
     row = read("x", cell, column_field("x", data_type=DataType.NUMBER))
 
@@ -454,7 +466,7 @@ def test_written_number_is_read_as_the_same(number: float) -> None:
 
 @given(st.booleans())
 def test_written_truth_is_read_as_the_same(value: bool) -> None:
-    (cell,) = written_values({"x": value}, ["x"])
+    cell = cells_of({"x": value})["x"]
 
     assert read("x", cell, column_field("x", data_type=DataType.BOOLEAN)).custom_fields == {
         "x": value

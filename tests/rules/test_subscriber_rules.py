@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server.errors import InvalidStatusTransition, ValidationError
+from server.subscribers.fields import Status
 from server.subscribers.rules import (
     MAX_TAGS,
     Failure,
     NewSubscriber,
     RowError,
-    Status,
     check_email,
     check_number_of_tags,
     check_transition,
@@ -115,7 +115,7 @@ def test_valid_row_is_stored_verbatim() -> None:
 
     assert isinstance(new, NewSubscriber)
     assert (new.email.address, new.email.key) == ("Ada@X.de", "ada@x.de")
-    assert (new.first_name, new.last_name) == (" <b>Ada</b>", "=cmd()")
+    assert new.profile == {"first_name": " <b>Ada</b>", "last_name": "=cmd()"}
     assert new.status is Status.CONFIRMED
     assert list(new.tags.values()) == ["Vip", "b"]
     assert new.values == values

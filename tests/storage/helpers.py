@@ -17,7 +17,8 @@ from server.emails import Email
 from server.encryption import Encryption
 from server.storage.statements import Statement
 from server.storage.transaction import Transaction
-from server.subscribers.rules import NewSubscriber, Status
+from server.subscribers.fields import PROFILE, Status
+from server.subscribers.rules import NewSubscriber
 from server.subscribers.store import SubscriberStore
 from server.subscribers.store_paging import Filter, PagePosition, SubscriberPage, page
 from server.suppressions.store import Suppressions
@@ -35,6 +36,12 @@ def email(name: str) -> Email:
     return Email(f"{name}@example.com", f"{name.lower()}@example.com")
 
 
+def profile(first_name: str = "Ada", last_name: str = "Love") -> dict[str, str]:
+    """The profile of a subscriber whose other fields are empty."""
+    names = {"first_name": first_name, "last_name": last_name}
+    return {**dict.fromkeys(PROFILE, ""), **names}
+
+
 def new(
     name: str = "ada",
     *names: str,
@@ -42,7 +49,7 @@ def new(
     values: Mapping[str, Any] | None = None,
 ) -> NewSubscriber:
     """A subscriber with this address and these tags."""
-    return NewSubscriber(email(name), "Ada", "Love", status, distinct(list(names)), values or {})
+    return NewSubscriber(email(name), profile(), status, distinct(list(names)), values or {})
 
 
 def field(

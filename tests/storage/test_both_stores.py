@@ -18,15 +18,25 @@ from server.paging import Page
 from server.storage.databases import bring_up_to_date
 from server.storage.sqlite import file
 from server.storage.transaction import Transaction
-from server.subscribers.rules import NewSubscriber, Status, search_text
+from server.subscribers.fields import Status, SubscriberRow
+from server.subscribers.rules import (
+    NewSubscriber,
+    search_text,
+)
 from server.subscribers.store import Changes, add_tags, change_status, remove_tags
 from server.subscribers.store_paging import Filter, PagePosition
-from server.subscribers.store_reading import SubscriberRow
 from server.tags import store as tags
 from server.tags.rules import distinct, name_key
 
 from .both_webhooks import NUMBERS, BothWithWebhooks
-from .helpers import OURS, SUBSCRIBERS, SUPPRESSIONS, email, listed
+from .helpers import (
+    OURS,
+    SUBSCRIBERS,
+    SUPPRESSIONS,
+    email,
+    listed,
+    profile,
+)
 
 NAMES = st.sampled_from(["ada", "ADA", "bob", "eve", "É", "zoë"])
 TAGS = st.lists(st.sampled_from(["vip", "VIP", "new", "ñ", "-"]), max_size=3)
@@ -132,7 +142,7 @@ class BothStores(BothWithWebhooks):
 
 
 def made(name: str, names: list[str], status: Status, values: dict[str, Any]) -> NewSubscriber:
-    return NewSubscriber(email(name), name, "Love", status, distinct(names), values)
+    return NewSubscriber(email(name), profile(name), status, distinct(names), values)
 
 
 @pytest.fixture

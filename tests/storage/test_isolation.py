@@ -20,7 +20,7 @@ from server.errors import (
 from server.paging import Page
 from server.storage.transaction import Transaction
 from server.subscribers import store_reading
-from server.subscribers.rules import Status
+from server.subscribers.fields import Status
 from server.subscribers.store import Changes, add_tags, change_status, remove_tags
 from server.tags import store as tags
 

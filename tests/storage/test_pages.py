@@ -11,13 +11,23 @@ import pytest
 
 from server.emails import Email
 from server.storage.transaction import Transaction
-from server.subscribers.rules import NewSubscriber, Status, search_text
+from server.subscribers.fields import Status, SubscriberRow
+from server.subscribers.rules import (
+    NewSubscriber,
+    search_text,
+)
 from server.subscribers.store_paging import Filter, PagePosition, page, page_without_total
-from server.subscribers.store_reading import SubscriberRow
 from server.tags.rules import distinct, name_key
 
 from .conftest import STORES, fresh
-from .helpers import OURS, SUBSCRIBERS, THEIRS, field, listed
+from .helpers import (
+    OURS,
+    SUBSCRIBERS,
+    THEIRS,
+    field,
+    listed,
+    profile,
+)
 
 ROWS = 240
 NAMES = [
@@ -53,8 +63,7 @@ def made(random: Random) -> dict[int, NewSubscriber]:
     return {
         number: NewSubscriber(
             Email(f"{address}@x.de", f"{address}@x.de".lower()),
-            random.choice(NAMES),
-            random.choice(NAMES),
+            profile(random.choice(NAMES), random.choice(NAMES)),
             random.choice(list(Status)),
             distinct(list(random.choice(TAG_SETS))),
             random.choice([{}, {"city": "Paris"}]),

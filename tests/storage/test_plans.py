@@ -20,10 +20,17 @@ from server.emails import Email
 from server.storage.databases import unit_of_work
 from server.storage.transaction import Transaction
 from server.subscribers.counters import store_counting
-from server.subscribers.rules import NewSubscriber, Status
+from server.subscribers.fields import Status
+from server.subscribers.rules import NewSubscriber
 from server.subscribers.store_paging import Filter, PagePosition, page
 
-from .helpers import OURS, SUBSCRIBERS, THEIRS, field
+from .helpers import (
+    OURS,
+    SUBSCRIBERS,
+    THEIRS,
+    field,
+    profile,
+)
 from .watched import Step, Watched
 
 ROWS = 2_500
@@ -39,8 +46,7 @@ def made() -> dict[int, NewSubscriber]:
     return {
         number: NewSubscriber(
             Email(f"u{number}@x.de", f"u{number}@x.de"),
-            f"First {number % 50}",
-            f"Last {number % 70}",
+            profile(f"First {number % 50}", f"Last {number % 70}"),
             Status.COMPLAINED if number % RARE == 0 else common[number % 3],
             {f"t{number % TAGS}": f"T{number % TAGS}"},
             {"city": "Paris"},

@@ -22,7 +22,7 @@ from server.storage.postgres.connection import connect
 from server.storage.postgres.transaction import DIALECT, begin_reading, undo
 from server.storage.statements import Statement
 from server.storage.transaction import Transaction
-from server.subscribers.rules import Status
+from server.subscribers.fields import Status
 from server.subscribers.store_paging import Filter, PagePosition, page
 
 from ..postgres import Postgres

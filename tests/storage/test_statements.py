@@ -16,7 +16,8 @@ from server.storage.dialects import SqliteDialect
 from server.storage.statements import Statement, param
 from server.storage.transaction import Transaction
 from server.subscribers.counters import store_counting
-from server.subscribers.rules import Failure, Status
+from server.subscribers.fields import Status
+from server.subscribers.rules import Failure
 from server.subscribers.store import Changes, CreateManyResult
 from server.subscribers.store_paging import PagePosition
 from server.subscribers.store_reading import find
@@ -175,7 +176,9 @@ def test_one_subscriber_costs_the_same_with_a_tag_and_a_value_and_with_many(
         name = f"{len(names)}"
         create = cost(tx, lambda: SUBSCRIBERS.create(OURS, new(name, *names, values=values), tx))
         row = find(OURS, email(name), tx)
-        changes = Changes(first_name="Eve", tags=distinct([*names, f"tag {name}"]), values=values)
+        changes = Changes(
+            profile={"first_name": "Eve"}, tags=distinct([*names, f"tag {name}"]), values=values
+        )
         return {
             "create": create,
             "find": cost(tx, lambda: find(OURS, row.id, tx)),

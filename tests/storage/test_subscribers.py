@@ -12,7 +12,8 @@ from server.ids import Ids, first_id_at, timestamp_of
 from server.paging import Page
 from server.storage.transaction import Transaction
 from server.subscribers import store_reading
-from server.subscribers.rules import Failure, Status
+from server.subscribers.fields import Status
+from server.subscribers.rules import Failure
 from server.subscribers.store import Changes, add_tags, change_status, remove_tags
 from server.subscribers.store_paging import PagePosition
 from server.tags import store as tags
@@ -74,7 +75,7 @@ def test_update_to_a_taken_address_is_refused(tx: Transaction) -> None:
     ("changes", "expected"),
     [
         pytest.param(Changes(), ("Ada", "Love", ("a", "b")), id="nothing"),
-        pytest.param(Changes(first_name=""), ("", "Love", ("a", "b")), id="clear"),
+        pytest.param(Changes(profile={"first_name": ""}), ("", "Love", ("a", "b")), id="clear"),
         pytest.param(Changes(tags={}), ("Ada", "Love", ()), id="no tags"),
         pytest.param(Changes(tags={"c": "c"}), ("Ada", "Love", ("c",)), id="replace"),
     ],

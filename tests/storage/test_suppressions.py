@@ -10,9 +10,9 @@ from server.encryption import Encryption
 from server.errors import SubscriberSuppressed, SuppressionNotFound
 from server.paging import Page
 from server.storage.transaction import Transaction
-from server.subscribers.rules import Failure, Status
+from server.subscribers.fields import Status, SubscriberRow
+from server.subscribers.rules import Failure
 from server.subscribers.store import Changes, change_status
-from server.subscribers.store_reading import SubscriberRow
 from server.suppressions.store import SuppressionRow, Suppressions
 
 from .helpers import (
@@ -26,6 +26,7 @@ from .helpers import (
     field,
     listed,
     new,
+    profile,
 )
 
 OPTED_OUT = [Status.UNSUBSCRIBED, Status.BOUNCED, Status.COMPLAINED]
@@ -185,7 +186,7 @@ def test_nothing_in_any_table_tells_the_address_of_one_who_was_deleted(
 ) -> None:
     field(OURS, tx)
     new_row = new("Ada", "vip", status=status, values={"city": "Paris"})
-    row = SUBSCRIBERS.create(OURS, new_row._replace(last_name="Lovelace"), tx)
+    row = SUBSCRIBERS.create(OURS, new_row._replace(profile=profile(last_name="Lovelace")), tx)
     traces = ("ada@", "lovelace", "paris", row.id.lower())
     before = everything(tx).lower()
     assert [trace for trace in traces if trace in before] == list(traces)

@@ -11,9 +11,10 @@ from server.custom_fields import store as custom_fields
 from server.custom_fields.rules import DataType
 from server.errors import ValidationError
 from server.storage.transaction import Transaction
+from server.subscribers.fields import SubscriberRow
 from server.subscribers.rules import Failure
 from server.subscribers.store import Changes
-from server.subscribers.store_reading import SubscriberRow, find
+from server.subscribers.store_reading import find
 from server.tags import store as tags
 
 from .helpers import OURS, SUBSCRIBERS, THEIRS, email, field, listed, new, select

@@ -29,7 +29,8 @@ from server.ids import first_id_at, timestamp_of
 from server.paging import Page
 from server.storage.sqlite.database import SqliteDatabase
 from server.storage.transaction import Transaction
-from server.subscribers.rules import NewSubscriber, Status
+from server.subscribers.fields import Status
+from server.subscribers.rules import NewSubscriber
 from server.subscribers.store import Changes, SubscriberStore, change_status
 from server.suppressions.store import Suppressions
 from server.tags import store as tags

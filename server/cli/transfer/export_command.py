@@ -9,7 +9,7 @@ import typer
 
 from ...console import console, counted
 from ...output_file import STANDARD, standard_stream
-from ...subscribers.rules import Status
+from ...subscribers.fields import Status
 from .files import Form, form_by_ending
 from .flags import LOCAL, Key, Url
 

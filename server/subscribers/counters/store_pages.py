@@ -10,7 +10,7 @@ from peewee import SQL, Expression, ModelSelect, fn
 from ...storage.statements import Dialect, Statement, param
 from ...storage.transaction import Transaction
 from ..models import Subscriber, SubscriberCounter
-from ..store_reading import IN_ACCOUNT, stored
+from ..store_reading import SelectedRow, select_rows
 from .store_buckets import BUCKET, GROUP, IdRange, nth, of_level
 
 # The groups and the open bucket, which together cover all subscribers.
@@ -41,7 +41,7 @@ _BUCKETS = Statement(
 
 
 def _from(dialect: Dialect, condition: Expression, order: Any) -> ModelSelect[Subscriber]:
-    return stored(dialect).where(IN_ACCOUNT & condition).order_by(order).limit(param("limit"))
+    return select_rows(dialect).where(condition).order_by(order).limit(param("limit"))
 
 
 _OLDEST_FIRST = Statement(lambda dialect: _from(dialect, Subscriber.id >= nth(), Subscriber.id))
@@ -53,14 +53,13 @@ _NEWEST_FIRST = Statement(
 class OffsetPage(NamedTuple):
     """Rows for `complete`, and how many subscribers the account has."""
 
-    rows: list[tuple[Any, ...]]
+    rows: list[SelectedRow]
     total: int
 
 
 def total(account_id: str, tx: Transaction) -> int:
     """Returns how many subscribers the account has. One statement."""
-    found = tx.one(_TOTAL, account_id=account_id)
-    return int(found[0] or 0) if found else 0
+    return int(tx.scalar(_TOTAL, account_id=account_id) or 0)
 
 
 def page_by_offset(

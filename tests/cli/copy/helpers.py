@@ -21,7 +21,7 @@ from server.storage.database import StorageError
 from server.storage.databases import reading, unit_of_work
 from server.storage.installation import save_key_fingerprint
 from server.storage.transaction import Transaction
-from server.subscribers.rules import Status
+from server.subscribers.fields import Status
 from server.tags import store as tags
 from server.webhooks import store as webhooks
 from server.webhooks.delivery import store_replays

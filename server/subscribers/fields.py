@@ -1,0 +1,85 @@
+"""Declares the fields of a subscriber.
+
+`SubscriberRow` is the one declaration. The selected columns, the response message, the JSON of
+events, the columns of CSV files, and the text that clients set all follow from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from enum import IntEnum
+from typing import Annotated, Any, NamedTuple, get_type_hints
+
+from ..clock import written
+from ..custom_fields.rules import as_json
+from ..texts import json_name
+
+
+class Status(IntEnum):
+    """The subscription status; the numbers of Subscriber.Status."""
+
+    UNCONFIRMED = 1
+    CONFIRMED = 2
+    UNSUBSCRIBED = 3
+    BOUNCED = 4
+    COMPLAINED = 5
+
+
+_STATUS_NAMES = {int(status): status.name for status in Status}
+
+
+class Returned(NamedTuple):
+    """Marks an attribute of a row that the API returns.
+
+    `to_json` converts the stored value. `max_length` marks text that clients set.
+    """
+
+    to_json: Callable[[Any], Any] = str
+    max_length: int = 0
+
+
+class SubscriberRow(NamedTuple):
+    """A stored subscriber.
+
+    Each attribute is the column of the same name, except `tags`, the names of the tags in
+    order, and `values`, the values of custom fields by key. Timestamps are in milliseconds.
+    The order of the attributes is the order of JSON members and CSV columns.
+    """
+
+    id: Annotated[str, Returned()]
+    email: Annotated[str, Returned()]
+    email_key: str
+    first_name: Annotated[str, Returned(max_length=100)]
+    last_name: Annotated[str, Returned(max_length=100)]
+    status: Annotated[int, Returned(_STATUS_NAMES.__getitem__)]
+    tags: Annotated[tuple[str, ...], Returned(list)]
+    created_at: Annotated[int, Returned(written)]
+    values: Mapping[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns the subscriber as the API returns it."""
+        subscriber = {field.json_name: field.to_json(getattr(self, field.name)) for field in FIELDS}
+        if self.values:
+            subscriber["customFields"] = {key: as_json(value) for key, value in self.values.items()}
+        return subscriber
+
+
+class Field(NamedTuple):
+    """A field that the API returns, by its name in rows and messages."""
+
+    name: str
+    json_name: str
+    to_json: Callable[[Any], Any]
+    max_length: int
+
+
+def _declared() -> Iterator[Field]:
+    for name, hint in get_type_hints(SubscriberRow, include_extras=True).items():
+        for returned in getattr(hint, "__metadata__", ()):
+            yield Field(name, json_name(name), *returned)
+
+
+FIELDS = tuple(_declared())
+# The text that clients set when they create, update or import a subscriber: its maximum length
+# by field name.
+PROFILE = {field.name: field.max_length for field in FIELDS if field.max_length}
