@@ -90,7 +90,8 @@ class BothStores(BothWithWebhooks):
         self, number: int, name: str | None, word: str | None, values: dict[str, Any]
     ) -> None:
         own_id = self.subscriber(number)
-        changes = Changes(email(name) if name else None, word, values=values or None)
+        names = {"first_name": word} if word is not None else {}
+        changes = Changes(email(name) if name else None, names, values=values or None)
         self.learn(self.same(lambda tx: SUBSCRIBERS.update(OURS, own_id, changes, tx)))
 
     @rule(number=NUMBERS, status=STATUSES, by_admin=st.booleans())

@@ -24,7 +24,7 @@ from server.subscribers.fields import Status
 from server.subscribers.store import Changes, add_tags, change_status, remove_tags
 from server.tags import store as tags
 
-from .helpers import OURS, SUBSCRIBERS, SUPPRESSIONS, THEIRS, email, field, listed, new
+from .helpers import OURS, SUBSCRIBERS, SUPPRESSIONS, THEIRS, email, field, listed, new, profile
 
 FIRST_PAGE = Page(1, 100)
 
@@ -74,7 +74,7 @@ Use = Callable[[str, dict[str, str], Transaction], object]
             lambda a, i, tx: SUBSCRIBERS.update(
                 a,
                 i["subscriber"],
-                Changes(email("eve"), "E", "E", {"a": "a"}, {"city": "Rome"}),
+                Changes(email("eve"), profile("E", "E"), {"a": "a"}, {"city": "Rome"}),
                 tx,
             ),
             SubscriberNotFound,

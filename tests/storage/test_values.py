@@ -17,7 +17,7 @@ from server.subscribers.store import Changes
 from server.subscribers.store_reading import find
 from server.tags import store as tags
 
-from .helpers import OURS, SUBSCRIBERS, THEIRS, email, field, listed, new, select
+from .helpers import OURS, SUBSCRIBERS, THEIRS, email, field, listed, new, profile, select
 
 STORED = {"city": "Paris", "size": 42.5, "vip": False}
 
@@ -132,7 +132,7 @@ def test_update_merges_values(
 def test_values_that_no_field_takes_are_refused_and_change_nothing(
     tx: Transaction, ada: SubscriberRow, values: dict[str, Any], code: str
 ) -> None:
-    changes = Changes(email("eve"), "Eve", values=values)
+    changes = Changes(email("eve"), profile("Eve"), values=values)
     with pytest.raises(ValidationError) as of_create:
         SUBSCRIBERS.create(OURS, new("bob", values=values), tx)
     with pytest.raises(ValidationError) as of_update:
