@@ -1,4 +1,4 @@
-"""What the behaviour tests share beyond the fixtures."""
+"""Helpers of the behavior tests."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import pytest
 from ..conftest import Account
 from ..fronts import HttpFront, Response
 
-# A well-formed id that nothing has.
+# A well-formed id without a resource.
 MISSING_ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 
 STATUSES = ("UNCONFIRMED", "CONFIRMED", "UNSUBSCRIBED", "BOUNCED", "COMPLAINED")
 
-# For what only HTTP can say: the test runs over both HTTP fronts, not over gRPC.
+# Runs a test over both HTTP fronts, for behavior that gRPC does not have.
 over_http = pytest.mark.parametrize("front_and_service", ["http", "http-over-grpc"], indirect=True)
 
 
@@ -30,37 +30,37 @@ def send(
     *,
     headers: dict[str, str] | None = None,
 ) -> Response:
-    """Sends a request over an HTTP front; a body of bytes goes as it is, another one as JSON."""
+    """Sends a request over an HTTP front. Bytes are sent unchanged; other bodies as JSON."""
     assert isinstance(account.front, HttpFront)
     raw = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
     return account.front.send(method, path, account.key, body=raw, headers=headers)
 
 
-def at_once(*calls: Callable[[], Response]) -> list[Response]:
-    """Makes the calls at the same moment, each in a thread, and returns their answers in order."""
-    gate = threading.Barrier(len(calls))
+def call_concurrently(*calls: Callable[[], Response]) -> list[Response]:
+    """Makes the calls at the same time and returns their responses in order."""
+    barrier = threading.Barrier(len(calls))
 
-    def call(each: Callable[[], Response]) -> Response:
-        gate.wait(timeout=20)
-        return each()
+    def run(call: Callable[[], Response]) -> Response:
+        barrier.wait(timeout=20)
+        return call()
 
     with ThreadPoolExecutor(len(calls)) as pool:
-        return list(pool.map(call, calls))
+        return list(pool.map(run, calls))
 
 
-def statuses(answers: Sequence[Response]) -> list[int]:
-    """Returns the statuses of answers, in rising order."""
-    return sorted(answer.status for answer in answers)
+def statuses(responses: Sequence[Response]) -> list[int]:
+    """Returns the sorted statuses of responses."""
+    return sorted(response.status for response in responses)
 
 
-def told(answer: Response) -> tuple[int, dict[str, Any]]:
-    """Returns what an error tells apart from the request id, which differs on every call."""
-    error = {key: value for key, value in answer.body["error"].items() if key != "requestId"}
-    return answer.status, error
+def error_of(response: Response) -> tuple[int, dict[str, Any]]:
+    """Returns the status and error of a response without its unique request id."""
+    error = {key: value for key, value in response.body["error"].items() if key != "requestId"}
+    return response.status, error
 
 
 def failures(body: Any) -> list[tuple[int, str]]:
-    """Returns index and reason of each failed row of a bulk creation."""
+    """Returns the index and reason of each failed row of a bulk creation."""
     return [(row["index"], row["reason"]) for row in body["failed"]]
 
 
@@ -75,37 +75,40 @@ def tag_names(account: Account) -> list[str]:
     return [tag["name"] for tag in account.ok("ListTags", limit=100)["tags"]]
 
 
-def subscriber(account: Account, email: str = "ada@example.com", **given: Any) -> dict[str, Any]:
-    """Creates a subscriber and returns it."""
-    made: dict[str, Any] = account.ok("CreateSubscriber", email=email, **given)["subscriber"]
-    return made
-
-
-def subscriber_in(
-    account: Account, status: str, email: str = "ada@example.com", **given: Any
+def create_subscriber(
+    account: Account, email: str = "ada@example.com", **fields: Any
 ) -> dict[str, Any]:
-    """Creates a subscriber, moves it to a status and returns it."""
-    made = subscriber(account, email, isConfirmed=status == "CONFIRMED", **given)
-    if made["status"] != status:
-        moved = account.ok("ChangeSubscriberStatus", id=made["id"], status=status)
-        made = moved["subscriber"]
-    return made
+    created: dict[str, Any] = account.ok("CreateSubscriber", email=email, **fields)["subscriber"]
+    return created
 
 
-def stored(account: Account, made: dict[str, Any]) -> dict[str, Any]:
-    """Returns a subscriber as it is now."""
-    found: dict[str, Any] = account.ok("GetSubscriber", id=made["id"])["subscriber"]
-    return found
+def create_subscriber_in(
+    account: Account, status: str, email: str = "ada@example.com", **fields: Any
+) -> dict[str, Any]:
+    """Creates a subscriber with a status."""
+    created = create_subscriber(account, email, isConfirmed=status == "CONFIRMED", **fields)
+    if created["status"] != status:
+        response = account.ok("ChangeSubscriberStatus", id=created["id"], status=status)
+        created = response["subscriber"]
+    return created
 
 
-def field(account: Account, label: str, data_type: str = "TEXT", **given: Any) -> dict[str, Any]:
-    """Creates a custom field and returns it."""
-    made = account.ok("CreateCustomField", label=label, dataType=data_type, **given)
-    custom_field: dict[str, Any] = made["customField"]
+def stored(account: Account, subscriber: dict[str, Any]) -> dict[str, Any]:
+    """Returns the stored state of a subscriber."""
+    state: dict[str, Any] = account.ok("GetSubscriber", id=subscriber["id"])["subscriber"]
+    return state
+
+
+def create_field(
+    account: Account, label: str, data_type: str = "TEXT", **fields: Any
+) -> dict[str, Any]:
+    """Creates a custom field."""
+    response = account.ok("CreateCustomField", label=label, dataType=data_type, **fields)
+    custom_field: dict[str, Any] = response["customField"]
     return custom_field
 
 
 def suppress(account: Account, email: str = "ada@example.com", reason: str = "UNSUBSCRIBED") -> str:
-    """Has a subscriber opt out and deletes it, and returns the address."""
-    account.ok("DeleteSubscriber", id=subscriber_in(account, reason, email)["id"])
+    """Suppresses an address by deleting a subscriber that opted out; returns the address."""
+    account.ok("DeleteSubscriber", id=create_subscriber_in(account, reason, email)["id"])
     return email

@@ -1,7 +1,7 @@
-"""Imports and exports, whichever front carries them, and in either form.
+"""Imports and exports over any front, as rows or as tables.
 
-Rows are NDJSON over HTTP and messages over gRPC; a table is CSV over HTTP and lines
-in messages over gRPC. What comes back is the same.
+Rows are NDJSON over HTTP and messages over gRPC. A table is CSV over HTTP and CsvLine messages
+over gRPC. The results are the same.
 """
 
 from __future__ import annotations
@@ -23,62 +23,62 @@ from ..conftest import Account
 from ..fronts import GrpcFront, HttpFront, Response, error_response, to_json
 
 Row = dict[str, Any]
-# How many rows or lines a message may hold.
-AT_ONCE = 1_000
+# The number of rows or lines in one message.
+PER_MESSAGE = 1_000
 
 
 @dataclass(frozen=True)
-class Streamed:
-    """The records that came, as JSON or as cells, and the error that ended them, if one did."""
+class StreamResult:
+    """The received records, as JSON or as cells, and the error that ended the stream, if any."""
 
     records: list[Any]
     error: Response | None = None
 
 
 def import_rows(account: Account, rows: Sequence[Any], **options: Any) -> list[Row]:
-    """Imports rows, expects that the import comes to its end, and returns the results."""
-    return _whole(send_rows(account, rows, **options))
+    """Imports rows, expects the stream to succeed, and returns the results."""
+    return _records_of(send_rows(account, rows, **options))
 
 
 def import_table(account: Account, text: str, **options: Any) -> list[Row]:
-    """Imports a table, expects that the import comes to its end, and returns the results."""
-    return _whole(send_table(account, text, **options))
+    """Imports a table, expects the stream to succeed, and returns the results."""
+    return _records_of(send_table(account, text, **options))
 
 
-def send_rows(account: Account, rows: Sequence[Any], **options: Any) -> Streamed:
-    """Imports rows and returns whatever came. Over gRPC they are objects."""
+def send_rows(account: Account, rows: Sequence[Any], **options: Any) -> StreamResult:
+    """Imports rows. Over gRPC, they must be objects."""
     if isinstance(account.front, HttpFront):
         body = "".join(f"{json.dumps(row)}\n" for row in rows)
         return _post(account, "application/x-ndjson", body, options)
-    return _stream_in(account, rows, "rows", options)
+    return _import_over_grpc(account, rows, "rows", options)
 
 
-def send_table(account: Account, text: str, **options: Any) -> Streamed:
-    """Imports a table, which is CSV with commas, and returns whatever came."""
+def send_table(account: Account, text: str, **options: Any) -> StreamResult:
+    """Imports a table in CSV with commas."""
     if isinstance(account.front, HttpFront):
         return _post(account, "text/csv", text, options)
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     lines = [{"number": reader.line_num, "cells": cells} for cells in reader]
-    return _stream_in(account, lines, "lines", options)
+    return _import_over_grpc(account, lines, "lines", options)
 
 
-def export(account: Account, **asked: Any) -> list[Row]:
-    """Exports subscribers and returns them."""
-    return _whole(send_export(account, **asked))
+def export(account: Account, **options: Any) -> list[Row]:
+    """Exports subscribers as rows."""
+    return _records_of(send_export(account, **options))
 
 
-def export_table(account: Account, **asked: Any) -> list[list[str]]:
-    """Exports subscribers as a table and returns its lines."""
-    return _whole(send_export(account, format="CSV", **asked))
+def export_table(account: Account, **options: Any) -> list[list[str]]:
+    """Exports subscribers as the cells of a table."""
+    return _records_of(send_export(account, format="CSV", **options))
 
 
-def send_export(account: Account, **asked: Any) -> Streamed:
-    """Exports and returns whatever came: subscribers, or the cells of lines."""
+def send_export(account: Account, **options: Any) -> StreamResult:
+    """Exports subscribers as rows, or as the cells of a table."""
     if isinstance(account.front, HttpFront):
-        path = f"/api/subscribers/export?{urlencode(asked)}"
+        path = f"/api/subscribers/export?{urlencode(options)}"
         status, headers, body = account.front.exchange("GET", path, account.key)
         if headers["content-type"].startswith("text/csv"):
-            return Streamed(list(csv.reader(io.StringIO(body.decode(), newline=""))))
+            return StreamResult(list(csv.reader(io.StringIO(body.decode(), newline=""))))
         return _read(status, body)
     assert isinstance(account.front, GrpcFront)
     call = account.front.channel.unary_stream(
@@ -86,7 +86,7 @@ def send_export(account: Account, **asked: Any) -> Streamed:
         request_serializer=pb.ExportSubscribersRequest.SerializeToString,
         response_deserializer=pb.ExportSubscribersResponse.FromString,
     )
-    request = json_format.ParseDict(asked, pb.ExportSubscribersRequest())
+    request = json_format.ParseDict(options, pb.ExportSubscribersRequest())
     return _collected(call(request, metadata=_metadata(account), timeout=20))
 
 
@@ -97,12 +97,12 @@ def written_table(rows: Iterable[Sequence[str]], delimiter: str = ",") -> str:
     return text.getvalue()
 
 
-def _whole(streamed: Streamed) -> list[Any]:
+def _records_of(streamed: StreamResult) -> list[Any]:
     assert streamed.error is None, streamed.error
     return streamed.records
 
 
-def _post(account: Account, content_type: str, text: str, options: Row) -> Streamed:
+def _post(account: Account, content_type: str, text: str, options: Row) -> StreamResult:
     assert isinstance(account.front, HttpFront)
     status, _, body = account.front.exchange(
         "POST",
@@ -114,17 +114,19 @@ def _post(account: Account, content_type: str, text: str, options: Row) -> Strea
     return _read(status, body)
 
 
-def _read(status: int, body: bytes) -> Streamed:
+def _read(status: int, body: bytes) -> StreamResult:
     if status >= 400:
-        return Streamed([], Response(status, json.loads(body)))
+        return StreamResult([], Response(status, json.loads(body)))
     assert status == 200
     records = [json.loads(line) for line in body.splitlines()]
     if records and "error" in records[-1]:
-        return Streamed(records[:-1], Response(status, records[-1]))
-    return Streamed(records)
+        return StreamResult(records[:-1], Response(status, records[-1]))
+    return StreamResult(records)
 
 
-def _stream_in(account: Account, items: Sequence[Any], name: str, options: Row) -> Streamed:
+def _import_over_grpc(
+    account: Account, items: Sequence[Any], name: str, options: Row
+) -> StreamResult:
     assert isinstance(account.front, GrpcFront)
     call = account.front.channel.stream_stream(
         "/roster.v1.SubscriberService/ImportSubscribers",
@@ -133,10 +135,10 @@ def _stream_in(account: Account, items: Sequence[Any], name: str, options: Row) 
     )
     requests = [
         json_format.ParseDict(
-            {**(options if first == 0 else {}), name: items[first : first + AT_ONCE]},
+            {**(options if first == 0 else {}), name: items[first : first + PER_MESSAGE]},
             pb.ImportSubscribersRequest(),
         )
-        for first in range(0, len(items), AT_ONCE)
+        for first in range(0, len(items), PER_MESSAGE)
     ]
     return _collected(call(iter(requests), metadata=_metadata(account), timeout=20))
 
@@ -145,18 +147,17 @@ def _metadata(account: Account) -> tuple[tuple[str, str], ...]:
     return (("authorization", f"Bearer {account.key}"),) if account.key else ()
 
 
-def _collected(replies: Iterator[Any]) -> Streamed:
+def _collected(replies: Iterator[Any]) -> StreamResult:
     records: list[Any] = []
     try:
         for reply in replies:
             records += _records(reply)
     except grpc.RpcError as error:
-        return Streamed(records, error_response(error))
-    return Streamed(records)
+        return StreamResult(records, error_response(error))
+    return StreamResult(records)
 
 
 def _records(reply: Any) -> list[Any]:
-    """Returns what a reply holds; of an export, lines or subscribers."""
     if isinstance(reply, pb.ImportSubscribersResponse):
         return list(to_json(reply)["results"])
     lines: Sequence[http_pb2.CsvLine] = reply.lines

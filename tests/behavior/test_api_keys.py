@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ..conftest import Account
-from .helpers import MISSING_ID, at_once, over_http, send, statuses
+from .helpers import MISSING_ID, call_concurrently, over_http, send, statuses
 
 SECRET = re.compile(r"rk_[0-9A-Za-z]{46}")
 LATER = "2190-01-02T03:04:05.000Z"
@@ -214,7 +214,7 @@ def test_two_admin_keys_that_revoke_each_other_at_once_leave_one(account: Accoun
         own, made = id_of(account, "admin"), create(account, "admin")
         other = account.with_key(made["secret"])
 
-        answers = at_once(
+        answers = call_concurrently(
             partial(other.call, "RevokeApiKey", id=own),
             partial(account.call, "RevokeApiKey", id=made["apiKey"]["id"]),
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from typing import Any
+from typing import Any, cast
 
 import grpc
 import pytest
@@ -14,7 +14,7 @@ from server.accounts.rules import make_secret
 
 from ..conftest import Account
 from ..fronts import UNARY, GrpcFront, HttpFront, binding, path_variables
-from .helpers import MISSING_ID, over_http, send, told
+from .helpers import MISSING_ID, error_of, over_http, send
 
 SCOPES = ("read", "write", "admin")
 SCOPE_OF = {
@@ -32,14 +32,14 @@ def call_with(account: Account, *headers: tuple[str, str]) -> tuple[int, Any]:
     """Lists tags with these headers, or metadata, and returns what came less the request id."""
     if isinstance(account.front, HttpFront):
         answer = account.front.send("GET", "/api/tags", headers=dict(headers))
-        return told(answer) if answer.status >= 400 else (answer.status, answer.body["total"])
+        return error_of(answer) if answer.status >= 400 else (answer.status, answer.body["total"])
     assert isinstance(account.front, GrpcFront)
     metadata = [(name.lower(), value) for name, value in headers]
     try:
         request = tags_pb2.ListTagsRequest()
         reply = account.front.stub("ListTags")(request, metadata=metadata, timeout=20)
     except grpc.RpcError as error:
-        status = rpc_status.from_call(error)
+        status = rpc_status.from_call(cast(grpc.Call, error))
         assert status is not None
         return status.code, (status.message, [bytes(d.value) for d in status.details[:-1]])
     return 200, reply.total
@@ -145,7 +145,7 @@ def test_call_without_a_key_reveals_nothing_about_an_invalid_body(
     stranger = account.with_key(wrong_checksum(account.key))
     path = path.replace("{id}", MISSING_ID)
 
-    answers = [told(send(stranger, method, path, body)) for body in BODIES]
+    answers = [error_of(send(stranger, method, path, body)) for body in BODIES]
 
     assert answers[0][0] == 401
     assert answers == [answers[0]] * len(BODIES)

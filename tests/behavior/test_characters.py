@@ -12,12 +12,12 @@ from ..conftest import Account
 from ..fronts import UNARY, path_variables
 from .helpers import (
     MISSING_ID,
+    create_field,
+    create_subscriber,
+    create_subscriber_in,
     emails,
     failures,
-    field,
     stored,
-    subscriber,
-    subscriber_in,
     tag_names,
 )
 from .streams import import_rows, import_table, send_export, written_table
@@ -99,10 +99,10 @@ def test_address_in_the_path_with_a_control_character_is_not_found(
 
 
 def test_text_that_may_have_lines_is_stored_verbatim(account: Account) -> None:
-    field(account, "Note")
-    words = {"firstName": LINES, "lastName": LINES, "customFields": {"note": LINES}}
+    create_field(account, "Note")
+    words: dict[str, Any] = {"firstName": LINES, "lastName": LINES, "customFields": {"note": LINES}}
 
-    made = subscriber(account, **words)
+    made = create_subscriber(account, **words)
     account.ok("BulkCreateSubscribers", subscribers=[{"email": "bob@example.com", **words}])
     tag = account.ok("CreateTag", name="vip", description=LINES)["tag"]
     house = account.ok("CreateCustomField", label="House", fallback=LINES)["customField"]
@@ -119,8 +119,8 @@ def test_text_that_may_have_lines_is_stored_verbatim(account: Account) -> None:
 def test_control_characters_in_a_custom_field_value_are_refused(
     account: Account, control: str
 ) -> None:
-    field(account, "Note")
-    made = subscriber(account)
+    create_field(account, "Note")
+    made = create_subscriber(account)
     values = {"note": f"a{control}b"}
 
     for rpc, named in (("CreateSubscriber", {"email": "b@b.io"}), ("UpdateSubscriber", made)):
@@ -134,7 +134,7 @@ def test_control_characters_in_a_custom_field_value_are_refused(
 @pytest.mark.one_front_per_case
 @pytest.mark.parametrize("control", CONTROLS)
 def test_row_with_control_characters_fails_alone(account: Account, control: str) -> None:
-    field(account, "Note")
+    create_field(account, "Note")
     rows = [
         {"email": f"a{control}@b.io"},
         {"email": "a@b.io", "firstName": f"a{control}b"},
@@ -176,7 +176,7 @@ def test_line_of_a_table_with_control_characters_fails_alone(account: Account) -
 def test_tag_name_that_shows_nothing_is_refused_as_a_blank_one_is(
     account: Account, name: str
 ) -> None:
-    made = subscriber_in(account, "CONFIRMED", tags=["vip"])
+    made = create_subscriber_in(account, "CONFIRMED", tags=["vip"])
     tag = account.ok("ListTags")["tags"][0]
     required = ("tags[1]", "REQUIRED")
 
@@ -200,5 +200,5 @@ def test_tag_name_that_shows_nothing_is_refused_as_a_blank_one_is(
 @pytest.mark.parametrize("name", ["\u200bvip", "👩\u200d👩\u200d👧", "नि\u200dशा"], ids=ascii)
 def test_invisible_characters_beside_visible_ones_are_stored(account: Account, name: str) -> None:
     assert account.ok("CreateTag", name=name)["tag"]["name"] == name
-    assert subscriber(account, tags=[name])["tags"] == [name]
+    assert create_subscriber(account, tags=[name])["tags"] == [name]
     assert tag_names(account) == [name]

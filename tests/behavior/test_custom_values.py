@@ -13,7 +13,16 @@ from roster.v1 import subscribers_pb2 as pb
 
 from ..conftest import Account
 from ..fronts import GrpcFront, HttpFront, error_response
-from .helpers import emails, failures, field, over_http, send, stored, subscriber, tag_names
+from .helpers import (
+    create_field,
+    create_subscriber,
+    emails,
+    failures,
+    over_http,
+    send,
+    stored,
+    tag_names,
+)
 
 TYPES = {"town": "TEXT", "age": "NUMBER", "member": "BOOLEAN", "born": "DATE"}
 VALUES = {"town": "Paris", "age": 36, "member": True, "born": "1815-12-10"}
@@ -82,7 +91,7 @@ def fields(account: Account) -> dict[str, dict[str, Any]]:
 
 
 def create_fields(account: Account) -> dict[str, dict[str, Any]]:
-    return {key: field(account, key, data_type) for key, data_type in TYPES.items()}
+    return {key: create_field(account, key, data_type) for key, data_type in TYPES.items()}
 
 
 def same(one: Any, other: Any) -> bool:
@@ -95,7 +104,7 @@ def same(one: Any, other: Any) -> bool:
 @pytest.mark.usefixtures("fields")
 @pytest.mark.parametrize(("key", "value"), GOOD, ids=map(named, GOOD))
 def test_value_comes_back_as_it_was_sent(account: Account, key: str, value: Any) -> None:
-    made = subscriber(account, customFields={key: value})
+    made = create_subscriber(account, customFields={key: value})
 
     assert same(made["customFields"].pop(key), value)
     assert made["customFields"] == {}
@@ -124,7 +133,7 @@ def test_number_is_written_as_it_was_sent(account: Account, number: str) -> None
 def test_value_that_its_field_does_not_take_is_named_and_has_no_effect(
     account: Account, key: str, value: Any, code: str
 ) -> None:
-    ada = subscriber(account, customFields=VALUES)
+    ada = create_subscriber(account, customFields=VALUES)
     sent = {"born": "2026-01-31", key: value}
 
     created = account.fails(
@@ -218,7 +227,7 @@ def test_number_that_is_not_finite_is_refused(grpc_account: Account, number: flo
 @pytest.mark.usefixtures("fields")
 @pytest.mark.parametrize("value", ["town", 1, True, [], [{"town": "Paris"}]], ids=repr)
 def test_custom_fields_are_an_object(account: Account, value: Any) -> None:
-    ada = subscriber(account, customFields={"town": "Paris"})
+    ada = create_subscriber(account, customFields={"town": "Paris"})
 
     created = account.fails(
         "ValidationError", "CreateSubscriber", email="b@example.com", customFields=value
@@ -242,7 +251,7 @@ def test_custom_fields_are_an_object(account: Account, value: Any) -> None:
     ids=["absent", "empty", "null", "null value"],
 )
 def test_subscriber_without_values_has_no_such_key(account: Account, given: dict[str, Any]) -> None:
-    made = subscriber(account, **given)
+    made = create_subscriber(account, **given)
     bulk = account.ok("BulkCreateSubscribers", subscribers=[{"email": "bob@example.com", **given}])
 
     assert "customFields" not in made
@@ -252,7 +261,7 @@ def test_subscriber_without_values_has_no_such_key(account: Account, given: dict
 
 @pytest.mark.usefixtures("fields")
 def test_values_are_on_the_subscriber_however_it_is_read(account: Account) -> None:
-    made = subscriber(account, firstName="Ada", tags=["vip"], customFields=VALUES)
+    made = create_subscriber(account, firstName="Ada", tags=["vip"], customFields=VALUES)
 
     assert made["customFields"] == VALUES
     assert stored(account, made) == made
@@ -311,8 +320,8 @@ def test_bulk_rows_have_separate_values(account: Account) -> None:
 def test_update_merges_values_into_those_that_are_there(
     account: Account, given: dict[str, Any], after: dict[str, Any]
 ) -> None:
-    ada = subscriber(account, tags=["vip"], customFields=VALUES)
-    bob = subscriber(account, "bob@example.com", customFields=VALUES)
+    ada = create_subscriber(account, tags=["vip"], customFields=VALUES)
+    bob = create_subscriber(account, "bob@example.com", customFields=VALUES)
 
     answer = account.ok("UpdateSubscriber", id=ada["id"], **given)["subscriber"]
 
@@ -324,7 +333,7 @@ def test_update_merges_values_into_those_that_are_there(
 
 @pytest.mark.usefixtures("fields")
 def test_null_for_the_last_value_leaves_the_subscriber_without_the_key(account: Account) -> None:
-    bare = subscriber(account)
+    bare = create_subscriber(account)
     account.ok("UpdateSubscriber", id=bare["id"], customFields={"town": "Paris", "age": 1})
 
     after = account.ok(
@@ -341,7 +350,9 @@ def test_null_for_the_last_value_leaves_the_subscriber_without_the_key(account: 
 @pytest.mark.usefixtures("fields")
 @pytest.mark.parametrize("method", ["PUT", "PATCH"])
 def test_subscriber_with_values_can_be_sent_back(account: Account, method: str) -> None:
-    ada = subscriber(account, firstName="Ada", tags=["vip"], customFields={**VALUES, "age": -0.0})
+    ada = create_subscriber(
+        account, firstName="Ada", tags=["vip"], customFields={**VALUES, "age": -0.0}
+    )
 
     answer = send(account, method, f"/api/subscribers/{ada['id']}", ada)
 
@@ -355,7 +366,7 @@ def test_subscriber_that_was_fetched_can_be_created_elsewhere(
     account: Account, other_account: Account
 ) -> None:
     create_fields(other_account)
-    ada = subscriber(account, firstName="Ada", tags=["vip"], customFields=VALUES)
+    ada = create_subscriber(account, firstName="Ada", tags=["vip"], customFields=VALUES)
 
     answer = send(other_account, "POST", "/api/subscribers", ada)
 
@@ -369,7 +380,7 @@ def test_mask_takes_no_value_away_that_the_request_does_not_name(
     grpc_account: Account, mask: list[str]
 ) -> None:
     create_fields(grpc_account)
-    ada = subscriber(grpc_account, customFields=VALUES)
+    ada = create_subscriber(grpc_account, customFields=VALUES)
     front = grpc_account.front
     assert isinstance(front, GrpcFront)
     request = pb.UpdateSubscriberRequest(
@@ -388,8 +399,8 @@ def test_mask_takes_no_value_away_that_the_request_does_not_name(
 def test_values_are_gone_with_their_field(
     account: Account, fields: dict[str, dict[str, Any]]
 ) -> None:
-    ada = subscriber(account, customFields={"town": "Paris", "age": 36})
-    bob = subscriber(account, "bob@example.com", customFields={"town": "Rome"})
+    ada = create_subscriber(account, customFields={"town": "Paris", "age": 36})
+    bob = create_subscriber(account, "bob@example.com", customFields={"town": "Rome"})
 
     account.ok("DeleteCustomField", id=fields["town"]["id"])
 
@@ -404,10 +415,10 @@ def test_values_are_gone_with_their_field(
 def test_new_field_with_the_label_of_a_deleted_one_starts_empty(
     account: Account, fields: dict[str, dict[str, Any]]
 ) -> None:
-    ada = subscriber(account, customFields={"town": "Paris"})
+    ada = create_subscriber(account, customFields={"town": "Paris"})
     account.ok("DeleteCustomField", id=fields["town"]["id"])
 
-    again = field(account, "town", "NUMBER")
+    again = create_field(account, "town", "NUMBER")
 
     assert again["key"] == "town"
     assert "customFields" not in stored(account, ada)
@@ -417,16 +428,16 @@ def test_new_field_with_the_label_of_a_deleted_one_starts_empty(
 
 @pytest.mark.usefixtures("fields")
 def test_values_are_gone_with_their_subscriber(account: Account) -> None:
-    ada = subscriber(account, customFields=VALUES)
+    ada = create_subscriber(account, customFields=VALUES)
     account.ok("DeleteSubscriber", id=ada["id"])
 
-    assert "customFields" not in subscriber(account)
+    assert "customFields" not in create_subscriber(account)
 
 
 def test_values_stay_when_the_label_of_their_field_changes(
     account: Account, fields: dict[str, dict[str, Any]]
 ) -> None:
-    ada = subscriber(account, customFields={"town": "Paris"})
+    ada = create_subscriber(account, customFields={"town": "Paris"})
 
     account.ok("UpdateCustomField", id=fields["town"]["id"], label="City", fallback="nowhere")
 
@@ -435,9 +446,9 @@ def test_values_stay_when_the_label_of_their_field_changes(
 
 
 def test_field_of_another_account_is_unknown_here(account: Account, other_account: Account) -> None:
-    field(other_account, "town")
-    field(account, "age", "NUMBER")
-    field(other_account, "age", "TEXT")
+    create_field(other_account, "town")
+    create_field(account, "age", "NUMBER")
+    create_field(other_account, "age", "TEXT")
 
     refused = account.fails(
         "ValidationError",
@@ -447,8 +458,8 @@ def test_field_of_another_account_is_unknown_here(account: Account, other_accoun
     )
 
     assert refused.faults == [("customFields.town", "UNKNOWN_FIELD")]
-    subscriber(account, customFields={"age": 1})
-    subscriber(other_account, customFields={"age": "one", "town": "Paris"})
+    create_subscriber(account, customFields={"age": 1})
+    create_subscriber(other_account, customFields={"age": "one", "town": "Paris"})
 
 
 def test_member_without_a_value_fails_its_row_alone(grpc_account: Account) -> None:

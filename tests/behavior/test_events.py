@@ -13,7 +13,16 @@ import pytest
 from ..conftest import Account
 from ..fronts import HttpFront
 from ..webhooks.receiver import Receiver
-from .helpers import STATUSES, at_once, field, over_http, send, statuses, subscriber, subscriber_in
+from .helpers import (
+    STATUSES,
+    call_concurrently,
+    create_field,
+    create_subscriber,
+    create_subscriber_in,
+    over_http,
+    send,
+    statuses,
+)
 from .streams import import_rows
 
 URL = "https://example.com/hooks"
@@ -72,13 +81,15 @@ def test_event_has_exactly_the_documented_keys(account: Account) -> None:
 
 def test_creation_tells_of_the_subscriber_and_of_tags_that_came_with_it(account: Account) -> None:
     listen(account)
-    field(account, "Age", "NUMBER")
+    create_field(account, "Age", "NUMBER")
     made: list[dict[str, Any]] = []
 
     told = new_events(
         account,
         lambda: made.append(
-            subscriber(account, tags=["vip", "New"], customFields={"age": 42}, isConfirmed=True)
+            create_subscriber(
+                account, tags=["vip", "New"], customFields={"age": 42}, isConfirmed=True
+            )
         ),
     )
 
@@ -93,7 +104,7 @@ def test_creation_tells_of_the_subscriber_and_of_tags_that_came_with_it(account:
 
 def test_creation_that_is_refused_tells_nothing(account: Account) -> None:
     listen(account)
-    subscriber(account)
+    create_subscriber(account)
 
     assert (
         new_events(account, lambda: account.call("CreateSubscriber", email="ADA@example.com")) == []
@@ -124,9 +135,9 @@ def test_update_tells_of_the_subscriber_and_of_what_was_before(
     account: Account, given: dict[str, Any], previous: dict[str, Any]
 ) -> None:
     listen(account)
-    field(account, "Age", "NUMBER")
-    field(account, "Paid", "BOOLEAN")
-    made = subscriber(account, isConfirmed=True, tags=["vip"], customFields={"age": 42})
+    create_field(account, "Age", "NUMBER")
+    create_field(account, "Paid", "BOOLEAN")
+    made = create_subscriber(account, isConfirmed=True, tags=["vip"], customFields={"age": 42})
     account.ok("CreateTag", name="new")
 
     told = new_events(account, lambda: account.ok("UpdateSubscriber", id=made["id"], **given))
@@ -137,8 +148,8 @@ def test_update_tells_of_the_subscriber_and_of_what_was_before(
 
 def test_first_value_tells_that_there_were_none(account: Account) -> None:
     listen(account)
-    field(account, "Age", "NUMBER")
-    made = subscriber(account)
+    create_field(account, "Age", "NUMBER")
+    made = create_subscriber(account)
 
     told = new_events(
         account, lambda: account.ok("UpdateSubscriber", id=made["id"], customFields={"age": 0})
@@ -159,9 +170,9 @@ IDLE: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("given", IDLE.values(), ids=IDLE)
 def test_update_that_changes_nothing_tells_nothing(account: Account, given: dict[str, Any]) -> None:
     listen(account)
-    field(account, "Age", "NUMBER")
-    field(account, "Paid", "BOOLEAN")
-    made = subscriber(account, tags=["vip"], customFields={"age": 42})
+    create_field(account, "Age", "NUMBER")
+    create_field(account, "Paid", "BOOLEAN")
+    made = create_subscriber(account, tags=["vip"], customFields={"age": 42})
 
     assert new_events(account, lambda: account.ok("UpdateSubscriber", id=made["id"], **given)) == []
 
@@ -179,7 +190,7 @@ MOVES = {
 def test_change_of_status_has_an_event_of_its_own(account: Account, after: str) -> None:
     before, kind = MOVES[after]
     listen(account)
-    made = subscriber_in(account, before)
+    made = create_subscriber_in(account, before)
 
     def move() -> None:
         account.ok("ChangeSubscriberStatus", id=made["id"], status=after)
@@ -192,7 +203,7 @@ def test_change_of_status_has_an_event_of_its_own(account: Account, after: str) 
 @pytest.mark.parametrize("before", STATUSES)
 def test_change_of_address_is_one_event_with_what_it_reset(account: Account, before: str) -> None:
     listen(account)
-    made = subscriber_in(account, before)
+    made = create_subscriber_in(account, before)
     resets = before in ("CONFIRMED", "BOUNCED")
 
     def move() -> None:
@@ -205,7 +216,7 @@ def test_change_of_address_is_one_event_with_what_it_reset(account: Account, bef
 
 def test_status_that_cannot_be_reached_tells_nothing(account: Account) -> None:
     listen(account)
-    made = subscriber_in(account, "BOUNCED")
+    made = create_subscriber_in(account, "BOUNCED")
 
     def move() -> None:
         account.fails(
@@ -217,7 +228,7 @@ def test_status_that_cannot_be_reached_tells_nothing(account: Account) -> None:
 
 def test_adding_and_removing_tags_publishes_subscriber_events(account: Account) -> None:
     listen(account)
-    made = subscriber(account, tags=["vip"])
+    made = create_subscriber(account, tags=["vip"])
 
     def add() -> None:
         account.ok("AddSubscriberTags", id=made["id"], tags=["VIP", "new"])
@@ -239,7 +250,7 @@ def test_adding_and_removing_tags_publishes_subscriber_events(account: Account) 
 
 def test_deletion_tells_of_what_was_there(account: Account) -> None:
     listen(account)
-    made = subscriber(account, tags=["vip"])
+    made = create_subscriber(account, tags=["vip"])
 
     def delete() -> None:
         account.call("DeleteSubscriber", id=made["id"])
@@ -250,8 +261,8 @@ def test_deletion_tells_of_what_was_there(account: Account) -> None:
 
 def test_bulk_publishes_events_for_created_rows_only(account: Account) -> None:
     listen(account)
-    field(account, "Town")
-    subscriber(account)
+    create_field(account, "Town")
+    create_subscriber(account)
     rows = [
         {"email": "bob@example.com", "tags": ["b", "A"], "customFields": {"town": "Bonn"}},
         {"email": "ada@example.com", "tags": ["of nobody"]},
@@ -271,7 +282,10 @@ def test_bulk_publishes_events_for_created_rows_only(account: Account) -> None:
 
 def test_import_tells_of_what_it_creates_and_changes(account: Account) -> None:
     listen(account)
-    made, same = subscriber(account), subscriber(account, "bob@example.com", firstName="Bob")
+    made, same = (
+        create_subscriber(account),
+        create_subscriber(account, "bob@example.com", firstName="Bob"),
+    )
     rows = [
         {"email": "ada@example.com", "firstName": "Ada"},
         {"email": same["email"], "firstName": "Bob"},
@@ -292,7 +306,7 @@ def test_import_tells_of_what_it_creates_and_changes(account: Account) -> None:
 def test_tag_publishes_each_change_and_one_deletion(account: Account) -> None:
     listen(account)
     for name in ("ada", "bob"):
-        subscriber(account, f"{name}@example.com", tags=["vip"])
+        create_subscriber(account, f"{name}@example.com", tags=["vip"])
     tag = account.ok("ListTags")["tags"][0]
 
     def change(rpc: str, **given: Any) -> list[tuple[str, Any, Any]]:
@@ -312,7 +326,9 @@ def test_custom_field_tells_of_every_change(account: Account) -> None:
     listen(account)
     made: dict[str, Any] = {}
 
-    created = new_events(account, lambda: made.update(field(account, "Town", fallback="here")))
+    created = new_events(
+        account, lambda: made.update(create_field(account, "Town", fallback="here"))
+    )
 
     assert created == [("custom_field.created", {"customField": made}, None)]
     for given, previous in (
@@ -337,8 +353,8 @@ def test_custom_field_tells_of_every_change(account: Account) -> None:
 
 def test_deleted_custom_field_is_one_event_though_values_go_with_it(account: Account) -> None:
     listen(account)
-    own_id = field(account, "Town")["id"]
-    subscriber(account, customFields={"town": "Bonn"})
+    own_id = create_field(account, "Town")["id"]
+    create_subscriber(account, customFields={"town": "Bonn"})
 
     told = new_events(account, lambda: account.ok("DeleteCustomField", id=own_id))
 
@@ -392,7 +408,7 @@ def test_sequence_of_50_writers_at_once_has_no_gap(account: Account) -> None:
         for number in range(50)
     ]
 
-    answers = at_once(*calls)
+    answers = call_concurrently(*calls)
 
     assert statuses(answers) == [201] * 50
     found = events(account)
@@ -405,9 +421,9 @@ def test_sequence_of_50_writers_at_once_has_no_gap(account: Account) -> None:
 def test_events_are_delivered_as_they_are_listed(account: Account, receiver: Receiver) -> None:
     account.ok("CreateWebhook", url=receiver.url)
     for label, data_type in (("Age", "NUMBER"), ("Score", "NUMBER"), ("Paid", "BOOLEAN")):
-        field(account, label, data_type, fallback="0" if label == "Age" else "")
+        create_field(account, label, data_type, fallback="0" if label == "Age" else "")
     values = {"age": 42, "score": 1.5, "paid": False}
-    made = subscriber(account, tags=["é"], firstName="Zoë ☃", customFields=values)
+    made = create_subscriber(account, tags=["é"], firstName="Zoë ☃", customFields=values)
     account.ok("UpdateSubscriber", id=made["id"], customFields={"paid": None})
 
     requests = receiver.wait_for(6)
@@ -457,8 +473,8 @@ def history(account: Account) -> list[dict[str, Any]]:
     listen(account)
     tag = account.ok("CreateTag", name="vip")["tag"]
     account.ok("UpdateTag", id=tag["id"], name="gold")
-    made = subscriber(account, tags=["gold"])
-    field(account, "Town")
+    made = create_subscriber(account, tags=["gold"])
+    create_field(account, "Town")
     account.ok("DeleteTag", id=tag["id"])
     account.ok("ChangeSubscriberStatus", id=made["id"], status="CONFIRMED")
     account.ok("DeleteSubscriber", id=made["id"])

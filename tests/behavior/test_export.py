@@ -8,7 +8,14 @@ import pytest
 
 from ..conftest import Account
 from ..fronts import HttpFront
-from .helpers import MISSING_ID, STATUSES, field, over_http, subscriber, subscriber_in
+from .helpers import (
+    MISSING_ID,
+    STATUSES,
+    create_field,
+    create_subscriber,
+    create_subscriber_in,
+    over_http,
+)
 from .streams import (
     Row,
     export,
@@ -24,7 +31,7 @@ HEADER = ["id", "email", "firstName", "lastName", "status", "tags", "createdAt"]
 
 def people(account: Account, count: int) -> list[Row]:
     """Creates subscribers and returns them, oldest first."""
-    return [subscriber(account, f"p{number}@b.io") for number in range(count)]
+    return [create_subscriber(account, f"p{number}@b.io") for number in range(count)]
 
 
 def exported_emails(account: Account, **asked: Any) -> list[str]:
@@ -36,11 +43,11 @@ def exported_emails(account: Account, **asked: Any) -> list[str]:
 
 
 def test_export_gives_every_subscriber_as_a_list_does_oldest_first(account: Account) -> None:
-    field(account, "Age", "NUMBER")
+    create_field(account, "Age", "NUMBER")
     for status in reversed(STATUSES):
         email, tags = f"{status.lower()}@b.io", [status, "vip"]
         values = {"customFields": {"age": 36}} if status == "BOUNCED" else {}
-        subscriber_in(account, status, email, firstName="Ada", tags=tags, **values)
+        create_subscriber_in(account, status, email, firstName="Ada", tags=tags, **values)
 
     listed = account.ok("ListSubscribers")["subscribers"]
     assert len(listed) == len(STATUSES)
@@ -51,7 +58,7 @@ def test_empty_account_exports_nothing_but_a_header(account: Account) -> None:
     assert export(account) == []
     assert export_table(account) == [HEADER]
 
-    field(account, "Size of shoes")
+    create_field(account, "Size of shoes")
     assert export(account) == []
     assert export_table(account) == [[*HEADER, "customFields.size_of_shoes"]]
 
@@ -75,9 +82,11 @@ def test_formula_is_harmless_in_a_table_and_comes_back_as_it_was(
     account: Account, other_account: Account, text: str
 ) -> None:
     for each in (account, other_account):
-        field(each, "Note")
+        create_field(each, "Note")
     values = {"customFields": {"note": text}}
-    sent = subscriber(account, "+a@b.io", firstName=text, lastName="b", tags=[text], **values)
+    sent = create_subscriber(
+        account, "+a@b.io", firstName=text, lastName="b", tags=[text], **values
+    )
 
     header, line = export_table(account)
     assert not [cell for cell in line if cell[0] in "=+@" or (cell[0] == "-" and cell != "-5")]
@@ -90,7 +99,7 @@ def test_formula_is_harmless_in_a_table_and_comes_back_as_it_was(
 @over_http
 def test_table_is_sent_as_csv_and_rows_as_ndjson(account: Account) -> None:
     assert isinstance(account.front, HttpFront)
-    made = subscriber(account, "ada@b.io")
+    made = create_subscriber(account, "ada@b.io")
     path = "/api/subscribers/export"
 
     _, rows, _ = account.front.exchange("GET", path, account.key)
@@ -136,7 +145,7 @@ def test_accept_chooses_the_format_unless_the_query_does(
     account: Account, accept: str, query: str, content_type: str
 ) -> None:
     assert isinstance(account.front, HttpFront)
-    subscriber(account, "ada@b.io")
+    create_subscriber(account, "ada@b.io")
 
     status, headers, text = account.front.exchange(
         "GET", f"/api/subscribers/export?{query}", account.key, headers={"Accept": accept}
@@ -153,7 +162,7 @@ def test_enum_values_of_the_query_are_accepted_in_any_letter_case(
     account: Account, query: str
 ) -> None:
     assert isinstance(account.front, HttpFront)
-    subscriber(account, "ada@b.io")
+    create_subscriber(account, "ada@b.io")
 
     status, headers, text = account.front.exchange(
         "GET", f"/api/subscribers/export?{query}", account.key
@@ -167,17 +176,19 @@ def test_enum_values_of_the_query_are_accepted_in_any_letter_case(
 def test_enum_values_of_a_body_are_accepted_as_protojson_writes_them_alone(
     account: Account,
 ) -> None:
-    made = subscriber(account, "ada@b.io")
+    made = create_subscriber(account, "ada@b.io")
 
     account.fails("ValidationError", "ChangeSubscriberStatus", id=made["id"], status="confirmed")
 
 
 def test_table_has_a_column_for_each_custom_field(account: Account) -> None:
     for label, data_type in (("Town", "TEXT"), ("Age", "NUMBER"), ("Paid", "BOOLEAN")):
-        field(account, label, data_type)
+        create_field(account, label, data_type)
     values = {"town": "London", "age": 36, "paid": False}
-    ada = subscriber(account, "ada@b.io", firstName="Ada", lastName="King", customFields=values)
-    bob = subscriber(account, "bob@b.io", customFields={"age": 0.5})
+    ada = create_subscriber(
+        account, "ada@b.io", firstName="Ada", lastName="King", customFields=values
+    )
+    bob = create_subscriber(account, "bob@b.io", customFields={"age": 0.5})
 
     assert export_table(account) == [
         [*HEADER, "customFields.town", "customFields.age", "customFields.paid"],
@@ -193,7 +204,7 @@ def test_table_has_a_column_for_each_custom_field(account: Account) -> None:
 def test_cells_are_quoted_where_they_need_it(account: Account) -> None:
     assert isinstance(account.front, HttpFront)
     names = {"firstName": 'A "B", C', "lastName": "D\r\nE"}
-    subscriber(account, "ada@b.io", **names, tags=["x,y", "z"])
+    create_subscriber(account, "ada@b.io", **names, tags=["x,y", "z"])
 
     status, _, text = account.front.exchange(
         "GET", "/api/subscribers/export?format=CSV", account.key
@@ -206,14 +217,14 @@ def test_cells_are_quoted_where_they_need_it(account: Account) -> None:
 @pytest.mark.parametrize("status", STATUSES)
 def test_export_of_a_status(account: Account, status: str) -> None:
     for each in STATUSES:
-        subscriber_in(account, each, f"{each.lower()}@b.io")
+        create_subscriber_in(account, each, f"{each.lower()}@b.io")
 
     assert exported_emails(account, status=status) == [f"{status.lower()}@b.io"]
 
 
 def test_export_of_a_tag_in_any_spelling(account: Account) -> None:
     for email, tags in (("a@b.io", ["ViP"]), ("c@b.io", ["press"]), ("d@b.io", ["vip", "press"])):
-        subscriber(account, email, tags=tags)
+        create_subscriber(account, email, tags=tags)
 
     assert exported_emails(account, tag=" VIP") == ["a@b.io", "d@b.io"]
     assert exported_emails(account, tag="vi") == []
@@ -233,9 +244,9 @@ def test_export_of_those_created_between_two_moments(account: Account) -> None:
 
 
 def test_filters_hold_together(account: Account) -> None:
-    subscriber_in(account, "BOUNCED", "a@b.io", tags=["vip"])
-    subscriber_in(account, "BOUNCED", "c@b.io")
-    subscriber_in(account, "CONFIRMED", "d@b.io", tags=["vip"])
+    create_subscriber_in(account, "BOUNCED", "a@b.io", tags=["vip"])
+    create_subscriber_in(account, "BOUNCED", "c@b.io")
+    create_subscriber_in(account, "CONFIRMED", "d@b.io", tags=["vip"])
 
     assert exported_emails(account, status="BOUNCED", tag="vip") == ["a@b.io"]
 
@@ -252,7 +263,9 @@ def test_export_goes_on_after_a_subscriber(account: Account) -> None:
 
 
 def test_export_goes_on_after_a_subscriber_within_its_filters(account: Account) -> None:
-    made = [subscriber(account, f"p{n}@b.io", tags=["vip"] if n % 2 else []) for n in range(6)]
+    made = [
+        create_subscriber(account, f"p{n}@b.io", tags=["vip"] if n % 2 else []) for n in range(6)
+    ]
 
     assert exported_emails(account, afterId=made[1]["id"], tag="vip") == ["p3@b.io", "p5@b.io"]
 
@@ -277,7 +290,7 @@ def test_export_that_asks_for_what_there_is_not_is_refused(
 
 
 def test_export_needs_a_key_of_any_scope(account: Account) -> None:
-    made = subscriber(account)
+    made = create_subscriber(account)
 
     refused = send_export(account.with_key("rk_x")).error
     assert refused is not None
@@ -288,7 +301,7 @@ def test_export_needs_a_key_of_any_scope(account: Account) -> None:
 def test_other_account_exports_nothing_of_this_one(
     account: Account, other_account: Account
 ) -> None:
-    field(account, "Town")
+    create_field(account, "Town")
     made = people(account, 2)
 
     assert export(other_account) == []
@@ -342,11 +355,11 @@ def test_export_can_be_imported_into_another_account(
     for each in (account, other_account):
         # Two whose keys differ in an underscore alone.
         for label in ("Note", "No te"):
-            field(each, label)
+            create_field(each, label)
         for label, data_type in (("Age", "NUMBER"), ("Paid", "BOOLEAN"), ("Born", "DATE")):
-            field(each, label, data_type)
+            create_field(each, label, data_type)
     for row in HARD:
-        subscriber(account, **row)
+        create_subscriber(account, **row)
     before = export(account)
 
     if form == "rows":

@@ -14,16 +14,24 @@ from ..conftest import Account
 from ..fronts import HttpFront
 from .helpers import (
     STATUSES,
+    create_field,
+    create_subscriber,
+    create_subscriber_in,
     emails,
-    field,
     over_http,
     stored,
-    subscriber,
-    subscriber_in,
     suppress,
     tag_names,
 )
-from .streams import Row, Streamed, import_rows, import_table, send_rows, send_table, written_table
+from .streams import (
+    Row,
+    StreamResult,
+    import_rows,
+    import_table,
+    send_rows,
+    send_table,
+    written_table,
+)
 
 Import = Callable[..., list[Row]]
 
@@ -31,7 +39,7 @@ Import = Callable[..., list[Row]]
 def fields_of_all_types(account: Account) -> None:
     types = {"Town": "TEXT", "Age": "NUMBER", "Paid": "BOOLEAN", "Born": "DATE"}
     for label, data_type in types.items():
-        field(account, label, data_type)
+        create_field(account, label, data_type)
 
 
 def as_table(rows: Sequence[Row]) -> str:
@@ -241,7 +249,7 @@ def posted(account: Account, body: bytes, content_type: str, query: str = "") ->
 
 @over_http
 def test_names_of_options_are_accepted_in_any_letter_case(account: Account) -> None:
-    subscriber(account)
+    create_subscriber(account)
 
     body = b'{"email": "ada@example.com"}\n'
     results = posted(account, body, "application/x-ndjson", "?onConflict=skip")
@@ -257,7 +265,7 @@ TAKEN: Row = {"email": "ADA@Example.com", "firstName": "Augusta", "tags": ["new"
 def test_row_with_an_existing_address_fails(
     account: Account, take: Import, options: dict[str, Any]
 ) -> None:
-    ada = subscriber(account, firstName="Ada")
+    ada = create_subscriber(account, firstName="Ada")
 
     results = take(account, [TAKEN, {"email": "grace@example.com"}], **options)
 
@@ -269,7 +277,7 @@ def test_row_with_an_existing_address_fails(
 
 @each_form
 def test_row_with_an_existing_address_is_skipped_on_request(account: Account, take: Import) -> None:
-    ada = subscriber(account, firstName="Ada")
+    ada = create_subscriber(account, firstName="Ada")
 
     results = take(account, [TAKEN, {"email": "grace@example.com"}], onConflict="SKIP")
 
@@ -284,8 +292,8 @@ def test_row_with_an_existing_address_is_skipped_on_request(account: Account, ta
 def test_invalid_row_fails_even_if_its_address_exists(
     account: Account, take: Import, conflict: str
 ) -> None:
-    field(account, "Age", "NUMBER")
-    ada = subscriber(account)
+    create_field(account, "Age", "NUMBER")
+    ada = create_subscriber(account)
     rows = [
         {"email": ada["email"], "firstName": "x" * 101},
         {"email": ada["email"], "firstName": "Ada", "customFields": {"age": "old"}},
@@ -302,9 +310,9 @@ def test_invalid_row_fails_even_if_its_address_exists(
 
 @each_form
 def test_update_replaces_names_adds_tags_and_merges_values(account: Account, take: Import) -> None:
-    field(account, "Town")
-    field(account, "Age", "NUMBER")
-    ada = subscriber(
+    create_field(account, "Town")
+    create_field(account, "Age", "NUMBER")
+    ada = create_subscriber(
         account,
         firstName="Ada",
         lastName="Byron",
@@ -332,9 +340,9 @@ def test_update_replaces_names_adds_tags_and_merges_values(account: Account, tak
 
 @each_form
 def test_update_by_a_row_that_says_nothing_changes_nothing(account: Account, take: Import) -> None:
-    field(account, "Town")
+    create_field(account, "Town")
     given: Row = {"firstName": "Ada", "tags": ["vip"], "customFields": {"town": "London"}}
-    ada = subscriber(account, **given)
+    ada = create_subscriber(account, **given)
     empty = {"firstName": "", "lastName": "", "tags": [], "customFields": {}}
 
     results = take(account, [{"email": ada["email"], **empty}], onConflict="UPDATE")
@@ -344,8 +352,8 @@ def test_update_by_a_row_that_says_nothing_changes_nothing(account: Account, tak
 
 
 def test_null_in_a_row_removes_a_value_on_update(account: Account) -> None:
-    field(account, "Town")
-    ada = subscriber(account, customFields={"town": "London"})
+    create_field(account, "Town")
+    ada = create_subscriber(account, customFields={"town": "London"})
     rows = [{"email": email, "customFields": {"town": None}} for email in (ada["email"], "b@b.io")]
 
     results = import_rows(account, rows, onConflict="UPDATE")
@@ -358,7 +366,7 @@ def test_null_in_a_row_removes_a_value_on_update(account: Account) -> None:
 @each_form
 @pytest.mark.parametrize("conflict", ["FAIL", "SKIP", "UPDATE"])
 def test_no_import_changes_a_status(account: Account, take: Import, conflict: str) -> None:
-    there = [subscriber_in(account, status, f"{status.lower()}@b.io") for status in STATUSES]
+    there = [create_subscriber_in(account, status, f"{status.lower()}@b.io") for status in STATUSES]
     rows = [
         {"email": made["email"], "firstName": "Ada", "isConfirmed": confirmed}
         for made in there
@@ -414,7 +422,7 @@ def test_rows_of_the_same_address_act_in_their_order(
 def test_rejected_row_claims_no_address(
     account: Account, take: Import, fault: dict[str, Any], conflict: str
 ) -> None:
-    field(account, "Age", "NUMBER")
+    create_field(account, "Age", "NUMBER")
     rows = [{"email": "Ada@b.io", **fault}, {"email": "ada@b.io"}]
 
     results = take(account, rows, onConflict=conflict)
@@ -428,7 +436,7 @@ def test_row_that_would_bring_a_subscriber_over_100_tags_fails(
     account: Account, take: Import
 ) -> None:
     tags = [f"t{number:02}" for number in range(99)]
-    ada = subscriber(account, tags=tags)
+    ada = create_subscriber(account, tags=tags)
     rows = [
         {"email": ada["email"], "firstName": "Ada", "tags": ["new", "newer"]},
         {"email": ada["email"], "lastName": "Lovelace", "tags": ["new", "T00"]},
@@ -473,7 +481,7 @@ def test_empty_import_stores_nothing_and_tells_nothing(account: Account) -> None
     assert import_table(account, "email\n") == []
 
 
-def both_ways(account: Account) -> list[Streamed]:
+def both_ways(account: Account) -> list[StreamResult]:
     """Imports a subscriber as a row and another as a table."""
     rows = send_rows(account, [{"email": "ada@b.io"}])
     return [rows, send_table(account, "email\ngrace@b.io\n")]
@@ -509,7 +517,7 @@ def test_unverified_account_may_import(unverified_account: Account) -> None:
 def test_other_account_sees_nothing_of_an_import(
     account: Account, other_account: Account, take: Import
 ) -> None:
-    theirs = subscriber(other_account, firstName="Ada")
+    theirs = create_subscriber(other_account, firstName="Ada")
     row = {"email": theirs["email"], "firstName": "Augusta", "tags": ["vip"]}
 
     assert outcomes(take(account, [row], onConflict="UPDATE")) == ["CREATED"]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ..conftest import Account
-from .helpers import emails, field, over_http
+from .helpers import create_field, emails, over_http
 from .streams import import_table, send_table, written_table
 from .test_import import listed, outcomes, posted, refusals, told
 
@@ -25,7 +25,7 @@ from .test_import import listed, outcomes, posted, refusals, told
     ],
 )
 def test_columns_are_found_by_their_names(account: Account, header: str, cells: str) -> None:
-    field(account, "Size of shoes", "NUMBER")
+    create_field(account, "Size of shoes", "NUMBER")
 
     results = import_table(account, f"{header}\n{cells}\n")
 
@@ -56,7 +56,7 @@ def test_csv_written_by_common_programs_is_imported(
 
 
 def test_quoted_cells_may_hold_line_breaks_quotes_and_commas(account: Account) -> None:
-    field(account, "Note")
+    create_field(account, "Note")
     note = 'one,\r\ntwo "three"\nfour; '
 
     results = import_table(
@@ -94,7 +94,7 @@ def test_tags_of_a_cell_are_separated_or_a_json_array(
 
 def test_empty_cells_say_nothing(account: Account) -> None:
     for data_type in ("TEXT", "NUMBER", "BOOLEAN", "DATE"):
-        field(account, f"A {data_type}", data_type)
+        create_field(account, f"A {data_type}", data_type)
     header = "email,firstName,lastName,isConfirmed,tags,a_text,a_number,a_boolean,a_date"
 
     results = import_table(
@@ -132,7 +132,7 @@ def test_empty_cells_say_nothing(account: Account) -> None:
 def test_cell_is_read_by_the_type_of_its_field(
     account: Account, data_type: str, cell: str, value: Any
 ) -> None:
-    field(account, "It", data_type)
+    create_field(account, "It", data_type)
 
     results = import_table(account, written_table([["email", "it"], ["ada@b.io", cell]]))
 
@@ -197,7 +197,7 @@ def test_line_with_too_many_cells_fails_alone(account: Account) -> None:
 def test_header_that_is_not_understood_fails_the_import(
     account: Account, header: str, faults: list[tuple[str, str]]
 ) -> None:
-    made = field(account, "Size")
+    made = create_field(account, "Size")
     account.ok("UpdateCustomField", id=made["id"], label="Size of shoes")
 
     answer = send_table(account, f"{header}\nada@b.io,Ada,King\n")
@@ -217,7 +217,7 @@ def test_header_of_very_many_columns_is_refused_at_once(account: Account) -> Non
 
 
 def test_fields_of_another_account_are_no_columns(account: Account, other_account: Account) -> None:
-    field(other_account, "Town")
+    create_field(other_account, "Town")
 
     answer = send_table(account, "email,town\nada@b.io,London\n")
 

@@ -13,7 +13,7 @@ import pytest
 from ..conftest import Account, new_account
 from ..fronts import UNARY, Front, path_variables
 from ..processes import Service
-from .helpers import MISSING_ID, emails, suppress, told
+from .helpers import MISSING_ID, emails, error_of, suppress
 
 LISTS = sorted(rpc for rpc in UNARY if rpc.startswith("List") and not path_variables(rpc))
 CREATES = sorted(rpc for rpc in UNARY if rpc.startswith(("Create", "BulkCreate")))
@@ -103,7 +103,7 @@ def test_resource_of_another_account_returns_the_error_of_a_missing_one(
     answer = account.call(rpc, **{name: theirs}, **rest)
 
     assert answer.status == 404
-    assert told(answer) == told(account.call(rpc, **{name: missing}, **rest))
+    assert error_of(answer) == error_of(account.call(rpc, **{name: missing}, **rest))
     assert everything(others.account) == others.before
 
 
@@ -137,7 +137,7 @@ def test_subscriber_of_another_account_is_not_found_by_email(account: Account) -
     answer = account.call("GetSubscriber", id="ada@example.com")
 
     assert answer.status == 404
-    assert told(answer) == told(account.call("GetSubscriber", id="nobody@example.com"))
+    assert error_of(answer) == error_of(account.call("GetSubscriber", id="nobody@example.com"))
 
 
 def test_tags_of_one_name_stay_apart(account: Account, other_account: Account) -> None:

@@ -14,9 +14,17 @@ from server.subscribers.store_attached import put_values
 
 from ..conftest import Account
 from ..fronts import GrpcFront
-from .helpers import emails, stored, subscriber
-from .large import EXTRA, KEYS, MAX_BYTES, fill, people, values, with_fields
-from .streams import export, export_table, import_rows, import_table, written_table
+from .helpers import create_subscriber, emails, stored
+from .large_values import (
+    KEYS,
+    MAX_BYTES,
+    UNUSED_KEY,
+    create_large_subscribers,
+    rows_of_size,
+    values,
+    with_fields,
+)
+from .streams import Row, export, export_table, import_rows, import_table, written_table
 from .test_events import listen
 
 TOO_MUCH = [("customFields", "TOO_LONG")]
@@ -31,7 +39,7 @@ def store_directly(account: Account, made: dict[str, Any], text: str = "x" * 1_0
 def test_values_up_to_the_bound_are_stored_and_a_byte_more_is_refused(account: Account) -> None:
     with_fields(account)
 
-    made = subscriber(account, "a@b.io", customFields=values())
+    made = create_subscriber(account, "a@b.io", customFields=values())
     refused = account.fails(
         "ValidationError",
         "CreateSubscriber",
@@ -57,8 +65,8 @@ def test_bound_counts_bytes_and_not_characters(account: Account) -> None:
 
 def test_bound_holds_for_all_values_after_an_update(account: Account) -> None:
     with_fields(account)
-    made = subscriber(account, "a@b.io", customFields=values(MAX_BYTES - 100))
-    more = {EXTRA: "y" * 400}
+    made = create_subscriber(account, "a@b.io", customFields=values(MAX_BYTES - 100))
+    more = {UNUSED_KEY: "y" * 400}
 
     refused = account.fails(
         "ValidationError", "UpdateSubscriber", id=made["id"], firstName="A", customFields=more
@@ -67,7 +75,7 @@ def test_bound_holds_for_all_values_after_an_update(account: Account) -> None:
     assert stored(account, made) == made
 
     account.ok("UpdateSubscriber", id=made["id"], customFields={**more, KEYS[0]: None})
-    assert stored(account, made)["customFields"][EXTRA] == "y" * 400
+    assert stored(account, made)["customFields"][UNUSED_KEY] == "y" * 400
 
 
 def test_row_above_the_bound_fails_alone_in_a_bulk(account: Account) -> None:
@@ -83,8 +91,8 @@ def test_row_above_the_bound_fails_alone_in_a_bulk(account: Account) -> None:
 @pytest.mark.parametrize("form", ["rows", "table"])
 def test_row_above_the_bound_fails_alone_in_an_import(account: Account, form: str) -> None:
     with_fields(account)
-    subscriber(account, "d@b.io", customFields={EXTRA: "z" * 500})
-    sent = [
+    create_subscriber(account, "d@b.io", customFields={UNUSED_KEY: "z" * 500})
+    sent: list[Row] = [
         {"email": "a@b.io", "customFields": values(MAX_BYTES + 1)},
         {"email": "c@b.io", "customFields": values()},
         # Within the bound by itself, but not with what is stored.
@@ -95,10 +103,10 @@ def test_row_above_the_bound_fails_alone_in_an_import(account: Account, form: st
         results = import_rows(account, sent, onConflict="UPDATE")
     else:
         cells = [
-            [row["email"], *(row["customFields"].get(key, "") for key in (*KEYS, EXTRA))]
+            [row["email"], *(row["customFields"].get(key, "") for key in (*KEYS, UNUSED_KEY))]
             for row in sent
         ]
-        table = written_table([["email", *KEYS, EXTRA], *cells])
+        table = written_table([["email", *KEYS, UNUSED_KEY], *cells])
         results = import_table(account, table, onConflict="UPDATE")
 
     assert [(each.get("reason"), each.get("field")) for each in results] == [
@@ -111,7 +119,7 @@ def test_row_above_the_bound_fails_alone_in_an_import(account: Account, form: st
 
 def test_values_stored_above_the_bound_are_read_and_may_only_shrink(account: Account) -> None:
     with_fields(account)
-    made = subscriber(account, "a@b.io")
+    made = create_subscriber(account, "a@b.io")
     store_directly(account, made)
     above = dict.fromkeys(KEYS, "x" * 1_000)
 
@@ -133,7 +141,7 @@ def test_values_stored_above_the_bound_are_read_and_may_only_shrink(account: Acc
 def test_page_and_export_of_subscribers_at_the_bound_reach_default_clients(
     account: Account,
 ) -> None:
-    sent = fill(with_fields(account))
+    sent = create_large_subscribers(with_fields(account))
 
     page = account.ok("ListSubscribers", limit=100)
 
@@ -145,7 +153,7 @@ def test_page_and_export_of_subscribers_at_the_bound_reach_default_clients(
 
 def test_page_that_no_message_holds_is_refused_and_fewer_are_returned(account: Account) -> None:
     with_fields(account)
-    made = [subscriber(account, f"p{number}@b.io") for number in range(45)]
+    made = [create_subscriber(account, f"p{number}@b.io") for number in range(45)]
     for each in made:  # 45 times 99 KB
         store_directly(account, each, "€" * 1_000)
 
@@ -161,7 +169,7 @@ def test_page_that_no_message_holds_is_refused_and_fewer_are_returned(account: A
 def test_page_of_events_that_no_message_holds_is_refused(account: Account) -> None:
     with_fields(account)
     listen(account)
-    made = subscriber(account, "a@b.io", customFields=values())
+    made = create_subscriber(account, "a@b.io", customFields=values())
     for number in range(70):  # each event tells of the values before and after
         changed = values(letter="ab"[number % 2])
         account.ok("UpdateSubscriber", id=made["id"], customFields=changed)
@@ -173,15 +181,15 @@ def test_page_of_events_that_no_message_holds_is_refused(account: Account) -> No
 
 
 def test_messages_of_an_export_are_cut_at_a_mebibyte(grpc_account: Account) -> None:
-    fill(with_fields(grpc_account))
+    create_large_subscribers(with_fields(grpc_account))
     assert isinstance(grpc_account.front, GrpcFront)
     call = grpc_account.front.channel.unary_stream(
         "/roster.v1.SubscriberService/ExportSubscribers",
         request_serializer=pb.ExportSubscribersRequest.SerializeToString,
         response_deserializer=pb.ExportSubscribersResponse.FromString,
     )
-    for form in ("NDJSON", "CSV"):
-        request = pb.ExportSubscribersRequest(format=form)
+    for format_ in (pb.ExportSubscribersRequest.NDJSON, pb.ExportSubscribersRequest.CSV):
+        request = pb.ExportSubscribersRequest(format=format_)
         metadata = (("authorization", f"Bearer {grpc_account.key}"),)
 
         sizes = [reply.ByteSize() for reply in call(request, metadata=metadata, timeout=20)]
@@ -202,6 +210,6 @@ def test_address_that_is_far_too_long_is_repeated_in_part(account: Account) -> N
 def test_import_of_rows_at_the_bound_is_answered_row_by_row(account: Account) -> None:
     with_fields(account)
 
-    results = import_rows(account, people(30))
+    results = import_rows(account, rows_of_size(30))
 
     assert {result["outcome"] for result in results} == {"CREATED"}

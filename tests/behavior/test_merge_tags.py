@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ..conftest import Account
-from .helpers import MISSING_ID, field, over_http, send, subscriber
+from .helpers import MISSING_ID, create_field, create_subscriber, over_http, send
 
 FIELDS = {"town": "TEXT", "age": "NUMBER", "member": "BOOLEAN", "born": "DATE"}
 
@@ -16,8 +16,8 @@ FIELDS = {"town": "TEXT", "age": "NUMBER", "member": "BOOLEAN", "born": "DATE"}
 def ada(account: Account) -> dict[str, Any]:
     """A subscriber with names and a value of each data type."""
     for key, data_type in FIELDS.items():
-        field(account, key, data_type)
-    return subscriber(
+        create_field(account, key, data_type)
+    return create_subscriber(
         account,
         firstName="Ada",
         lastName="Lovelace",
@@ -81,8 +81,8 @@ def test_tags_give_way_to_what_is_known_and_all_else_stays(
 
 
 def test_merge_tag_of_a_field_is_what_renders_its_value(account: Account) -> None:
-    made = field(account, "Größe in cm", "NUMBER")
-    bob = subscriber(account, "bob@example.com", customFields={made["key"]: 180})
+    made = create_field(account, "Größe in cm", "NUMBER")
+    bob = create_subscriber(account, "bob@example.com", customFields={made["key"]: 180})
 
     assert body_of(account, bob, f"{made['mergeTag']} cm") == "180 cm"
 
@@ -90,9 +90,9 @@ def test_merge_tag_of_a_field_is_what_renders_its_value(account: Account) -> Non
 def test_value_that_is_missing_gives_way_to_the_tags_fallback_then_to_the_fields(
     account: Account,
 ) -> None:
-    field(account, "Town", fallback="somewhere")
-    field(account, "Street")
-    bob = subscriber(account, "bob@example.com")
+    create_field(account, "Town", fallback="somewhere")
+    create_field(account, "Street")
+    bob = create_subscriber(account, "bob@example.com")
 
     assert body_of(account, bob, '{{customFields.town | fallback: "home"}}') == "home"
     assert body_of(account, bob, "{{customFields.town}}") == "somewhere"
@@ -110,9 +110,9 @@ def test_value_that_was_removed_is_missing(account: Account, ada: dict[str, Any]
 
 
 def test_zero_and_false_are_values(account: Account) -> None:
-    field(account, "Points", "NUMBER", fallback="none")
-    field(account, "Member", "BOOLEAN", fallback="unknown")
-    bob = subscriber(account, "bob@example.com", customFields={"points": 0, "member": False})
+    create_field(account, "Points", "NUMBER", fallback="none")
+    create_field(account, "Member", "BOOLEAN", fallback="unknown")
+    bob = create_subscriber(account, "bob@example.com", customFields={"points": 0, "member": False})
 
     template = '{{customFields.points | fallback: "no"}} {{customFields.member}}'
     assert body_of(account, bob, template) == "0 false"
@@ -124,16 +124,16 @@ def test_zero_and_false_are_values(account: Account) -> None:
     [(5, "5"), (-7, "-7"), (0.1, "0.1"), (-0.0, "0"), (1e21, "1" + "0" * 21), (2**53, str(2**53))],
 )
 def test_numbers_are_written_out(account: Account, number: float, text: str) -> None:
-    field(account, "Points", "NUMBER")
-    bob = subscriber(account, "bob@example.com", customFields={"points": number})
+    create_field(account, "Points", "NUMBER")
+    bob = create_subscriber(account, "bob@example.com", customFields={"points": number})
 
     assert body_of(account, bob, "{{customFields.points}}") == text
 
 
 def test_values_are_escaped_in_the_body_and_not_in_the_subject(account: Account) -> None:
-    field(account, "Town", fallback="<i>&")
+    create_field(account, "Town", fallback="<i>&")
     sign = "<b>\"Tom\" & 'Jerry'</b>"
-    bob = subscriber(account, "o'bob&co@example.com", firstName=sign, lastName="&amp;")
+    bob = create_subscriber(account, "o'bob&co@example.com", firstName=sign, lastName="&amp;")
     template = "<p>{{firstName}}|{{lastName}}|{{email}}|{{customFields.town}}</p>"
 
     rendered = render(account, bob, subject=template, body=template)
@@ -148,9 +148,9 @@ def test_values_are_escaped_in_the_body_and_not_in_the_subject(account: Account)
 @pytest.mark.one_front_per_case
 @pytest.mark.parametrize("end", ["\r\n", "\n", "\r", "\u2028", "\x85"], ids=repr)
 def test_line_break_in_a_value_cannot_break_the_subject(account: Account, end: str) -> None:
-    field(account, "Town")
+    create_field(account, "Town")
     evil = f"Ada{end}Bcc: all@example.com"
-    bob = subscriber(account, firstName=evil, customFields={"town": evil})
+    bob = create_subscriber(account, firstName=evil, customFields={"town": evil})
 
     rendered = render(
         account, bob, subject="Hi {{firstName}} of {{customFields.town}}", body="{{firstName}}"
@@ -161,8 +161,8 @@ def test_line_break_in_a_value_cannot_break_the_subject(account: Account, end: s
 
 
 def test_what_was_put_in_is_not_read_again(account: Account) -> None:
-    field(account, "Town")
-    bob = subscriber(
+    create_field(account, "Town")
+    bob = create_subscriber(
         account,
         firstName="{{email}}",
         lastName="{{customFields.",
@@ -198,8 +198,8 @@ def test_field_that_was_deleted_is_unknown(account: Account, ada: dict[str, Any]
 
 
 def test_field_of_another_account_is_unknown(account: Account, other_account: Account) -> None:
-    field(other_account, "Town", fallback="secret")
-    bob = subscriber(account)
+    create_field(other_account, "Town", fallback="secret")
+    bob = create_subscriber(account)
 
     rendered = render(account, bob, body="{{customFields.town}}")
 
@@ -209,7 +209,7 @@ def test_field_of_another_account_is_unknown(account: Account, other_account: Ac
 def test_subscriber_of_another_account_is_not_found(
     account: Account, other_account: Account
 ) -> None:
-    theirs = subscriber(other_account)
+    theirs = create_subscriber(other_account)
 
     refused = account.fails(
         "SubscriberNotFound", "RenderMergeTags", subject="{{email}}", subscriberId=theirs["id"]
@@ -233,7 +233,7 @@ def test_subscriber_of_another_account_is_not_found(
 def test_render_refuses_a_bad_request_before_it_looks_for_the_subscriber(
     account: Account, given: dict[str, Any], fault: tuple[str, str], of: str
 ) -> None:
-    bob = subscriber(account)
+    bob = create_subscriber(account)
     target = bob["id"] if of == "one that is there" else of
 
     refused = account.fails(
@@ -244,7 +244,7 @@ def test_render_refuses_a_bad_request_before_it_looks_for_the_subscriber(
 
 
 def test_longest_templates_are_rendered(account: Account) -> None:
-    bob = subscriber(account, firstName="B" * 100)
+    bob = create_subscriber(account, firstName="B" * 100)
     subject, body = "é" * 987 + "{{firstName}}", "<br>" * 124_996 + "{{firstName}}   "
     assert (len(subject), len(body)) == (1_000, 500_000)
 
@@ -262,14 +262,14 @@ def test_longest_templates_are_rendered(account: Account) -> None:
 def test_template_of_nothing_but_beginnings_is_answered_as_it_is(
     account: Account, piece: str
 ) -> None:
-    bob = subscriber(account)
+    bob = create_subscriber(account)
     template = piece * (100_000 // len(piece))
 
     assert body_of(account, bob, template) == template
 
 
 def test_long_prose_is_rendered_however_many_commas_it_has(account: Account) -> None:
-    bob = subscriber(account)
+    bob = create_subscriber(account)
     prose = "Well, [yes], {no}, " * 8_000
 
     assert body_of(account, bob, prose) == prose

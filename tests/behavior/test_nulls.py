@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ..conftest import Account
-from .helpers import field, over_http, send, subscriber
+from .helpers import create_field, create_subscriber, over_http, send
 
 URL = "https://example.com/hooks"
 LATER = "2190-01-02T03:04:05.000Z"
@@ -60,9 +60,9 @@ def test_null_for_a_required_key_is_as_if_it_were_absent(
 
 
 def a_subscriber(account: Account) -> dict[str, Any]:
-    field(account, "Town")
-    given = {"firstName": "Ada", "lastName": "King", "tags": ["vip"]}
-    return subscriber(account, isConfirmed=True, customFields={"town": "Turin"}, **given)
+    create_field(account, "Town")
+    names: dict[str, Any] = {"firstName": "Ada", "lastName": "King", "tags": ["vip"]}
+    return create_subscriber(account, isConfirmed=True, customFields={"town": "Turin"}, **names)
 
 
 def a_tag(account: Account) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def a_tag(account: Account) -> dict[str, Any]:
 
 
 def a_custom_field(account: Account) -> dict[str, Any]:
-    return field(account, "Town", fallback="here")
+    return create_field(account, "Town", fallback="here")
 
 
 def a_webhook(account: Account) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from ..cli.transfers import counted, transfer
 from ..conftest import Account, new_account
 from ..fronts import Front, HttpFront
 from ..processes import Service
-from .helpers import field
+from .helpers import create_field
 from .streams import Row, import_rows, import_table, send_export, written_table
 
 FIELDS = {"Note": "TEXT", "No te": "TEXT", "Age": "NUMBER", "Paid": "BOOLEAN", "Born": "DATE"}
@@ -26,16 +26,16 @@ FORMATS = ("NDJSON", "CSV")
 # What another account gives another value, and what an import does not take.
 _OWN = re.compile(rb"\b[0-9A-HJKMNP-TV-Z]{26}\b|\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
-# Characters at which cells and lines are told apart, quoted, trimmed or marked, and others.
-_HARD = " '\"=+-@0.,;|[]{}<>\\ab\u00a0\u00e9\u2028\u3000\ufeff\U0001f600"
-_ANY = st.characters(codec="utf-8", exclude_categories=("Cc",))
-NAMES = st.text(st.sampled_from(_HARD) | _ANY, max_size=10)
+# Characters that separate, quote or trim cells, formula prefixes, and others.
+_SPECIAL = " '\"=+-@0.,;|[]{}<>\\ab\u00a0\u00e9\u2028\u3000\ufeff\U0001f600"
+_ANY = st.characters(codec="utf-8", exclude_categories=["Cc"])
+NAMES = st.text(st.sampled_from(_SPECIAL) | _ANY, max_size=10)
 TAGS = (
     st.text(st.sampled_from(",;|[]\"\\'=ab ") | st.characters(categories=("L", "N")), max_size=8)
     .map(str.strip)
     .filter(bool)
 )
-TEXTS = st.text(st.sampled_from(f"{_HARD}\t\n") | _ANY, max_size=12)
+TEXTS = st.text(st.sampled_from(f"{_SPECIAL}\t\n") | _ANY, max_size=12)
 VALUES = st.fixed_dictionaries(
     {},
     optional={
@@ -71,7 +71,7 @@ EXAMPLES: list[Row] = [
 def filled(account: Account, people: list[Row]) -> Account:
     """Returns the account with all custom fields and these subscribers."""
     for label, data_type in FIELDS.items():
-        field(account, label, data_type)
+        create_field(account, label, data_type)
     if people:
         rows = [{"email": f"p{n}@b.io", **row} for n, row in enumerate(people)]
         assert account.ok("BulkCreateSubscribers", subscribers=rows) == {"failed": []}

@@ -42,20 +42,20 @@ def requesting(account: Account, method: str, path: str) -> Iterator[http.client
 
 
 def call_over_grpc(
-    account: Account, rpc: str, requests: Iterator[Any] | None = None, **asked: Any
+    account: Account, rpc: str, requests: Iterator[Any] | None = None, **fields: Any
 ) -> Any:
-    """Makes a streaming call with one request, or with those that an iterator gives."""
+    """Makes a streaming call with one request, or with those of an iterator."""
     assert isinstance(account.front, GrpcFront)
     method = METHODS[rpc]
-    request = json_format.ParseDict(asked, message_factory.GetMessageClass(method.input_type)())
+    request = json_format.ParseDict(fields, message_factory.GetMessageClass(method.input_type)())
     channel = account.front.channel
-    calls = (channel.stream_stream if requests else channel.unary_stream)(
+    multi_callable: Any = (channel.stream_stream if requests else channel.unary_stream)(
         f"/{method.containing_service.full_name}/{method.name}",
         request_serializer=type(request).SerializeToString,
         response_deserializer=message_factory.GetMessageClass(method.output_type).FromString,
     )
     metadata = [("authorization", f"Bearer {account.key}"), ("x-request-id", "abc")]
-    return calls(requests or request, metadata=metadata, timeout=SECONDS)
+    return multi_callable(requests or request, metadata=metadata, timeout=SECONDS)
 
 
 def test_tail_begins_before_there_is_an_attempt(account: Account) -> None:
@@ -108,7 +108,7 @@ def test_import_begins_when_its_header_is_read(account: Account) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rpc", "asked", "code"),
+    ("rpc", "fields", "code"),
     [
         (EXPORT, {"afterId": "nothing"}, grpc.StatusCode.INVALID_ARGUMENT),
         (TAIL, {"webhookId": MISSING_ID}, grpc.StatusCode.NOT_FOUND),
@@ -116,14 +116,14 @@ def test_import_begins_when_its_header_is_read(account: Account) -> None:
     ids=["export", "tail"],
 )
 def test_call_that_is_not_accepted_has_the_status_of_its_error(
-    account: Account, rpc: str, asked: dict[str, str], code: grpc.StatusCode
+    account: Account, rpc: str, fields: dict[str, Any], code: grpc.StatusCode
 ) -> None:
     if isinstance(account.front, GrpcFront):
-        call = call_over_grpc(account, rpc, **asked)
+        call = call_over_grpc(account, rpc, **fields)
         assert call.initial_metadata() == ()
         assert call.code() is code
         return
-    ((name, value),) = asked.items()
+    ((name, value),) = fields.items()
     with requesting(account, "GET", f"{PATHS[rpc]}?{name}={value}") as connection:
         response = connection.getresponse()
         assert response.status == (404 if code is grpc.StatusCode.NOT_FOUND else 400)

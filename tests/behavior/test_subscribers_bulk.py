@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ..conftest import Account
-from .helpers import emails, failures, field, over_http, send, suppress, tag_names
+from .helpers import create_field, emails, failures, over_http, send, suppress, tag_names
 
 GOOD = {"email": "good@example.com"}
 
@@ -144,7 +144,7 @@ REJECTED: dict[str, dict[str, Any]] = {
 @pytest.mark.each_database_per_case
 @pytest.mark.parametrize("reason", REJECTED)
 def test_rejected_row_claims_no_address(account: Account, reason: str) -> None:
-    field(account, "Age", "NUMBER")
+    create_field(account, "Age", "NUMBER")
     rejected = {"email": " Good@Example.com", **REJECTED[reason]}
 
     body = account.ok(

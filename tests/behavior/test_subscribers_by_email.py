@@ -8,7 +8,7 @@ import pytest
 
 from ..conftest import Account
 from ..fronts import METHODS
-from .helpers import MISSING_ID, over_http, send, stored, subscriber, subscriber_in
+from .helpers import MISSING_ID, create_subscriber, create_subscriber_in, over_http, send, stored
 
 # Each operation on one subscriber: the field that names it, what else is sent, and what of
 # the subscriber is different after it. None for one that is gone.
@@ -56,8 +56,8 @@ def test_no_operation_on_a_subscriber_is_left_out() -> None:
 def test_every_operation_takes_the_address_in_any_spelling(
     account: Account, rpc: str, given: str, written: str
 ) -> None:
-    made = subscriber(account, given, tags=["vip"])
-    other = subscriber(account, "bob@example.com", tags=["vip"])
+    made = create_subscriber(account, given, tags=["vip"])
+    other = create_subscriber(account, "bob@example.com", tags=["vip"])
 
     answer = call(account, rpc, written)
 
@@ -76,7 +76,7 @@ def test_every_operation_takes_the_address_in_any_spelling(
     "unknown", ["bob@example.com", "ada", "ada@", "da@example.com", "%@example.com", MISSING_ID]
 )
 def test_what_names_no_subscriber_is_not_found(account: Account, rpc: str, unknown: str) -> None:
-    made = subscriber(account, tags=["vip"])
+    made = create_subscriber(account, tags=["vip"])
 
     answer = call(account, rpc, unknown)
 
@@ -89,7 +89,7 @@ def test_what_names_no_subscriber_is_not_found(account: Account, rpc: str, unkno
 def test_address_of_another_account_is_not_found(
     account: Account, other_account: Account, rpc: str
 ) -> None:
-    theirs = subscriber(other_account, tags=["vip"])
+    theirs = create_subscriber(other_account, tags=["vip"])
 
     answer = call(account, rpc, theirs["email"])
 
@@ -100,7 +100,7 @@ def test_address_of_another_account_is_not_found(
 def test_address_that_names_a_subscriber_can_be_changed_by_the_same_update(
     account: Account,
 ) -> None:
-    ada = subscriber(account)
+    ada = create_subscriber(account)
 
     account.ok("UpdateSubscriber", id="ada@example.com", email="countess@example.com")
 
@@ -110,7 +110,7 @@ def test_address_that_names_a_subscriber_can_be_changed_by_the_same_update(
 
 
 def test_opt_out_of_a_subscriber_deleted_by_address_leaves_a_suppression(account: Account) -> None:
-    subscriber_in(account, "UNSUBSCRIBED", "Ada@example.com")
+    create_subscriber_in(account, "UNSUBSCRIBED", "Ada@example.com")
 
     account.ok("DeleteSubscriber", id="ada@EXAMPLE.com")
 
@@ -121,7 +121,7 @@ def test_opt_out_of_a_subscriber_deleted_by_address_leaves_a_suppression(account
 @over_http
 @pytest.mark.parametrize("method", ["PUT", "PATCH"])
 def test_both_methods_of_update_take_an_address(account: Account, method: str) -> None:
-    ada = subscriber(account)
+    ada = create_subscriber(account)
 
     answer = send(account, method, "/api/subscribers/ada%40example.com", {"lastName": "King"})
 

@@ -10,7 +10,7 @@ import pytest
 from ..conftest import Account, new_account
 from ..fronts import Front
 from ..processes import Service
-from .helpers import over_http, send, stored, subscriber, subscriber_in
+from .helpers import create_subscriber, create_subscriber_in, over_http, send, stored
 
 # Who is on the account, oldest first: address, names, status, tags.
 PEOPLE = [
@@ -26,7 +26,7 @@ PEOPLE = [
 def fill(account: Account) -> list[dict[str, Any]]:
     """Puts the people on the account and returns them, oldest first."""
     return [
-        subscriber_in(account, status, email, firstName=first, lastName=last, tags=tags)
+        create_subscriber_in(account, status, email, firstName=first, lastName=last, tags=tags)
         for email, first, last, status, tags in PEOPLE
     ]
 
@@ -147,9 +147,9 @@ def test_search_finds_the_beginning_of_an_address_or_name(
 )
 def test_signs_of_patterns_mean_themselves(account: Account, q: str, found: list[str]) -> None:
     for local in ("a_b", "axb", "50%", "500", "x*y", "xxy"):
-        subscriber(account, f"{local}@example.com")
-    subscriber(account, "z@example.com", firstName="_under", lastName="score")
-    subscriber(account, "w@example.com", firstName="so", lastName="100%")
+        create_subscriber(account, f"{local}@example.com")
+    create_subscriber(account, "z@example.com", firstName="_under", lastName="score")
+    create_subscriber(account, "w@example.com", firstName="so", lastName="100%")
 
     assert listed(account, q=q) == found
 
@@ -160,7 +160,7 @@ def test_signs_of_patterns_mean_themselves(account: Account, q: str, found: list
 def test_search_knows_an_international_address_in_any_form(
     account: Account, form: Literal["NFC", "NFD"], q: str
 ) -> None:
-    subscriber(account, unicodedata.normalize(form, "josé@bücher.example"))
+    create_subscriber(account, unicodedata.normalize(form, "josé@bücher.example"))
 
     assert listed(account, q=q) == [unicodedata.normalize(form, "josé")]
 
@@ -195,9 +195,9 @@ def test_search_knows_an_international_address_in_any_form(
 def test_search_finds_an_international_domain_by_its_beginning_in_either_form(
     account: Account, given: str, q: str, is_found: bool
 ) -> None:
-    subscriber(account, given)
-    subscriber(account, "user@other.example")
-    subscriber(account, "other@bücher.example")
+    create_subscriber(account, given)
+    create_subscriber(account, "user@other.example")
+    create_subscriber(account, "other@bücher.example")
 
     assert listed(account, q=q) == ([given.partition("@")[0]] if is_found else [])
 
@@ -205,7 +205,7 @@ def test_search_finds_an_international_domain_by_its_beginning_in_either_form(
 def test_search_finds_the_beginning_of_every_label_of_an_address_that_was_changed_or_imported(
     account: Account,
 ) -> None:
-    made = subscriber(account, "user@example.com")
+    made = create_subscriber(account, "user@example.com")
     account.ok("UpdateSubscriber", id=made["id"], email="one@straße.bücher.example")
     account.ok("BulkCreateSubscribers", subscribers=[{"email": "two@straße.bücher.example"}])
 
@@ -217,7 +217,7 @@ def test_search_finds_the_beginning_of_every_label_of_an_address_that_was_change
 
 
 def test_search_follows_a_change_of_name_or_address(account: Account) -> None:
-    ada = subscriber(account, firstName="Ada", lastName="Byron")
+    ada = create_subscriber(account, firstName="Ada", lastName="Byron")
 
     account.ok("UpdateSubscriber", id=ada["id"], lastName="King", email="countess@example.com")
 
@@ -226,7 +226,7 @@ def test_search_follows_a_change_of_name_or_address(account: Account) -> None:
 
 
 def test_filters_follow_a_change_of_status_and_tags(account: Account) -> None:
-    ada = subscriber(account, tags=["vip"])
+    ada = create_subscriber(account, tags=["vip"])
     tag = account.ok("ListTags")["tags"][0]
 
     account.ok("ChangeSubscriberStatus", id=ada["id"], status="CONFIRMED")
@@ -242,7 +242,7 @@ def test_filters_follow_a_change_of_status_and_tags(account: Account) -> None:
 
 def test_filters_find_nothing_of_another_account(account: Account, other_account: Account) -> None:
     fill(other_account)
-    subscriber(account, "own@example.com", tags=["vip"])
+    create_subscriber(account, "own@example.com", tags=["vip"])
 
     for asked in ({"tag": "vip"}, {"q": "own"}, {"order": "desc"}, {"status": "UNCONFIRMED"}):
         assert listed(account, **asked) == ["own"]
@@ -254,7 +254,7 @@ def spread(account: Account) -> list[dict[str, Any]]:
     """Creates subscribers until they are of three different milliseconds, and returns them."""
     made: list[dict[str, Any]] = []
     while len({each["createdAt"] for each in made}) < 3:
-        made.append(subscriber(account, f"{len(made):04}@example.com"))
+        made.append(create_subscriber(account, f"{len(made):04}@example.com"))
     return made
 
 
@@ -297,7 +297,7 @@ def test_created_after_and_before_leave_the_moment_itself_out(account: Account) 
 def test_moments_are_compared_beyond_the_millisecond(
     account: Account, parameter: str, digits: str, is_in: bool
 ) -> None:
-    ada = subscriber(account)
+    ada = create_subscriber(account)
     moment = f"{ada['createdAt'].removesuffix('Z')}{digits}Z"
 
     assert listed(account, **{parameter: moment}) == (["ada"] if is_in else [])
@@ -305,7 +305,7 @@ def test_moments_are_compared_beyond_the_millisecond(
 
 @over_http
 def test_moments_may_have_another_offset(account: Account) -> None:
-    subscriber(account)
+    create_subscriber(account)
 
     for zone, found in (("-23:59", []), ("+23:59", ["ada"])):
         moment = f"{stored_moment(account)}{zone}"

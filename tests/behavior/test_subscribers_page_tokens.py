@@ -12,7 +12,7 @@ import pytest
 
 from ..conftest import Account
 from ..fronts import HttpFront, Response
-from .helpers import over_http, subscriber
+from .helpers import create_subscriber, over_http
 
 
 def fill(account: Account, count: int) -> list[str]:
@@ -89,7 +89,7 @@ def test_paging_skips_and_repeats_no_subscriber_during_concurrent_changes(
             if email in ids:
                 account.call("DeleteSubscriber", id=ids[email])
                 gone.append(email)
-        subscriber(account, f"new-{len(gone)}@example.com")
+        create_subscriber(account, f"new-{len(gone)}@example.com")
         answer = page(account, order=order, limit=4, pageToken=answer.next)
         seen += addresses(answer)
 
@@ -242,7 +242,7 @@ def test_token_of_another_account_shows_nothing_of_that_account(
 ) -> None:
     fill(other_account, 10)
     token = page(other_account, limit=2).next
-    subscriber(account, "own@example.com")
+    create_subscriber(account, "own@example.com")
 
     answer = account.call("ListSubscribers", pageToken=token)
 

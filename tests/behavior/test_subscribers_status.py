@@ -8,7 +8,15 @@ from typing import Any
 import pytest
 
 from ..conftest import Account
-from .helpers import MISSING_ID, STATUSES, over_http, send, stored, subscriber, subscriber_in
+from .helpers import (
+    MISSING_ID,
+    STATUSES,
+    create_subscriber,
+    create_subscriber_in,
+    over_http,
+    send,
+    stored,
+)
 
 # Who may move a subscriber: w any key that writes, a one of scope admin alone, - nobody.
 # A line is where it stands, a column where it is to go, both in the order of STATUSES.
@@ -34,7 +42,7 @@ PAIRS = [
 def test_subscriber_moves_as_the_table_says(
     account: Account, before: str, after: str, by: str, scope: str
 ) -> None:
-    ada = subscriber_in(account, before, firstName="Ada", tags=["vip"])
+    ada = create_subscriber_in(account, before, firstName="Ada", tags=["vip"])
     mover = account.with_key(account.new_key(scope))
 
     answer = mover.call("ChangeSubscriberStatus", id=ada["id"], status=after)
@@ -51,7 +59,7 @@ def test_subscriber_moves_as_the_table_says(
 
 
 def test_status_change_appears_in_lists_and_changes_no_other_subscriber(account: Account) -> None:
-    ada, bob = subscriber(account), subscriber(account, "bob@example.com")
+    ada, bob = create_subscriber(account), create_subscriber(account, "bob@example.com")
 
     moved = account.ok("ChangeSubscriberStatus", id=ada["id"], status="BOUNCED")["subscriber"]
 
@@ -74,7 +82,7 @@ def test_status_change_appears_in_lists_and_changes_no_other_subscriber(account:
 def test_change_of_status_needs_a_status_before_it_looks_for_the_subscriber(
     account: Account, given: dict[str, Any], code: str, of: str
 ) -> None:
-    ada = subscriber(account)
+    ada = create_subscriber(account)
     target = ada["id"] if of == "one that is there" else of
 
     refused = account.fails("ValidationError", "ChangeSubscriberStatus", id=target, **given)
@@ -86,7 +94,7 @@ def test_change_of_status_needs_a_status_before_it_looks_for_the_subscriber(
 @over_http
 @pytest.mark.parametrize("word", ["confirmed", "GONE", "", " CONFIRMED", True, ["CONFIRMED"], {}])
 def test_change_of_status_refuses_any_other_word(account: Account, word: Any) -> None:
-    ada = subscriber(account)
+    ada = create_subscriber(account)
 
     refused = account.fails("ValidationError", "ChangeSubscriberStatus", id=ada["id"], status=word)
 
@@ -96,7 +104,7 @@ def test_change_of_status_refuses_any_other_word(account: Account, word: Any) ->
 
 @over_http
 def test_change_of_status_names_an_unknown_key(account: Account) -> None:
-    ada = subscriber(account)
+    ada = create_subscriber(account)
     body = {"status": "CONFIRMED", "firstName": "B"}
 
     refused = send(account, "PUT", f"/api/subscribers/{ada['id']}/status", body)
@@ -106,7 +114,7 @@ def test_change_of_status_names_an_unknown_key(account: Account) -> None:
 
 
 def test_read_key_cannot_change_a_status(account: Account) -> None:
-    ada = subscriber(account)
+    ada = create_subscriber(account)
     reader = account.with_key(account.new_key("read"))
 
     refused = reader.fails("Forbidden", "ChangeSubscriberStatus", id=ada["id"], status="CONFIRMED")
@@ -117,7 +125,7 @@ def test_read_key_cannot_change_a_status(account: Account) -> None:
 
 @over_http
 def test_status_in_any_other_body_is_ignored(account: Account) -> None:
-    ada = subscriber_in(account, "UNSUBSCRIBED")
+    ada = create_subscriber_in(account, "UNSUBSCRIBED")
     claim = {"status": "CONFIRMED"}
 
     updated = send(account, "PUT", f"/api/subscribers/{ada['id']}", claim)

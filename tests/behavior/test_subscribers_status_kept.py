@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ..conftest import Account, new_account
 from ..fronts import HttpFront, Response
 from ..processes import Service
-from .helpers import STATUSES, field, send, stored, subscriber_in
+from .helpers import STATUSES, create_field, create_subscriber_in, send, stored
 
 Person = dict[str, Any]
 
@@ -24,9 +24,9 @@ class People:
         self.account = new_account(service, HttpFront("http", service.http))
         self.call = self.account.call
         self.writer = self.account.with_key(self.account.new_key("write"))
-        field(self.account, "Town", fallback="here")
+        create_field(self.account, "Town", fallback="here")
         self.all: dict[str, Person] = {
-            status: subscriber_in(
+            status: create_subscriber_in(
                 self.account,
                 status,
                 f"{status.lower()}@example.com",
@@ -51,7 +51,7 @@ class People:
     def custom_field(self) -> str:
         """Returns the id of the custom field, of a new one where there is none."""
         listed = self.account.ok("ListCustomFields")["customFields"]
-        return str((listed or [field(self.account, "Town")])[0]["id"])
+        return str((listed or [create_field(self.account, "Town")])[0]["id"])
 
 
 Deed = Callable[[People, Person], Response]
@@ -93,7 +93,7 @@ def send_back(people: People, who: Person) -> Response:
 
 def delete_another(people: People, who: Person) -> Response:
     email = f"x{who['email']}"
-    made = subscriber_in(people.account, who["status"], email)
+    made = create_subscriber_in(people.account, who["status"], email)
     answer = people.call("DeleteSubscriber", id=made["id"])
     people.call("DeleteSuppression", email=email)
     return answer
@@ -168,7 +168,9 @@ def test_status_is_kept_whatever_else_is_done(
 
 def test_different_address_never_undoes_an_opt_out_or_a_complaint(account: Account) -> None:
     writer = account.with_key(account.new_key("write"))
-    before = {status: subscriber_in(account, status, f"{status}@x.io") for status in STATUSES}
+    before = {
+        status: create_subscriber_in(account, status, f"{status}@x.io") for status in STATUSES
+    }
 
     for status, made in before.items():
         writer.ok("UpdateSubscriber", id=made["id"], email=f"{status}@y.io")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ..conftest import Account
-from .helpers import MISSING_ID, over_http, send, stored, subscriber, tag_names
+from .helpers import MISSING_ID, create_subscriber, over_http, send, stored, tag_names
 
 EDITS = ("AddSubscriberTags", "RemoveSubscriberTags")
 
@@ -17,8 +17,8 @@ def numbered(*numbers: int) -> list[str]:
 
 
 def test_add_tags_keeps_those_that_are_there(account: Account) -> None:
-    ada = subscriber(account, firstName="Ada", tags=["vip", "old"])
-    bob = subscriber(account, "bob@example.com", tags=["vip"])
+    ada = create_subscriber(account, firstName="Ada", tags=["vip", "old"])
+    bob = create_subscriber(account, "bob@example.com", tags=["vip"])
 
     answer = account.call("AddSubscriberTags", id=ada["id"], tags=["new", "vip"])
 
@@ -29,7 +29,7 @@ def test_add_tags_keeps_those_that_are_there(account: Account) -> None:
 
 
 def test_add_tags_creates_those_that_the_account_does_not_have(account: Account) -> None:
-    ada = subscriber(account)
+    ada = create_subscriber(account)
 
     account.ok("AddSubscriberTags", id=ada["id"], tags=[" vip ", "new"])
 
@@ -40,7 +40,7 @@ def test_add_tags_creates_those_that_the_account_does_not_have(account: Account)
 def test_added_tags_are_returned_sorted_in_their_stored_spelling(account: Account) -> None:
     account.ok("CreateTag", name="ViP", description="pays")
     account.ok("CreateTag", name="École")
-    ada = subscriber(account, tags=["b", "D"])
+    ada = create_subscriber(account, tags=["b", "D"])
 
     after = account.ok(
         "AddSubscriberTags", id=ada["id"], tags=["vip", "A", "B", "c", "C", "E\u0301COLE"]
@@ -52,7 +52,7 @@ def test_added_tags_are_returned_sorted_in_their_stored_spelling(account: Accoun
 
 
 def test_adding_tags_that_are_there_changes_nothing(account: Account) -> None:
-    ada = subscriber(account, tags=["vip", "x"])
+    ada = create_subscriber(account, tags=["vip", "x"])
 
     assert account.ok("AddSubscriberTags", id=ada["id"], tags=["VIP"])["subscriber"] == ada
 
@@ -61,7 +61,7 @@ def test_adding_tags_that_are_there_changes_nothing(account: Account) -> None:
 
 
 def test_subscriber_has_at_most_100_tags_old_and_new_together(account: Account) -> None:
-    ada = subscriber(account, tags=numbered(*range(60)))
+    ada = create_subscriber(account, tags=numbered(*range(60)))
 
     full = account.ok("AddSubscriberTags", id=ada["id"], tags=numbered(*range(30, 100)))
     refused = account.fails(
@@ -76,7 +76,7 @@ def test_subscriber_has_at_most_100_tags_old_and_new_together(account: Account) 
 
 
 def test_tags_over_the_limit_are_refused_all_together(account: Account) -> None:
-    ada = subscriber(account, tags=numbered(*range(60)))
+    ada = create_subscriber(account, tags=numbered(*range(60)))
 
     refused = account.fails(
         "ValidationError", "AddSubscriberTags", id=ada["id"], tags=numbered(*range(60, 101))
@@ -88,8 +88,8 @@ def test_tags_over_the_limit_are_refused_all_together(account: Account) -> None:
 
 
 def test_remove_tags_leaves_the_others_and_the_tags_themselves(account: Account) -> None:
-    ada = subscriber(account, firstName="Ada", tags=["vip", "old", "x"])
-    bob = subscriber(account, "bob@example.com", tags=["vip", "x"])
+    ada = create_subscriber(account, firstName="Ada", tags=["vip", "old", "x"])
+    bob = create_subscriber(account, "bob@example.com", tags=["vip", "x"])
 
     answer = account.call("RemoveSubscriberTags", id=ada["id"], tags=[" VIP ", "X"])
 
@@ -103,7 +103,7 @@ def test_remove_tags_leaves_the_others_and_the_tags_themselves(account: Account)
 @pytest.mark.parametrize("tags", [["gone"], ["nowhere"], ["gone", "nowhere", "vip"]])
 def test_removing_tags_that_are_not_there_is_no_error(account: Account, tags: list[str]) -> None:
     account.ok("CreateTag", name="gone")
-    ada = subscriber(account, tags=["old", "vip"])
+    ada = create_subscriber(account, tags=["old", "vip"])
 
     after = account.ok("RemoveSubscriberTags", id=ada["id"], tags=tags)["subscriber"]
 
@@ -113,7 +113,7 @@ def test_removing_tags_that_are_not_there_is_no_error(account: Account, tags: li
 
 
 def test_removing_every_tag_leaves_none(account: Account) -> None:
-    ada = subscriber(account, tags=["É", "vip"])
+    ada = create_subscriber(account, tags=["É", "vip"])
 
     after = account.ok("RemoveSubscriberTags", id=ada["id"], tags=["vip", "e\u0301"])
 
@@ -140,7 +140,7 @@ def test_removing_every_tag_leaves_none(account: Account) -> None:
 def test_edit_of_tags_refuses_a_bad_list_before_it_looks_for_the_subscriber(
     account: Account, rpc: str, given: dict[str, Any], fault: tuple[str, str], of: str
 ) -> None:
-    ada = subscriber(account, tags=["vip"])
+    ada = create_subscriber(account, tags=["vip"])
 
     refused = account.fails(
         "ValidationError", rpc, id=ada["id"] if of == "one that is there" else of, **given
@@ -155,7 +155,7 @@ def test_edit_of_tags_refuses_a_bad_list_before_it_looks_for_the_subscriber(
 @pytest.mark.parametrize("tags", ["vip", {"0": "vip"}, [1], [None], [["vip"]]], ids=repr)
 @pytest.mark.parametrize("path", ["tags", "tags/remove"])
 def test_edit_of_tags_takes_an_array_of_strings(account: Account, path: str, tags: Any) -> None:
-    ada = subscriber(account, tags=["vip"])
+    ada = create_subscriber(account, tags=["vip"])
 
     refused = send(account, "POST", f"/api/subscribers/{ada['id']}/{path}", {"tags": tags})
 
@@ -166,7 +166,7 @@ def test_edit_of_tags_takes_an_array_of_strings(account: Account, path: str, tag
 
 @pytest.mark.parametrize("rpc", EDITS)
 def test_read_key_cannot_edit_tags(account: Account, rpc: str) -> None:
-    ada = subscriber(account, tags=["vip"])
+    ada = create_subscriber(account, tags=["vip"])
     reader = account.with_key(account.new_key("read"))
 
     assert reader.fails("Forbidden", rpc, id=ada["id"], tags=["vip", "new"]).status == 403

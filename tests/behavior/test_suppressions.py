@@ -10,13 +10,13 @@ import pytest
 
 from ..conftest import Account
 from .helpers import (
+    create_subscriber,
+    create_subscriber_in,
     emails,
     failures,
     over_http,
     send,
     stored,
-    subscriber,
-    subscriber_in,
     suppress,
     tag_names,
 )
@@ -67,11 +67,11 @@ def test_deleting_anyone_else_leaves_none(account: Account, status: str) -> None
     suppress(account, "ada@example.com", status)
 
     assert account.ok("ListSuppressions")["total"] == 0
-    subscriber(account)
+    create_subscriber(account)
 
 
 def test_opting_out_alone_leaves_no_suppression(account: Account) -> None:
-    subscriber_in(account, "UNSUBSCRIBED")
+    create_subscriber_in(account, "UNSUBSCRIBED")
 
     assert account.ok("ListSuppressions")["total"] == 0
 
@@ -116,7 +116,7 @@ def test_bulk_row_with_a_suppressed_address_fails_alone(
 def test_bulk_rows_next_to_a_suppressed_row_fail_independently(
     account: Account,
 ) -> None:
-    subscriber(account, "there@example.com")
+    create_subscriber(account, "there@example.com")
     suppress(account)
 
     body = account.ok(
@@ -149,7 +149,7 @@ def test_subscriber_cannot_change_to_a_suppressed_address(
     account: Account, suppressed: str, written: str
 ) -> None:
     suppress(account, suppressed)
-    bob = subscriber_in(account, "CONFIRMED", "bob@example.com", tags=["vip"])
+    bob = create_subscriber_in(account, "CONFIRMED", "bob@example.com", tags=["vip"])
 
     refused = account.fails(
         "SubscriberSuppressed", "UpdateSubscriber", id=bob["id"], email=written, firstName="B"
@@ -180,7 +180,7 @@ def test_address_whose_suppression_was_lifted_can_be_created_again(account: Acco
 
     account.ok("DeleteSuppression", email="ada@example.com")
 
-    assert subscriber(account)["status"] == "UNCONFIRMED"
+    assert create_subscriber(account)["status"] == "UNCONFIRMED"
     assert is_suppressed(account, "bob@example.com")
     assert account.ok("ListSuppressions")["total"] == 1
     again = account.fails("SuppressionNotFound", "DeleteSuppression", email="ada@example.com")
@@ -207,7 +207,7 @@ def test_suppression_of_anything_else_is_not_found(
     account: Account, rpc: str, unknown: str
 ) -> None:
     suppress(account)
-    subscriber_in(account, "UNSUBSCRIBED", "bob@example.com")
+    create_subscriber_in(account, "UNSUBSCRIBED", "bob@example.com")
     digest = account.ok("GetSuppression", email="ada@example.com")["suppression"]["emailHash"]
 
     refused = account.fails("SuppressionNotFound", rpc, email=unknown.format(hash=digest))
@@ -253,7 +253,7 @@ def test_suppressions_are_of_one_account(account: Account, other_account: Accoun
     assert not is_suppressed(other_account)
     assert other_account.ok("ListSuppressions")["total"] == 0
     other_account.fails("SuppressionNotFound", "DeleteSuppression", email="ada@example.com")
-    subscriber(other_account)
+    create_subscriber(other_account)
     assert is_suppressed(account)
 
 
@@ -287,7 +287,7 @@ def test_only_an_admin_key_lifts_a_suppression(account: Account, scope: str) -> 
 def test_another_address_of_someone_who_opted_out_suppresses_the_one_before(
     account: Account, reason: str
 ) -> None:
-    ada = subscriber_in(account, reason)
+    ada = create_subscriber_in(account, reason)
 
     after = account.ok("UpdateSubscriber", id=ada["id"], email="ada@example.org")["subscriber"]
 
@@ -312,7 +312,7 @@ def test_another_address_of_someone_who_opted_out_suppresses_the_one_before(
 def test_any_other_change_of_address_suppresses_nothing(
     account: Account, status: str, email: str
 ) -> None:
-    ada = subscriber_in(account, status)
+    ada = create_subscriber_in(account, status)
 
     account.ok("UpdateSubscriber", id=ada["id"], email=email)
 
@@ -321,8 +321,8 @@ def test_any_other_change_of_address_suppresses_nothing(
 
 @pytest.mark.parametrize("taken", ["bob@example.com", "nobody"])
 def test_change_of_address_that_fails_suppresses_nothing(account: Account, taken: str) -> None:
-    ada = subscriber_in(account, "UNSUBSCRIBED")
-    subscriber(account, "bob@example.com")
+    ada = create_subscriber_in(account, "UNSUBSCRIBED")
+    create_subscriber(account, "bob@example.com")
 
     assert account.call("UpdateSubscriber", id=ada["id"], email=taken).status in (400, 409)
 

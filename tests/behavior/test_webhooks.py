@@ -17,7 +17,7 @@ from ..conftest import Account
 from ..fronts import GrpcFront, HttpFront, Response
 from ..parts import free_port, wait_until
 from ..webhooks.receiver import Receiver, Reply
-from .helpers import MISSING_ID, at_once, over_http, send, statuses, told
+from .helpers import MISSING_ID, call_concurrently, error_of, over_http, send, statuses
 
 URL = "https://example.com/hooks/roster"
 SECRET = re.compile(r"whsec_[0-9A-Za-z+/]{43}=")
@@ -127,7 +127,7 @@ def test_twentieth_webhook_is_there_once_however_many_ask_for_it(account: Accoun
     for _ in range(19):
         create(account)
 
-    answers = at_once(*[lambda: account.call("CreateWebhook", url=URL)] * 6)
+    answers = call_concurrently(*[lambda: account.call("CreateWebhook", url=URL)] * 6)
 
     assert statuses(answers) == [201, 409, 409, 409, 409, 409]
     assert account.ok("ListWebhooks")["total"] == 20
@@ -290,7 +290,7 @@ def test_webhook_has_four_tests_on_their_way_at_most(account: Account, receiver:
         free.set()
         return answer
 
-    answers = at_once(*[test] * 5)
+    answers = call_concurrently(*[test] * 5)
 
     assert statuses(answers) == [200, 200, 200, 200, 429]
     assert len(receiver.received) == account.ok("ListEvents")["total"] == 4
@@ -510,4 +510,4 @@ def test_missing_and_foreign_webhooks_return_the_same_error(
 
     answers = [account.call("TestWebhook", id=own_id) for own_id in (theirs["id"], MISSING_ID)]
 
-    assert told(answers[0]) == told(answers[1])
+    assert error_of(answers[0]) == error_of(answers[1])

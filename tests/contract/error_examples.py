@@ -31,7 +31,7 @@ from server import errors
 from server.app import SERVICES
 from server.webhooks.delivery.store_test_deliveries import RETRY_AFTER_SECONDS
 
-from ..behavior.helpers import field, subscriber, subscriber_in, suppress
+from ..behavior.helpers import create_field, create_subscriber, create_subscriber_in, suppress
 from ..conftest import Account, new_account
 from ..fronts import METHODS, HttpFront, Response, binding
 from ..processes import Service, start
@@ -229,18 +229,18 @@ def _suppressed(account: Account, rpc: str) -> Any:
     email = suppress(account)
     if rpc == "CreateSubscriber":
         return account.call(rpc, email=email)
-    other = subscriber(account, "other@example.com")
+    other = create_subscriber(account, "other@example.com")
     return account.call(rpc, id=other["id"], email=email)
 
 
 def _transition(account: Account, rpc: str) -> Any:
-    person = subscriber_in(account, "UNSUBSCRIBED")
+    person = create_subscriber_in(account, "UNSUBSCRIBED")
     return account.call(rpc, id=person["id"], status="BOUNCED")
 
 
 def _fields(account: Account, rpc: str) -> Any:
     for number in range(100):
-        field(account, f"Field {number}")
+        create_field(account, f"Field {number}")
     return account.call(rpc, label="More")
 
 

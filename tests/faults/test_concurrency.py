@@ -5,14 +5,14 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from ..behavior.helpers import at_once, emails, failures, statuses
+from ..behavior.helpers import call_concurrently, emails, failures, statuses
 from ..conftest import Account
 from ..fronts import Response
 
 
 def same(account: Account, count: int, rpc: str, **request: Any) -> list[Response]:
     """Makes one call many times at once."""
-    return at_once(*[partial(account.call, rpc, **request)] * count)
+    return call_concurrently(*[partial(account.call, rpc, **request)] * count)
 
 
 def test_one_of_50_concurrent_creates_of_an_email_succeeds(account: Account) -> None:
@@ -33,7 +33,9 @@ def test_one_of_50_concurrent_creates_of_a_tag_succeeds(account: Account) -> Non
 def test_one_of_50_concurrent_creates_of_a_field_key_succeeds(account: Account) -> None:
     labels = [f"My{'-' * number}field" for number in range(1, 51)]
 
-    answers = at_once(*[partial(account.call, "CreateCustomField", label=x) for x in labels])
+    answers = call_concurrently(
+        *[partial(account.call, "CreateCustomField", label=x) for x in labels]
+    )
 
     assert statuses(answers) == [201] + [409] * 49
     assert {a.code for a in answers if a.status == 409} == {"CustomFieldAlreadyExists"}
@@ -45,7 +47,9 @@ def test_concurrent_fields_never_pass_the_limit(account: Account) -> None:
         account.ok("CreateCustomField", label=f"Field {number}")
     labels = [f"More {number}" for number in range(10)]
 
-    answers = at_once(*[partial(account.call, "CreateCustomField", label=x) for x in labels])
+    answers = call_concurrently(
+        *[partial(account.call, "CreateCustomField", label=x) for x in labels]
+    )
 
     assert statuses(answers) == [201] * 5 + [409] * 5
     assert {a.code for a in answers if a.status == 409} == {"CustomFieldLimitReached"}
@@ -65,7 +69,7 @@ def test_overlapping_bulks_in_opposite_orders_create_each_email_once(account: Ac
     ]
     orders = [rows, rows[::-1]] * 4
 
-    answers = at_once(
+    answers = call_concurrently(
         *[partial(account.call, "BulkCreateSubscribers", subscribers=order) for order in orders]
     )
 
@@ -85,7 +89,7 @@ def test_concurrent_updates_leave_and_show_whole_rows_only(account: Account) -> 
     updates = [partial(account.call, "UpdateSubscriber", id=made["id"], **w) for w in wanted]
     reads = [partial(account.call, "GetSubscriber", id=made["id"])] * 20
 
-    answers = at_once(*updates, *reads)
+    answers = call_concurrently(*updates, *reads)
 
     assert statuses(answers) == [200] * 40
     seen = [answer.body["subscriber"] for answer in answers]
@@ -103,7 +107,7 @@ def test_concurrent_updates_of_different_fields_all_count(account: Account) -> N
         {"email": "ada@example.org"},
     ]
 
-    answers = at_once(
+    answers = call_concurrently(
         *[partial(account.call, "UpdateSubscriber", id=made["id"], **given) for given in changes]
     )
 
@@ -117,7 +121,9 @@ def test_update_against_delete_never_brings_a_subscriber_back(account: Account) 
     made = account.ok("CreateSubscriber", email="ada@example.com")["subscriber"]
     update = partial(account.call, "UpdateSubscriber", id=made["id"], firstName="Ada", tags=["vip"])
 
-    answers = at_once(*[update] * 10, partial(account.call, "DeleteSubscriber", id=made["id"]))
+    answers = call_concurrently(
+        *[update] * 10, partial(account.call, "DeleteSubscriber", id=made["id"])
+    )
 
     assert answers[-1].status == 204
     assert {answer.status for answer in answers[:-1]} <= {200, 404}
@@ -148,7 +154,7 @@ def test_concurrent_edits_of_one_subscribers_tags_lose_nothing(account: Account)
         for rpc, tag in zip(("RemoveSubscriberTags", "AddSubscriberTags"), tags, strict=True)
     ]
 
-    answers = at_once(*edits)
+    answers = call_concurrently(*edits)
 
     assert statuses(answers) == [200] * 50
     after = account.ok("GetSubscriber", id=ada["id"])["subscriber"]
@@ -160,7 +166,7 @@ def test_concurrent_additions_never_pass_the_limit_of_tags(account: Account) -> 
     names = [f"tag {number:03}" for number in range(115)]
     made = account.ok("CreateSubscriber", email="ada@example.com", tags=names[:95])["subscriber"]
 
-    answers = at_once(
+    answers = call_concurrently(
         *[
             partial(account.call, "AddSubscriberTags", id=made["id"], tags=[name])
             for name in names[95:]
@@ -179,7 +185,7 @@ def test_of_concurrent_changes_of_status_that_exclude_each_other_one_counts(
     writer = account.with_key(account.new_key("write"))
     ends = ["UNSUBSCRIBED", "BOUNCED", "COMPLAINED"] * 5
 
-    answers = at_once(
+    answers = call_concurrently(
         *[
             partial(writer.call, "ChangeSubscriberStatus", id=made["id"], status=status)
             for status in ends
@@ -200,7 +206,7 @@ def test_concurrent_values_of_different_fields_all_count(account: Account) -> No
     made = account.ok("CreateSubscriber", email="ada@example.com")["subscriber"]
     wanted = {f"field_{number}": number for number in range(10)}
 
-    answers = at_once(
+    answers = call_concurrently(
         *[
             partial(account.call, "UpdateSubscriber", id=made["id"], customFields={key: value})
             for key, value in wanted.items()
@@ -219,7 +225,9 @@ def test_delete_against_a_new_subscriber_never_lets_an_opt_out_be_forgotten(
     account.ok("ChangeSubscriberStatus", id=ada["id"], status="UNSUBSCRIBED")
     create = partial(account.call, "CreateSubscriber", email="ada@example.com", isConfirmed=True)
 
-    answers = at_once(*[create] * 10, partial(account.call, "DeleteSubscriber", id=ada["id"]))
+    answers = call_concurrently(
+        *[create] * 10, partial(account.call, "DeleteSubscriber", id=ada["id"])
+    )
 
     assert answers[-1].status == 204
     codes = {answer.code for answer in answers[:-1]}

@@ -17,7 +17,7 @@ from google.api import annotations_pb2
 from google.protobuf import json_format
 
 from ..behavior.deliveries import deliveries, replays_left, webhook
-from ..behavior.helpers import MISSING_ID, at_once
+from ..behavior.helpers import MISSING_ID, call_concurrently
 from ..conftest import Account, new_account
 from ..fronts import (
     METHODS,
@@ -333,7 +333,7 @@ def test_20_concurrent_requests_have_one_effect(account: Account) -> None:
             return Response(status, json.loads(text))
         return call_over_grpc(account, "CreateApiKey", "key", name="once", scope="read")[0]
 
-    answers = at_once(*[send] * 20)
+    answers = call_concurrently(*[send] * 20)
 
     made = [answer.body for answer in answers if answer.status == 201]
     assert made

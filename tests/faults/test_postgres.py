@@ -16,7 +16,7 @@ import pytest
 from server.console import ExitCode
 from server.encryption import make_key
 
-from ..behavior.helpers import at_once, emails, failures, statuses
+from ..behavior.helpers import call_concurrently, emails, failures, statuses
 from ..cli.test_commands import FREE, complaint, printed, roster
 from ..conftest import Account, new_account
 from ..fronts import HttpFront, Response
@@ -66,7 +66,7 @@ def of_both(
 ) -> list[Response]:
     """Makes one call many times at once, in turns through each service."""
     calls = [partial(accounts[number % 2].call, rpc, **request) for number in range(count)]
-    return at_once(*calls)
+    return call_concurrently(*calls)
 
 
 def test_two_services_that_start_at_once_make_one_schema_and_one_first_account(
@@ -100,7 +100,7 @@ def test_overlapping_bulks_in_opposite_orders_through_two_services_take_each_ema
     ]
     orders = [rows, rows[::-1]] * 4
 
-    responses = at_once(
+    responses = call_concurrently(
         *[
             partial(accounts[number // 2 % 2].call, "BulkCreateSubscribers", subscribers=order)
             for number, order in enumerate(orders)
@@ -124,7 +124,7 @@ def test_key_sent_through_two_services_at_once_has_one_effect(
             "POST", "/api/tags", account.key, body=b'{"name": "vip"}', headers=headers
         )
 
-    responses = at_once(*[partial(create, accounts[number % 2]) for number in range(20)])
+    responses = call_concurrently(*[partial(create, accounts[number % 2]) for number in range(20)])
 
     made = [response.body for response in responses if response.status == 201]
     assert {response.status for response in responses} <= {201, 409}
@@ -145,7 +145,9 @@ def test_tags_that_are_deleted_while_they_are_put_on_break_nothing(
         found = accounts[1].ok("ListTags")["tags"]
         return accounts[1].call("DeleteTag", id=found[0]["id"] if found else "0" * 26)
 
-    responses = at_once(*[partial(create, number) for number in range(15)], *[delete] * 15)
+    responses = call_concurrently(
+        *[partial(create, number) for number in range(15)], *[delete] * 15
+    )
 
     assert {response.status for response in responses[:15]} == {201}
     assert {response.status for response in responses[15:]} <= {204, 404}
@@ -159,7 +161,7 @@ def test_20_requests_with_one_idempotency_key_through_two_services_have_one_effe
         assert isinstance(account.front, HttpFront)
         return account.front.send("POST", "/api/keys", account.key, body=body, headers=headers)
 
-    responses = at_once(*[partial(create, accounts[number % 2]) for number in range(20)])
+    responses = call_concurrently(*[partial(create, accounts[number % 2]) for number in range(20)])
 
     made = [response.body for response in responses if response.status == 201]
     assert made
@@ -199,7 +201,7 @@ def test_two_admin_keys_that_revoke_each_other_through_two_services_leave_one(
         made = account.ok("CreateApiKey", name="other", scope="admin")
         other = elsewhere.with_key(made["secret"])
 
-        responses = at_once(
+        responses = call_concurrently(
             partial(account.call, "RevokeApiKey", id=made["apiKey"]["id"]),
             partial(other.call, "RevokeApiKey", id=own),
         )

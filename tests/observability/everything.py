@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from ..behavior.helpers import field, subscriber, suppress
+from ..behavior.helpers import create_field, create_subscriber, suppress
 from ..conftest import Account
 from ..fronts import HttpFront
 from ..webhooks.receiver import listening
@@ -19,8 +19,8 @@ def everything(account: Account) -> set[str]:
     rotated = account.ok("RotateApiKey", id=made["apiKey"]["id"])
     account.ok("ListApiKeys")
     account.ok("RevokeApiKey", id=rotated["apiKey"]["id"])
-    label = field(account, "Favourite colour")
-    ada = subscriber(account, "ada@example.com", lastName="Lovelace", tags=["vip"])
+    label = create_field(account, "Favourite colour")
+    ada = create_subscriber(account, "ada@example.com", lastName="Lovelace", tags=["vip"])
     account.ok("GetSubscriber", id="ada@example.com")
     account.ok("ListSubscribers", q="ada@", email="ada@example.com")
     account.ok("BulkCreateSubscribers", subscribers=[{"email": "bob@example.com"}, {"email": "x@"}])
@@ -84,7 +84,7 @@ def hear_of_events(account: Account) -> set[str]:
         account.ok("ListWebhooks")
         account.ok("UpdateWebhook", id=own, description="of mary@example.com")
         account.ok("TestWebhook", id=own)
-        subscriber(account, "mary@example.com", lastName="Lovelace")
+        create_subscriber(account, "mary@example.com", lastName="Lovelace")
         receiver.wait_for(2)
         found = account.ok("ListWebhookDeliveries", webhookId=own)["deliveries"][0]
         account.ok("GetWebhookDelivery", id=found["id"])

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from ..behavior.large import fill, with_fields
+from ..behavior.large_values import create_large_subscribers, with_fields
 from ..conftest import new_account
 from ..fronts import GrpcFront
 from ..processes import Service
@@ -19,7 +19,7 @@ def test_subscribers_with_all_the_values_they_may_have_are_received(
     programs: Programs, service: Service, grpc_front: GrpcFront
 ) -> None:
     account = new_account(service, grpc_front)
-    fill(with_fields(account), 150)
+    create_large_subscribers(with_fields(account), 150)
 
     (line,) = programs.run(programs.large, ROSTER_GRPC_ADDRESS=service.grpc, ROSTER_KEY=account.key)
 

@@ -12,8 +12,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ...behavior.helpers import MISSING_ID
-from ...behavior.helpers import told as error_of
+from ...behavior.helpers import MISSING_ID, error_of
 from ...behavior.test_isolation import MISSING, NAMES, REQUESTS, everything, make_all, meant_by
 from ...conftest import Account, new_account
 from ...fronts import GrpcFront, HttpFront, Response
