@@ -26,6 +26,7 @@ from .channel.in_process import InProcessChannel
 from .channel.request_streams import writing
 from .channel.unary import Call
 from .compression import compress
+from .docs.documentation import Documentation
 from .error_responses import error_response
 from .headers import Metadata
 from .http_server import Server
@@ -68,6 +69,7 @@ class Gateway:
         asks_first: bool,
         observer: Observer | None = None,
         keepalive_seconds: float = KEEPALIVE_SECONDS,
+        documentation: Documentation | None = None,
     ) -> None:
         services = tuple(services)
         self._keepalive_seconds = keepalive_seconds
@@ -77,7 +79,7 @@ class Gateway:
         self._channel = channel
         self._calls: dict[str, Any] = {}
         self.load = LoadShedder()
-        self._pages = pages_of(channel, services, self.load)
+        self._pages = pages_of(channel, services, self.load, documentation or Documentation())
         self._routes.check_reserved(self._pages.keys() - REDIRECTS.keys())
         self.load.exempt = self._pages.keys()
 

@@ -1,6 +1,6 @@
-"""What the gateway answers by itself at paths that no rpc is bound to.
+"""Pages that the gateway serves itself: health, the OpenAPI documents and the documentation.
 
-The reference and the OpenAPI document are made and compressed once, at their first request.
+Documents are built and compressed once, at their first request.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from google.protobuf.descriptor import ServiceDescriptor
 from grpc.aio import AioRpcError, Channel
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from .docs.documentation import Documentation
 from .load_shedding import LoadShedder
 from .openapi.document import document, webhooks_document
 from .openapi.webhooks import sends_webhooks
@@ -23,53 +24,47 @@ from .responses import JSON, Response
 from .static_content import StaticContent
 
 if TYPE_CHECKING:
-    from .docs.page import Rendered
+    from .docs.page import Page as HtmlPage
+    from .docs.site import Site
 
 HTML = "text/html; charset=utf-8"
 
-# Answers a GET; it is given the request and its id.
+# Handles a GET request with its request id.
 Page = Callable[[web.BaseRequest, str], Awaitable[Response]]
 
-# Paths that lead to a page, with the status. The root may lead elsewhere one day.
+# Redirects: status and target by path. The target of the root is not permanent.
 REDIRECTS = {"/": (302, "/docs"), "/docs/": (308, "/docs")}
 
-# How long a server may take to say that it is ready, in seconds.
+# Timeout of the health check of the server, in seconds.
 READY_SECONDS = 2.0
 
 
 def pages_of(
-    channel: Channel, services: Sequence[ServiceDescriptor], load: LoadShedder
+    channel: Channel,
+    services: Sequence[ServiceDescriptor],
+    load: LoadShedder,
+    documentation: Documentation,
 ) -> Mapping[str, Page]:
-    """Returns the pages of a gateway in front of some services over a channel, by path."""
+    """Returns the pages of a gateway by path."""
     health: Any = health_pb2_grpc.HealthStub(channel)
+    has_webhooks = sends_webhooks(services)
 
     @cache
-    def described() -> StaticContent:
-        return StaticContent(orjson.dumps(document(services)), JSON)
+    def site() -> Site:
+        from .docs.site import Site
 
-    @cache
-    def described_webhooks() -> StaticContent:
-        return StaticContent(orjson.dumps(webhooks_document()), JSON)
+        webhooks = webhooks_document() if has_webhooks else None
+        return Site(document(services), services, webhooks=webhooks, documentation=documentation)
 
-    # Imported when a page is first asked for: a service that nobody reads about pays nothing.
-    @cache
-    def reference() -> StaticContent:
-        from .docs.reference import render
-
-        return _page(render(document(services)))
-
-    @cache
-    def about_webhooks() -> StaticContent:
-        from .docs.webhooks import render
-
-        return _page(render(webhooks_document()))
+    def guide(name: str) -> Page:
+        return _static(lambda: _html(site().guide(name)))
 
     async def healthz(request: web.BaseRequest, request_id: str) -> Response:
-        """Whether the gateway runs; asks nobody else."""
+        """Reports that the gateway is running, without a call to the server."""
         return _state(200, "ok", request_id)
 
     async def readyz(request: web.BaseRequest, request_id: str) -> Response:
-        """Whether the server behind the gateway takes calls, and the gateway goes on to."""
+        """Reports whether the server accepts calls and the gateway is not draining."""
         if load.is_draining:
             return _state(503, "stopping", request_id)
         try:
@@ -83,21 +78,24 @@ def pages_of(
     pages = {
         "/healthz": healthz,
         "/readyz": readyz,
-        "/openapi.json": _static(described),
-        "/docs": _static(reference),
+        "/openapi.json": _static(lambda: _json(document(services))),
+        "/docs": _static(lambda: _html(site().reference())),
+        "/docs/search.json": _static(lambda: StaticContent(site().search_index(), JSON)),
+        **{f"/docs/guides/{each.name}": guide(each.name) for each in documentation.guides},
         **{path: _redirect(*target) for path, target in REDIRECTS.items()},
     }
-    if sends_webhooks(services):
-        pages["/openapi/webhooks.json"] = _static(described_webhooks)
-        pages["/docs/webhooks"] = _static(about_webhooks)
+    if has_webhooks:
+        pages["/openapi/webhooks.json"] = _static(lambda: _json(webhooks_document()))
+        pages["/docs/webhooks"] = _static(lambda: _html(site().event_types()))
     return pages
 
 
-def _static(make: Callable[[], StaticContent]) -> Page:
-    """Returns a page of content that is made once, in a thread, so that calls go on meanwhile."""
+def _static(build: Callable[[], StaticContent]) -> Page:
+    """Returns a page whose content is built once, in a thread, while calls continue."""
+    build = cache(build)
 
     async def page(request: web.BaseRequest, request_id: str) -> Response:
-        content = await asyncio.to_thread(make)
+        content = await asyncio.to_thread(build)
         return content.response(request, request_id)
 
     return page
@@ -110,9 +108,13 @@ def _redirect(status: int, path: str) -> Page:
     return page
 
 
-def _page(page: Rendered) -> StaticContent:
+def _html(page: HtmlPage) -> StaticContent:
     headers = {"Content-Security-Policy": page.policy, "Referrer-Policy": "no-referrer"}
     return StaticContent(page.html, HTML, headers)
+
+
+def _json(content: dict[str, Any]) -> StaticContent:
+    return StaticContent(orjson.dumps(content), JSON)
 
 
 def _state(status: int, word: str, request_id: str) -> Response:

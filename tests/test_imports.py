@@ -141,6 +141,7 @@ def test_gateway_knows_nothing_of_the_server() -> None:
 
 def test_what_serves_alone_hands_a_channel_to_the_gateway() -> None:
     assert {name for name in users("http_gateway") if inside(name, ["server"])} == {
+        "server.serving.documentation",
         "server.serving.ports",
         "server.serving.services",
     }

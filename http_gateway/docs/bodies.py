@@ -1,4 +1,4 @@
-"""Bodies, of requests and of answers, one for each media type."""
+"""Request and response bodies, one per media type."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .fields import Field, Fields
 
 @dataclass(frozen=True)
 class Body:
-    """A body: its media type, what is said of it, its fields, and an example.
+    """A body: its media type, description, fields and example.
 
-    A body of records is text that has one of them a line; its fields are those of a
-    record. The example of any other text is the text.
+    The fields of NDJSON are those of a record, and its example is a list of records. The example
+    of another text format is text.
     """
 
     media_type: str
@@ -33,58 +33,58 @@ class Body:
 
     @property
     def text(self) -> str:
-        """The example as it is sent, laid out for people."""
+        """The formatted example."""
         if self.is_json:
-            return literals.laid_out(self.example, literals.JSON)
+            return literals.formatted(self.example, literals.JSON)
         if self.has_records:
             return "\n".join(json.dumps(record, ensure_ascii=False) for record in self.example)
         return str(self.example)
 
 
-def bodies_of(holder: dict[str, Any], fields: Fields, *, is_sent: bool) -> tuple[Body, ...]:
-    """Returns the bodies of a request or an answer; none where it has no content."""
+def bodies_of(message: dict[str, Any], fields: Fields, *, is_request: bool) -> tuple[Body, ...]:
+    """Returns the bodies of a request or a response."""
     return tuple(
-        _body(media_type, content, fields, is_sent=is_sent)
-        for media_type, content in holder.get("content", {}).items()
+        _body(media_type, content, fields, is_request=is_request)
+        for media_type, content in message.get("content", {}).items()
     )
 
 
-def _body(media_type: str, content: dict[str, Any], fields: Fields, *, is_sent: bool) -> Body:
+def _body(media_type: str, content: dict[str, Any], fields: Fields, *, is_request: bool) -> Body:
     schema, example = content["schema"], content.get("example", "")
     has_records = media_type == ndjson.CONTENT_TYPE
     if has_records:
         example = [json.loads(line) for line in example.splitlines()]
-    known = fields.of(schema["contentSchema"] if has_records else schema)
+    members = fields.of(schema["contentSchema"] if has_records else schema)
     return Body(
         media_type=media_type,
         about="" if media_type == JSON else schema.get("description", ""),
-        fields=known,
-        example=_for_anyone(example, known) if is_sent else example,
+        fields=members,
+        example=_without_free_objects(example, members) if is_request else example,
         has_records=has_records,
     )
 
 
-def _for_anyone(example: Any, fields: tuple[Field, ...]) -> Any:
-    """Returns an example without members whose own members an account has to have defined.
+def _without_free_objects(example: Any, fields: tuple[Field, ...]) -> Any:
+    """Returns an example without objects whose keys an account defines.
 
-    So it can be sent as it stands, by a new account too.
+    A new account can then send the example unchanged.
     """
     if isinstance(example, list):
-        return [_for_anyone(item, fields) for item in example]
+        return [_without_free_objects(item, fields) for item in example]
     if not isinstance(example, dict):
         return example
-    known = {field.name: field for field in fields}
+    by_name = {field.name: field for field in fields}
     return {
-        name: _for_anyone(value, known[name].fields)
+        name: _without_free_objects(value, by_name[name].fields)
         for name, value in example.items()
-        if name in known and not known[name].is_free
+        if name in by_name and not by_name[name].is_free
     }
 
 
-def last_alone(body: Body) -> Body:
-    """Returns the body of an update with an example that leaves an object almost as it is.
+def last_member_only(body: Body) -> Body:
+    """Returns the body of an update with an example that changes only the last plain value.
 
-    It names the last of the plain values alone: what an object is known by comes first.
+    Values that identify an object come first.
     """
     if not isinstance(body.example, dict):
         return body

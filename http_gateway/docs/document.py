@@ -1,4 +1,4 @@
-"""A document, with what its parts refer to."""
+"""Access to an OpenAPI document and its components."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any
 
 
 class Document:
-    """An OpenAPI document whose references are all to its own components."""
+    """An OpenAPI document whose references all lead to its own components."""
 
     def __init__(self, content: dict[str, Any]) -> None:
         self.content = content
         self.components: dict[str, Any] = content["components"]
 
-    def resolved(self, part: dict[str, Any]) -> dict[str, Any]:
-        """Returns a part, or the component that it refers to."""
-        if "$ref" not in part:
-            return part
-        _, _, kind, name = part["$ref"].split("/")
+    def resolved(self, item: dict[str, Any]) -> dict[str, Any]:
+        """Returns an object, or the component that it refers to."""
+        if "$ref" not in item:
+            return item
+        _, _, kind, name = item["$ref"].split("/")
         component: dict[str, Any] = self.components[kind][name]
         return component
 

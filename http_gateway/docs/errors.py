@@ -1,4 +1,4 @@
-"""The errors that calls can end with: their codes, statuses and meanings."""
+"""The errors of calls: code, status and description."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ _REASONS = errors_pb2.Error.Reason.DESCRIPTOR
 
 
 @dataclass(frozen=True)
-class Refusal:
-    """An error: its code, the status that it comes with, and why it comes."""
+class ErrorCode:
+    """An error code with its HTTP status and description."""
 
     code: str
     status: int
     about: str
 
 
-def all_refusals() -> list[Refusal]:
-    """Returns every error that there is, by status."""
-    known = [
-        Refusal(error_code_of(value.name), http_status(value.number), comment(value))
+def all_errors() -> list[ErrorCode]:
+    """Returns all error codes, sorted by status."""
+    errors = [
+        ErrorCode(error_code_of(value.name), http_status(value.number), comment(value))
         for value in _REASONS.values
         if value.number
     ]
-    return sorted(known, key=lambda error_response: error_response.status)
+    return sorted(errors, key=lambda error: error.status)
 
 
 def codes_of(document: Document, operation: dict[str, Any]) -> Iterator[str]:
-    """Yields the codes of the errors that an operation can end with."""
+    """Yields the error codes of an operation."""
     for response in operation["responses"].values():
         for content in document.resolved(response).get("content", {}).values():
             yield from content.get("examples", ())
 
 
 def common_codes(document: Document) -> set[str]:
-    """Returns the codes of the errors that every operation can end with; none without any."""
-    codes = [set(codes_of(document, each)) for each in document.operations()]
+    """Returns the error codes that every operation has."""
+    codes = [set(codes_of(document, operation)) for operation in document.operations()]
     return set.intersection(*codes) if codes else set()

@@ -1,4 +1,4 @@
-"""The fields of a schema as a reader of the page sees them: names, types, bounds, values."""
+"""Fields of a schema for the reference: names, types, bounds and allowed values."""
 
 from __future__ import annotations
 
@@ -18,12 +18,11 @@ _NO_REFERENCES: frozenset[str] = frozenset()
 
 @dataclass(frozen=True)
 class Field:
-    """A field of a body or an answer, or a parameter.
+    """A field of a body, or a parameter.
 
-    `bounds` are those that `about` does not tell in the same words. `values` are what it
-    can be where that is a choice, and `choice` is what the document says of them;
-    `fields` are those within it. Descriptions are Markdown. A free field is an object whose
-    members the caller names; it has an `example`.
+    `bounds` are those that `about` does not state in the same words. `values` are the allowed
+    values and `choice` their descriptions. `fields` are nested fields. Descriptions are
+    Markdown. A free field is an object with arbitrary keys; it has an `example`.
     """
 
     name: str
@@ -39,10 +38,10 @@ class Field:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Resolved:
     """A schema without references and alternatives.
 
-    `references` are those that led to it, and `nullable` tells whether null was among the
+    `references` are the components that led to it. `nullable` is true if null was one of the
     alternatives.
     """
 
@@ -52,30 +51,30 @@ class _Found:
 
 
 class Fields:
-    """Reads the schemas of one document."""
+    """Reads the fields of the schemas of a document."""
 
     def __init__(self, document: Document) -> None:
         self._schemas: dict[str, Schema] = document.components["schemas"]
 
     def of(self, schema: Schema, within: frozenset[str] = _NO_REFERENCES) -> tuple[Field, ...]:
-        """Returns the fields of an object, or of each object in a list; none of anything else.
+        """Returns the fields of an object, or of the objects in an array; otherwise none.
 
-        What is inside itself, as `within` tells, is not told again.
+        Schemas in `within` are already being read: a recursive field has no nested fields.
         """
-        found = self._find(schema)
-        if found.references & within:
+        resolved = self._resolve(schema)
+        if resolved.references & within:
             return ()
-        within |= found.references
-        if "items" in found.schema:
-            return self.of(found.schema["items"], within)
-        members: dict[str, Schema] = found.schema.get("properties", {})
-        required = found.schema.get("required", ())
-        told = [
+        within |= resolved.references
+        if "items" in resolved.schema:
+            return self.of(resolved.schema["items"], within)
+        members: dict[str, Schema] = resolved.schema.get("properties", {})
+        required = resolved.schema.get("required", ())
+        fields = [
             self.one(name, member, required=name in required, within=within)
             for name, member in members.items()
-            if not _is_passed_over(member)
+            if not _is_ignored(member)
         ]
-        return (*told, *_passed_over(members))
+        return (*fields, *_ignored(members))
 
     def one(
         self,
@@ -86,27 +85,27 @@ class Fields:
         within: frozenset[str] = _NO_REFERENCES,
     ) -> Field:
         """Returns one field."""
-        found = self._find(schema)
-        single = self._find(found.schema["items"]) if "items" in found.schema else found
-        values = [str(value) for value in single.schema.get("enum", ()) if value]
-        inner = self.of(schema, within)
-        kind = self._kind(found)
-        is_free = kind.startswith("object") and not inner
-        about, choice = _taken_apart(found.schema.get("description", ""))
+        resolved = self._resolve(schema)
+        items = resolved.schema.get("items")
+        single = self._resolve(items) if items is not None else resolved
+        nested = self.of(schema, within)
+        kind = self._kind(resolved)
+        is_free = kind.startswith("object") and not nested
+        about, choice = _split_choice(resolved.schema.get("description", ""))
         return Field(
             name=name,
             kind=kind,
             about=about,
             required=required,
-            bounds=tuple(text for text in bounds_of(found.schema) if text not in about),
-            values=tuple(values),
+            bounds=tuple(text for text in bounds_of(resolved.schema) if text not in about),
+            values=tuple(str(value) for value in single.schema.get("enum", ()) if value),
             choice=choice,
-            fields=inner,
+            fields=nested,
             is_free=is_free,
-            example=_example(found.schema) if is_free else "",
+            example=_example(resolved.schema) if is_free else "",
         )
 
-    def _find(self, schema: Schema) -> _Found:
+    def _resolve(self, schema: Schema) -> _Resolved:
         references: set[str] = set()
         nullable = False
         while "$ref" in schema or "anyOf" in schema:
@@ -119,25 +118,25 @@ class Fields:
             first, *others = (each for each in schema["anyOf"] if each != {"type": "null"})
             nullable = nullable or len(others) + 1 < len(schema["anyOf"])
             schema = {**first, **rest}
-        return _Found(schema, frozenset(references), nullable)
+        return _Resolved(schema, frozenset(references), nullable)
 
-    def _kind(self, found: _Found) -> str:
-        """Returns the words for what a value is."""
-        schema = found.schema
+    def _kind(self, resolved: _Resolved) -> str:
+        """Returns the name of a type, such as "array of string" or "number or null"."""
+        schema = resolved.schema
         kinds = schema.get("type", "string" if "enum" in schema else "any JSON")
         kinds = [kinds] if isinstance(kinds, str) else list(kinds)
         if "items" in schema:
-            kinds[0] = f"array of {self._kind(self._find(schema['items']))}"
+            kinds[0] = f"array of {self._kind(self._resolve(schema['items']))}"
         elif schema.get("format") in _FORMATS:
             kinds[0] = _FORMATS[schema["format"]]
-        if found.nullable and "null" not in kinds:
+        if resolved.nullable and "null" not in kinds:
             kinds.append("null")
         *others, last = kinds
         return f"{', '.join(others)} or {last}" if others else last
 
 
-def _taken_apart(description: str) -> tuple[str, str]:
-    """Returns a description without the list at its end, which says what values mean, and that."""
+def _split_choice(description: str) -> tuple[str, str]:
+    """Splits a description into its text and the list of values at its end."""
     about, mark, values = description.partition("\n\n- ")
     return about, f"- {values}" if mark else ""
 
@@ -146,16 +145,16 @@ def _example(schema: Schema) -> str:
     return next((json.dumps(value) for value in schema.get("examples", ())), "")
 
 
-def _is_passed_over(member: Schema) -> bool:
-    """Whether a member may be there and means nothing: it has a description alone."""
+def _is_ignored(member: Schema) -> bool:
+    """Whether a member is accepted and ignored: it has only a description."""
     return list(member) == ["description"]
 
 
-def _passed_over(members: dict[str, Schema]) -> Iterator[Field]:
-    """Yields those members in one row for each thing that is said of them."""
+def _ignored(members: dict[str, Schema]) -> Iterator[Field]:
+    """Yields the ignored members, those with the same description as one field."""
     texts: dict[str, list[str]] = {}
     for name, member in members.items():
-        if _is_passed_over(member):
+        if _is_ignored(member):
             texts.setdefault(member["description"], []).append(name)
     for text, names in texts.items():
         yield Field(name=", ".join(names), kind="any JSON", about=text)

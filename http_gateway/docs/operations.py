@@ -1,4 +1,4 @@
-"""The operations of a document as the page shows them, by resource."""
+"""The operations of a document as the reference shows them, grouped by resource."""
 
 from __future__ import annotations
 
@@ -8,28 +8,22 @@ from typing import Any
 from urllib.parse import quote
 
 from ..openapi.operations import scope_requirement, words
-from .bodies import Body, bodies_of, last_alone
+from .bodies import Body, bodies_of, last_member_only
 from .document import Document
+from .documentation import Documentation
 from .errors import codes_of
-from .fields import Field, Fields
+from .fields import Fields
+from .grpc_calls import GrpcCall, Methods, grpc_call
+from .parameters import Parameter, parameters_of
 from .samples import Call, Sample, samples_of
 
 
 @dataclass(frozen=True)
-class Parameter:
-    """A parameter: its field, whether it goes into path, query or header, and a value to show."""
-
-    field: Field
-    place: str
-    example: str
-
-
-@dataclass(frozen=True)
 class Operation:
-    """An operation. Bindings that differ in their HTTP method alone are one, with several methods.
+    """An operation. Bindings that differ only in their HTTP method are one operation.
 
-    `ids` are the operation's names in the document, `codes` those of the errors that
-    it can end with. A body that may be of several media types is there several times.
+    `ids` are its operation ids in the document, `codes` the errors it can fail with. A body
+    with several media types is listed once for each.
     """
 
     ids: tuple[str, ...]
@@ -41,10 +35,16 @@ class Operation:
     parameters: tuple[Parameter, ...]
     bodies: tuple[Body, ...]
     status: str
-    answers: tuple[Body, ...]
+    responses: tuple[Body, ...]
     headers: tuple[str, ...]
     codes: tuple[str, ...]
+    grpc: GrpcCall | None
     samples: tuple[Sample, ...]
+
+    @property
+    def anchor(self) -> str:
+        """The fragment of its URL."""
+        return self.ids[0]
 
 
 @dataclass(frozen=True)
@@ -57,110 +57,94 @@ class Resource:
 
     @property
     def anchor(self) -> str:
-        """What a link to the resource names."""
+        """The fragment of its URL."""
         return self.name.lower().replace(" ", "-")
 
 
-def resources_of(document: Document) -> list[Resource]:
+def resources_of(
+    document: Document, methods: Methods, documentation: Documentation
+) -> list[Resource]:
     """Returns the resources of a document in the order of its tags."""
-    found: dict[str, list[Operation]] = {}
+    by_tag: dict[str, list[Operation]] = {}
     fields = Fields(document)
     for path, item in document.content["paths"].items():
-        for methods, operation in _joined(item):
-            shown = _operation(document, fields, path, methods, operation)
-            found.setdefault(operation["tags"][0], []).append(shown)
+        for ids, operation in _merged(item):
+            tag = operation["tags"][0]
+            method = methods.get((tag, next(iter(ids.values()))))
+            grpc = grpc_call(method) if method else None
+            shown = _operation(document, fields, path, ids, operation, grpc, documentation)
+            by_tag.setdefault(tag, []).append(shown)
     return [
-        Resource(tag["name"], tag.get("description", ""), tuple(found[tag["name"]]))
+        Resource(tag["name"], tag.get("description", ""), tuple(by_tag[tag["name"]]))
         for tag in document.content["tags"]
     ]
 
 
-def _joined(item: dict[str, Any]) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
-    """Yields the operations of a path, each with its ids by method: alike ones come together."""
+def _merged(item: dict[str, Any]) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
+    """Yields the operations of a path with their ids by HTTP method; equal ones are merged."""
     rest = dict(item)
     while rest:
         first = next(iter(rest.values()))
-        alike = {
-            method.upper(): each["operationId"]
-            for method, each in rest.items()
-            if {**each, "operationId": ""} == {**first, "operationId": ""}
+        equal = {
+            method.upper(): operation["operationId"]
+            for method, operation in rest.items()
+            if {**operation, "operationId": ""} == {**first, "operationId": ""}
         }
-        yield alike, first
-        rest = {method: each for method, each in rest.items() if method.upper() not in alike}
+        yield equal, first
+        rest = {method: other for method, other in rest.items() if method.upper() not in equal}
 
 
 def _operation(
     document: Document,
     fields: Fields,
     path: str,
-    methods: dict[str, str],
+    ids: dict[str, str],
     operation: dict[str, Any],
+    grpc: GrpcCall | None,
+    documentation: Documentation,
 ) -> Operation:
     status = next(status for status in operation["responses"] if status < "300")
     success = document.resolved(operation["responses"][status])
     parameters = tuple(parameters_of(document, fields, operation))
-    bodies = bodies_of(operation.get("requestBody", {}), fields, is_sent=True)
-    if "PUT" in methods:
-        bodies = tuple(map(last_alone, bodies))
+    bodies = bodies_of(operation.get("requestBody", {}), fields, is_request=True)
+    if "PUT" in ids:
+        bodies = tuple(map(last_member_only, bodies))
     scope = operation.get("x-scope", "")
-    answers = bodies_of(success, fields, is_sent=False)
+    responses = bodies_of(success, fields, is_request=False)
+    in_path = [parameter for parameter in parameters if parameter.location == "path"]
+    first_of_query = [parameter for parameter in parameters if parameter.location == "query"][:1]
+    body = bodies[0] if bodies else None
     call = Call(
-        method=next(iter(methods)),
-        path=_filled(path, parameters),
-        body=bodies[0] if bodies else None,
-        answer=answers[0] if answers else None,
+        method=next(iter(ids)),
+        path=_url(path, in_path, first_of_query),
+        body=body,
+        response=responses[0] if responses else None,
+        grpc=grpc,
+        message=grpc.message((*in_path, *first_of_query), body) if grpc else {},
     )
     return Operation(
-        ids=tuple(methods.values()),
+        ids=tuple(ids.values()),
         title=words(operation["operationId"]),
-        methods=tuple(methods),
+        methods=tuple(ids),
         path=path,
-        # The scope is a badge.
+        # The scope is shown as a badge.
         about=operation.get("description", "").replace(scope_requirement(scope), ""),
         scope=scope,
         parameters=parameters,
         bodies=bodies,
         status=status,
-        answers=answers,
+        responses=responses,
         headers=tuple(success.get("headers", ())),
         codes=tuple(codes_of(document, operation)),
-        samples=samples_of(call),
+        grpc=grpc,
+        samples=samples_of(call, documentation),
     )
 
 
-def headers_of(document: Document) -> tuple[list[Field], list[Field]]:
-    """Returns the headers that requests can have, and those that answers can have."""
-    fields = Fields(document)
-    shared = document.components["parameters"].items()
-    requests = [
-        _field(fields, told["name"], told) for name, told in shared if told["in"] == "header"
-    ]
-    headers = document.components["headers"].items()
-    return requests, [_field(fields, name, told) for name, told in headers]
-
-
-def parameters_of(
-    document: Document, fields: Fields, operation: dict[str, Any]
-) -> Iterator[Parameter]:
-    """Yields what an operation is told outside its body."""
-    for reference in operation.get("parameters", ()):
-        told = document.resolved(reference)
-        field = _field(fields, told["name"], told)
-        yield Parameter(field, told["in"], str(told.get("example", "")))
-
-
-def _field(fields: Fields, name: str, told: dict[str, Any]) -> Field:
-    schema = {**told["schema"], "description": told.get("description", "")}
-    return fields.one(name, schema, required=told.get("required", False))
-
-
-def _filled(path: str, parameters: tuple[Parameter, ...]) -> str:
-    """Returns a path with examples in it, and with the first parameter of the query as one."""
-    for parameter in parameters:
-        if parameter.place == "path":
-            example = quote(parameter.example, safe="")
-            path = path.replace(f"{{{parameter.field.name}}}", example)
-    query = [parameter for parameter in parameters if parameter.place == "query"]
-    if not query:
-        return path
-    return f"{path}?{query[0].field.name}={quote(query[0].example, safe='')}"
+def _url(path: str, in_path: list[Parameter], query: list[Parameter]) -> str:
+    """Returns a path with the examples of parameters."""
+    for parameter in in_path:
+        example = quote(parameter.example, safe="")
+        path = path.replace(f"{{{parameter.field.name}}}", example)
+    texts = [f"{each.field.name}={quote(each.example, safe='')}" for each in query]
+    return "?".join([path, *texts])

@@ -1,7 +1,6 @@
-"""A page as it is served: one answer that holds everything, and asks nobody else for more.
+"""HTML pages that load nothing else: the style and the scripts are part of the page.
 
-What style and what scripts a page has stand in it, and the Content-Security-Policy names
-them by their hashes: a browser runs nothing else.
+The Content-Security-Policy names them by their hashes, so a browser runs nothing else.
 """
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from typing import Any
@@ -16,46 +16,46 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from .errors import all_refusals
-from .highlight import highlight, own_base
+from .errors import all_errors
+from .highlight import highlight
 from .markdown import prose
 
 _ASSETS = files(__package__) / "assets"
 _STYLE = (
-    "colours.css",
+    "colors.css",
     "layout.css",
     "text.css",
     "fields.css",
     "controls.css",
     "panels.css",
-    "attempt.css",
+    "try.css",
+    "search.css",
+    "guides.css",
     "screens.css",
 )
 _HEAD_SCRIPT = ("head.js",)
 
 
 @dataclass(frozen=True)
-class Rendered:
-    """A page, and the Content-Security-Policy that it is served with."""
+class Page:
+    """A page and its Content-Security-Policy."""
 
     html: bytes
     policy: str
 
 
-def rendered(template: str, scripts: Sequence[str], **values: Any) -> Rendered:
-    """Makes a page of a template with values.
+def page(template: str, scripts: Sequence[str], **values: Any) -> Page:
+    """Renders a template with values.
 
-    The scripts are one: each file sees what those before it declare.
+    The scripts form one script: each file can use what the files before it declare.
     """
     style, head_script, script = map(_joined, (_STYLE, _HEAD_SCRIPT, scripts))
-    text = (
-        _environment()
-        .get_template(template)
-        .render(**values, style=style, head_script=head_script, script=script)
-    )
-    return Rendered(text.encode(), _policy(style, head_script, script))
+    values = {**values, "style": style, "head_script": head_script, "script": script}
+    text = _environment().get_template(template).render(values)
+    return Page(text.encode(), _policy(style, head_script, script))
 
 
+@cache
 def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader(__package__),
@@ -64,17 +64,16 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    known = {error_response.code: error_response for error_response in all_refusals()}
+    errors = {error.code: error for error in all_errors()}
     environment.filters["prose"] = prose
     environment.filters["highlight"] = highlight
-    environment.globals["own_base"] = own_base
-    environment.filters["place"] = _with_places
-    environment.filters["refusal"] = known.__getitem__
+    environment.filters["path_variables"] = _with_variables
+    environment.filters["error"] = errors.__getitem__
     return environment
 
 
 def _joined(names: Sequence[str]) -> Markup:
-    """Returns files of the package as one text, which is put into the page as it is."""
+    """Returns asset files as one text that is inserted unescaped."""
     return Markup("\n".join((_ASSETS / name).read_text() for name in names))  # noqa: S704
 
 
@@ -97,6 +96,6 @@ def _hash(text: str) -> str:
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 
 
-def _with_places(path: str) -> Markup:
-    """Returns a path with its variables marked."""
+def _with_variables(path: str) -> Markup:
+    """Returns a path with its variables in bold."""
     return escape(path).replace("{", Markup("<b>{")).replace("}", Markup("}</b>"))

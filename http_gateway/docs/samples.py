@@ -1,97 +1,115 @@
-"""Examples of a call, in curl, Python and JavaScript, ready to be pasted."""
+"""Code samples of a call in curl, Python, JavaScript and grpcurl, ready to be pasted."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from markupsafe import Markup
 
 from .bodies import Body
-from .highlight import BASE, KEYS, highlight, own
-from .literals import JAVASCRIPT, PYTHON, laid_out
+from .documentation import Documentation
+from .grpc_calls import GrpcCall
+from .highlight import highlight, placeholder
+from .literals import JAVASCRIPT, JSON, PYTHON, formatted
 
 
 @dataclass(frozen=True)
 class Call:
-    """What an example does. The path is filled in; body and answer are None where there is none."""
+    """A call with example values; `message` is its request message on gRPC."""
 
     method: str
     path: str
     body: Body | None
-    answer: Body | None
-
-    @property
-    def url(self) -> str:
-        """The whole address."""
-        return f"{BASE}{own('target', self.path)}"
+    response: Body | None
+    grpc: GrpcCall | None = None
+    message: Any = None
 
 
 @dataclass(frozen=True)
 class Sample:
-    """An example in one language."""
+    """A code sample in one language."""
 
     language: str
     name: str
     code: Markup
 
 
-def samples_of(call: Call) -> tuple[Sample, ...]:
-    """Returns the examples of a call."""
-    return (
-        Sample("curl", "curl", highlight(_curl(call), "curl")),
-        Sample("python", "Python", highlight(_python(call), "python")),
-        Sample("javascript", "JavaScript", highlight(_javascript(call), "javascript")),
-    )
+def samples_of(call: Call, documentation: Documentation) -> tuple[Sample, ...]:
+    """Returns the samples of a call."""
+    url = placeholder("base", documentation.http_url) + placeholder("target", call.path)
+    variable = documentation.key_variable
+    samples = [
+        ("curl", "curl", _curl(call, url, f"${variable}")),
+        ("python", "Python", _python(call, url, f'os.environ["{variable}"]')),
+        ("javascript", "JavaScript", _javascript(call, url, f"process.env.{variable}")),
+    ]
+    if call.grpc is not None:
+        text = _grpcurl(call.grpc, call.message, documentation.grpc_address, f"${variable}")
+        samples.append(("grpc", "gRPC", text))
+    return tuple(Sample(key, name, highlight(text, key)) for key, name, text in samples)
 
 
-def _curl(call: Call) -> str:
+def _curl(call: Call, url: str, key: str) -> str:
     body = call.body
     implied = "GET" if body is None else "POST"
-    method = "" if call.method == implied else f"-X {own('method', call.method)} "
-    key = f'-H "Authorization: Bearer {KEYS["curl"][0]}"'
-    words = [f'curl {method}"{call.url}"', key + own("headers", "")]
+    method = "" if call.method == implied else f"-X {placeholder('method', call.method)} "
+    authorization = f'-H "Authorization: Bearer {placeholder("key", key)}"'
+    words = [f'curl {method}"{url}"', authorization + placeholder("headers", "")]
     if body is not None:
-        words.append(f'-H "Content-Type: {own("type", body.media_type)}"')
+        words.append(f'-H "Content-Type: {placeholder("type", body.media_type)}"')
         words.append(_curl_body(body))
     return " \\\n  ".join(words)
 
 
 def _curl_body(body: Body) -> str:
     if not body.is_json:
-        return f"--data-binary @- <<'END'\n{own('body', body.text)}\nEND"
-    text = body.text.replace("'", "'\\''").replace("\n", "\n  ")
-    return f"-d '{own('body', text)}'"
+        return f"--data-binary @- <<'END'\n{placeholder('body', body.text)}\nEND"
+    return f"-d '{placeholder('body', _in_quotes(body.text))}'"
 
 
-def _python(call: Call) -> str:
-    body, answer = call.body, call.answer
-    headers = [f'"Authorization": "Bearer " + {KEYS["python"][0]},' + own("headers", "")]
+def _grpcurl(call: GrpcCall, message: Any, address: str, key: str) -> str:
+    words = ["grpcurl -plaintext", f'-H "authorization: Bearer {placeholder("key", key)}"']
+    if message:
+        words.append(f"-d '{placeholder('message', _in_quotes(formatted(message, JSON)))}'")
+    return " \\\n  ".join([*words, f"{address} {call.method}"])
+
+
+def _in_quotes(text: str) -> str:
+    """Returns text for a single-quoted word of an indented shell command."""
+    return text.replace("'", "'\\''").replace("\n", "\n  ")
+
+
+def _python(call: Call, url: str, key: str) -> str:
+    body, response = call.body, call.response
+    authorization = f'"Authorization": "Bearer " + {placeholder("key", key)},'
+    headers = [authorization + placeholder("headers", "")]
     more = []
     if body is not None and body.is_json:
-        more.append(f"json={own('body', laid_out(body.example, PYTHON, 1))},")
+        more.append(f"json={placeholder('body', formatted(body.example, PYTHON, 1))},")
     elif body is not None:
-        headers.append(f'"Content-Type": "{own("type", body.media_type)}",')
-        row = own("row", "json.dumps(row)")
+        headers.append(f'"Content-Type": "{placeholder("type", body.media_type)}",')
+        row = placeholder("row", "json.dumps(row)")
         more.append(f'data="".join({row} + "\\n" for row in rows),')
-    if answer is not None and answer.has_records:
+    if response is not None and response.has_records:
         more.append("stream=True,")
-    is_text = any(each is not None and each.has_records for each in (body, answer))
+    uses_json = any(each is not None and each.has_records for each in (body, response))
     return "\n".join(
         [
-            *(["import json"] if is_text else []),
+            *(["import json"] if uses_json else []),
             "import os",
             "",
             "import requests",
             "",
             *_rows(body),
-            f"response = requests.{own('method', call.method.lower())}(",
-            f'    "{call.url}",',
+            f"response = requests.{placeholder('method', call.method.lower())}(",
+            f'    "{url}",',
             "    headers={",
             *(f"        {header}" for header in headers),
             "    },",
             *(f"    {argument}" for argument in more),
             ")",
-            *_python_answer(answer),
+            *_python_response(response),
         ]
     )
 
@@ -99,13 +117,13 @@ def _python(call: Call) -> str:
 def _rows(body: Body | None) -> list[str]:
     if body is None or body.is_json:
         return []
-    return [f"rows = {own('body', laid_out(body.example, PYTHON))}"]
+    return [f"rows = {placeholder('body', formatted(body.example, PYTHON))}"]
 
 
-def _python_answer(answer: Body | None) -> list[str]:
-    if answer is None:
+def _python_response(response: Body | None) -> list[str]:
+    if response is None:
         return ["print(response.status_code)"]
-    if answer.has_records:
+    if response.has_records:
         return [
             "for line in response.iter_lines():",
             "    if line:",
@@ -114,36 +132,38 @@ def _python_answer(answer: Body | None) -> list[str]:
     return ["print(response.status_code, response.json())"]
 
 
-def _javascript(call: Call) -> str:
+def _javascript(call: Call, url: str, key: str) -> str:
     body = call.body
-    headers = [f'Authorization: "Bearer " + {KEYS["javascript"][0]},' + own("headers", "")]
+    authorization = f'Authorization: "Bearer " + {placeholder("key", key)},'
+    headers = [authorization + placeholder("headers", "")]
     if body is not None:
-        headers.append(f'"Content-Type": "{own("type", body.media_type)}",')
+        headers.append(f'"Content-Type": "{placeholder("type", body.media_type)}",')
+    method = f'  method: "{placeholder("method", call.method)}",'
     return "\n".join(
         [
-            f'const response = await fetch("{call.url}", {{',
-            *([] if call.method == "GET" else [f'  method: "{own("method", call.method)}",']),
+            f'const response = await fetch("{url}", {{',
+            *([] if call.method == "GET" else [method]),
             "  headers: {",
             *(f"    {header}" for header in headers),
             "  },",
             *([] if body is None else [f"  body: {_javascript_body(body)},"]),
             "});",
-            *_javascript_answer(call.answer),
+            *_javascript_response(call.response),
         ]
     )
 
 
 def _javascript_body(body: Body) -> str:
-    text = own("body", laid_out(body.example, JAVASCRIPT, 1))
+    text = placeholder("body", formatted(body.example, JAVASCRIPT, 1))
     if body.is_json:
         return f"JSON.stringify({text})"
-    return f'{text}.map((row) => {own("row", "JSON.stringify(row)")}).join("\\n")'
+    return f'{text}.map((row) => {placeholder("row", "JSON.stringify(row)")}).join("\\n")'
 
 
-def _javascript_answer(answer: Body | None) -> list[str]:
-    if answer is None:
+def _javascript_response(response: Body | None) -> list[str]:
+    if response is None:
         return ["console.log(response.status);"]
-    if answer.has_records:
+    if response.has_records:
         return [
             "for await (const text of response.body.pipeThrough(new TextDecoderStream())) {",
             "  process.stdout.write(text);",

@@ -17,6 +17,7 @@ from ..app import SERVICES, App
 from ..observability.observability import Observability
 from ..observability.sources import of_http
 from ..tls import Identity, ServerIdentity
+from .documentation import documentation
 from .options import GrpcOptions, HttpOptions
 from .reserved_ports import port_in_use
 from .role import Role
@@ -77,7 +78,13 @@ async def listen_http(
 ) -> tuple[Address, Gateway]:
     """Serves a gateway over a channel until the stack is closed. Raises PortInUse."""
     await stack.enter_async_context(channel)
-    gateway = Gateway(channel, SERVICES, asks_first=True, observer=watch.requests)
+    gateway = Gateway(
+        channel,
+        SERVICES,
+        asks_first=True,
+        observer=watch.requests,
+        documentation=documentation(),
+    )
     server = gateway.server()
     watch.exposition.add(watch.calls.http_samples)
     watch.exposition.add(of_http(server))

@@ -1,27 +1,32 @@
-"""What the gateway answers by itself."""
+"""Pages that the gateway serves itself."""
 
 from __future__ import annotations
 
-from http_gateway.docs.reference import render
+from http_gateway.docs.documentation import Documentation, Guide
 from http_gateway.load_shedding import LoadShedder
-from http_gateway.openapi.document import document
 from http_gateway.pages import pages_of
 from server.app import SERVICES
 
 from .routing.protos import library
 from .serving import channel_to, run
 
+GUIDES = Documentation(guides=(Guide("start", "Get started", "# Start\n"),))
 
-def test_page_about_webhooks_is_there_where_services_send_them() -> None:
-    async def look() -> None:
+
+def test_page_of_event_types_exists_if_services_send_webhooks() -> None:
+    async def check() -> None:
         async with channel_to("in-process", lambda _: None) as channel:
-            assert "/docs/webhooks" in pages_of(channel, SERVICES, LoadShedder())
-            assert "/docs/webhooks" not in pages_of(channel, [library()], LoadShedder())
+            load = LoadShedder()
+            assert "/docs/webhooks" in pages_of(channel, SERVICES, load, Documentation())
+            assert "/docs/webhooks" not in pages_of(channel, [library()], load, Documentation())
 
-    run(look())
+    run(check())
 
 
-def test_reference_leads_to_it_where_it_is() -> None:
-    for services, is_there in ((SERVICES, True), ([library()], False)):
-        html = render(document(services)).html.decode()
-        assert ('href="/docs/webhooks"' in html) == is_there
+def test_each_guide_has_a_page() -> None:
+    async def check() -> None:
+        async with channel_to("in-process", lambda _: None) as channel:
+            pages = pages_of(channel, [library()], LoadShedder(), GUIDES)
+            assert [path for path in pages if "guides" in path] == ["/docs/guides/start"]
+
+    run(check())

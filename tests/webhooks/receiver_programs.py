@@ -1,4 +1,4 @@
-"""Runs the receivers of `/docs/webhooks` and the Standard Webhooks libraries of each language."""
+"""Runs the receivers of the guide to webhooks and the libraries of each language."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from ..documents import code
 from ..parts import free_port
 from ..stubs.in_go import go_environment
 from ..stubs.programs import shell
 from ..tools import file, program
 from .raw_receivers import PUBLIC
 
-RECEIVERS = Path(__file__).parents[2] / "http_gateway/docs/receivers"
+GUIDE = "server/guides/webhooks.md"
 PROGRAMS = Path(__file__).parent / "programs"
 TIMEOUT = 20.0
 
@@ -31,16 +32,23 @@ T = TypeVar("T")
 class Language:
     """The commands of a language.
 
-    `verify` reads requests, one per line, and prints `accepted` or the error for each.
-    `receive` is the unchanged receiver of the page.
+    `verify` reads requests, one per line, and prints `accepted` or a reason. `receive` is the
+    receiver of the guide.
     """
 
     verify: list[str]
     receive: list[str]
 
 
-def in_python(_folder: Path) -> Language:
-    commands = (PROGRAMS / "verify.py", RECEIVERS / "receiver.py")
+def write_receiver(name: str, folder: Path) -> Path:
+    """Writes a receiver of the guide to a file and returns its path."""
+    path = folder / name
+    path.write_text(code(GUIDE, f"example: {name}"))
+    return path
+
+
+def in_python(folder: Path) -> Language:
+    commands = (PROGRAMS / "verify.py", write_receiver("receiver.py", folder))
     verify, receive = ([sys.executable, str(path)] for path in commands)
     return Language(verify, receive)
 
@@ -51,7 +59,7 @@ def in_javascript(folder: Path) -> Language:
     packages = file("typescript/webhooks/node_modules", "typescript")
     (folder / "node_modules").symlink_to(packages)
     shutil.copy(PROGRAMS / "verify.mjs", folder)
-    shutil.copy(RECEIVERS / "receiver.mjs", folder)
+    write_receiver("receiver.mjs", folder)
     verify, receive = ([node, str(folder / name)] for name in ("verify.mjs", "receiver.mjs"))
     return Language(verify, receive)
 
@@ -61,7 +69,7 @@ def in_go(folder: Path) -> Language:
     environment = go_environment()
     shutil.copytree(PROGRAMS, folder, dirs_exist_ok=True)
     (folder / "receiver").mkdir()
-    shutil.copy(RECEIVERS / "receiver.go", folder / "receiver")
+    write_receiver("receiver.go", folder / "receiver")
     shell("go build -o built/ . ./receiver", folder, environment)
     verify, receive = ([str(folder / "built" / name)] for name in ("verify", "receiver"))
     return Language(verify, receive)

@@ -1,10 +1,10 @@
-// Runs before anything is drawn, so that nothing is drawn twice.
+// Runs before the page is drawn, so that the theme does not change while it loads.
 "use strict";
 
 document.documentElement.classList.add("js");
 try {
-  const theme = localStorage.getItem("roster-docs-theme");
+  const theme = localStorage.getItem("docs-theme");
   if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
 } catch {
-  // A browser that keeps nothing shows what its system says.
+  // Without storage, the theme is that of the system.
 }

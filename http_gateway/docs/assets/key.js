@@ -1,47 +1,52 @@
-// The API key that calls are made with. It is kept until the tab is closed, leaves the
-// browser in the Authorization header alone, and is shown only when that is asked for.
+// The API key of requests from this page. It is stored until the tab is closed, sent only in the
+// Authorization header, and masked until the user shows it.
 
 const keyField = one("#key");
 const keySwitch = one("#key-shown");
 
 const apiKey = () => keyField.value.trim();
 
-function keyChanged() {
-  untilClosed.set("key", apiKey());
-  for (const place of all(".own-key")) place.replaceChildren(keyAsShown(place));
+function updateKey() {
+  tabStorage.set("key", apiKey());
+  for (const place of all('[data-placeholder="key"]')) showKeyIn(place);
   for (const note of all(".needs-key")) note.hidden = apiKey() !== "";
 }
 
-// What stands for the key in an example: the variable of the environment, or the key.
-function keyAsShown(place) {
+// Replaces the environment variable of a sample with the key.
+function showKeyIn(place) {
   place.dataset.variable ??= place.textContent;
-  if (!apiKey()) return place.dataset.variable;
-  const text = keyField.type === "password" ? `${apiKey().slice(0, 5)}…` : apiKey();
-  return place.dataset.quote + text + place.dataset.quote;
+  delete place.dataset.key;
+  if (!apiKey()) {
+    place.textContent = place.dataset.variable;
+    return;
+  }
+  const isShell = place.dataset.variable.startsWith("$");
+  const literal = (text) => (isShell ? text : JSON.stringify(text));
+  place.dataset.key = literal(apiKey());
+  place.textContent = literal(keyField.type === "password" ? `${apiKey().slice(0, 5)}…` : apiKey());
 }
 
-function showKey(shown) {
-  keyField.type = shown ? "text" : "password";
-  keySwitch.setAttribute("aria-pressed", String(shown));
-  keyChanged();
+function showKey(isShown) {
+  keyField.type = isShown ? "text" : "password";
+  keySwitch.setAttribute("aria-pressed", String(isShown));
+  updateKey();
 }
 
-// Whoever was sent to the field from a form goes back there with the Enter key.
-let askedBy = null;
+// The form that led to the key field. Enter leads back to it.
+let requestingForm = null;
 
 function askForKey(form) {
-  askedBy = form;
+  requestingForm = form;
   keyField.scrollIntoView({ block: "center" });
   keyField.focus();
 }
 
 one(".key").addEventListener("submit", () => {
-  if (!askedBy) return;
-  askedBy.scrollIntoView();
-  one(".send button", askedBy).focus();
+  if (!requestingForm) return;
+  requestingForm.scrollIntoView();
+  one(".send button", requestingForm).focus();
 });
 keySwitch.addEventListener("click", () => showKey(keyField.type === "password"));
-keyField.addEventListener("input", keyChanged);
-for (const place of all(".own-base")) place.textContent = location.origin;
-keyField.value = untilClosed.get("key");
-if (apiKey()) keyChanged();
+keyField.addEventListener("input", updateKey);
+keyField.value = tabStorage.get("key");
+if (apiKey()) updateKey();

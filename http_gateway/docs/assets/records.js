@@ -7,16 +7,16 @@ const FAILURES = ["FAILED", "error"];
 async function* linesOf(response) {
   const reader = response.body.getReader();
   const decoder = new TextDecoder();
-  let begun = "";
+  let partial = "";
   try {
     for (;;) {
       const { done, value } = await reader.read();
       if (done) break;
-      const lines = (begun + decoder.decode(value, { stream: true })).split("\n");
-      begun = lines.pop();
+      const lines = (partial + decoder.decode(value, { stream: true })).split("\n");
+      partial = lines.pop();
       yield lines;
     }
-    if (begun) yield [begun];
+    if (partial) yield [partial];
   } finally {
     // Stops the response if the caller stopped reading early.
     reader.cancel().catch(() => {});
@@ -59,29 +59,29 @@ class Records {
 // Shows the records of a response, even of an interrupted one, and returns their outcomes as
 // text. The response of a request that changes data is read to its end, because a server stops
 // if its response is not read. Otherwise, reading stops after the records that are shown.
-async function showRecords(place, response, isReading) {
+async function showRecords(area, response, isRead) {
   const records = new Records();
-  const told = element("p", { class: "outcomes" });
-  place.append(told);
+  const outcomes = element("p", { class: "outcomes" });
+  area.append(outcomes);
   try {
     for await (const lines of linesOf(response)) {
       for (const line of lines) records.add(line);
-      told.textContent = records.summary;
-      if (isReading && records.number > SHOWN_RECORDS) break;
+      outcomes.textContent = records.summary;
+      if (isRead && records.number > SHOWN_RECORDS) break;
     }
   } finally {
-    told.classList.toggle("bad", records.failed.length > 0);
-    place.append(...blocksOf(records, isReading));
+    outcomes.classList.toggle("bad", records.failed.length > 0);
+    area.append(...blocksOf(records, isRead));
   }
   return records.summary;
 }
 
-function blocksOf(records, isReading) {
+function blocksOf(records, isRead) {
   const { first, failed, number } = records;
   const blocks = [];
   if (number > SHOWN_RECORDS) {
     const rest = (number - SHOWN_RECORDS).toLocaleString("en");
-    first.push(isReading ? "… and more, which were not requested" : `… and ${rest} more`);
+    first.push(isRead ? "… and more, which were not requested" : `… and ${rest} more`);
     if (failed.length) blocks.push(block("Records that failed", failed));
   }
   if (number) blocks.push(block("Records", first));

@@ -6,11 +6,11 @@ const valueOf = (form, name) => form.elements.namedItem(name)?.value ?? "";
 function targetOf(form) {
   let path = form.dataset.path;
   const query = new URLSearchParams();
-  for (const field of all("[data-place]", form)) {
-    if (field.dataset.place === "path") {
+  for (const field of all("[data-location]", form)) {
+    if (field.dataset.location === "path") {
       const value = field.value || field.dataset.example;
       path = path.replace(`{${field.name}}`, () => encodeURIComponent(value));
-    } else if (field.dataset.place === "query" && field.value) {
+    } else if (field.dataset.location === "query" && field.value) {
       query.append(field.name, field.value);
     }
   }
@@ -18,13 +18,13 @@ function targetOf(form) {
 }
 
 // Returns the headers that have a value.
-function ownHeadersOf(form) {
-  const fields = all('[data-place="header"]', form).filter((field) => field.value);
+function customHeadersOf(form) {
+  const fields = all('[data-location="header"]', form).filter((field) => field.value);
   return fields.map((field) => [field.name, field.value]);
 }
 
 function requestOf(form) {
-  const headers = new Headers(ownHeadersOf(form));
+  const headers = new Headers(customHeadersOf(form));
   if (apiKey()) headers.set("Authorization", `Bearer ${apiKey()}`);
   if (form.elements.namedItem("body")) headers.set("Content-Type", valueOf(form, "type"));
   return new Request(targetOf(form), {

@@ -1,30 +1,31 @@
-// Examples: one language everywhere, and buttons that copy.
+// Code samples: one language on the whole page, and buttons that copy.
 
 function chooseLanguage(language) {
-  for (const button of all(".languages button")) {
-    button.setAttribute("aria-pressed", String(button.dataset.language === language));
+  for (const panel of all(".samples")) {
+    if (!one(`.sample[data-language="${language}"]`, panel)) continue;
+    for (const button of all(".languages button", panel)) {
+      button.setAttribute("aria-pressed", String(button.dataset.language === language));
+    }
+    for (const sample of all(".sample", panel)) {
+      sample.classList.toggle("chosen", sample.dataset.language === language);
+    }
   }
-  for (const sample of all(".sample")) {
-    sample.classList.toggle("chosen", sample.dataset.language === language);
-  }
-  always.set("language", language);
+  browserStorage.set("language", language);
 }
 
-// What is copied holds the key itself, whether it is shown or not.
-function textOf(code) {
+// Returns the text of a sample with the API key, even if the screen shows only its beginning.
+function textToCopy(code) {
   const copy = code.cloneNode(true);
-  for (const place of all(".own-key", copy)) {
-    if (apiKey()) place.textContent = place.dataset.quote + apiKey() + place.dataset.quote;
-  }
+  for (const shown of all("[data-key]", copy)) shown.textContent = shown.dataset.key;
   return copy.textContent;
 }
 
 async function copyFrom(button) {
   const shown = all("pre code", button.closest(".panel")).find((code) => code.offsetParent);
   try {
-    await navigator.clipboard.writeText(textOf(shown));
+    await navigator.clipboard.writeText(textToCopy(shown));
   } catch {
-    announce("The browser does not let the page copy.");
+    announce("The browser does not allow copying.");
     return;
   }
   button.textContent = "Copied";
@@ -38,5 +39,6 @@ document.addEventListener("click", (event) => {
   if (button?.classList.contains("copy")) copyFrom(button);
 });
 
-const wanted = always.get("language");
-if (one(`.sample[data-language="${CSS.escape(wanted)}"]`)) chooseLanguage(wanted);
+for (const base of all('[data-placeholder="base"]')) base.textContent = location.origin;
+const storedLanguage = browserStorage.get("language");
+if (storedLanguage) chooseLanguage(CSS.escape(storedLanguage));

@@ -1,4 +1,4 @@
-// The switch between light and dark. Until it is used, the system decides.
+// The switch between the light and the dark theme. The default is that of the system.
 
 const root = document.documentElement;
 const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
@@ -7,14 +7,14 @@ function isDark() {
   return root.dataset.theme ? root.dataset.theme === "dark" : systemIsDark.matches;
 }
 
-function nameTheSwitch() {
-  one(".theme").setAttribute("aria-label", isDark() ? "Use light colours" : "Use dark colours");
+function labelThemeSwitch() {
+  one(".theme").setAttribute("aria-label", isDark() ? "Use light colors" : "Use dark colors");
 }
 
 one(".theme").addEventListener("click", () => {
   root.dataset.theme = isDark() ? "light" : "dark";
-  always.set("theme", root.dataset.theme);
-  nameTheSwitch();
+  browserStorage.set("theme", root.dataset.theme);
+  labelThemeSwitch();
 });
-systemIsDark.addEventListener("change", nameTheSwitch);
-nameTheSwitch();
+systemIsDark.addEventListener("change", labelThemeSwitch);
+labelThemeSwitch();

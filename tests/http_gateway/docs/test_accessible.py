@@ -1,4 +1,4 @@
-"""Everybody can use the pages: axe-core finds nothing that WCAG 2.2 forbids, up to level AA."""
+"""Accessibility of the documentation: axe-core reports no violation of WCAG 2.2 up to level AA."""
 
 from __future__ import annotations
 
@@ -9,45 +9,62 @@ from .conftest import Reader
 
 pytestmark = pytest.mark.verify
 
-# Operations are all made alike, and looking at every one takes long.
+# Operations have the same structure, and checking all of them takes long.
 PAGE = (".bar", ".key", ".navigation", "#introduction", "#errors", "#headers")
 OPERATIONS = ("#CreateSubscriber", "#UpdateTag", "#ListTags", "#DeleteTag", "#ImportSubscribers")
-# Events, too, are all made alike.
-WEBHOOKS = (".bar", ".navigation", ".topic", "[id='subscriber.updated']")
 RUN = """
-async ([parts, ...tags]) => {
-  const found = await axe.run({ include: parts }, { runOnly: tags, resultTypes: ["violations"] });
+async ([selectors, ...tags]) => {
+  const options = { runOnly: tags, resultTypes: ["violations"] };
+  const found = await axe.run({ include: selectors }, options);
   return found.violations.map((each) => [each.id, ...each.nodes.map((node) => node.html)]);
 }
 """
 LEVELS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+SCHEMES = [{"color_scheme": "light"}, {"color_scheme": "dark"}]
 
 
-@pytest.mark.parametrize(
-    "reader", [{"color_scheme": "light"}, {"color_scheme": "dark"}], indirect=True, ids=str
-)
-def test_page_has_no_fault_that_keeps_people_out(reader: Reader) -> None:
-    axe = tools.file("axe/axe.js", "axe")
+def violations(reader: Reader, *selectors: str) -> list[object]:
+    reader.page.evaluate(tools.file("axe/axe.js", "axe").read_text())
+    found: list[object] = reader.page.evaluate(RUN, [[[each] for each in selectors], *LEVELS])
+    return found
+
+
+@pytest.mark.parametrize("reader", SCHEMES, indirect=True, ids=str)
+def test_reference_has_no_accessibility_violation(reader: Reader) -> None:
     reader.open()
     reader.enter_key()
     reader.page.evaluate("document.querySelectorAll('details').forEach((each) => each.open = true)")
     reader.page.locator("#ListTags").get_by_label("limit").fill("-1")
     for operation, status in (("CreateSubscriber", "201 Created"), ("ListTags", "400 Bad Request")):
         assert reader.send(reader.page.locator(f"#{operation} .try")) == status
-    reader.page.evaluate(axe.read_text())
 
-    assert reader.page.evaluate(RUN, [[[part] for part in (*PAGE, *OPERATIONS)], *LEVELS]) == []
+    assert violations(reader, *PAGE, *OPERATIONS) == []
 
 
-@pytest.mark.parametrize(
-    "webhooks_reader",
-    [{"color_scheme": "light"}, {"color_scheme": "dark"}],
-    indirect=True,
-    ids=str,
-)
-def test_page_about_webhooks_has_none_either(webhooks_reader: Reader) -> None:
-    axe = tools.file("axe/axe.js", "axe")
-    webhooks_reader.open()
-    webhooks_reader.page.evaluate(axe.read_text())
+@pytest.mark.parametrize("guide_reader", SCHEMES, indirect=True, ids=str)
+@pytest.mark.parametrize("path", ["/docs/guides/statuses", "/docs/guides/webhooks"])
+def test_guides_have_no_accessibility_violation(guide_reader: Reader, path: str) -> None:
+    guide_reader.url = guide_reader.url.replace("/docs/guides/webhooks", path)
+    guide_reader.open()
 
-    assert webhooks_reader.page.evaluate(RUN, [[[part] for part in WEBHOOKS], *LEVELS]) == []
+    assert violations(guide_reader, "body") == []
+
+
+@pytest.mark.parametrize("guide_reader", SCHEMES, indirect=True, ids=str)
+def test_search_has_no_accessibility_violation(guide_reader: Reader) -> None:
+    guide_reader.open()
+    guide_reader.page.keyboard.press("/")
+    guide_reader.page.keyboard.type("tag")
+    guide_reader.page.locator("#results li").first.wait_for()
+
+    assert violations(guide_reader, "dialog.search") == []
+
+
+@pytest.mark.parametrize("guide_reader", SCHEMES, indirect=True, ids=str)
+def test_event_types_have_no_accessibility_violation(guide_reader: Reader) -> None:
+    guide_reader.url = guide_reader.url.replace("/guides", "")
+    guide_reader.open()
+
+    # Event types have the same structure.
+    selectors = (".bar", ".navigation", ".topic", "[id='subscriber.updated']")
+    assert violations(guide_reader, *selectors) == []

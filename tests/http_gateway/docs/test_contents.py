@@ -1,4 +1,4 @@
-"""`/docs` shows all that the document tells of the operations, in words."""
+"""The reference shows all operations, fields, bounds and errors of the document."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from http_gateway.codec.strict_json import MAX_DEPTH, MAX_VALUES
 from http_gateway.errors import error_code_of, http_status
 from http_gateway.routing.query import MAX_PARAMETERS
 
-from .pages import DOCUMENT, section, text_of, topic
+from .html import DOCUMENT, section, text_of, topic
 
 OPERATIONS = {
     operation["operationId"]: (verb.upper(), path, operation)
     for path, item in DOCUMENT["paths"].items()
     for verb, operation in item.items()
 }
-# The page names operations that differ in their method alone once, by the first of them.
+# Operations that differ only in their method are shown once, under the id of the first.
 SHOWN = [name for name in OPERATIONS if not name.endswith("ByPatch")]
 
 
-def resolved(part: dict[str, Any]) -> dict[str, Any]:
-    """Returns a part of the document, or what it refers to."""
-    while "$ref" in part:
-        found: Any = DOCUMENT
-        for step in part["$ref"].removeprefix("#/").split("/"):
-            found = found[step]
-        part = found
-    return part
+def resolved(item: dict[str, Any]) -> dict[str, Any]:
+    """Returns an object of the document, or the component that it refers to."""
+    while "$ref" in item:
+        target: Any = DOCUMENT
+        for step in item["$ref"].removeprefix("#/").split("/"):
+            target = target[step]
+        item = target
+    return item
 
 
 def names_in(schema: dict[str, Any], seen: tuple[int, ...] = ()) -> Iterator[str]:
-    """Yields the name of every field of a schema, however deep it lies."""
+    """Yields the names of all fields of a schema, including nested ones."""
     schema = resolved(schema)
     if id(schema) in seen:
         return
@@ -49,24 +49,24 @@ def names_in(schema: dict[str, Any], seen: tuple[int, ...] = ()) -> Iterator[str
 
 
 @pytest.mark.parametrize("name", SHOWN)
-def test_every_operation_is_shown_with_its_path_parameters_and_fields(made: str, name: str) -> None:
+def test_operation_is_shown_with_its_path_parameters_and_fields(rendered: str, name: str) -> None:
     verb, path, operation = OPERATIONS[name]
-    text = text_of(section(made, name))
+    text = text_of(section(rendered, name))
 
     assert verb in text
     assert path in text
-    wanted = {resolved(parameter)["name"] for parameter in operation["parameters"]}
+    names = {resolved(parameter)["name"] for parameter in operation["parameters"]}
     responses = [resolved(response) for response in operation["responses"].values()]
-    for part in (operation.get("requestBody", {}), responses[0]):
-        for content in part.get("content", {}).values():
-            wanted |= set(names_in(content["schema"]))
-    assert {field for field in wanted if field not in text} == set()
+    for message in (operation.get("requestBody", {}), responses[0]):
+        for content in message.get("content", {}).values():
+            names |= set(names_in(content["schema"]))
+    assert {field for field in names if field not in text} == set()
 
 
 @pytest.mark.parametrize("name", SHOWN)
-def test_every_error_of_an_operation_is_shown_with_its_status(made: str, name: str) -> None:
+def test_errors_of_an_operation_are_shown_with_their_status(rendered: str, name: str) -> None:
     _, _, operation = OPERATIONS[name]
-    text = text_of(section(made, name))
+    text = text_of(section(rendered, name))
 
     for status, reference in operation["responses"].items():
         for content in resolved(reference).get("content", {}).values():
@@ -74,9 +74,9 @@ def test_every_error_of_an_operation_is_shown_with_its_status(made: str, name: s
                 assert re.search(rf"{status}\s*{code}", text), (status, code)
 
 
-def test_bounds_and_choices_are_shown_in_words(made: str) -> None:
-    create = text_of(section(made, "CreateSubscriber"))
-    status = text_of(section(made, "ChangeSubscriberStatus"))
+def test_bounds_and_choices_are_shown_in_words(rendered: str) -> None:
+    create = text_of(section(rendered, "CreateSubscriber"))
+    status = text_of(section(rendered, "ChangeSubscriberStatus"))
 
     assert "at most 254 characters" in create
     assert "1 to 320 characters" in create
@@ -85,9 +85,9 @@ def test_bounds_and_choices_are_shown_in_words(made: str) -> None:
     assert "UNSUBSCRIBED: The person has opted out." in status
 
 
-def test_what_a_description_says_is_not_said_again(made: str) -> None:
-    create = text_of(section(made, "CreateSubscriber"))
-    update = text_of(section(made, "UpdateSubscriber"))
+def test_bound_in_a_description_is_not_repeated(rendered: str) -> None:
+    create = text_of(section(rendered, "CreateSubscriber"))
+    update = text_of(section(rendered, "UpdateSubscriber"))
 
     assert "scope write" in create
     assert "Requires a key" not in create
@@ -97,25 +97,25 @@ def test_what_a_description_says_is_not_said_again(made: str) -> None:
     assert update.count("Output only: ignored in requests.") == 1
 
 
-def test_operation_that_has_two_methods_is_shown_once_and_found_by_both_names(made: str) -> None:
-    text = text_of(section(made, "UpdateTag"))
+def test_operation_with_two_methods_is_shown_once_with_both_anchors(rendered: str) -> None:
+    text = text_of(section(rendered, "UpdateTag"))
 
     assert "PUT PATCH /api/tags/{id}" in text
-    assert '<span id="UpdateTagByPatch"></span>' in made
-    assert '<section class="operation" id="UpdateTagByPatch"' not in made
+    assert '<span id="UpdateTagByPatch"></span>' in rendered
+    assert '<section class="operation" id="UpdateTagByPatch"' not in rendered
 
 
-def test_every_code_of_the_protos_is_shown_with_its_status(made: str) -> None:
-    introduction = text_of(made[: made.index('<section class="resource"')])
+def test_all_error_codes_are_shown_with_their_status(rendered: str) -> None:
+    introduction = text_of(rendered[: rendered.index('<section class="resource"')])
 
     for value in errors_pb2.Error.Reason.DESCRIPTOR.values:
         if value.number:
-            known = rf"{http_status(value.number)}\s*{error_code_of(value.name)}"
-            assert re.search(known, introduction), value.name
+            code = rf"{http_status(value.number)}\s*{error_code_of(value.name)}"
+            assert re.search(code, introduction), value.name
 
 
-def test_page_tells_the_limits_that_there_are(made: str) -> None:
-    limits = text_of(topic(made, "limits"))
+def test_limits_agree_with_the_code(rendered: str) -> None:
+    limits = text_of(topic(rendered, "limits"))
 
     assert f"{MAX_BODY_BYTES // 1024**2} MiB" in limits
     assert f"{MAX_DEPTH} deep" in limits

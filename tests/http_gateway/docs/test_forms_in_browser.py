@@ -1,4 +1,4 @@
-"""The forms of the page in a real browser: what is filled in stays, is sent, and shows as code."""
+"""The forms of the reference in a browser, and the code samples that follow them."""
 
 from __future__ import annotations
 
@@ -14,17 +14,25 @@ from .conftest import Reader
 pytestmark = pytest.mark.verify
 
 
+LANGUAGES = ("curl", "python", "javascript", "grpc")
+
+
 def code(operation: Locator, language: str) -> str:
-    """Returns the example of an operation in a language."""
+    """Returns the sample of an operation in a language."""
     return operation.locator(f'.sample[data-language="{language}"] code').text_content() or ""
 
 
-def body_of_curl(operation: Locator) -> object:
-    words = shlex.split(code(operation, "curl").replace("\\\n", ""))
+def message_of(command: str) -> object:
+    """Returns the request message of a grpcurl command."""
+    words = shlex.split(command.replace("\\\n", ""))
     return json.loads(words[words.index("-d") + 1])
 
 
-def test_examples_follow_what_is_filled_in(reader: Reader) -> None:
+def body_of_curl(operation: Locator) -> object:
+    return message_of(code(operation, "curl"))
+
+
+def test_samples_show_the_values_of_the_form(reader: Reader) -> None:
     reader.open()
     operation = reader.page.locator("#UpdateTag")
     form = reader.form("UpdateTag")
@@ -36,7 +44,7 @@ def test_examples_follow_what_is_filled_in(reader: Reader) -> None:
     form.locator("summary", has_text="Headers").click()
     form.get_by_label("X-Request-Id").fill('a"$b')
 
-    curl, python, javascript = (code(operation, each) for each in ("curl", "python", "javascript"))
+    curl, python, javascript, grpc = (code(operation, each) for each in LANGUAGES)
     assert curl.startswith(f'curl -X PATCH "{reader.url.removesuffix("/docs")}/api/tags/a%20b%2Fc"')
     assert '-H "X-Request-Id: a\\"\\$b"' in curl
     assert body_of_curl(operation) == body
@@ -45,12 +53,13 @@ def test_examples_follow_what_is_filled_in(reader: Reader) -> None:
     assert literal_eval(python.partition("json=")[2].rpartition(",\n)")[0]) == body
     assert 'method: "PATCH"' in javascript
     assert '\n    "a-b": [\n      1,\n      null,\n' in javascript
+    assert message_of(grpc) == {"id": "a b/c", **body, "updateMask": "name,a-b,d,e"}
 
     form.get_by_label("Body").fill('{"name": ')
     assert body_of_curl(operation) == body
 
 
-def test_examples_of_a_query_hold_what_is_filled_in_alone(reader: Reader) -> None:
+def test_samples_of_a_query_contain_only_the_filled_in_parameters(reader: Reader) -> None:
     reader.open()
     form = reader.form("ListSubscribers")
 
@@ -60,9 +69,12 @@ def test_examples_of_a_query_hold_what_is_filled_in_alone(reader: Reader) -> Non
     operation = reader.page.locator("#ListSubscribers")
     for language in ("curl", "python", "javascript"):
         assert '/api/subscribers?tag=a%26b&order=desc"' in code(operation, language)
+    form.get_by_label("limit").fill("5")
+    message = {"limit": 5, "tag": "a&b", "order": "desc"}
+    assert message_of(code(operation, "grpc")) == message
 
 
-def test_examples_of_an_import_follow_its_rows_and_their_type(reader: Reader) -> None:
+def test_samples_of_an_import_show_its_rows_and_their_type(reader: Reader) -> None:
     reader.open()
     operation = reader.page.locator("#ImportSubscribers")
     form = reader.form("ImportSubscribers")
@@ -70,6 +82,7 @@ def test_examples_of_an_import_follow_its_rows_and_their_type(reader: Reader) ->
     form.get_by_label("Body").fill('{"email": "a"}\n{"email": "b"}')
     assert 'END\'\n{"email": "a"}\n{"email": "b"}\nEND' in code(operation, "curl")
     assert 'rows = [\n    {\n        "email": "a",\n' in code(operation, "python")
+    assert message_of(code(operation, "grpc")) == {"rows": [{"email": "a"}, {"email": "b"}]}
 
     form.get_by_label("Body").fill("email\na")
     form.get_by_label("Content-Type").select_option("text/csv")
@@ -80,20 +93,20 @@ def test_examples_of_an_import_follow_its_rows_and_their_type(reader: Reader) ->
     assert 'body: ["email", "a"].map((row) => row).join("\\n")' in code(operation, "javascript")
 
 
-def test_example_that_follows_a_form_is_written_as_the_one_before(reader: Reader) -> None:
+def test_sample_does_not_change_if_the_form_has_not_changed(reader: Reader) -> None:
     reader.open()
 
     for operation in ("CreateSubscriber", "UpdateTag", "ImportSubscribers"):
-        place, form = reader.page.locator(f"#{operation}"), reader.form(operation)
-        before = [code(place, language) for language in ("curl", "python", "javascript")]
-        # The example names the first parameter of a query; the form does when that is chosen.
+        sample, form = reader.page.locator(f"#{operation}"), reader.form(operation)
+        before = [code(sample, language) for language in LANGUAGES]
+        # The sample has the first query parameter; the form has none by default.
         if operation == "ImportSubscribers":
             form.get_by_label("onConflict").select_option("SKIP")
         form.get_by_label("Body").dispatch_event("input")
-        assert [code(place, each) for each in ("curl", "python", "javascript")] == before
+        assert [code(sample, language) for language in LANGUAGES] == before
 
 
-def test_another_content_type_replaces_an_example_and_leaves_what_was_pasted(
+def test_content_type_replaces_an_example_but_not_pasted_text(
     reader: Reader,
 ) -> None:
     reader.open()
@@ -114,16 +127,16 @@ def test_another_content_type_replaces_an_example_and_leaves_what_was_pasted(
 
 
 @pytest.mark.parametrize("keys", ["Control+Enter", "Meta+Enter"])
-def test_body_is_sent_by_the_keyboard(user: Reader, keys: str) -> None:
+def test_body_is_sent_with_the_keyboard(user: Reader, keys: str) -> None:
     form = user.form("CreateTag")
     form.get_by_label("Body").fill(json.dumps({"name": f"sent by {keys}"}))
 
     form.get_by_label("Body").press(keys)
 
-    expect(form.locator(".answer .status")).to_have_text("201 Created")
+    expect(form.locator(".response .status")).to_have_text("201 Created")
 
 
-def test_body_that_refers_to_a_subscriber_names_the_one_that_was_just_made(
+def test_body_refers_to_the_subscriber_that_was_just_created(
     reader: Reader,
 ) -> None:
     reader.open()
@@ -134,12 +147,12 @@ def test_body_that_refers_to_a_subscriber_names_the_one_that_was_just_made(
 
     assert reader.send(render) == "200 OK"
 
-    made = create.locator(".answer pre").inner_text()
+    made = create.locator(".response pre").inner_text()
     sent = render.get_by_label("Body").input_value()
     assert json.loads(sent)["subscriberId"] == json.loads(made)["subscriber"]["id"]
 
 
-def test_update_as_it_stands_changes_one_field(reader: Reader) -> None:
+def test_example_of_an_update_changes_one_field(reader: Reader) -> None:
     reader.open()
 
     for operation, body in (

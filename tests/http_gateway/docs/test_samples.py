@@ -1,38 +1,35 @@
-"""The examples of the page work as they stand, pasted into a shell or a file."""
+"""The code samples of the reference work unchanged when they are pasted."""
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 import sys
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 
-from http_gateway.docs.highlight import BASE
-from http_gateway.openapi.document import document
-from server.app import SERVICES
-
 from ... import tools
 from ...conftest import Account, new_account
-from ...fronts import HttpFront
+from ...fronts import METHODS, HttpFront
 from ...processes import Service
-from .pages import sample
+from ...samples import localized, run, run_grpcurl
+from .html import DOCUMENT, sample
 
 OPERATIONS = {
     operation["operationId"]: (path, operation)
-    for path, item in document(SERVICES)["paths"].items()
+    for path, item in DOCUMENT["paths"].items()
     for operation in item.values()
     if not operation["operationId"].endswith("ByPatch")
 }
+# A tail does not end.
+ENDING = [name for name in OPERATIONS if not name.startswith("Tail")]
 EMAIL = "ada@example.com"
-# The address whose owner had opted out.
+# The address of a suppression.
 GONE = "gone@example.com"
-# The ids that examples have, and what they stand for, by the beginning of the path.
+# The ids in samples. The path determines the resource.
 EXAMPLE_ID = re.compile("01M7Y2MPAQ036JVMBN3RCKGA5[JK]")
-MAKERS = {
+CREATE = {
     "subscribers": ("CreateSubscriber", {"email": EMAIL}),
     "merge-tags": ("CreateSubscriber", {"email": EMAIL}),
     "tags": ("CreateTag", {"name": "another"}),
@@ -47,53 +44,64 @@ def account(service: Service) -> Account:
     return new_account(service, HttpFront("http", service.http))
 
 
-def made_for(account: Account, room: str) -> str:
-    """Makes what the paths of a room are about, and returns its id."""
-    if room == "webhook-deliveries":
-        tested = account.ok("TestWebhook", id=made_for(account, "webhooks"))
-        return str(tested["delivery"]["id"])
-    rpc, request = MAKERS[room]
-    made = next(v for v in account.ok(rpc, **request).values() if isinstance(v, dict))
-    return str(made["id"])
+def created_id(account: Account, resource: str) -> str:
+    """Creates a resource of a path and returns its id."""
+    if resource == "webhook-deliveries":
+        response = account.ok("TestWebhook", id=created_id(account, "webhooks"))
+        return str(response["delivery"]["id"])
+    rpc, request = CREATE[resource]
+    created = next(v for v in account.ok(rpc, **request).values() if isinstance(v, dict))
+    return str(created["id"])
 
 
-def prepared(account: Account, path: str, text: str) -> str:
-    """Makes what an example is about, and returns the example with its id."""
+def prepared(account: Account, name: str, text: str) -> str:
+    """Creates what a sample refers to, and returns the sample with its id."""
+    path, _ = OPERATIONS[name]
     if EXAMPLE_ID.search(text):
-        text = EXAMPLE_ID.sub(made_for(account, path.split("/")[2]), text)
-    if quote(GONE, safe="") in text:
-        made = account.ok("CreateSubscriber", email=GONE)["subscriber"]
-        account.ok("ChangeSubscriberStatus", id=made["id"], status="BOUNCED")
-        account.ok("DeleteSubscriber", id=made["id"])
-    return text.replace(BASE, f"http://{account.service.http}")
+        text = EXAMPLE_ID.sub(created_id(account, path.split("/")[2]), text)
+    if GONE in text or quote(GONE, safe="") in text:
+        subscriber = account.ok("CreateSubscriber", email=GONE)["subscriber"]
+        account.ok("ChangeSubscriberStatus", id=subscriber["id"], status="BOUNCED")
+        account.ok("DeleteSubscriber", id=subscriber["id"])
+    return localized(text, account)
 
 
-def run(words: list[str], account: Account) -> str:
-    """Runs a program that has the key in its environment, and returns what it printed."""
-    environment = {**os.environ, "ROSTER_API_KEY": account.key}
-    told = subprocess.run(
-        words, env=environment, capture_output=True, text=True, timeout=30, check=False
-    )
-    assert told.returncode == 0, told.stderr
-    return told.stdout
+def output(words: list[str], account: Account) -> str:
+    done = run(words, account)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def success_of(operation: dict[str, Any]) -> str:
     return next(status for status in operation["responses"] if status < "300")
 
 
-# What is followed does not end by itself.
 @pytest.mark.verify
-@pytest.mark.parametrize("name", [name for name in OPERATIONS if not name.startswith("Tail")])
-def test_curl_example_succeeds_when_it_is_pasted(name: str, html: str, account: Account) -> None:
-    path, operation = OPERATIONS[name]
+@pytest.mark.parametrize("name", ENDING)
+def test_curl_sample_succeeds(name: str, html: str, account: Account) -> None:
     curl = tools.program("curl", "curl")
-    text = prepared(account, path, sample(html, name, "curl"))
+    text = prepared(account, name, sample(html, name, "curl"))
     command = re.sub("^curl ", f"{curl} --silent --write-out '\\\\n%{{http_code}}' ", text)
 
-    *_, status = run(["bash", "-c", command], account).splitlines()
+    *_, status = output(["bash", "-c", command], account).splitlines()
 
-    assert status == success_of(operation)
+    assert status == success_of(OPERATIONS[name][1])
+
+
+@pytest.mark.parametrize("name", ENDING)
+def test_grpc_sample_succeeds(name: str, html: str, account: Account) -> None:
+    messages = run_grpcurl(prepared(account, name, sample(html, name, "grpc")), account)
+
+    assert len(messages) == 1 or METHODS[name].server_streaming
+
+
+@pytest.mark.verify
+@pytest.mark.parametrize("name", ENDING)
+def test_grpcurl_accepts_the_sample(name: str, html: str, account: Account) -> None:
+    tools.program("grpcurl", "grpcurl")
+    text = prepared(account, name, sample(html, name, "grpc"))
+
+    output(["bash", "-c", text], account)
 
 
 @pytest.mark.verify
@@ -106,15 +114,12 @@ def test_curl_example_succeeds_when_it_is_pasted(name: str, html: str, account: 
         ("ImportSubscribers", "{'line': 1, 'outcome': 'CREATED', "),
     ],
 )
-def test_python_example_succeeds_when_it_is_run(
-    name: str, printed: str, html: str, account: Account
-) -> None:
-    path, _ = OPERATIONS[name]
-    text = prepared(account, path, sample(html, name, "python"))
+def test_python_sample_succeeds(name: str, printed: str, html: str, account: Account) -> None:
+    text = prepared(account, name, sample(html, name, "python"))
 
-    assert run([sys.executable, "-c", text], account).startswith(printed)
+    assert output([sys.executable, "-c", text], account).startswith(printed)
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_python_example_is_python(name: str, html: str) -> None:
+def test_python_sample_compiles(name: str, html: str) -> None:
     compile(sample(html, name, "python"), name, "exec")

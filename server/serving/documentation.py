@@ -1,0 +1,31 @@
+"""Reads the guides in `server/guides` for the documentation pages of the gateway."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from http_gateway.docs.documentation import Documentation, Guide
+
+from ..config import API_KEY
+
+_FOLDER = files("server") / "guides"
+# The guides by group, in the order of the navigation.
+_GUIDES = {
+    "Get started": ("quick-start", "authentication"),
+    "Concepts": ("statuses", "consent", "pagination", "errors", "idempotency"),
+    "Guides": ("import", "sync", "webhooks", "grpc"),
+}
+
+
+def documentation() -> Documentation:
+    """Returns the guides, their images, and the values in code samples."""
+    images = (file for file in _FOLDER.iterdir() if file.name.endswith(".svg"))
+    return Documentation(
+        guides=tuple(
+            Guide(name, group, (_FOLDER / f"{name}.md").read_text())
+            for group, names in _GUIDES.items()
+            for name in names
+        ),
+        images={image.name: image.read_text() for image in images},
+        key_variable=API_KEY,
+    )

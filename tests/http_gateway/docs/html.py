@@ -1,0 +1,53 @@
+"""The documentation of the service, and parts of its pages as text."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+
+from http_gateway.docs.site import Site
+from http_gateway.openapi.document import document, webhooks_document
+from server.app import SERVICES
+from server.serving.documentation import documentation
+
+DOCUMENT = document(SERVICES)
+WEBHOOKS = webhooks_document()
+DOCUMENTATION = documentation()
+SITE = Site(DOCUMENT, SERVICES, webhooks=WEBHOOKS, documentation=DOCUMENTATION)
+
+
+def text_of(html: str) -> str:
+    """Returns HTML without its tags."""
+    return unescape(re.sub(r"<[^>]*>", "", html))
+
+
+def section(html: str, name: str) -> str:
+    """Returns the HTML of an operation or an event type."""
+    return _section(html, "operation", name)
+
+
+def topic(html: str, name: str) -> str:
+    """Returns the HTML of a topic of the reference."""
+    return _section(html, "topic", name)
+
+
+def _section(html: str, kind: str, name: str) -> str:
+    match = re.search(rf'<section class="{kind}" id="{name}".*?</section>', html, re.DOTALL)
+    assert match, name
+    return match[0]
+
+
+def code_blocks(html: str) -> list[str]:
+    """Returns the code blocks of a page as a reader copies them."""
+    return [text_of(code) for code in re.findall(r"<pre[^>]*><code>(.*?)</code>", html, re.DOTALL)]
+
+
+def sample(html: str, name: str, language: str) -> str:
+    """Returns the sample of an operation in a language."""
+    match = re.search(
+        rf'<div class="sample[^"]*" data-language="{language}">.*?<pre[^>]*><code>(.*?)</code>',
+        section(html, name),
+        re.DOTALL,
+    )
+    assert match, (name, language)
+    return text_of(match[1])

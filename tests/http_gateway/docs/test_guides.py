@@ -1,0 +1,144 @@
+"""The guides and the search index without a browser."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from http_gateway.docs.documentation import Documentation, Guide
+from http_gateway.docs.markdown import GuideRenderer, RenderedGuide
+
+from ...fronts import HttpFront
+from .html import DOCUMENT, DOCUMENTATION, SITE, text_of
+
+GUIDES = [guide.name for guide in DOCUMENTATION.guides]
+PAGES = {
+    "/docs": SITE.reference().html.decode(),
+    "/docs/webhooks": SITE.event_types().html.decode(),
+    **{f"/docs/guides/{name}": SITE.guide(name).html.decode() for name in GUIDES},
+}
+INDEX = json.loads(SITE.search_index())
+FILES = {"/openapi.json", "/openapi/webhooks.json"}
+MAX_BYTES = 70_000
+
+
+def anchors(path: str) -> set[str]:
+    return set(re.findall(r'\sid="([^"]+)"', PAGES[path]))
+
+
+def leads_somewhere(page: str, url: str) -> bool:
+    path, _, anchor = url.partition("#")
+    path = path or page
+    return path in FILES or (path in PAGES and anchor in {"", *anchors(path)})
+
+
+@pytest.mark.parametrize("name", GUIDES)
+def test_guide_is_served_with_its_security_headers(http: HttpFront, name: str) -> None:
+    status, headers, text = http.exchange("GET", f"/docs/guides/{name}")
+
+    assert (status, text.decode()) == (200, PAGES[f"/docs/guides/{name}"])
+    assert headers["content-security-policy"] == SITE.guide(name).policy
+    assert len(text) < MAX_BYTES
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_links_lead_to_a_page_and_an_anchor(path: str) -> None:
+    urls = re.findall(r'<a[^>]* href="([^"]+)"', PAGES[path])
+
+    broken = [url for url in urls if not re.match("https:", url) and not leads_somewhere(path, url)]
+    assert broken == []
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_page_has_unique_ids_and_loads_nothing(path: str) -> None:
+    ids = re.findall(r'\sid="([^"]+)"', PAGES[path])
+
+    assert len(ids) == len(set(ids))
+    assert not re.search(r"<[^>]+\s(style|on\w+)=", PAGES[path])
+    loaded = re.findall(r'<(?:script|img|iframe|link)[^>]*\s(?:src|href)="([^"]*)"', PAGES[path])
+    assert [url for url in loaded if not url.startswith("data:")] == []
+
+
+def test_search_index_is_served(http: HttpFront) -> None:
+    status, headers, text = http.exchange("GET", "/docs/search.json")
+
+    assert (status, json.loads(text)) == (200, INDEX)
+    assert headers["content-type"] == "application/json"
+
+
+def test_search_index_leads_to_anchors() -> None:
+    assert [entry["url"] for entry in INDEX if not leads_somewhere("", entry["url"])] == []
+
+
+def test_search_index_contains_all_operations_guides_and_fields() -> None:
+    titles = {(entry["kind"], entry["title"]) for entry in INDEX}
+    ids = {each["operationId"] for item in DOCUMENT["paths"].values() for each in item.values()}
+
+    assert ids == {i for entry in INDEX for i in entry.get("keywords", "").split()}
+    for entry in (
+        ("Operation", "Create subscriber"),
+        ("Guide", "Quick start"),
+        ("Guide", "Suppressions"),
+        ("Field", "isConfirmed"),
+        ("Field", "mergeTag"),
+        ("Error", "SubscriberSuppressed"),
+        ("Event type", "tag.deleted"),
+    ):
+        assert entry in titles
+
+
+def rendered(text: str, **images: str) -> RenderedGuide:
+    guide = Guide("one", "Guides", text)
+    documentation = Documentation((guide, Guide("two", "Guides", "# Two")), images=images)
+    urls = {"CreateTag": "/docs#CreateTag"}
+    return GuideRenderer(documentation, urls, "/docs/guides/").render(guide)
+
+
+def html_of(guide: RenderedGuide) -> str:
+    return "".join(block.html for block in guide.blocks)
+
+
+def test_html_in_a_guide_is_left_out_or_escaped() -> None:
+    guide = rendered("# One\n\n<!-- test: 201 -->\n\n<script>alert(1)</script>\n\nA <b>c</b>.\n")
+
+    assert html_of(guide) == "<h1>One</h1>\n<p>A &lt;b&gt;c&lt;/b&gt;.</p>\n"
+
+
+def test_names_of_operations_become_links() -> None:
+    html = html_of(rendered("# One\n\n`CreateTag` and `DeleteTag`, [`CreateTag`](two.md#a).\n"))
+
+    assert '<a href="/docs#CreateTag"><code>CreateTag</code></a> and <code>DeleteTag' in html
+    assert '<a href="/docs/guides/two#a"><code>CreateTag</code></a>' in html
+
+
+def test_consecutive_code_blocks_in_several_languages_are_alternatives() -> None:
+    sh, python, response = "```sh\ncurl x\n```\n", "```python\nx\n```\n", "```json\n{}\n```\n"
+    guide = rendered(f"# One\n\n{sh}\n{python}\n{response}\n{sh}\nText\n\n{sh}")
+
+    languages = [[each.language for each in block.samples] for block in guide.blocks]
+    assert languages == [[], ["curl", "python"], ["json"], ["curl"], [], ["curl"]]
+
+
+def test_image_is_inserted_as_an_element() -> None:
+    guide = rendered("# One\n\n![Two](two.svg)\n", **{"two.svg": "<svg><title>Two</title></svg>"})
+
+    assert "<svg><title>Two</title></svg>" in html_of(guide)
+
+
+def test_sections_have_their_text_for_the_search() -> None:
+    guide = rendered("# One\n\nA *b*.\n\n## Two & three\n\nC `d`\n\n| e |\n|---|\n| f |\n")
+
+    assert [(s.anchor, s.title, s.text) for s in guide.sections] == [
+        ("one", "One", "A b."),
+        ("two--three", "Two & three", "C d e f"),
+    ]
+    assert 'id="two--three"' in html_of(guide)
+
+
+def test_status_diagram_follows_the_theme() -> None:
+    html = PAGES["/docs/guides/statuses"]
+
+    assert '<svg xmlns="http://www.w3.org/2000/svg"' in html
+    assert "UNSUBSCRIBED" in text_of(html)

@@ -1,0 +1,141 @@
+"""`/docs` without a browser: headers, structure, links and escaping."""
+
+from __future__ import annotations
+
+import copy
+import re
+from base64 import b64encode
+from hashlib import sha256
+
+import pytest
+from google.api import http_pb2 as google_http
+from google.protobuf.descriptor import ServiceDescriptor
+from openapi_spec_validator import validate
+
+from http_gateway.docs.site import Site
+from http_gateway.openapi.document import document
+
+from ...fronts import HttpFront
+from ..routing.protos import Rule, library, service_of
+from .html import DOCUMENT, SITE, section, text_of, topic
+
+# About 12,000 bytes per operation; a tenth of it compressed.
+MAX_BYTES = 600_000
+
+
+def test_page_is_served_with_its_security_headers(http: HttpFront, rendered: str) -> None:
+    status, headers, text = http.exchange("GET", "/docs")
+
+    assert (status, text.decode()) == (200, rendered)
+    assert headers["content-type"] == "text/html; charset=utf-8"
+    assert headers["content-security-policy"] == SITE.reference().policy
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["referrer-policy"] == "no-referrer"
+
+
+def test_head_returns_the_size_of_the_page_without_a_body(http: HttpFront, rendered: str) -> None:
+    status, headers, text = http.exchange("HEAD", "/docs")
+
+    assert (status, text) == (200, b"")
+    assert int(headers["content-length"]) == len(rendered.encode())
+
+
+def test_page_is_small(rendered: str) -> None:
+    assert len(rendered.encode()) < MAX_BYTES
+
+
+def test_policy_allows_only_the_inlined_style_and_scripts() -> None:
+    page = SITE.reference()
+    html = page.html.decode()
+    hashes = {
+        kind: " ".join(
+            f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+            for text in re.findall(rf"<{kind}>(.*?)</{kind}>", html, re.DOTALL)
+        )
+        for kind in ("style", "script")
+    }
+
+    assert page.policy == (
+        f"default-src 'none'; style-src {hashes['style']}; script-src {hashes['script']}; "
+        "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'none'"
+    )
+    assert not re.search(r"<[^>]+\s(style|on\w+)=", html)
+
+
+PURGE = google_http.CustomHttpPattern(kind="PURGE", path="/a")
+
+
+@pytest.mark.parametrize(
+    "services", [[], [service_of(Purge=Rule(custom=PURGE))]], ids=["none", "only PURGE"]
+)
+def test_page_without_operations_has_only_the_topics(
+    services: list[ServiceDescriptor],
+) -> None:
+    content = document(services)
+    validate(content)
+
+    html = Site(content, services).reference().html.decode()
+
+    assert content["tags"] == []
+    assert 'class="operation"' not in html
+    assert topic(html, "introduction")
+    assert topic(html, "errors")
+
+
+def test_page_shows_any_service() -> None:
+    html = Site(document([library()]), [library()]).reference().html.decode()
+
+    route = text_of(section(html, "UpdateBook"))
+    assert "/v1/shelves/{name1}/books/{name2}" in route
+    assert 'href="/docs/webhooks"' not in html
+
+
+def test_page_loads_nothing(rendered: str) -> None:
+    loaded = re.findall(r'\s(?:src|srcset|href|action|poster|data)="([^"]*)"', rendered)
+
+    assert {url for url in loaded if not url.startswith(("#", "/", "data:"))} == set()
+    assert not re.search(r"@import|url\(", rendered)
+
+
+def test_resources_are_in_order_and_the_first_request_creates_a_subscriber(rendered: str) -> None:
+    resources = re.findall(r'<section class="resource" id="([^"]+)"', rendered)
+    operations = re.findall(r'<section class="operation" id="([^"]+)"', rendered)
+
+    assert resources == [
+        "subscribers",
+        "tags",
+        "custom-fields",
+        "merge-tags",
+        "suppressions",
+        "webhooks",
+        "api-keys",
+    ]
+    assert operations[0] == "CreateSubscriber"
+    first_call = text_of(topic(rendered, "introduction"))
+    assert "/api/subscribers" in first_call
+    assert "ada@example.com" in first_call
+
+
+def test_document_text_is_escaped() -> None:
+    evil = "<script>alert(1)</script> ![x](http://example.com/x.png) [y](javascript:z) \" '><b>"
+    content = copy.deepcopy(DOCUMENT)
+    content["info"].update(title=evil, summary=evil, description=evil, version=evil)
+    for tag in content["tags"]:
+        tag["description"] = evil
+    for operation in (o for item in content["paths"].values() for o in item.values()):
+        operation["description"] = evil
+        for parameter in operation["parameters"]:
+            if "$ref" not in parameter:
+                parameter.update(description=evil, example=evil)
+    for schema in content["components"]["schemas"].values():
+        schema["description"] = evil
+        for member in schema.get("properties", {}).values():
+            member["description"] = evil
+    html = Site(content).reference().html.decode()
+
+    assert text_of(html).count("alert(1)") > 100
+    assert html.count("<script>") == 2
+    assert "<img" not in html
+    assert "<b>" not in re.sub(r"<b>\{\w+\}</b>", "", html)
+    assert 'href="javascript' not in html

@@ -1,0 +1,150 @@
+"""The reference in a browser: loading, samples, themes, screens and the keyboard."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import FloatRect, Locator, expect
+
+from .conftest import Reader
+
+pytestmark = pytest.mark.verify
+
+PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
+NARROWEST = 360
+
+
+def test_page_loads_in_one_request_without_problems(reader: Reader) -> None:
+    reader.open()
+
+    expect(reader.page).to_have_title("Roster API reference")
+    assert reader.requests == [reader.url]
+    assert reader.problems == []
+
+
+def test_samples_use_the_address_of_the_page_and_the_key(reader: Reader) -> None:
+    reader.open()
+    code = reader.page.locator("#ListTags .sample.chosen code")
+    expect(code).to_contain_text("$ROSTER_API_KEY")
+    expect(code).to_contain_text(f'"http://{urlsplit(reader.url).netloc}/api/tags')
+
+    reader.enter_key()
+    expect(code).not_to_contain_text(reader.key)
+    reader.page.get_by_role("button", name="Show").click()
+    expect(code).to_contain_text(f"Bearer {reader.key}")
+
+    reader.page.locator("#ListTags").get_by_role("button", name="Python").click()
+    expect(code).to_contain_text(f'"Bearer " + "{reader.key}"')
+    expect(reader.page.locator("#GetTag .sample.chosen")).to_contain_text("import requests")
+
+
+def test_copied_sample_contains_the_masked_key(user: Reader) -> None:
+    panel = user.page.locator("#ListTags .samples")
+    expect(panel.locator(".chosen code")).not_to_contain_text(user.key)
+
+    panel.locator(".copy").click()
+
+    expect(panel.locator(".copy")).to_have_text("Copied")
+    copied = user.page.evaluate("navigator.clipboard.readText()")
+    assert copied.startswith("curl ")
+    assert f"Bearer {user.key}" in copied
+
+
+def test_link_to_an_operation_scrolls_to_it_and_marks_it_in_the_navigation(
+    reader: Reader,
+) -> None:
+    reader.open("UpdateTagByPatch")
+
+    expect(reader.page.locator("#UpdateTag h3")).to_be_in_viewport()
+    current = reader.page.locator(".navigation [aria-current]")
+    expect(current).to_contain_text("Update tag")
+
+    reader.page.locator('.navigation a[href="#limits"]').click()
+    expect(current).to_have_text("Limits")
+
+
+def test_theme_follows_the_system_until_it_is_changed(reader: Reader) -> None:
+    page = reader.page
+    background = "getComputedStyle(document.body).backgroundColor"
+    page.emulate_media(color_scheme="dark")
+    reader.open()
+    dark = page.evaluate(background)
+    page.emulate_media(color_scheme="light")
+    light = page.evaluate(background)
+    assert dark != light
+
+    page.get_by_role("button", name="Use dark colors").click()
+    assert page.evaluate(background) == dark
+
+    page.reload()
+    assert page.evaluate(background) == dark
+
+
+@pytest.mark.parametrize("reader", [PHONE], indirect=True, ids=["360"])
+def test_page_fits_a_narrow_screen_with_everything_expanded(reader: Reader) -> None:
+    reader.open()
+    reader.page.evaluate("document.querySelectorAll('details').forEach((each) => each.open = true)")
+    reader.enter_key()
+    reader.send(reader.page.locator("#CreateSubscriber .try"))
+
+    width = reader.page.evaluate("document.documentElement.scrollWidth")
+
+    assert width <= NARROWEST
+
+
+def box_of(locator: Locator) -> FloatRect:
+    box = locator.bounding_box()
+    assert box is not None
+    return box
+
+
+@pytest.mark.parametrize("reader", [PHONE], indirect=True, ids=["360"])
+def test_menu_is_used_by_keyboard(reader: Reader) -> None:
+    reader.open()
+    page = reader.page
+    menu, navigation = page.get_by_role("button", name="Contents"), page.locator(".navigation")
+    expect(navigation).to_be_hidden()
+
+    menu.focus()
+    page.keyboard.press("Enter")
+    expect(navigation).to_be_visible()
+    assert box_of(page.locator(".navigation"))["y"] >= box_of(page.locator(".bar"))["height"]
+    page.keyboard.press("Escape")
+    expect(navigation).to_be_hidden()
+    expect(menu).to_be_focused()
+
+    page.keyboard.press("Enter")
+    page.locator(".navigation a").last.focus()
+    page.keyboard.press("Tab")
+    expect(navigation).to_be_hidden()
+
+    menu.focus()
+    page.keyboard.press("Enter")
+    page.locator('.navigation a[href="#GetTag"]').focus()
+    page.keyboard.press("Enter")
+    expect(navigation).to_be_hidden()
+    expect(page.locator("#GetTag h3")).to_be_in_viewport()
+
+
+def test_first_link_skips_to_the_content(reader: Reader) -> None:
+    reader.open()
+    page = reader.page
+
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    page.keyboard.press("Enter")
+
+    expect(page.locator("main")).to_be_focused()
+
+
+@pytest.mark.parametrize("reader", [{"java_script_enabled": False}], indirect=True, ids=["plain"])
+def test_reference_can_be_read_without_scripts(reader: Reader) -> None:
+    reader.open()
+    page = reader.page
+
+    expect(page.locator("#CreateSubscriber .sample").nth(2)).to_be_visible()
+    expect(page.locator("#CreateSubscriber .fields").first).to_be_visible()
+    expect(page.locator("#CreateSubscriber .try")).to_be_hidden()
+    expect(page.locator("#CreateSubscriber .samples > header")).to_be_hidden()
+    expect(page.locator(".navigation")).to_be_visible()

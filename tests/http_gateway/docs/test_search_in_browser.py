@@ -1,0 +1,106 @@
+"""Search in a browser: the dialog, its results, and the keyboard."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from .conftest import Reader
+from .test_reference_in_browser import PHONE
+
+pytestmark = pytest.mark.verify
+
+
+def search(reader: Reader, text: str) -> Locator:
+    """Opens the search with the keyboard, enters text and returns the results."""
+    reader.page.keyboard.press("/")
+    expect(reader.page.get_by_role("combobox", name="Search")).to_be_focused()
+    reader.page.keyboard.type(text)
+    return reader.page.locator("#results [role=option]")
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "url"),
+    [
+        ("delete tag", "Delete tag", "/docs#DeleteTag"),
+        ("DeleteTag", "Delete tag", "/docs#DeleteTag"),
+        ("subscribersuppressed", "SubscriberSuppressed", "/docs#error-SubscriberSuppressed"),
+        ("double opt-in", "Double opt-in", "/docs/guides/consent#double-opt-in"),
+        ("tag.deleted", "tag.deleted", "/docs/webhooks#tag.deleted"),
+        ("isConfirmed create", "isConfirmed", "/docs#CreateSubscriber"),
+    ],
+)
+def test_enter_opens_the_first_result(
+    guide_reader: Reader, text: str, title: str, url: str
+) -> None:
+    guide_reader.open()
+
+    expect(search(guide_reader, text).first.locator("strong")).to_have_text(title)
+    guide_reader.page.keyboard.press("Enter")
+
+    expect(guide_reader.page).to_have_url(guide_reader.url.partition("/docs")[0] + url)
+    assert guide_reader.problems == []
+
+
+def test_arrow_keys_select_results(reader: Reader) -> None:
+    reader.open()
+    field = reader.page.get_by_role("combobox", name="Search")
+
+    results = search(reader, "tag")
+    expect(field).to_have_attribute("aria-expanded", "true")
+    selected = reader.page.locator("#results [aria-selected=true]")
+    expect(field).to_have_attribute("aria-activedescendant", "result-0")
+    for key, number in (("ArrowDown", 1), ("ArrowUp", 0), ("ArrowUp", results.count() - 1)):
+        reader.page.keyboard.press(key)
+        expect(selected).to_have_attribute("id", f"result-{number}")
+        expect(field).to_have_attribute("aria-activedescendant", f"result-{number}")
+
+
+def test_text_without_a_match_is_reported(reader: Reader) -> None:
+    reader.open()
+
+    results = search(reader, "subscriber qqq")
+
+    expect(reader.page.get_by_text("No matches.")).to_be_visible()
+    expect(results).to_have_count(0)
+
+
+def test_escape_closes_the_search(reader: Reader) -> None:
+    reader.open()
+    search(reader, "tag")
+
+    reader.page.keyboard.press("Escape")
+
+    expect(reader.page.locator("dialog.search")).to_be_hidden()
+
+
+def test_error_that_was_found_is_shown_although_its_list_is_collapsed(reader: Reader) -> None:
+    reader.open()
+
+    expect(search(reader, "LastAdminKey").first).to_be_visible()
+    reader.page.keyboard.press("Enter")
+
+    expect(reader.page.locator("#error-LastAdminKey")).to_be_in_viewport()
+
+
+def test_index_is_loaded_at_the_first_search(reader: Reader) -> None:
+    reader.open()
+    assert reader.requests == [reader.url]
+
+    expect(search(reader, "tag").first).to_be_visible()
+
+    assert reader.requests[1:] == [f"{reader.url}/search.json"]
+
+
+@pytest.mark.parametrize("reader", [PHONE], indirect=True, ids=["phone"])
+def test_search_is_used_by_touch(reader: Reader) -> None:
+    reader.open()
+
+    reader.page.get_by_role("button", name="Search").tap()
+    reader.page.get_by_role("combobox", name="Search").fill("create tag")
+    reader.page.locator("#results [role=option]").first.tap()
+    expect(reader.page).to_have_url(f"{reader.url}#CreateTag")
+
+    reader.page.get_by_role("button", name="Search").tap()
+    reader.page.get_by_role("button", name="Close").tap()
+    expect(reader.page.locator("dialog.search")).to_be_hidden()

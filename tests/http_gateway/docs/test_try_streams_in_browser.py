@@ -1,0 +1,119 @@
+"""Streams and slow requests from the forms of the reference in a browser."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Locator, Route, expect
+
+from .conftest import Reader
+
+pytestmark = pytest.mark.verify
+
+# More than the server accepts before the client reads the response.
+ROWS = 2_500
+# A response that is interrupted after its first record.
+BROKEN = """
+window.fetch = async () => new Response(
+  new ReadableStream({
+    pull(controller) {
+      if (this.hasBegun) controller.error(new Error("broken"));
+      else controller.enqueue(new TextEncoder().encode('{"line":1,"outcome":"CREATED"}\\n'));
+      this.hasBegun = true;
+    },
+  }, { highWaterMark: 0 }),
+  { headers: { "Content-Type": "application/x-ndjson" } },
+);
+"""
+
+
+def paste(form: Locator, text: str) -> None:
+    """Sets the body of a form at once, which is faster than typing."""
+    body = form.get_by_label("Body")
+    body.evaluate("(body, text) => { body.value = text; }", text)
+    body.dispatch_event("input")
+
+
+def test_import_is_read_to_its_end_and_all_failures_are_shown(reader: Reader) -> None:
+    reader.open()
+    reader.enter_key()
+    rows = [{"email": f"row{n}@example.com", "tags": ["pasted"]} for n in range(ROWS)]
+    form = reader.form("ImportSubscribers")
+    form.get_by_label("Content-Type").select_option("application/x-ndjson")
+    paste(form, "\n".join(json.dumps(row) for row in [*rows, {"email": "no address"}, rows[0]]))
+
+    assert reader.send(form) == "200 OK"
+
+    summary = f"{ROWS:,} CREATED, 2 FAILED"
+    expect(form.locator(".outcomes")).to_have_text(summary)
+    expect(reader.page.get_by_role("status")).to_have_text(f"Response 200 OK: {summary}")
+    failed = form.get_by_role("group", name="Records that failed").inner_text().splitlines()
+    assert [json.loads(line)["line"] for line in failed] == [ROWS + 1, ROWS + 2]
+    shown = form.get_by_role("group", name="Records", exact=True).inner_text().splitlines()
+    assert (len(shown), shown[-1]) == (201, "… and 2,302 more")
+    found = reader.form("ListSubscribers")
+    found.get_by_label("tag").fill("pasted")
+    reader.send(found)
+    expect(found.locator(".response pre")).to_contain_text(f'"total": {ROWS}')
+
+    exported = reader.form("ExportSubscribers")
+    exported.get_by_label("tag").fill("pasted")
+    reader.send(exported)
+    lines = exported.locator(".response pre").inner_text().splitlines()
+    assert (len(lines), lines[-1]) == (201, "… and more, which were not requested")
+
+
+def test_results_before_an_interruption_stay(reader: Reader) -> None:
+    reader.open()
+    reader.page.evaluate(BROKEN)
+    form = reader.form("ImportSubscribers")
+
+    form.locator(".send button").click()
+
+    expect(form.locator(".outcomes")).to_have_text("1 CREATED")
+    expect(form.locator(".status")).to_have_text(
+        ["200", "The response was interrupted. Changes made before then are kept."]
+    )
+
+
+@pytest.fixture
+def held(user: Reader) -> Iterator[list[Route]]:
+    """Requests for tags, which are held until the test continues them."""
+    routes: list[Route] = []
+    user.page.route("**/api/tags*", lambda route: routes.append(route))
+    yield routes
+    user.page.unroute("**/api/tags*")
+
+
+def test_running_request_is_shown_and_can_be_canceled(user: Reader, held: list[Route]) -> None:
+    form = user.form("ListTags")
+
+    form.locator(".send button").click()
+    expect(form.locator(".response .status")).to_have_text("Sending…")
+    expect(user.page.get_by_role("status")).to_have_text("Sending…")
+    form.get_by_role("button", name="Cancel").click()
+
+    expect(form.locator(".response .status")).to_have_text("Canceled.")
+    expect(user.page.get_by_role("status")).to_have_text("Canceled.")
+    expect(form.get_by_role("button", name="Send")).to_be_focused()
+    assert len(held) == 1
+
+
+def test_new_request_cancels_the_previous_one(user: Reader, held: list[Route]) -> None:
+    form = user.form("ListTags")
+    failed: list[str] = []
+    user.page.on("requestfailed", lambda request: failed.append(request.url))
+
+    for limit in ("1", "2", "3"):
+        form.get_by_label("limit").fill(limit)
+        form.locator(".send button").click()
+        expect(form.locator(".response .status")).to_have_text(["Sending…"])
+    held[-1].continue_()
+
+    expect(form.locator(".response pre")).to_contain_text('"limit": 3')
+    expect(form.locator(".response .status")).to_have_text(["200 OK"])
+    expect(form.get_by_role("button", name="Cancel")).to_have_count(0)
+    assert [re.sub(r".*\?", "", url) for url in failed] == ["limit=1", "limit=2"]

@@ -1,0 +1,186 @@
+"""The guides in `server/guides`: samples run, and statements agree with the code."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from server.errors import InvalidStatusTransition
+from server.idempotency.store import RETENTION_MILLISECONDS
+from server.paging import DEFAULT_LIMIT, MAX_LIMIT
+from server.serving.documentation import documentation
+from server.subscribers.rules import Status, check_transition
+from server.webhooks import rules
+from server.webhooks.delivery.store_retention import ATTEMPT_RETENTION, EVENT_RETENTION
+from server.webhooks.egress.client import MAX_READ, TIMEOUT_SECONDS
+
+from . import tools
+from .conftest import Account, new_account
+from .documents import ROOT, read, table, tokens
+from .fronts import HttpFront
+from .processes import Service
+from .samples import localized, run, run_grpcurl, run_shell
+
+FOLDER = "server/guides"
+GUIDES = [guide.name for guide in documentation().guides]
+DAY = 86_400_000
+
+
+def document(name: str) -> str:
+    return f"{FOLDER}/{name}.md"
+
+
+def samples(name: str) -> list[tuple[str, str, str]]:
+    """Returns the code blocks of a guide: the comment before, the language and the code."""
+    found, mark = [], ""
+    for token in tokens(document(name)):
+        if token.type == "fence":
+            found.append((mark, token.info, token.content))
+        mark = token.content.strip() if token.type == "html_block" else ""
+    return found
+
+
+def text_of(name: str) -> str:
+    return " ".join(read(document(name)).split())
+
+
+def test_every_guide_is_in_the_navigation() -> None:
+    assert sorted(GUIDES) == sorted(path.stem for path in (ROOT / FOLDER).glob("*.md"))
+
+
+@pytest.mark.parametrize("name", GUIDES)
+def test_samples_of_a_guide_run_in_order(name: str, service: Service, tmp_path: Path) -> None:
+    front = HttpFront("http", service.http)
+    # Each language has its own account, because samples in several languages are alternatives.
+    accounts: dict[str, Account] = {}
+    output = ""
+    for mark, language, code in samples(name):
+        program = "grpcurl" if language == "sh" and "grpcurl" in code else language
+        account = accounts.setdefault(program, new_account(service, front))
+        if language == "json":
+            assert shape(json.loads(output)) == shape(json.loads(code))
+        elif program == "grpcurl" and "127.0.0.1:50051 list" not in code:
+            run_grpcurl(code, account)
+        elif language == "sh" and program != "grpcurl":
+            webhook = account.ok("CreateWebhook", url="https://example.com/", enabled=False)
+            done = run_shell(code, account, tmp_path, WEBHOOK_ID=webhook["webhook"]["id"])
+            assert (done.returncode != 0) == ("fails" in mark), done.stdout + done.stderr
+            output = done.stdout
+        elif language == "python" and "example:" not in mark:
+            done = run([sys.executable, "-c", localized(code, account)], account)
+            assert done.returncode == 0, done.stderr
+
+
+def shape(value: Any) -> Any:
+    """Returns JSON without its values; lists by their first item."""
+    if isinstance(value, dict):
+        return {key: shape(item) for key, item in value.items()}
+    return [shape(item) for item in value[:1]] if isinstance(value, list) else type(value)
+
+
+@pytest.mark.verify
+@pytest.mark.parametrize("name", GUIDES)
+def test_javascript_and_grpcurl_samples_run(name: str, service: Service) -> None:
+    front = HttpFront("http", service.http)
+    for mark, language, code in samples(name):
+        account = new_account(service, front)
+        if language == "javascript" and "example:" not in mark:
+            node = tools.program("node", "typescript")
+            text = localized(code, account)
+            done = run([node, "--input-type=module", "-e", text], account)
+        elif language == "sh" and "grpcurl" in code:
+            tools.program("grpcurl", "grpcurl")
+            done = run(["bash", "-euc", localized(code, account)], account)
+        else:
+            continue
+        assert done.returncode == 0, done.stderr
+
+
+def test_receivers_are_all_tested() -> None:
+    marks = [mark for mark, _, _ in samples("webhooks") if "example:" in mark]
+
+    assert re.findall(r"receiver\.\w+", " ".join(marks)) == [
+        "receiver.py",
+        "receiver.mjs",
+        "receiver.go",
+    ]
+
+
+def test_diagram_shows_exactly_the_transitions() -> None:
+    text = read(f"{FOLDER}/statuses.svg")
+    shown = {
+        (before, after, admin)
+        for admin, sources, targets in re.findall(
+            r'(data-admin="" )?data-from="([\w ]+)" data-to="([\w ]+)"', text
+        )
+        for before in sources.split()
+        for after in targets.split()
+    }
+
+    allowed = {
+        (before.name, after.name, 'data-admin="" ' if not is_allowed(before, after) else "")
+        for before, after in itertools.permutations(Status, 2)
+        if is_allowed(before, after, by_admin=True)
+    }
+    assert shown == allowed
+
+
+def is_allowed(before: Status, after: Status, *, by_admin: bool = False) -> bool:
+    try:
+        check_transition(before, after, by_admin=by_admin)
+    except InvalidStatusTransition:
+        return False
+    return True
+
+
+def test_table_of_statuses_is_complete() -> None:
+    rows = table(document("statuses"), "status | meaning")
+
+    assert [name for name, _ in rows] == [f"`{status.name}`" for status in Status]
+
+
+def test_limits_of_pages_agree_with_the_code() -> None:
+    text = text_of("pagination")
+
+    assert f"The default limit is {DEFAULT_LIMIT}. A limit above {MAX_LIMIT} is reduced" in text
+
+
+def test_retention_of_idempotency_keys_agrees_with_the_code() -> None:
+    hours = RETENTION_MILLISECONDS // 3_600_000
+
+    assert f"stored per account for {hours} hours" in text_of("idempotency")
+
+
+def test_durations_of_webhooks_agree_with_the_code() -> None:
+    text = text_of("webhooks")
+    *delays, last = map(duration, rules.RETRY_DELAYS)
+    disable_after = rules.DISABLE_AFTER // 3_600_000
+
+    for statement in (
+        f"retried after {', '.join(delays)} and {last}, each varied by up to {rules.JITTER:.0%}.",
+        f"Respond with 2xx within {duration(TIMEOUT_SECONDS)}.",
+        f"At most {MAX_READ // 1024} KiB of the response",
+        f"At most {rules.MAX_IN_FLIGHT_PER_ENDPOINT} requests are sent",
+        f"After {rules.FAILURES_BEFORE_PAUSE} failures in a row the webhook is paused**"
+        f" for {duration(rules.MIN_PAUSE // 1000)}.",
+        f"up to {duration(rules.MAX_PAUSE // 1000)}.",
+        f"After {rules.GONE}, or if every attempt failed for {disable_after} hours",
+        f"retained for {ATTEMPT_RETENTION // DAY} days",
+        f"Events are retained for {EVENT_RETENTION // DAY} days.",
+        f"both secrets for {duration(rules.OLD_SECRET_VALIDITY // 1000)}",
+    ):
+        assert statement in text
+    assert f"Events are retained for {EVENT_RETENTION // DAY} days." in text_of("sync")
+
+
+def duration(seconds: float) -> str:
+    """Returns a duration in the largest unit of which it is at least 2, such as "5 minutes"."""
+    units = ((3_600, "hours"), (60, "minutes"), (1, "seconds"))
+    length, unit = next(each for each in units if seconds >= 2 * each[0])
+    return f"{seconds / length:g} {unit}"
