@@ -1,11 +1,13 @@
-"""Maps UNAVAILABLE calls to HTTP errors by whether they may have taken effect.
+"""Maps UNAVAILABLE calls to HTTP errors, depending on whether they may have taken effect.
 
-A status with a reason was sent by the server, which says what became of the call. One without
-a reason came from a server or a proxy that gives none, and is a 503 that promises nothing; or
-from gRPC itself. If no connection could be made, nothing was changed, and the 503 says so. If
-the connection was lost during a call that changes something, the outcome is unknown: a 500, so
-that no client takes it for a promise. If a call is retried, only the last attempt shows how it
-failed; an earlier one may have been sent.
+- A status with a reason was sent by the server and is passed on.
+- If no connection could be made, nothing was changed, and the 503 says so.
+- If the connection was lost during a call that changes something, the outcome is unknown. The
+  response is a 500, because clients take a 503 to mean that nothing was changed.
+- Any other status came from a server or proxy that gives no reason: a plain 503.
+
+Of a call that gRPC retries, only the failure of the last attempt is known. An earlier attempt
+may have been sent.
 """
 
 from __future__ import annotations
@@ -16,22 +18,21 @@ from google.api import annotations_pb2
 from google.protobuf.descriptor import MethodDescriptor
 from grpc import StatusCode
 from grpc.aio import AioRpcError
-from roster.client import repeats
+from roster.client.repeats import is_repeatable, takes_key
 
 from .errors import reason_of
 from .headers import IDEMPOTENCY_KEY, Metadata
 from .request_errors import RequestError, request_error
 
-# How gRPC's messages begin if there was no connection for a call, and if one was lost during
-# it. If gRPC changes the words, a call becomes a 503 that promises nothing: less than is known,
-# but true.
+# Messages of gRPC for a call without a connection, and for one whose connection was lost. If
+# gRPC changes them, such calls become a plain 503.
 _NEVER_SENT = re.compile(
     "connections to all backends failing|failed to connect to all addresses|DNS resolution failed"
 )
 _LOST = re.compile(
     "Stream removed|Socket closed|Broken pipe|GOAWAY|Endpoint closing|RST_STREAM|Cancelling all"
     "|Connection reset|(Client )?[Tt]ransport closed|[Pp]ing timeout|[Kk]eepalive"
-    # Envoy's, and that of a proxy that answers with an HTTP status.
+    # Envoy, and proxies that respond with an HTTP status.
     "|upstream connect error or disconnect|Received http2 header with status"
 )
 _NOT_REACHED = "The service cannot be reached. Nothing was changed; try again later."
@@ -56,9 +57,9 @@ def classify_failure(
 
 
 def _is_retried(method: MethodDescriptor, metadata: Metadata) -> bool:
-    """Whether a call may have been sent more than once."""
+    """Whether gRPC may have sent a call more than once."""
     has_key = any(name == IDEMPOTENCY_KEY for name, _ in metadata)
-    return repeats.is_repeatable(method) and (has_key or not repeats.takes_key(method))
+    return is_repeatable(method) and (has_key or not takes_key(method))
 
 
 def has_effect(method: MethodDescriptor) -> bool:

@@ -1,7 +1,7 @@
-"""Reading a body: its headers first, then no more of it than is taken.
+"""Reads JSON bodies.
 
-The limits are looked at before anything is read. What is over them, too slow or
-of another kind is left unread, and the connection is closed after the answer.
+The headers and the declared size are checked before the body is read. The rest of a rejected
+body is not read, and its connection is closed after the response.
 """
 
 from __future__ import annotations
@@ -10,15 +10,14 @@ import asyncio
 
 from aiohttp import web
 
+from .request import Request
 from .request_errors import RequestError, request_error
 
 MAX_BODY_BYTES = 1024 * 1024
-# How long the whole body may take to arrive.
-BODY_SECONDS = 10.0
 
 
-async def read(request: web.BaseRequest) -> bytes:
-    """Returns the body. Raises RequestError if it cannot be taken."""
+async def read(request: Request) -> bytes:
+    """Returns the body. Raises RequestError."""
     headers = request.headers
     check_not_compressed(request)
     if not _is_json(headers.get("Content-Type")):
@@ -31,15 +30,16 @@ async def read(request: web.BaseRequest) -> bytes:
         raise _too_large()
     await send_continue(request)
     if request.content.is_eof():
-        return await _all(request)
+        return await _read_to_end(request)
+    seconds = request.options.body_seconds
     try:
-        async with asyncio.timeout(BODY_SECONDS):
-            return await _all(request)
+        async with asyncio.timeout(seconds):
+            return await _read_to_end(request)
     except TimeoutError:
-        raise timeout_error() from None
+        raise timeout_error(seconds) from None
 
 
-async def _all(request: web.BaseRequest) -> bytes:
+async def _read_to_end(request: Request) -> bytes:
     chunks, size = [], 0
     try:
         while chunk := await request.content.readany():
@@ -48,18 +48,18 @@ async def _all(request: web.BaseRequest) -> bytes:
             if size > MAX_BODY_BYTES:
                 raise _too_large()
     except (web.RequestPayloadError, ConnectionError):
-        raise request_error(
-            "VALIDATION_ERROR",
-            "The body is incomplete, or its chunked encoding is invalid.",
-            close=True,
-        ) from None
+        raise incomplete_error() from None
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
-def timeout_error() -> RequestError:
-    """Returns the fault of a body that does not arrive in time."""
-    message = f"The body did not arrive within {BODY_SECONDS:.0f} seconds."
+def timeout_error(seconds: float) -> RequestError:
+    message = f"The body did not arrive within {seconds:.0f} seconds."
     return request_error("REQUEST_TIMEOUT", message, close=True)
+
+
+def incomplete_error() -> RequestError:
+    message = "The body is incomplete, or its chunked encoding is invalid."
+    return request_error("VALIDATION_ERROR", message, close=True)
 
 
 def _too_large() -> RequestError:
@@ -67,8 +67,8 @@ def _too_large() -> RequestError:
     return request_error("PAYLOAD_TOO_LARGE", message, close=True)
 
 
-def check_not_compressed(request: web.BaseRequest) -> None:
-    """Raises RequestError if the body says that it is compressed."""
+def check_not_compressed(request: Request) -> None:
+    """Raises RequestError if the body has a content encoding."""
     if request.headers.get("Content-Encoding", "identity").lower() != "identity":
         raise request_error(
             "UNSUPPORTED_MEDIA_TYPE",
@@ -77,14 +77,14 @@ def check_not_compressed(request: web.BaseRequest) -> None:
         )
 
 
-async def send_continue(request: web.BaseRequest) -> None:
-    """Tells a client that waits to be asked for its body to send it."""
+async def send_continue(request: Request) -> None:
+    """Sends 100 Continue if the client expects it."""
     if request.headers.get("Expect", "").lower() == "100-continue":
         await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
 
 def _is_json(content_type: str | None) -> bool:
-    """Whether a content type says JSON in UTF-8; none at all is taken as that."""
+    """Whether a content type is JSON in UTF-8, which is the default."""
     if content_type is None or content_type == "application/json":
         return True
     return text_type(content_type) == "application/json"

@@ -1,12 +1,12 @@
 """Compression of responses with gzip, for clients that accept it (RFC 9110, section 12.5.3).
 
-Pages and the OpenAPI document are compressed once; the JSON of a call that is answered once,
-each time. Streams are not compressed: every record has to reach the client at once.
+Pages and the OpenAPI document are compressed once, responses of unary calls each time. Streams
+are not compressed, because each record must reach the client immediately.
 
-Compression can leak a secret to an attacker who sees the length of a response, if the response
-also holds text of the attacker's choice (BREACH). Browsers attach no credentials to a request by
-themselves here, since keys come in a header that the caller sets, and a response type with a
-field that is declared `debug_redact`, such as the secret of a new key, is never compressed.
+If a response contains a secret and text of an attacker's choice, its compressed length can leak
+the secret (BREACH). Browsers add no credentials to requests here, since the caller sets the
+header with the key. Response types with a `debug_redact` field, such as the secret of a new
+key, are never compressed.
 """
 
 from __future__ import annotations
@@ -20,38 +20,35 @@ from aiohttp import web
 from .headers import qualities
 from .responses import Response
 
-# A smaller body fits into the packet of its headers, and is not compressed.
+# Smaller bodies fit into one packet with their headers, and are not compressed.
 MIN_BYTES = 1_024
-# For what is compressed for each request, and for what is compressed once.
+# Compression levels for responses, and for static content.
 FAST, BEST = 1, 9
-# After so many bytes other requests have a turn.
+# Compression yields to the event loop after each slice.
 SLICE_BYTES = 64 * 1_024
 # The parameter of zlib for the gzip format.
 _GZIP = 31
 
 
 def accepts_gzip(request: web.BaseRequest) -> bool:
-    """Returns whether the client accepts gzip, and does not prefer the body as it is."""
+    """Whether the client accepts gzip and does not prefer `identity`."""
     return _accepts_gzip(",".join(request.headers.getall("Accept-Encoding", ())))
 
 
 @lru_cache(64)
 def _accepts_gzip(accepted: str) -> bool:
-    given = qualities(accepted)
-    quality = given.get("gzip", given.get("*", 0.0))
-    return quality > 0 and quality >= given.get("identity", 0.0)
+    by_name = qualities(accepted)
+    quality = by_name.get("gzip", by_name.get("*", 0.0))
+    return quality > 0 and quality >= by_name.get("identity", 0.0)
 
 
 def gzipped(body: bytes) -> bytes:
-    """Returns a body that is compressed once, as small as it gets."""
+    """Compresses static content."""
     return zlib.compress(body, BEST, _GZIP)
 
 
 async def compress(response: Response, request: web.BaseRequest) -> None:
-    """Compresses the body of a response, unless it is small or the client does not accept that.
-
-    Other requests have their turns meanwhile.
-    """
+    """Compresses the body of a response if it is large enough and the client accepts gzip."""
     if response.body is None or len(response.body) < MIN_BYTES:
         return
     response.headers["Vary"] = "Accept-Encoding"

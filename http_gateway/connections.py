@@ -1,9 +1,7 @@
-"""Connections: what aiohttp's leave open.
+"""Connections of the HTTP server.
 
-aiohttp tells a handler that its client has gone only when it reads or writes; a
-stream may do neither for long, while its call still costs the server something. It
-waits for a request's head for as long as the client likes to send it. And where the
-framing of a body goes wrong in its midst, whoever reads the body is not told.
+They add to aiohttp's a time limit for the request line and headers, an error for a body whose
+framing is invalid, and a callback for the end of the connection.
 """
 
 from __future__ import annotations
@@ -11,9 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import cast
+from collections.abc import Callable
+from typing import Any, cast
 
 from aiohttp import StreamReader, web
 from aiohttp.http_exceptions import BadStatusLine
@@ -21,99 +18,101 @@ from aiohttp.web_protocol import RequestHandler
 
 from . import errors
 from .error_responses import connection_error
+from .options import Options
 from .responses import Response
 from .routing.methods import METHODS
 
 log = logging.getLogger(__name__)
 
-# How long the head of a request may take to arrive, in seconds, from its first byte.
-HEAD_SECONDS = 10.0
-# How long what a client goes on sending is read and thrown away, so that it sees the
-# answer before its connection is reset.
-LINGERING_SECONDS = 2.0
-# A request line as an error of aiohttp's parser shows it, by Python's `repr`.
+# A request line in an error message of aiohttp's parser, which quotes it with `repr`.
 _REQUEST_LINE = re.compile(
     r"""^ *b(['"])(?P<method>[-!#$%&'*+.^_`|~0-9A-Za-z]+) \S+ HTTP/1\.[01]\1$""", re.MULTILINE
 )
-# How many connections are refused with an answer at once.
-MAX_REFUSED = 100
 
 
 class Connection(RequestHandler):
-    """A connection with a place for what is called once it is lost, or once it shall end.
+    """A connection of a server."""
 
-    From the moment when it shall end, aiohttp takes nothing from it any more.
-    """
-
-    on_lost: Callable[[], object] | None = None
-    on_closing: Callable[[], object] | None = None
-    # The body of the request that came last.
-    _body: StreamReader | None = None
-    _head_is_due: asyncio.TimerHandle | None = None
+    def __init__(self, server: web.Server, options: Options, **aiohttp_options: Any) -> None:
+        super().__init__(server, loop=asyncio.get_running_loop(), **aiohttp_options)
+        self._options = options
+        # Called when the connection will close after the current response. From then on aiohttp
+        # discards what the client sends.
+        self.on_closing: Callable[[], object] | None = None
+        # The body of the request that was parsed last.
+        self._last_body: StreamReader | None = None
+        # Parsed requests without a response.
+        self._unanswered = 0
+        self._head_timer: asyncio.TimerHandle | None = None
 
     def connection_lost(self, exc: BaseException | None) -> None:
         super().connection_lost(exc)
-        self._expect_no_head()
-        if self.on_lost is not None:
-            self.on_lost()
+        self._stop_head_timer()
 
     def close(self) -> None:
         super().close()
-        self._expect_no_head()
+        self._stop_head_timer()
         if self.on_closing is not None:
             self.on_closing()
 
     def data_received(self, data: bytes) -> None:
-        known = len(self._messages)
+        queued = len(self._messages)
+        is_idle = not self._unanswered and (self._last_body is None or self._last_body.is_eof())
         super().data_received(data)
-        if len(self._messages) > known:
-            self._follow_bodies(known)
-            self._expect_no_head()
-        else:
-            self._expect_rest_of_head()
+        if len(self._messages) > queued:
+            self._fail_incomplete_bodies(queued)
+            self._unanswered += len(self._messages) - queued
+            self._stop_head_timer()
+        elif is_idle and self._head_timer is None:
+            self._head_timer = asyncio.get_running_loop().call_later(
+                self._options.head_seconds, self._reject_slow_head
+            )
 
-    def _expect_rest_of_head(self) -> None:
-        if self._head_is_due is None and self._waits_for_head():
-            self._head_is_due = self._loop.call_later(HEAD_SECONDS, self._give_up_head)
+    def _fail_incomplete_bodies(self, queued: int) -> None:
+        """Ends each body that is followed by a message, which here is a parser error.
 
-    def _waits_for_head(self) -> bool:
-        # aiohttp has a waiter as long as there is no whole head of a next request.
-        # It does not say whether a part of one came already, together with the request before;
-        # a connection of which no more comes than that counts as idle.
-        return self._waiter is not None and not self._waiter.done() and not self._close
+        aiohttp's parser in C does not report invalid framing to the reader of the body. The
+        queue of messages, which is private to aiohttp, is the only sign of it.
+        """
+        for index in range(queued, len(self._messages)):
+            if self._last_body is not None and not self._last_body.is_eof():
+                self._last_body.set_exception(web.RequestPayloadError("invalid framing"))
+                # Otherwise aiohttp would read it to its end after the response.
+                self._last_body.feed_eof()
+            self._last_body = self._messages[index][1]
 
-    def _follow_bodies(self, known: int) -> None:
-        """Ends each body that another message follows before its end: its framing was broken."""
-        for place in range(known, len(self._messages)):
-            if self._body is not None and not self._body.is_eof():
-                self._body.set_exception(web.RequestPayloadError("the body is badly framed"))
-                # Else aiohttp would read it to its end, after the answer.
-                self._body.feed_eof()
-            self._body = self._messages[place][1]
+    async def finish_response(
+        self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
+    ) -> tuple[web.StreamResponse, bool]:
+        try:
+            return await super().finish_response(request, resp, start_time)
+        finally:
+            self._unanswered -= 1
 
-    def _expect_no_head(self) -> None:
-        if self._head_is_due is not None:
-            self._head_is_due.cancel()
-            self._head_is_due = None
+    def _stop_head_timer(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
 
-    def _give_up_head(self) -> None:
-        self._head_is_due = None
+    def _reject_slow_head(self) -> None:
+        self._head_timer = None
         self.close()
-        message = f"The request headers did not arrive within {HEAD_SECONDS:.0f} seconds."
         if self.transport is not None:
-            reject_connection(self.transport, "REQUEST_TIMEOUT", message)
+            seconds = self._options.head_seconds
+            message = f"The request headers did not arrive within {seconds:.0f} seconds."
+            reject_connection(self.transport, self._options, "REQUEST_TIMEOUT", message)
 
     def handle_error(  # type: ignore[override]
         self,
-        request: web.BaseRequest,
+        _request: web.BaseRequest,
         status: int = 500,
         exc: BaseException | None = None,
-        message: str | None = None,
+        _message: str | None = None,
     ) -> Response:
-        """Answers what aiohttp's parser refuses. A client's fault is no traceback in the log."""
+        """Returns the response for a request that aiohttp cannot parse, or a failed response."""
         if status >= 500:
             log.error("a response could not be created", exc_info=exc)
-            return connection_error("INTERNAL", errors.FAILED)
+            return connection_error("INTERNAL", errors.INTERNAL.message)
         if isinstance(exc, BadStatusLine) and _has_unknown_method(exc.message):
             return connection_error(
                 "METHOD_NOT_IMPLEMENTED", "This HTTP method is not implemented."
@@ -122,7 +121,7 @@ class Connection(RequestHandler):
 
 
 def _has_unknown_method(message: str) -> bool:
-    """Whether a parser's error shows a well-formed request line but for its method.
+    """Whether a parser's error shows a request line that is well-formed except for its method.
 
     Methods are case-sensitive, so `get` is unknown. Other bytes that do not begin with a known
     method, such as a TLS handshake, are not HTTP.
@@ -134,50 +133,36 @@ def _has_unknown_method(message: str) -> bool:
 class RejectedConnection(asyncio.Protocol):
     """A connection beyond the limit, which receives an error response and is closed.
 
-    `others` are the connections being rejected; if there are MAX_REFUSED, this one is aborted.
+    It is aborted if too many `rejected` connections are not closed yet.
     """
 
-    def __init__(self, others: set[RejectedConnection]) -> None:
-        self._others = others
+    def __init__(self, options: Options, rejected: set[RejectedConnection]) -> None:
+        self._options = options
+        self._rejected = rejected
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # By its class a transport of uvloop is none of asyncio's, though it does the same.
+        # A transport of uvloop has the methods of asyncio's, but not its class.
         transport = cast("asyncio.Transport", transport)
-        if len(self._others) >= MAX_REFUSED:
+        if len(self._rejected) >= self._options.max_rejected_connections:
             transport.abort()
             return
-        self._others.add(self)
-        reject_connection(
-            transport, "UNAVAILABLE", "The maximum number of connections is open. Try again later."
-        )
+        self._rejected.add(self)
+        message = "The maximum number of connections is open. Try again later."
+        reject_connection(transport, self._options, "UNAVAILABLE", message)
 
-    def connection_lost(self, exc: BaseException | None) -> None:
-        self._others.discard(self)
+    def connection_lost(self, _exc: BaseException | None) -> None:
+        self._rejected.discard(self)
 
 
-def reject_connection(transport: asyncio.Transport, reason: str, message: str) -> None:
+def reject_connection(
+    transport: asyncio.Transport, options: Options, reason: str, message: str
+) -> None:
     """Sends an error response before any request, and closes the connection."""
     response = connection_error(reason, message)
-    transport.write(response.written("Connection: close\r\n", with_body=True))
+    transport.write(response.encode(options.server_name, "Connection: close\r\n"))
     if not transport.can_write_eof():
-        # TLS has no half that could be ended.
+        # A TLS connection cannot be closed in one direction only.
         transport.close()
         return
     transport.write_eof()
-    asyncio.get_running_loop().call_later(LINGERING_SECONDS, transport.abort)
-
-
-@contextmanager
-def watched(
-    request: web.BaseRequest, *, on_lost: Callable[[], object], on_closing: Callable[[], object]
-) -> Iterator[None]:
-    """Has one of these called if the request's connection comes to its end meanwhile."""
-    connection = request.protocol
-    assert isinstance(connection, Connection)
-    connection.on_lost, connection.on_closing = on_lost, on_closing
-    if request.transport is None:
-        on_lost()
-    try:
-        yield
-    finally:
-        connection.on_lost = connection.on_closing = None
+    asyncio.get_running_loop().call_later(options.lingering_seconds, transport.abort)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import logging
 
-from roster.v1 import errors_pb2
-
 from . import errors
-from .request_errors import Reason
+from .request_errors import request_error
 from .request_ids import new_request_id
 from .responses import Response
 
@@ -23,8 +21,8 @@ def error_response(
     close: bool = False,
 ) -> Response:
     """Returns an error response. `reason` names a value of Error.Reason."""
-    error = errors_pb2.Error(reason=Reason.Value(reason), message=message)
-    return errors.response(errors.of(error), request_id, more, close=close)
+    error = errors.http_error(request_error(reason, message).error)
+    return errors.response(error, request_id, more, close=close)
 
 
 def connection_error(reason: str, message: str) -> Response:

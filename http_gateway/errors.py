@@ -1,13 +1,13 @@
-"""Maps the failure of a call to an HTTP error: one table, one shape.
+"""Maps failed calls to HTTP errors.
 
-A status with google.rpc.ErrorInfo of the domain "roster" keeps its reason, its message and
-the violations of its google.rpc.BadRequest. The HTTP status of a known reason is written in
-errors.proto. A server may be newer than this gateway: the HTTP status of an unknown reason
-is that of the gRPC code, as google.rpc.Code documents it.
+A status with a google.rpc.ErrorInfo of this domain keeps its reason, its message and the
+violations of its google.rpc.BadRequest. errors.proto defines the HTTP status of each reason. A
+server can be newer than this gateway: an unknown reason gets the HTTP status that
+google.rpc.Code documents for the gRPC code.
 
 Any other status comes from gRPC itself, from a proxy or from a handler that gives no reason.
-Its message may name addresses, classes or limits of the server, so it is never passed on: the
-code and the message are those of the gRPC code in the table below.
+Its message can contain addresses, classes or limits of the server, so it is never passed on.
+The code and the message then depend on the gRPC code only.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 import orjson
 from google.protobuf.message import DecodeError
@@ -28,17 +29,17 @@ from roster.v1 import errors_pb2
 
 from . import headers
 from .request_errors import INVALID_REQUEST, Code, Reason
-from .responses import CANCELLED, Response
+from .responses import CLIENT_CLOSED_REQUEST, Response
 
 log = logging.getLogger(__name__)
 
-DOMAIN = "roster"
-FAILED = "An internal error occurred. See the server log for this request ID."
+# The domain of the reasons in errors.proto: the first part of its package.
+DOMAIN = errors_pb2.DESCRIPTOR.package.partition(".")[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """One violation of a request: its JSON path, its code and a sentence for people."""
+    """One violation of a request, in the field with a JSON path."""
 
     field: str
     code: str
@@ -47,7 +48,7 @@ class Detail:
 
 @dataclass(frozen=True, slots=True)
 class HttpError:
-    """An error as it is sent over HTTP; `code` is the reason in Pascal case."""
+    """An error in HTTP; `code` is the reason in Pascal case."""
 
     status: int
     code: str
@@ -55,9 +56,11 @@ class HttpError:
     details: Sequence[Detail] = ()
 
 
-INTERNAL = HttpError(500, "Internal", FAILED)
+INTERNAL = HttpError(
+    500, "Internal", "An internal error occurred. See the server log for this request ID."
+)
 _CODES = {
-    StatusCode.CANCELLED: HttpError(CANCELLED, "Cancelled", "The call was canceled."),
+    StatusCode.CANCELLED: HttpError(CLIENT_CLOSED_REQUEST, "Cancelled", "The call was canceled."),
     StatusCode.UNKNOWN: INTERNAL,
     StatusCode.INVALID_ARGUMENT: HttpError(400, "ValidationError", INVALID_REQUEST),
     StatusCode.DEADLINE_EXCEEDED: HttpError(
@@ -90,9 +93,9 @@ _CODES = {
     ),
     StatusCode.DATA_LOSS: INTERNAL,
 }
-# gRPC reports messages and metadata over a limit by RESOURCE_EXHAUSTED and these words, those
-# of its C core and of the servers in Go and Java. Its code alone is a quota, 429. A response
-# that this gateway or the server refuses to pass on is a failure of theirs, never the client's.
+# gRPC reports messages and metadata over a limit as RESOURCE_EXHAUSTED with these messages of
+# its C core and of the servers in Go and Java. The code without them is an exceeded quota, 429.
+# A response that is too large is an error of the service, not of the client.
 _RESPONSE_TOO_LARGE = re.compile(
     r"CLIENT: Received message larger|SERVER: Sent message larger|trying to send message larger"
     r"|Stream removed \(received metadata size exceeds"
@@ -103,51 +106,54 @@ _REQUEST_TOO_LARGE = re.compile(
 _TOO_LARGE_RESPONSE = HttpError(500, "Internal", "The response of the service is too large.")
 _TOO_LARGE_REQUEST = HttpError(413, "PayloadTooLarge", "The request is too large.")
 
-# The names of reasons and of the codes of violations, as google.rpc.ErrorInfo bounds them. A
-# name that says nothing is no reason.
+# Reasons and codes of violations, as google.rpc.ErrorInfo restricts them, without zero values.
 _NAME = re.compile(r"(?!\w+_UNSPECIFIED$)[A-Z][A-Z0-9_]{0,62}", re.ASCII)
 _REASONS = frozenset(Reason.keys()[1:])
 
 
-def error_of(failure: AioRpcError) -> HttpError:
-    """Returns the HTTP error of a failed call.
+def call_error(failed: AioRpcError) -> HttpError:
+    """Returns the HTTP error of a failed call."""
+    error, server_error = _error_of_code(failed), _status_details(failed)
+    if not server_error.reason:
+        return HttpError(error.status, error.code, error.message, server_error.details)
+    known = server_error.reason in _REASONS
+    status = http_status(Reason.Value(server_error.reason)) if known else error.status
+    return HttpError(
+        status, error_code_of(server_error.reason), server_error.message, server_error.details
+    )
 
-    Details that cannot be parsed, or that contradict the status of the call, are ignored.
-    """
+
+def reason_of(failed: AioRpcError) -> str:
+    """Returns the reason that the server gave for a failed call; empty if it gave none."""
+    return _status_details(failed).reason
+
+
+class _StatusDetails(NamedTuple):
+    """The details of a failed call; empty if they are invalid or contradict its status."""
+
+    reason: str = ""
+    message: str = ""
+    details: Sequence[Detail] = ()
+
+
+def _status_details(failed: AioRpcError) -> _StatusDetails:
     try:
-        status = rpc_status.from_call(failure)  # type: ignore[arg-type]
-        return _error(failure, status or status_pb2.Status())
+        status = rpc_status.from_call(failed)  # type: ignore[arg-type]
+        if status is not None:
+            return _StatusDetails(_reason(status), status.message, _details(status))
     except (DecodeError, ValueError):
         log.warning("the details of a failed call cannot be read")
-        return _error(failure, status_pb2.Status())
+    return _StatusDetails()
 
 
-def reason_of(failure: AioRpcError) -> str:
-    """Returns the reason that the server gave for a failed call; empty if it gave none."""
-    try:
-        status = rpc_status.from_call(failure)  # type: ignore[arg-type]
-        return _reason(status or status_pb2.Status())
-    except (DecodeError, ValueError):
-        return ""
-
-
-def _error(failure: AioRpcError, status: status_pb2.Status) -> HttpError:
-    error, details = _without_reason(failure), _details(status)
-    reason = _reason(status)
-    if not reason:
-        return HttpError(error.status, error.code, error.message, details)
-    status_code = http_status(Reason.Value(reason)) if reason in _REASONS else error.status
-    return HttpError(status_code, error_code_of(reason), status.message, details)
-
-
-def _without_reason(failure: AioRpcError) -> HttpError:
-    if failure.code() is StatusCode.RESOURCE_EXHAUSTED:
-        text = failure.details() or ""
+def _error_of_code(failed: AioRpcError) -> HttpError:
+    if failed.code() is StatusCode.RESOURCE_EXHAUSTED:
+        text = failed.details() or ""
         if _RESPONSE_TOO_LARGE.search(text):
             return _TOO_LARGE_RESPONSE
         if _REQUEST_TOO_LARGE.search(text):
             return _TOO_LARGE_REQUEST
-    return _CODES[failure.code()]
+    return _CODES[failed.code()]
 
 
 def _reason(status: status_pb2.Status) -> str:
@@ -172,17 +178,18 @@ def _code(reason: str) -> str:
     return reason if _NAME.fullmatch(reason) else "INVALID_VALUE"
 
 
-def of(error: errors_pb2.Error) -> HttpError:
-    """Returns an error of this gateway as it is sent over HTTP."""
-    details = [Detail(each.field, Code.Name(each.code), each.message) for each in error.details]
+def http_error(error: errors_pb2.Error) -> HttpError:
+    """Returns the HTTP error for an error that the gateway found."""
+    details = [
+        Detail(detail.field, Code.Name(detail.code), detail.message) for detail in error.details
+    ]
     code = error_code_of(Reason.Name(error.reason))
     return HttpError(http_status(error.reason), code, error.message, details)
 
 
-def failure(failed: AioRpcError, request_id: str, *, close: bool = False) -> Response:
-    """Returns the response for a failed call."""
-    more = headers.returned(failed.trailing_metadata() or ())
-    return response(error_of(failed), request_id, more, close=close)
+def call_error_response(failed: AioRpcError, request_id: str, *, close: bool = False) -> Response:
+    more = headers.response_headers(failed.trailing_metadata() or ())
+    return response(call_error(failed), request_id, more, close=close)
 
 
 def response(
@@ -192,14 +199,13 @@ def response(
     *,
     close: bool = False,
 ) -> Response:
-    """Returns the response for an error, in the shape of all error responses."""
+    """Returns the response for an error."""
     if error.status == 401:
         more = {"WWW-Authenticate": "Bearer", **(more or {})}
-    return Response(error.status, request_id, written(error, request_id), more=more, close=close)
+    return Response(error.status, request_id, to_json(error, request_id), more=more, close=close)
 
 
-def written(error: HttpError, request_id: str) -> bytes:
-    """Returns an error as the JSON that it is sent in."""
+def to_json(error: HttpError, request_id: str) -> bytes:
     body = {
         "code": error.code,
         "message": error.message,
@@ -214,11 +220,11 @@ def written(error: HttpError, request_id: str) -> bytes:
 
 @cache
 def http_status(reason: errors_pb2.Error.Reason.ValueType) -> int:
-    """Returns the status that errors.proto gives to a reason."""
+    """Returns the HTTP status of a reason from errors.proto."""
     value = errors_pb2.Error.Reason.DESCRIPTOR.values_by_number[reason]
     return int(value.GetOptions().Extensions[errors_pb2.error_mapping].http)
 
 
 def error_code_of(reason: str) -> str:
-    """Returns the code of a reason: VALIDATION_ERROR is ValidationError."""
+    """Returns the code of a reason: ValidationError for VALIDATION_ERROR."""
     return "".join(word.capitalize() for word in reason.split("_"))

@@ -16,8 +16,8 @@ from .request_errors import single_violation
 Metadata = tuple[tuple[str, str | bytes], ...]
 
 IDEMPOTENCY_KEY = "idempotency-key"
-# Headers of a request that reach the server, beside the trace context, and metadata of a
-# call that reaches the client.
+# Request headers that are sent to the server in addition to the trace context, and call metadata
+# that is sent to the client.
 _FORWARDED = ("authorization", "x-api-key", IDEMPOTENCY_KEY)
 _RETURNED = {
     "ratelimit": "RateLimit",
@@ -26,13 +26,13 @@ _RETURNED = {
     "idempotency-replayed": "Idempotency-Replayed",
 }
 FORWARDED_FOR = "x-forwarded-for"
-# The last bytes of X-Forwarded-For that are forwarded: about a dozen hops.
-MAX_WAY = 512
+# The bytes of X-Forwarded-For that are forwarded, from its end: about a dozen hops.
+MAX_FORWARDED_FOR = 512
 _UNPRINTABLE = "unprintable"
 
 
-def forwarded(request: web.BaseRequest, request_id: str, trace: Trace) -> Metadata:
-    """Returns the metadata of a request, including its trace context.
+def request_metadata(request: web.BaseRequest, request_id: str, trace: Trace) -> Metadata:
+    """Returns the gRPC metadata for the headers of a request.
 
     Metadata allows only printable ASCII. Any other value cannot be a valid key, and is replaced
     by a placeholder that is not one either.
@@ -54,15 +54,15 @@ def _forwarded_for(request: web.BaseRequest) -> str:
 
     The server decides which hops to trust, starting with the last.
     """
-    seen = request.remote
-    if not seen or FORWARDED_FOR not in request.headers:
-        return seen or ""
-    said = ",".join(request.headers.getall(FORWARDED_FOR))[-MAX_WAY:]
-    return f"{said},{seen}" if _is_printable(said) else seen
+    peer = request.remote
+    if not peer or FORWARDED_FOR not in request.headers:
+        return peer or ""
+    hops = ",".join(request.headers.getall(FORWARDED_FOR))[-MAX_FORWARDED_FOR:]
+    return f"{hops},{peer}" if _is_printable(hops) else peer
 
 
-def check(metadata: Metadata) -> None:
-    """Raises RequestError if the idempotency key could not be passed on.
+def check_idempotency_key(metadata: Metadata) -> None:
+    """Raises RequestError if the idempotency key was replaced by the placeholder.
 
     Otherwise two requests with different keys would share the placeholder.
     """
@@ -70,29 +70,29 @@ def check(metadata: Metadata) -> None:
         raise single_violation("INVALID_CHARACTER", "must be printable ASCII", "Idempotency-Key")
 
 
-def returned(said: Iterable[tuple[str, str | bytes]]) -> dict[str, str]:
+def response_headers(metadata: Iterable[tuple[str, str | bytes]]) -> dict[str, str]:
     """Returns the response headers for trailing metadata, or for initial metadata of a stream."""
-    found = {}
-    for name, value in said:
-        if name in _RETURNED and isinstance(value, str) and _is_printable(value):
-            found[_RETURNED[name]] = value
-    return found
+    return {
+        _RETURNED[name]: value
+        for name, value in metadata
+        if name in _RETURNED and isinstance(value, str) and _is_printable(value)
+    }
 
 
-def qualities(text: str) -> dict[str, float]:
-    """Returns the quality of each value that a header such as Accept names; 0 if it is no number.
+def qualities(header: str) -> dict[str, float]:
+    """Returns the quality of each value of a header such as Accept, by its name in lower case.
 
-    The names are in lower case.
+    An invalid quality is 0.
     """
-    given = {}
-    for each in text.lower().split(","):
-        name, *parameters = (part.strip() for part in each.split(";"))
+    result = {}
+    for item in header.lower().split(","):
+        name, *parameters = (part.strip() for part in item.split(";"))
         quality = next((part[2:] for part in parameters if part.startswith("q=")), "1")
         try:
-            given[name] = min(max(float(quality), 0.0), 1.0)
+            result[name] = min(max(float(quality), 0.0), 1.0)
         except ValueError:
-            given[name] = 0.0
-    return given
+            result[name] = 0.0
+    return result
 
 
 def _is_printable(value: str) -> bool:

@@ -17,130 +17,128 @@ from typing import Any, cast
 
 from aiohttp import web
 
-from .connections import HEAD_SECONDS, LINGERING_SECONDS, RejectedConnection
+from .connections import Connection, RejectedConnection
 from .load_shedding import LoadShedder
-from .shedding_connection import Request, SheddingConnection
+from .options import Options
+from .request import Request
 
-# How long a connection may be idle; aiohttp's default is an hour.
-KEEPALIVE_SECONDS = 30.0
 # The longest request line and header field, in bytes, and the most fields.
 MAX_LINE_BYTES = 8_190
 MAX_HEADERS = 128
-# How many connections may wait until they are accepted. Where aiohttp's default of 128 is
-# full, a client tries again only after a second.
+# Connections that may wait to be accepted. If aiohttp's default of 128 is full, a client tries
+# again only after a second.
 BACKLOG = 1_024
-# How long to wait, in seconds, until queued connections are accepted, and until they send a
-# request.
+# Time in seconds until queued connections are accepted, and until they send a request.
 CLOSING_SECONDS = 0.05
-# The most connections at once, and how many descriptors are left for everything else.
-MAX_CONNECTIONS = 10_000
+# File descriptors that are not used for connections.
 OTHER_DESCRIPTORS = 256
 
 
 class Server(web.Server):
-    """aiohttp's low-level server, with these limits.
+    """aiohttp's low-level server with the limits of a gateway.
 
-    A client that goes away cancels its request. What was not begun for it then is not done;
-    a write that was begun is finished.
-    """
-
-    def __init__(
-        self, handler: Callable[[web.BaseRequest], Awaitable[Any]], load: LoadShedder | None = None
-    ) -> None:
-        super().__init__(
-            handler,
-            request_factory=self._request,
-            handler_cancellation=True,
-            access_log=None,
-            auto_decompress=False,
-            keepalive_timeout=KEEPALIVE_SECONDS,
-            lingering_time=LINGERING_SECONDS,
-            max_line_size=MAX_LINE_BYTES,
-            max_field_size=MAX_LINE_BYTES,
-            max_headers=MAX_HEADERS,
-        )
-        # How many connections there may be, and how many there was no room for.
-        self.capacity = capacity()
-        self.refused = 0
-        self._refused: set[RejectedConnection] = set()
-        self.load = load or LoadShedder()
-
-    def __call__(self) -> asyncio.Protocol:  # type: ignore[override]  # some are refused
-        if len(self._connections) >= self.capacity:
-            self.refused += 1
-            return RejectedConnection(self._refused)
-        return SheddingConnection(self, self.load, loop=self._loop, **self._kwargs)
-
-    def _request(
-        self, message: Any, payload: Any, protocol: Any, writer: Any, task: Any
-    ) -> web.BaseRequest:
-        return Request(message, payload, protocol, writer, task, self._loop)
-
-
-class Site(web.BaseSite):
-    """A port on which a runner's server listens, over TLS if there is a context for it.
-
-    Where it `shares_port`, others may listen on the same one, and the system deals out
-    the connections. `start` raises OSError if the port cannot be had.
+    If a client disconnects, the handler of its request is canceled.
     """
 
     def __init__(
         self,
-        runner: web.ServerRunner,
-        host: str,
-        port: int,
-        *,
-        tls: ssl.SSLContext | None,
-        shares_port: bool,
+        handler: Callable[[Request], Awaitable[Any]],
+        options: Options | None = None,
+        load: LoadShedder | None = None,
     ) -> None:
-        super().__init__(runner, ssl_context=tls, backlog=BACKLOG)
-        self._place = (host, port)
-        self._shares_port = shares_port
+        super().__init__(
+            cast("Any", handler), request_factory=self._request, handler_cancellation=True
+        )
+        self.options = options or Options()
+        self.load = load or LoadShedder(self.options)
+        # The most connections at once, and how many beyond them were rejected so far.
+        self.capacity = capacity(self.options.max_connections)
+        self.refused = 0
+        self._rejected: set[RejectedConnection] = set()
 
-    @property
-    def name(self) -> str:
-        """The port in use."""
-        (_, port, *_), *_ = self._runner.addresses
-        return str(port)
-
-    async def start(self) -> None:
-        await super().start()
-        assert self._runner.server is not None
-        # aiohttp's own site leaves a client a minute to shake hands.
-        self._server = await asyncio.get_running_loop().create_server(
-            self._runner.server,
-            *self._place,
-            ssl=self._ssl_context,
-            ssl_handshake_timeout=HEAD_SECONDS if self._ssl_context else None,
-            backlog=BACKLOG,
-            reuse_port=self._shares_port,
+    def __call__(self) -> asyncio.Protocol:  # type: ignore[override]  # some are rejected
+        if len(self.connections) >= self.capacity:
+            self.refused += 1
+            return RejectedConnection(self.options, self._rejected)
+        return Connection(
+            self,
+            self.options,
+            access_log=None,
+            auto_decompress=False,
+            keepalive_timeout=self.options.keepalive_seconds,
+            lingering_time=self.options.lingering_seconds,
+            max_line_size=MAX_LINE_BYTES,
+            max_field_size=MAX_LINE_BYTES,
+            max_headers=MAX_HEADERS,
         )
 
-    async def stop(self) -> None:
-        """Stops accepting connections, except those already queued in the kernel."""
-        if self._server is not None:
-            # Closed at once, the port would reset connections that wait until they are accepted.
-            # This way there are none: who comes now tries again, and finds it closed.
-            for door in cast("asyncio.Server", self._server).sockets:
-                with socket.socket(fileno=os.dup(door.fileno())) as listening:
-                    listening.listen(0)
-            await asyncio.sleep(CLOSING_SECONDS)
-        await super().stop()
-        # aiohttp would close connections that have not sent a request yet.
+    def _request(self, *arguments: Any) -> Request:
+        return Request(
+            *arguments,
+            asyncio.get_running_loop(),
+            options=self.options,
+            is_draining=lambda: self.load.is_draining,
+        )
+
+
+class Listener:
+    """A port on which a server accepts connections."""
+
+    def __init__(self, server: Server, listening: asyncio.Server) -> None:
+        self._server = server
+        self._listening = listening
+
+    @classmethod
+    async def open(
+        cls, server: Server, host: str, port: int, *, tls: ssl.SSLContext | None, shares_port: bool
+    ) -> Listener:
+        """Listens on a port, over TLS if there is a context for it. Raises OSError.
+
+        If it `shares_port`, other processes may listen on the port as well, and the kernel
+        distributes the connections.
+        """
+        listening = await asyncio.get_running_loop().create_server(
+            cast("Callable[[], asyncio.Protocol]", server),
+            host,
+            port,
+            ssl=tls,
+            # The default is a minute.
+            ssl_handshake_timeout=server.options.head_seconds if tls else None,
+            backlog=BACKLOG,
+            reuse_port=shares_port,
+        )
+        return cls(server, listening)
+
+    @property
+    def port(self) -> int:
+        """The port in use."""
+        return int(self._listening.sockets[0].getsockname()[1])
+
+    async def close(self, grace_seconds: float) -> None:
+        """Closes the port, accepts queued connections, and waits for the running requests."""
+        # Closing a port resets the connections in its queue. With a queue of length zero, new
+        # clients try again and find the port closed, while queued connections are accepted.
+        for listening in self._listening.sockets:
+            with socket.socket(fileno=os.dup(listening.fileno())) as duplicate:
+                duplicate.listen(0)
         await asyncio.sleep(CLOSING_SECONDS)
+        self._listening.close()
+        # Otherwise connections that have not sent a request yet would be closed.
+        await asyncio.sleep(CLOSING_SECONDS)
+        self._server.pre_shutdown()
+        await self._server.shutdown(grace_seconds)
 
 
-def capacity() -> int:
-    """Returns how many connections there may be.
+def capacity(max_connections: int) -> int:
+    """Returns the most connections that this process can have, up to a maximum.
 
-    Raises this process's own limit of open descriptors, as far as it may be raised:
-    what a shell gives by default is for programs that wait on few at once.
+    Raises the soft limit of file descriptors as needed: that of a shell is often 1,024.
     """
-    wanted = MAX_CONNECTIONS + OTHER_DESCRIPTORS
+    needed = max_connections + OTHER_DESCRIPTORS
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
-        return MAX_CONNECTIONS
-    if soft < wanted:
-        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        return max_connections
+    if soft < needed:
+        soft = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    return min(MAX_CONNECTIONS, max(soft - OTHER_DESCRIPTORS, soft // 2))
+    return min(max_connections, max(soft - OTHER_DESCRIPTORS, soft // 2))

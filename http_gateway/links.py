@@ -1,22 +1,22 @@
-"""The Link header that leads from a page of a list to the next one (RFC 8288)."""
+"""Builds the Link header of a page of a list, which points to the next page (RFC 8288)."""
 
 from __future__ import annotations
 
 from urllib.parse import quote, unquote_plus
 
-# What a page is found by. Under a page token the number of a page means nothing.
-_PLACE = frozenset({"page", "pageToken", "page_token"})
-# What RFC 3986 lets stand in a path or query, and what is encoded already.
-_STANDS = "%:@/?!$&'()*+,;="
+# Parameters that select a page, which are replaced by the page token.
+_PAGE_PARAMETERS = frozenset({"page", "pageToken", "page_token"})
+# Characters that RFC 3986 allows in a path or query, and the percent sign of those encoded.
+_SAFE = "%:@/?!$&'()*+,;="
 
 
 def next_page(path: str, query: str, token: str) -> str:
-    """Returns a link to the page that a token leads to, beside a path and query as they were sent.
+    """Returns a link to the page of a token, for a path and query as they were received.
 
-    The rest of the query stays as it is. Nothing that the client sent can end the
-    link or the header: what may not stand in a URL is percent-encoded.
+    The rest of the query is unchanged. Characters that are not allowed in a URL are
+    percent-encoded, so a client cannot end the link or the header.
     """
-    parts = [part for part in query.split("&") if part and _name(part) not in _PLACE]
+    parts = [part for part in query.split("&") if part and _name(part) not in _PAGE_PARAMETERS]
     parts.append(f"pageToken={quote(token, safe='')}")
     return f'<{_encoded(path)}?{_encoded("&".join(parts))}>; rel="next"'
 
@@ -26,5 +26,5 @@ def _name(part: str) -> str:
 
 
 def _encoded(text: str) -> str:
-    # Bytes that are no UTF-8 are surrogates here, unless aiohttp's parser in C has refused them.
-    return quote(text, safe=_STANDS, errors="surrogateescape")
+    # aiohttp's pure Python parser passes invalid UTF-8 as surrogates; its parser in C rejects it.
+    return quote(text, safe=_SAFE, errors="surrogateescape")

@@ -26,7 +26,7 @@ class RequestObserver(Protocol):
 class Observer(Protocol):
     """Observes every request."""
 
-    def start(self, method: str, request_id: str, trace: Trace) -> RequestObserver:
+    def start(self, method: str, request_id: str, trace: Trace, /) -> RequestObserver:
         """Returns the observer of a new request; `method` is unvalidated client input."""
 
 
@@ -51,5 +51,5 @@ class NullRequestObserver:
 class NullObserver:
     """Records nothing."""
 
-    def start(self, method: str, request_id: str, trace: Trace) -> RequestObserver:
+    def start(self, _method: str, _request_id: str, trace: Trace, /) -> RequestObserver:
         return NullRequestObserver(trace)

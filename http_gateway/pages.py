@@ -59,11 +59,11 @@ def pages_of(
     def guide(name: str) -> Page:
         return _static(lambda: _html(site().guide(name)))
 
-    async def healthz(request: web.BaseRequest, request_id: str) -> Response:
+    async def healthz(_request: web.BaseRequest, request_id: str) -> Response:
         """Reports that the gateway is running, without a call to the server."""
         return _state(200, "ok", request_id)
 
-    async def readyz(request: web.BaseRequest, request_id: str) -> Response:
+    async def readyz(_request: web.BaseRequest, request_id: str) -> Response:
         """Reports whether the server accepts calls and the gateway is not draining."""
         if load.is_draining:
             return _state(503, "stopping", request_id)
@@ -102,7 +102,7 @@ def _static(build: Callable[[], StaticContent]) -> Page:
 
 
 def _redirect(status: int, path: str) -> Page:
-    async def page(request: web.BaseRequest, request_id: str) -> Response:
+    async def page(_request: web.BaseRequest, request_id: str) -> Response:
         return Response(status, request_id, b"", content_type=HTML, more={"Location": path})
 
     return page
@@ -117,5 +117,5 @@ def _json(content: dict[str, Any]) -> StaticContent:
     return StaticContent(orjson.dumps(content), JSON)
 
 
-def _state(status: int, word: str, request_id: str) -> Response:
-    return Response(status, request_id, orjson.dumps({"status": word}))
+def _state(status: int, state: str, request_id: str) -> Response:
+    return Response(status, request_id, orjson.dumps({"status": state}))

@@ -1,4 +1,4 @@
-"""Errors of a request, and the violations that are collected while it is read."""
+"""Errors that the gateway finds in requests."""
 
 from __future__ import annotations
 

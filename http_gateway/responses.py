@@ -1,9 +1,7 @@
-"""Answers, written as bytes in one piece.
+"""HTTP responses that are written in one piece.
 
-aiohttp runs whatever has `prepare`, `write_eof` and `keep_alive`. Its own
-Response keeps headers in a multi-dictionary, prepares them in five steps and
-streams the body; for a small JSON answer whose headers are known that took a
-sixth of the time of a look-up. This one is a status line, a few headers and a body.
+aiohttp accepts any object with `prepare`, `write_eof` and `keep_alive`. Its own Response
+supports more than these need, at a higher cost for each response.
 """
 
 from __future__ import annotations
@@ -11,33 +9,28 @@ from __future__ import annotations
 import asyncio
 import time
 from email.utils import formatdate
-from functools import lru_cache
+from functools import cache, lru_cache
 from http import HTTPStatus
 
-from aiohttp import web
+from .request import Request
 
-# What a client may leave unread before its next answer waits, and for how long.
+# The size of a client's unread data from which the next response waits for the client.
 UNREAD_BYTES = 64 * 1024
-READ_SECONDS = 10.0
 
 JSON = "application/json"
 REQUEST_ID = "X-Request-Id"
 
-# The status of a call that was cancelled, as google.rpc.Code documents it. It is in no RFC.
-CANCELLED = 499
-_PHRASES = {CANCELLED: "Client Closed Request"} | {
+# The status of a canceled call, as documented by google.rpc.Code. No RFC defines it.
+CLIENT_CLOSED_REQUEST = 499
+_PHRASES = {CLIENT_CLOSED_REQUEST: "Client Closed Request"} | {
     status.value: status.phrase for status in HTTPStatus
-}
-_LINES = {
-    status: f"HTTP/1.1 {status} {phrase}\r\nServer: roster\r\nX-Content-Type-Options: nosniff\r\n"
-    for status, phrase in _PHRASES.items()
 }
 
 
 class Response:
-    """A status, a body or none, JSON unless it says otherwise, and the id of the request.
+    """A response with an optional body.
 
-    `more` are further headers; none of their values may hold a line break.
+    Header values must not contain line breaks.
     """
 
     __slots__ = ("body", "content_type", "headers", "keep_alive", "status")
@@ -59,29 +52,28 @@ class Response:
         self.keep_alive = not close
 
     @property
-    def sent(self) -> int:
-        """How many bytes the body has."""
+    def body_size(self) -> int:
         return len(self.body) if self.body else 0
 
-    async def prepare(self, request: web.BaseRequest) -> None:
-        """Writes all of it. Raises ConnectionResetError if the client has gone."""
+    async def prepare(self, request: Request) -> None:
+        """Writes the response. Raises ConnectionResetError if the client disconnected."""
         transport = request.transport
         if transport is None:
-            raise ConnectionResetError("the client has gone")
+            raise ConnectionResetError("the client disconnected")
         self.keep_alive = self.keep_alive and request.keep_alive
         connection = ""
         if not self.keep_alive:
             connection = "Connection: close\r\n"
         elif request.version < (1, 1):
             connection = "Connection: keep-alive\r\n"
-        data = self.written(connection, with_body=request.method != "HEAD")
-        transport.write(data)
+        with_body = request.method != "HEAD"
+        transport.write(self.encode(request.options.server_name, connection, with_body=with_body))
         if transport.get_write_buffer_size() > UNREAD_BYTES:
-            await wait_for_reader(request, transport)
+            await drain(request, transport)
 
-    def written(self, connection: str, *, with_body: bool) -> bytes:
-        """Returns the bytes of it; `connection` is the line that says what becomes of that."""
-        head = opening(self.status, self.headers)
+    def encode(self, server_name: str, connection: str, *, with_body: bool = True) -> bytes:
+        """Returns the bytes of the response; `connection` is its Connection line or empty."""
+        head = head_lines(self.status, server_name, self.headers)
         if self.body is not None:
             head.append(
                 f"Content-Type: {self.content_type}\r\nContent-Length: {len(self.body)}\r\n"
@@ -94,27 +86,35 @@ class Response:
         """Everything was written by `prepare`."""
 
 
-def opening(status: int, headers: dict[str, str]) -> list[str]:
-    """Returns the status line, what every answer says, and these headers; the rest may follow."""
-    head = [_LINES[status], "Date: ", _date(int(time.time())), "\r\n"]
+def head_lines(status: int, server_name: str, headers: dict[str, str]) -> list[str]:
+    """Returns the status line, the headers of every response, and these headers."""
+    head = [_status_lines(status, server_name), "Date: ", _date(int(time.time())), "\r\n"]
     for name, value in headers.items():
         head += (name, ": ", value, "\r\n")
     return head
 
 
-async def wait_for_reader(request: web.BaseRequest, transport: asyncio.Transport) -> None:
-    """Waits until the client has read on; cuts it off if it takes no byte for READ_SECONDS."""
+async def drain(request: Request, transport: asyncio.Transport) -> None:
+    """Waits until the client has read enough. Disconnects a client that stops reading."""
     drained = asyncio.ensure_future(request.writer.drain())
     try:
         unread = transport.get_write_buffer_size()
-        while not (await asyncio.wait([drained], timeout=READ_SECONDS))[0]:
+        while not (await asyncio.wait([drained], timeout=request.options.write_seconds))[0]:
             before, unread = unread, transport.get_write_buffer_size()
             if unread >= before:
                 transport.abort()
-                raise ConnectionResetError("the client does not read")
+                raise ConnectionResetError("the client does not read the response")
         await drained
     finally:
         drained.cancel()
+
+
+@cache
+def _status_lines(status: int, server_name: str) -> str:
+    return (
+        f"HTTP/1.1 {status} {_PHRASES[status]}\r\nServer: {server_name}\r\n"
+        "X-Content-Type-Options: nosniff\r\n"
+    )
 
 
 @lru_cache(2)

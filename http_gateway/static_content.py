@@ -1,4 +1,4 @@
-"""Content that does not change while the process runs: compressed once, and cached by clients."""
+"""Content that does not change while the process runs: compressed once, cached by clients."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .compression import accepts_gzip, gzipped
 from .responses import Response
 
 _TAG = re.compile(r'"[^"]*"|\*')
-# Clients keep the content and ask each time whether it has changed, so that an upgrade shows.
+# Clients store the content and revalidate it each time, so that they notice an upgrade.
 _CACHING = {"Cache-Control": "no-cache", "Vary": "Accept-Encoding"}
 
 
 class StaticContent:
-    """A body with its gzip form, each with a strong ETag of its own."""
+    """A body, plain and compressed with gzip, each with its own strong ETag."""
 
     def __init__(
         self, body: bytes, content_type: str, headers: Mapping[str, str] | None = None
@@ -41,6 +41,6 @@ class StaticContent:
 
 
 def _has(request: web.BaseRequest, tag: str) -> bool:
-    """Returns whether the client names the tag, or any, in If-None-Match."""
-    named = ",".join(request.headers.getall("If-None-Match", ()))
-    return bool({tag, "*"} & set(_TAG.findall(named)))
+    """Whether If-None-Match contains the tag or `*`."""
+    tags = ",".join(request.headers.getall("If-None-Match", ()))
+    return bool({tag, "*"} & set(_TAG.findall(tags)))

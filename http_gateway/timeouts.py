@@ -1,10 +1,10 @@
-"""Reads Grpc-Timeout: how long a client gives its call, in the notation of gRPC over HTTP/2.
+"""Reads the header Grpc-Timeout, the timeout of a call in the format of gRPC over HTTP/2.
 
 The value is a positive integer of at most eight digits and a unit: hours, minutes, seconds,
-milliseconds, microseconds or nanoseconds. It can shorten the deadline that a call has anyway and
-never lengthens it. The time counts from the start of the call, which for a call with one request
-is when its body has arrived. A timeout too short for any call ends with DeadlineExceeded before
-the caller is authenticated.
+milliseconds, microseconds or nanoseconds. It can shorten the default deadline of a call, not
+lengthen it. The time starts with the call, for a call with one request after its body has
+arrived. A timeout that is too short for any call fails with DeadlineExceeded before the caller
+is authenticated.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from .request_errors import request_error, single_violation
 HEADER = "Grpc-Timeout"
 _FORM = re.compile(r"(?!0+[HMSmun])([0-9]{1,8})([HMSmun])")
 _SECONDS = {"H": 3600.0, "M": 60.0, "S": 1.0, "m": 1e-3, "u": 1e-6, "n": 1e-9}
-# Hours of eight digits are eleven thousand years, for which gRPC's own clock is too small.
+# Longer timeouts overflow gRPC's clock.
 MAX_SECONDS = 365 * 24 * 3600.0
-# What gRPC's own clock would round up: a call could then be made, though its time was over.
+# gRPC rounds shorter timeouts up, and would make a call whose time is over.
 MIN_SECONDS = 1e-3
 
 
-def given(request: web.BaseRequest) -> float | None:
-    """Returns the seconds that a client gives its call, at most a year; None if it does not say.
+def timeout_of(request: web.BaseRequest) -> float | None:
+    """Returns the timeout in seconds, at most a year; None without the header.
 
-    Raises RequestError for a header that says nothing clear, since whoever sets a
-    deadline relies on it, and DEADLINE_EXCEEDED for less time than a call could need.
+    Raises RequestError: VALIDATION_ERROR if the header is invalid, and DEADLINE_EXCEEDED if the
+    timeout is shorter than MIN_SECONDS.
     """
     if HEADER not in request.headers:
         return None

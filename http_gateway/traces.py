@@ -1,7 +1,6 @@
-"""The headers of W3C Trace Context: passed on if they are well-formed, else as if not sent.
+"""Reads the headers of W3C Trace Context. Malformed headers are ignored.
 
-A trace that was badly named somewhere on the way is not worth refusing a request
-for; to pass it on would spoil the traces of whoever reads it next.
+A request is not rejected for a malformed trace context, and the server does not receive it.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import re
 from multidict import CIMultiDictProxy
 
 PARENT, STATE = "traceparent", "tracestate"
-# What version 00 has; a later version may say more at the end. Version ff there is none.
+# The format of version 00. Later versions can have more fields at the end; ff is no version.
 _PARENT = re.compile(
     r"(?!ff)([0-9a-f]{2})-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(-[!-~]*)?"
 )
@@ -22,7 +21,7 @@ MAX_PARENT, MAX_STATE, MAX_MEMBERS = 128, 512, 32
 
 
 def trace_of(headers: CIMultiDictProxy[str]) -> tuple[tuple[str, str], ...]:
-    """Returns the trace context that a request carries; nothing where it has none, or a bad one."""
+    """Returns the trace context of a request; empty if it has none, or a malformed one."""
     parents = headers.getall(PARENT, ())
     if len(parents) != 1 or not _is_parent(parents[0]):
         return ()
@@ -38,9 +37,9 @@ def _is_parent(text: str) -> bool:
 
 
 def _is_state(text: str) -> bool:
-    """Whether a text is a list of members with keys of their own."""
+    """Whether a text is a list of members with distinct keys."""
     if len(text) > MAX_STATE:
         return False
-    members = [member for each in text.split(",") if (member := each.strip(" \t"))]
+    members = [member for item in text.split(",") if (member := item.strip(" \t"))]
     keys = {member.partition("=")[0] for member in members}
     return 0 < len(members) == len(keys) <= MAX_MEMBERS and all(map(_MEMBER.fullmatch, members))

@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+# gRPC metadata in which a gateway passes on the error that it found in a request.
+REQUEST_ERROR_METADATA = "roster-fault-bin"
+
 
 @dataclass(frozen=True, slots=True)
 class Detail:

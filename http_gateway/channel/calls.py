@@ -1,6 +1,6 @@
-"""What calls of the in-process channel have in common, however they are answered.
+"""The common part of unary and streaming calls of the in-process channel.
 
-A call runs in the task that awaits it or iterates over it, and is cancelled with it.
+A call runs in the task that awaits it or iterates over it, and is canceled with it.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ log = logging.getLogger(__name__)
 
 
 class Method(Protocol):
-    """What is called."""
+    """An rpc of the server in this process."""
 
     name: str
-    # What answers calls, as the interceptors wrap it; None until it was resolved.
-    behaviour: Callable[[Any, Context], Any] | None
+    # The function that implements the rpc, wrapped by the interceptors; None until resolved.
+    behavior: Callable[[Any, Context], Any] | None
 
     async def resolve(self) -> Callable[[Any, Context], Any] | None:
-        """Returns what answers calls, or None if there is no such method."""
+        """Returns the behavior, or None if the server does not implement the rpc."""
 
 
 class BaseCall(aio.Call):
-    """A call, but for how it runs and what it gives."""
+    """A call of a method. Subclasses run it and return its responses."""
 
     def __init__(
         self, method: Method, request: Any, metadata: Metadata, timeout: float | None
@@ -39,28 +39,29 @@ class BaseCall(aio.Call):
         self._method = method
         self._request = request
         self._context = Context(metadata, deadline)
-        self._outcome: StatusCode | None = None
+        # The status of a finished call.
+        self._status: StatusCode | None = None
         self._callbacks: list[Callable[[Any], None]] = []
         self._task: asyncio.Task[Any] | None = None
 
     @property
     def trailing(self) -> Metadata:
-        """What `trailing_metadata` gives of a finished call, for whoever counts microseconds."""
+        """The trailing metadata of a finished call, without the cost of `trailing_metadata`."""
         return self._context.trailing
 
-    def _is_unknown(self) -> None:
+    def _set_unimplemented(self) -> None:
         self._context.set_code(StatusCode.UNIMPLEMENTED)
         self._context.set_details("Method not found!")
 
-    def _raised(self, error: Exception) -> None:
-        """Notes that the handler ended by an exception, which may be that of an abort."""
+    def _set_failed(self, error: Exception) -> None:
+        """Sets the status for an exception of the behavior, and logs it unless it is an abort."""
         if not isinstance(error, aio.AbortError):
             log.error("%s failed", self._method.name, exc_info=error)
         if self._context.code() in (None, StatusCode.OK):
             self._context.set_code(StatusCode.UNKNOWN)
 
-    def _finish(self, outcome: StatusCode) -> None:
-        self._outcome, self._task = outcome, None
+    def _finish(self, status: StatusCode) -> None:
+        self._status, self._task = status, None
         for callback in self._callbacks:
             callback(self)
 
@@ -71,7 +72,7 @@ class BaseCall(aio.Call):
         return aio.AioRpcError(code, initial, trailing, context.details())
 
     def cancel(self) -> bool:
-        if self._outcome is not None:
+        if self._status is not None:
             return False
         if self._task is not None:
             return self._task.cancel()
@@ -79,10 +80,10 @@ class BaseCall(aio.Call):
         return True
 
     def cancelled(self) -> bool:
-        return self._outcome is StatusCode.CANCELLED
+        return self._status is StatusCode.CANCELLED
 
     def done(self) -> bool:
-        return self._outcome is not None
+        return self._status is not None
 
     def time_remaining(self) -> float | None:
         return self._context.time_remaining()
@@ -97,10 +98,10 @@ class BaseCall(aio.Call):
         return aio.Metadata(*self._context.trailing)
 
     async def code(self) -> StatusCode:
-        return self._outcome or StatusCode.UNKNOWN
+        return self._status or StatusCode.UNKNOWN
 
     async def details(self) -> str:
         return self._context.details()
 
     async def wait_for_connection(self) -> None:
-        """There is nothing to connect to."""
+        """Returns at once: there is no connection."""

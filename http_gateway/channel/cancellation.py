@@ -1,4 +1,4 @@
-"""Tells a call that the server has cancelled from a task that was."""
+"""Distinguishes a call that the server canceled from a canceled task."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from grpc import StatusCode
 from grpc.aio import AioRpcError, Metadata
 
 
-async def failure_of(cancelled: asyncio.CancelledError, call: Any) -> AioRpcError:
-    """Returns the failure of a call that ended as CANCELLED and not because its task did.
+async def cancellation_error(cancelled: asyncio.CancelledError, call: Any) -> AioRpcError:
+    """Returns the error of a call that ended as CANCELLED.
 
-    Reading a stream of grpc.aio raises CancelledError in both cases. Raises `cancelled` if it
-    is the current task that is being cancelled.
+    Reading a stream of grpc.aio raises CancelledError for such a call, too. Raises `cancelled`
+    if the current task is being canceled.
     """
     task = asyncio.current_task()
     if task is None or task.cancelling():

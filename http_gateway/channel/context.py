@@ -1,4 +1,4 @@
-"""What a handler, and the interceptors before it, are told of a call in the same process."""
+"""The context of a call of the in-process channel, for interceptors and behaviors."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ Metadata = tuple[tuple[str, str | bytes], ...]
 
 
 class CallDetails(NamedTuple):
-    """What an interceptor is told of a call; grpc.HandlerCallDetails in shape."""
+    """Has the fields of grpc.HandlerCallDetails."""
 
     method: str
     invocation_metadata: Metadata
 
 
 class Context(aio.ServicerContext[Any, Any]):
-    """What a handler sees of its call."""
+    """The servicer context of a call."""
 
-    # Set once the response has begun; None for a call that is not answered by a stream.
-    begun: asyncio.Event | None = None
+    # Set when the response of a streaming call has started; None for other calls.
+    started: asyncio.Event | None = None
 
     def __init__(self, metadata: Metadata, deadline: float | None) -> None:
         self._metadata = metadata
@@ -54,8 +54,8 @@ class Context(aio.ServicerContext[Any, Any]):
 
     async def send_initial_metadata(self, initial_metadata: Any) -> None:
         self.initial = tuple(initial_metadata)
-        if self.begun is not None:
-            self.begun.set()
+        if self.started is not None:
+            self.started.set()
 
     def set_trailing_metadata(self, trailing_metadata: Any) -> None:
         self.trailing = tuple(trailing_metadata)
@@ -76,16 +76,16 @@ class Context(aio.ServicerContext[Any, Any]):
         return self.trailing
 
     async def read(self) -> NoReturn:
-        raise RuntimeError("requests come by the iterator that the handler is called with")
+        raise RuntimeError("read requests from the iterator that is passed to the method")
 
-    async def write(self, message: Any) -> NoReturn:
-        raise RuntimeError("responses go by what the handler returns or yields")
+    async def write(self, _message: Any) -> NoReturn:
+        raise RuntimeError("return or yield responses from the method")
 
     def set_compression(self, compression: grpc.Compression) -> None:
-        """Nothing is compressed on the way to the same process."""
+        """Has no effect within a process."""
 
     def disable_next_message_compression(self) -> None:
-        """Nothing is compressed on the way to the same process."""
+        """Has no effect within a process."""
 
     def peer(self) -> str:
         return "in-process"

@@ -1,15 +1,15 @@
 """A channel to a gRPC server in the same process.
 
-It has grpc.aio's channel interface, and calls the method handlers that were
-registered with it through the server's own interceptors, with deadlines,
-metadata, status and cancellation, but without a socket. A hop over loopback
-costs about a millisecond; this costs microseconds.
+It has grpc.aio's channel interface, and calls registered method handlers through the server's
+interceptors, with deadlines, metadata, status and cancellation. `make bench` reports its
+overhead per call.
 
-What differs from a socket: a request message is handed over, not copied, so the
-server may change it; and the call runs in the task that awaits it, so it begins
-when it is awaited and ends when that task is cancelled. So do streams: nothing is
-taken from the one side before the other asks for it. The deadline is told to the
-server by `time_remaining`, and the server's interceptors apply it.
+It differs from a network channel in these points:
+
+- Request messages are passed, not copied, so the server can modify them.
+- A call runs in the task that awaits it. It starts when it is awaited, and ends if that task is
+  canceled. Streams are read only as far as the other side asks for the next message.
+- The interceptors of the server apply the deadline, which they read from `time_remaining`.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ from .unary import Call
 class MultiCallable:
     """Makes calls of one method.
 
-    The interceptors are asked for its handler once, not once a call as by a
-    socket: what they hand over looks at the metadata of each call itself.
+    The handler is requested from the interceptors once, not for each call as by a server. It
+    must read the metadata of a call from its context.
     """
 
-    def __init__(self, handler: Callable[[CallDetails], Any], method: str, kind: str) -> None:
-        self._handler = handler
+    def __init__(self, handler_of: Callable[[CallDetails], Any], method: str, kind: str) -> None:
+        self._handler_of = handler_of
         self._kind = kind
-        self._make = StreamCall if kind.endswith("_stream") else Call
+        self._call_class = StreamCall if kind.endswith("_stream") else Call
         self.name = method
-        self.behaviour: Callable[[Any, Context], Any] | None = None
+        self.behavior: Callable[[Any, Context], Any] | None = None
 
     async def resolve(self) -> Callable[[Any, Context], Any] | None:
-        """Returns what answers calls, or None if there is no such method."""
-        handler = await self._handler(CallDetails(self.name, ()))
-        self.behaviour = getattr(handler, self._kind) if handler else None
-        return self.behaviour
+        """Returns the behavior, or None if the server does not implement the rpc."""
+        handler = await self._handler_of(CallDetails(self.name, ()))
+        self.behavior = getattr(handler, self._kind) if handler else None
+        return self.behavior
 
     def __call__(
         self,
@@ -54,35 +54,22 @@ class MultiCallable:
         *,
         timeout: float | None = None,
         metadata: Any = None,
-        credentials: grpc.CallCredentials | None = None,
-        wait_for_ready: bool | None = None,
-        compression: grpc.Compression | None = None,
+        **_network_options: Any,
     ) -> Any:
-        return self._make(self, request, tuple(metadata or ()), timeout)
+        return self._call_class(self, request, tuple(metadata or ()), timeout)
 
 
 class StreamingMultiCallable(MultiCallable):
-    """Makes calls of one method whose client streams: its messages come from an iterator."""
+    """Makes calls of one method whose requests are an iterator."""
 
-    def __call__(
-        self,
-        request_iterator: AsyncIterable[Any],
-        *,
-        timeout: float | None = None,
-        metadata: Any = None,
-        credentials: grpc.CallCredentials | None = None,
-        wait_for_ready: bool | None = None,
-        compression: grpc.Compression | None = None,
-    ) -> Any:
-        return super().__call__(
-            forward_requests(request_iterator), timeout=timeout, metadata=metadata
-        )
+    def __call__(self, request: AsyncIterable[Any], **options: Any) -> Any:
+        return super().__call__(forward_requests(request), **options)
 
 
 class InProcessChannel(aio.Channel):
-    """Calls what `register` adds to it, through the interceptors, the first outermost.
+    """Calls handlers through interceptors, the first outermost.
 
-    `register` is handed the channel in place of a grpc.aio.Server.
+    `register` adds the handlers. It is called with the channel instead of a grpc.aio.Server.
     """
 
     def __init__(
@@ -97,32 +84,32 @@ class InProcessChannel(aio.Channel):
             self._resolve = partial(interceptor.intercept_service, self._resolve)  # type: ignore[arg-type]
 
     def add_generic_rpc_handlers(self, handlers: Sequence[Any]) -> None:
-        """Takes what generated code also adds by `add_registered_method_handlers`."""
+        """Does nothing: generated code also calls `add_registered_method_handlers`."""
 
     def add_registered_method_handlers(self, service: str, handlers: Mapping[str, Any]) -> None:
-        """Takes the handlers of a service."""
+        """Adds the handlers of a service."""
         for name, handler in handlers.items():
             self._handlers[f"/{service}/{name}"] = handler
 
     async def _handler(self, details: CallDetails) -> Any:
         return self._handlers.get(details.method)
 
-    def unary_unary(self, method: str, *arguments: Any, **options: Any) -> Any:
+    def unary_unary(self, method: str, *_arguments: Any, **_options: Any) -> Any:
         return MultiCallable(self._resolve, method, "unary_unary")
 
-    def unary_stream(self, method: str, *arguments: Any, **options: Any) -> Any:
+    def unary_stream(self, method: str, *_arguments: Any, **_options: Any) -> Any:
         return MultiCallable(self._resolve, method, "unary_stream")
 
-    def stream_unary(self, method: str, *arguments: Any, **options: Any) -> Any:
+    def stream_unary(self, method: str, *_arguments: Any, **_options: Any) -> Any:
         return StreamingMultiCallable(self._resolve, method, "stream_unary")
 
-    def stream_stream(self, method: str, *arguments: Any, **options: Any) -> Any:
+    def stream_stream(self, method: str, *_arguments: Any, **_options: Any) -> Any:
         return StreamingMultiCallable(self._resolve, method, "stream_stream")
 
     async def close(self, grace: float | None = None) -> None:
-        """There is nothing to close."""
+        """Does nothing."""
 
-    def get_state(self, try_to_connect: bool = False) -> grpc.ChannelConnectivity:
+    def get_state(self, _try_to_connect: bool = False) -> grpc.ChannelConnectivity:
         return grpc.ChannelConnectivity.READY
 
     async def wait_for_state_change(self, last_observed_state: grpc.ChannelConnectivity) -> None:

@@ -1,4 +1,4 @@
-"""Calls whose clients stream, over sockets."""
+"""Calls over a network channel whose client streams."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 from roster.client import aio_requests
 
 
-def writing(calls: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns what makes the calls that `calls` makes, and writes their requests itself.
+def writing_requests(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a multi-callable that writes the requests of its calls itself.
 
-    So that they end with the status of the server, whatever was still to be written.
+    Such calls end with the status of the server even if requests are left to write.
     """
 
     def call(requests: AsyncIterable[Any], **options: Any) -> Any:
-        made = calls(None, **options)
-        aio_requests.write(made, requests)
-        return made
+        started = method(None, **options)
+        aio_requests.write(started, requests)
+        return started
 
     return call

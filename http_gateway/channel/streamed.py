@@ -1,9 +1,8 @@
-"""Calls of the in-process channel that are answered by a stream, or whose client streams.
+"""Calls of the in-process channel with a stream of responses or requests.
 
-A stream is pulled: its handler runs while the next message is asked for, and stands
-still between two. So nothing piles up, and a client that goes away only has to cancel
-the call: a handler that runs is cancelled with its task, one that stands still has its
-generator closed.
+The behavior of a streaming rpc runs while its next response is awaited, and is suspended
+between two responses. Therefore nothing is buffered. Canceling a call cancels a running behavior
+with its task, and closes the generator of a suspended one.
 """
 
 from __future__ import annotations
@@ -22,26 +21,23 @@ log = logging.getLogger(__name__)
 
 
 class StreamCall(BaseCall, aio.UnaryStreamCall[Any, Any]):
-    """A call that is answered by a stream: an iterator of its messages.
-
-    Ends by AioRpcError where the call fails.
-    """
+    """A call with a stream of responses, over which it iterates. Raises AioRpcError if it fails."""
 
     def __init__(
         self, method: Method, request: Any, metadata: Metadata, timeout: float | None
     ) -> None:
         super().__init__(method, request, metadata, timeout)
-        self._begun = self._context.begun = asyncio.Event()
-        self._replies: AsyncGenerator[Any, None] | None = None
+        self._started = self._context.started = asyncio.Event()
+        self._responses: AsyncGenerator[Any, None] | None = None
         self._closing: asyncio.Task[None] | None = None
 
     def __aiter__(self) -> AsyncIterator[Any]:
         return self
 
     async def __anext__(self) -> Any:
-        if self._outcome is StatusCode.CANCELLED:
+        if self._status is StatusCode.CANCELLED:
             raise asyncio.CancelledError
-        if self._outcome is not None:
+        if self._status is not None:
             raise StopAsyncIteration
         self._task = asyncio.current_task()
         try:
@@ -51,59 +47,59 @@ class StreamCall(BaseCall, aio.UnaryStreamCall[Any, Any]):
         except asyncio.CancelledError:
             self._finish(StatusCode.CANCELLED)
             raise
-        except Exception as error:  # noqa: BLE001 - the log gets it, the caller a status
-            self._raised(error)
+        except Exception as error:  # noqa: BLE001 - logged; the caller receives a status
+            self._set_failed(error)
         finally:
             self._task = None
         self._finish(self._context.code() or StatusCode.OK)
-        if self._outcome is not StatusCode.OK:
+        if self._status is not StatusCode.OK:
             raise self._error()
         raise StopAsyncIteration
 
     async def _next(self) -> Any:
-        if self._replies is None:
-            behaviour = self._method.behaviour or await self._method.resolve()
-            if behaviour is None:
-                self._is_unknown()
+        if self._responses is None:
+            behavior = self._method.behavior or await self._method.resolve()
+            if behavior is None:
+                self._set_unimplemented()
                 raise StopAsyncIteration
-            self._replies = behaviour(self._request, self._context)
-        reply = await anext(self._replies)
-        self._begun.set()
-        return reply
+            self._responses = behavior(self._request, self._context)
+        response = await anext(self._responses)
+        self._started.set()
+        return response
 
-    def _finish(self, outcome: StatusCode) -> None:
-        super()._finish(outcome)
-        self._begun.set()
+    def _finish(self, status: StatusCode) -> None:
+        super()._finish(status)
+        self._started.set()
 
     async def initial_metadata(self) -> aio.Metadata:
-        """Returns what the handler sends before its first message; empty if it sends nothing.
+        """Waits until the response has started, and returns its initial metadata.
 
-        Waits for it. The handler only runs while another task reads the call.
+        The behavior runs only while another task reads the call.
         """
-        await self._begun.wait()
+        await self._started.wait()
         return await super().initial_metadata()
 
     async def read(self) -> Any:
         return await anext(self, aio.EOF)
 
     def cancel(self) -> bool:
-        stands_still = self._task is None
-        cancelled = super().cancel()
-        if cancelled and stands_still and self._replies is not None:
-            self._closing = asyncio.ensure_future(self._close(self._replies))
-        return cancelled
+        is_suspended = self._task is None
+        was_cancelled = super().cancel()
+        if was_cancelled and is_suspended and self._responses is not None:
+            self._closing = asyncio.ensure_future(self._close(self._responses))
+        return was_cancelled
 
-    async def _close(self, replies: AsyncGenerator[Any, None]) -> None:
+    async def _close(self, responses: AsyncGenerator[Any, None]) -> None:
         try:
-            await replies.aclose()
+            await responses.aclose()
         except Exception:
-            log.exception("%s failed when it was cancelled", self._method.name)
+            log.exception("%s failed when it was canceled", self._method.name)
 
 
 async def forward_requests(requests: AsyncIterable[Any]) -> AsyncIterator[Any]:
-    """Yields a client's messages. Where its iterator fails, the call is cancelled, as by a socket.
+    """Yields the requests of a client.
 
-    What went wrong with the client's messages is nothing that a server could tell it.
+    If the client's iterator raises, the call is canceled, as over a network channel.
     """
     try:
         async for request in requests:

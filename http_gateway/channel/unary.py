@@ -1,4 +1,4 @@
-"""Calls of the in-process channel that are answered once."""
+"""Calls of the in-process channel with one response."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .context import Metadata
 
 
 class Call(BaseCall, aio.UnaryUnaryCall[Any, Any]):
-    """A call that is answered once. Awaiting it runs it; gives the response or AioRpcError."""
+    """A call with one response. Awaiting it runs it, and returns the response."""
 
     def __init__(
         self, method: Method, request: Any, metadata: Metadata, timeout: float | None
@@ -25,25 +25,25 @@ class Call(BaseCall, aio.UnaryUnaryCall[Any, Any]):
         return self._run().__await__()
 
     async def _run(self) -> Any:
-        if self._outcome is StatusCode.CANCELLED:
+        if self._status is StatusCode.CANCELLED:
             raise asyncio.CancelledError
-        if self._outcome is None:
-            self._response = await self._run_handler()
+        if self._status is None:
+            self._response = await self._run_behavior()
             self._finish(self._context.code() or StatusCode.OK)
-        if self._outcome is not StatusCode.OK:
+        if self._status is not StatusCode.OK:
             raise self._error()
         return self._response
 
-    async def _run_handler(self) -> Any:
+    async def _run_behavior(self) -> Any:
         self._task = asyncio.current_task()
-        behaviour = self._method.behaviour or await self._method.resolve()
-        if behaviour is None:
-            return self._is_unknown()
+        behavior = self._method.behavior or await self._method.resolve()
+        if behavior is None:
+            return self._set_unimplemented()
         try:
-            return await behaviour(self._request, self._context)
+            return await behavior(self._request, self._context)
         except asyncio.CancelledError:
             self._finish(StatusCode.CANCELLED)
             raise
-        except Exception as error:  # noqa: BLE001 - the log gets it, the caller a status
-            self._raised(error)
+        except Exception as error:  # noqa: BLE001 - logged; the caller receives a status
+            self._set_failed(error)
         return None

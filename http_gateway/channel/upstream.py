@@ -1,34 +1,35 @@
-"""A channel to servers elsewhere: round robin, fail fast, and a deadline for every call.
+"""A network channel: round robin, fail fast, retries, and a deadline for every call.
 
-Calls go round all addresses that the target stands for, past those that do not answer or
-say that they do not serve. A server that is silent is given up after fifteen seconds.
+Calls are distributed over all addresses of the target, except those that cannot be reached or
+report that they are not serving. A connection is closed if a ping is not answered.
 
-What is safe to repeat is repeated, twice at most and soon, where a server could not be
-reached or was lost: reads and updates always, and creations if the client gave them an
-idempotency key. gRPC takes that policy by rpc and not by call, so there are two channels,
-and a creation goes by the one that repeats if it has a key. Each has connections of its own.
+Calls that fail with UNAVAILABLE are retried up to twice if a retry is safe: reads and updates
+always, creations if they have an idempotency key. gRPC configures retries per rpc and not per
+call. Therefore there are two channels with their own connections: one for creations with a key,
+and one for all other calls.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from types import TracebackType
 from typing import Any
 
 import grpc
+from google.protobuf.descriptor import ServiceDescriptor
 from grpc import aio
-from roster.client import repeats
+from roster.client.repeats import is_repeatable, takes_key
 
 from ..headers import IDEMPOTENCY_KEY
 
-# What a call may take that was given no time, in seconds; a stream of millions of rows is long.
+# Default timeouts in seconds. A stream of millions of rows takes long.
 CALL_SECONDS = 30.0
 STREAM_SECONDS = 24 * 3600.0
-# As the servers bound them. What they answer is their own affair.
+# The limits of the servers for requests. Responses are not limited.
 MAX_MESSAGE_BYTES = 4 * 1024 * 1024
 MAX_METADATA_BYTES = 16 * 1024
-NO_BOUND = -1
+UNLIMITED = -1
 RETRY = {
     "maxAttempts": 3,
     "initialBackoff": "0.1s",
@@ -36,37 +37,38 @@ RETRY = {
     "maxBackoff": "1s",
     "retryableStatusCodes": ["UNAVAILABLE"],
 }
-# The budget: nothing is repeated once fifty more calls have failed than a tenth of those that
-# were answered, so that servers which cannot keep up are not asked three times as much.
+# Retries stop after 50 more failures than a tenth of the successful calls, so that retries do not
+# overload a recovering server.
 THROTTLING = {"maxTokens": 100, "tokenRatio": 0.1}
 OPTIONS = (
     ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
-    ("grpc.max_receive_message_length", NO_BOUND),
+    ("grpc.max_receive_message_length", UNLIMITED),
     ("grpc.max_metadata_size", MAX_METADATA_BYTES),
     ("grpc.absolute_max_metadata_size", MAX_METADATA_BYTES),
     ("grpc.keepalive_time_ms", 10_000),
     ("grpc.keepalive_timeout_ms", 5_000),
-    # Without this one, a ping is waited for a minute whatever the other says.
+    # The default of a minute takes precedence over the keepalive timeout.
     ("grpc.http2.ping_timeout_ms", 5_000),
     ("grpc.http2.max_pings_without_data", 0),
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.min_reconnect_backoff_ms", 1_000),
     ("grpc.max_reconnect_backoff_ms", 2_000),
-    # gRPC 1.85 ends the process if two channels begin to watch the health of one connection at
-    # the same moment: the second finds a watch that has not been started.
+    # gRPC 1.85 aborts the process if two channels start to watch the health of one connection at
+    # the same time.
     ("grpc.use_local_subchannel_pool", 1),
 )
 
-# Makes calls of one rpc.
+# A multi-callable.
 Method = Callable[..., Any]
 
 
-def service_config(*, keyed: bool) -> str:
-    """Returns how gRPC is told of all this, in JSON; `keyed` where calls come with keys."""
+def service_config(services: Iterable[ServiceDescriptor], *, have_keys: bool) -> str:
+    """Returns the gRPC service config as JSON. Calls with keys are retried if they `have_keys`."""
     names = [
-        {"service": method.containing_service.full_name, "method": method.name}
-        for method in repeats.methods()
-        if repeats.is_repeatable(method) and (keyed or not repeats.takes_key(method))
+        {"service": service.full_name, "method": method.name}
+        for service in services
+        for method in service.methods
+        if is_repeatable(method) and (have_keys or not takes_key(method))
     ]
     return json.dumps(
         {
@@ -79,32 +81,47 @@ def service_config(*, keyed: bool) -> str:
 
 
 class UpstreamChannel(aio.Channel):
-    """Calls the servers of a target, with TLS if there are credentials for it."""
+    """Calls the servers of a target, over TLS if there are credentials.
 
-    def __init__(self, target: str, credentials: grpc.ChannelCredentials | None = None) -> None:
-        self._plain, self._keyed = (
-            _channel(target, credentials, service_config(keyed=keyed)) for keyed in (False, True)
+    The rpcs of the services determine which calls are retried.
+    """
+
+    def __init__(
+        self,
+        target: str,
+        services: Collection[ServiceDescriptor],
+        credentials: grpc.ChannelCredentials | None = None,
+    ) -> None:
+        self._plain, self._with_keys = (
+            _channel(target, credentials, service_config(services, have_keys=have_keys))
+            for have_keys in (False, True)
         )
+        self._take_keys = {
+            f"/{service.full_name}/{method.name}"
+            for service in services
+            for method in service.methods
+            if takes_key(method)
+        }
 
     def unary_unary(self, method: str, *arguments: Any, **options: Any) -> Any:
-        calls = self._plain.unary_unary(method, *arguments, **options)
-        if method not in repeats.keyed():
-            return _timed(calls, CALL_SECONDS)
-        with_key = self._keyed.unary_unary(method, *arguments, **options)
-        return _timed(_by_key(calls, with_key), CALL_SECONDS)
+        plain = self._plain.unary_unary(method, *arguments, **options)
+        if method not in self._take_keys:
+            return _with_timeout(plain, CALL_SECONDS)
+        with_key = self._with_keys.unary_unary(method, *arguments, **options)
+        return _with_timeout(_by_key(plain, with_key), CALL_SECONDS)
 
-    def unary_stream(self, method: str, *arguments: Any, **options: Any) -> Any:
-        return _timed(self._plain.unary_stream(method, *arguments, **options), STREAM_SECONDS)
+    def unary_stream(self, *arguments: Any, **options: Any) -> Any:
+        return _with_timeout(self._plain.unary_stream(*arguments, **options), STREAM_SECONDS)
 
-    def stream_unary(self, method: str, *arguments: Any, **options: Any) -> Any:
-        return _timed(self._plain.stream_unary(method, *arguments, **options), STREAM_SECONDS)
+    def stream_unary(self, *arguments: Any, **options: Any) -> Any:
+        return _with_timeout(self._plain.stream_unary(*arguments, **options), STREAM_SECONDS)
 
-    def stream_stream(self, method: str, *arguments: Any, **options: Any) -> Any:
-        return _timed(self._plain.stream_stream(method, *arguments, **options), STREAM_SECONDS)
+    def stream_stream(self, *arguments: Any, **options: Any) -> Any:
+        return _with_timeout(self._plain.stream_stream(*arguments, **options), STREAM_SECONDS)
 
     async def close(self, grace: float | None = None) -> None:
         await self._plain.close(grace)
-        await self._keyed.close(grace)
+        await self._with_keys.close(grace)
 
     def get_state(self, try_to_connect: bool = False) -> grpc.ChannelConnectivity:
         return self._plain.get_state(try_to_connect)
@@ -131,24 +148,24 @@ def _channel(target: str, credentials: grpc.ChannelCredentials | None, config: s
     options = [*OPTIONS, ("grpc.service_config", config)]
     if credentials is not None:
         return aio.secure_channel(target, credentials, options)
-    # A proxy that the environment names would see whatever is not encrypted.
+    # A proxy from the environment could read the unencrypted calls.
     return aio.insecure_channel(target, [*options, ("grpc.enable_http_proxy", 0)])
 
 
-def _timed(calls: Method, seconds: float) -> Method:
-    """Gives a call so much time unless it has its own."""
+def _with_timeout(method: Method, seconds: float) -> Method:
+    """Returns a multi-callable with a default timeout."""
 
-    def call(request: Any, *, timeout: float | None = None, **more: Any) -> Any:
-        return calls(request, timeout=seconds if timeout is None else timeout, **more)
+    def call(request: Any, *, timeout: float | None = None, **options: Any) -> Any:
+        return method(request, timeout=seconds if timeout is None else timeout, **options)
 
     return call
 
 
-def _by_key(calls: Method, with_key: Method) -> Method:
-    """Makes a call in the one way or, if it has an idempotency key, in the other."""
+def _by_key(plain: Method, with_key: Method) -> Method:
+    """Returns a multi-callable that uses `with_key` for calls with an idempotency key."""
 
-    def call(request: Any, *, metadata: Any = (), **more: Any) -> Any:
+    def call(request: Any, *, metadata: Any = (), **options: Any) -> Any:
         has_key = any(name == IDEMPOTENCY_KEY for name, _ in metadata or ())
-        return (with_key if has_key else calls)(request, metadata=metadata, **more)
+        return (with_key if has_key else plain)(request, metadata=metadata, **options)
 
     return call

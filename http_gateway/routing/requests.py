@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from aiohttp import web
 from google.protobuf.empty_pb2 import Empty
 
 from .. import body
@@ -12,6 +11,7 @@ from ..codec import strict_json
 from ..codec.required import add_missing
 from ..codec.scalars import InvalidValue
 from ..codec.transcode import reader
+from ..request import Request
 from ..request_errors import RequestError, Violations, validation_error
 from .bindings import Binding
 from .bodies import WHOLE
@@ -21,7 +21,7 @@ from .routes import Match
 _read_no_keys = reader(Empty.DESCRIPTOR)
 
 
-async def message_of(match: Match, query: str, request: web.BaseRequest) -> Any:
+async def message_of(match: Match, query: str, request: Request) -> Any:
     """Returns the request message with the fields of body, path and query. Raises RequestError.
 
     The path takes precedence over the body.
@@ -52,7 +52,7 @@ async def message_of(match: Match, query: str, request: web.BaseRequest) -> Any:
     return message
 
 
-async def _check_no_content(request: web.BaseRequest) -> None:
+async def _check_no_content(request: Request) -> None:
     """Raises RequestError if the body is neither empty nor `{}`.
 
     A body that would be ignored is rejected, because the client expects it to have an effect.

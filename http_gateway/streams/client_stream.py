@@ -1,12 +1,12 @@
-"""The body of a client stream: from its bytes, as they arrive, to request messages.
+"""Reads the body of a client stream, and yields request messages while it arrives.
 
-There is no limit to the whole. What has arrived is made into messages and handed on
-at once, and no more is read before the server asks for it; so a slow client gets its
-answers as it goes, and a fast one is held back. An idle one is cut off.
+The body can have any size. Records are sent to the server when they have arrived, and the body is
+read only as fast as the server requests messages. The request fails if no data arrives for
+`stream_idle_seconds`.
 
-A fault of the body ends the messages. Where the server answers as it goes, they just
-end: it says what became of those before, and the fault is told after that. Where it
-answers once, at the end, the call is cancelled: half a body must not pass for a whole.
+An error in the body ends the messages. If the response is a stream, the server first responds to
+the messages before the error, which is then the last record. If there is only one response, the
+call is canceled, so that the server does not treat an incomplete body as complete.
 """
 
 from __future__ import annotations
@@ -19,144 +19,145 @@ from typing import Any
 from aiohttp import web
 
 from .. import body, errors
+from ..request import Request
 from ..request_errors import RequestError, request_error
 from ..routing.bindings import Binding
 from ..routing.stream_fields import RequestRecords
 from . import csv_lines, ndjson
-from .csv_lines import CsvLines
-from .ndjson import Ndjson
-from .records import Form, Record, batch_of
+from .csv_lines import CsvParser
+from .ndjson import NdjsonParser
+from .records import Record, RecordParser, next_batch
 
 log = logging.getLogger(__name__)
 
-# How long nothing may come of a body, in seconds.
-IDLE_SECONDS = 30.0
-# A message is sent on once it holds records of so many bytes: with the one that goes beyond
-# it, and with what protobuf adds, it keeps within the 4 MiB that a gRPC server takes.
+# The size of the records from which a message is sent. With the record that exceeds it and the
+# overhead of protobuf, a message stays within the 4 MiB that a gRPC server accepts.
 MESSAGE_BYTES = 256 * 1024
-# After so many lines everyone else on the event loop has a turn.
+# After this number of lines the parser yields to the event loop.
 LINES_AT_ONCE = 250
 
 
-def form_of(request: web.BaseRequest, fields: RequestRecords) -> Form:
-    """Returns what reads the body, by its headers. Raises RequestError if nothing does."""
+def parser_of(request: Request, fields: RequestRecords) -> RecordParser:
+    """Returns the parser for a body by its headers. Raises RequestError if there is none."""
     body.check_not_compressed(request)
     content_type = request.headers.get("Content-Type")
-    kind = "" if content_type is None else body.text_type(content_type)
-    if kind == "" or kind in ndjson.CONTENT_TYPES:
-        return Ndjson(fields)
-    if kind == csv_lines.CONTENT_TYPE and fields.csv_field is not None:
-        return CsvLines(fields.csv_field)
-    also = " or text/csv" if fields.csv_field is not None else ""
-    message = f"The Content-Type must be {ndjson.CONTENT_TYPE}{also} with charset UTF-8."
+    media_type = "" if content_type is None else body.text_type(content_type)
+    if media_type == "" or media_type in ndjson.CONTENT_TYPES:
+        return NdjsonParser(fields)
+    if media_type == csv_lines.CONTENT_TYPE and fields.csv_field is not None:
+        return CsvParser(fields.csv_field)
+    or_csv = " or text/csv" if fields.csv_field is not None else ""
+    message = f"The Content-Type must be {ndjson.CONTENT_TYPE}{or_csv} with charset UTF-8."
     raise request_error("UNSUPPORTED_MEDIA_TYPE", message, close=True)
 
 
-class Messages:
-    """The request messages that a body makes; an iterator, for one call.
+class RequestMessages:
+    """Iterates over the request messages of a body, once.
 
-    `first` holds what comes from elsewhere than the body, and is in every message. A body
-    without records is one message, if messages hold more than a record.
-    After the end, `fault` tells what is wrong with the body.
+    Each message contains the fields of `first`, which come from the path and the query. A body
+    without records is one message, if messages have fields other than records. After the end,
+    `error` is the error in the body, if any.
     """
 
-    def __init__(self, request: web.BaseRequest, binding: Binding, form: Form, first: Any) -> None:
+    def __init__(
+        self, request: Request, binding: Binding, parser: RecordParser, first: Any
+    ) -> None:
         assert binding.request_records is not None
         self._request = request
-        self._form = form
+        self._parser = parser
         self._first = first
-        self._most = binding.request_records.max_per_message
+        self._max_records = binding.request_records.max_per_message
         self._has_other_fields = bool(binding.request_records.name)
-        self._answered_at_the_end = binding.response_records is None
+        self._has_one_response = binding.response_records is None
         self._reading: asyncio.Task[bytes] | None = None
-        self._is_over = False
-        self.fault: RequestError | None = None
+        self._is_stopped = False
+        self.error: RequestError | None = None
 
     async def __aiter__(self) -> AsyncIterator[Any]:
         is_empty = True
         try:
             async for data in self._pieces():
-                async for message in self._messages(self._form.cut(data)):
+                async for message in self._messages(self._parser.feed(data)):
                     is_empty = False
                     yield message
-            async for message in self._messages(self._form.rest()):
+            async for message in self._messages(self._parser.finish()):
                 is_empty = False
                 yield message
             if is_empty and self._has_other_fields:
                 yield self._first
-        except RequestError as found:
-            self.fault = found
-        except OSError:  # the client has gone
+        except RequestError as error:
+            self.error = error
+        except OSError:  # the client disconnected
             raise
         except Exception:
             log.exception("a body could not be read")
-            self.fault = request_error("INTERNAL", errors.FAILED, close=True)
-        if self.fault is not None and self._answered_at_the_end:
-            raise self.fault
+            self.error = request_error("INTERNAL", errors.INTERNAL.message, close=True)
+        if self.error is not None and self._has_one_response:
+            raise self.error
 
     async def _messages(self, records: Iterator[Record | None]) -> AsyncIterator[Any]:
-        """Yields messages of records; before a fault, those that hold what came before it."""
-        message, count, size = self._new(), 0, 0
+        """Yields messages with records, also those before an error."""
+        message, count, size = self._new_message(), 0, 0
         while True:
-            batch = batch_of(records, LINES_AT_ONCE, self._most - count, MESSAGE_BYTES - size)
-            added = self._form.add(batch.records, message)
-            count, size, found = count + added.number, size + batch.size, added.fault or batch.fault
-            is_last = batch.is_last or found is not None
-            if count and (is_last or count == self._most or size >= MESSAGE_BYTES):
+            batch = next_batch(
+                records, LINES_AT_ONCE, self._max_records - count, MESSAGE_BYTES - size
+            )
+            added = self._parser.add(batch.records, message)
+            count, size, error = count + added.number, size + batch.size, added.error or batch.error
+            is_last = batch.is_last or error is not None
+            if count and (is_last or count == self._max_records or size >= MESSAGE_BYTES):
                 yield message
-                message, count, size = self._new(), 0, 0
-            if found is not None:
-                raise found
+                message, count, size = self._new_message(), 0, 0
+            if error is not None:
+                raise error
             if is_last:
                 return
             await asyncio.sleep(0)
 
-    def _new(self) -> Any:
+    def _new_message(self) -> Any:
         message = type(self._first)()
         message.CopyFrom(self._first)
         return message
 
     async def _pieces(self) -> AsyncIterator[bytes]:
-        """Yields the body as it comes. Raises RequestError if the rest of it does not come."""
+        """Yields the data of the body as it arrives. Raises RequestError if it is incomplete."""
         await body.send_continue(self._request)
-        while data := await self._piece():
+        while data := await self._read():
             yield data
 
-    async def _piece(self) -> bytes:
-        if self._is_over:
-            raise _stopped()
-        # In a task of its own, so that `end` can end it whoever waits for it.
+    async def _read(self) -> bytes:
+        if self._is_stopped:
+            raise _stopped_error()
+        # In its own task, which `stop` can cancel.
         self._reading = asyncio.ensure_future(self._request.content.readany())
+        seconds = self._request.options.stream_idle_seconds
         try:
-            async with asyncio.timeout(IDLE_SECONDS):
+            async with asyncio.timeout(seconds):
                 return await self._reading
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise
-            raise _stopped() from None
+            raise _stopped_error() from None
         except TimeoutError:
-            raise timeout_error() from None
+            raise timeout_error(seconds) from None
         except (web.RequestPayloadError, OSError):
             if self._request.transport is None:
                 raise
-            message = "The body is incomplete, or its chunked encoding is invalid."
-            raise request_error("VALIDATION_ERROR", message, close=True) from None
+            raise body.incomplete_error() from None
 
-    def end(self) -> None:
-        """Takes nothing of the body any more: the call is over, or the gateway stops."""
-        self._is_over = True
+    def stop(self) -> None:
+        """Stops reading the body: the call has ended, or the gateway is draining."""
+        self._is_stopped = True
         if self._reading is not None:
             self._reading.cancel()
 
 
-def timeout_error() -> RequestError:
-    """Returns the fault of a body of which nothing comes in time."""
-    message = f"No data of the body was received for {IDLE_SECONDS:.0f} seconds."
+def timeout_error(seconds: float) -> RequestError:
+    message = f"No data of the body was received for {seconds:.0f} seconds."
     return request_error("REQUEST_TIMEOUT", message, close=True)
 
 
-def _stopped() -> RequestError:
-    return request_error(
-        "UNAVAILABLE", "The server is shutting down. Send the remaining records again.", close=True
-    )
+def _stopped_error() -> RequestError:
+    message = "The server is shutting down. Send the remaining records again."
+    return request_error("UNAVAILABLE", message, close=True)

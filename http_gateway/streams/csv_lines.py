@@ -1,10 +1,9 @@
-"""CSV by RFC 4180: a record is a line, or several where a quoted cell holds line breaks.
+"""CSV as defined by RFC 4180. A quoted cell can contain line breaks.
 
-The standard library's reader wants whole records and pulls them; a body brings pieces
-of them. So the ends of records are found first, by following the quotes from line to
-line, each byte once; then the reader gets one whole record at a time. The first record
-is the header. Which of comma, semicolon and tab stands between cells is what the header
-has most of outside its quotes.
+The reader of the standard library needs complete records, but a body arrives in pieces. The
+parser therefore finds the end of each record by its quotes, and passes complete records to the
+reader. The first record is the header. The delimiter is the comma, semicolon or tab that occurs
+most often in the header outside of quotes.
 """
 
 from __future__ import annotations
@@ -16,81 +15,88 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ..request_errors import single_violation
-from .records import MAX_RECORD_BYTES, Added, Lines, Record, added_in_turn, too_long
+from .records import (
+    MAX_RECORD_BYTES,
+    Added,
+    LineSplitter,
+    Record,
+    add_each,
+    too_long_error,
+)
 
 CONTENT_TYPE = "text/csv"
-# The standard library's own limit holds for the whole process. A cell that is too long
-# is for the server to refuse, in its row; records are bounded where they are cut.
+# This limit of the standard library applies to the whole process. Records are limited here, and
+# the server rejects cells that are too long.
 csv.field_size_limit(max(csv.field_size_limit(), MAX_RECORD_BYTES))
 
 _DELIMITERS = (b",", b";", b"\t")
-# From behind an opening quote up to the quote that closes it, or to the end.
+# The text after an opening quote, up to the closing quote or the end.
 _QUOTED = re.compile(rb'(?:[^"]++|"")*+')
 _QUOTED_CELL = re.compile(rb'"(?:[^"]++|"")*+"?')
 
 
-class CsvLines:
-    """Reads a body of CSV into the lines of a table. Whatever is wrong with one ends the stream."""
+class CsvParser:
+    """Parses a body of CSV into CsvLine messages. The first error ends the stream."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._lines = Lines()
-        # Until the header is whole, every delimiter that there is may end a cell.
+    def __init__(self, field: str) -> None:
+        self._field = field
+        self._lines = LineSplitter()
+        # Until the header is complete, every possible delimiter ends a cell.
         self._end_of_cell = re.compile(b"[,;\t]")
         self._delimiter = ""
-        self._begun = bytearray()
-        self._is_open = False
+        # The lines of an incomplete record, and the number of its first line.
+        self._incomplete = bytearray()
         self._first_line = 0
+        self._in_quotes = False
 
-    def cut(self, data: bytes) -> Iterator[Record | None]:
-        for line in self._lines.cut(data):
-            yield self._ended_by(line)
+    def feed(self, data: bytes) -> Iterator[Record | None]:
+        for line in self._lines.feed(data):
+            yield self._record_ending_with(line)
 
-    def rest(self) -> Iterator[Record | None]:
-        for line in self._lines.rest():
-            yield self._ended_by(line)
-        if self._is_open:
+    def finish(self) -> Iterator[Record | None]:
+        for line in self._lines.finish():
+            yield self._record_ending_with(line)
+        if self._in_quotes:
             raise single_violation(
                 "INVALID_FORMAT", f"has a quoted cell that is not closed (line {self._first_line})"
             )
 
-    def _ended_by(self, line: Record) -> Record | None:
-        """Returns the record that a line ends, or None if it ends none."""
-        if not self._is_open:
+    def _record_ending_with(self, line: Record) -> Record | None:
+        """Returns the record that ends with a line, or None."""
+        if not self._in_quotes:
             if not line.data.strip(b"\r\n"):
                 return None
             self._first_line = line.line
-        self._is_open = self._leaves_open(line.data)
-        if self._begun or self._is_open:
-            self._begun += line.data
-            if len(self._begun) > MAX_RECORD_BYTES:
-                raise too_long(self._first_line)
-        if self._is_open:
+        self._in_quotes = self._ends_in_quotes(line.data)
+        if self._incomplete or self._in_quotes:
+            self._incomplete += line.data
+            if len(self._incomplete) > MAX_RECORD_BYTES:
+                raise too_long_error(self._first_line)
+        if self._in_quotes:
             return None
-        data = bytes(self._begun) or line.data
-        self._begun.clear()
+        data = bytes(self._incomplete) or line.data
+        self._incomplete.clear()
         if not self._delimiter:
             self._find_delimiter(data)
         return Record(line.line, data)
 
-    def _leaves_open(self, line: bytes) -> bool:
-        """Whether a line ends within quotes."""
-        if not self._is_open and b'"' not in line:
+    def _ends_in_quotes(self, line: bytes) -> bool:
+        if not self._in_quotes and b'"' not in line:
             return False
-        place, is_open = 0, self._is_open
+        position, in_quotes = 0, self._in_quotes
         while True:
-            if not is_open and line.startswith(b'"', place):
-                place, is_open = place + 1, True
-            if is_open:
-                quoted = _QUOTED.match(line, place)
+            if not in_quotes and line.startswith(b'"', position):
+                position, in_quotes = position + 1, True
+            if in_quotes:
+                quoted = _QUOTED.match(line, position)
                 assert quoted is not None
-                place = quoted.end()
-                if place == len(line):
+                position = quoted.end()
+                if position == len(line):
                     return True
-            end = self._end_of_cell.search(line, place)
+            end = self._end_of_cell.search(line, position)
             if end is None:
                 return False
-            place, is_open = end.end(), False
+            position, in_quotes = end.end(), False
 
     def _find_delimiter(self, header: bytes) -> None:
         outside = _QUOTED_CELL.sub(b"", header)
@@ -99,7 +105,7 @@ class CsvLines:
         self._delimiter = delimiter.decode()
 
     def add(self, records: Sequence[Record], message: Any) -> Added:
-        return added_in_turn(self._add, records, message)
+        return add_each(self._add, records, message)
 
     def _add(self, record: Record, message: Any) -> None:
         text = _decoded(record)
@@ -114,7 +120,7 @@ class CsvLines:
                 "INVALID_FORMAT",
                 f"must be well-formed CSV as defined by RFC 4180 (line {record.line})",
             ) from None
-        getattr(message, self._name).add(number=record.line, cells=cells)
+        getattr(message, self._field).add(number=record.line, cells=cells)
 
 
 def _decoded(record: Record) -> str:
@@ -127,8 +133,8 @@ def _decoded(record: Record) -> str:
         ) from None
 
 
-def written(lines: Iterable[Any]) -> bytes:
-    """Returns the lines of a table as text, with the line breaks that RFC 4180 has."""
+def encode(lines: Iterable[Any]) -> bytes:
+    """Returns CsvLine messages as CSV."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\r\n").writerows(line.cells for line in lines)
     return text.getvalue().encode()

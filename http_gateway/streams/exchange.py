@@ -1,134 +1,122 @@
-"""Calls that stream, over HTTP: a text of records in, a text of records out, or one of both.
+"""Streaming calls over HTTP.
 
-The call begins before the body is read, and the answer once the server accepts it: so
-whoever may not make the call gets an error like any other, its body unread. From then on
-both go on side by side. Neither has a deadline, unless the
-client gives one: it is idle bodies and idle readers that are cut off. When the client
-goes, the call is cancelled.
+The call starts before the body is read, and the response when the server accepts the call. A
+client that is not allowed to make the call receives an error response while its body is unread.
+After that the body is read while the response is written. Streams have no deadline unless the
+client sets one, but idle bodies and idle readers are disconnected. If the client disconnects,
+the call is canceled.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, cast
 
 import orjson
-from aiohttp import web
 from grpc.aio import AioRpcError
 
-from .. import errors, headers
+from .. import errors
 from ..ambiguous_failures import classify_failure
-from ..channel.cancellation import failure_of
-from ..connections import watched
-from ..headers import Metadata
+from ..channel.cancellation import cancellation_error
+from ..connections import Connection
+from ..headers import Metadata, response_headers
+from ..request import Request
 from ..request_errors import RequestError
 from ..responses import Response
 from ..routing.bindings import Binding
-from .client_stream import Messages, form_of
+from .client_stream import RequestMessages, parser_of
 from .formats import choose_format
 from .response import StreamResponse
-from .server_stream import KEEPALIVE_SECONDS, Replies
+from .server_stream import ResponseWriter
 
 
 class Exchange:
-    """A request for an rpc that streams, on its way to an answer.
+    """A request to a streaming rpc, and its response.
 
-    `message` holds what the request says beside its records. A response that is a stream
-    has a keepalive record once nothing was written for `keepalive_seconds`. Raises
-    RequestError if the body is of a kind that is not read.
+    `message` has the fields that are not in the body. Raises RequestError if the type of the body
+    is not supported.
     """
 
-    def __init__(
-        self,
-        request: web.BaseRequest,
-        request_id: str,
-        binding: Binding,
-        message: Any,
-        *,
-        keepalive_seconds: float = KEEPALIVE_SECONDS,
-    ) -> None:
+    def __init__(self, request: Request, request_id: str, binding: Binding, message: Any) -> None:
         self._request = request
         self._request_id = request_id
         self._binding = binding
         self._message = message
-        self._keepalive_seconds = keepalive_seconds
-        self._messages: Messages | None = None
+        self._messages: RequestMessages | None = None
         if binding.response_records is not None:
             choose_format(request, binding.response_records, message)
         if binding.request_records is not None:
-            form = form_of(request, binding.request_records)
-            self._messages = Messages(request, binding, form, message)
+            parser = parser_of(request, binding.request_records)
+            self._messages = RequestMessages(request, binding, parser, message)
 
     async def respond(
         self, method: Any, metadata: Metadata, seconds: float | None = None
     ) -> Response | StreamResponse:
-        """Makes the call by what `method` makes calls with, and answers the request.
+        """Makes the call with a multi-callable and a timeout, and returns the response.
 
-        `seconds` is how long the client gives it. Raises RequestError for a body at fault
-        of a call that is answered once.
+        Raises RequestError for an error in the body of a call with one response.
         """
         call = method(self._messages or self._message, metadata=metadata, timeout=seconds)
-        task = asyncio.current_task()
-        assert task is not None
+        connection = cast("Connection", self._request.protocol)
+        connection.on_closing = self._stop_body
         try:
-            with watched(self._request, on_lost=task.cancel, on_closing=self._end_body):
-                if self._binding.response_records is None:
-                    return await self._once(call)
-                return await self._replies().pass_on(call)
+            if self._binding.response_records is None:
+                return await self._respond_once(call)
+            return await self._writer().write_response(call)
         except AioRpcError as failed:
-            outcome = classify_failure(failed, self._binding.method, metadata)
-            if isinstance(outcome, RequestError):
-                outcome.close = self._is_unread()
-                raise outcome from failed
-            return errors.failure(failed, self._request_id, close=self._is_unread())
+            error = classify_failure(failed, self._binding.method, metadata)
+            if isinstance(error, RequestError):
+                error.close = self._is_unread()
+                raise error from failed
+            return errors.call_error_response(failed, self._request_id, close=self._is_unread())
         finally:
+            connection.on_closing = None
             call.cancel()
-            self._end_body()
+            self._stop_body()
 
-    def _end_body(self) -> None:
+    def _stop_body(self) -> None:
         if self._messages is not None:
-            self._messages.end()
+            self._messages.stop()
 
     def _is_unread(self) -> bool:
-        """Whether there is more of the body, or something that is none."""
+        """Whether the body was not read to its end, or is malformed."""
         content = self._request.content
         return not content.is_eof() or content.exception() is not None
 
-    def _fault(self) -> RequestError | None:
-        return self._messages.fault if self._messages else None
+    def _body_error(self) -> RequestError | None:
+        return self._messages.error if self._messages else None
 
-    def _replies(self) -> Replies:
-        return Replies(
+    def _writer(self) -> ResponseWriter:
+        return ResponseWriter(
             self._request,
             self._request_id,
             self._binding,
             self._message,
-            fault=self._fault,
+            body_error=self._body_error,
             is_unread=self._is_unread,
-            keepalive_seconds=self._keepalive_seconds,
         )
 
-    async def _once(self, call: Any) -> Response:
-        """Answers with the one reply of a client stream."""
+    async def _respond_once(self, call: Any) -> Response:
+        """Returns the response of a client stream."""
         assert self._messages is not None
         try:
             reply = await call
         except asyncio.CancelledError as cancelled:
-            failed = await failure_of(cancelled, call)
-            if self._messages.fault is None:
+            failed = await cancellation_error(cancelled, call)
+            if self._messages.error is None:
                 raise failed from None
-            self._messages.fault.close = True
-            raise self._messages.fault from None
+            self._messages.error.close = True
+            raise self._messages.error from None
         status = self._binding.success_status
-        written = None if status == 204 else orjson.dumps(self._binding.write(reply))
-        more = headers.returned(await call.trailing_metadata())
-        return Response(status, self._request_id, written, more=more, close=self._is_unread())
+        data = None if status == 204 else orjson.dumps(self._binding.write(reply))
+        more = response_headers(await call.trailing_metadata())
+        return Response(status, self._request_id, data, more=more, close=self._is_unread())
 
 
 async def check_call(binding: Binding, method: Any, metadata: Metadata, seconds: float) -> None:
-    """Makes a call without records, for what the server says of its metadata: AioRpcError."""
-    request = _nothing() if binding.request_records else binding.request_class()
+    """Makes a call without records. Raises AioRpcError if the server rejects it."""
+    request = _no_messages() if binding.request_records else binding.request_class()
     call = method(request, metadata=metadata, timeout=seconds)
     try:
         if binding.response_records is None:
@@ -139,7 +127,7 @@ async def check_call(binding: Binding, method: Any, metadata: Metadata, seconds:
         call.cancel()
 
 
-async def _nothing() -> AsyncIterator[Any]:
-    nothing: tuple[Any, ...] = ()
-    for message in nothing:
+async def _no_messages() -> AsyncIterator[Any]:
+    messages: tuple[Any, ...] = ()
+    for message in messages:
         yield message

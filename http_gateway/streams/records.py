@@ -17,119 +17,118 @@ BOM = b"\xef\xbb\xbf"
 
 
 class Record(NamedTuple):
-    """The bytes of a record, and the number of its last line in the text, from 1."""
+    """The bytes of a record, and the number of its last line in the body, from 1."""
 
     line: int
     data: bytes
 
 
 class Batch(NamedTuple):
-    """Records and their bytes, whether they are the last, and what is wrong with the next line."""
+    """Records, their size in bytes, and the error in the line that follows them, if any."""
 
     records: list[Record]
     size: int
     is_last: bool
-    fault: RequestError | None = None
+    error: RequestError | None = None
 
 
-def batch_of(
-    records: Iterator[Record | None], most_lines: int, most: int, most_bytes: int
+def next_batch(
+    records: Iterator[Record | None], max_lines: int, max_records: int, min_bytes: int
 ) -> Batch:
-    """Takes the next records, up to the one that makes them so many or so many bytes."""
+    """Reads records until one of the maxima or a size of `min_bytes` is reached."""
     batch: list[Record] = []
     lines = size = 0
     try:
-        for record in islice(records, most_lines):
+        for record in islice(records, max_lines):
             lines += 1
             if record is not None:
                 batch.append(record)
                 size += len(record.data)
-                if len(batch) == most or size >= most_bytes:
+                if len(batch) == max_records or size >= min_bytes:
                     return Batch(batch, size, is_last=False)
-    except RequestError as fault:
-        return Batch(batch, size, is_last=True, fault=fault)
-    return Batch(batch, size, is_last=lines < most_lines)
+    except RequestError as error:
+        return Batch(batch, size, is_last=True, error=error)
+    return Batch(batch, size, is_last=lines < max_lines)
 
 
 class Added(NamedTuple):
-    """How many records have been added to a message, and what is wrong with the next, if it is."""
+    """The number of records added to a message, and the error in the record after them, if any."""
 
     number: int
-    fault: RequestError | None = None
+    error: RequestError | None = None
 
 
-class Form(Protocol):
-    """A form that records have in a body, such as NDJSON. It reads one body.
+class RecordParser(Protocol):
+    """Parses one body in a format such as NDJSON. Methods raise RequestError.
 
-    None is yielded for a line that ends no record, so that the caller can yield to the event loop.
+    The iterators yield None for a line that ends no record, so that the caller can yield to the
+    event loop.
     """
 
-    def cut(self, data: bytes) -> Iterator[Record | None]:
-        """Yields the records that end within the next piece of the body. Raises RequestError."""
+    def feed(self, data: bytes) -> Iterator[Record | None]:
+        """Yields the records that end within the next piece of the body."""
 
-    def rest(self) -> Iterator[Record | None]:
-        """Yields the record that the end of the body ends. Raises RequestError."""
+    def finish(self) -> Iterator[Record | None]:
+        """Yields the record that ends with the body."""
 
     def add(self, records: Sequence[Record], message: Any) -> Added:
-        """Adds records to a request message, up to one that cannot be read at all."""
+        """Adds records to a request message, up to the first that is invalid."""
 
 
-class Lines:
-    """Cuts bytes into numbered lines, each with its line break; the mark at the start is left out.
+class LineSplitter:
+    """Splits a body into numbered lines with their line breaks, without a byte order mark.
 
-    Every byte is looked at once, however small the pieces are.
+    Each byte is examined once, regardless of the size of the pieces.
     """
 
     def __init__(self) -> None:
-        self.count = 0
-        self._begun = bytearray()
+        self._count = 0
+        self._incomplete = bytearray()
 
-    def cut(self, data: bytes) -> Iterator[Record]:
+    def feed(self, data: bytes) -> Iterator[Record]:
         """Yields the lines that end within the data. Raises RequestError for one too long."""
-        *whole, last = data.split(b"\n")
-        # The first alone may go on with what has begun, or bear the mark.
-        for first in whole[:1]:
+        *complete, last = data.split(b"\n")
+        # Only the first can continue the incomplete line or contain the byte order mark.
+        for first in complete[:1]:
             yield self._line(first + b"\n")
-        for line in whole[1:]:
-            self.count += 1
+        for line in complete[1:]:
+            self._count += 1
             if len(line) >= MAX_RECORD_BYTES:
-                raise too_long(self.count)
-            yield Record(self.count, line + b"\n")
-        self._begun += last
-        if len(self._begun) > MAX_RECORD_BYTES:
-            raise too_long(self.count + 1)
+                raise too_long_error(self._count)
+            yield Record(self._count, line + b"\n")
+        self._incomplete += last
+        if len(self._incomplete) > MAX_RECORD_BYTES:
+            raise too_long_error(self._count + 1)
 
-    def rest(self) -> Iterator[Record]:
-        """Yields the last line, if no line break ends it."""
-        if self._begun:
+    def finish(self) -> Iterator[Record]:
+        """Yields the last line if it has no line break."""
+        if self._incomplete:
             yield self._line(b"")
 
     def _line(self, end: bytes) -> Record:
         line = end
-        if self._begun:
-            line = bytes(self._begun) + end
-            self._begun.clear()
-        self.count += 1
+        if self._incomplete:
+            line = bytes(self._incomplete) + end
+            self._incomplete.clear()
+        self._count += 1
         if len(line) > MAX_RECORD_BYTES:
-            raise too_long(self.count)
-        if self.count == 1:
+            raise too_long_error(self._count)
+        if self._count == 1:
             line = line.removeprefix(BOM)
-        return Record(self.count, line)
+        return Record(self._count, line)
 
 
-def added_in_turn(
-    add: Callable[[Record, Any], None], records: Sequence[Record], message: Any
-) -> Added:
-    """Adds records by what adds one, or raises RequestError."""
+def add_each(add: Callable[[Record, Any], None], records: Sequence[Record], message: Any) -> Added:
+    """Adds records with a function that adds one record or raises RequestError."""
     for count, record in enumerate(records):
         try:
             add(record, message)
-        except RequestError as fault:
-            return Added(count, fault)
+        except RequestError as error:
+            return Added(count, error)
     return Added(len(records))
 
 
-def too_long(line: int) -> RequestError:
-    """Returns the fault of a record that begins in this line, or goes on there, and is too long."""
+def too_long_error(line: int) -> RequestError:
+    """Returns the error for a record of which a line exceeds MAX_RECORD_BYTES."""
     message = f"has a record of more than {MAX_RECORD_BYTES:,} bytes (line {line})"
     return single_violation("TOO_LONG", message)

@@ -1,49 +1,47 @@
-"""A response that is written in parts and waits for a slow reader.
+"""A streamed response.
 
-Over HTTP/1.1 each part is a chunk, and the last chunk marks the end of the response.
-HTTP/1.0 has no chunks: the end of the connection is the end of the response.
+In HTTP/1.1 its parts are chunks. HTTP/1.0 has no chunks, so the connection is closed at the end.
 """
 
 from __future__ import annotations
 
 import asyncio
 
-from aiohttp import web
-
-from .. import responses
-from ..responses import REQUEST_ID, UNREAD_BYTES, wait_for_reader
+from ..request import Request
+from ..responses import REQUEST_ID, UNREAD_BYTES, drain, head_lines
 
 
 class StreamResponse:
-    """A response to one request; nothing is sent before `begin`.
+    """A response to one request; nothing is sent before `start`.
 
-    Every method that writes raises ConnectionError if the client has gone, or does
-    not read: one that took no byte for READ_SECONDS is cut off.
+    Methods that write wait for a slow client, and raise ConnectionError if the client
+    disconnected or stopped reading.
     """
 
-    def __init__(self, request: web.BaseRequest, status: int, request_id: str) -> None:
+    def __init__(self, request: Request, status: int, request_id: str) -> None:
         self._request = request
         self._head = {REQUEST_ID: request_id}
         self._is_chunked = request.version >= (1, 1)
         self.status = status
-        # How many bytes of the body were written.
-        self.sent = 0
+        # The bytes of the body that were written.
+        self.body_size = 0
         self._loop = asyncio.get_running_loop()
-        # When bytes were last written, on the clock of the event loop.
+        # The time of the last write, on the clock of the event loop.
         self.written_at = self._loop.time()
         self.is_head = request.method == "HEAD"
         self.content_type = ""
         self.keep_alive = request.keep_alive and self._is_chunked
 
     @property
-    def has_begun(self) -> bool:
-        """Whether a status was sent, after which there can be no other."""
+    def has_started(self) -> bool:
+        """Whether the status was sent."""
         return bool(self.content_type)
 
-    async def begin(self, content_type: str, more: dict[str, str] | None = None) -> None:
-        """Writes the status line and the headers, these among them."""
+    async def start(self, content_type: str, more: dict[str, str] | None = None) -> None:
+        """Writes the status line and the headers."""
         self.content_type = content_type
-        head = responses.opening(self.status, {**self._head, **(more or {})})
+        server_name = self._request.options.server_name
+        head = head_lines(self.status, server_name, {**self._head, **(more or {})})
         head.append(f"Content-Type: {content_type}\r\n")
         if self._is_chunked:
             head.append("Transfer-Encoding: chunked\r\n")
@@ -53,9 +51,9 @@ class StreamResponse:
         await self._send("".join(head).encode("ascii"))
 
     async def write(self, data: bytes) -> None:
-        """Writes a part, which may not be empty, and waits while the client has much to read."""
+        """Writes a part, which must not be empty."""
         if not self.is_head:
-            self.sent += len(data)
+            self.body_size += len(data)
             await self._send(b"%x\r\n%b\r\n" % (len(data), data) if self._is_chunked else data)
 
     async def end(self) -> None:
@@ -63,13 +61,13 @@ class StreamResponse:
         if self._is_chunked and not self.is_head:
             await self._send(b"0\r\n\r\n")
 
-    def break_off(self) -> None:
+    def abort(self) -> None:
         """Aborts the connection, so that the client detects an incomplete response."""
         self.keep_alive = False
         if self._request.transport is not None:
             self._request.transport.abort()
 
-    async def prepare(self, request: web.BaseRequest) -> None:
+    async def prepare(self, _request: Request) -> None:
         """Everything was written already."""
 
     async def write_eof(self) -> None:
@@ -78,8 +76,8 @@ class StreamResponse:
     async def _send(self, data: bytes) -> None:
         transport = self._request.transport
         if transport is None or transport.is_closing():
-            raise ConnectionResetError("the client has gone")
+            raise ConnectionResetError("the client disconnected")
         transport.write(data)
         self.written_at = self._loop.time()
         if transport.get_write_buffer_size() > UNREAD_BYTES:
-            await wait_for_reader(self._request, transport)
+            await drain(self._request, transport)

@@ -1,12 +1,11 @@
-"""Server-sent events, by the HTML standard: a record is an event, for a browser's EventSource.
+"""Server-sent events as defined by the HTML standard, for the EventSource of browsers.
 
-    data: {"email": "ada@example.com"}      a record; a line of a table is an array of its cells
-    event: error                            the last event of a stream that failed
+    data: {"email": "ada@example.com"}      a record; a CSV line is an array of cells
+    event: error                            the last event of a failed stream
     event: end                              the last event of a complete stream
 
-An EventSource opens a stream again and again, unless it is closed: by `end` and by
-`error` a page knows when. While there are no records, comments are sent, so that no proxy
-closes the connection as idle.
+An EventSource reconnects until it is closed. A page should close it at `end` and `error`. While
+there are no records, comments are sent so that proxies keep the connection open.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ from ..routing.stream_fields import ResponseRecords
 
 CONTENT_TYPE = "text/event-stream"
 END = b"event: end\ndata: {}\n\n"
-HEARTBEAT = b":\n\n"
+KEEPALIVE = b":\n\n"
 
 
-def written(fields: ResponseRecords, reply: Any) -> bytes:
-    """Returns the records of a reply, or else the lines that it has, as events."""
+def encode(fields: ResponseRecords, reply: Any) -> bytes:
+    """Returns the records and CSV lines of a response message as events."""
     text = bytearray()
     for record in fields.of(reply):
         text += b"data: %b\n\n" % orjson.dumps(fields.write(record))
@@ -32,6 +31,6 @@ def written(fields: ResponseRecords, reply: Any) -> bytes:
     return bytes(text)
 
 
-def error(body: bytes) -> bytes:
-    """Returns the event for an error, which comes as JSON."""
-    return b"event: error\ndata: %b\n\n" % body
+def encode_error(error: bytes) -> bytes:
+    """Returns the event for an error in JSON."""
+    return b"event: error\ndata: %b\n\n" % error

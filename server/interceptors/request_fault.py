@@ -12,9 +12,8 @@ from typing import Any
 from google.protobuf.message import DecodeError
 from roster.v1 import errors_pb2
 
-from ..errors import Detail, RosterError
+from ..errors import REQUEST_ERROR_METADATA, Detail, RosterError
 
-REQUEST_FAULT = "roster-fault-bin"
 _REASONS = frozenset(
     {"VALIDATION_ERROR", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE", "REQUEST_TIMEOUT"}
 )
@@ -31,7 +30,7 @@ class RequestFault(RosterError):
 def request_fault(metadata: Any) -> RequestFault | None:
     """Returns the request fault of a call, or None if there is none or it is malformed."""
     for name, value in metadata:
-        if name == REQUEST_FAULT and isinstance(value, bytes):
+        if name == REQUEST_ERROR_METADATA and isinstance(value, bytes):
             return _parse(value)
     return None
 

@@ -7,13 +7,14 @@ from contextlib import AsyncExitStack
 from typing import cast
 
 import grpc
-from aiohttp import web
 
 from http_gateway.app import Gateway
-from http_gateway.http_server import Site
+from http_gateway.http_server import Listener
+from http_gateway.options import Options
 
 from ..addresses import Address
 from ..app import SERVICES, App
+from ..errors import REQUEST_ERROR_METADATA
 from ..observability.observability import Observability
 from ..observability.sources import of_http
 from ..tls import Identity, ServerIdentity
@@ -25,6 +26,7 @@ from .role import Role
 # How long calls in flight may take to finish once the service is asked to stop.
 # HTTP takes it twice at most, then gRPC once, so that all ends within 30 seconds.
 GRACE_SECONDS = 8.0
+GATEWAY_OPTIONS = Options(server_name="roster", request_error_metadata=REQUEST_ERROR_METADATA)
 
 
 async def listen_grpc(app: App, options: GrpcOptions, stack: AsyncExitStack, role: Role) -> Address:
@@ -78,23 +80,15 @@ async def listen_http(
 ) -> tuple[Address, Gateway]:
     """Serves a gateway over a channel until the stack is closed. Raises PortInUse."""
     await stack.enter_async_context(channel)
-    gateway = Gateway(
-        channel,
-        SERVICES,
-        asks_first=True,
-        observer=watch.requests,
-        documentation=documentation(),
-    )
+    gateway = Gateway(channel, SERVICES, GATEWAY_OPTIONS, watch.requests, documentation())
     server = gateway.server()
     watch.exposition.add(watch.calls.http_samples)
     watch.exposition.add(of_http(server))
-    runner = web.ServerRunner(server, shutdown_timeout=GRACE_SECONDS)
-    await runner.setup()
-    stack.push_async_callback(runner.cleanup)
     tls = options.identity.context if options.identity else None
-    site = Site(runner, *options.address, tls=tls, shares_port=role.shares_ports)
+    shares_port = role.shares_ports
     try:
-        await site.start()
+        listener = await Listener.open(server, *options.address, tls=tls, shares_port=shares_port)
     except OSError as error:
         raise port_in_use("http_address", options.address) from error
-    return options.address._replace(port=runner.addresses[0][1]), gateway
+    stack.push_async_callback(listener.close, GRACE_SECONDS)
+    return options.address._replace(port=listener.port), gateway

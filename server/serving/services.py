@@ -19,7 +19,7 @@ from http_gateway.channel.in_process import InProcessChannel
 from http_gateway.channel.upstream import UpstreamChannel
 
 from ..addresses import Address
-from ..app import MAX_METADATA_BYTES, App
+from ..app import MAX_METADATA_BYTES, SERVICES, App
 from ..health.readiness import told
 from .core import core, first_key
 from .drain import drain
@@ -101,7 +101,7 @@ class HttpOnly:
     async def __call__(self, life: Lifecycle) -> None:
         async with AsyncExitStack() as stack:
             watch, figures = await watched(self.watch, stack)
-            channel = UpstreamChannel(self.upstream.target, self._credentials())
+            channel = UpstreamChannel(self.upstream.target, SERVICES, self._credentials())
             http, gateway = await listen_http(channel, self.http, watch, stack, self.role)
             await life.serving(
                 Ready(url(http, self.http), "", self.upstream.target, metrics=figures)

@@ -54,7 +54,7 @@ async def backend() -> None:
 
 async def gateway(upstream: str) -> None:
     async with aio.insecure_channel(upstream) as channel:
-        await serve(web.ServerRunner(Gateway(channel, SERVICES, asks_first=True).server()))
+        await serve(web.ServerRunner(Gateway(channel, SERVICES).server()))
 
 
 async def bare(upstream: str) -> None:

@@ -24,6 +24,7 @@ from http_gateway import body
 from http_gateway.errors import error_code_of
 from http_gateway.openapi.document import document
 from http_gateway.openapi.reasons import reasons_of
+from http_gateway.options import Options
 from http_gateway.request_errors import RequestError
 from http_gateway.responses import JSON
 from http_gateway.streams import client_stream
@@ -47,13 +48,13 @@ LONG_AGO = 1
 SILENT = {"url": "http://127.0.0.1:9/", "enabled": False}
 # What cannot be provoked in a moment: it takes time, load, or a fault of the service.
 UNPROVOKED: dict[str, errors.RosterError | RequestError] = {
-    "REQUEST_TIMEOUT": body.timeout_error(),
+    "REQUEST_TIMEOUT": body.timeout_error(Options().body_seconds),
     "IDEMPOTENCY_KEY_IN_USE": errors.IdempotencyKeyInUse(),
     "RATE_LIMITED": errors.RateLimited(1),
     "INTERNAL": errors.Internal(),
     "UNAVAILABLE": errors.Unavailable(),
     "DEADLINE_EXCEEDED": errors.DeadlineExceeded(),
-    "ImportSubscribers REQUEST_TIMEOUT": client_stream.timeout_error(),
+    "ImportSubscribers REQUEST_TIMEOUT": client_stream.timeout_error(Options().stream_idle_seconds),
     "TestWebhook RATE_LIMITED": errors.TooManyTestDeliveries(RETRY_AFTER_SECONDS),
     "ReplayWebhook WEBHOOK_LIMIT_REACHED": errors.ReplayLimitReached(),
 }

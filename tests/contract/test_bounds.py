@@ -22,13 +22,12 @@ from roster.v1 import (
     webhooks_pb2,
 )
 
-import http_gateway.app
 import http_gateway.request_errors
 from server import emails, errors
 from server.accounts import rules as accounts
 from server.custom_fields import rules as custom_fields
 from server.events.rules import EventType
-from server.interceptors import error_status, request_fault
+from server.interceptors import error_status
 from server.subscribers import rules as subscribers
 from server.subscribers.fields import FIELDS, PROFILE
 from server.tags import rules as tags
@@ -239,5 +238,4 @@ def test_every_error_has_a_reason_of_the_protos(kind: type[errors.RosterError]) 
 
 
 def test_gateway_and_server_agree_on_what_passes_between_them() -> None:
-    assert http_gateway.app.FAULT == request_fault.REQUEST_FAULT
     assert http_gateway.request_errors.MAX_VIOLATIONS == error_status.MAX_DETAILS

@@ -14,6 +14,7 @@ from google.protobuf.descriptor import FieldDescriptor
 from roster.v1 import http_pb2, subscribers_pb2
 
 from http_gateway import body
+from http_gateway.options import Options
 from http_gateway.request_errors import RequestError
 
 from ..conftest import Account
@@ -142,6 +143,7 @@ def test_a_body_without_a_length_is_read_no_further_than_one_chunk_past_the_limi
         headers={},
         content_length=None,
         content=SimpleNamespace(is_eof=lambda: False, readany=readany),
+        options=Options(),
     )
     with pytest.raises(RequestError) as caught:
         asyncio.run(body.read(endless))  # type: ignore[arg-type]

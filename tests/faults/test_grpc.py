@@ -31,6 +31,7 @@ from server.encryption import KEY_BYTES, Encryption
 from server.health.service import HealthService
 from server.interceptors import deadlines
 from server.messages import MAX_MESSAGE_BYTES
+from server.serving.ports import GATEWAY_OPTIONS
 from server.storage.sqlite.database import SqliteDatabase
 from server.tags.service import TagService
 from server.webhooks.egress.client import Client
@@ -337,7 +338,7 @@ async def serving(folder: Path) -> AsyncIterator[tuple[dict[str, Front], str]]:
         "http-over-grpc": over_grpc,
     }
     for name, channel in channels.items():
-        runner = web.ServerRunner(Gateway(channel, SERVICES, asks_first=True).server())
+        runner = web.ServerRunner(Gateway(channel, SERVICES, GATEWAY_OPTIONS).server())
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         host, port = runner.addresses[0]

@@ -9,17 +9,18 @@ import resource
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from http_gateway import connections, http_server
+from http_gateway import http_server
 
 from ..conftest import Account
 from ..http_gateway.client import Client, Got
 from ..http_gateway.made import message
-from ..http_gateway.serving import gateway_to, run
+from ..http_gateway.serving import OPTIONS, gateway_to, run
 from ..processes import Service, start
 from .test_http import talk_of
 
@@ -73,13 +74,11 @@ async def ask(client: Client) -> Got:
     return await client.answer()
 
 
-def test_connection_over_the_limit_gets_503_and_is_closed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(http_server, "MAX_CONNECTIONS", 2)
+def test_connection_over_the_limit_gets_503_and_is_closed() -> None:
+    options = replace(OPTIONS, max_connections=2)
 
     async def main() -> None:
-        async with gateway_to("in-process", Once=once) as runner:
+        async with gateway_to("in-process", options=options, Once=once) as runner:
             held = [await Client.to(runner) for _ in range(2)]
             assert [(await ask(client)).status for client in held] == [200, 200]
 
@@ -99,14 +98,11 @@ def test_connection_over_the_limit_gets_503_and_is_closed(
     run(main())
 
 
-def test_number_of_concurrent_rejections_is_bounded(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(http_server, "MAX_CONNECTIONS", 0)
-    monkeypatch.setattr(connections, "MAX_REFUSED", 2)
+def test_number_of_concurrent_rejections_is_bounded() -> None:
+    options = replace(OPTIONS, max_connections=0, max_rejected_connections=2)
 
     async def main() -> list[bool]:
-        async with gateway_to("in-process", Once=once) as runner:
+        async with gateway_to("in-process", options=options, Once=once) as runner:
             clients = [await Client.to(runner) for _ in range(4)]
             return [await is_rejected(client) for client in clients]
 
@@ -175,5 +171,5 @@ def test_room_is_made_as_far_as_the_limit_of_descriptors_may_be_raised(
     monkeypatch.setattr(resource, "getrlimit", lambda _: limits)
     monkeypatch.setattr(resource, "setrlimit", lambda _, new: made.append(new))
 
-    assert http_server.capacity() == connections
+    assert http_server.capacity(10_000) == connections
     assert made == ([] if raised is None else [raised])

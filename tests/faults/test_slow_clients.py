@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from http_gateway import body, connections, http_server
-from http_gateway.streams import client_stream
+from http_gateway.options import Options
 
 from ..http_gateway.client import Client, Got
 from ..http_gateway.made import message
-from ..http_gateway.serving import gateway_to, run
+from ..http_gateway.serving import OPTIONS, gateway_to, run
 from ..http_gateway.streams.handlers import count, each_channel, echo
 
 ONCE = b"POST /once HTTP/1.1\r\nHost: x\r\n"
@@ -29,11 +29,13 @@ async def once(request: Any, context: Any) -> Any:
     return message("Sum")
 
 
-def with_client(kind: str, story: Any) -> Any:
+def with_client(kind: str, story: Any, **limits: float) -> Any:
     """Runs a story with a client of a gateway; it has to end in time."""
 
     async def main() -> Any:
-        async with gateway_to(kind, Once=once, Both=echo, Collect=count) as runner:
+        async with gateway_to(
+            kind, options=replace(OPTIONS, **limits), Once=once, Both=echo, Collect=count
+        ) as runner:
             return await story(await Client.to(runner))
 
     return run(main())
@@ -58,22 +60,19 @@ async def dripped(client: Client, data: bytes) -> tuple[Got, bool]:
 
 
 def test_the_limits_are_those_that_are_promised() -> None:
-    assert body.BODY_SECONDS <= 10
-    assert connections.HEAD_SECONDS + connections.LINGERING_SECONDS <= 15
-    assert http_server.KEEPALIVE_SECONDS == 30
+    options = Options()
+    assert options.body_seconds <= 10
+    assert options.head_seconds + options.lingering_seconds <= 15
+    assert options.keepalive_seconds == 30
 
 
 @pytest.mark.parametrize("head", [DECLARED, CHUNKED + b"28\r\n"], ids=["declared", "chunked"])
-def test_a_body_that_drips_has_no_more_time_than_any_other(
-    head: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(body, "BODY_SECONDS", 0.3)
-
+def test_a_body_that_drips_has_no_more_time_than_any_other(head: bytes) -> None:
     async def story(client: Client) -> tuple[Got, bool]:
         await client.raw(head)
         return await dripped(client, b"{" + b" " * 60)
 
-    got, is_closed = with_client("in-process", story)
+    got, is_closed = with_client("in-process", story, body_seconds=0.3)
 
     assert (code_of(got), got.headers["connection"]) == ((408, "RequestTimeout"), "close")
     assert is_closed
@@ -91,14 +90,12 @@ def test_a_body_that_drips_has_no_more_time_than_any_other(
     ],
     ids=["nothing", "begun", "no chunk", "half a chunk", "a chunk", "half the size of a chunk"],
 )
-def test_a_body_that_stops_is_given_up(sent: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(body, "BODY_SECONDS", 0.2)
-
+def test_a_body_that_stops_is_given_up(sent: bytes) -> None:
     async def story(client: Client) -> Got:
         await client.raw(sent)
         return await client.answer()
 
-    assert code_of(with_client("in-process", story)) == (408, "RequestTimeout")
+    assert code_of(with_client("in-process", story, body_seconds=0.2)) == (408, "RequestTimeout")
 
 
 BAD_CHUNKS = pytest.mark.parametrize(
@@ -181,23 +178,17 @@ def test_a_bad_chunk_of_a_request_that_waits_for_its_turn_is_rejected_too() -> N
 @pytest.mark.parametrize(
     "sent", [b"GET /once?" + b"x" * 99, ONCE + b"A: " + b"x" * 99, b"\r\n" * 99], ids=repr
 )
-def test_a_head_that_drips_is_given_up(
-    sent: bytes, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.3)
-    monkeypatch.setattr(connections, "LINGERING_SECONDS", 0.1)
-
-    got, is_closed = with_client("in-process", lambda client: dripped(client, sent))
+def test_a_head_that_drips_is_given_up(sent: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    got, is_closed = with_client(
+        "in-process", lambda client: dripped(client, sent), head_seconds=0.3
+    )
 
     assert (code_of(got), got.headers["connection"]) == ((408, "RequestTimeout"), "close")
     assert is_closed
     assert not [record for record in caplog.records if record.exc_info]
 
 
-def test_a_client_that_goes_on_dripping_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.1)
-    monkeypatch.setattr(connections, "LINGERING_SECONDS", 0.1)
-
+def test_a_client_that_goes_on_dripping_is_cut_off() -> None:
     async def story(client: Client) -> None:
         await client.raw(b"GET /once?")
         while True:
@@ -205,13 +196,10 @@ def test_a_client_that_goes_on_dripping_is_cut_off(monkeypatch: pytest.MonkeyPat
             await asyncio.sleep(0.02)
 
     with pytest.raises(ConnectionError):
-        with_client("in-process", story)
+        with_client("in-process", story, head_seconds=0.1)
 
 
-def test_a_head_has_its_time_on_a_connection_that_was_used_before(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(connections, "HEAD_SECONDS", 1.0)
+def test_a_head_has_its_time_on_a_connection_that_was_used_before() -> None:
     whole = ONCE + b"Content-Length: 2\r\n\r\n{}"
 
     async def story(client: Client) -> list[int]:
@@ -219,29 +207,24 @@ def test_a_head_has_its_time_on_a_connection_that_was_used_before(
         await asyncio.sleep(0.05)
         await client.raw(whole[20:])
         first = await client.answer()
-        await asyncio.sleep(1.1)  # idle, which a connection may be for longer
+        await asyncio.sleep(0.6)  # idle, which a connection may be for longer
         await client.raw(whole)
         second = await client.answer()
-        monkeypatch.setattr(connections, "HEAD_SECONDS", 0.1)
         await client.raw(whole[:20])
         return [first.status, second.status, (await client.answer()).status]
 
-    assert with_client("in-process", story) == [200, 200, 408]
+    assert with_client("in-process", story, head_seconds=0.5) == [200, 200, 408]
 
 
 @pytest.mark.parametrize("has_asked", [False, True])
-def test_a_connection_that_is_idle_for_too_long_is_closed(
-    monkeypatch: pytest.MonkeyPatch, *, has_asked: bool
-) -> None:
-    monkeypatch.setattr(http_server, "KEEPALIVE_SECONDS", 0.2)
-
+def test_a_connection_that_is_idle_for_too_long_is_closed(*, has_asked: bool) -> None:
     async def story(client: Client) -> bool:
         if has_asked:
             await client.raw(ONCE + b"Content-Length: 2\r\n\r\n{}")
             assert (await client.answer()).status == 200
         return await client.is_closed()
 
-    assert with_client("in-process", story)
+    assert with_client("in-process", story, keepalive_seconds=0.2)
 
 
 def test_a_gateway_that_stops_does_not_wait_for_a_head() -> None:
@@ -256,10 +239,8 @@ def test_a_gateway_that_stops_does_not_wait_for_a_head() -> None:
     assert run(main())
 
 
-def test_a_stream_that_only_drips_is_read_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stream_that_only_drips_is_read_on() -> None:
     """A stream has no time as a whole: what comes of it now and then keeps it open."""
-    monkeypatch.setattr(client_stream, "IDLE_SECONDS", 1.0)
-    monkeypatch.setattr(body, "BODY_SECONDS", 0.2)
 
     async def story(client: Client) -> Got:
         await client.begin("POST", "/both")
@@ -269,4 +250,5 @@ def test_a_stream_that_only_drips_is_read_on(monkeypatch: pytest.MonkeyPatch) ->
         await client.finish()
         return await client.answer()
 
-    assert with_client("in-process", story).texts == ["a"]
+    limits = {"stream_idle_seconds": 1.0, "body_seconds": 0.2}
+    assert with_client("in-process", story, **limits).texts == ["a"]

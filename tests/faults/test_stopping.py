@@ -146,8 +146,8 @@ def test_second_signal_ends_at_once_and_loses_nothing_that_was_acknowledged(
     assert emails(service, account) == {"ada@example.com"}
     log = service.log.read_text()
     assert "what was acknowledged is stored" in log
-    # What it was in the midst of: a request whose body did not come.
-    assert "SheddingConnection._handle_request > RequestHandler._handle_request" in log
+    # The tasks in progress: a request whose body did not arrive.
+    assert "RequestHandler._handle_request" in log
     assert "> message_of >" in log
 
 

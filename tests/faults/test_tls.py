@@ -21,6 +21,7 @@ from roster.v1.tags_pb2_grpc import TagServiceStub
 from http_gateway.channel.upstream import UpstreamChannel
 from server.accounts.rules import make_secret
 from server.addresses import parse_upstream
+from server.app import SERVICES
 from server.config import SettingError
 from server.console import ExitCode
 from server.serving.options import grpc_options, http_options, upstream_options
@@ -204,7 +205,7 @@ def test_gateway_shows_no_key_to_a_server_that_it_does_not_trust(
     }[trusted]
 
     async def call(address: str) -> None:
-        async with UpstreamChannel(address, credentials) as channel:
+        async with UpstreamChannel(address, SERVICES, credentials) as channel:
             await TagServiceStub(channel).DeleteTag(
                 DeleteTagRequest(), metadata=[("x-api-key", KEY)]
             )

@@ -28,6 +28,7 @@ from http_gateway.channel import upstream
 from http_gateway.channel.upstream import OPTIONS, UpstreamChannel
 from server.accounts import store
 from server.accounts.rules import hash_secret, make_secret
+from server.app import SERVICES
 from server.storage.databases import unit_of_work
 
 from ..load import Client, Load, Sent, create, stored
@@ -232,7 +233,7 @@ def test_server_that_falls_silent_is_given_up_long_before_a_call_is_over(
     monkeypatch.setattr(upstream, "OPTIONS", hasty)
 
     async def call(address: str) -> None:
-        async with UpstreamChannel(address) as channel:
+        async with UpstreamChannel(address, SERVICES) as channel:
             tags, request = TagServiceStub(channel), DeleteTagRequest()
             with pytest.raises(AioRpcError, match="API key"):
                 await tags.DeleteTag(request)

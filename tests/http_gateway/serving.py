@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
-from unittest.mock import patch
 
 import grpc
 import uvloop
@@ -19,13 +18,16 @@ from google.protobuf import message_factory
 from google.protobuf.descriptor import ServiceDescriptor
 from grpc import aio
 
-from http_gateway import http_server
 from http_gateway.app import Gateway
 from http_gateway.channel.in_process import InProcessChannel
-from http_gateway.streams.server_stream import KEEPALIVE_SECONDS
+from http_gateway.options import Options
 
 from .client import OPEN
 from .made import SERVICE
+
+# The metadata in which servers of these tests accept errors of requests.
+REQUEST_ERROR = "request-error-bin"
+OPTIONS = Options(request_error_metadata=REQUEST_ERROR, lingering_seconds=0.1)
 
 Handler = Callable[[Any, Any], Any]
 # Adds handlers to a server, or to what stands in its place.
@@ -81,28 +83,24 @@ async def gateway_to(
     *,
     grace: float = 0.5,
     service: ServiceDescriptor = SERVICE,
-    asks_first: bool = True,
-    keepalive_seconds: float = KEEPALIVE_SECONDS,
+    options: Options = OPTIONS,
     **handlers: Handler,
 ) -> AsyncIterator[web.ServerRunner]:
     """Yields a running gateway over a channel to a service, made.Service unless another is given.
 
     `grace` is for its end.
     """
-    async with channel_to(kind, handled_by(service, handlers)) as channel:
-        gateway = Gateway(
-            channel, [service], asks_first=asks_first, keepalive_seconds=keepalive_seconds
-        )
-        async with running(gateway, grace=grace) as runner:
-            yield runner
+    async with (
+        channel_to(kind, handled_by(service, handlers)) as channel,
+        running(Gateway(channel, [service], options), grace=grace) as runner,
+    ):
+        yield runner
 
 
 @asynccontextmanager
 async def running(gateway: Gateway, *, grace: float = 0.5) -> AsyncIterator[web.ServerRunner]:
     """Yields what runs a gateway on a free port; `grace` is for its end."""
-    with patch.object(http_server, "LINGERING_SECONDS", 0.1):
-        server = gateway.server()
-    runner = web.ServerRunner(server, shutdown_timeout=grace)
+    runner = web.ServerRunner(gateway.server(), shutdown_timeout=grace)
     await runner.setup()
     try:
         await web.TCPSite(runner, "127.0.0.1", 0).start()

@@ -92,7 +92,7 @@ def told(error: errors.HttpError) -> tuple[int, str]:
 def test_status_without_a_reason_is_that_of_its_code_and_its_message_is_not_sent(
     code: StatusCode,
 ) -> None:
-    error = errors.error_of(failure(code, message="Unexpected <class 'Rose'> at 10.0.0.1"))
+    error = errors.call_error(failure(code, message="Unexpected <class 'Rose'> at 10.0.0.1"))
 
     assert told(error) == STATUSES[code]
     assert error.message.endswith(".")
@@ -107,7 +107,7 @@ def test_reason_of_a_newer_server_has_the_status_of_its_code(code: StatusCode) -
     )
     request = error_details_pb2.BadRequest(field_violations=[violation])
 
-    error = errors.error_of(failure(code, info, request, message="The garden is closed."))
+    error = errors.call_error(failure(code, info, request, message="The garden is closed."))
 
     assert told(error) == (STATUSES[code][0], "Garden2IsClosed")
     assert error.message == "The garden is closed."
@@ -129,7 +129,7 @@ def test_reason_of_a_newer_server_has_the_status_of_its_code(code: StatusCode) -
 def test_reason_of_another_domain_or_form_is_as_good_as_none(reason: str, domain: str) -> None:
     info = error_details_pb2.ErrorInfo(reason=reason, domain=domain)
 
-    error = errors.error_of(failure(StatusCode.NOT_FOUND, info, message="SELECT rose"))
+    error = errors.call_error(failure(StatusCode.NOT_FOUND, info, message="SELECT rose"))
 
     assert (told(error), error.message) == ((404, "NotFound"), "The resource does not exist.")
 
@@ -154,7 +154,7 @@ def test_reason_of_another_domain_or_form_is_as_good_as_none(reason: str, domain
 def test_exhausted_resource_is_a_large_request_a_large_response_or_a_quota(
     text: str, status: int
 ) -> None:
-    error = errors.error_of(failure(StatusCode.RESOURCE_EXHAUSTED, message=text))
+    error = errors.call_error(failure(StatusCode.RESOURCE_EXHAUSTED, message=text))
 
     assert error.status == status
     assert not text or text not in error.message
@@ -171,7 +171,7 @@ def test_a_failure_with_a_reason_is_told_with_its_details() -> None:
         error_details_pb2.RequestInfo(request_id="server"),
     )
 
-    assert errors.error_of(failed) == errors.HttpError(
+    assert errors.call_error(failed) == errors.HttpError(
         400, "ValidationError", "Told.", [errors.Detail("name", "TOO_LONG", "is too long")]
     )
 
@@ -199,7 +199,7 @@ def test_details_that_cannot_be_read_are_as_good_as_none(sent: bytes) -> None:
     trailing = aio.Metadata(("grpc-status-details-bin", sent))
     failed = aio.AioRpcError(StatusCode.NOT_FOUND, aio.Metadata(), trailing, "gone")
 
-    error = errors.error_of(failed)
+    error = errors.call_error(failed)
 
     assert (told(error), error.message) == ((404, "NotFound"), "The resource does not exist.")
 
@@ -209,7 +209,7 @@ def test_a_reason_that_says_nothing_is_as_good_as_none() -> None:
     violation = error_details_pb2.BadRequest.FieldViolation(reason="CODE_UNSPECIFIED")
     request = error_details_pb2.BadRequest(field_violations=[violation])
 
-    error = errors.error_of(failure(StatusCode.UNAVAILABLE, info, request))
+    error = errors.call_error(failure(StatusCode.UNAVAILABLE, info, request))
 
     assert told(error) == (503, "Unavailable")
     assert [detail.code for detail in error.details] == ["INVALID_VALUE"]
@@ -222,7 +222,7 @@ def test_an_answer_has_the_one_shape_of_errors() -> None:
         details=[{"field": "name", "code": Code.Value("TAKEN"), "message": "is already in use"}],
     )
 
-    answer = errors.response(errors.of(error), "abc", {"X-Other": "1"})
+    answer = errors.response(errors.http_error(error), "abc", {"X-Other": "1"})
 
     assert answer.status == 409
     assert body_of(answer) == {
@@ -244,7 +244,7 @@ def test_an_answer_without_details_has_an_empty_list_of_them() -> None:
 
 @pytest.mark.parametrize("value", REASONS, ids=lambda value: value.name)
 def test_only_unauthorized_asks_for_a_key(value: Any) -> None:
-    answer = errors.response(errors.of(errors_pb2.Error(reason=value.number)), "abc")
+    answer = errors.response(errors.http_error(errors_pb2.Error(reason=value.number)), "abc")
 
     asked = answer.headers.get("WWW-Authenticate")
     assert asked == ("Bearer" if value.name == "UNAUTHORIZED" else None)
@@ -259,9 +259,7 @@ def test_a_failure_of_the_gateway_itself_is_told_in_the_log_only(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     channel = InProcessChannel(lambda _: None, ())
-    gateway = Gateway(
-        channel, [tags_pb2.DESCRIPTOR.services_by_name["TagService"]], asks_first=True
-    )
+    gateway = Gateway(channel, [tags_pb2.DESCRIPTOR.services_by_name["TagService"]])
 
     def broken(*_: Any, **__: Any) -> Any:
         raise LookupError("rose")

@@ -17,12 +17,12 @@ from multidict import CIMultiDict
 from roster.v1 import errors_pb2, tags_pb2_grpc
 from roster.v1 import tags_pb2 as pb
 
-from http_gateway.app import FAULT, Gateway
-from http_gateway.headers import returned
+from http_gateway.app import Gateway
+from http_gateway.headers import response_headers
 from http_gateway.request_errors import Code, Reason
 from http_gateway.responses import Response
 
-from .serving import Register, channel_to
+from .serving import OPTIONS, REQUEST_ERROR, Register, channel_to
 
 OWN = {"X-Request-Id": "abc"}
 LIMIT = (("ratelimit", '"default";r=1;t=1'), ("ratelimit-policy", '"default";q=2;w=1'))
@@ -52,7 +52,7 @@ class Tags(tags_pb2_grpc.TagServiceServicer):
 
     async def CreateTag(self, request: Any, context: Any) -> Any:
         self.note(context)
-        if FAULT in dict(self.seen):
+        if REQUEST_ERROR in dict(self.seen):
             await context.abort(StatusCode.UNAUTHENTICATED, "no")
         return pb.CreateTagResponse()
 
@@ -71,9 +71,7 @@ def ask(
 
     async def main() -> Response:
         async with channel_to(kind, served_by(tags)) as channel:
-            gateway = Gateway(
-                channel, [pb.DESCRIPTOR.services_by_name["TagService"]], asks_first=True
-            )
+            gateway = Gateway(channel, [pb.DESCRIPTOR.services_by_name["TagService"]], OPTIONS)
             sent = CIMultiDict([("X-Request-Id", "abc"), *headers])
             request = make_mocked_request(method, path, headers=sent, payload=payload(body))
             return await gateway.handle(request)
@@ -129,7 +127,7 @@ def test_other_metadata_of_a_call_stays_with_the_gateway(kind: str) -> None:
 
 @pytest.mark.parametrize("value", ["7\r\nSet-Cookie: a=b", "7\n", "é", b"7", "\x7f"])
 def test_what_cannot_stand_in_a_header_is_dropped(value: str | bytes) -> None:
-    assert returned([("retry-after", value), *LIMIT]) == LIMIT_HEADERS
+    assert response_headers([("retry-after", value), *LIMIT]) == LIMIT_HEADERS
 
 
 @each_channel
@@ -156,7 +154,7 @@ SPOOFED = [
     ("Grpc-Trace-Bin", "AA"),
     ("RateLimit", "1"),
     ("Authorization-Bin", "AA"),
-    (FAULT, "AA"),
+    (REQUEST_ERROR, "AA"),
     ("Tracestate", "a=1"),
     ("Traceparent", "spoofed"),
     ("Te", "trailers"),
@@ -199,7 +197,7 @@ def test_an_idempotency_key_that_cannot_be_passed_on_is_a_fault_that_the_server_
 
     ask(kind, tags, "POST", "/api/tags", ("Idempotency-Key", "é"), body=b'{"name": "vip"}')
 
-    fault = errors_pb2.Error.FromString(dict(tags.seen)[FAULT])  # type: ignore[arg-type]
+    fault = errors_pb2.Error.FromString(dict(tags.seen)[REQUEST_ERROR])  # type: ignore[arg-type]
     assert fault == errors_pb2.Error(
         reason=Reason.Value("VALIDATION_ERROR"),
         message="The request is not valid.",
@@ -219,4 +217,4 @@ def test_a_readable_body_reaches_the_server_without_a_fault() -> None:
     answer = ask("in-process", tags, "POST", "/api/tags", body=b'{"name": "vip"}')
 
     assert (answer.status, json.loads(answer.body or b"")) == (201, {})
-    assert FAULT not in dict(tags.seen)
+    assert REQUEST_ERROR not in dict(tags.seen)

@@ -64,7 +64,7 @@ def ask(target: str, token: str, method: str = "GET") -> Response:
         server.add_registered_method_handlers("made.Service", {"List": handler})
 
     async def main() -> Response:
-        gateway = Gateway(InProcessChannel(register, ()), [service], asks_first=True)
+        gateway = Gateway(InProcessChannel(register, ()), [service])
         return await gateway.handle(make_mocked_request(method, target))
 
     return asyncio.run(main())

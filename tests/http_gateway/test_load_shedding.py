@@ -6,16 +6,15 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from aiohttp import web
 
-from http_gateway import load_shedding
-
 from .client import Client, Got
 from .made import message
-from .serving import gateway_to, run
+from .serving import OPTIONS, gateway_to, run
 
 HEAD = b"POST /once HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n"
 ONE = HEAD + b"%b\r\n{}"
@@ -45,7 +44,8 @@ class Busy:
 
 
 @asynccontextmanager
-async def busy(kind: str = "in-process") -> AsyncIterator[Busy]:
+async def busy(kind: str = "in-process", resumed_per_second: int = 200) -> AsyncIterator[Busy]:
+    options = replace(OPTIONS, max_calls=1, resumed_per_second=resumed_per_second)
     gate = asyncio.Event()
 
     async def once(request: Any, context: Any) -> Any:
@@ -58,14 +58,9 @@ async def busy(kind: str = "in-process") -> AsyncIterator[Busy]:
         await gate.wait()
         yield message("Told", notes=[message("Note", text="b")])
 
-    async with gateway_to(kind, Once=once, Give=give) as runner:
+    async with gateway_to(kind, options=options, Once=once, Give=give) as runner:
         full = Busy(runner, gate)
         yield full
-
-
-@pytest.fixture(autouse=True)
-def room_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(load_shedding, "MAX_CALLS", 1)
 
 
 async def ask(client: Client, request: bytes) -> Got:
@@ -190,11 +185,7 @@ def test_requests_that_came_together_are_refused_one_after_the_other() -> None:
     assert run(main()) == [503] * 3
 
 
-def test_clients_that_come_back_at_once_are_listened_to_in_turn(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(load_shedding, "RESUMED_PER_SECOND", 100)
-    monkeypatch.setattr(load_shedding, "TICK_SECONDS", 0.05)
+def test_clients_that_come_back_at_once_are_listened_to_in_turn() -> None:
     heard: list[int] = []
 
     async def hammer(client: Client, number: int) -> None:
@@ -203,7 +194,7 @@ def test_clients_that_come_back_at_once_are_listened_to_in_turn(
             heard.append(number)
 
     async def main() -> None:
-        async with busy() as full:
+        async with busy(resumed_per_second=100) as full:
             await full.occupy()
             connected = [await full.client() for _ in range(20)]
             clients = [
@@ -251,13 +242,9 @@ def test_gateway_that_is_to_stop_is_not_ready_and_ends_connections_with_their_an
     run(main())
 
 
-def test_the_more_are_refused_the_later_they_are_told_to_come(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(load_shedding, "RESUMED_PER_SECOND", 2)
-
+def test_the_more_are_refused_the_later_they_are_told_to_come() -> None:
     async def main() -> list[str]:
-        async with busy() as full:
+        async with busy(resumed_per_second=2) as full:
             await full.occupy()
             clients = [await full.client() for _ in range(5)]
             return [(await ask(client, WHOLE)).headers["retry-after"] for client in clients]

@@ -78,8 +78,8 @@ def test_server_that_gives_no_reason_is_unavailable_and_promises_nothing() -> No
     failed = failure(StatusCode.UNAVAILABLE, "The library is closed.")
 
     assert classify_failure(failed, CREATE, ()) is failed
-    assert errors.error_of(failed).status == 503
-    assert "changed" not in errors.error_of(failed).message
+    assert errors.call_error(failed).status == 503
+    assert "changed" not in errors.call_error(failed).message
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from http_gateway.docs.documentation import Documentation, Guide
 from http_gateway.load_shedding import LoadShedder
+from http_gateway.options import Options
 from http_gateway.pages import pages_of
 from server.app import SERVICES
 
@@ -16,7 +17,7 @@ GUIDES = Documentation(guides=(Guide("start", "Get started", "# Start\n"),))
 def test_page_of_event_types_exists_if_services_send_webhooks() -> None:
     async def check() -> None:
         async with channel_to("in-process", lambda _: None) as channel:
-            load = LoadShedder()
+            load = LoadShedder(Options())
             assert "/docs/webhooks" in pages_of(channel, SERVICES, load, Documentation())
             assert "/docs/webhooks" not in pages_of(channel, [library()], load, Documentation())
 
@@ -26,7 +27,7 @@ def test_page_of_event_types_exists_if_services_send_webhooks() -> None:
 def test_each_guide_has_a_page() -> None:
     async def check() -> None:
         async with channel_to("in-process", lambda _: None) as channel:
-            pages = pages_of(channel, [library()], LoadShedder(), GUIDES)
+            pages = pages_of(channel, [library()], LoadShedder(Options()), GUIDES)
             assert [path for path in pages if "guides" in path] == ["/docs/guides/start"]
 
     run(check())

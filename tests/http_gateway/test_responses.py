@@ -12,6 +12,7 @@ import pytest
 from aiohttp.http import HttpVersion11
 
 from http_gateway import responses
+from http_gateway.options import Options
 
 from ..conftest import Account
 from ..processes import Service
@@ -90,11 +91,7 @@ def test_requests_that_come_in_one_piece_are_answered_in_order(service: Service)
     assert re.findall(rb"X-Request-Id: (\w)", data) == [b"a", b"b", b"c"]
 
 
-def test_a_client_that_does_not_read_its_answer_is_cut_off(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(responses, "READ_SECONDS", 0.02)
-
+def test_a_client_that_does_not_read_its_answer_is_cut_off() -> None:
     async def main() -> Transport:
         transport = Transport()
         request: Any = SimpleNamespace(
@@ -103,6 +100,7 @@ def test_a_client_that_does_not_read_its_answer_is_cut_off(
             version=HttpVersion11,
             method="GET",
             keep_alive=True,
+            options=Options(write_seconds=0.02),
         )
         with pytest.raises(ConnectionResetError):
             await responses.Response(200, "abc", b"x" * responses.UNREAD_BYTES).prepare(request)

@@ -133,7 +133,7 @@ def test_status_that_is_logged_and_counted_is_the_one_that_was_sent(
 
     async def main() -> Got:
         async with channel_to(kind, handled_by(SERVICE, {"Once": once})) as channel:
-            gateway = Gateway(channel, [SERVICE], asks_first=False, observer=statuses)
+            gateway = Gateway(channel, [SERVICE], observer=statuses)
             async with running(gateway) as runner:
                 return await send(runner, "POST", "/once")
 
@@ -151,7 +151,7 @@ def test_client_that_leaves_is_counted_as_499(kind: str) -> None:
 
     async def main() -> None:
         async with channel_to(kind, handled_by(SERVICE, {"Once": once})) as channel:
-            gateway = Gateway(channel, [SERVICE], asks_first=False, observer=statuses)
+            gateway = Gateway(channel, [SERVICE], observer=statuses)
             async with running(gateway) as runner:
                 client = await Client.to(runner)
                 await client.begin("POST", "/once")
@@ -170,7 +170,7 @@ async def answer_of(address: str, method: str, path: str, body: bytes = b"{}") -
     """Returns the response of a gateway to a server, by a channel with gRPC's defaults."""
     async with (
         aio.insecure_channel(address) as channel,
-        running(Gateway(channel, [SERVICE], asks_first=False)) as runner,
+        running(Gateway(channel, [SERVICE])) as runner,
     ):
         if method == "GET":
             return await get(runner, path)

@@ -26,7 +26,7 @@ ROUNDED = 1.1
 
 def given(*values: str) -> float | None:
     headers = CIMultiDict([("Grpc-Timeout", value) for value in values])
-    return timeouts.given(make_mocked_request("GET", "/", headers=headers))
+    return timeouts.timeout_of(make_mocked_request("GET", "/", headers=headers))
 
 
 @pytest.mark.parametrize(

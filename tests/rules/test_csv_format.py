@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from roster.v1.http_pb2 import CsvLine
 from roster.v1.subscribers_pb2 import ImportSubscribersRequest
 
-from http_gateway.streams.csv_lines import CsvLines
-from http_gateway.streams.csv_lines import written as written_csv
+from http_gateway.streams.csv_lines import CsvParser
+from http_gateway.streams.csv_lines import encode as written_csv
 from server.clock import written
 from server.custom_fields.rules import DataType, label_key
 from server.custom_fields.store import ColumnField
@@ -431,10 +431,10 @@ TEXTS = st.text(
 
 def through_csv(cells: list[str]) -> list[str]:
     """Returns cells as they are read from the CSV that they are written as."""
-    lines = CsvLines("lines")
+    lines = CsvParser("lines")
     message = ImportSubscribersRequest()
     text = written_csv([CsvLine(cells=["header"] * len(cells)), CsvLine(cells=cells)])
-    lines.add([one for one in (*lines.cut(text), *lines.rest()) if one], message)
+    lines.add([one for one in (*lines.feed(text), *lines.finish()) if one], message)
     _, line = message.lines
     return list(line.cells)
 

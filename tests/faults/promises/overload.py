@@ -21,13 +21,14 @@ import time
 from itertools import pairwise
 from pathlib import Path
 
-from http_gateway.load_shedding import MAX_CALLS
+from http_gateway.options import Options
 
 from ...conftest import Account, new_account
 from ...fronts import HttpFront
 from ...processes import Service, start
 from .checker import Results
 
+MAX_CALLS = Options().max_calls
 TIMES = 5
 # Numbers of clients at which the peak is looked for: as many as are admitted, and fewer.
 PEAKS = (32, 128, MAX_CALLS // 2)

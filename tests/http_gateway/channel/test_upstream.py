@@ -18,6 +18,7 @@ from http_gateway.channel.upstream import (
     UpstreamChannel,
     service_config,
 )
+from server.app import SERVICES
 
 from ...parts import free_port
 
@@ -30,7 +31,7 @@ KEY = (("idempotency-key", "once"),)
 
 def repeated(*, keyed: bool) -> set[str]:
     """Returns the rpcs that are repeated, by name."""
-    (entry,) = json.loads(service_config(keyed=keyed))["methodConfig"]
+    (entry,) = json.loads(service_config(SERVICES, have_keys=keyed))["methodConfig"]
     return {name["method"] for name in entry["name"]}
 
 
@@ -95,7 +96,7 @@ async def call(failing: Failing, method: str, *each: Any, **options: Any) -> Non
     server = aio.server(interceptors=[failing])
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
-    async with UpstreamChannel(f"ipv4:127.0.0.1:{port}") as channel:
+    async with UpstreamChannel(f"ipv4:127.0.0.1:{port}", SERVICES) as channel:
         kind = channel.unary_stream if method == EXPORT else channel.unary_unary
         calls = kind(method, empty_pb2.Empty.SerializeToString, empty_pb2.Empty.FromString)
         for metadata in each:
@@ -139,7 +140,7 @@ def test_deadline_that_a_call_has_is_kept() -> None:
 
 def test_call_fails_at_once_where_nobody_listens() -> None:
     async def reach_nobody() -> None:
-        async with UpstreamChannel(f"127.0.0.1:{free_port()}") as channel:
+        async with UpstreamChannel(f"127.0.0.1:{free_port()}", SERVICES) as channel:
             await channel.unary_unary(DELETE, empty_pb2.Empty.SerializeToString)(empty_pb2.Empty())
 
     # Whoever waited for a server would fail by the deadline.

@@ -10,10 +10,8 @@ import orjson
 from google.protobuf import text_format
 from google.protobuf.message_factory import GetMessageClass
 
-from http_gateway.app import FAULT
-
 from ..client import Client
-from ..serving import gateway_to, run
+from ..serving import REQUEST_ERROR, gateway_to, run
 from .protos import library
 
 LIBRARY = library()
@@ -65,7 +63,7 @@ def send(
 
         async def handle(request: Any, context: Any) -> Any:
             # The gateway calls the server for the authentication of an invalid request too.
-            if FAULT not in dict(context.invocation_metadata()):
+            if REQUEST_ERROR not in dict(context.invocation_metadata()):
                 exchange.rpc, exchange.request = rpc, request
             return response
 

@@ -127,7 +127,7 @@ def test_aiohttp_rejects_methods_that_cannot_be_bound(method: str) -> None:
 )
 def test_binding_that_hides_a_page_of_the_gateway_fails_the_start(path: str, rule: str) -> None:
     with pytest.raises(InvalidBinding, match=r"library\.Other\.Wrong .* takes /"):
-        Gateway(mock.Mock(), [library_with(rule.format(path=path))], asks_first=False)
+        Gateway(mock.Mock(), [library_with(rule.format(path=path))])
 
 
 @pytest.mark.parametrize("path", ["/{place.shelf=v1/files/**}", "/v1/files/**"])

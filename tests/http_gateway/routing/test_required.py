@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from http_gateway.options import Options
+
 from ..client import get, post
 from ..serving import gateway_to, run
 from .protos import compiled
@@ -74,7 +76,7 @@ def test_invalid_request_is_not_sent_to_a_server_without_authentication(
             yield request
 
     async def main() -> None:
-        gateway = gateway_to(kind, service=SERVICE, asks_first=False, One=one, Each=each)
+        gateway = gateway_to(kind, service=SERVICE, options=Options(), One=one, Each=each)
         async with gateway as runner:
             if target == "/each":
                 got = await post(runner, target, b"{}", "text/plain")

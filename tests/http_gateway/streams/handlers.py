@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from roster.v1 import http_pb2
 
-from http_gateway.streams.server_stream import KEEPALIVE_SECONDS
+from http_gateway.options import Options
 
 from ..made import message, told
-from ..serving import Handler, gateway_to, run
+from ..serving import OPTIONS, Handler, gateway_to, run
 
 CSV = "text/csv"
 each_channel = pytest.mark.parametrize("kind", ["real", "in-process"])
@@ -79,15 +79,13 @@ def with_gateway(
     body: Any,
     *,
     grace: float = 0.5,
-    keepalive_seconds: float = KEEPALIVE_SECONDS,
+    options: Options = OPTIONS,
     **handlers: Handler,
 ) -> Any:
     """Runs a test's body with a gateway over a channel to these handlers."""
 
     async def main() -> Any:
-        async with gateway_to(
-            kind, grace=grace, keepalive_seconds=keepalive_seconds, **handlers
-        ) as runner:
+        async with gateway_to(kind, grace=grace, options=options, **handlers) as runner:
             return await body(runner)
 
     return run(main())

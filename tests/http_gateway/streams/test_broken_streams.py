@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,12 +14,11 @@ from grpc import StatusCode
 from roster.v1 import errors_pb2
 
 from http_gateway import errors
-from http_gateway.app import FAULT
-from http_gateway.streams import client_stream
 from http_gateway.streams.records import MAX_RECORD_BYTES
 
 from ..client import Client, Got, get, post
 from ..made import message, refuse, told
+from ..serving import OPTIONS, REQUEST_ERROR
 from .handlers import CSV, Handlers, count, each_channel, echo, message_of_cells, with_gateway
 
 
@@ -175,7 +175,7 @@ def test_an_answer_that_has_begun_breaks_off_where_the_gateway_fails(
         yield told("a")
         await refuse(context, "TAG_NOT_FOUND")
 
-    monkeypatch.setattr(errors, "error_of", broken)
+    monkeypatch.setattr(errors, "call_error", broken)
 
     got = with_gateway(kind, lambda to: get(to, "/give"), Give=give)
 
@@ -259,8 +259,8 @@ def test_half_a_body_is_no_whole_one_for_a_server_that_answers_at_the_end(kind: 
     handlers = Handlers()
 
     async def collect(requests: Any, context: Any) -> Any:
-        if FAULT in dict(context.invocation_metadata()):
-            handlers.seen.append(dict(context.invocation_metadata())[FAULT])
+        if REQUEST_ERROR in dict(context.invocation_metadata()):
+            handlers.seen.append(dict(context.invocation_metadata())[REQUEST_ERROR])
         return await handlers.collect(requests, context)
 
     got = with_gateway(kind, lambda to: post(to, "/collect/x", BAD_CSV, CSV), Collect=collect)
@@ -277,7 +277,7 @@ def test_half_a_body_is_no_whole_one_for_a_server_that_answers_at_the_end(kind: 
 @each_channel
 def test_the_server_says_first_whether_a_caller_learns_of_the_faults_of_a_body(kind: str) -> None:
     async def collect(requests: Any, context: Any) -> Any:
-        if FAULT in dict(context.invocation_metadata()):
+        if REQUEST_ERROR in dict(context.invocation_metadata()):
             await refuse(context, "FORBIDDEN")
         return await count(requests, context)
 
@@ -288,10 +288,8 @@ def test_the_server_says_first_whether_a_caller_learns_of_the_faults_of_a_body(k
 
 @each_channel
 @pytest.mark.parametrize("begun", [False, True])
-def test_a_body_of_which_nothing_comes_any_more_is_given_up(
-    kind: str, begun: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(client_stream, "IDLE_SECONDS", 0.3)
+def test_a_body_of_which_nothing_comes_any_more_is_given_up(kind: str, begun: bool) -> None:
+    options = replace(OPTIONS, stream_idle_seconds=0.3)
 
     async def body(runner: web.ServerRunner) -> Any:
         client = await Client.to(runner)
@@ -302,7 +300,7 @@ def test_a_body_of_which_nothing_comes_any_more_is_given_up(
         await client.finish()
         return got, await client.is_closed()
 
-    got, is_closed = with_gateway(kind, body, Both=echo)
+    got, is_closed = with_gateway(kind, body, options=options, Both=echo)
 
     if begun:
         assert (got.status, got.texts) == (200, ["a", "RequestTimeout"])

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from aiohttp import web
 
-from http_gateway import responses
-
 from ..client import Client
 from ..made import told
+from ..serving import OPTIONS
 from .handlers import Handlers, each_channel, with_gateway
 
 
@@ -146,8 +146,8 @@ def test_a_body_is_read_no_faster_than_the_server_takes_it(kind: str) -> None:
 
 
 @each_channel
-def test_a_client_that_does_not_read_is_cut_off(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(responses, "READ_SECONDS", 0.2)
+def test_a_client_that_does_not_read_is_cut_off(kind: str) -> None:
+    options = replace(OPTIONS, write_seconds=0.2)
     handlers = Handlers()
 
     async def body(runner: web.ServerRunner) -> Any:
@@ -156,5 +156,5 @@ def test_a_client_that_does_not_read_is_cut_off(kind: str, monkeypatch: pytest.M
         await handlers.ended.wait()
         return await client.answer()
 
-    assert not with_gateway(kind, body, Give=handlers.endless).is_whole
+    assert not with_gateway(kind, body, options=options, Give=handlers.endless).is_whole
     assert len(handlers.seen) < 500

@@ -1,4 +1,4 @@
-"""CSV, in any pieces: which lines a table has, and what is no CSV."""
+"""Parsing of CSV that arrives in pieces."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from roster.v1 import http_pb2
 
 from http_gateway.request_errors import RequestError
-from http_gateway.streams.csv_lines import CsvLines, written
+from http_gateway.streams.csv_lines import CsvParser, encode
 from http_gateway.streams.records import MAX_RECORD_BYTES
 
 from ..made import message
@@ -21,12 +21,12 @@ from .test_ndjson import BOM, add, splits
 
 
 def read(*pieces: bytes) -> list[tuple[int, list[str]]]:
-    """Returns number and cells of each line of a table."""
-    form, into = CsvLines("lines"), message("Put")
+    """Returns the number and the cells of each line."""
+    parser, target = CsvParser("lines"), message("Put")
     for piece in pieces:
-        add(form, form.cut(piece), into)
-    add(form, form.rest(), into)
-    return [(line.number, list(line.cells)) for line in into.lines]
+        add(parser, parser.feed(piece), target)
+    add(parser, parser.finish(), target)
+    return [(line.number, list(line.cells)) for line in target.lines]
 
 
 def cells(*pieces: bytes) -> list[list[str]]:
@@ -35,7 +35,7 @@ def cells(*pieces: bytes) -> list[list[str]]:
 
 TABLES = {
     "plain": ("a,b\r\n1,2\r\n", [(1, ["a", "b"]), (2, ["1", "2"])]),
-    "no end of the last line": ("a,b\n1,2", [(1, ["a", "b"]), (2, ["1", "2"])]),
+    "no line break at the end": ("a,b\n1,2", [(1, ["a", "b"]), (2, ["1", "2"])]),
     "quoted line breaks": (
         'a,b\r\n"1\r\n\n2",x\r\n3,"4\n"\r\n',
         [(1, ["a", "b"]), (4, ["1\r\n\n2", "x"]), (6, ["3", "4\n"])],
@@ -45,13 +45,13 @@ TABLES = {
         [(1, ["a", "b"]), (2, ['"', ""]), (3, ['x"y', 'z, "w"']), (4, ['5" pipe', 'a"b"c'])],
     ),
     "blank lines": ("\n\r\na,b\n\n1,2\n\n", [(3, ["a", "b"]), (5, ["1", "2"])]),
-    "rows of other lengths": ("a,b\n1\n1,2,3\n,\n", [
+    "rows of different lengths": ("a,b\n1\n1,2,3\n,\n", [
         (1, ["a", "b"]), (2, ["1"]), (3, ["1", "2", "3"]), (4, ["", ""]),
     ]),
     "semicolons": ('a;"b;,,,"\n1,5;2\n', [(1, ["a", "b;,,,"]), (2, ["1,5", "2"])]),
     "tabs": ("a\tb\n1,5;\t2\n", [(1, ["a", "b"]), (2, ["1,5;", "2"])]),
     "one column": ("a\n1;2\n", [(1, ["a"]), (2, ["1;2"])]),
-    "a header over two lines": (
+    "header with a line break": (
         '"a;\n,",b,c\n"1\n2",3\n',
         [(2, ["a;\n,", "b", "c"]), (4, ["1\n2", "3"])],
     ),
@@ -60,7 +60,7 @@ TABLES = {
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_it_does_not_matter_where_the_pieces_end(name: str) -> None:
+def test_result_does_not_depend_on_how_the_body_is_split(name: str) -> None:
     text, expected = TABLES[name]
 
     assert read(text.encode()) == expected
@@ -75,23 +75,23 @@ def test_it_does_not_matter_where_the_pieces_end(name: str) -> None:
     st.sampled_from([csv.QUOTE_ALL, csv.QUOTE_MINIMAL]),
     st.integers(1, 7),
 )
-def test_what_the_standard_library_writes_is_read_again(
+def test_output_of_the_standard_library_can_be_parsed(
     table: list[list[str]], delimiter: str, end: str, quoting: Any, length: int
 ) -> None:
     table = [["head", "er"], *table]
     text = io.StringIO()
     csv.writer(text, delimiter=delimiter, lineterminator=end, quoting=quoting).writerows(table)
     body = text.getvalue().encode()
-    pieces = [body[place : place + length] for place in range(0, len(body), length)]
+    pieces = [body[start : start + length] for start in range(0, len(body), length)]
 
-    # A bare CR has to be quoted, which QUOTE_MINIMAL does for the line break it writes only.
+    # A bare CR must be quoted, but QUOTE_MINIMAL quotes only the line break that it writes.
     if quoting == csv.QUOTE_MINIMAL and end == "\n" and "\r" in text.getvalue():
         return
     assert cells(*pieces) == table
 
 
-def refused(*pieces: bytes) -> tuple[str, str]:
-    """Returns the code and the message of the fault that ends a body."""
+def violation(*pieces: bytes) -> tuple[str, str]:
+    """Returns the code and the message of the violation that ends a body."""
     with pytest.raises(RequestError) as caught:
         read(*pieces)
     (detail,) = caught.value.error.details
@@ -114,54 +114,53 @@ def refused(*pieces: bytes) -> tuple[str, str]:
         (b'a,b\n"' + b"x\n" * (MAX_RECORD_BYTES // 2), "TOO_LONG", 2),
     ],
     ids=[
-        "text behind a quote", "quote never closed", "quote at the end", "bare CR", "not UTF-8",
-        "not UTF-8 within quotes", "UTF-16", "NUL", "long line", "long cell of many lines",
+        "text after a quote", "unclosed quote", "quote at the end", "bare CR", "not UTF-8",
+        "not UTF-8 in quotes", "UTF-16", "NUL", "long line", "long cell of many lines",
     ],
 )  # fmt: skip
-def test_what_is_no_csv_ends_the_body_and_its_line_is_named(
-    body: bytes, code: str, line: int
-) -> None:
-    found, text = refused(body)
+def test_invalid_csv_is_rejected_with_its_line(body: bytes, code: str, line: int) -> None:
+    actual, text = violation(body)
 
-    assert found == code
+    assert actual == code
     assert text.endswith(f"(line {line})")
-    assert refused(*(body[place : place + 999] for place in range(0, len(body), 999)))[0] == code
+    pieces = (body[start : start + 999] for start in range(0, len(body), 999))
+    assert violation(*pieces)[0] == code
 
 
-def test_a_cell_may_be_as_long_as_a_record() -> None:
+def test_cell_can_be_as_long_as_a_record() -> None:
     cell = "x" * (MAX_RECORD_BYTES - len('"",b\n'))
 
     assert cells(b'a,b\n"' + cell.encode() + b'",b\n') == [["a", "b"], [cell, "b"]]
 
 
 @pytest.mark.parametrize("piece", [b"x" * 65_536, b'x\n""' * 16_384, b"\n" * 65_536])
-def test_a_quote_that_is_never_closed_is_refused_as_soon_as_it_is_too_long(piece: bytes) -> None:
-    form = CsvLines("lines")
-    assert len(list(form.cut(b'a,b\n"'))) == 1
+def test_unclosed_quote_is_rejected_when_the_record_is_too_long(piece: bytes) -> None:
+    parser = CsvParser("lines")
+    assert len(list(parser.feed(b'a,b\n"'))) == 1
 
     with pytest.raises(RequestError):  # noqa: PT012 - the loop is the client
         for number in range(1_000):
             assert number * len(piece) <= MAX_RECORD_BYTES
-            assert list(filter(None, form.cut(piece))) == []
+            assert list(filter(None, parser.feed(piece))) == []
 
 
 def seconds(body: bytes, length: int) -> float:
     started = time.perf_counter()
-    cells(*(body[place : place + length] for place in range(0, len(body), length)))
+    cells(*(body[start : start + length] for start in range(0, len(body), length)))
     return time.perf_counter() - started
 
 
 @pytest.mark.parametrize("cell", [b"x\n", b'""', b"x"], ids=["lines", "quotes", "text"])
-def test_reading_takes_a_time_that_grows_with_the_text_and_no_faster(cell: bytes) -> None:
-    # Half a mebibyte a byte at a time takes minutes where each is looked at again and again.
+def test_parsing_time_is_linear_in_the_size_of_the_body(cell: bytes) -> None:
+    # With quadratic time, half a mebibyte in single bytes takes minutes.
     short, long = (b'a,b\n"' + cell * (size // len(cell)) + b'"\n' for size in (65_536, 524_288))
 
     assert seconds(long, 1) < 30 * max(seconds(short, 1), 0.01)
 
 
-def test_lines_are_written_as_rfc_4180_has_it() -> None:
+def test_lines_are_written_as_defined_by_rfc_4180() -> None:
     rows = [["id", "name"], ["1", 'a "b", c'], ["2", "d\ne"], ["3", "f\rg"], ["", "é"], [""]]
-    text = written([http_pb2.CsvLine(cells=row) for row in rows])
+    text = encode([http_pb2.CsvLine(cells=row) for row in rows])
 
     assert text == ('id,name\r\n1,"a ""b"", c"\r\n2,"d\ne"\r\n3,"f\rg"\r\n,é\r\n""\r\n'.encode())
     assert cells(text) == rows

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pytest
@@ -11,6 +12,7 @@ from aiohttp import web
 
 from ..client import Client
 from ..made import message, refuse, told
+from ..serving import OPTIONS
 from .handlers import Handlers, each_channel, message_of_cells, with_gateway
 
 
@@ -35,6 +37,7 @@ NDJSON = Form("application/x-ndjson", b"\n", b'{"text":"a"}\n', b"", b'{"error":
 each_form = pytest.mark.parametrize("form", [EVENTS, NDJSON], ids=["events", "ndjson"])
 # The interval of keepalive records in these tests.
 SOON = 0.02
+SOON_KEPT_ALIVE = replace(OPTIONS, stream_keepalive_seconds=SOON)
 
 
 @each_channel
@@ -62,7 +65,7 @@ def test_a_heartbeat_comes_where_no_record_does_and_begins_the_answer(
             rest += [chunk] if chunk != form.beat else []
         return head, beats, b"".join(rest)
 
-    (status, headers), beats, rest = with_gateway(kind, body, keepalive_seconds=SOON, Each=late)
+    (status, headers), beats, rest = with_gateway(kind, body, options=SOON_KEPT_ALIVE, Each=late)
 
     assert (status, headers["content-type"], beats) == (200, form.content_type, [form.beat] * 2)
     assert rest.startswith(form.error) if fails else rest == form.record + form.end
@@ -84,7 +87,7 @@ def test_a_client_that_leaves_between_heartbeats_ends_the_call(kind: str, form: 
         client.leave()
         await handlers.ended.wait()
 
-    with_gateway(kind, body, keepalive_seconds=SOON, Give=handlers.endless)
+    with_gateway(kind, body, options=SOON_KEPT_ALIVE, Give=handlers.endless)
 
 
 @each_channel
@@ -105,7 +108,7 @@ def test_an_answer_that_may_be_a_table_is_begun_by_its_first_record(kind: str) -
         begun.set()
         return chunks
 
-    assert with_gateway(kind, body, keepalive_seconds=SOON, Give=late) == [
+    assert with_gateway(kind, body, options=SOON_KEPT_ALIVE, Give=late) == [
         NDJSON.record,
         NDJSON.beat,
     ]
@@ -123,4 +126,4 @@ def test_a_table_has_no_heartbeat_since_every_line_counts_there(kind: str) -> No
         await client.begin("GET", "/give")
         return (await client.answer()).body
 
-    assert with_gateway(kind, body, keepalive_seconds=SOON, Give=slow) == b"a\r\nb\r\n"
+    assert with_gateway(kind, body, options=SOON_KEPT_ALIVE, Give=slow) == b"a\r\nb\r\n"

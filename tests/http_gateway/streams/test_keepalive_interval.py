@@ -12,8 +12,9 @@ import pytest
 from aiohttp.http import HttpVersion11
 from multidict import CIMultiDict
 
+from http_gateway.options import Options
 from http_gateway.routing.bindings import bindings_of
-from http_gateway.streams.server_stream import KEEPALIVE_SECONDS, Replies
+from http_gateway.streams.server_stream import ResponseWriter
 
 from ..made import SERVICE, message
 from ..serving import channel_to, handled_by
@@ -68,6 +69,7 @@ async def written_by(*pauses: float, accepts: bool = False) -> list[tuple[float,
         method="GET",
         headers=CIMultiDict[str](),
         keep_alive=True,
+        options=Options(),
     )
 
     async def each(request: Any, context: Any) -> AsyncIterator[Any]:
@@ -78,10 +80,10 @@ async def written_by(*pauses: float, accepts: bool = False) -> list[tuple[float,
             yield message("Note", text="a")
 
     async with channel_to("in-process", handled_by(SERVICE, {"Each": each})) as channel:
-        replies = Replies(
-            request, "a", binding, message("Ask"), fault=lambda: None, is_unread=lambda: False
+        writer = ResponseWriter(
+            request, "a", binding, message("Ask"), body_error=lambda: None, is_unread=lambda: False
         )
-        await replies.pass_on(channel.unary_stream("/made.Service/Each")(message("Ask")))  # type: ignore[call-arg]
+        await writer.write_response(channel.unary_stream("/made.Service/Each")(message("Ask")))  # type: ignore[call-arg]
     (_, head), *rest, (_, end) = transport.written
     assert (head[:12], end) == (b"HTTP/1.1 200", b"0\r\n\r\n")
     return rest
@@ -100,6 +102,6 @@ async def written_by(*pauses: float, accepts: bool = False) -> list[tuple[float,
 def test_keepalive_follows_the_last_bytes_by_15_seconds(
     pauses: list[float], accepts: bool, expected: list[tuple[float, bytes]]
 ) -> None:
-    assert KEEPALIVE_SECONDS == 15
+    assert Options().stream_keepalive_seconds == 15
     with asyncio.Runner(loop_factory=Loop) as runner:
         assert runner.run(written_by(*pauses, accepts=accepts)) == expected

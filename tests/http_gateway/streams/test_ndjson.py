@@ -1,4 +1,4 @@
-"""NDJSON, in any pieces: which records it holds, and what is wrong with them."""
+"""Parsing of NDJSON that arrives in pieces."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 
 from http_gateway.request_errors import RequestError
 from http_gateway.routing.bindings import bindings_of
-from http_gateway.streams.ndjson import Ndjson
-from http_gateway.streams.records import MAX_RECORD_BYTES, Form, Record
+from http_gateway.streams.ndjson import NdjsonParser
+from http_gateway.streams.records import MAX_RECORD_BYTES, Record, RecordParser
 
 from ..made import SERVICE, message
 
@@ -21,38 +21,38 @@ REQUESTS = {
 BOM = b"\xef\xbb\xbf"
 
 
-def form(rpc: str = "Both") -> Ndjson:
+def parser_of(rpc: str = "Both") -> NdjsonParser:
     requests = REQUESTS[rpc]
     assert requests is not None
-    return Ndjson(requests)
+    return NdjsonParser(requests)
 
 
 def read(*pieces: bytes, rpc: str = "Both") -> Any:
-    """Returns the request message that a body in these pieces makes."""
-    reader, into = form(rpc), message("Put" if rpc == "Both" else "PutStrict")
+    """Returns the request message for a body that arrives in these pieces."""
+    parser, target = parser_of(rpc), message("Put" if rpc == "Both" else "PutStrict")
     for piece in pieces:
-        add(reader, reader.cut(piece), into)
-    add(reader, reader.rest(), into)
-    return into
+        add(parser, parser.feed(piece), target)
+    add(parser, parser.finish(), target)
+    return target
 
 
-def add(form: Form, records: Iterator[Record | None], message: Any) -> None:
-    """Adds records to a message. Raises RequestError for one that cannot be read at all."""
-    added = form.add([record for record in records if record is not None], message)
-    if added.fault is not None:
-        raise added.fault
+def add(parser: RecordParser, records: Iterator[Record | None], message: Any) -> None:
+    """Adds records to a message. Raises RequestError for an invalid record."""
+    added = parser.add([record for record in records if record is not None], message)
+    if added.error is not None:
+        raise added.error
 
 
 def rows(*pieces: bytes) -> list[tuple[str, list[str]]]:
-    """Returns the name in each row and the fields that it has faults in."""
+    """Returns the name and the invalid fields of each row."""
     return [(item.name, [f.field for f in item.faults]) for item in read(*pieces).items]
 
 
 def splits(body: bytes) -> Iterator[tuple[bytes, ...]]:
-    """Yields a body cut in two at every place, and into single bytes."""
-    for place in range(len(body) + 1):
-        yield body[:place], body[place:]
-    yield tuple(body[place : place + 1] for place in range(len(body)))
+    """Yields a body split in two at each position, and into single bytes."""
+    for position in range(len(body) + 1):
+        yield body[:position], body[position:]
+    yield tuple(body[position : position + 1] for position in range(len(body)))
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def splits(body: bytes) -> Iterator[tuple[bytes, ...]]:
     ],
     ids=ascii,
 )
-def test_it_does_not_matter_where_the_pieces_end(body: str) -> None:
+def test_result_does_not_depend_on_how_the_body_is_split(body: str) -> None:
     whole = BOM + body.encode()
     expected = read(body.encode())
     assert len(expected.items) >= 2
@@ -73,12 +73,12 @@ def test_it_does_not_matter_where_the_pieces_end(body: str) -> None:
         assert read(*pieces) == expected, pieces
 
 
-def test_blank_lines_are_no_records_and_the_last_line_needs_no_end() -> None:
+def test_blank_lines_are_ignored_and_the_last_line_needs_no_line_break() -> None:
     assert rows(b'\n{"name":"a"}\r\n\r\n \t\r\n{"name":"b"}') == [("a", []), ("b", [])]
     assert rows(b"") == rows(b"\n\n") == rows(BOM) == []
 
 
-def test_a_mark_at_the_start_is_passed_over_and_nowhere_else() -> None:
+def test_byte_order_mark_is_ignored_at_the_start_only() -> None:
     assert rows(BOM + b'{"name":"a"}\n' + BOM + b'{"name":"b"}\n') == [("a", []), ("", [""])]
 
 
@@ -102,14 +102,14 @@ def test_a_mark_at_the_start_is_passed_over_and_nowhere_else() -> None:
     ],
     ids=lambda line: repr(line[:24]),
 )
-def test_a_line_that_is_no_object_is_a_row_at_fault_as_a_whole(line: bytes) -> None:
+def test_line_that_is_not_an_object_is_an_invalid_row(line: bytes) -> None:
     body = b'{"name":"a"}\n' + line + b'\n{"name":"b"}\n'
 
     assert rows(body) == [("a", []), ("", [""]), ("b", [])]
 
 
 @pytest.mark.parametrize(
-    ("line", "faults"),
+    ("line", "fields"),
     [
         (b'{"name":7}', ["name"]),
         (b'{"size":"x","name":[]}', ["name", "size"]),
@@ -117,36 +117,32 @@ def test_a_line_that_is_no_object_is_a_row_at_fault_as_a_whole(line: bytes) -> N
         (b'{"faults":[]}', ["faults"]),
     ],
 )
-def test_what_is_wrong_with_a_record_is_noted_in_it(line: bytes, faults: list[str]) -> None:
-    ((_, found),) = rows(line)
+def test_invalid_fields_are_stored_in_the_record(line: bytes, fields: list[str]) -> None:
+    ((_, invalid),) = rows(line)
 
-    assert sorted(found) == faults
+    assert sorted(invalid) == fields
 
 
-def refused(*pieces: bytes, rpc: str = "Both") -> tuple[str, str, str]:
-    """Returns the code, path and message of the fault that ends a body."""
+def violation(*pieces: bytes, rpc: str = "Both") -> tuple[str, str, str]:
+    """Returns the code, path and message of the violation that ends a body."""
     with pytest.raises(RequestError) as caught:
         read(*pieces, rpc=rpc)
     (detail,) = caught.value.error.details
-    return (
-        type(detail).Code.Name(detail.code),
-        detail.field,
-        detail.message,
-    )
+    return type(detail).Code.Name(detail.code), detail.field, detail.message
 
 
-def test_where_records_have_no_place_for_faults_the_first_fault_names_its_line() -> None:
-    assert refused(b'{"name":"a"}\n\n{"name":7}\n', rpc="Strictly") == (
+def test_first_error_ends_the_body_if_records_have_no_field_for_errors() -> None:
+    assert violation(b'{"name":"a"}\n\n{"name":7}\n', rpc="Strictly") == (
         "INVALID_TYPE",
         "stricts[1].name",
         "must be a string (line 3)",
     )
-    code, path, text = refused(b'{"name":"a"}\nx\n', rpc="Strictly")
+    code, path, text = violation(b'{"name":"a"}\nx\n', rpc="Strictly")
     assert (code, path) == ("INVALID_JSON", "stricts[1]")
     assert text.endswith("(line 2)")
 
 
-def test_a_record_may_have_a_mebibyte_and_no_more() -> None:
+def test_record_has_at_most_one_mebibyte() -> None:
     name = "x" * (MAX_RECORD_BYTES - len('{"name":""}\n'))
     line = json.dumps({"name": name}, separators=(",", ":")).encode() + b"\n"
     assert len(line) == MAX_RECORD_BYTES
@@ -154,15 +150,15 @@ def test_a_record_may_have_a_mebibyte_and_no_more() -> None:
     assert [item.name for item in read(line).items] == [name]
 
     for pieces in ((b"\n" + line[:-3] + b'x"}\n',), (b"\n" + line[:-3], b'x"}\n')):
-        code, path, text = refused(*pieces)
+        code, path, text = violation(*pieces)
         assert (code, path) == ("TOO_LONG", "")
         assert text.endswith("(line 2)")
 
 
-def test_a_record_that_never_ends_is_refused_as_soon_as_it_is_too_long() -> None:
-    reader, piece = form(), b"x" * 65_536
+def test_record_without_end_is_rejected_when_it_is_too_long() -> None:
+    parser, piece = parser_of(), b"x" * 65_536
 
     with pytest.raises(RequestError):  # noqa: PT012 - the loop is the client
         for number in range(1_000):
             assert number * len(piece) <= MAX_RECORD_BYTES
-            assert list(filter(None, reader.cut(piece))) == []
+            assert list(filter(None, parser.feed(piece))) == []

@@ -9,11 +9,16 @@ from typing import Any
 import pytest
 from aiohttp.http import HttpVersion11
 
-from http_gateway import responses
+from http_gateway.options import Options
 from http_gateway.responses import UNREAD_BYTES
 from http_gateway.routing.bindings import bindings_of
 from http_gateway.routing.stream_fields import MAX_RECORDS
-from http_gateway.streams.client_stream import LINES_AT_ONCE, MESSAGE_BYTES, Messages, form_of
+from http_gateway.streams.client_stream import (
+    LINES_AT_ONCE,
+    MESSAGE_BYTES,
+    RequestMessages,
+    parser_of,
+)
 from http_gateway.streams.records import MAX_RECORD_BYTES
 from http_gateway.streams.response import StreamResponse
 
@@ -58,13 +63,9 @@ def answer_over(transport: Transport) -> StreamResponse:
         version=HttpVersion11,
         method="GET",
         keep_alive=True,
+        options=Options(write_seconds=0.02),
     )
     return StreamResponse(request, 200, "abc")
-
-
-@pytest.fixture(autouse=True)
-def _short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(responses, "READ_SECONDS", 0.02)
 
 
 def test_a_slow_reader_is_waited_for_as_long_as_it_reads_at_all() -> None:
@@ -108,10 +109,12 @@ async def messages_of(*pieces: bytes) -> list[Any]:
 
     binding = next(b for b in bindings_of(SERVICE) if b.rpc.endswith("/Both"))
     content = SimpleNamespace(readany=readany)
-    request: Any = SimpleNamespace(headers={}, content=content, transport=object())
+    request: Any = SimpleNamespace(
+        headers={}, content=content, transport=object(), options=Options()
+    )
     assert binding.request_records is not None
-    form = form_of(request, binding.request_records)
-    return [each async for each in Messages(request, binding, form, message("Put"))]
+    parser = parser_of(request, binding.request_records)
+    return [each async for each in RequestMessages(request, binding, parser, message("Put"))]
 
 
 @pytest.mark.parametrize("line", [b"\n", b'{"name":"a"}\n'])

@@ -1,0 +1,41 @@
+"""Options of a gateway: names that it sends, and the limits of clients."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Options of a gateway. Times are in seconds."""
+
+    # The value of the response header Server.
+    server_name: str = "http-gateway"
+    # The gRPC metadata in which the server accepts an error that the gateway found in a request.
+    # Only for servers that read it: the call has an empty message, on which others would act.
+    request_error_metadata: str | None = None
+
+    # Calls at once: twice as many as a writer puts into one commit, so that the next commit is
+    # full while one is being synced.
+    max_calls: int = 512
+    # Rejected clients whose connections are read again per second, in the order of rejection.
+    # This rate also determines Retry-After.
+    resumed_per_second: int = 200
+    # Connections at once, and connections beyond the limit that get an error response at once.
+    max_connections: int = 10_000
+    max_rejected_connections: int = 100
+
+    # Time for the request line and headers, from the first byte.
+    head_seconds: float = 10.0
+    # Time for a body, and for the next data of a body that is a stream.
+    body_seconds: float = 10.0
+    stream_idle_seconds: float = 30.0
+    # Time after which a client that accepts no byte of a response is disconnected.
+    write_seconds: float = 10.0
+    # Time that a connection may be idle; aiohttp's default is an hour.
+    keepalive_seconds: float = 30.0
+    # Time for which the rest of a rejected request is discarded, so that the client reads the
+    # response before its connection is reset.
+    lingering_seconds: float = 2.0
+    # Time after the last bytes of a streamed response until a keepalive record is written.
+    stream_keepalive_seconds: float = 15.0
