@@ -120,14 +120,14 @@ class App:
         watch: Observability | None = None,
     ) -> None:
         watch = watch or disabled_observability()
-        watch.exposition.add(watch.calls.rpc_samples)
+        watch.exposition.add(watch.stats.rpc_samples)
         authenticate = Authenticate(database, clock, AuthThrottle(proxies))
         once = IdempotentDatabase(database, encryption)
         self._concurrency_limit = ConcurrencyLimit()
         self.interceptors: Sequence[grpc.aio.ServerInterceptor] = (
             OtherPackages(),
             InterceptorChain(
-                Observe(watch.calls),
+                Observe(watch.stats),
                 *([Trace(watch.tracing)] if watch.tracing else []),
                 Deadlines(),
                 self._concurrency_limit,
@@ -188,7 +188,7 @@ class App:
 
     def end_watches(self) -> None:
         """Lets those go who follow its health; they have heard all that there is to hear."""
-        self._health.end()
+        self._health.end_watches()
 
     def end_streams(self) -> None:
         """Has all streams end, which may take long by themselves."""

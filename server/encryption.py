@@ -57,7 +57,7 @@ class Encryption:
 
     def digest(self, purpose: str, *parts: str) -> str:
         """Returns the HMAC-SHA256 of texts without NUL, in hexadecimal."""
-        return hmac.digest(self._derive(purpose), _joined(parts), "sha256").hex()
+        return hmac.digest(self._derive(purpose), _join(parts), "sha256").hex()
 
     def encrypt(self, purpose: str, data: bytes, *context: str) -> bytes:
         """Encrypts data with AES-GCM and a random nonce.
@@ -65,13 +65,13 @@ class Encryption:
         `context` is authenticated: decryption requires the same one.
         """
         nonce = os.urandom(_NONCE_BYTES)
-        return nonce + AESGCM(self._derive(purpose)).encrypt(nonce, data, _joined(context))
+        return nonce + AESGCM(self._derive(purpose)).encrypt(nonce, data, _join(context))
 
     def open(self, purpose: str, encrypted: bytes, *context: str) -> bytes:
         """Decrypts data that was encrypted in this context. Raises DecryptionError."""
         nonce, data = encrypted[:_NONCE_BYTES], encrypted[_NONCE_BYTES:]
         try:
-            return AESGCM(self._derive(purpose)).decrypt(nonce, data, _joined(context))
+            return AESGCM(self._derive(purpose)).decrypt(nonce, data, _join(context))
         except (InvalidTag, ValueError):
             raise DecryptionError from None
 
@@ -82,5 +82,5 @@ class Encryption:
         return self._derived[purpose]
 
 
-def _joined(parts: Iterable[str]) -> bytes:
+def _join(parts: Iterable[str]) -> bytes:
     return "\0".join(parts).encode()

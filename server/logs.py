@@ -1,4 +1,4 @@
-"""Logging, on standard error: one JSON object a line, or a line for people."""
+"""Configures logging to standard error, as JSON or text."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any, TextIO
 
 import orjson
 
-from .observability.request_log import moment
+from .observability.request_log import timestamp
 
 LEVELS = ("debug", "info", "warning", "error")
 AUTO, JSON, TEXT = "auto", "json", "text"
 FORMATS = (AUTO, JSON, TEXT)
 
-# What every record has; whatever else a record carries was put there by `extra`.
+# The attributes of every record; others come from `extra`.
 _STANDARD = frozenset(vars(logging.makeLogRecord({})))
 
 
 class JsonFormatter(logging.Formatter):
-    """Writes time, level, logger, message, what came as `extra`, and a traceback."""
+    """Writes time, level, logger, message, `extra` attributes and traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {
-            "time": moment(record.created),
+            "time": timestamp(record.created),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
@@ -35,11 +35,13 @@ class JsonFormatter(logging.Formatter):
 
 
 class TextFormatter(logging.Formatter):
-    """Writes the time of the day, level, message, what came as `extra`, and a traceback."""
+    """Writes time of day, level, message, `extra` attributes and traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
         more = "".join(f" {name}={value}" for name, value in _extra(record).items())
-        line = f"{moment(record.created)[11:]} {record.levelname.lower():<8} {record.getMessage()}"
+        line = (
+            f"{timestamp(record.created)[11:]} {record.levelname.lower():<8} {record.getMessage()}"
+        )
         trace = f"\n{self.formatException(record.exc_info)}" if record.exc_info else ""
         return f"{line}{more}{trace}"
 
@@ -52,17 +54,17 @@ def _extra(record: logging.LogRecord) -> dict[str, Any]:
     }
 
 
-def is_text(form: str, target: TextIO) -> bool:
-    """Whether a form, one of FORMATS, means text where lines go to this target."""
-    return form == TEXT or (form == AUTO and target.isatty())
+def is_text(log_format: str, target: TextIO) -> bool:
+    """Whether a format of FORMATS means text for this target."""
+    return log_format == TEXT or (log_format == AUTO and target.isatty())
 
 
 def configure(level: str, *, as_text: bool = False) -> None:
-    """Sends everything of at least this level to standard error."""
+    """Logs messages of at least this level to standard error."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(TextFormatter() if as_text else JsonFormatter())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
-    # What a library says at its own info level is of no use to whoever runs Roster.
+    # The info messages of libraries are not useful to operators.
     for library in ("peewee", "grpc", "asyncio", "aiohttp", "opentelemetry"):
         logging.getLogger(library).setLevel(
             max(logging.WARNING, logging.getLevelName(level.upper()))

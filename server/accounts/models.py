@@ -1,7 +1,7 @@
-"""The tables of accounts and their keys.
+"""The tables of accounts and API keys.
 
-Both are small and read on every call; on a cluster they are reference tables,
-copied to every node, which is why a key can be found before its account is known.
+With Citus they are reference tables, which every node has, so that a key can be found before its
+account is known.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from peewee import BigIntegerField, BooleanField, CompositeKey, Model, TextField
 class Account(Model):
     """The owner of subscribers, tags, custom fields and keys.
 
-    `email_key` is the address as it is compared. It is null for an account that had the
-    address of an older account before addresses became unique (migration 0004).
+    `email_key` is the normalized address. It is null for an account that had the address of an
+    older account before addresses became unique (migration 0004).
     """
 
     id = TextField(primary_key=True)
@@ -28,7 +28,7 @@ class Account(Model):
 
 
 class ApiKey(Model):
-    """A key; of its secret only the SHA-256 is kept."""
+    """An API key. Only the SHA-256 of its secret is stored."""
 
     account_id = TextField()
     id = TextField()

@@ -18,13 +18,13 @@ _SHAPE = re.compile(rf"rk_([0-9A-Za-z]{{{_RANDOM_LENGTH}}})([0-9A-Za-z]{{{_CHECK
 
 
 def make_secret() -> str:
-    """Returns a fresh key: rk_, 40 random base62 characters, 6 of their CRC-32."""
+    """Returns a new key: rk_, 40 random base62 characters, and 6 of their CRC-32."""
     random = "".join(secrets.choice(_ALPHABET) for _ in range(_RANDOM_LENGTH))
     return f"rk_{random}{_checksum(random)}"
 
 
 def is_well_formed(secret: str) -> bool:
-    """Whether a text can be a key: shape and checksum are right.
+    """Whether a text has the form and checksum of a key.
 
     A mistyped or invented key is rejected without a database query.
     """
@@ -42,10 +42,10 @@ def _checksum(random: str) -> str:
 
 
 def hash_secret(secret: str) -> str:
-    """Returns what is stored of a key. A random key of 238 bits needs no salt and no stretching."""
+    """Returns the stored hash of a key; 238 random bits need no salt and no stretching."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
 def allows(scope: str, needed: str) -> bool:
-    """Whether a key of this scope may do what needs the other; each includes the one before."""
+    """Whether a key of a scope can make a call that needs another; each includes the previous."""
     return scope == needed or SCOPES.index(scope) >= SCOPES.index(needed)

@@ -1,4 +1,4 @@
-"""ApiKeyService."""
+"""Implements ApiKeyService."""
 
 from __future__ import annotations
 
@@ -18,33 +18,32 @@ from . import rules, store
 
 
 class ApiKeyService(ApiKeyServiceServicer):
-    """Keeps the keys of the caller's account.
+    """Manages the API keys of an account.
 
-    `forget(key_id)` is called when a key ends or changes, so that this process
-    stops taking it at once rather than when its cache runs out.
+    `invalidate(key_id)` removes a key that was rotated or revoked from the cache of this process.
     """
 
-    def __init__(self, database: Database, forget: Callable[[str], None]) -> None:
+    def __init__(self, database: Database, invalidate: Callable[[str], None]) -> None:
         self._database = database
-        self._forget = forget
+        self._invalidate = invalidate
 
     async def CreateApiKey(
-        self, request: pb.CreateApiKeyRequest, context: Context
+        self, request: pb.CreateApiKeyRequest, _context: Context
     ) -> pb.CreateApiKeyResponse:
         account, secret = account_id(), rules.make_secret()
-        ends = milliseconds(request.expires_at) if request.HasField("expires_at") else None
+        expires_at = milliseconds(request.expires_at) if request.HasField("expires_at") else None
         secret_hash = rules.hash_secret(secret)
 
         def create(tx: Transaction) -> pb.CreateApiKeyResponse:
             row = store.create_key(
-                account, request.name, request.scope, secret_hash, tx, expires_at=ends
+                account, request.name, request.scope, secret_hash, tx, expires_at=expires_at
             )
             return pb.CreateApiKeyResponse(api_key=_api_key(row), secret=secret)
 
         return await self._database.write(create)
 
     async def ListApiKeys(
-        self, request: pb.ListApiKeysRequest, context: Context
+        self, request: pb.ListApiKeysRequest, _context: Context
     ) -> pb.ListApiKeysResponse:
         account, page = account_id(), page_of(request)
         rows, total = await self._database.read(lambda tx: store.page_of_keys(account, page, tx))
@@ -54,7 +53,7 @@ class ApiKeyService(ApiKeyServiceServicer):
         )
 
     async def RotateApiKey(
-        self, request: pb.RotateApiKeyRequest, context: Context
+        self, request: pb.RotateApiKeyRequest, _context: Context
     ) -> pb.RotateApiKeyResponse:
         account, key_id, secret = (
             account_id(),
@@ -67,12 +66,12 @@ class ApiKeyService(ApiKeyServiceServicer):
             row = store.rotate_key(account, key_id, secret_hash, tx)
             return pb.RotateApiKeyResponse(api_key=_api_key(row), secret=secret)
 
-        reply = await self._database.write(rotate)
-        self._forget(key_id)
-        return reply
+        response = await self._database.write(rotate)
+        self._invalidate(key_id)
+        return response
 
     async def RevokeApiKey(
-        self, request: pb.RevokeApiKeyRequest, context: Context
+        self, request: pb.RevokeApiKeyRequest, _context: Context
     ) -> pb.RevokeApiKeyResponse:
         account, key_id = account_id(), checked_id(request.id, ApiKeyNotFound)
 
@@ -82,7 +81,7 @@ class ApiKeyService(ApiKeyServiceServicer):
             store.revoke_key(account, key_id, tx)
 
         await self._database.write(revoke)
-        self._forget(key_id)
+        self._invalidate(key_id)
         return pb.RevokeApiKeyResponse()
 
 

@@ -34,12 +34,12 @@ class ApiKeyRow(NamedTuple):
     expires_at: int | None
 
     def is_expired(self, now: int) -> bool:
-        """Whether the key has ended by itself; `now` in milliseconds."""
+        """Whether the key has expired; `now` in milliseconds."""
         return self.expires_at is not None and self.expires_at <= now
 
 
 class AccountExists(Exception):
-    """Another account, of this id, has the email address."""
+    """Another account, with this id, has the email address."""
 
     def __init__(self, account_id: str) -> None:
         super().__init__(account_id)
@@ -140,8 +140,8 @@ def create_account(email: str, tx: Transaction, *, verified: bool) -> AccountRow
     """Stores a new account. Raises AccountExists if another one has the email address."""
     row, key = AccountRow(tx.new_id(), email, verified, tx.now), comparison_key(email)
     if not tx.run(_INSERT_ACCOUNT, email_key=key, **row._asdict()):
-        taken = tx.one(_FIND_ACCOUNT_BY_EMAIL, email_key=key)
-        raise AccountExists(taken[0] if taken else "")
+        existing = tx.one(_FIND_ACCOUNT_BY_EMAIL, email_key=key)
+        raise AccountExists(existing[0] if existing else "")
     return row
 
 
@@ -150,12 +150,9 @@ def list_accounts(tx: Transaction) -> list[AccountRow]:
     return [_account(row) for row in tx.all(_LIST_ACCOUNTS)]
 
 
-def ids_of_any_account(after: str, most: int, tx: Transaction) -> list[str]:
-    """Returns the ids of accounts in order, those beyond an id, at most so many.
-
-    For maintenance only.
-    """
-    return [account_id for (account_id,) in tx.all(_IDS_BEYOND, after=after, limit=most)]
+def ids_of_any_account(after: str, limit: int, tx: Transaction) -> list[str]:
+    """Returns the first ids of accounts after an id, in order. For maintenance only."""
+    return [account_id for (account_id,) in tx.all(_IDS_BEYOND, after=after, limit=limit)]
 
 
 def find_account(account_id: str, tx: Transaction) -> AccountRow | None:
@@ -165,7 +162,7 @@ def find_account(account_id: str, tx: Transaction) -> AccountRow | None:
 
 
 def verify_account(account_id: str, tx: Transaction) -> bool:
-    """Marks the account's email address as verified. Returns whether there is such an account."""
+    """Marks an account's email address as verified. Returns whether the account exists."""
     return tx.run(_VERIFY, account_id=account_id, email_verified=True) > 0
 
 
@@ -177,7 +174,7 @@ def _account(row: tuple[str, str, int, int]) -> AccountRow:
 def identify_any_account(secret_hash: str, tx: Transaction) -> Identity | None:
     """Returns the identity of the key with this hash, or None.
 
-    One of two look-ups that no account bounds, on a reference table.
+    This query has no account id, and reads reference tables.
     """
     row = tx.one(_IDENTIFY, secret_hash=secret_hash)
     return Identity._make(row) if row else None
@@ -205,7 +202,7 @@ def create_key(
 
 
 def page_of_keys(account_id: str, page: Page, tx: Transaction) -> tuple[list[ApiKeyRow], int]:
-    """Returns the keys of a page, oldest first, and how many the account has."""
+    """Returns the keys of a page, oldest first, and the number of all keys."""
     rows = tx.all(_PAGE_KEYS, account_id=account_id, limit=page.limit, offset=page.offset)
     total = tx.one(_COUNT_KEYS, account_id=account_id)
     return [ApiKeyRow._make(row) for row in rows], int(total[0]) if total else 0
@@ -224,13 +221,13 @@ def rotate_key(account_id: str, key_id: str, secret_hash: str, tx: Transaction) 
 
 
 def is_last_admin_key(account_id: str, key_id: str, tx: Transaction) -> bool:
-    """Whether the key is the only admin key of the account that has not expired."""
+    """Whether a key is the only unexpired admin key of the account."""
     usable = tx.all(_USABLE_KEYS_OF_SCOPE, account_id=account_id, scope=ADMIN, now=tx.now)
     return usable == [(key_id,)]
 
 
 def revoke_key(account_id: str, key_id: str, tx: Transaction) -> None:
-    """Ends a key. Raises ApiKeyNotFound."""
+    """Deletes a key. Raises ApiKeyNotFound."""
     if not tx.run(_DELETE_KEY, account_id=account_id, id=key_id):
         raise ApiKeyNotFound
 
@@ -242,6 +239,6 @@ def has_key(account_id: str, key_id: str, tx: Transaction) -> bool:
 
 
 def newest_key_of_any_account(tx: Transaction) -> str | None:
-    """Returns the greatest id of all, or None. For the start of the service."""
+    """Returns the greatest key id, or None. For the start of the service."""
     row = tx.one(_NEWEST)
     return row[0] if row else None

@@ -17,7 +17,7 @@ from ..config import (
     parse_database_url,
 )
 from ..console import console
-from ..maintenance.tasks import upkeep
+from ..maintenance.tasks import run_maintenance
 from ..serving.observability_options import ObservabilityOptions, observability_options, start_log
 from ..serving.options import egress_policy_option
 from ..serving.process import Lifecycle, run
@@ -103,7 +103,7 @@ async def _work(
             watch.exposition.add(of_database(database))
             encryption = await open_encryption(key, place, database)
             client = await stack.enter_async_context(Client(egress_policy))
-            await stack.enter_async_context(upkeep(database))
+            await stack.enter_async_context(run_maintenance(database))
             await deliver(database, client, encryption, watch.exposition, stack)
         await life.serving(Ready(database=str(place), metrics=figures))
 

@@ -1,10 +1,9 @@
-"""Whether a process can take calls, looked at again and again while it serves.
+"""Determines whether a process can serve calls.
 
-It can as long as its heart beats: a job that asks the database for nothing but a sign of
-life takes the same way as every write, behind those that wait, and has to come back
-within two seconds. And as long as there is room on the disk: a full one refuses writes
-all at once, a nearly full one is noticed before. Who is asked whether this process is
-ready is told what was found last, and asks the database nothing.
+A process is ready if its database is alive and its disk has free space. A heartbeat goes
+through the queue of the writer like any other write, and must return within two seconds. A full
+disk rejects all writes at once, so a nearly full disk already makes the process unready. Health
+checks report the last result, without a query.
 """
 
 from __future__ import annotations
@@ -25,108 +24,121 @@ from ..storage.transaction import Transaction
 
 log = logging.getLogger(__name__)
 
-# For how long, in seconds, there may be no heartbeat, and what is between two of them, and
-# between two looks.
-HEARTBEAT_SECONDS = 2.0
-PAUSE_SECONDS = 0.5
-# How much of the disk has to be free: the log that SQLite writes ahead grows by what is
-# written while somebody reads, and a backup beside the database takes as much as that.
-LEAST_FREE_BYTES = 64 * 1024 * 1024
+# The process is not ready after that many seconds without a heartbeat.
+HEARTBEAT_TIMEOUT = 2.0
+# Seconds between heartbeats, and between checks.
+CHECK_INTERVAL = 0.5
+# Needed for the write-ahead log of SQLite, which grows during long reads, and for a backup in the
+# same folder.
+MIN_FREE_BYTES = 64 * 1024 * 1024
 
 
-class Tell(Protocol):
-    """Says whether the process is ready to whoever asks for it."""
+class SetServing(Protocol):
+    """Publishes whether the process is ready."""
 
     def __call__(self, *, serving: bool) -> Awaitable[None]: ...
 
 
 @asynccontextmanager
-async def told(database: Database, folder: Path | None, tell: Tell) -> AsyncIterator[None]:
-    """Tells whether there can be calls, for the length of a block, and at its end that not.
+async def monitor_readiness(
+    database: Database,
+    folder: Path | None,
+    set_serving: SetServing,
+    *,
+    heartbeat_timeout: float = HEARTBEAT_TIMEOUT,
+    interval: float = CHECK_INTERVAL,
+) -> AsyncIterator[None]:
+    """Publishes the readiness during a block, starting before it, and "not ready" at its end.
 
-    The first time it has told that when the block begins.
-
-    `folder` is where the database grows; None where that is another machine's affair.
+    `folder` is that of the database file, or None for a database server.
     """
-    readiness = Readiness(database, partial(_free_bytes, folder), tell)
-    tasks = [asyncio.create_task(readiness.ping())]
+    free_bytes = partial(_free_bytes, folder)
+    readiness = Readiness(
+        database, free_bytes, set_serving, heartbeat_timeout=heartbeat_timeout, interval=interval
+    )
+    tasks = [asyncio.create_task(readiness.send_heartbeats())]
     try:
-        await readiness.first_beat()
-        tasks.append(asyncio.create_task(readiness.look()))
+        await readiness.first_check()
+        tasks.append(asyncio.create_task(readiness.check_periodically()))
         yield
     finally:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await tell(serving=False)
+        await set_serving(serving=False)
 
 
 class Readiness:
-    """What is known of a process. `free_bytes` tells how much room there is, None if nobody knows.
+    """The readiness of a process. `free_bytes` returns None if the free space does not matter.
 
-    `clock` gives seconds that never step back.
+    `clock` returns monotonic seconds.
     """
 
     def __init__(
         self,
         database: Database,
         free_bytes: Callable[[], int | None],
-        tell: Tell,
+        set_serving: SetServing,
+        *,
         clock: Callable[[], float] = time.monotonic,
+        heartbeat_timeout: float = HEARTBEAT_TIMEOUT,
+        interval: float = CHECK_INTERVAL,
     ) -> None:
-        self._database, self._free_bytes, self._tell = database, free_bytes, tell
+        self._database, self._free_bytes, self._set_serving = database, free_bytes, set_serving
         self._clock = clock
-        self._last = -math.inf
-        self._has_beaten = asyncio.Event()
-        # What is in the way of calls; None until something was told.
-        self._told: str | None = None
+        self._heartbeat_timeout, self._interval = heartbeat_timeout, interval
+        self._last_heartbeat = -math.inf
+        self._had_heartbeat = asyncio.Event()
+        # Why the process is not ready; None until readiness was published.
+        self._published: str | None = None
 
-    async def first_beat(self) -> None:
-        """Returns once there was a heartbeat, or none for too long, and that was told."""
+    async def first_check(self) -> None:
+        """Publishes the readiness after the first heartbeat, or after the timeout."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(HEARTBEAT_SECONDS):
-                await self._has_beaten.wait()
-        await self.look_once()
+            async with asyncio.timeout(self._heartbeat_timeout):
+                await self._had_heartbeat.wait()
+        await self.check()
 
-    async def ping(self) -> None:
-        """Asks the database for a sign of life again and again, until it is cancelled."""
+    async def send_heartbeats(self) -> None:
+        """Sends heartbeats until the task is cancelled."""
         task = asyncio.current_task()
         assert task is not None
-        # A write that was begun is waited for, whoever is cancelled meanwhile.
+        # A write that has started is awaited even if the task is cancelled.
         while not task.cancelling():
             try:
                 await self._database.write(Transaction.ping)
-                self._last = self._clock()
-                self._has_beaten.set()
-            except Exception as error:  # noqa: BLE001 - whatever it is, it is no heartbeat
+                self._last_heartbeat = self._clock()
+                self._had_heartbeat.set()
+            except Exception as error:  # noqa: BLE001 - every error is a missing heartbeat
                 log.debug("no heartbeat: %s", error)
-            await asyncio.sleep(PAUSE_SECONDS)
+            await asyncio.sleep(self._interval)
 
-    async def look(self) -> None:
-        """Tells whether there can be calls again and again, until it is cancelled."""
+    async def check_periodically(self) -> None:
+        """Checks the readiness until the task is cancelled."""
         while True:
-            await asyncio.sleep(PAUSE_SECONDS)
-            await self.look_once()
+            await asyncio.sleep(self._interval)
+            await self.check()
 
-    async def look_once(self) -> None:
-        """Tells whether there can be calls, where that has changed."""
-        found = self._in_the_way()
-        if found == self._told:
+    async def check(self) -> None:
+        """Publishes the readiness if it has changed."""
+        obstacle = self._obstacle()
+        if obstacle == self._published:
             return
-        if found:
-            log.error("not ready: %s", found)
-        elif self._told is not None:
+        if obstacle:
+            log.error("not ready: %s", obstacle)
+        elif self._published is not None:
             log.warning("ready again")
-        self._told = found
-        await self._tell(serving=not found)
+        self._published = obstacle
+        await self._set_serving(serving=not obstacle)
 
-    def _in_the_way(self) -> str:
-        """Returns what is in the way of calls, and an empty text if nothing is."""
-        if self._clock() - self._last > HEARTBEAT_SECONDS:
-            return f"the database has given no sign of life for {HEARTBEAT_SECONDS:.0f} seconds"
+    def _obstacle(self) -> str:
+        """Returns why the process is not ready, or an empty text."""
+        timeout = self._heartbeat_timeout
+        if self._clock() - self._last_heartbeat > timeout:
+            return f"the database has not responded for {timeout:.0f} seconds"
         free = self._free_bytes()
-        if free is not None and free < LEAST_FREE_BYTES:
-            return f"less than {LEAST_FREE_BYTES >> 20} MiB of the disk are free"
+        if free is not None and free < MIN_FREE_BYTES:
+            return f"the disk has less than {MIN_FREE_BYTES >> 20} MiB of free space"
         return ""
 
 

@@ -1,7 +1,6 @@
-"""grpc.health.v1, whose followers are let go when the process stops.
+"""Implements grpc.health.v1, and ends watches when the process stops.
 
-Whoever follows the health of a process hears that it is not ready, and follows on: a port
-that closes would wait for them as it does for calls.
+A watch continues after it has reported NOT_SERVING, and a port that closes waits for it.
 """
 
 from __future__ import annotations
@@ -14,29 +13,29 @@ from grpc_health.v1.health import aio
 from ..errors import ServiceNotFound, Unavailable
 
 
-class Stopping(Unavailable):
-    """The server stops, so nothing more is reported to those who watch its health."""
+class WatchEnded(Unavailable):
+    """The process stops, so its health is no longer reported."""
 
     message = "The service is stopping."
 
 
 class HealthService(aio.HealthServicer):
-    """The service of grpcio-health, and an end for those who follow."""
+    """The health service of grpcio-health, with watches that can be ended."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._ending = asyncio.Event()
+        self._watches_ended = asyncio.Event()
         # The empty name is the server as a whole.
         self._services = {""}
 
     async def set(self, service: str, status: Any) -> None:
-        """Sets the status of a service, which is known from then on."""
+        """Sets the status of a service."""
         self._services.add(service)
         await super().set(service, status)
 
-    def end(self) -> None:
-        """Ends following, as UNAVAILABLE, now and from now on."""
-        self._ending.set()
+    def end_watches(self) -> None:
+        """Ends all watches as UNAVAILABLE, and new ones."""
+        self._watches_ended.set()
 
     async def Check(self, request: Any, context: Any) -> Any:
         """Returns the status of a service. Raises ServiceNotFound."""
@@ -45,12 +44,12 @@ class HealthService(aio.HealthServicer):
         return await super().Check(request, context)
 
     async def Watch(self, request: Any, context: Any) -> None:
-        watching = asyncio.ensure_future(super().Watch(request, context))
-        ending = asyncio.ensure_future(self._ending.wait())
+        watch = asyncio.ensure_future(super().Watch(request, context))
+        ended = asyncio.ensure_future(self._watches_ended.wait())
         try:
-            await asyncio.wait([watching, ending], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([watch, ended], return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for task in (watching, ending):
+            for task in (watch, ended):
                 task.cancel()
-            await asyncio.gather(watching, ending, return_exceptions=True)
-        raise Stopping
+            await asyncio.gather(watch, ended, return_exceptions=True)
+        raise WatchEnded

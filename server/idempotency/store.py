@@ -96,18 +96,18 @@ def find(account_id: str, key: str, tx: Transaction) -> StoredResponseRow | None
     return StoredResponseRow._make(row) if row else None
 
 
-def put(account_id: str, key: str, kept: StoredResponseRow, tx: Transaction) -> None:
+def put(account_id: str, key: str, response: StoredResponseRow, tx: Transaction) -> None:
     """Stores the response of a key, and deletes some expired ones."""
-    _purge(account_id, _PURGE_PER_WRITE, tx)
-    tx.run(_PUT, account_id=account_id, key=key, created_at=tx.now, **kept._asdict())
+    purge(account_id, _PURGE_PER_WRITE, tx)
+    tx.run(_PUT, account_id=account_id, key=key, created_at=tx.now, **response._asdict())
 
 
 def mark_running(account_id: str, key: str, fingerprint: str, tx: Transaction) -> None:
     """Marks a key as in use until its response is stored, or for RUNNING_MILLISECONDS."""
     until = tx.now + RUNNING_MILLISECONDS
-    kept = StoredResponseRow(fingerprint, _RUNNING)
+    response = StoredResponseRow(fingerprint, _RUNNING)
     created_at = until - RETENTION_MILLISECONDS
-    tx.run(_PUT, account_id=account_id, key=key, created_at=created_at, **kept._asdict())
+    tx.run(_PUT, account_id=account_id, key=key, created_at=created_at, **response._asdict())
 
 
 def release(account_id: str, key: str, tx: Transaction) -> None:
@@ -122,14 +122,7 @@ def has_old(account_id: str, tx: Transaction) -> bool:
     )
 
 
-def purge(account_id: str, tx: Transaction) -> int:
-    """Deletes expired responses, oldest first, and returns how many.
-
-    If it returns PURGE_BATCH_SIZE, there may be more.
-    """
-    return _purge(account_id, PURGE_BATCH_SIZE, tx)
-
-
-def _purge(account_id: str, most: int, tx: Transaction) -> int:
+def purge(account_id: str, limit: int, tx: Transaction) -> int:
+    """Deletes at most `limit` expired responses, oldest first, and returns their number."""
     since = tx.now - RETENTION_MILLISECONDS
-    return tx.run(_PURGE, account_id=account_id, since=since, limit=most)
+    return tx.run(_PURGE, account_id=account_id, since=since, limit=limit)

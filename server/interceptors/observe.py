@@ -48,7 +48,7 @@ class Observe(Interceptor):
         self._stats.count_rpc(name, record.code, time.perf_counter() - started)
         if not record.method:
             record.route = name
-            self._stats.end(record)
+            self._stats.finish(record)
 
 
 def _new_record() -> RequestRecord:

@@ -97,7 +97,7 @@ async def _fail(context: Context, error: Exception) -> None:
     await abort(context, error)
 
 
-async def _unknown(requests: Any, context: Context) -> None:
+async def _unknown(_requests: Any, context: Context) -> None:
     await _fail(context, MethodNotImplemented())
 
 

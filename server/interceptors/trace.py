@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 from ..observability.request_record import current
-from ..observability.tracing import RpcSpan, Tracing
 from .base import Call, Interceptor
+
+if TYPE_CHECKING:
+    from ..observability.tracing import RpcSpan, Tracing
 
 # Statuses that are errors of a server in OpenTelemetry's semantic conventions.
 _SERVER_ERRORS = frozenset(

@@ -1,12 +1,11 @@
-"""Backups by the service itself, an hour apart, of which some are kept.
+"""Creates hourly backups, and deletes those beyond the retention.
 
-Whether one is due is looked at every minute or so, and told by the names of those that are
-there. So the first comes soon after the start of a service that was off for a while, and
-one that failed is tried again after a minute. It runs in a thread of its own, beside the
-lanes of the database; a service that stops does not wait for it to end, but for it to break off.
+Every minute the names of the existing backups decide whether one is due. So a service that was
+down for a while creates one soon after its start, and a failed backup is repeated after a
+minute. A backup runs in a separate thread; if the service stops, the backup is cancelled.
 
-One is taken away only after a newer one was made and checked. What a process that was killed
-had half made goes first: nobody but the one service of the database makes these files.
+A backup is deleted only after a newer one was created and verified. Partial files of a killed
+process are deleted first, because only one service writes to the folder.
 """
 
 from __future__ import annotations
@@ -22,25 +21,25 @@ from ..clock import Clock, system_clock
 from ..storage.backups.create import back_up
 from ..storage.backups.retention import BackupFolder, expired, is_due
 
-# Seconds between two looks.
-LOOK_INTERVAL = 60.0
+# Seconds between checks whether a backup is due.
+CHECK_INTERVAL = 60.0
 
 
-class _InterruptedError(Exception):
+class _CancelledError(Exception):
     """The service stops."""
 
 
-class Schedule(NamedTuple):
-    """Of which SQLite file backups are made, and into which folder."""
+class BackupSchedule(NamedTuple):
+    """A SQLite file, and the folder of its backups."""
 
     database: Path
     folder: Path
     clock: Clock = system_clock
 
-    async def round(self) -> int:
-        """Makes a backup if one is due, and returns how many were made. Raises StorageError."""
+    async def run(self) -> int:
+        """Creates a backup if one is due, and returns their number. Raises StorageError."""
         stopping = threading.Event()
-        work = asyncio.get_running_loop().run_in_executor(None, self._round, stopping)
+        work = asyncio.get_running_loop().run_in_executor(None, self._run, stopping)
         try:
             return await asyncio.shield(work)
         except asyncio.CancelledError:
@@ -49,20 +48,20 @@ class Schedule(NamedTuple):
                 await work
             raise
 
-    def _round(self, stopping: threading.Event) -> int:
-        def tell(_what: str, _done: int, _total: int) -> None:
+    def _run(self, stopping: threading.Event) -> int:
+        def report_progress(_phase: str, _done: int, _total: int) -> None:
             if stopping.is_set():
-                raise _InterruptedError
+                raise _CancelledError
 
-        kept = BackupFolder(self.folder, self.database)
-        for half in kept.partial_files():
-            half.unlink()
+        folder = BackupFolder(self.folder, self.database)
+        for partial_file in folder.partial_files():
+            partial_file.unlink()
         now = datetime.fromtimestamp(self.clock() / 1000, UTC)
-        if not is_due(kept.all(), now):
+        if not is_due(folder.all(), now):
             return 0
-        made = back_up(self.database, kept.name(now), tell).file
-        found = kept.all()
-        for moment in expired(found):
-            if found[moment] != made:
-                found[moment].unlink()
+        created = back_up(self.database, folder.name(now), report_progress).file
+        backups = folder.all()
+        for timestamp in expired(backups):
+            if backups[timestamp] != created:
+                backups[timestamp].unlink()
         return 1

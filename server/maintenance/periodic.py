@@ -1,9 +1,8 @@
-"""Work that is done again and again beside the calls, in the service or apart from it.
+"""Runs tasks periodically in the background.
 
-A job waits for its interval, a little more or less each time so that processes which were
-started together do not work together; then it does a round. It does so until it is
-cancelled, which takes effect between two steps on the database. A round that fails is
-logged, and the next one comes as if nothing had been.
+A task waits for its interval, with jitter so that processes that start together do not run it
+at the same time. A run that fails is logged, and the next one follows as usual. Cancellation
+takes effect between two transactions.
 """
 
 from __future__ import annotations
@@ -18,22 +17,26 @@ from typing import NamedTuple
 
 log = logging.getLogger(__name__)
 
-# How far from its interval a round may begin: a quarter of it, before or after.
+Sleep = Callable[[float], Awaitable[None]]
+
+# The share of the interval by which a run can start earlier or later.
 JITTER = 0.25
 
 
 class PeriodicTask(NamedTuple):
-    """A name for the log, seconds between rounds, and a round, which returns how much it did."""
+    """A name for the log, an interval in seconds, and a function that returns changed rows."""
 
     name: str
     interval: float
-    round: Callable[[], Awaitable[int]]
+    run: Callable[[], Awaitable[int]]
 
 
 @asynccontextmanager
-async def running(jobs: Iterable[PeriodicTask]) -> AsyncIterator[None]:
-    """Runs jobs for the length of a block."""
-    tasks = [asyncio.create_task(_repeat(job), name=job.name) for job in jobs]
+async def running(
+    periodic: Iterable[PeriodicTask], sleep: Sleep = asyncio.sleep
+) -> AsyncIterator[None]:
+    """Runs periodic tasks during a block."""
+    tasks = [asyncio.create_task(_repeat(task, sleep), name=task.name) for task in periodic]
     try:
         yield
     finally:
@@ -42,23 +45,23 @@ async def running(jobs: Iterable[PeriodicTask]) -> AsyncIterator[None]:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def heed_cancellation() -> None:
-    """Ends the job here if it was cancelled during a write, which had to be waited for."""
+def raise_if_cancelled() -> None:
+    """Raises CancelledError if the task was cancelled during a write, which ignores that."""
     task = asyncio.current_task()
     if task is not None and task.cancelling():
         raise asyncio.CancelledError
 
 
-async def _repeat(job: PeriodicTask) -> None:
+async def _repeat(task: PeriodicTask, sleep: Sleep) -> None:
     while True:
-        heed_cancellation()
-        await asyncio.sleep(job.interval * random.uniform(1 - JITTER, 1 + JITTER))  # noqa: S311
-        begun = time.monotonic()
+        raise_if_cancelled()
+        await sleep(task.interval * random.uniform(1 - JITTER, 1 + JITTER))  # noqa: S311
+        started = time.monotonic()
         try:
-            done = await job.round()
+            rows = await task.run()
         except Exception:
-            log.exception("%s failed; it is tried again", job.name)
+            log.exception("%s failed; it will be repeated", task.name)
             continue
-        level = logging.INFO if done else logging.DEBUG
-        seconds = round(time.monotonic() - begun, 3)
-        log.log(level, job.name, extra={"rows": done, "seconds": seconds})
+        level = logging.INFO if rows else logging.DEBUG
+        seconds = round(time.monotonic() - started, 3)
+        log.log(level, task.name, extra={"rows": rows, "seconds": seconds})

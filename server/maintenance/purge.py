@@ -1,10 +1,9 @@
-"""Takes away answers whose time is over, of accounts that make no further requests.
+"""Deletes expired responses of idempotency keys.
 
-Each answer that is kept takes some old ones of its account away; where none is kept any
-more, the last ones would stay for ever. A round goes through all accounts. It looks
-without a lock for those that have something, and takes it away in short transactions of
-one account each. So no call waits for it for long, and where several processes do it,
-whoever comes second finds nothing left.
+Storing a response also deletes some expired ones of the account. This task deletes the rest, of
+accounts that make no further requests. It reads all accounts without a lock, and deletes in
+short transactions of one account each, so that calls do not wait for it. Several processes can
+run it at the same time.
 """
 
 from __future__ import annotations
@@ -13,49 +12,48 @@ from collections.abc import AsyncIterator, Callable
 from functools import partial
 
 from ..accounts import store as accounts
-from ..idempotency import store as responses_store
+from ..idempotency import store as responses
 from ..storage.database import Database
 from ..storage.transaction import Transaction
-from .periodic import heed_cancellation
+from .periodic import raise_if_cancelled
 
-# Accounts that are looked at in one transaction.
-ACCOUNTS_AT_ONCE = 100
+# Accounts that are read in one transaction.
+ACCOUNTS_PER_READ = 100
 
 
-async def purge_responses(database: Database) -> int:
-    """Takes away all answers whose time is over, and returns how many there were."""
+async def purge_responses(
+    database: Database,
+    *,
+    accounts_per_read: int = ACCOUNTS_PER_READ,
+    batch_size: int = responses.PURGE_BATCH_SIZE,
+) -> int:
+    """Deletes all expired responses, and returns their number."""
     purged = 0
-    async for account_id in accounts_with(responses_store.has_old, database):
-        purged += await _purge(database, account_id)
+    async for account_id in accounts_with(responses.has_old, database, accounts_per_read):
+        batch = batch_size
+        while batch == batch_size:
+            batch = await database.write(partial(responses.purge, account_id, batch_size))
+            purged += batch
+            raise_if_cancelled()
     return purged
 
 
 async def accounts_with(
-    has_old: Callable[[str, Transaction], bool], database: Database
+    has_old: Callable[[str, Transaction], bool],
+    database: Database,
+    accounts_per_read: int = ACCOUNTS_PER_READ,
 ) -> AsyncIterator[str]:
-    """Yields the accounts that have something old."""
+    """Yields the accounts with old rows."""
+
+    def read(tx: Transaction) -> tuple[list[str], list[str]]:
+        account_ids = accounts.ids_of_any_account(after, accounts_per_read, tx)
+        return account_ids, [account_id for account_id in account_ids if has_old(account_id, tx)]
+
     after = ""
     while True:
-        found, old = await database.read(partial(_look, has_old, after))
-        for account_id in old:
+        account_ids, with_old = await database.read(read)
+        for account_id in with_old:
             yield account_id
-        if len(found) < ACCOUNTS_AT_ONCE:
+        if len(account_ids) < accounts_per_read:
             return
-        after = found[-1]
-
-
-def _look(
-    has_old: Callable[[str, Transaction], bool], after: str, tx: Transaction
-) -> tuple[list[str], list[str]]:
-    """Returns accounts beyond an id, and which of them have something old."""
-    found = accounts.ids_of_any_account(after, ACCOUNTS_AT_ONCE, tx)
-    return found, [account_id for account_id in found if has_old(account_id, tx)]
-
-
-async def _purge(database: Database, account_id: str) -> int:
-    purged, last = 0, responses_store.PURGE_BATCH_SIZE
-    while last == responses_store.PURGE_BATCH_SIZE:
-        last = await database.write(partial(responses_store.purge, account_id))
-        purged += last
-        heed_cancellation()
-    return purged
+        after = account_ids[-1]

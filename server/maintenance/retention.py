@@ -12,7 +12,7 @@ from functools import partial
 from ..storage.database import Database
 from ..storage.transaction import Transaction
 from ..webhooks.delivery import store_retention
-from .periodic import heed_cancellation
+from .periodic import raise_if_cancelled
 from .purge import accounts_with
 
 
@@ -24,5 +24,5 @@ async def purge_events(
     async for account_id in accounts_with(store_retention.has_old, database):
         while batch := await database.write(partial(purge, account_id)):
             purged += batch
-            heed_cancellation()
+            raise_if_cancelled()
     return purged

@@ -1,4 +1,4 @@
-"""The upkeep of a database: which jobs there are, and how often each is done."""
+"""The periodic tasks of a database."""
 
 from __future__ import annotations
 
@@ -7,26 +7,30 @@ from contextlib import asynccontextmanager
 from functools import partial
 
 from ..storage.database import Database
-from .backups import LOOK_INTERVAL, Schedule
+from .backups import CHECK_INTERVAL, BackupSchedule
 from .periodic import PeriodicTask, running
 from .purge import purge_responses
 from .retention import purge_events
 
-# Seconds between two rounds. What is kept for a day or longer may be so for an hour more.
+# Seconds. Retention periods are a day or longer, so an hour more does not matter.
 PURGE_INTERVAL = 3_600.0
 
 
 @asynccontextmanager
-async def upkeep(database: Database, backups: Schedule | None = None) -> AsyncIterator[None]:
-    """Looks after a database that is open, for the length of a block.
+async def run_maintenance(
+    database: Database, backups: BackupSchedule | None = None
+) -> AsyncIterator[None]:
+    """Runs the periodic tasks of an open database during a block.
 
-    Any number of processes may do so at the same time; one alone makes backups.
+    Several processes can run them at the same time, but only one can create backups.
     """
-    jobs = [
-        PeriodicTask("purge of kept answers", PURGE_INTERVAL, partial(purge_responses, database)),
+    tasks = [
+        PeriodicTask(
+            "purge of stored responses", PURGE_INTERVAL, partial(purge_responses, database)
+        ),
         PeriodicTask("purge of old events", PURGE_INTERVAL, partial(purge_events, database)),
     ]
     if backups is not None:
-        jobs.append(PeriodicTask("backup", LOOK_INTERVAL, backups.round))
-    async with running(jobs):
+        tasks.append(PeriodicTask("backup", CHECK_INTERVAL, backups.run))
+    async with running(tasks):
         yield

@@ -1,7 +1,7 @@
-"""From the numbers that the rooms of a process keep to what Prometheus reads.
+"""Collects the samples of all metric sources for Prometheus.
 
-A source is asked when somebody asks for the page, on the event loop, so it must not wait.
-One that fails leaves out its own samples and nobody else's.
+Sources are called for each scrape, on the event loop, so they must not block. If a source
+fails, only its samples are missing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .metrics import BUILD, METRICS, Kind, Metric, Sample
 
 log = logging.getLogger(__name__)
 
-# Tells what it knows at this moment.
+# Returns the current samples.
 Source = Callable[[], Iterable[Sample]]
 Family = CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily
 
@@ -35,35 +35,31 @@ _FAMILIES: dict[Kind, type[Family]] = {
 
 
 class Exposition(Collector):
-    """The samples of all sources."""
-
     def __init__(self) -> None:
         self._sources: list[Source] = [_build]
 
     def add(self, source: Source) -> None:
-        """Has a source asked as well."""
         self._sources.append(source)
 
     def registry(self) -> CollectorRegistry:
-        """Returns what exposes them, together with the figures of the process."""
+        """Returns a registry with these metrics and those of the process."""
         registry = CollectorRegistry()
         registry.register(self)
         registry.register(ProcessCollector(registry=None))
         return registry
 
     def describe(self) -> Iterable[Family]:
-        """Returns the names alone, so that no source is asked when it is registered."""
+        """Returns families without samples; registration needs their names only."""
         return [_family(metric) for metric in METRICS]
 
     def collect(self) -> Iterable[Family]:
-        """Returns the families that have samples now."""
         families = {metric: _family(metric) for metric in METRICS}
         for source in self._sources:
             try:
                 for sample in source():
                     _add(families[sample.metric], sample)
             except Exception:
-                log.exception("figures could not be told")
+                log.exception("a metric source failed")
         return [family for family in families.values() if family.samples]
 
 
@@ -83,7 +79,7 @@ def _add(family: Family, sample: Sample) -> None:
     assert isinstance(sample.value, Histogram)
     buckets, count = [], 0
     bounds = [*map(str, sample.value.bounds), "+Inf"]
-    for bound, found in zip(bounds, sample.value.counts, strict=True):
-        count += found
+    for bound, increment in zip(bounds, sample.value.counts, strict=True):
+        count += increment
         buckets.append((bound, float(count)))
     family.add_metric(sample.labels, buckets, sample.value.sum)

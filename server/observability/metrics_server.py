@@ -1,4 +1,4 @@
-"""The operations port: for whoever watches the service, not for its clients."""
+"""Serves metrics for Prometheus on a separate port."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from prometheus_client.exposition import choose_encoder
 
 from ..addresses import Address
 
-# Gathers what the page tells at this moment.
+# Returns a registry with the current samples.
 Gather = Callable[[], Awaitable[CollectorRegistry]]
-# How long a scrape under way may take to end, in seconds.
+# Seconds for a running scrape to end when the server stops.
 GRACE_SECONDS = 1.0
 
 
 async def listen(
     gather: Gather, address: Address, tls: ssl.SSLContext | None, stack: AsyncExitStack
 ) -> Address:
-    """Serves /metrics until the stack is closed. Raises OSError if the port cannot be had."""
+    """Serves /metrics until the stack is closed. Raises OSError if the port is not available."""
 
     async def metrics(request: web.Request) -> web.Response:
         encode, content_type = choose_encoder(request.headers.get("Accept", ""))

@@ -1,30 +1,48 @@
-"""All that a process tells of itself while it serves: metrics, a line a call, spans."""
+"""The metrics, request log and traces of a process."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from ..config import SETTINGS, SettingError
 from .exposition import Exposition
-from .http_requests import Requests
+from .http_requests import HttpRequests
 from .request_log import RequestLog
 from .request_stats import RequestStats
-from .tracing import Tracing
+
+if TYPE_CHECKING:
+    from .tracing import Tracing
 
 
 class Observability:
-    """What the parts of one process are watched with; spans only where there is `tracing`."""
+    """The metrics, request log and traces of a process. Without `tracing` there are no spans."""
 
     def __init__(self, log: RequestLog, tracing: Tracing | None = None) -> None:
-        self.calls = RequestStats(log)
+        self.stats = RequestStats(log)
         self.tracing = tracing
-        self.requests = Requests(self.calls, tracing)
+        self.requests = HttpRequests(self.stats, tracing)
         self.exposition = Exposition()
 
     async def close(self) -> None:
-        """Writes and sends what was not yet."""
-        self.calls.flush()
+        """Writes the remaining log lines and sends the remaining spans."""
+        self.stats.flush()
         if self.tracing is not None:
             await self.tracing.close()
 
 
 def disabled_observability() -> Observability:
-    """Returns a watch that nobody reads."""
+    """Returns an instance without a log and traces."""
     return Observability(RequestLog(enabled=False))
+
+
+def create_tracing() -> Tracing:
+    """Returns tracing. Raises SettingError if OpenTelemetry is not installed."""
+    try:
+        # Here, because the dependency is optional and slow to import.
+        from .tracing import Tracing
+    except ImportError as error:
+        raise SettingError(
+            f"{SETTINGS['tracing'].environment} requires OpenTelemetry, which is not installed:"
+            " pip install 'roster[otel]'"
+        ) from error
+    return Tracing()

@@ -1,12 +1,11 @@
-"""The log of calls: a line each, on standard error.
+"""Writes a log line for each call to standard error.
 
-Python's logging takes as long for a line as a whole look-up takes. Lines of calls are
-many and alike, so they are put together by hand and written straight to the file
-descriptor, gathered for a tenth of a second; what is not yet written is lost only if the
-process is killed. Everything else goes through logging, in the same form.
+`logging` is too slow for a line per call. So these lines are formatted here and written directly
+to the file descriptor, every tenth of a second. Lines that are not written
+yet are lost if the process is killed. All other messages use `logging`, in the same format.
 
-The line of a call over gRPC is made when it is written, not when the call ends: by then it
-is known how large the answer was, which gRPC puts into bytes after everybody here has seen it.
+The line of a gRPC call is formatted when it is written, not when the call ends, because gRPC
+serializes the response after the end of the handler.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from select import PIPE_BUF
 from .request_record import RequestRecord
 
 FLUSH_SECONDS = 0.1
-# What answers probes: told of where it fails, since a line a second says nothing else.
+# Health checks, which are logged only if they fail.
 PROBES = frozenset({"/healthz", "/readyz"})
 
 
@@ -31,66 +30,66 @@ class RequestLog:
 
     def __init__(self, descriptor: int = 2, *, enabled: bool = True, as_text: bool = False) -> None:
         self._descriptor = descriptor
-        self._lines: list[RequestRecord | str] = []
-        self._line: Callable[[RequestRecord], str] = text_line if as_text else json_line
+        self._pending: list[RequestRecord | str] = []
+        self._format: Callable[[RequestRecord], str] = text_line if as_text else json_line
         self.enabled = enabled
 
-    def write(self, call: RequestRecord) -> None:
-        """Adds a line for a call that has ended."""
-        if call.route in PROBES and call.status < 400:
+    def write(self, record: RequestRecord) -> None:
+        """Adds the line of a call that has ended."""
+        if record.route in PROBES and record.status < 400:
             return
-        if not self._lines:
+        if not self._pending:
             asyncio.get_running_loop().call_later(FLUSH_SECONDS, self.flush)
-        call.ended = time.time()
-        self._lines.append(self._line(call) if call.method else call)
+        record.ended = time.time()
+        self._pending.append(self._format(record) if record.method else record)
 
     def flush(self) -> None:
-        """Writes what was gathered."""
-        lines, self._lines = self._lines, []
-        whole = [line if isinstance(line, str) else self._line(line) for line in lines]
-        data = "".join(whole).encode()
-        # Whoever reads the log may have gone; calls go on without it.
+        """Writes the pending lines."""
+        pending, self._pending = self._pending, []
+        lines = [line if isinstance(line, str) else self._format(line) for line in pending]
+        data = "".join(lines).encode()
+        # Calls continue even if the reader of the log has closed it.
         with suppress(OSError):
             begin = 0
             while begin < len(data):
-                # Of what several processes write to one pipe, no more than this stays together.
+                # Writes of several processes to one pipe are atomic up to PIPE_BUF.
                 end = data.rfind(b"\n", begin, begin + PIPE_BUF) + 1 or begin + PIPE_BUF
                 begin += os.write(self._descriptor, data[begin:end])
 
 
-def json_line(call: RequestRecord) -> str:
-    """Returns a call as JSON. None of its values may need escaping, and none of them does."""
-    where = ""
-    if call.method:
-        where = f'"method":"{call.method}","status":{call.status},'
-    if call.route:
-        where += f'"{"page" if call.route[0] == "/" else "rpc"}":"{call.route}",'
-    if call.code:
-        where += f'"code":"{call.code}",'
-    who = f'"account":"{call.account}",' if call.account else ""
-    if call.trace_id:
-        who += f'"traceId":"{call.trace_id}",'
+def json_line(record: RequestRecord) -> str:
+    """Formats a record as JSON. None of its values needs escaping."""
+    result = ""
+    if record.method:
+        result = f'"method":"{record.method}","status":{record.status},'
+    if record.route:
+        result += f'"{"page" if record.route[0] == "/" else "rpc"}":"{record.route}",'
+    if record.code:
+        result += f'"code":"{record.code}",'
+    ids = f'"account":"{record.account}",' if record.account else ""
+    if record.trace_id:
+        ids += f'"traceId":"{record.trace_id}",'
     return (
-        f'{{"time":"{moment(call.ended)}","level":"info","message":"call",{where}'
-        f'"ms":{call.seconds * 1000:.2f},"received":{call.received},"sent":{call.sent},'
-        f'{who}"requestId":"{call.request_id}"}}\n'
+        f'{{"time":"{timestamp(record.ended)}","level":"info","message":"call",{result}'
+        f'"ms":{record.seconds * 1000:.2f},"received":{record.received},"sent":{record.sent},'
+        f'{ids}"requestId":"{record.request_id}"}}\n'
     )
 
 
-def text_line(call: RequestRecord) -> str:
-    """Returns a call as people read it."""
-    http = f"{call.method} {call.status} " if call.method else ""
-    where = f"{call.route} " if call.route else ""
-    code = f"{call.code} " if call.code else ""
-    who = f" account={call.account}" if call.account else ""
+def text_line(record: RequestRecord) -> str:
+    """Formats a record as text."""
+    http = f"{record.method} {record.status} " if record.method else ""
+    route = f"{record.route} " if record.route else ""
+    code = f"{record.code} " if record.code else ""
+    account = f" account={record.account}" if record.account else ""
     return (
-        f"{moment(call.ended)[11:]} info     {http}{where}{code}{call.seconds * 1000:.1f} ms"
-        f" received={call.received} sent={call.sent}{who} requestId={call.request_id}\n"
+        f"{timestamp(record.ended)[11:]} info     {http}{route}{code}{record.seconds * 1000:.1f} ms"
+        f" received={record.received} sent={record.sent}{account} requestId={record.request_id}\n"
     )
 
 
-def moment(seconds: float) -> str:
-    """Returns a moment as the log has it."""
+def timestamp(seconds: float) -> str:
+    """Formats a time in ISO 8601 with milliseconds."""
     whole = int(seconds)
     return f"{_second(whole)}.{int((seconds - whole) * 1000):03}Z"
 

@@ -1,9 +1,8 @@
-"""What is noted of one call, where it came in.
+"""The log fields of one call.
 
-A request over HTTP whose gateway is in this process is one call: the gateway begins its
-record, and the rpc that answers it adds what it knows, the account and the outcome. An
-rpc that comes over a socket has a record of its own. Which of both it is, a context
-variable tells; so there is one line a call, written by whoever began the record.
+An HTTP request whose gateway is in the same process is one call. The gateway creates its record,
+and the rpc adds its account and status. An rpc over the gRPC port has its own record. A context
+variable holds the record, and the side that created it writes the line.
 """
 
 from __future__ import annotations
@@ -13,13 +12,12 @@ from contextvars import ContextVar
 
 
 class RequestRecord:
-    """One call, from its beginning until its line is written.
+    """A call, from its start until its line is written.
 
-    What is not known of it yet is what the class says: to write all of it down for each call
-    would take longer than to count it.
+    Defaults are class attributes, because most records set only a few of them.
     """
 
-    # The method of a request over HTTP; empty where the call came over gRPC.
+    # The HTTP method; empty for a call over gRPC.
     method = ""
     # The rpc as Service.Method, or the path of a page of the gateway.
     route = ""

@@ -1,4 +1,4 @@
-"""The calls of a process: counted for the metrics, and handed to the log when they end."""
+"""Counts the calls of a process for its metrics, and passes them to the request log."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from .request_record import RequestRecord
 
 
 class RequestStats:
-    """Counts the calls of a process, and has a line of the log written for each."""
-
     def __init__(self, log: RequestLog) -> None:
         self._log = log
         self.rpcs_running = 0
@@ -28,32 +26,29 @@ class RequestStats:
         self._sent = 0
 
     def count_rpc(self, name: str, code: str, seconds: float) -> None:
-        """Counts an rpc that ended."""
         self.rpcs_running -= 1
         self._rpcs[name, code] += 1
         self._rpc_seconds[name].add(seconds)
 
-    def count_request(self, call: RequestRecord) -> None:
-        """Counts a request over HTTP that ended."""
+    def count_request(self, record: RequestRecord) -> None:
         self.requests_running -= 1
-        route = call.route or "none"
-        self._requests[route, call.status] += 1
-        self._request_seconds[route].add(call.seconds)
-        self._received += call.received
-        self._sent += call.sent
+        route = record.route or "none"
+        self._requests[route, record.status] += 1
+        self._request_seconds[route].add(record.seconds)
+        self._received += record.received
+        self._sent += record.sent
 
-    def end(self, call: RequestRecord) -> None:
-        """Notes when a call ended, and has its line written."""
-        call.seconds = time.perf_counter() - call.started
+    def finish(self, record: RequestRecord) -> None:
+        """Sets the duration of a call that ends now, and writes its log line."""
+        record.seconds = time.perf_counter() - record.started
         if self._log.enabled:
-            self._log.write(call)
+            self._log.write(record)
 
     def flush(self) -> None:
-        """Writes the lines that are not written yet."""
         self._log.flush()
 
     def rpc_samples(self) -> Iterable[Sample]:
-        """Yields what was counted of the services."""
+        """Yields the samples of rpcs."""
         yield Sample(metrics.RPC_RUNNING, self.rpcs_running)
         for labels, count in list(self._rpcs.items()):
             yield Sample(metrics.RPC_CALLS, count, labels)
@@ -61,7 +56,7 @@ class RequestStats:
             yield Sample(metrics.RPC_SECONDS, seconds, (name,))
 
     def http_samples(self) -> Iterable[Sample]:
-        """Yields what was counted of HTTP."""
+        """Yields the samples of HTTP requests."""
         yield Sample(metrics.HTTP_RUNNING, self.requests_running)
         yield Sample(metrics.HTTP_RECEIVED, self._received)
         yield Sample(metrics.HTTP_SENT, self._sent)

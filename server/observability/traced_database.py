@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import Internal, RosterError, Unavailable
 from ..storage.database import Database, Result, Work
 from ..storage.transaction import Transaction
-from .tracing import Tracing, fail
+
+if TYPE_CHECKING:
+    from .tracing import Tracing
 
 
 class TracedDatabase:
@@ -50,7 +52,7 @@ class TracedDatabase:
         except BaseException as error:
             # A client error is not a failure of the database.
             if not isinstance(error, RosterError) or isinstance(error, Internal | Unavailable):
-                fail(span, type(error).__name__)
+                self._tracing.fail(span, type(error).__name__)
             raise
         finally:
             span.end()

@@ -1,8 +1,8 @@
-"""The figures of several processes on one page, each sample labelled with the number of its worker.
+"""Merges the metrics of several worker processes, with a label for the worker.
 
-So there is one address however many there are, and a worker that is replaced goes on under
-its number: its counters begin anew, which Prometheus understands of each series by itself. A
-sum made here would fall by what the old one had counted, which it would not.
+One address then serves the metrics of all workers. A worker that is replaced keeps its number,
+and its counters restart, which Prometheus handles per series. A sum over workers would decrease
+instead, by the counts of the old process.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from prometheus_client.registry import Collector
 
 from .metrics import WORKER_UP
 
-# How long a worker may take to tell its figures, in seconds.
-PATIENCE = aiohttp.ClientTimeout(total=2.0)
+# For the response of a worker.
+TIMEOUT = aiohttp.ClientTimeout(total=2.0)
 WORKER = "worker"
 
 
-class Gathered(Collector):
-    """What the workers have told at one moment."""
+class MergedMetrics(Collector):
+    """The metrics of workers by number; None for a worker that did not respond."""
 
-    def __init__(self, told: Mapping[int, str | None]) -> None:
+    def __init__(self, pages: Mapping[int, str | None]) -> None:
         up = GaugeMetricFamily(WORKER_UP.name, WORKER_UP.help, labels=WORKER_UP.labels)
         self._families: dict[str, Metric] = {up.name: up}
-        for number, text in told.items():
+        for number, text in pages.items():
             up.add_metric((str(number),), text is not None)
             for family in text_string_to_metric_families(text or ""):
                 self._add(family, str(number))
@@ -43,23 +43,22 @@ class Gathered(Collector):
             joined.add_sample(sample.name, labels, sample.value)
 
     def collect(self) -> Iterable[Metric]:
-        """Returns all families."""
         return self._families.values()
 
 
-async def gather(places: Mapping[int, str]) -> CollectorRegistry:
-    """Asks the workers for their figures at these URLs, by number, and returns all of them."""
-    async with aiohttp.ClientSession(timeout=PATIENCE, trust_env=False) as session:
-        texts = await asyncio.gather(*(_text(session, url) for url in places.values()))
+async def gather(urls: Mapping[int, str]) -> CollectorRegistry:
+    """Fetches the metrics of workers, whose URLs are given by number."""
+    async with aiohttp.ClientSession(timeout=TIMEOUT, trust_env=False) as session:
+        pages = await asyncio.gather(*(_fetch(session, url) for url in urls.values()))
     registry = CollectorRegistry()
-    registry.register(Gathered(dict(zip(places, texts, strict=True))))
+    registry.register(MergedMetrics(dict(zip(urls, pages, strict=True))))
     return registry
 
 
-async def _text(session: aiohttp.ClientSession, url: str) -> str | None:
-    """Returns the page of a worker, or None if it does not tell."""
+async def _fetch(session: aiohttp.ClientSession, url: str) -> str | None:
+    """Returns the metrics of a worker, or None if it does not respond."""
     try:
-        async with session.get(url) as answer:
-            return await answer.text() if answer.status == 200 else None
+        async with session.get(url) as response:
+            return await response.text() if response.status == 200 else None
     except (aiohttp.ClientError, TimeoutError):
         return None

@@ -1,7 +1,7 @@
-"""Reflection: grpc.reflection.v1, and v1alpha for clients that do not know it yet.
+"""Registers grpc.reflection.v1, and v1alpha for older clients.
 
-The library has v1alpha only. The messages of v1 are the same on the wire, so one servicer is
-registered under both names. The file that describes v1 is that of v1alpha, renamed.
+The library implements v1alpha only. The messages of v1 have the same wire format, so one servicer
+is registered under both names. The descriptor of v1 is that of v1alpha, renamed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ V1 = V1ALPHA.replace("v1alpha", "v1")
 
 
 def register(services: Iterable[str], server: Any) -> None:
-    """Adds reflection of these services, and of itself, to a server."""
+    """Adds reflection of services, and of reflection itself, to a server."""
     _describe_v1()
     servicer = aio.ReflectionServicer([*services, V1, V1ALPHA])
     handler = grpc.stream_stream_rpc_method_handler(
@@ -33,7 +33,7 @@ def register(services: Iterable[str], server: Any) -> None:
 
 
 def _describe_v1() -> None:
-    """Adds the file of v1 to the descriptors that are served; more than once is no harm."""
+    """Adds the descriptor of v1 to the default pool. Can be called repeatedly."""
     file = descriptor_pb2.FileDescriptorProto()
     messages.DESCRIPTOR.CopyToProto(file)
     text = text_format.MessageToString(file).replace("v1alpha", "v1")

@@ -13,8 +13,8 @@ from ..app import App, newest_id
 from ..clock import system_clock
 from ..config import Place, PostgresUrl
 from ..encryption import Encryption
-from ..health.readiness import HEARTBEAT_SECONDS
-from ..maintenance.tasks import upkeep
+from ..health.readiness import HEARTBEAT_TIMEOUT
+from ..maintenance.tasks import run_maintenance
 from ..observability.observability import Observability
 from ..observability.sources import of_database
 from ..observability.traced_database import TracedDatabase
@@ -84,7 +84,7 @@ class Core:
         self._watch.exposition.add(of_database(database))
         self._encryption.set_key(await find_key(options.secret_key, options.database, database))
         await stack.enter_async_context(self._client)
-        await stack.enter_async_context(upkeep(database, options.backups))
+        await stack.enter_async_context(run_maintenance(database, options.backups))
         await deliver(database, self._client, self._encryption, self._watch.exposition, stack)
         self.app.begin()
         self._is_open = True
@@ -92,7 +92,7 @@ class Core:
     async def _open_database(self) -> None:
         """Opens it, and says so where that takes long: a migration may."""
         why = "not ready: the database is still being opened or migrated"
-        late = asyncio.get_running_loop().call_later(HEARTBEAT_SECONDS, log.warning, why)
+        late = asyncio.get_running_loop().call_later(HEARTBEAT_TIMEOUT, log.warning, why)
         try:
             await self.database.open()
         finally:

@@ -10,9 +10,8 @@ from contextlib import AsyncExitStack
 from prometheus_client import CollectorRegistry
 
 from ..observability.metrics_server import Gather, listen
-from ..observability.observability import Observability
+from ..observability.observability import Observability, create_tracing
 from ..observability.request_log import RequestLog
-from ..observability.tracing import Tracing
 from .observability_options import ObservabilityOptions
 from .reserved_ports import port_in_use
 
@@ -26,7 +25,7 @@ async def watched(
     """
     watch = Observability(
         RequestLog(enabled=options.log_calls, as_text=options.as_text),
-        Tracing() if options.traces else None,
+        create_tracing() if options.traces else None,
     )
     stack.push_async_callback(watch.close)
     if options.address is None:

@@ -24,7 +24,7 @@ from ..config import (
     parse_trusted_proxies,
     parse_workers,
 )
-from ..maintenance.backups import Schedule
+from ..maintenance.backups import BackupSchedule
 from ..tls import Identity, ServerIdentity, read_authorities, read_identity
 from ..webhooks.egress.policy import EgressPolicy
 
@@ -66,7 +66,7 @@ class CoreOptions:
     connections: int
     bootstrap_key: str = field(repr=False)
     secret_key: str = field(repr=False)
-    backups: Schedule | None
+    backups: BackupSchedule | None
     rate_limit: Rate | None
     egress_policy: EgressPolicy
     proxies: tuple[Network, ...]
@@ -149,9 +149,9 @@ def egress_policy_option(networks: str, http: str) -> EgressPolicy:
     )
 
 
-def _schedule(folder: str, place: Place) -> Schedule | None:
+def _schedule(folder: str, place: Place) -> BackupSchedule | None:
     parsed = parse_backup_folder(folder, place)
-    return Schedule(place, parsed) if parsed is not None and isinstance(place, Path) else None
+    return BackupSchedule(place, parsed) if parsed is not None and isinstance(place, Path) else None
 
 
 def worker_count(text: str, core: CoreOptions | None) -> int:

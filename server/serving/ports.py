@@ -82,7 +82,7 @@ async def listen_http(
     await stack.enter_async_context(channel)
     gateway = Gateway(channel, SERVICES, GATEWAY_OPTIONS, watch.requests, documentation())
     server = gateway.server()
-    watch.exposition.add(watch.calls.http_samples)
+    watch.exposition.add(watch.stats.http_samples)
     watch.exposition.add(of_http(server))
     tls = options.identity.context if options.identity else None
     shares_port = role.shares_ports

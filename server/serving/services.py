@@ -20,7 +20,7 @@ from http_gateway.channel.upstream import UpstreamChannel
 
 from ..addresses import Address
 from ..app import MAX_METADATA_BYTES, SERVICES, App
-from ..health.readiness import told
+from ..health.readiness import monitor_readiness
 from .core import core, first_key
 from .drain import drain
 from .observability import watched
@@ -55,7 +55,9 @@ class AllInOne:
             # Last, when nothing can fail any more: the key is shown this once.
             key = await first_key(self.core, services.database)
             place = str(self.core.database)
-            async with told(services.database, self.core.folder, services.app.set_serving):
+            async with monitor_readiness(
+                services.database, self.core.folder, services.app.set_serving
+            ):
                 await life.serving(Ready(url(http, self.http), str(own), "", place, key, figures))
             gateway.drain()
             await drain(services.app)
@@ -84,7 +86,9 @@ class GrpcOnly:
                 own = await listen_grpc(services.app, self.grpc, stack, self.role)
                 await services.open()
             key = await first_key(self.core, services.database)
-            async with told(services.database, self.core.folder, services.app.set_serving):
+            async with monitor_readiness(
+                services.database, self.core.folder, services.app.set_serving
+            ):
                 await life.serving(Ready("", str(own), "", str(self.core.database), key, figures))
             await drain(services.app)
 

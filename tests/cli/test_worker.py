@@ -31,9 +31,9 @@ from .test_commands import complaint, roster
 # Runs the command line with rounds of upkeep that follow each other at once, and with one
 # search for deliveries, at the start: of what comes later it has to be told.
 HURRIES = """
-from server.maintenance import tasks as upkeep
+from server.maintenance import tasks
 from server.webhooks.delivery import dispatcher
-upkeep.PURGE_INTERVAL = 0.02
+tasks.PURGE_INTERVAL = 0.02
 dispatcher.POLL_SECONDS = 3600
 from server.cli import main
 main()
@@ -122,7 +122,7 @@ def test_workers_take_away_what_is_old_and_end_with_0(url: str, postgres: Postgr
 
     assert codes == (0, 0)
     log = "".join(logs)
-    assert log.count("purge of kept answers") == log.count('"rows":1') == 1
+    assert log.count("purge of stored responses") == log.count('"rows":1') == 1
     assert "Traceback" not in log
 
 

@@ -1,4 +1,4 @@
-"""Whether a process is ready: what its database and its disk have to say in that."""
+"""Tests how the database and the disk determine the readiness of a process."""
 
 from __future__ import annotations
 
@@ -12,105 +12,107 @@ from typing import Any
 import pytest
 
 from server.errors import Unavailable
-from server.health import readiness
-from server.health.readiness import HEARTBEAT_SECONDS, LEAST_FREE_BYTES, Readiness, told
-from server.storage.database import Database
+from server.health.readiness import (
+    HEARTBEAT_TIMEOUT,
+    MIN_FREE_BYTES,
+    Readiness,
+    monitor_readiness,
+)
 from server.storage.sqlite.database import SqliteDatabase
 
 
-class Heart:
-    """A database of which a heartbeat can be asked, and what was told of it."""
+class FakeDatabase:
+    """A database that responds or fails, a disk and a clock; records what is published."""
 
     def __init__(self) -> None:
         self.now = 1_000.0
-        self.free: int | None = None
-        self.said: list[bool] = []
-        self.beats = True
-        self.asked = asyncio.Event()
+        self.free_bytes: int | None = None
+        self.published: list[bool] = []
+        self.responds = True
+        self.written = asyncio.Event()
 
-    async def write(self, work: Any) -> None:
-        self.asked.set()
-        if not self.beats:
+    async def write(self, _work: Any) -> None:
+        self.written.set()
+        if not self.responds:
             raise Unavailable
 
-    async def tell(self, *, serving: bool) -> None:
-        self.said.append(serving)
+    async def set_serving(self, *, serving: bool) -> None:
+        self.published.append(serving)
 
-    def readiness(self) -> Readiness:
-        database: Any = self
-        return Readiness(database, lambda: self.free, self.tell, lambda: self.now)
-
-    async def ping(self, readiness: Readiness) -> None:
-        """Has the database asked once."""
-        self.asked.clear()
-        beating = asyncio.create_task(readiness.ping())
-        await self.asked.wait()
-        beating.cancel()
+    async def heartbeat(self, readiness: Readiness) -> None:
+        """Sends one heartbeat."""
+        self.written.clear()
+        sending = asyncio.create_task(readiness.send_heartbeats())
+        await self.written.wait()
+        sending.cancel()
         with suppress(asyncio.CancelledError):
-            await beating
+            await sending
 
 
-def story(body: Callable[[Heart, Readiness], Awaitable[None]]) -> list[bool]:
-    """Runs a story and returns what was told."""
+def published_by(
+    body: Callable[[FakeDatabase, Readiness], Awaitable[None]],
+    heartbeat_timeout: float = HEARTBEAT_TIMEOUT,
+) -> list[bool]:
+    """Runs the body of a test and returns what was published."""
 
     async def main() -> list[bool]:
-        heart = Heart()
-        await body(heart, heart.readiness())
-        return heart.said
+        database: Any = FakeDatabase()
+        readiness = Readiness(
+            database,
+            lambda: database.free_bytes,
+            database.set_serving,
+            clock=lambda: database.now,
+            heartbeat_timeout=heartbeat_timeout,
+        )
+        await body(database, readiness)
+        return list(database.published)
 
     return asyncio.run(main())
 
 
-def test_process_is_ready_while_its_heart_beats() -> None:
-    async def body(heart: Heart, ready: Readiness) -> None:
-        await heart.ping(ready)
-        await ready.look_once()
-        heart.now += HEARTBEAT_SECONDS
-        await ready.look_once()
+def test_process_is_ready_while_there_are_heartbeats() -> None:
+    async def body(database: FakeDatabase, readiness: Readiness) -> None:
+        await database.heartbeat(readiness)
+        await readiness.check()
+        database.now += HEARTBEAT_TIMEOUT
+        await readiness.check()
 
-    assert story(body) == [True]
-
-
-def test_process_without_a_heartbeat_is_not_ready_until_there_is_one(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    async def body(heart: Heart, ready: Readiness) -> None:
-        await heart.ping(ready)
-        await ready.look_once()
-        heart.beats = False
-        heart.now += HEARTBEAT_SECONDS + 0.1
-        await heart.ping(ready)
-        await ready.look_once()
-        await ready.look_once()
-        heart.beats = True
-        await heart.ping(ready)
-        await ready.look_once()
-
-    assert story(body) == [True, False, True]
-    told = [record.message for record in caplog.records if record.levelno >= logging.WARNING]
-    assert told == [
-        "not ready: the database has given no sign of life for 2 seconds",
-        "ready again",
-    ]
+    assert published_by(body) == [True]
 
 
-def test_process_whose_disk_is_nearly_full_is_not_ready() -> None:
-    async def body(heart: Heart, ready: Readiness) -> None:
-        await heart.ping(ready)
-        for free in (LEAST_FREE_BYTES, LEAST_FREE_BYTES - 1, LEAST_FREE_BYTES):
-            heart.free = free
-            await ready.look_once()
+def test_process_is_not_ready_until_the_next_heartbeat(caplog: pytest.LogCaptureFixture) -> None:
+    async def body(database: FakeDatabase, readiness: Readiness) -> None:
+        await database.heartbeat(readiness)
+        await readiness.check()
+        database.responds = False
+        database.now += HEARTBEAT_TIMEOUT + 0.1
+        await database.heartbeat(readiness)
+        await readiness.check()
+        await readiness.check()
+        database.responds = True
+        await database.heartbeat(readiness)
+        await readiness.check()
 
-    assert story(body) == [True, False, True]
+    assert published_by(body) == [True, False, True]
+    logged = [record.message for record in caplog.records if record.levelno >= logging.WARNING]
+    assert logged == ["not ready: the database has not responded for 2 seconds", "ready again"]
 
 
-def test_process_that_never_had_a_heartbeat_is_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readiness, "HEARTBEAT_SECONDS", 0.01)
+def test_process_is_not_ready_while_its_disk_is_nearly_full() -> None:
+    async def body(database: FakeDatabase, readiness: Readiness) -> None:
+        await database.heartbeat(readiness)
+        for free_bytes in (MIN_FREE_BYTES, MIN_FREE_BYTES - 1, MIN_FREE_BYTES):
+            database.free_bytes = free_bytes
+            await readiness.check()
 
-    async def body(heart: Heart, ready: Readiness) -> None:
-        await ready.first_beat()
+    assert published_by(body) == [True, False, True]
 
-    assert story(body) == [False]
+
+def test_process_without_a_first_heartbeat_is_not_ready() -> None:
+    async def body(_database: FakeDatabase, readiness: Readiness) -> None:
+        await readiness.first_check()
+
+    assert published_by(body, heartbeat_timeout=0.01) == [False]
 
 
 async def opened(path: Path) -> SqliteDatabase:
@@ -119,32 +121,32 @@ async def opened(path: Path) -> SqliteDatabase:
     return database
 
 
-def test_database_that_cannot_be_sure_of_a_commit_makes_the_process_unready(
+def test_database_with_a_failed_commit_makes_the_process_unready(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(readiness, "HEARTBEAT_SECONDS", 0.05)
-    monkeypatch.setattr(readiness, "PAUSE_SECONDS", 0.01)
-    said: list[bool] = []
+    published: list[bool] = []
     unready = asyncio.Event()
 
-    async def tell(*, serving: bool) -> None:
-        said.append(serving)
+    async def set_serving(*, serving: bool) -> None:
+        published.append(serving)
         if not serving:
             unready.set()
 
     async def main() -> None:
-        database: Database = await opened(tmp_path / "roster.db")
-        async with told(database, tmp_path, tell):
-            assert said == [True]
-            database._failed = True  # type: ignore[attr-defined]
+        database = await opened(tmp_path / "roster.db")
+        async with monitor_readiness(
+            database, tmp_path, set_serving, heartbeat_timeout=0.05, interval=0.01
+        ):
+            assert published == [True]
+            monkeypatch.setattr(database, "_failed", True)
             await asyncio.wait_for(unready.wait(), 10)
         await database.close()
 
     asyncio.run(main())
-    assert said == [True, False, False]
+    assert published == [True, False, False]
 
 
-def test_heartbeat_is_no_commit(tmp_path: Path) -> None:
+def test_heartbeat_writes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "roster.db"
 
     async def main() -> None:

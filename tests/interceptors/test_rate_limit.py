@@ -173,7 +173,7 @@ class Tags(tags_pb2_grpc.TagServiceServicer):
 @asynccontextmanager
 async def stub_of(kind: str, tags: Tags, rate: Rate) -> AsyncIterator[Any]:
     """A stub of a service with a rate limit whose clock stands still."""
-    observe = Observe(disabled_observability().calls)
+    observe = Observe(disabled_observability().stats)
     chain = [InterceptorChain(observe, FakeAuthenticate(), RateLimit(rate, Clock()))]
 
     def register(server: Any) -> None:

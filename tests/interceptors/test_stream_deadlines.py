@@ -44,7 +44,7 @@ async def export(subscribers: Subscribers, seconds: float) -> AsyncIterator[Any]
     def register(server: Any) -> None:
         subscribers_pb2_grpc.add_SubscriberServiceServicer_to_server(subscribers, server)
 
-    chain = InterceptorChain(Observe(disabled_observability().calls), Deadlines())
+    chain = InterceptorChain(Observe(disabled_observability().stats), Deadlines())
     channel = InProcessChannel(register, [chain])
     stub: Any = subscribers_pb2_grpc.SubscriberServiceStub(channel)
     call = stub.ExportSubscribers(pb.ExportSubscribersRequest(), timeout=seconds)

@@ -1,4 +1,4 @@
-"""Backups on a schedule: when they are made, which stay, and what a failure or a stop leaves."""
+"""Tests scheduled backups: when they are created and deleted, failures and cancellation."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import sys
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
 
 from server.console import ExitCode
 from server.maintenance import backups
-from server.maintenance.backups import Schedule
+from server.maintenance.backups import BackupSchedule
 from server.storage.backups import verify
 from server.storage.database import StorageError
 from server.storage.databases import unit_of_work
@@ -25,8 +26,8 @@ from ..processes import start
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
-class Times:
-    """A clock that a test moves."""
+class Clock:
+    """A clock that tests set."""
 
     def __init__(self) -> None:
         self.now = NOON
@@ -36,45 +37,43 @@ class Times:
 
 
 @pytest.fixture
-def times() -> Times:
-    return Times()
+def clock() -> Clock:
+    return Clock()
 
 
 @pytest.fixture
-def schedule(tmp_path: Path, times: Times) -> Schedule:
-    """Of a database of the current schema, into an empty folder."""
+def schedule(tmp_path: Path, clock: Clock) -> BackupSchedule:
+    """Backups of a new database into an empty folder."""
     with unit_of_work(f"sqlite:///{tmp_path}/roster.db"):
         pass
     (tmp_path / "backups").mkdir()
-    return Schedule(tmp_path / "roster.db", tmp_path / "backups", times)
+    return BackupSchedule(tmp_path / "roster.db", tmp_path / "backups", clock)
 
 
-def names(schedule: Schedule) -> list[str]:
+def names(schedule: BackupSchedule) -> list[str]:
     return sorted(path.name for path in schedule.folder.iterdir())
 
 
-def done(schedule: Schedule) -> int:
-    return asyncio.run(schedule.round())
+def run(schedule: BackupSchedule) -> int:
+    return asyncio.run(schedule.run())
 
 
-def test_backups_are_made_an_hour_apart(schedule: Schedule, times: Times) -> None:
-    made = []
+def test_backups_are_created_hourly(schedule: BackupSchedule, clock: Clock) -> None:
+    created = []
     for _ in range(5):
-        made.append(done(schedule))
-        times.now += timedelta(minutes=30)
+        created.append(run(schedule))
+        clock.now += timedelta(minutes=30)
 
-    assert made == [1, 0, 1, 0, 1]
+    assert created == [1, 0, 1, 0, 1]
     assert names(schedule) == [f"roster-20261121T{hour}0000Z.db" for hour in (12, 13, 14)]
 
 
-def test_those_that_need_not_be_kept_go_and_what_is_not_ours_stays(
-    schedule: Schedule, times: Times
-) -> None:
+def test_old_backups_are_deleted_and_other_files_are_not(schedule: BackupSchedule) -> None:
     (schedule.folder / "roster.db").touch()
     for minute in range(60):
         (schedule.folder / f"roster-20251121T12{minute:02}00Z.db").touch()
 
-    done(schedule)
+    run(schedule)
 
     assert names(schedule) == [
         "roster-20251121T125900Z.db",
@@ -83,17 +82,15 @@ def test_those_that_need_not_be_kept_go_and_what_is_not_ours_stays(
     ]
 
 
-def test_half_made_backup_of_a_killed_process_goes(schedule: Schedule) -> None:
-    (schedule.folder / "roster-20261121T110000Z.db.part").write_bytes(b"half")
+def test_partial_file_of_a_killed_process_is_deleted(schedule: BackupSchedule) -> None:
+    (schedule.folder / "roster-20261121T110000Z.db.part").write_bytes(b"partial")
 
-    done(schedule)
+    run(schedule)
 
     assert names(schedule) == ["roster-20261121T120000Z.db"]
 
 
-def test_backup_that_fails_takes_none_away_and_is_made_the_next_time(
-    schedule: Schedule, times: Times
-) -> None:
+def test_failed_backup_deletes_none_and_is_repeated(schedule: BackupSchedule, clock: Clock) -> None:
     for minute in range(30):
         (schedule.folder / f"roster-20251121T12{minute:02}00Z.db").touch()
     before = names(schedule)
@@ -101,88 +98,85 @@ def test_backup_that_fails_takes_none_away_and_is_made_the_next_time(
     schedule.database.write_bytes(b"no database" * 1_000)
 
     with pytest.raises(StorageError):
-        done(schedule)
+        run(schedule)
 
     assert names(schedule) == before
     schedule.database.write_bytes(content)
-    times.now += timedelta(minutes=1)
-    assert done(schedule) == 1
+    clock.now += timedelta(minutes=1)
+    assert run(schedule) == 1
     assert "roster-20261121T120100Z.db" in names(schedule)
 
 
-def test_folder_that_is_gone_is_a_failure(schedule: Schedule) -> None:
+def test_missing_folder_is_an_error(schedule: BackupSchedule) -> None:
     schedule.folder.rmdir()
 
     with pytest.raises(OSError, match="backups"):
-        done(schedule)
+        run(schedule)
 
 
-def test_round_that_is_cancelled_breaks_off_and_leaves_nothing(
-    schedule: Schedule, monkeypatch: pytest.MonkeyPatch
+def test_cancelled_backup_leaves_no_file(
+    schedule: BackupSchedule, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(verify, "STEPS", 1)
-    begun, ended = asyncio.Event(), []
+    started, files_after = asyncio.Event(), []
 
-    async def story() -> None:
+    async def main() -> None:
         loop, real = asyncio.get_running_loop(), backups.back_up
 
-        def slowly(database: Path, file: Path, tell: object) -> object:
-            def waiting(*told: object) -> None:
-                loop.call_soon_threadsafe(begun.set)
+        def endless(database: Path, file: Path, report_progress: Any) -> object:
+            def report_forever(*progress: object) -> None:
+                loop.call_soon_threadsafe(started.set)
                 while True:
-                    tell(*told)  # type: ignore[operator]
+                    report_progress(*progress)
 
             try:
-                return real(database, file, waiting)
+                return real(database, file, report_forever)
             finally:
-                ended.append(names(schedule))
+                files_after.append(names(schedule))
 
-        monkeypatch.setattr(backups, "back_up", slowly)
-        task = asyncio.create_task(schedule.round())
-        await asyncio.wait_for(begun.wait(), 20)
+        monkeypatch.setattr(backups, "back_up", endless)
+        task = asyncio.create_task(schedule.run())
+        await asyncio.wait_for(started.wait(), 20)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
 
-    asyncio.run(story())
+    asyncio.run(main())
 
-    assert ended == [[]]
-
-
-# Through the command line
+    assert files_after == [[]]
 
 
 @pytest.mark.parametrize(
-    ("url", "why"),
+    ("url", "reason"),
     [
         ("sqlite:///{}/roster.db", "must be an existing folder"),
         ("postgresql://u:hush@h/x", "pg_dump"),
     ],
     ids=["no folder", "postgres"],
 )
-def test_schedule_that_cannot_be_kept_is_refused(tmp_path: Path, url: str, why: str) -> None:
+def test_invalid_backup_settings_are_rejected(tmp_path: Path, url: str, reason: str) -> None:
     settings = {"ROSTER_DATABASE_URL": url.format(tmp_path), **FREE}
 
     done = roster("serve", ROSTER_BACKUP_FOLDER=str(tmp_path / "missing"), **settings)
 
     line = complaint(done, ExitCode.USAGE)
     assert "ROSTER_BACKUP_FOLDER" in line
-    assert why in line
+    assert reason in line
     assert "hush" not in line
 
 
-# Looks at once whether a backup is due, and not after a minute.
+# Checks at once whether a backup is due, not after a minute.
 SOON = """
 import sys
 from server.cli import main
-from server.maintenance import tasks as upkeep
-upkeep.LOOK_INTERVAL = 0.1
+from server.maintenance import tasks
+tasks.CHECK_INTERVAL = 0.1
 sys.argv = ["roster", "serve"]
 main()
 """
 
 
-def test_service_makes_the_first_one_and_ends_with_0(tmp_path: Path) -> None:
+def test_service_creates_backups_and_exits_with_0(tmp_path: Path) -> None:
     folder = tmp_path / "backups"
     folder.mkdir()
     service = start(tmp_path, under=[sys.executable, "-c", SOON], ROSTER_BACKUP_FOLDER=str(folder))
@@ -190,6 +184,6 @@ def test_service_makes_the_first_one_and_ends_with_0(tmp_path: Path) -> None:
         wait_until(lambda: any(folder.glob("roster-*Z.db")), "no backup was made")
     finally:
         assert service.stop() == 0
-    (made,) = folder.iterdir()
-    with closing(apsw.Connection(str(made))) as connection:
+    (backup,) = folder.iterdir()
+    with closing(apsw.Connection(str(backup))) as connection:
         assert connection.execute("SELECT count(*) FROM account").fetchall() == [(1,)]

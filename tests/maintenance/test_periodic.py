@@ -1,4 +1,4 @@
-"""Jobs that are done again and again: when, what becomes of a failure, and how they end."""
+"""Tests periodic tasks: intervals, failures and cancellation."""
 
 from __future__ import annotations
 
@@ -8,114 +8,105 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from server.maintenance import periodic
 from server.maintenance.periodic import PeriodicTask, running
 
-JOB = "sweep"
+NAME = "sweep"
 
 
-class Clock:
-    """Stands in for sleep: a round begins when a test says so, and the waits are noted."""
+class FakeSleep:
+    """A `sleep` that ends when a test starts a run; records the durations."""
 
     def __init__(self) -> None:
         self.waits: list[float] = []
-        self._rounds = asyncio.Semaphore(0)
+        self._runs = asyncio.Semaphore(0)
+        self._sleeping = asyncio.Event()
 
-    async def sleep(self, seconds: float) -> None:
+    async def __call__(self, seconds: float) -> None:
         self.waits.append(seconds)
-        await self._rounds.acquire()
+        self._sleeping.set()
+        await self._runs.acquire()
 
-    def begin(self, rounds: int) -> None:
-        """Lets so many rounds begin."""
-        for _ in range(rounds):
-            self._rounds.release()
+    def start(self, runs: int) -> None:
+        """Starts runs."""
+        for _ in range(runs):
+            self._runs.release()
 
-    async def let(self, rounds: int) -> None:
-        """Lets so many rounds of one job begin, and returns when all have ended."""
-        for _ in range(rounds):
-            before = len(self.waits)
-            self.begin(1)
-            while len(self.waits) == before:
-                await asyncio.tasks.sleep(0)
-
-
-def play(story: Callable[[Clock], Awaitable[None]], monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """Runs a story in which nothing waits, and returns its clock."""
-
-    async def whole() -> Clock:
-        clock = Clock()
-        fake = type("asyncio", (), {**vars(asyncio), "sleep": staticmethod(clock.sleep)})
-        monkeypatch.setattr(periodic, "asyncio", fake)
-        await asyncio.wait_for(story(clock), 10)
-        return clock
-
-    return asyncio.run(whole())
+    async def complete(self, runs: int) -> None:
+        """Starts runs of a single task one after another, and waits for each."""
+        for _ in range(runs):
+            self._sleeping.clear()
+            self.start(1)
+            await self._sleeping.wait()
 
 
-def test_rounds_come_about_an_interval_apart_and_no_two_alike(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def run(body: Callable[[FakeSleep], Awaitable[None]]) -> FakeSleep:
+    """Runs the body of a test, and returns the sleeps."""
+
+    async def main() -> FakeSleep:
+        sleep = FakeSleep()
+        await asyncio.wait_for(body(sleep), 10)
+        return sleep
+
+    return asyncio.run(main())
+
+
+def test_intervals_have_jitter() -> None:
     async def nothing() -> int:
         return 0
 
-    async def story(clock: Clock) -> None:
-        async with running([PeriodicTask(JOB, 100, nothing)]):
-            await asyncio.tasks.sleep(0)
-            await clock.let(50)
+    async def body(sleep: FakeSleep) -> None:
+        async with running([PeriodicTask(NAME, 100, nothing)], sleep):
+            await asyncio.sleep(0)
+            await sleep.complete(50)
 
-    waits = play(story, monkeypatch).waits
+    waits = run(body).waits
 
     assert len(set(waits)) == len(waits) == 51
     assert all(75 <= wait <= 125 for wait in waits)
 
 
-def test_round_that_fails_is_logged_and_the_next_one_comes(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    done: list[int] = []
+def test_failed_run_is_logged_and_the_next_one_follows(caplog: pytest.LogCaptureFixture) -> None:
+    runs: list[int] = []
 
     async def first_fails() -> int:
-        done.append(1)
-        if len(done) == 1:
+        runs.append(1)
+        if len(runs) == 1:
             raise RuntimeError("no database")
         return 3
 
-    async def story(clock: Clock) -> None:
-        async with running([PeriodicTask(JOB, 100, first_fails)]):
-            await asyncio.tasks.sleep(0)
-            await clock.let(2)
+    async def body(sleep: FakeSleep) -> None:
+        async with running([PeriodicTask(NAME, 100, first_fails)], sleep):
+            await asyncio.sleep(0)
+            await sleep.complete(2)
 
     caplog.set_level(logging.INFO)
-    play(story, monkeypatch)
+    run(body)
 
-    failed, did = caplog.records
-    assert (failed.levelno, did.levelno) == (logging.ERROR, logging.INFO)
-    assert failed.getMessage().startswith(JOB)
+    failed, succeeded = caplog.records
+    assert (failed.levelno, succeeded.levelno) == (logging.ERROR, logging.INFO)
+    assert failed.getMessage().startswith(NAME)
     assert "no database" in caplog.text
-    assert (did.getMessage(), vars(did)["rows"]) == (JOB, 3)
+    assert (succeeded.getMessage(), vars(succeeded)["rows"]) == (NAME, 3)
 
 
-def test_round_that_did_nothing_is_not_told(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_run_without_changed_rows_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     async def nothing() -> int:
         return 0
 
-    async def story(clock: Clock) -> None:
-        async with running([PeriodicTask(JOB, 100, nothing)]):
-            await asyncio.tasks.sleep(0)
-            await clock.let(3)
+    async def body(sleep: FakeSleep) -> None:
+        async with running([PeriodicTask(NAME, 100, nothing)], sleep):
+            await asyncio.sleep(0)
+            await sleep.complete(3)
 
     caplog.set_level(logging.INFO)
-    play(story, monkeypatch)
+    run(body)
 
     assert caplog.records == []
 
 
-def test_jobs_do_not_wait_for_each_other_and_all_end_with_the_block(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_tasks_run_independently_and_end_with_the_block() -> None:
     ended: list[str] = []
+    has_run = asyncio.Event()
 
     async def stuck() -> int:
         try:
@@ -126,39 +117,38 @@ def test_jobs_do_not_wait_for_each_other_and_all_end_with_the_block(
 
     async def quick() -> int:
         ended.append("quick")
+        has_run.set()
         return 0
 
-    async def story(clock: Clock) -> None:
-        async with running([PeriodicTask("stuck", 100, stuck), PeriodicTask("quick", 100, quick)]):
-            await asyncio.tasks.sleep(0)
-            clock.begin(2)
-            while "quick" not in ended:
-                await asyncio.tasks.sleep(0)
+    async def body(sleep: FakeSleep) -> None:
+        tasks = [PeriodicTask("stuck", 100, stuck), PeriodicTask("quick", 100, quick)]
+        async with running(tasks, sleep):
+            await asyncio.sleep(0)
+            sleep.start(2)
+            await has_run.wait()
             assert ended == ["quick"]
         assert ended == ["quick", "stuck"]
 
-    play(story, monkeypatch)
+    run(body)
 
 
-def test_job_that_is_cancelled_during_a_write_ends_once_that_is_done(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    begun, ended = asyncio.Event(), asyncio.Event()
+def test_task_cancelled_during_a_write_ends_after_it() -> None:
+    started, ended = asyncio.Event(), asyncio.Event()
 
     async def writes() -> int:
-        begun.set()
+        started.set()
         try:
             await ended.wait()
         except asyncio.CancelledError:
-            # As a lane does with what was begun.
+            # A write that has started ignores the cancellation.
             ended.set()
         return 1
 
-    async def story(clock: Clock) -> None:
-        async with running([PeriodicTask(JOB, 100, writes)]):
-            await asyncio.tasks.sleep(0)
-            clock.begin(1)
-            await begun.wait()
+    async def body(sleep: FakeSleep) -> None:
+        async with running([PeriodicTask(NAME, 100, writes)], sleep):
+            await asyncio.sleep(0)
+            sleep.start(1)
+            await started.wait()
 
-    assert len(play(story, monkeypatch).waits) == 1
+    assert len(run(body).waits) == 1
     assert ended.is_set()

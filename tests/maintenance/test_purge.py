@@ -1,4 +1,4 @@
-"""The purge of kept answers: all whose time is over, of every account, and nothing else."""
+"""Tests the deletion of expired stored responses."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from server.accounts import store as accounts
-from server.idempotency import store as answers
+from server.idempotency import store as responses
 from server.idempotency.store import RETENTION_MILLISECONDS, StoredResponseRow, put
-from server.maintenance import purge
 from server.maintenance.purge import purge_responses
 from server.storage.postgres.database import PostgresDatabase
 from server.storage.sqlite.database import SqliteDatabase
@@ -23,11 +22,11 @@ from ..storage.conftest import STORES
 from ..storage.helpers import select
 
 NOW = 1_767_323_045_006
-STORED = StoredResponseRow("fingerprint", b"sealed answer")
+STORED = StoredResponseRow("fingerprint", b"encrypted response")
 
 
-class Moments:
-    """A clock that a test moves."""
+class Clock:
+    """A clock that tests set."""
 
     now = NOW
 
@@ -36,124 +35,119 @@ class Moments:
 
 
 @pytest.fixture
-def clock() -> Moments:
-    return Moments()
+def clock() -> Clock:
+    return Clock()
 
 
 Store = PostgresDatabase | SqliteDatabase
-Story = Callable[[Store], Awaitable[Any]]
+Body = Callable[[Store], Awaitable[Any]]
 
 
-def played(database: Store, story: Story) -> Any:
-    """Runs a story on a database."""
+def run_on(database: Store, body: Body) -> Any:
+    """Runs the body of a test on a database."""
 
-    async def whole() -> Any:
+    async def main() -> Any:
         await database.open()
         try:
-            return await asyncio.wait_for(story(database), 20)
+            return await asyncio.wait_for(body(database), 20)
         finally:
             await database.close()
 
-    return asyncio.run(whole())
+    return asyncio.run(main())
 
 
 @pytest.fixture(params=STORES)
-def play(request: pytest.FixtureRequest, clock: Moments) -> Callable[[Story], Any]:
-    """Runs a story on a fresh database of each kind in turn."""
+def run(request: pytest.FixtureRequest, clock: Clock) -> Callable[[Body], Any]:
+    """Runs the body of a test on a new database of each kind."""
     if request.param == "sqlite":
-        return partial(played, SqliteDatabase(request.getfixturevalue("new_file"), clock=clock))
+        return partial(run_on, SqliteDatabase(request.getfixturevalue("new_file"), clock=clock))
     postgres: Postgres = request.getfixturevalue("postgres")
-    return partial(played, PostgresDatabase(postgres.new_roster(), 4, clock=clock))
+    return partial(run_on, PostgresDatabase(postgres.new_roster(), 4, clock=clock))
 
 
-def fill(count: int, each: int) -> Callable[[Transaction], list[str]]:
-    """Makes accounts with so many answers each."""
+def create_accounts(count: int, responses_per_account: int) -> Callable[[Transaction], list[str]]:
 
     def work(tx: Transaction) -> list[str]:
         ids = [
             accounts.create_account(f"{n}@example.com", tx, verified=True).id for n in range(count)
         ]
         for account_id in ids:
-            for number in range(each):
+            for number in range(responses_per_account):
                 put(account_id, f"{number}", STORED, tx)
         return ids
 
     return work
 
 
-def left(tx: Transaction) -> int:
-    """Returns how many answers there are."""
+def count_responses(tx: Transaction) -> int:
     return int(select("SELECT COUNT(*) FROM kept_answer", tx)[0][0])
 
 
-def test_all_answers_whose_time_is_over_go_and_the_others_stay(
-    play: Callable[[Story], Any], clock: Moments, monkeypatch: pytest.MonkeyPatch
+def test_all_expired_responses_are_deleted_and_the_others_are_not(
+    run: Callable[[Body], Any], clock: Clock
 ) -> None:
-    monkeypatch.setattr(purge, "ACCOUNTS_AT_ONCE", 3)
-    monkeypatch.setattr(answers, "PURGE_BATCH_SIZE", 2)
-
-    async def story(database: Store) -> None:
-        ids = await database.write(fill(7, 5))
+    async def body(database: Store) -> None:
+        ids = await database.write(create_accounts(7, 5))
         clock.now += RETENTION_MILLISECONDS
-        # In time, and beside five that are not; to keep it took these away.
+        # Not expired. Storing it deletes the five expired responses of the account.
         await database.write(lambda tx: put(ids[-1], "late", STORED, tx))
 
-        assert await purge_responses(database) == 6 * 5
+        purged = await purge_responses(database, accounts_per_read=3, batch_size=2)
 
-        assert await database.read(left) == 1
+        assert purged == 6 * 5
+
+        assert await database.read(count_responses) == 1
         assert await purge_responses(database) == 0
 
-    play(story)
+    run(body)
 
 
-def test_answers_in_time_are_left_alone(play: Callable[[Story], Any], clock: Moments) -> None:
-    async def story(database: Store) -> None:
-        await database.write(fill(2, 3))
+def test_unexpired_responses_are_not_deleted(run: Callable[[Body], Any], clock: Clock) -> None:
+    async def body(database: Store) -> None:
+        await database.write(create_accounts(2, 3))
         clock.now += RETENTION_MILLISECONDS - 1
 
         assert await purge_responses(database) == 0
-        assert await database.read(left) == 6
+        assert await database.read(count_responses) == 6
 
-    play(story)
+    run(body)
 
 
-def test_two_at_once_take_away_each_answer_once(
-    play: Callable[[Story], Any], clock: Moments, monkeypatch: pytest.MonkeyPatch
+def test_concurrent_purges_delete_each_response_once(
+    run: Callable[[Body], Any], clock: Clock
 ) -> None:
-    monkeypatch.setattr(answers, "PURGE_BATCH_SIZE", 2)
-
-    async def story(database: Store) -> None:
-        await database.write(fill(5, 9))
+    async def body(database: Store) -> None:
+        await database.write(create_accounts(5, 9))
         clock.now += RETENTION_MILLISECONDS
 
-        both = await asyncio.gather(purge_responses(database), purge_responses(database))
+        both = await asyncio.gather(
+            purge_responses(database, batch_size=2), purge_responses(database, batch_size=2)
+        )
 
         assert sum(both) == 5 * 9
-        assert await database.read(left) == 0
+        assert await database.read(count_responses) == 0
 
-    play(story)
+    run(body)
 
 
-def test_each_transaction_is_of_one_account_and_takes_a_bounded_number(
-    play: Callable[[Story], Any], clock: Moments, monkeypatch: pytest.MonkeyPatch
+def test_each_transaction_deletes_a_batch_of_one_account(
+    run: Callable[[Body], Any], clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(answers, "PURGE_BATCH_SIZE", 4)
-    seen: list[tuple[str, int]] = []
-    real = answers.purge
+    batches: list[tuple[str, int]] = []
+    real = responses.purge
 
-    def noted(account_id: str, tx: Transaction) -> int:
-        done = real(account_id, tx)
-        seen.append((account_id, done))
+    def recording(account_id: str, limit: int, tx: Transaction) -> int:
+        batches.append((account_id, real(account_id, limit, tx)))
         assert tx.statements == 1
-        return done
+        return batches[-1][1]
 
-    async def story(database: Store) -> None:
-        ids = await database.write(fill(2, 9))
+    async def body(database: Store) -> None:
+        ids = await database.write(create_accounts(2, 9))
         clock.now += RETENTION_MILLISECONDS
-        monkeypatch.setattr(answers, "purge", noted)
+        monkeypatch.setattr(responses, "purge", recording)
 
-        await purge_responses(database)
+        await purge_responses(database, batch_size=4)
 
-        assert seen == [(own, done) for own in ids for done in (4, 4, 1)]
+        assert batches == [(account_id, size) for account_id in ids for size in (4, 4, 1)]
 
-    play(story)
+    run(body)

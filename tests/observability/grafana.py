@@ -1,4 +1,4 @@
-"""Grafana's own models of a dashboard: which keys they know, and which values."""
+"""Compares a dashboard with the models of Grafana's SDK."""
 
 from __future__ import annotations
 
@@ -12,53 +12,53 @@ from grafana_foundation_sdk.cog.plugins import register_default_plugins
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 with warnings.catch_warnings():
-    # There is a newer form, which only the newest Grafana imports. All import this one.
+    # Only the newest Grafana can import the newer form; every version can import this one.
     warnings.simplefilter("ignore", DeprecationWarning)
     from grafana_foundation_sdk.models.dashboard import Dashboard
 
-# Without these, panels and queries are kept as they are, whatever they hold.
+# Without these, panels and queries are not parsed.
 register_default_plugins()
 _ANY_CLASS = ConfigDict(arbitrary_types_allowed=True)
 
 
 def unknown_keys(dashboard: dict[str, Any]) -> list[str]:
-    """Returns where a dashboard has something that is lost when Grafana's models read it."""
-    kept = json.loads(JSONEncoder().encode(Dashboard.from_json(dashboard)))
-    return list(_lost(dashboard, kept, ""))
+    """Returns the paths of values that are lost when Grafana's models parse a dashboard."""
+    parsed = json.loads(JSONEncoder().encode(Dashboard.from_json(dashboard)))
+    return list(_lost(dashboard, parsed, ""))
 
 
-def _lost(given: Any, kept: Any, place: str) -> Iterator[str]:
-    if isinstance(given, dict) and isinstance(kept, dict):
-        for name, value in given.items():
-            if name in kept:
-                yield from _lost(value, kept[name], f"{place}.{name}")
+def _lost(source: Any, parsed: Any, path: str) -> Iterator[str]:
+    if isinstance(source, dict) and isinstance(parsed, dict):
+        for name, value in source.items():
+            if name in parsed:
+                yield from _lost(value, parsed[name], f"{path}.{name}")
             else:
-                yield f"{place}.{name}"
-    elif isinstance(given, list) and isinstance(kept, list) and len(given) == len(kept):
-        for number, value in enumerate(given):
-            yield from _lost(value, kept[number], f"{place}[{number}]")
-    elif given != kept:
-        yield place
+                yield f"{path}.{name}"
+    elif isinstance(source, list) and isinstance(parsed, list) and len(source) == len(parsed):
+        for number, value in enumerate(source):
+            yield from _lost(value, parsed[number], f"{path}[{number}]")
+    elif source != parsed:
+        yield path
 
 
-def strange_values(dashboard: dict[str, Any]) -> list[str]:
-    """Returns where a dashboard has a value that is not one of those that Grafana knows."""
-    return list(_strange(Dashboard.from_json(dashboard), Dashboard, ""))
+def invalid_values(dashboard: dict[str, Any]) -> list[str]:
+    """Returns the paths of values that the types of Grafana's models do not allow."""
+    return list(_invalid(Dashboard.from_json(dashboard), Dashboard, ""))
 
 
-def _strange(value: Any, kind: Any, place: str) -> Iterator[str]:
-    """Models read any value: it is their types that say which there are."""
-    if isinstance(value, list) and all(_is_model(each) for each in value):
-        for number, each in enumerate(value):
-            yield from _strange(each, kind, f"{place}[{number}]")
+def _invalid(value: Any, kind: Any, path: str) -> Iterator[str]:
+    """Checks values against type hints, because the models accept any value."""
+    if isinstance(value, list) and all(_is_model(item) for item in value):
+        for number, item in enumerate(value):
+            yield from _invalid(item, kind, f"{path}[{number}]")
     elif _is_model(value):
         for name, hint in get_type_hints(type(value)).items():
-            yield from _strange(getattr(value, name), hint, f"{place}.{name}")
+            yield from _invalid(getattr(value, name), hint, f"{path}.{name}")
     else:
         try:
             TypeAdapter(kind, config=_ANY_CLASS).validate_json(json.dumps(value), strict=True)
         except ValidationError as error:
-            yield f"{place}: {error}"
+            yield f"{path}: {error}"
 
 
 def _is_model(value: Any) -> bool:

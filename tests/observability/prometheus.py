@@ -1,4 +1,4 @@
-"""A real Prometheus that looks at running services, on a port of its own, stopped by its id."""
+"""Runs a Prometheus server that scrapes services."""
 
 from __future__ import annotations
 
@@ -23,34 +23,34 @@ scrape_configs:
 
 
 class Prometheus:
-    """Asked in PromQL."""
+    """A client of the Prometheus API."""
 
     def __init__(self, address: str) -> None:
         self._address = address
 
-    def ask(self, what: str, **parameters: Any) -> Any:
-        """Returns what its API answers. Raises HTTPError for a query that it cannot read."""
-        url = f"http://{self._address}/api/v1/{what}?{urlencode(parameters)}"
-        with urlopen(url, timeout=20) as answer:
-            return json.load(answer)["data"]
+    def _get(self, path: str, **parameters: Any) -> Any:
+        """Returns the data of a response. Raises HTTPError for an invalid query."""
+        url = f"http://{self._address}/api/v1/{path}?{urlencode(parameters)}"
+        with urlopen(url, timeout=20) as response:
+            return json.load(response)["data"]
 
-    def now(self, query: str) -> list[Any]:
-        """Returns the series that a query finds at this moment."""
-        found: list[Any] = self.ask("query", query=query)["result"]
-        return found
+    def query(self, promql: str) -> list[Any]:
+        """Returns the current series of a query."""
+        series: list[Any] = self._get("query", query=promql)["result"]
+        return series
 
-    def is_up(self) -> bool:
-        """Whether it has looked twice at everything, which rates take."""
+    def has_scraped_twice(self) -> bool:
+        """Whether every target was scraped twice, which rates require."""
         try:
-            counts = self.now("count_over_time(up[1m]) >= 2 and up == 1")
-            return bool(counts) and len(counts) == len(self.ask("targets")["activeTargets"])
+            counts = self.query("count_over_time(up[1m]) >= 2 and up == 1")
+            return bool(counts) and len(counts) == len(self._get("targets")["activeTargets"])
         except URLError:
             return False
 
 
 @contextmanager
 def prometheus(folder: Path, urls: Sequence[str]) -> Iterator[Prometheus]:
-    """Runs a Prometheus that looks at these pages every second; skips without the program."""
+    """Runs a Prometheus that scrapes these URLs every second. Needs the program."""
     path = program("prometheus", "prometheus")
     targets = ", ".join(f'"{urlsplit(url).netloc}"' for url in urls)
     (folder / "prometheus.yml").write_text(_CONFIGURATION.format(targets=targets))
@@ -68,7 +68,7 @@ def prometheus(folder: Path, urls: Sequence[str]) -> Iterator[Prometheus]:
         )
     try:
         running = Prometheus(address)
-        wait_until(running.is_up, "Prometheus does not see everything")
+        wait_until(running.has_scraped_twice, "Prometheus has not scraped every target")
         yield running
     finally:
         process.terminate()

@@ -1,4 +1,4 @@
-"""The dashboard, as Grafana's own models read it."""
+"""Validates the dashboard with the models of Grafana's SDK."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from grafana_foundation_sdk.models import units
 from server.deploy.dashboard import dashboard, written
 from server.deploy.panels import ROWS
 
-from .grafana import strange_values, unknown_keys
+from .grafana import invalid_values, unknown_keys
 
 pytestmark = pytest.mark.verify
 
 
-def test_grafana_knows_every_key_of_the_dashboard() -> None:
+def test_every_key_is_known_to_grafana() -> None:
     assert unknown_keys(dashboard()) == []
 
 
-def test_grafana_knows_every_value_of_the_dashboard() -> None:
-    assert strange_values(dashboard()) == []
+def test_every_value_is_valid_in_grafana() -> None:
+    assert invalid_values(dashboard()) == []
 
 
-def test_grafana_knows_every_unit() -> None:
+def test_every_unit_is_known_to_grafana() -> None:
     used = {panel.unit for row in ROWS for panel in row.panels}
 
     assert used <= {value for name, value in vars(units).items() if name[0].isupper()}
 
 
 def graph() -> tuple[dict[str, Any], dict[str, Any]]:
-    """Returns the dashboard, to be changed, and the first panel in it that is a graph."""
-    whole = json.loads(written())
-    return whole, next(panel for panel in whole["panels"] if panel["type"] == "timeseries")
+    """Returns a copy of the dashboard, and its first graph."""
+    copy = json.loads(written())
+    return copy, next(panel for panel in copy["panels"] if panel["type"] == "timeseries")
 
 
 @pytest.mark.parametrize(
@@ -48,21 +48,21 @@ def graph() -> tuple[dict[str, Any], dict[str, Any]]:
     ],
     ids=lambda path: str(path[-1]),
 )
-def test_key_that_grafana_does_not_know_is_found_wherever_it_is(path: tuple[Any, ...]) -> None:
-    whole, part = graph()
+def test_unknown_key_is_reported_at_every_level(path: tuple[Any, ...]) -> None:
+    copy, element = graph()
     for name in path:
-        part = part[name]
-    part["ofGrafana"] = False
+        element = element[name]
+    element["unknownKey"] = False
 
-    (found,) = unknown_keys(whole)
+    (reported,) = unknown_keys(copy)
 
-    assert found.endswith(".ofGrafana")
+    assert reported.endswith(".unknownKey")
 
 
-def test_value_that_grafana_does_not_know_is_found() -> None:
-    whole, panel = graph()
+def test_invalid_value_is_reported() -> None:
+    copy, panel = graph()
     panel["fieldConfig"]["defaults"]["custom"]["drawStyle"] = "lines"
 
-    (found,) = strange_values(whole)
+    (reported,) = invalid_values(copy)
 
-    assert ".draw_style: " in found
+    assert ".draw_style: " in reported

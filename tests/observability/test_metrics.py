@@ -1,4 +1,4 @@
-"""The operations port: what a process tells Prometheus of itself."""
+"""Tests the metrics of a service."""
 
 from __future__ import annotations
 
@@ -25,156 +25,152 @@ from ..fronts import METHODS, HttpFront
 from ..parts import wait_until
 from ..processes import Service
 from ..tools import program
-from .helpers import Samples, page_of, place_of, samples_of, value
+from .helpers import Samples, get, metrics_url, samples_of, value
 
-# What is there besides rpcs: the document, the reference, health, and what is none of them.
+# Routes that are not rpcs: OpenAPI, reference, health, and `none`.
 PAGES = 9
 GET, TAGS = "SubscriberService.GetSubscriber", "TagService.ListTags"
+CALLS = "roster_rpc_calls_total"
 
 
-def told(account: Account) -> Samples:
-    """Returns the figures of the service that an account is on."""
-    return samples_of(place_of(account.service.printed))
+def samples(account: Account) -> Samples:
+    """Returns the metrics of the account's service."""
+    return samples_of(metrics_url(account.service.printed))
 
 
-def test_table_of_metrics_agrees_with_the_code() -> None:
+def increase(before: Samples, after: Samples, name: str, **labels: str) -> float:
+    return value(after, name, **labels) - value(before, name, **labels)
+
+
+def test_documented_metrics_are_those_in_the_code() -> None:
     assert table(OPERATION, "metric | kind | labels | meaning") == [
         [
-            f"`{each.name}`",
-            each.kind.value,
-            ", ".join(f"`{label}`" for label in each.labels),
-            each.help,
+            f"`{metric.name}`",
+            metric.kind.value,
+            ", ".join(f"`{label}`" for label in metric.labels),
+            metric.help,
         ]
-        for each in METRICS
+        for metric in METRICS
     ]
 
 
 def test_a_call_is_counted_by_rpc_and_status(account: Account) -> None:
-    before = told(account)
+    before = samples(account)
     account.ok("ListTags")
-    account.fails("SubscriberNotFound", "GetSubscriber", id="nobody@example.com")
+    account.fails("SubscriberNotFound", "GetSubscriber", id="missing@example.com")
 
-    def grown(name: str, **labels: str) -> float:
-        return value(told(account), name, **labels) - value(before, name, **labels)
-
-    # Over gRPC a client may hear of a failure just before it is counted.
-    calls, seconds = "roster_rpc_calls_total", "roster_rpc_duration_seconds_count"
-    wait_until(lambda: grown(calls, rpc=GET, code="NOT_FOUND") == 1, "the failure is not counted")
-    assert grown(calls, rpc=TAGS, code="OK") == 1
-    assert (grown(seconds, rpc=TAGS), grown(seconds, rpc=GET)) == (1, 1)
-    wait_until(lambda: value(told(account), "roster_rpc_in_flight") == 0, "a call still runs")
+    # Over gRPC a client may receive a failure just before it is counted.
+    wait_until(
+        lambda: increase(before, samples(account), CALLS, rpc=GET, code="NOT_FOUND") == 1,
+        "the failure is not counted",
+    )
+    after = samples(account)
+    assert increase(before, after, CALLS, rpc=TAGS, code="OK") == 1
+    for rpc in (TAGS, GET):
+        assert increase(before, after, "roster_rpc_duration_seconds_count", rpc=rpc) == 1
+    wait_until(lambda: value(samples(account), "roster_rpc_in_flight") == 0, "a call still runs")
 
 
 def test_a_request_is_counted_by_route_and_status(http_account: Account) -> None:
-    before = told(http_account)
+    before = samples(http_account)
     front = http_account.front
     assert isinstance(front, HttpFront)
     _, _, body = front.exchange("GET", "/api/tags", http_account.key)
     front.exchange("GET", "/api/nothing/ada@example.com")
     front.exchange("POST", "/api/tags", http_account.key, body=b"{")
 
-    after = told(http_account)
-
-    def grown(name: str, **labels: str) -> float:
-        return value(after, name, **labels) - value(before, name, **labels)
-
-    requests = "roster_http_requests_total"
-    assert grown(requests, route=TAGS, status="200") == 1
-    assert grown(requests, route="none", status="404") == 1
-    assert grown(requests, route="TagService.CreateTag", status="400") == 1
-    assert grown("roster_http_received_bytes_total") == 1
-    assert grown("roster_http_sent_bytes_total") > len(body)
+    after = samples(http_account)
+    for route, status in ((TAGS, "200"), ("none", "404"), ("TagService.CreateTag", "400")):
+        requests = "roster_http_requests_total"
+        assert increase(before, after, requests, route=route, status=status) == 1
+    assert increase(before, after, "roster_http_received_bytes_total") == 1
+    assert increase(before, after, "roster_http_sent_bytes_total") > len(body)
 
 
 def test_writes_are_counted_with_their_commits(account: Account) -> None:
-    before = told(account)
+    before = samples(account)
     account.ok("CreateTag", name="vip")
 
-    # What the service writes for itself may wait at any moment, and soon does not.
+    # The service also writes in the background.
     wait_until(
-        lambda: value(told(account), "roster_executor_queue_length", executor="writer") == 0,
+        lambda: value(samples(account), "roster_executor_queue_length", executor="writer") == 0,
         "an empty queue",
     )
-    after = told(account)
+    after = samples(account)
     for name in ("roster_commit_duration_seconds_count", "roster_commit_duration_seconds_sum"):
         assert value(after, name) > value(before, name)
     for name in ("roster_executor_batch_size_count", "roster_executor_busy_seconds_total"):
         assert value(after, name, executor="writer") > value(before, name, executor="writer")
 
 
-def test_sqlite_tells_the_size_of_its_log_and_postgres_how_many_connections_are_in_use(
+def test_database_metrics_on_sqlite_and_postgres(
     http_account: Account, service_on_postgres: Service
 ) -> None:
-    place = place_of(service_on_postgres.printed)
-    on_sqlite, on_postgres = told(http_account), samples_of(place)
+    url = metrics_url(service_on_postgres.printed)
+    on_sqlite, on_postgres = samples(http_account), samples_of(url)
 
     assert value(on_sqlite, "roster_sqlite_file_size_bytes", file="wal") > 0
     assert value(on_sqlite, "roster_sqlite_file_size_bytes", file="database") > 0
     assert value(on_postgres, "roster_executor_threads", executor="reader") == 4
-    # The service looks for work of its own now and then.
+    # The service also reads in the background.
     wait_until(
-        lambda: value(samples_of(place), "roster_executor_busy_threads", executor="reader") == 0,
+        lambda: value(samples_of(url), "roster_executor_busy_threads", executor="reader") == 0,
         "idle readers",
     )
     assert not [name for name, _ in on_postgres if "sqlite" in name]
 
 
-def test_no_label_has_more_values_than_there_are_rpcs_and_pages(account: Account) -> None:
+def test_label_values_do_not_come_from_clients(account: Account) -> None:
     for number in range(20):
-        account.call("GetSubscriber", id=f"nobody-{number}@example.com")
+        account.call("GetSubscriber", id=f"missing-{number}@example.com")
     if isinstance(account.front, HttpFront):
         for number in range(20):
             account.front.exchange(f"X{number}", f"/{number}")
 
-    page = page_of(place_of(account.service.printed))
+    page = get(metrics_url(account.service.printed))
 
-    assert "nobody" not in page
+    assert "missing" not in page
     assert account.id not in page
     assert len(set(re.findall(r'route="([^"]*)"', page))) <= len(METHODS) + PAGES
 
 
-def test_a_source_that_fails_leaves_out_its_own_samples_alone(
+def test_failing_source_does_not_affect_the_others(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     def broken() -> list[Sample]:
-        raise LookupError("no figures")
+        raise LookupError
 
     exposition = Exposition()
     exposition.add(broken)
     exposition.add(lambda: [Sample(RPC_RUNNING, 3)])
     exposition.add(lambda: [Sample(WEBHOOK_ATTEMPTS, 2, ("delivered",))])
 
-    samples = {s.name: s.value for family in exposition.collect() for s in family.samples}
+    values = {s.name: s.value for family in exposition.collect() for s in family.samples}
 
-    assert (samples["roster_rpc_in_flight"], samples["roster_webhook_attempts_total"]) == (3, 2)
-    assert "figures could not be told" in caplog.text
+    assert (values["roster_rpc_in_flight"], values["roster_webhook_attempts_total"]) == (3, 2)
+    assert "a metric source failed" in caplog.text
 
 
-def test_a_histogram_counts_what_is_at_most_a_bound() -> None:
+def test_histogram_buckets_are_cumulative() -> None:
     batches = Histogram((1, 2, 4))
     for size in (1, 2, 3, 9):
         batches.add(size)
     exposition = Exposition()
     exposition.add(lambda: [Sample(EXECUTOR_BATCH_SIZE, batches, ("writer",))])
 
-    (family,) = [each for each in exposition.collect() if each.name == EXECUTOR_BATCH_SIZE.name]
+    (family,) = [f for f in exposition.collect() if f.name == EXECUTOR_BATCH_SIZE.name]
 
     buckets = {s.labels["le"]: s.value for s in family.samples if "le" in s.labels}
     assert buckets == {"1": 1, "2": 2, "4": 3, "+Inf": 4}
-    assert {
-        s.name.removeprefix(EXECUTOR_BATCH_SIZE.name): s.value
-        for s in family.samples
-        if "le" not in s.labels
-    } == {
-        "_count": 4,
-        "_sum": 15,
-    }
+    totals = {s.name: s.value for s in family.samples if "le" not in s.labels}
+    name = EXECUTOR_BATCH_SIZE.name
+    assert totals == {f"{name}_count": 4, f"{name}_sum": 15}
 
 
 @pytest.mark.verify
-def test_promtool_finds_no_fault_with_the_names(http_account: Account) -> None:
+def test_promtool_accepts_the_metrics(http_account: Account) -> None:
     http_account.ok("ListTags")
-    page = page_of(place_of(http_account.service.printed))
+    page = get(metrics_url(http_account.service.printed))
 
     tool = program("promtool", "prometheus")
     done = subprocess.run(
@@ -184,11 +180,11 @@ def test_promtool_finds_no_fault_with_the_names(http_account: Account) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_the_port_has_the_figures_alone_and_speaks_openmetrics_too(service: Service) -> None:
-    url = place_of(service.printed)
+def test_metrics_port_supports_openmetrics_and_serves_nothing_else(service: Service) -> None:
+    url = metrics_url(service.printed)
     accept = {"Accept": "application/openmetrics-text; version=1.0.0"}
 
-    with urlopen(Request(url, headers=accept), timeout=20) as answer:
-        assert answer.read().endswith(b"# EOF\n")
+    with urlopen(Request(url, headers=accept), timeout=20) as response:
+        assert response.read().endswith(b"# EOF\n")
     with pytest.raises(HTTPError, match="404"):
-        page_of(url.removesuffix("metrics") + "api/tags")
+        get(url.removesuffix("metrics") + "api/tags")

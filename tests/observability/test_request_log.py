@@ -1,4 +1,4 @@
-"""Lines of calls: on a pipe that several processes write to, and as people read them."""
+"""Tests the log line of each call."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 from select import PIPE_BUF
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -13,40 +14,44 @@ import pytest
 from server.observability.request_log import RequestLog, text_line
 from server.observability.request_record import RequestRecord
 
+from ..conftest import Account
+from ..fronts import HttpFront
+from ..parts import wait_until
+from .helpers import lines_of
 
-def written(*calls: RequestRecord) -> list[bytes]:
-    """Returns the pieces in which the lines of calls are written."""
-    pieces: list[bytes] = []
+
+def written(*records: RequestRecord) -> list[bytes]:
+    """Returns the chunks in which the lines of records are written."""
+    chunks: list[bytes] = []
 
     def write(descriptor: int, data: bytes) -> int:
-        pieces.append(data)
+        chunks.append(data)
         return len(data)
 
     async def log() -> None:
-        target = RequestLog(7)
-        for call in calls:
-            target.write(call)
-        target.flush()
+        request_log = RequestLog(7)
+        for record in records:
+            request_log.write(record)
+        request_log.flush()
 
     with patch.object(os, "write", write):
         asyncio.run(log())
-    return pieces
+    return chunks
 
 
-def over_http(route: str, status: int) -> RequestRecord:
-    """Returns a request that was answered."""
-    call = RequestRecord("abc")
-    call.method, call.route, call.status = "GET", route, status
-    return call
+def http_record(route: str, status: int) -> RequestRecord:
+    record = RequestRecord("abc")
+    record.method, record.route, record.status = "GET", route, status
+    return record
 
 
-def test_lines_are_written_in_pieces_that_a_pipe_keeps_together() -> None:
-    pieces = written(*(RequestRecord(str(number)) for number in range(100)))
+def test_lines_are_written_in_chunks_that_a_pipe_does_not_interleave() -> None:
+    chunks = written(*(RequestRecord(str(number)) for number in range(100)))
 
-    assert len(pieces) > 1
-    assert max(map(len, pieces)) <= PIPE_BUF
-    assert {piece[-1:] for piece in pieces} == {b"\n"}
-    lines = [json.loads(line) for line in b"".join(pieces).splitlines()]
+    assert len(chunks) > 1
+    assert max(map(len, chunks)) <= PIPE_BUF
+    assert {chunk[-1:] for chunk in chunks} == {b"\n"}
+    lines = [json.loads(line) for line in b"".join(chunks).splitlines()]
     assert [line["requestId"] for line in lines] == [str(number) for number in range(100)]
 
 
@@ -54,15 +59,88 @@ def test_lines_are_written_in_pieces_that_a_pipe_keeps_together() -> None:
     ("route", "status", "lines"),
     [("/healthz", 200, 0), ("/readyz", 200, 0), ("/readyz", 503, 1), ("/docs", 200, 1)],
 )
-def test_a_probe_has_a_line_only_where_it_fails(route: str, status: int, lines: int) -> None:
-    assert b"".join(written(over_http(route, status))).count(b"\n") == lines
+def test_only_failed_health_checks_are_logged(route: str, status: int, lines: int) -> None:
+    assert b"".join(written(http_record(route, status))).count(b"\n") == lines
 
 
-def test_a_line_for_people_says_what_the_one_for_programs_says() -> None:
-    call = over_http("TagService.GetTag", 404)
-    call.code, call.account, call.seconds, call.sent = "NOT_FOUND", "01M7", 0.0123, 136
+def test_text_format_has_the_fields_of_a_call() -> None:
+    record = http_record("TagService.GetTag", 404)
+    record.code, record.account, record.seconds, record.sent = "NOT_FOUND", "01M7", 0.0123, 136
 
-    assert text_line(call) == (
+    assert text_line(record) == (
         "00:00:00.000Z info     GET 404 TagService.GetTag NOT_FOUND 12.3 ms"
         " received=0 sent=136 account=01M7 requestId=abc\n"
     )
+
+
+@pytest.mark.parametrize("front_and_service", ["http"], indirect=True)
+def test_in_process_request_has_one_line(account: Account) -> None:
+    assert isinstance(account.front, HttpFront)
+    body = b'{"name": "vip"}'
+    _, headers, response = account.front.exchange("POST", "/api/tags", account.key, body=body)
+
+    (line,) = lines_of(account.service.log, headers["x-request-id"])
+
+    assert line.pop("time") > "2026"
+    assert line.pop("ms") > 0
+    assert line == {
+        "level": "info",
+        "message": "call",
+        "method": "POST",
+        "status": 201,
+        "rpc": "TagService.CreateTag",
+        "code": "OK",
+        "received": len(body),
+        "sent": len(response),
+        "account": account.id,
+        "requestId": headers["x-request-id"],
+    }
+
+
+@pytest.mark.parametrize("front_and_service", ["http-over-grpc"], indirect=True)
+def test_request_over_grpc_has_a_line_of_gateway_and_server(
+    account: Account,
+) -> None:
+    assert isinstance(account.front, HttpFront)
+    _, headers, _ = account.front.exchange("GET", "/api/tags", account.key)
+    log, request_id = account.service.log, headers["x-request-id"]
+
+    wait_until(lambda: len(lines_of(log, request_id)) == 2, "two lines")
+
+    server, gateway = sorted(lines_of(log, request_id), key=lambda line: "status" in line)
+    assert (server["rpc"], server["code"], server["account"]) == (
+        "TagService.ListTags",
+        "OK",
+        account.id,
+    )
+    assert (gateway["rpc"], gateway["status"]) == ("TagService.ListTags", 200)
+    assert server["sent"] > 0
+
+
+@pytest.mark.parametrize("front_and_service", ["http"], indirect=True)
+@pytest.mark.parametrize(
+    ("method", "path", "key", "body", "expected"),
+    [
+        ("POST", "/api/tags", True, b"{", (400, "TagService.CreateTag", "INVALID_ARGUMENT")),
+        ("GET", "/api/tags", False, None, (401, "TagService.ListTags", "UNAUTHENTICATED")),
+        ("GET", "/nothing", False, None, (404, None, None)),
+        ("DELETE", "/api/tags", True, None, (405, None, None)),
+        ("PROPFIND", "/api/tags", True, None, (405, None, None)),
+        ("GET", "/openapi.json", False, None, (200, None, None)),
+    ],
+)
+def test_rejected_requests_are_logged(
+    account: Account,
+    method: str,
+    path: str,
+    key: bool,
+    body: bytes | None,
+    expected: tuple[Any, ...],
+) -> None:
+    assert isinstance(account.front, HttpFront)
+    headers = account.front.exchange(method, path, account.key if key else None, body=body)[1]
+
+    (line,) = lines_of(account.service.log, headers["x-request-id"])
+
+    assert (line["status"], line.get("rpc"), line.get("code")) == expected
+    assert line["method"] == (method if method != "PROPFIND" else "OTHER")

@@ -1,4 +1,4 @@
-"""Spans: one a request, one an rpc, one a transaction; joined over fronts and processes."""
+"""Tests spans: one per HTTP request, rpc and transaction, in one trace across processes."""
 
 from __future__ import annotations
 
@@ -12,133 +12,155 @@ from unittest.mock import patch
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from roster.v1 import tags_pb2
 
 from server.config import SettingError
-from server.observability.tracing import Tracing
+from server.observability.observability import create_tracing
 
-from ..conftest import new_account
+from ..conftest import Account, new_account
 from ..fronts import GrpcFront, HttpFront
-from ..parts import running
-from ..processes import start
+from ..parts import running, wait_until
+from ..processes import Service, start
 
-TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
-HEADER = {"traceparent": f"00-{TRACE}-{PARENT}-01"}
+PARENT = "b7ad6b7169203331"
+
+
+def traceparent(trace: str) -> str:
+    return f"00-{trace}-{PARENT}-01"
 
 
 class Collector:
-    """Takes spans as OpenTelemetry's protocol sends them, and keeps them."""
+    """Receives spans over OTLP/HTTP."""
 
     def __init__(self) -> None:
         self.spans: list[Any] = []
-        self.names: set[str] = set()
+        self.service_names: set[str] = set()
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(handler) -> None:  # noqa: N805 - self is the collector
                 data = handler.rfile.read(int(handler.headers["Content-Length"]))
-                self._take(ExportTraceServiceRequest.FromString(data))
+                self._add(ExportTraceServiceRequest.FromString(data))
                 handler.send_response(200)
                 handler.end_headers()
 
             def log_message(handler, *_: Any) -> None:  # noqa: N805
-                """Says nothing."""
+                """Writes no log."""
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
 
     @property
     def settings(self) -> dict[str, str]:
-        """How a process is told to send its spans here."""
+        """The environment of a process that sends its spans to the collector."""
         return {
             "ROSTER_TRACING": "otlp",
             "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{self.server.server_port}",
             "OTEL_EXPORTER_OTLP_COMPRESSION": "none",
+            "OTEL_BSP_SCHEDULE_DELAY": "50",
         }
 
-    def _take(self, request: ExportTraceServiceRequest) -> None:
-        for told in request.resource_spans:
-            for attribute in told.resource.attributes:
+    def _add(self, request: ExportTraceServiceRequest) -> None:
+        for resource_spans in request.resource_spans:
+            for attribute in resource_spans.resource.attributes:
                 if attribute.key == "service.name":
-                    self.names.add(attribute.value.string_value)
-            for scope in told.scope_spans:
+                    self.service_names.add(attribute.value.string_value)
+            for scope in resource_spans.scope_spans:
                 self.spans += scope.spans
 
-    def chain(self, trace: str) -> list[str]:
-        """Returns the names of a trace's spans, each within the one before, from the outermost."""
-        within = {
+    def path(self, trace: str) -> list[str]:
+        """Returns the names of the nested spans of a trace, the outermost first."""
+        children = {
             span.parent_span_id.hex(): span for span in self.spans if span.trace_id.hex() == trace
         }
         names, parent = [], PARENT
-        while parent in within:
-            span = within[parent]
+        while parent in children:
+            span = children[parent]
             names.append(span.name)
             parent = span.span_id.hex()
         return names
 
+    def wait_for(self, trace: str, *names: str) -> None:
+        """Waits for a trace of these nested spans."""
+        wait_until(lambda: self.path(trace) == [*names], f"{self.path(trace)} is not {names}")
+
+
+@pytest.fixture(scope="module")
+def collector() -> Iterator[Collector]:
+    collector = Collector()
+    thread = threading.Thread(target=collector.server.serve_forever)
+    thread.start()
+    yield collector
+    collector.server.shutdown()
+    thread.join()
+    collector.server.server_close()
+
+
+@pytest.fixture(scope="module")
+def traced(collector: Collector, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service that sends its spans to the collector."""
+    service = start(tmp_path_factory.mktemp("traced"), **collector.settings)
+    yield service
+    assert service.stop() == 0
+
 
 @pytest.fixture
-def collector() -> Iterator[Collector]:
-    made = Collector()
-    thread = threading.Thread(target=made.server.serve_forever)
-    thread.start()
-    yield made
-    made.server.shutdown()
-    thread.join()
-    made.server.server_close()
+def traced_account(traced: Service) -> Account:
+    return new_account(traced, HttpFront("http", traced.http))
 
 
-def test_a_request_its_rpc_and_its_transaction_are_one_trace(
-    collector: Collector, tmp_path: Path
+def test_spans_of_request_rpc_and_transaction_are_nested(
+    collector: Collector, traced_account: Account
 ) -> None:
-    service = start(tmp_path, **collector.settings)
-    front, grpc = HttpFront("http", service.http), GrpcFront(service.grpc)
-    account = new_account(service, front)
-    front.exchange("GET", "/api/subscribers/nobody@example.com", account.key, headers=HEADER)
-    front.exchange("POST", "/api/tags", account.key, body=b'{"name": "a"}')
-    other = TRACE[::-1]
+    trace, front = "0af7651916cd43dd8448eb211c80319c", traced_account.front
+    assert isinstance(front, HttpFront)
+    path, headers = "/api/subscribers/missing@example.com", {"traceparent": traceparent(trace)}
+    front.exchange("GET", path, traced_account.key, headers=headers)
+
+    spans = ("GET /api/subscribers/{id}", "SubscriberService.GetSubscriber", "read")
+    collector.wait_for(trace, *spans)
+    assert collector.service_names == {"roster"}
+    assert "missing" not in str(collector.spans)
+    wait_until(
+        lambda: f'"traceId":"{trace}"' in traced_account.service.log.read_text(), "no trace id"
+    )
+
+
+def test_request_without_a_trace_starts_one(collector: Collector, traced_account: Account) -> None:
+    traced_account.ok("CreateTag", name="vip")
+
+    wait_until(
+        lambda: {span.name for span in collector.spans} >= {"POST /api/tags", "write"}, "no spans"
+    )
+
+
+def test_grpc_call_continues_the_trace_of_its_client(
+    collector: Collector, traced_account: Account
+) -> None:
+    trace, front = "c91308c112be8448dd34dc6191567fa0", GrpcFront(traced_account.service.grpc)
     metadata = [
-        ("authorization", f"Bearer {account.key}"),
-        ("traceparent", f"00-{other}-{PARENT}-01"),
+        ("authorization", f"Bearer {traced_account.key}"),
+        ("traceparent", traceparent(trace)),
     ]
-    grpc.stub("ListTags")(_request("ListTags"), metadata=metadata)
-    grpc.channel.close()
-    assert service.stop() == 0
+    front.stub("ListTags")(tags_pb2.ListTagsRequest(), metadata=metadata)
+    front.channel.close()
 
-    assert collector.chain(TRACE) == [
-        "GET /api/subscribers/{id}",
-        "SubscriberService.GetSubscriber",
-        "read",
-    ]
-    assert collector.chain(other) == ["TagService.ListTags", "read"]
-    assert {span.name for span in collector.spans} >= {"POST /api/tags", "write"}
-    assert collector.names == {"roster"}
-    assert "nobody" not in str(collector.spans)
-    assert f'"traceId":"{TRACE}"' in service.log.read_text()
+    collector.wait_for(trace, "TagService.ListTags", "read")
 
 
-def _request(rpc: str) -> Any:
-    from google.protobuf import message_factory
-
-    from ..fronts import METHODS
-
-    return message_factory.GetMessageClass(METHODS[rpc].input_type)()
-
-
-def test_a_trace_goes_on_from_a_gateway_to_a_server_elsewhere(
-    collector: Collector, tmp_path: Path
+def test_trace_continues_from_a_gateway_to_its_server(
+    collector: Collector, traced_account: Account, tmp_path: Path
 ) -> None:
-    service = start(tmp_path, **collector.settings)
-    settings = {**collector.settings, "ROSTER_UPSTREAM": service.grpc}
+    trace = "5a1b651916cd43dd8448eb211c8031aa"
+    settings = {**collector.settings, "ROSTER_UPSTREAM": traced_account.service.grpc}
     with running("gateway", tmp_path, **settings) as gateway:
         front = HttpFront("http", gateway.http)
-        account = new_account(service, front)
-        front.exchange("GET", "/api/tags", account.key, headers=HEADER)
-    assert service.stop() == 0
+        headers = {"traceparent": traceparent(trace)}
+        front.exchange("GET", "/api/tags", traced_account.key, headers=headers)
 
-    assert collector.chain(TRACE) == ["GET /api/tags", "TagService.ListTags", "read"]
+    collector.wait_for(trace, "GET /api/tags", "TagService.ListTags", "read")
 
 
-def test_without_opentelemetry_who_asks_for_spans_is_told_what_to_install() -> None:
-    with (
-        patch.dict(sys.modules, {"opentelemetry": None}),
-        pytest.raises(SettingError, match=r"pip install 'roster\[otel\]'"),
-    ):
-        Tracing()
+def test_tracing_without_opentelemetry_is_an_error_with_the_package_to_install() -> None:
+    with patch.dict(sys.modules, {"opentelemetry": None}):
+        sys.modules.pop("server.observability.tracing", None)
+        with pytest.raises(SettingError, match=r"pip install 'roster\[otel\]'"):
+            create_tracing()

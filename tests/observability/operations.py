@@ -1,4 +1,4 @@
-"""A run of all operations of an account, well and badly, which is given secrets."""
+"""Calls every operation with secrets and personal data."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from ..conftest import Account
 from ..fronts import HttpFront
 from ..webhooks.receiver import listening
 
-# What stands in the URL of a webhook: it is stored, and told to nobody but the account.
-IN_URL = "of-the-receiver"
+# Part of a webhook URL: it is stored, and returned to the account only.
+URL_TOKEN = "of-the-receiver"
 
 
-def everything(account: Account) -> set[str]:
-    """Calls every unary operation of an account, well and badly, and returns what is secret."""
-    made = account.ok("CreateApiKey", name="another", scope="read")
-    rotated = account.ok("RotateApiKey", id=made["apiKey"]["id"])
+def call_every_operation(account: Account) -> set[str]:
+    """Calls every unary operation, with and without success, and returns the secrets."""
+    created = account.ok("CreateApiKey", name="another", scope="read")
+    rotated = account.ok("RotateApiKey", id=created["apiKey"]["id"])
     account.ok("ListApiKeys")
     account.ok("RevokeApiKey", id=rotated["apiKey"]["id"])
     label = create_field(account, "Favourite colour")
@@ -33,7 +33,7 @@ def everything(account: Account) -> set[str]:
     account.ok("GetSuppression", email="eve@example.com")
     account.ok("ListSuppressions")
     account.ok("DeleteSuppression", email="eve@example.com")
-    account.fails("ValidationError", "CreateSubscriber", email="nobody@@example.com")
+    account.fails("ValidationError", "CreateSubscriber", email="invalid@@example.com")
     tag = account.ok("CreateTag", name="grace@example.com")["tag"]
     account.ok("GetTag", id=tag["id"])
     account.ok("ListTags")
@@ -44,53 +44,50 @@ def everything(account: Account) -> set[str]:
     account.ok("UpdateCustomField", id=label["id"], label="Colour")
     account.ok("DeleteCustomField", id=label["id"])
     account.ok("DeleteSubscriber", id=ada["id"])
-    account.with_key(made["secret"]).fails("Unauthorized", "ListTags")
-    secrets = {made["secret"], rotated["secret"], *hear_of_events(account)}
+    account.with_key(created["secret"]).fails("Unauthorized", "ListTags")
+    secrets = {created["secret"], rotated["secret"], *call_webhook_operations(account)}
     if isinstance(account.front, HttpFront):
-        path = f"/nobody@example.com?key={account.key}"
-        _, _, told = account.front.exchange("GET", path, account.key)
-        assert account.key.encode() not in told
+        path = f"/invalid@example.com?key={account.key}"
+        _, _, response = account.front.exchange("GET", path, account.key)
+        assert account.key.encode() not in response
         rows = b'{"email": "mary@example.com"}\n{"email": 1}\n'
         account.front.exchange("POST", "/api/subscribers/import", account.key, body=rows)
         account.front.exchange("GET", "/api/subscribers/export?q=mary@", account.key)
-        secrets |= {kept(account, "/api/keys", name="kept", scope="read")}
-        secrets |= {kept(account, "/api/webhooks", url="https://example.com/kept")}
+        secrets |= {create_twice(account, "/api/keys", name="stored", scope="read")}
+        secrets |= {create_twice(account, "/api/webhooks", url="https://example.com/stored")}
     return secrets
 
 
-def kept(account: Account, path: str, **request: str) -> str:
-    """Creates something with an idempotency key, twice; returns the secret that was answered.
-
-    That it was answered twice shows that the answer is kept.
-    """
+def create_twice(account: Account, path: str, **request: str) -> str:
+    """Repeats a request with an idempotency key, and returns the secret in its stored response."""
     assert isinstance(account.front, HttpFront)
     body, headers = json.dumps(request).encode(), {"Idempotency-Key": path}
-    answers = [
+    responses = [
         account.front.exchange("POST", path, account.key, body=body, headers=headers)[2]
         for _ in range(2)
     ]
-    assert answers[0] == answers[1]
-    return str(json.loads(answers[0])["secret"])
+    assert responses[0] == responses[1]
+    return str(json.loads(responses[0])["secret"])
 
 
-def hear_of_events(account: Account) -> set[str]:
-    """Calls every operation of webhooks, and returns what is secret."""
+def call_webhook_operations(account: Account) -> set[str]:
+    """Calls every webhook operation, and returns the secrets."""
     with listening() as receiver:
-        url = f"{receiver.url}?token={IN_URL}"
-        made = account.ok("CreateWebhook", url=url, eventTypes=["subscriber.*"])
-        own = made["webhook"]["id"]
-        rotated = account.ok("RotateWebhookSecret", id=own)
-        account.ok("GetWebhook", id=own)
+        url = f"{receiver.url}?token={URL_TOKEN}"
+        created = account.ok("CreateWebhook", url=url, eventTypes=["subscriber.*"])
+        webhook_id = created["webhook"]["id"]
+        rotated = account.ok("RotateWebhookSecret", id=webhook_id)
+        account.ok("GetWebhook", id=webhook_id)
         account.ok("ListWebhooks")
-        account.ok("UpdateWebhook", id=own, description="of mary@example.com")
-        account.ok("TestWebhook", id=own)
+        account.ok("UpdateWebhook", id=webhook_id, description="of mary@example.com")
+        account.ok("TestWebhook", id=webhook_id)
         create_subscriber(account, "mary@example.com", lastName="Lovelace")
         receiver.wait_for(2)
-        found = account.ok("ListWebhookDeliveries", webhookId=own)["deliveries"][0]
-        account.ok("GetWebhookDelivery", id=found["id"])
-        account.ok("RetryWebhookDelivery", id=found["id"])
-        account.ok("ReplayWebhook", id=own, since="2026-01-01T00:00:00Z")
+        delivery = account.ok("ListWebhookDeliveries", webhookId=webhook_id)["deliveries"][0]
+        account.ok("GetWebhookDelivery", id=delivery["id"])
+        account.ok("RetryWebhookDelivery", id=delivery["id"])
+        account.ok("ReplayWebhook", id=webhook_id, since="2026-01-01T00:00:00Z")
         account.ok("ListEvents")
-        account.ok("DeleteWebhook", id=own)
+        account.ok("DeleteWebhook", id=webhook_id)
     account.fails("ValidationError", "CreateWebhook", url="https://mary@example.com/")
-    return {made["secret"], rotated["secret"]}
+    return {created["secret"], rotated["secret"]}

@@ -1,4 +1,4 @@
-"""A process that opens and migrates its database: alive, not ready, and in no way to be lost."""
+"""Tests processes whose database is being opened or migrated: they are alive, and not ready."""
 
 from __future__ import annotations
 
@@ -25,7 +25,14 @@ from ..cli.test_commands import FREE, complaint, roster
 from ..parts import ready, running, status_of, wait_until, workers_of
 from ..postgres import Postgres
 from ..processes import limited
-from .waiting import Held, Waiting, held_file, held_schema, waiting, waits_for_lock
+from .locked_database import (
+    LockedDatabase,
+    StartingService,
+    locked_file,
+    locked_schema,
+    starting,
+    waits_for_lock,
+)
 
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 SERVING = health_pb2.HealthCheckResponse.SERVING
@@ -33,30 +40,28 @@ NAMES = ("", *(service.full_name for service in SERVICES))
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def held(
+def locked(
     request: pytest.FixtureRequest, postgres: Postgres, tmp_path: Path
-) -> Iterator[tuple[Held, str]]:
-    """A database that is held, and the channel of a gateway to try with it."""
+) -> Iterator[tuple[LockedDatabase, str]]:
+    """A locked database, and the gateway channel to test with it."""
     on_sqlite = request.param == "sqlite"
-    with held_file(tmp_path) if on_sqlite else held_schema(postgres) as database:
+    with locked_file(tmp_path) if on_sqlite else locked_schema(postgres) as database:
         yield database, "in-process" if on_sqlite else "grpc"
 
 
-def assert_http_refuses(service: Waiting) -> None:
-    """Probes are answered as ever; calls by the error that says when to come again."""
-    assert service.ask("GET", "/healthz")[:2] == (200, {"status": "ok"})
-    assert service.ask("GET", "/readyz")[:2] == (503, {"status": "not serving"})
+def assert_http_is_unavailable(service: StartingService) -> None:
+    assert service.send("GET", "/healthz")[:2] == (200, {"status": "ok"})
+    assert service.send("GET", "/readyz")[:2] == (503, {"status": "not serving"})
     calls = ("GET /api/tags", "DELETE /api/tags/x", "GET /api/subscribers/export", "POST /api/tags")
     for call in calls:
-        status, body, headers = service.ask(*call.split())
+        status, body, headers = service.send(*call.split())
         assert (status, body["error"]["code"]) == (503, "Unavailable"), call
         assert body["error"]["message"].startswith("The service is starting.")
-        assert body["error"]["requestId"] == headers["x-request-id"] == "me"
+        assert body["error"]["requestId"] == headers["x-request-id"] == "abc"
         assert headers["retry-after"] == "1"
 
 
-def assert_grpc_refuses(channel: grpc.Channel) -> None:
-    """Health says that nothing is served; calls fail with the details of every other error."""
+def assert_grpc_is_unavailable(channel: grpc.Channel) -> None:
     health = health_pb2_grpc.HealthStub(channel)
     checks = (health_pb2.HealthCheckRequest(service=name) for name in NAMES)
     assert {health.Check(check, timeout=20).status for check in checks} == {NOT_SERVING}
@@ -67,9 +72,9 @@ def assert_grpc_refuses(channel: grpc.Channel) -> None:
         lambda: stub.ListTags(tags_pb2.ListTagsRequest(), timeout=20),
         lambda: list(export(request, timeout=20)),
     ):
-        with pytest.raises(grpc.RpcError) as refused:
+        with pytest.raises(grpc.RpcError) as raised:
             call()
-        error: Any = refused.value
+        error: Any = raised.value
         assert error.code() is grpc.StatusCode.UNAVAILABLE
         status = rpc_status.from_call(error)
         assert status is not None
@@ -79,28 +84,28 @@ def assert_grpc_refuses(channel: grpc.Channel) -> None:
         assert dict(error.trailing_metadata())["grpc-retry-pushback-ms"] == "1000"
 
 
-def test_ports_answer_while_the_database_is_migrated_and_the_same_connections_are_served_then(
-    held: tuple[Held, str], tmp_path: Path
+def test_connections_opened_during_the_migration_are_served_after_it(
+    locked: tuple[LockedDatabase, str], tmp_path: Path
 ) -> None:
-    database, kind = held
+    database, kind = locked
     with (
-        waiting("serve", tmp_path, database, ROSTER_HTTP_CHANNEL=kind) as service,
+        starting("serve", tmp_path, database, ROSTER_HTTP_CHANNEL=kind) as service,
         closing(grpc.insecure_channel(service.grpc)) as channel,
     ):
         watch = health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest())
         assert next(watch).status is NOT_SERVING
-        assert_http_refuses(service)
-        assert_grpc_refuses(channel)
-        assert not service.says_that_it_serves()
-        socket = service.connection.sock
+        assert_http_is_unavailable(service)
+        assert_grpc_is_unavailable(channel)
+        assert not service.has_printed()
+        sock = service.connection.sock
 
         database.release()
 
         assert next(watch).status is SERVING
         watch.cancel()
-        assert service.ask("GET", "/readyz")[:2] == (200, {"status": "ok"})
-        assert service.ask("GET", "/api/tags")[1]["total"] == 0
-        assert service.connection.sock is socket
+        assert service.send("GET", "/readyz")[:2] == (200, {"status": "ok"})
+        assert service.send("GET", "/api/tags")[1]["total"] == 0
+        assert service.connection.sock is sock
         metadata = [("authorization", f"Bearer {service.key}")]
         stub = tags_pb2_grpc.TagServiceStub(channel)
         assert stub.ListTags(tags_pb2.ListTagsRequest(), metadata=metadata).total == 0
@@ -109,21 +114,21 @@ def test_ports_answer_while_the_database_is_migrated_and_the_same_connections_ar
         assert "Traceback" not in service.part.log.read_text()
 
 
-def test_migration_that_takes_long_is_told_in_the_log(postgres: Postgres, tmp_path: Path) -> None:
-    told = "not ready: the database is still being opened or migrated"
+def test_long_migration_is_logged(postgres: Postgres, tmp_path: Path) -> None:
+    message = "not ready: the database is still being opened or migrated"
     with (
-        held_schema(postgres) as database,
-        waiting("serve", tmp_path, database, ROSTER_LOG_LEVEL="warning") as service,
+        locked_schema(postgres) as database,
+        starting("serve", tmp_path, database, ROSTER_LOG_LEVEL="warning") as service,
     ):
-        wait_until(lambda: told in service.part.log.read_text(), "nothing is told")
+        wait_until(lambda: message in service.part.log.read_text(), "nothing was logged")
 
 
-def test_gateway_is_not_ready_until_the_server_behind_it_has_migrated(
+def test_gateway_is_not_ready_until_its_server_has_migrated(
     postgres: Postgres, tmp_path: Path
 ) -> None:
     with (
-        held_schema(postgres) as database,
-        waiting("server", tmp_path, database) as server,
+        locked_schema(postgres) as database,
+        starting("server", tmp_path, database) as server,
         running("gateway", tmp_path, ROSTER_UPSTREAM=server.grpc) as gateway,
     ):
         assert status_of(gateway.http, "/healthz") == 200
@@ -132,33 +137,29 @@ def test_gateway_is_not_ready_until_the_server_behind_it_has_migrated(
 
         database.release()
 
-        wait_until(lambda: status_of(gateway.http, "/readyz") == 200, "it is not ready")
+        wait_until(lambda: status_of(gateway.http, "/readyz") == 200, "the gateway is not ready")
         assert status_of(gateway.http, "/api/tags") == 401
         assert ready(server.part).stop() == 0
 
 
-# Where it comes to nothing
-
-
-def assert_nothing_was_migrated(held: Held) -> None:
-    """The database is as empty as it was."""
-    url = held.settings["ROSTER_DATABASE_URL"]
+def assert_not_migrated(database: LockedDatabase) -> None:
+    url = database.settings["ROSTER_DATABASE_URL"]
     path = url.removeprefix("sqlite:///")
     if path != url:
         with closing(apsw.Connection(path)) as connection:
             assert list(connection.execute("SELECT name FROM sqlite_master")) == []
         return
-    with psycopg.connect(url) as database:
+    with psycopg.connect(url) as session:
         query = "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
-        assert database.execute(query).fetchall() == []
+        assert session.execute(query).fetchall() == []
 
 
-def test_sigterm_meanwhile_ends_with_0_and_nothing_migrated(
-    held: tuple[Held, str], tmp_path: Path
+def test_sigterm_during_the_start_exits_with_0_and_migrates_nothing(
+    locked: tuple[LockedDatabase, str], tmp_path: Path
 ) -> None:
-    database, _ = held
-    with waiting("serve", tmp_path, database) as service:
-        assert service.ask("GET", "/readyz")[0] == 503
+    database, _ = locked
+    with starting("serve", tmp_path, database) as service:
+        assert service.send("GET", "/readyz")[0] == 503
         service.part.process.send_signal(signal.SIGTERM)
         assert service.part.process.stdout is not None
         with limited(service.part.process):
@@ -167,75 +168,70 @@ def test_sigterm_meanwhile_ends_with_0_and_nothing_migrated(
         assert service.part.log.read_text() == ""
 
     database.release()
-    assert_nothing_was_migrated(database)
+    assert_not_migrated(database)
 
 
 @pytest.mark.parametrize("command", ["server", "worker"])
-def test_sigterm_meanwhile_ends_the_session_that_waits_on_a_server(
+def test_sigterm_during_the_start_ends_the_waiting_session(
     postgres: Postgres, tmp_path: Path, command: str
 ) -> None:
-    with held_schema(postgres) as database:
+    with locked_schema(postgres) as database:
         url = database.settings["ROSTER_DATABASE_URL"]
-        with waiting(command, tmp_path, database) as service:
-            wait_until(lambda: waits_for_lock(url), "nobody waits")
+        with starting(command, tmp_path, database) as service:
+            wait_until(lambda: waits_for_lock(url), "no session waits")
             assert service.part.stop() == 0
         assert not waits_for_lock(url)
 
 
-def test_file_that_stays_locked_ends_the_start_with_the_reason(tmp_path: Path) -> None:
-    with held_file(tmp_path) as database:
+def test_start_on_a_locked_file_fails_with_the_reason(tmp_path: Path) -> None:
+    with locked_file(tmp_path) as database:
         done = roster("serve", **{**FREE, **database.settings, "ROSTER_LOG_LEVEL": "error"})
 
     assert "is locked by another program" in complaint(done, ExitCode.DATABASE)
 
 
-# Several processes
-
-
-def test_first_worker_listens_while_it_migrates_and_the_rest_follow(
+def test_other_workers_start_after_the_first_has_migrated(
     postgres: Postgres, tmp_path: Path
 ) -> None:
     with (
-        held_schema(postgres) as database,
-        waiting("serve", tmp_path, database, ROSTER_WORKERS="2") as service,
+        locked_schema(postgres) as database,
+        starting("serve", tmp_path, database, ROSTER_WORKERS="2") as service,
     ):
-        assert_http_refuses(service)
+        assert_http_is_unavailable(service)
         assert len(workers_of(service.part.process.pid)) == 1
 
         database.release()
 
         assert "in 2 processes" in "".join(ready(service.part).printed)
-        assert service.ask("GET", "/readyz")[0] == 200
+        assert service.send("GET", "/readyz")[0] == 200
         assert service.part.stop() == 0
 
 
-def test_workers_that_are_stopped_while_the_first_waits_end_with_0(
+def test_workers_stopped_during_the_migration_exit_with_0(
     postgres: Postgres, tmp_path: Path
 ) -> None:
     with (
-        held_schema(postgres) as database,
-        waiting("serve", tmp_path, database, ROSTER_WORKERS="2") as service,
+        locked_schema(postgres) as database,
+        starting("serve", tmp_path, database, ROSTER_WORKERS="2") as service,
     ):
         assert service.part.stop() == 0
         assert service.part.log.read_text() == ""
 
 
-def test_worker_that_cannot_serve_yet_takes_no_connection_from_one_that_can(
-    postgres: Postgres, tmp_path: Path
-) -> None:
+def test_starting_worker_accepts_no_connections(postgres: Postgres, tmp_path: Path) -> None:
     settings = {
         "ROSTER_DATABASE_URL": (url := postgres.new_database()),
         "ROSTER_SECRET_KEY": postgres.secret_key,
         "ROSTER_WORKERS": "2",
     }
     with running("serve", tmp_path, **settings) as service, psycopg.connect(url) as locking:
-        # Whoever starts looks here first.
+        # A worker reads this table first when it starts.
         locking.execute("LOCK TABLE schema_migration")
         killed, _ = workers_of(service.process.pid)
         os.kill(killed, signal.SIGKILL)
-        wait_until(lambda: waits_for_lock(url), "none starts in its place")
+        wait_until(lambda: waits_for_lock(url), "no worker was started")
 
-        # The system would deal out every other one to it.
+        # If it listened, it would receive half of the connections.
         assert {status_of(service.http, "/readyz") for _ in range(40)} == {200}
         locking.rollback()
-        wait_until(lambda: not waits_for_lock(url), "it still waits")
+        wait_until(lambda: not waits_for_lock(url), "the worker still waits")
