@@ -23,7 +23,7 @@ from server.accounts.rules import hash_secret, make_secret
 from server.storage.databases import bring_up_to_date
 
 from . import fork_server, reaper
-from .fronts import Front, GrpcFront, HttpFront, Response
+from .fronts import Front, GrpcFront, HttpFront, Response, close_idle_connections
 from .memory import copied
 from .memory import folder as memory_folder
 from .postgres import Postgres
@@ -43,6 +43,10 @@ gc.disable()
 def pytest_configure() -> None:
     reaper.start()
     fork_server.enable()
+
+
+def pytest_unconfigure() -> None:
+    close_idle_connections()
 
 
 def pytest_collection_finish() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import select
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ from typing import Any
 
 import psycopg
 
+from .fronts import is_ended
 from .parts import LONG
 
 # Errors of a broken connection.
@@ -97,16 +97,6 @@ class Client:
             return connection
         time.sleep(0.01)
         return None
-
-
-def is_ended(connection: http.client.HTTPConnection) -> bool:
-    """Whether the server has closed an idle connection.
-
-    Clients with persistent connections check this before they send. A request to a process that
-    has ended would be lost.
-    """
-    readable, _, _ = select.select([connection.sock], [], [], 0)
-    return bool(readable)
 
 
 # Sends one request. The second argument counts the requests of the client.
