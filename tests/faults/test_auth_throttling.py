@@ -25,9 +25,9 @@ def service(
 
 def guess(front: HttpFront, address: str = "") -> tuple[int, dict[str, str]]:
     """Calls with an unknown key, and returns the status and the headers."""
-    said = {"X-Forwarded-For": address} if address else {}
-    status, headers, _ = front.exchange("GET", "/api/tags", make_secret(), headers=said)
-    return status, headers
+    headers = {"X-Forwarded-For": address} if address else {}
+    status, received, _ = front.exchange("GET", "/api/tags", make_secret(), headers=headers)
+    return status, received
 
 
 @pytest.mark.parametrize("service", [""], indirect=True)

@@ -1,12 +1,11 @@
-"""The drill: load, back up, kill -9, restore, serve; what is there is what was at the snapshot.
+"""Backs up under load, kills the service, restores, and compares the data with the snapshot.
 
-Each client keeps a model of its own subscribers, which every one of its turns changes. What
-a client has after the restore has to be its model after some turn: none earlier than the
-last that was answered before the backup began, none later than the last that was begun
-before it ended. And all clients have to be at the same moment: of two writes the earlier
-one is never missing where the later one is there.
+Each client keeps a model of its own subscribers, which each of its requests changes. The restored
+data of a client equals its model after one of its requests: at the earliest the last one with a
+response before the backup began, at the latest the last one sent before it ended. All clients are
+at the same point in time: no write is missing if a later one is present.
 
-ROSTER_DRILL_ROUNDS says how many rounds there are, one on what the last one restored.
+ROSTER_DRILL_ROUNDS sets the number of rounds. Each starts with what the previous one restored.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ pytestmark = pytest.mark.verify
 
 ROUNDS = int(os.environ.get("ROSTER_DRILL_ROUNDS", "2"))
 CLIENTS = 6
-# Of an account that is not looked at: they make a backup take a while.
+# Subscribers of another account, so that a backup takes some time.
 OTHERS = 20_000
 TURNS = 4
 
@@ -45,8 +44,8 @@ COUNTED = "SELECT sum(total) FROM subscriber_block WHERE account_id = ? AND leve
 Model = dict[str, str]
 
 
-def turns_of(number: int) -> Turn:
-    """Returns turns that create two, change the first, delete the second, and so on."""
+def request_cycle(number: int) -> Turn:
+    """Returns requests that create two subscribers, change the first and delete the second."""
     made: dict[tuple[int, int], Sent] = {}
 
     def run_cycle(client: Client, count: int) -> Sent:
@@ -68,7 +67,7 @@ def turns_of(number: int) -> Turn:
 
 
 def model(sent: list[Sent], turns: int) -> Model:
-    """Returns what a client has after so many of its turns."""
+    """Returns the subscribers of a client after a number of its requests."""
     found: Model = {}
     for count, each in enumerate(sent[:turns]):
         if count % TURNS < 2:
@@ -80,8 +79,8 @@ def model(sent: list[Sent], turns: int) -> Model:
     return found
 
 
-def everyone(service: Service, key: str) -> dict[str, dict[str, Any]]:
-    """Returns all subscribers of the account by address, page by page, as the API returns them."""
+def all_subscribers(service: Service, key: str) -> dict[str, dict[str, Any]]:
+    """Returns all subscribers of the account by address, as the pages of the API contain them."""
     client = Client(0, [service.http], key, threading.Event())
     found: dict[str, dict[str, Any]] = {}
     number, total = 1, 1
@@ -96,7 +95,7 @@ def everyone(service: Service, key: str) -> dict[str, dict[str, Any]]:
 
 
 def assert_sound(path: Path) -> None:
-    """Holds if the file is whole, and what is counted in it is what is there."""
+    """Asserts that the file passes its integrity check and that its counters are right."""
     with closing(apsw.Connection(str(path))) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
@@ -107,10 +106,10 @@ def assert_sound(path: Path) -> None:
                 assert counted == [(count,)]
 
 
-def assert_one_moment(
+def assert_consistent(
     found: dict[str, dict[str, Any]], sent: list[Sent], began: float, ended: float
 ) -> None:
-    """Holds if every client is where its model was, at one moment of the backup."""
+    """Asserts that the data of all clients is from one point in time during the backup."""
     newest = max((each["id"] for each in found.values()), default="")
     names = {email: each["lastName"] for email, each in found.items()}
     left = dict(names)
@@ -138,10 +137,10 @@ def test_restored_database_is_that_of_the_snapshot(tmp_path: Path) -> None:
         file = tmp_path / f"{number}.backup"
         service = start(tmp_path, **settings)
         try:
-            with Load([service.http], key).running(*[turns_of(number)] * CLIENTS) as load:
+            with Load([service.http], key).running(*[request_cycle(number)] * CLIENTS) as load:
                 load.wait_for_more(60)
                 began = time.monotonic()
-                # Not by the command, which takes longer to start than to do it.
+                # The command takes longer to start than the backup takes.
                 back_up(service.database, file, lambda *_: None)
                 ended = time.monotonic()
                 load.wait_for_more(60)
@@ -151,12 +150,12 @@ def test_restored_database_is_that_of_the_snapshot(tmp_path: Path) -> None:
         printed(url, "restore", str(file))
         service = start(tmp_path, **settings)
         try:
-            found = everyone(service, key)
+            found = all_subscribers(service, key)
         finally:
             assert service.stop() == 0
 
         assert_sound(service.database)
         assert {email: each for email, each in found.items() if email in before} == before
         fresh = {email: each for email, each in found.items() if email not in before}
-        assert_one_moment(fresh, load.sent, began, ended)
+        assert_consistent(fresh, load.sent, began, ended)
         before = found

@@ -1,4 +1,4 @@
-"""Invalid bodies are rejected with a named fault and without effect."""
+"""Invalid bodies are rejected with the path of the error and without effect."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .test_http import both_http, talk, talk_of
 MISSING_ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 VALID = b'{"name": "vip"}'
 
-# What streams has a body of records instead, which test_streams.py looks at.
+# test_streams.py tests the bodies of streaming rpcs.
 WITH_BODY = [rpc for rpc in UNARY if binding(rpc)[2]]
 FIELDS = [
     (rpc, field)
@@ -53,20 +53,22 @@ def post(
     method: str = "POST",
     headers: dict[str, str] | None = None,
 ) -> Response:
-    """Sends a body as it is given."""
+    """Sends these bytes as the body."""
     assert isinstance(account.front, HttpFront)
     return account.front.send(method, path, account.key, body=sent, headers=headers)
 
 
-def refused(account: Account, sent: bytes, path: str = "/api/tags") -> list[tuple[str, str]]:
-    """Sends a body that has to be a ValidationError, and returns its faults."""
-    answer = post(account, sent, path)
-    assert (answer.status, answer.code) == (400, "ValidationError"), answer
-    return answer.faults
+def validation_errors(
+    account: Account, sent: bytes, path: str = "/api/tags"
+) -> list[tuple[str, str]]:
+    """Sends an invalid body and returns the details of the ValidationError."""
+    response = post(account, sent, path)
+    assert (response.status, response.code) == (400, "ValidationError"), response
+    return response.faults
 
 
 def wrong_values(field: FieldDescriptor) -> list[Any]:
-    """Returns values whose JSON type, or whose form, a field does not take."""
+    """Returns values of a JSON type or format that a field rejects."""
     if field.is_repeated:
         return [7, True, "x", {}]
     if field.type == FieldDescriptor.TYPE_STRING:
@@ -103,7 +105,7 @@ def wrong_values(field: FieldDescriptor) -> list[Any]:
 def test_body_that_is_not_a_json_object_is_rejected_without_effect(
     account: Account, sent: bytes
 ) -> None:
-    assert [path for path, _ in refused(account, sent)] == [""]
+    assert [path for path, _ in validation_errors(account, sent)] == [""]
     assert account.ok("ListTags")["total"] == 0
 
 
@@ -114,7 +116,7 @@ def test_body_of_one_mebibyte_is_accepted(account: Account) -> None:
 
 @both_http
 @pytest.mark.parametrize("framing", ["declared", "chunked"])
-def test_a_larger_body_is_rejected_before_its_end_and_the_connection_closed(
+def test_larger_body_is_rejected_before_its_end_and_the_connection_closed(
     account: Account, framing: str
 ) -> None:
     size = body.MAX_BODY_BYTES + 1
@@ -125,14 +127,14 @@ def test_a_larger_body_is_rejected_before_its_end_and_the_connection_closed(
         chunk = VALID.ljust(size)
         sent = f"{head}Transfer-Encoding: chunked\r\n\r\n{size:x}\r\n".encode() + chunk + b"\r\n"
 
-    answer = talk(talk_of(account), sent, until_answered=True)
+    response = talk(talk_of(account), sent, until_response=True)
 
-    assert (answer.status, answer.code) == (413, "PayloadTooLarge")
-    assert answer.headers["connection"] == "close"
+    assert (response.status, response.code) == (413, "PayloadTooLarge")
+    assert response.headers["connection"] == "close"
     assert account.ok("ListTags")["total"] == 0
 
 
-def test_a_body_without_a_length_is_read_no_further_than_one_chunk_past_the_limit() -> None:
+def test_body_without_a_length_is_read_at_most_one_chunk_past_the_limit() -> None:
     chunk, read = b" " * 65_536, [0]
 
     async def readany() -> bytes:
@@ -160,23 +162,23 @@ def test_a_body_without_a_length_is_read_no_further_than_one_chunk_past_the_limi
 @pytest.mark.parametrize(
     "around",
     ["%s", '{"name": %s}', '{"id": %s}', '{"name": %s, "name": "vip"}'],
-    ids=["the body", "a value", "an ignored value", "a value given twice"],
+    ids=["the body", "a value", "an ignored value", "duplicate value"],
 )
 def test_nesting_over_32_is_rejected(
     account: Account, depth: int, opening: str, closing: str, around: str
 ) -> None:
-    refused(account, (around % f"{opening * depth}1{closing * depth}").encode())
+    validation_errors(account, (around % f"{opening * depth}1{closing * depth}").encode())
 
 
 @both_http
 @pytest.mark.parametrize("opening", ["[", '{"":'], ids=["arrays", "objects"])
-def test_nesting_that_a_second_value_of_the_same_key_hides_is_rejected(
+def test_nesting_in_a_value_that_a_duplicate_key_replaces_is_rejected(
     account: Account, opening: str
 ) -> None:
-    # Less deep than the parser's own bound, and gone from what it returns.
+    # Within the parser's own limit, and not in its result.
     hidden = opening * 1_000 + "1" + ("]" if opening == "[" else "}") * 1_000
 
-    refused(account, f'{{"name": {hidden}, "name": "vip"}}'.encode())
+    validation_errors(account, f'{{"name": {hidden}, "name": "vip"}}'.encode())
 
 
 @both_http
@@ -209,10 +211,8 @@ def test_nesting_that_a_second_value_of_the_same_key_hides_is_rejected(
         "the rows",
     ],
 )
-def test_a_key_that_is_given_twice_is_named(
-    account: Account, path: str, sent: str, named: str
-) -> None:
-    assert refused(account, sent.encode(), path) == [(named, "DUPLICATE_FIELD")]
+def test_duplicate_key_is_named(account: Account, path: str, sent: str, named: str) -> None:
+    assert validation_errors(account, sent.encode(), path) == [(named, "DUPLICATE_FIELD")]
     assert account.ok("ListSubscribers")["total"] == 0
 
 
@@ -226,7 +226,7 @@ def test_a_key_that_is_given_twice_is_named(
 def test_number_that_is_invalid_or_beyond_a_double_is_rejected(
     account: Account, key: str, number: str
 ) -> None:
-    refused(account, f'{{"name": "vip", "{key}": {number}}}'.encode())
+    validation_errors(account, f'{{"name": "vip", "{key}": {number}}}'.encode())
 
 
 @both_http
@@ -245,26 +245,26 @@ def test_number_that_is_invalid_or_beyond_a_double_is_rejected(
     ],
 )
 def test_text_that_is_not_unicode_is_rejected_without_effect(account: Account, sent: bytes) -> None:
-    refused(account, sent)
+    validation_errors(account, sent)
     assert account.ok("ListTags")["total"] == 0
 
 
 @both_http
 @each_field
-def test_a_wrong_json_type_is_rejected_and_its_path_named(
+def test_wrong_json_type_is_rejected_and_its_path_named(
     account: Account, rpc: str, field: FieldDescriptor
 ) -> None:
     key = {"id": MISSING_ID} if "id" in UNARY[rpc].input_type.fields_by_name else {}
     for value in wrong_values(field):
-        answer = account.fails("ValidationError", rpc, **key, **{field.json_name: value})
-        assert [path for path, _ in answer.faults] == [field.json_name], value
+        response = account.fails("ValidationError", rpc, **key, **{field.json_name: value})
+        assert [path for path, _ in response.faults] == [field.json_name], value
 
 
 @both_http
 def test_number_without_an_enum_value_is_rejected(account: Account) -> None:
-    answer = account.fails("ValidationError", "CreateCustomField", label="City", dataType=99)
+    response = account.fails("ValidationError", "CreateCustomField", label="City", dataType=99)
 
-    assert [path for path, _ in answer.faults] == ["dataType"]
+    assert [path for path, _ in response.faults] == ["dataType"]
 
 
 @both_http
@@ -274,9 +274,9 @@ def test_every_field_of_a_wrong_json_type_is_named_at_once(account: Account, rpc
     key = {"id": MISSING_ID} if "id" in UNARY[rpc].input_type.fields_by_name else {}
     wrong = {field.json_name: wrong_values(field)[-1] for field in fields}
 
-    answer = account.fails("ValidationError", rpc, **key, **wrong)
+    response = account.fails("ValidationError", rpc, **key, **wrong)
 
-    assert [path for path, _ in answer.faults] == [field.json_name for field in fields]
+    assert [path for path, _ in response.faults] == [field.json_name for field in fields]
 
 
 @both_http
@@ -287,14 +287,14 @@ def test_wrong_json_type_in_an_array_is_named_by_its_index(
 ) -> None:
     key = {"id": MISSING_ID} if rpc == "UpdateSubscriber" else {}
 
-    answer = account.fails("ValidationError", rpc, **key, email="a@b.io", tags=["vip", item])
+    response = account.fails("ValidationError", rpc, **key, email="a@b.io", tags=["vip", item])
 
-    assert answer.faults == [("tags[1]", "INVALID_TYPE")]
+    assert response.faults == [("tags[1]", "INVALID_TYPE")]
 
 
 @both_http
 @each_row_field
-def test_a_wrong_json_type_in_a_row_fails_that_row_only(
+def test_wrong_json_type_in_a_row_fails_only_that_row(
     account: Account, field: FieldDescriptor
 ) -> None:
     wrong = wrong_values(field) + ([[7], [None]] if field.is_repeated else [])
@@ -311,7 +311,7 @@ def test_a_wrong_json_type_in_a_row_fails_that_row_only(
 
 @both_http
 @pytest.mark.parametrize("key", ["nothing", "a.b", "", "[x", ".x"], ids=ascii)
-def test_an_unknown_key_in_a_row_fails_that_row_only(account: Account, key: str) -> None:
+def test_unknown_key_in_a_row_fails_only_that_row(account: Account, key: str) -> None:
     rows = [{"email": "bad@example.com", key: 1}, {"email": "good@example.com"}]
 
     failed = account.ok("BulkCreateSubscribers", subscribers=rows)["failed"]
@@ -321,7 +321,7 @@ def test_an_unknown_key_in_a_row_fails_that_row_only(account: Account, key: str)
 
 @both_http
 @pytest.mark.parametrize("row", [7, "a@b.io", True, None, []], ids=json.dumps)
-def test_a_row_that_is_no_object_fails_alone(account: Account, row: Any) -> None:
+def test_row_that_is_not_an_object_fails_only_that_row(account: Account, row: Any) -> None:
     rows = [row, {"email": "good@example.com"}]
 
     failed = account.ok("BulkCreateSubscribers", subscribers=rows)["failed"]
@@ -345,9 +345,9 @@ def test_a_row_that_is_no_object_fails_alone(account: Account, row: Any) -> None
     ],
 )
 def test_another_content_type_or_charset_is_rejected(account: Account, content_type: str) -> None:
-    answer = post(account, VALID, headers={"Content-Type": content_type})
+    response = post(account, VALID, headers={"Content-Type": content_type})
 
-    assert (answer.status, answer.code) == (415, "UnsupportedMediaType")
+    assert (response.status, response.code) == (415, "UnsupportedMediaType")
     assert account.ok("ListTags")["total"] == 0
 
 
@@ -361,7 +361,9 @@ def test_another_content_type_or_charset_is_rejected(account: Account, content_t
         'application/json;charset="utf-8"',
     ],
 )
-def test_json_in_utf_8_is_accepted_in_every_spelling(account: Account, content_type: str) -> None:
+def test_content_type_of_json_in_utf_8_is_accepted_in_every_spelling(
+    account: Account, content_type: str
+) -> None:
     assert post(account, VALID, headers={"Content-Type": content_type}).status == 201
 
 
@@ -386,10 +388,10 @@ def test_missing_content_type_means_json(account: Account) -> None:
         ("br", VALID),
         ("gzip, identity", gzip.compress(VALID)),
     ],
-    ids=["whole", "upper case", "broken", "bomb", "a lie", "deflate", "br", "list"],
+    ids=["whole", "upper case", "broken", "bomb", "not gzip", "deflate", "br", "list"],
 )
-def test_a_content_encoding_is_rejected(account: Account, encoding: str, sent: bytes) -> None:
-    answer = post(account, sent, headers={"Content-Encoding": encoding})
+def test_content_encoding_is_rejected(account: Account, encoding: str, sent: bytes) -> None:
+    response = post(account, sent, headers={"Content-Encoding": encoding})
 
-    assert (answer.status, answer.code) == (415, "UnsupportedMediaType")
+    assert (response.status, response.code) == (415, "UnsupportedMediaType")
     assert account.ok("ListTags")["total"] == 0

@@ -1,4 +1,4 @@
-"""Too many, too long, of the wrong kind, or no number at all."""
+"""Bounds of tags, bulk rows, page numbers and IDs."""
 
 from __future__ import annotations
 
@@ -68,27 +68,27 @@ def test_bulk_accepts_1_to_100_rows(account: Account, count: int) -> None:
 def test_bulk_of_no_rows_or_of_101_is_rejected_as_a_whole(
     account: Account, count: int, code: str
 ) -> None:
-    refused = account.fails("ValidationError", "BulkCreateSubscribers", subscribers=rows(count))
+    response = account.fails("ValidationError", "BulkCreateSubscribers", subscribers=rows(count))
 
-    assert refused.faults == [("subscribers", code)]
+    assert response.faults == [("subscribers", code)]
     assert emails(account) == []
 
 
 @over_http
 @pytest.mark.parametrize("value", ["x", 1, True, {}, {"email": "a@example.com"}], ids=repr)
 def test_bulk_that_is_not_a_list_is_rejected_as_a_whole(account: Account, value: Any) -> None:
-    refused = send(account, "POST", "/api/subscribers/bulk", {"subscribers": value})
+    response = send(account, "POST", "/api/subscribers/bulk", {"subscribers": value})
 
-    assert (refused.status, refused.faults) == (400, [("subscribers", "INVALID_TYPE")])
+    assert (response.status, response.faults) == (400, [("subscribers", "INVALID_TYPE")])
 
 
 @over_http
 @pytest.mark.parametrize("row", [None, 1, "a@example.com", True, [], [{}]], ids=repr)
-def test_row_that_is_no_object_fails_alone(account: Account, row: Any) -> None:
-    answer = send(account, "POST", "/api/subscribers/bulk", {"subscribers": [*rows(1), row]})
+def test_row_that_is_not_an_object_fails_only_that_row(account: Account, row: Any) -> None:
+    response = send(account, "POST", "/api/subscribers/bulk", {"subscribers": [*rows(1), row]})
 
-    assert answer.status == 200
-    assert answer.body == {"failed": [{"index": 1, "email": "", "reason": "INVALID_ROW"}]}
+    assert response.status == 200
+    assert response.body == {"failed": [{"index": 1, "email": "", "reason": "INVALID_ROW"}]}
     assert emails(account) == ["000@example.com"]
 
 
@@ -100,17 +100,17 @@ def test_good_rows_are_stored_in_one_transaction_however_many_are_bad(
 ) -> None:
     sent = [{"email": "none"} if index in bad else row for index, row in enumerate(rows(100))]
 
-    answer = account.call("BulkCreateSubscribers", subscribers=sent)
+    response = account.call("BulkCreateSubscribers", subscribers=sent)
 
-    assert answer.status == 200
-    assert failures(answer.body) == [(index, "INVALID_EMAIL") for index in sorted(bad)]
+    assert response.status == 200
+    assert failures(response.body) == [(index, "INVALID_EMAIL") for index in sorted(bad)]
     stored = account.ok("ListSubscribers", limit=100)["subscribers"]
     assert [s["email"] for s in stored] == [r["email"] for r in sent if r["email"] != "none"]
-    # A transaction has one time of its own, so its rows share it.
+    # All rows of a transaction have its timestamp.
     assert len({subscriber["createdAt"] for subscriber in stored}) == min(len(stored), 1)
 
 
-NO_NUMBERS = {
+INVALID_NUMBERS = {
     "negative": "-1",
     "word": "abc",
     "fraction": "1.5",
@@ -132,8 +132,8 @@ NO_NUMBERS = {
 }
 
 
-def whose(account: Account, rpc: str) -> dict[str, str]:
-    """Returns what a list is of, where it is of one thing: a webhook, which is created."""
+def parent(account: Account, rpc: str) -> dict[str, str]:
+    """Returns the path variables of a list. The only parents are webhooks; this creates one."""
     if not path_variables(rpc):
         return {}
     made = account.ok("CreateWebhook", url="http://127.0.0.1:9/", enabled=False)["webhook"]
@@ -144,39 +144,39 @@ def whose(account: Account, rpc: str) -> dict[str, str]:
 @pytest.mark.parametrize("name", ["limit", "page"])
 @pytest.mark.parametrize("rpc", LISTS)
 def test_limit_and_page_accept_only_integers_from_0(account: Account, rpc: str, name: str) -> None:
-    path = binding(rpc)[1].format(**whose(account, rpc))
-    for what, text in NO_NUMBERS.items():
-        refused = send(account, "GET", f"{path}?{name}={text}")
+    path = binding(rpc)[1].format(**parent(account, rpc))
+    for case, text in INVALID_NUMBERS.items():
+        response = send(account, "GET", f"{path}?{name}={text}")
 
-        assert (refused.status, refused.code) == (400, "ValidationError"), what
-        # A query that is not UTF-8 is refused as a whole.
-        place = "" if what == "bad UTF-8" else name
-        assert [path for path, _ in refused.faults] == [place], what
+        assert (response.status, response.code) == (400, "ValidationError"), case
+        # A query that is not UTF-8 is rejected as a whole.
+        field = "" if case == "bad UTF-8" else name
+        assert [path for path, _ in response.faults] == [field], case
 
 
 @over_http
 @pytest.mark.parametrize("rpc", LISTS)
 @pytest.mark.parametrize("name", ["limit", "page"])
 def test_limit_and_page_are_given_once(account: Account, rpc: str, name: str) -> None:
-    path = binding(rpc)[1].format(**whose(account, rpc))
+    path = binding(rpc)[1].format(**parent(account, rpc))
 
-    refused = send(account, "GET", f"{path}?{name}=1&{name}=1")
+    response = send(account, "GET", f"{path}?{name}=1&{name}=1")
 
-    assert (refused.status, refused.faults) == (400, [(name, "DUPLICATE_FIELD")])
+    assert (response.status, response.faults) == (400, [(name, "DUPLICATE_FIELD")])
 
 
 @pytest.mark.parametrize("rpc", LISTS)
 def test_negative_limit_or_page_is_rejected(account: Account, rpc: str) -> None:
-    of = whose(account, rpc)
+    of = parent(account, rpc)
     for name in ("limit", "page"):
         for number in (-1, -(2**31)):
-            refused = account.fails("ValidationError", rpc, **{name: number}, **of)
-            assert refused.faults == [(name, "OUT_OF_RANGE")]
+            response = account.fails("ValidationError", rpc, **{name: number}, **of)
+            assert response.faults == [(name, "OUT_OF_RANGE")]
 
 
 @pytest.mark.parametrize("rpc", LISTS)
 def test_limit_and_page_of_0_are_the_default(account: Account, rpc: str) -> None:
-    of = whose(account, rpc)
+    of = parent(account, rpc)
 
     body = account.ok(rpc, limit=0, page=0, **of)
 
@@ -186,7 +186,7 @@ def test_limit_and_page_of_0_are_the_default(account: Account, rpc: str) -> None
 
 @pytest.mark.parametrize("rpc", LISTS)
 def test_maximum_page_and_limit_do_not_overflow(account: Account, rpc: str) -> None:
-    of = whose(account, rpc)
+    of = parent(account, rpc)
     account.ok("CreateSubscriber", email="ada@example.com", tags=["vip"])
 
     body = account.ok(rpc, limit=2**31 - 1, page=2**31 - 1, **of)
@@ -195,7 +195,7 @@ def test_maximum_page_and_limit_do_not_overflow(account: Account, rpc: str) -> N
     assert (items, body["limit"], body["page"]) == ([], 100, 2**31 - 1)
 
 
-NO_IDS = {
+INVALID_IDS = {
     "empty": "",
     "25 characters": MISSING_ID[:-1],
     "27 characters": f"{MISSING_ID}0",
@@ -212,18 +212,18 @@ NO_IDS = {
     "wildcard": "%",
     "SQL": "' OR 1=1 --",
 }
-# What an id is of, where the service is named after something else.
-WHAT_ELSE = {
+# Resources that are not named like their service.
+OTHER_RESOURCES = {
     "GetWebhookDelivery": "WebhookDelivery",
     "RetryWebhookDelivery": "WebhookDelivery",
 }
 BY_ID = {
-    rpc: WHAT_ELSE.get(rpc, method.containing_service.name.removesuffix("Service"))
+    rpc: OTHER_RESOURCES.get(rpc, method.containing_service.name.removesuffix("Service"))
     for rpc, method in UNARY.items()
     if "id" in method.input_type.fields_by_name
 }
-# Other required fields, which are checked before the id.
-BESIDE_ID: dict[str, dict[str, Any]] = {
+# Required fields that are checked before the id.
+OTHER_FIELDS: dict[str, dict[str, Any]] = {
     "ChangeSubscriberStatus": {"status": "CONFIRMED"},
     "AddSubscriberTags": {"tags": ["vip"]},
     "RemoveSubscriberTags": {"tags": ["vip"]},
@@ -233,10 +233,10 @@ BESIDE_ID: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("rpc", sorted(BY_ID))
 def test_malformed_id_is_not_found(account: Account, rpc: str) -> None:
-    for what, text in NO_IDS.items():
-        refused = account.call(rpc, id=text, **BESIDE_ID.get(rpc, {}))
+    for case, text in INVALID_IDS.items():
+        response = account.call(rpc, id=text, **OTHER_FIELDS.get(rpc, {}))
 
         # Over HTTP there is no path with an empty segment.
         no_route = not text and isinstance(account.front, HttpFront)
         code = "RouteNotFound" if no_route else f"{BY_ID[rpc]}NotFound"
-        assert (refused.status, refused.code) == (404, code), what
+        assert (response.status, response.code) == (404, code), case

@@ -1,4 +1,4 @@
-"""Many at the same moment, each in a thread of its own."""
+"""Concurrent calls, each from its own thread."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from ..conftest import Account
 from ..fronts import Response
 
 
-def same(account: Account, count: int, rpc: str, **request: Any) -> list[Response]:
-    """Makes one call many times at once."""
+def concurrently(account: Account, count: int, rpc: str, **request: Any) -> list[Response]:
+    """Makes the same call several times concurrently."""
     return call_concurrently(*[partial(account.call, rpc, **request)] * count)
 
 
 def test_one_of_50_concurrent_creates_of_an_email_succeeds(account: Account) -> None:
-    answers = same(account, 50, "CreateSubscriber", email="ada@example.com", tags=["vip"])
+    answers = concurrently(account, 50, "CreateSubscriber", email="ada@example.com", tags=["vip"])
 
     assert statuses(answers) == [201] + [409] * 49
     assert {a.code for a in answers if a.status == 409} == {"SubscriberAlreadyExists"}
@@ -25,7 +25,7 @@ def test_one_of_50_concurrent_creates_of_an_email_succeeds(account: Account) -> 
 
 
 def test_one_of_50_concurrent_creates_of_a_tag_succeeds(account: Account) -> None:
-    assert statuses(same(account, 50, "CreateTag", name="vip")) == [201] + [409] * 49
+    assert statuses(concurrently(account, 50, "CreateTag", name="vip")) == [201] + [409] * 49
 
     assert account.ok("ListTags")["total"] == 1
 
@@ -135,7 +135,9 @@ def test_update_against_delete_never_brings_a_subscriber_back(account: Account) 
 def test_of_concurrent_deletes_one_finds_the_subscriber(account: Account) -> None:
     made = account.ok("CreateSubscriber", email="ada@example.com")["subscriber"]
 
-    assert statuses(same(account, 20, "DeleteSubscriber", id=made["id"])) == [204] + [404] * 19
+    assert (
+        statuses(concurrently(account, 20, "DeleteSubscriber", id=made["id"])) == [204] + [404] * 19
+    )
 
 
 def test_second_delete_finds_nothing(account: Account) -> None:

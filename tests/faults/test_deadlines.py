@@ -1,4 +1,4 @@
-"""Deadlines that a client gives by Grpc-Timeout, kept by a real service over both channels."""
+"""Deadlines that a client sets with the header Grpc-Timeout, over both channels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .test_http import both_http
 from .test_streams import EXPORT, IMPORT, connection, row
 
 
-def asked(
+def send(
     account: Account, method: str, path: str, timeout: str, body: bytes | None = None
 ) -> Response:
     assert isinstance(account.front, HttpFront)
@@ -28,24 +28,24 @@ def asked(
 def test_call_past_its_deadline_fails_with_deadline_exceeded(
     account: Account, path: str, timeout: str
 ) -> None:
-    answer = asked(account, "GET", path, timeout)
+    response = send(account, "GET", path, timeout)
 
-    assert (answer.status, answer.code) == (504, "DeadlineExceeded")
+    assert (response.status, response.code) == (504, "DeadlineExceeded")
 
 
 @both_http
 @pytest.mark.parametrize("timeout", ["1n"])
 def test_call_past_its_deadline_has_no_effect(account: Account, timeout: str) -> None:
-    answer = asked(account, "POST", "/api/tags", timeout, b'{"name": "vip"}')
+    response = send(account, "POST", "/api/tags", timeout, b'{"name": "vip"}')
 
-    assert (answer.status, answer.code) == (504, "DeadlineExceeded")
+    assert (response.status, response.code) == (504, "DeadlineExceeded")
     assert account.ok("ListTags")["total"] == 0
 
 
 @both_http
 @pytest.mark.parametrize("timeout", ["0H", "00000000H", "0S"])
 def test_timeout_of_zero_is_invalid_and_has_no_effect(account: Account, timeout: str) -> None:
-    response = asked(account, "POST", "/api/tags", timeout, b'{"name": "vip"}')
+    response = send(account, "POST", "/api/tags", timeout, b'{"name": "vip"}')
 
     assert (response.status, response.code) == (400, "ValidationError")
     assert account.ok("ListTags")["total"] == 0
@@ -55,7 +55,7 @@ def test_timeout_of_zero_is_invalid_and_has_no_effect(account: Account, timeout:
 @pytest.mark.parametrize("timeout", ["20S", "99999999H"])
 @pytest.mark.parametrize("path", ["/api/tags", "/api/subscribers"])
 def test_call_within_its_deadline_succeeds(account: Account, path: str, timeout: str) -> None:
-    assert asked(account, "GET", path, timeout).status == 200
+    assert send(account, "GET", path, timeout).status == 200
 
 
 @both_http
@@ -65,11 +65,11 @@ def test_malformed_timeout_is_reported_to_authorized_callers(
 ) -> None:
     caller = account if key else account.with_key("nonsense")
 
-    answers = [asked(caller, "GET", path, "5 seconds") for path in ("/api/tags", EXPORT)]
+    responses = [send(caller, "GET", path, "5 seconds") for path in ("/api/tags", EXPORT)]
 
-    for answer in answers:
-        assert answer.status == (400 if key else 401)
-        assert answer.faults == ([("Grpc-Timeout", "INVALID_FORMAT")] if key else [])
+    for response in responses:
+        assert response.status == (400 if key else 401)
+        assert response.faults == ([("Grpc-Timeout", "INVALID_FORMAT")] if key else [])
 
 
 @both_http

@@ -1,4 +1,4 @@
-"""What only gRPC can be asked wrongly, deadlines, and failures of the service itself."""
+"""Invalid gRPC requests, health, reflection, deadlines and unexpected errors."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ from ..fronts import Front, GrpcFront, HttpFront, Response, error_response
 
 
 def call(account: Account, rpc: str, request: Any, **options: Any) -> Any:
-    """Makes a call with an account's key and what grpcio's client takes."""
+    """Makes a call with the key of an account and options of the grpcio client."""
     assert isinstance(account.front, GrpcFront)
     metadata = [("authorization", f"Bearer {account.key}"), *options.pop("metadata", ())]
     return account.front.stub(rpc)(request, metadata=metadata, **{"timeout": 20, **options})
 
 
-def refused(code: grpc.StatusCode, make_call: Callable[[], Any]) -> grpc.RpcError:
-    """Makes a call that has to fail with a code, and returns the failure."""
+def error_of(code: grpc.StatusCode, make_call: Callable[[], Any]) -> grpc.RpcError:
+    """Makes a call, expects this status code, and returns the error."""
     with pytest.raises(grpc.RpcError) as caught:
         make_call()
     assert caught.value.code() is code, caught.value
@@ -60,10 +60,10 @@ def tags_of(account: Account) -> list[str]:
     return [tag["name"] for tag in account.ok("ListTags")["tags"]]
 
 
-def test_a_message_over_four_mebibytes_is_rejected_without_effect(grpc_account: Account) -> None:
+def test_message_over_four_mebibytes_is_rejected_without_effect(grpc_account: Account) -> None:
     request = pb.CreateTagRequest(name="vip", description="x" * MAX_MESSAGE_BYTES)
 
-    refused(grpc.StatusCode.RESOURCE_EXHAUSTED, lambda: call(grpc_account, "CreateTag", request))
+    error_of(grpc.StatusCode.RESOURCE_EXHAUSTED, lambda: call(grpc_account, "CreateTag", request))
 
     assert MAX_MESSAGE_BYTES == 4 * 1024 * 1024
     assert tags_of(grpc_account) == []
@@ -72,7 +72,7 @@ def test_a_message_over_four_mebibytes_is_rejected_without_effect(grpc_account: 
 def test_metadata_over_16_kibibytes_is_rejected_without_effect(grpc_account: Account) -> None:
     metadata = [("x-padding", "x" * MAX_METADATA_BYTES)]
 
-    refused(
+    error_of(
         grpc.StatusCode.RESOURCE_EXHAUSTED,
         lambda: call(grpc_account, "CreateTag", pb.CreateTagRequest(name="vip"), metadata=metadata),
     )
@@ -92,26 +92,26 @@ def test_metadata_over_16_kibibytes_is_rejected_without_effect(grpc_account: Acc
         "nothing",
     ],
 )
-def test_an_unknown_method_is_unimplemented_with_a_reason(
-    grpc_front: GrpcFront, method: str
-) -> None:
-    error = refused(
+def test_unknown_method_is_unimplemented_with_a_reason(grpc_front: GrpcFront, method: str) -> None:
+    error = error_of(
         grpc.StatusCode.UNIMPLEMENTED,
         lambda: grpc_front.channel.unary_unary(method)(
             b"", timeout=20, metadata=[("x-request-id", "abc")]
         ),
     )
 
-    answer = error_response(error)
-    assert (answer.status, answer.code) == (501, "MethodNotImplemented")
-    assert answer.body["error"]["requestId"] == "abc"
+    response = error_response(error)
+    assert (response.status, response.code) == (501, "MethodNotImplemented")
+    assert response.body["error"]["requestId"] == "abc"
     assert ("x-request-id", "abc") in error.trailing_metadata()
 
 
-def test_an_unknown_method_is_unimplemented_for_a_stream(grpc_front: GrpcFront) -> None:
+def test_unknown_method_is_unimplemented_for_a_stream(grpc_front: GrpcFront) -> None:
     stub = grpc_front.channel.stream_stream("/roster.v1.TagService/Nothing")
 
-    error = refused(grpc.StatusCode.UNIMPLEMENTED, lambda: list(stub(iter([b"", b""]), timeout=20)))
+    error = error_of(
+        grpc.StatusCode.UNIMPLEMENTED, lambda: list(stub(iter([b"", b""]), timeout=20))
+    )
 
     assert error_response(error).code == "MethodNotImplemented"
 
@@ -135,7 +135,7 @@ def test_malformed_message_is_invalid_and_the_error_names_no_class(
 def test_valid_request_id_is_returned(grpc_account: Account, given: str, kept: bool) -> None:
     metadata = [("x-request-id", given)]
 
-    error = refused(
+    error = error_of(
         grpc.StatusCode.INVALID_ARGUMENT,
         lambda: call(grpc_account, "CreateTag", pb.CreateTagRequest(), metadata=metadata),
     )
@@ -157,7 +157,7 @@ def locked(database: Path) -> Iterator[None]:
         connection.close()
 
 
-def test_a_deadline_that_passes_in_the_queue_behind_another_call_has_no_effect(
+def test_call_whose_deadline_passes_in_the_queue_has_no_effect(
     grpc_account: Account,
 ) -> None:
     assert isinstance(grpc_account.front, GrpcFront)
@@ -166,9 +166,9 @@ def test_a_deadline_that_passes_in_the_queue_behind_another_call_has_no_effect(
         first = grpc_account.front.stub("CreateTag").future(
             pb.CreateTagRequest(name="first"), metadata=metadata, timeout=20
         )
-        tags_of(grpc_account)  # once this is answered, the writer is busy with the first
+        tags_of(grpc_account)  # after this response, the writer is busy with the first
         late = pb.CreateTagRequest(name="late")
-        refused(
+        error_of(
             grpc.StatusCode.DEADLINE_EXCEEDED,
             lambda: call(grpc_account, "CreateTag", late, timeout=0.3),
         )
@@ -178,12 +178,12 @@ def test_a_deadline_that_passes_in_the_queue_behind_another_call_has_no_effect(
     assert tags_of(grpc_account) == ["first", "last"]
 
 
-def test_a_deadline_that_passes_behind_the_lock_of_another_program_has_no_effect(
+def test_call_whose_deadline_passes_during_another_programs_lock_has_no_effect(
     grpc_account: Account,
 ) -> None:
     late = pb.CreateTagRequest(name="late")
     with locked(grpc_account.service.database):
-        refused(
+        error_of(
             grpc.StatusCode.DEADLINE_EXCEEDED,
             lambda: call(grpc_account, "CreateTag", late, timeout=0.3),
         )
@@ -206,7 +206,7 @@ def test_health_reports_every_service_as_serving_without_a_key(
 def test_health_does_not_know_other_services(grpc_front: GrpcFront) -> None:
     stub = health_pb2_grpc.HealthStub(grpc_front.channel)
 
-    error = refused(
+    error = error_of(
         grpc.StatusCode.NOT_FOUND,
         lambda: stub.Check(health_pb2.HealthCheckRequest(service="nothing"), timeout=20),
     )
@@ -232,24 +232,24 @@ def test_malformed_message_is_invalid_for_health_and_reflection(
     stub = getattr(grpc_front.channel, kind)(method)
     sent = iter([b"\xff\xff\xff"]) if kind == "stream_stream" else b"\xff\xff\xff"
 
-    error = refused(
+    error = error_of(
         grpc.StatusCode.INVALID_ARGUMENT,
         lambda: stub(sent, timeout=20) if kind == "unary_unary" else list(stub(sent, timeout=20)),
     )
 
-    answer = error_response(error)
-    assert (answer.code, answer.faults) == ("ValidationError", [("", "INVALID_FORMAT")])
+    response = error_response(error)
+    assert (response.code, response.faults) == ("ValidationError", [("", "INVALID_FORMAT")])
 
 
 def reflect(front: GrpcFront, service: str, **request: str) -> Any:
-    """Calls reflection; its messages are the same in both versions."""
+    """Calls reflection. Both versions have the same messages."""
     stub = front.channel.stream_stream(
         f"/{service}/ServerReflectionInfo",
         reflection_pb2.ServerReflectionRequest.SerializeToString,
         reflection_pb2.ServerReflectionResponse.FromString,
     )
-    asked = reflection_pb2.ServerReflectionRequest(**request)
-    (reply,) = stub(iter([asked]), timeout=20)
+    message = reflection_pb2.ServerReflectionRequest(**request)
+    (reply,) = stub(iter([message]), timeout=20)
     return reply
 
 
@@ -283,7 +283,7 @@ def test_reflection_describes_itself(grpc_front: GrpcFront, name: str) -> None:
 
 
 @pytest.mark.parametrize("protocol", ["grpc-v1", "grpc-v1alpha"])
-def test_client_that_knows_no_protos_calls_an_operation_by_reflection(
+def test_client_without_protos_calls_an_operation_by_reflection(
     grpc_account: Account, protocol: str
 ) -> None:
     grpc_account.ok("CreateTag", name="vip")
@@ -307,7 +307,7 @@ def test_client_that_knows_no_protos_calls_an_operation_by_reflection(
 
 @asynccontextmanager
 async def serving(folder: Path) -> AsyncIterator[tuple[dict[str, Front], str]]:
-    """Runs the services in this process and yields every front of them, and a key."""
+    """Runs the services in this process. Yields their fronts and an API key."""
     database = SqliteDatabase(folder / "roster.db")
     await database.open()
     egress_policy = EgressPolicy()
@@ -355,10 +355,10 @@ async def serving(folder: Path) -> AsyncIterator[tuple[dict[str, Front], str]]:
         await database.close()
 
 
-def answer_of_broken_handler(
+def response_of_handler(
     monkeypatch: pytest.MonkeyPatch, folder: Path, front: str, handler: Any
 ) -> Response:
-    """Returns what a front answers where ListTags is another handler."""
+    """Returns the response of a front to ListTags with another handler."""
     monkeypatch.setattr(TagService, "ListTags", handler)
 
     async def main() -> Response:
@@ -368,13 +368,13 @@ def answer_of_broken_handler(
     return asyncio.run(main())
 
 
-class OddError(Exception):
-    """An unexpected error."""
+class UnexpectedError(Exception):
+    pass
 
 
 @pytest.mark.parametrize("front", FRONTS)
 @pytest.mark.parametrize(
-    "kind", [OddError, TimeoutError, LookupError, StopAsyncIteration, grpc.RpcError]
+    "kind", [UnexpectedError, TimeoutError, LookupError, StopAsyncIteration, grpc.RpcError]
 )
 def test_unexpected_error_is_described_only_in_the_log(
     monkeypatch: pytest.MonkeyPatch,
@@ -386,20 +386,20 @@ def test_unexpected_error_is_described_only_in_the_log(
     async def list_tags(self: TagService, request: Any, context: Any) -> Any:
         raise kind("SELECT rose FROM /etc/garden")
 
-    answer = answer_of_broken_handler(monkeypatch, tmp_path, front, list_tags)
+    response = response_of_handler(monkeypatch, tmp_path, front, list_tags)
 
-    assert (answer.status, answer.code) == (500, "Internal")
-    assert answer.body["error"]["details"] == []
+    assert (response.status, response.code) == (500, "Internal")
+    assert response.body["error"]["details"] == []
     for secret in ("rose", "garden", kind.__name__, "Traceback"):
-        assert secret not in str(answer.body)
+        assert secret not in str(response.body)
     (record,) = [r for r in caplog.records if r.levelno >= logging.ERROR]
-    assert vars(record)["requestId"] == answer.body["error"]["requestId"] != ""
+    assert vars(record)["requestId"] == response.body["error"]["requestId"] != ""
     for text in ("SELECT rose FROM /etc/garden", kind.__name__, "Traceback", "list_tags"):
         assert text in caplog.text
 
 
 @pytest.mark.parametrize("front", FRONTS)
-def test_a_call_without_a_short_deadline_gets_that_of_the_server(
+def test_call_with_a_long_deadline_gets_that_of_the_server(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, front: str
 ) -> None:
     monkeypatch.setattr(deadlines, "DEADLINE_SECONDS", 0.05)
@@ -412,13 +412,13 @@ def test_a_call_without_a_short_deadline_gets_that_of_the_server(
             cancelled.append(True)
             raise
 
-    answer = answer_of_broken_handler(monkeypatch, tmp_path, front, list_tags)
+    response = response_of_handler(monkeypatch, tmp_path, front, list_tags)
 
-    assert (answer.status, answer.code) == (504, "DeadlineExceeded")
+    assert (response.status, response.code) == (504, "DeadlineExceeded")
     assert cancelled == [True]
 
 
-def test_a_call_without_any_deadline_gets_that_of_the_server(
+def test_call_without_a_deadline_gets_that_of_the_server(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(deadlines, "DEADLINE_SECONDS", 0.05)
@@ -433,7 +433,7 @@ def test_a_call_without_any_deadline_gets_that_of_the_server(
             stub = fronts["grpc"].stub("ListTags")  # type: ignore[attr-defined]
             metadata = [("authorization", f"Bearer {key}")]
             return await asyncio.to_thread(
-                refused,
+                error_of,
                 grpc.StatusCode.DEADLINE_EXCEEDED,
                 lambda: stub(pb.ListTagsRequest(), metadata=metadata),
             )
@@ -446,7 +446,7 @@ def test_unexpected_error_of_health_is_described_only_in_the_log(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path, name: str
 ) -> None:
     async def fail(self: HealthService, request: Any, context: Any) -> Any:
-        raise OddError("SELECT rose")
+        raise UnexpectedError("SELECT rose")
 
     monkeypatch.setattr(HealthService, name, fail)
 
@@ -456,13 +456,13 @@ def test_unexpected_error_of_health_is_described_only_in_the_log(
             request = health_pb2.HealthCheckRequest()
             calls = {"Check": stub.Check, "Watch": lambda *a, **b: next(stub.Watch(*a, **b))}
             return await asyncio.to_thread(
-                refused, grpc.StatusCode.INTERNAL, lambda: calls[name](request, timeout=20)
+                error_of, grpc.StatusCode.INTERNAL, lambda: calls[name](request, timeout=20)
             )
 
-    answer = error_response(asyncio.run(main()))
+    response = error_response(asyncio.run(main()))
 
-    assert answer.code == "Internal"
-    assert "rose" not in str(answer.body)
+    assert response.code == "Internal"
+    assert "rose" not in str(response.body)
     (record,) = [r for r in caplog.records if r.levelno >= logging.ERROR]
-    assert vars(record)["requestId"] == answer.body["error"]["requestId"] != ""
+    assert vars(record)["requestId"] == response.body["error"]["requestId"] != ""
     assert "SELECT rose" in caplog.text

@@ -1,4 +1,4 @@
-"""HTTP that is not well-formed, paths that lead nowhere, and request ids."""
+"""Malformed HTTP, unknown paths and methods, and request IDs."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ MISSING_ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 
 
 @dataclass(frozen=True)
-class RawAnswer:
-    """An answer, read off a socket until the other side closed it."""
+class RawResponse:
+    """A response, read from a socket until the server closed it."""
 
     status: int
     headers: dict[str, str]
@@ -34,11 +34,11 @@ class RawAnswer:
         return str(self.json["error"]["code"])
 
 
-def talk(address: str, request: bytes, *, until_answered: bool = False) -> RawAnswer:
-    """Sends bytes and returns the answer, once the service has closed the connection.
+def talk(address: str, request: bytes, *, until_response: bool = False) -> RawResponse:
+    """Sends bytes and returns the response, once the service has closed the connection.
 
-    `until_answered` ends the sending after the answer: a service that refuses a
-    body before its end may go on taking the rest, or else the answer is lost.
+    `until_response` closes the sending side after the response. A service that rejects a body
+    before its end continues to read it, because the response would be lost otherwise.
     """
     host, _, port = address.rpartition(":")
     with socket.create_connection((host, int(port)), timeout=20) as connection:
@@ -47,16 +47,15 @@ def talk(address: str, request: bytes, *, until_answered: bool = False) -> RawAn
         response.begin()
         body = response.read()
         response.close()
-        if until_answered:
+        if until_response:
             connection.shutdown(socket.SHUT_WR)
         assert connection.recv(1) == b""
         headers = {name.lower(): value for name, value in response.getheaders()}
         parsed = json.loads(body) if body.startswith(b"{") else None
-        return RawAnswer(response.status, headers, body, parsed)
+        return RawResponse(response.status, headers, body, parsed)
 
 
 def talk_of(account: Account) -> str:
-    """Returns the address at which an account's front listens."""
     assert isinstance(account.front, HttpFront)
     return account.front.address
 
@@ -94,17 +93,17 @@ GET = "GET /healthz HTTP/1.1\r\nHost: x\r\n"
         pytest.param("GET /healthz HTTP/1.1\r\nHost: x\nA: b\r\n\r\n", id="bare LF in a header"),
         pytest.param(f"{GET}A: b\rc\r\n\r\n", id="bare CR"),
         pytest.param(f"{GET}A: b\0c\r\n\r\n", id="NUL"),
-        pytest.param(f"{GET}A : b\r\n\r\n", id="blank before the colon"),
+        pytest.param(f"{GET}A : b\r\n\r\n", id="space before the colon"),
         pytest.param(f"{GET}A: b\r\n c\r\n\r\n", id="folded header"),
         pytest.param("GET /healthz HTTP/1.1\r\n\r\n", id="no Host"),
         pytest.param(f"{GET}Host: y\r\n\r\n", id="two Hosts"),
         pytest.param(GET + "A: b\r\n" * 128 + "\r\n", id="129 headers"),
         pytest.param(f"{GET}A: {'b' * 9_216}\r\n\r\n", id="9 k header"),
         pytest.param("GET /healthz?" + "b" * 9_216 + " HTTP/1.1\r\nHost: x\r\n\r\n", id="9 k line"),
-        pytest.param("hello\r\n\r\n", id="no HTTP at all"),
+        pytest.param("hello\r\n\r\n", id="not HTTP"),
         pytest.param("hello you there\r\n\r\n", id="three words"),
         pytest.param("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", id="TLS"),
-        pytest.param("F(O /healthz HTTP/1.1\r\nHost: x\r\n\r\n", id="a method that is no token"),
+        pytest.param("F(O /healthz HTTP/1.1\r\nHost: x\r\n\r\n", id="method is not a token"),
         pytest.param("FOO /healthz HTTP/9.9.9\r\nHost: x\r\n\r\n", id="no version, no method"),
         pytest.param("GET /healthz HTTP/9.9.9\r\nHost: x\r\n\r\n", id="no version"),
     ],
@@ -112,18 +111,18 @@ GET = "GET /healthz HTTP/1.1\r\nHost: x\r\n"
 def test_malformed_http_is_a_regular_error_without_a_traceback(
     http_service: Service, request_text: str
 ) -> None:
-    answer = talk(http_service.http, request_text.encode())
+    response = talk(http_service.http, request_text.encode())
 
-    assert (answer.status, answer.code) == (400, "ValidationError")
-    assert answer.headers["content-type"] == "application/json"
-    assert set(answer.json) == {"error"}
-    assert set(answer.json["error"]) == {"code", "message", "details", "requestId"}
-    assert answer.json["error"]["requestId"] == answer.headers["x-request-id"]
+    assert (response.status, response.code) == (400, "ValidationError")
+    assert response.headers["content-type"] == "application/json"
+    assert set(response.json) == {"error"}
+    assert set(response.json["error"]) == {"code", "message", "details", "requestId"}
+    assert response.json["error"]["requestId"] == response.headers["x-request-id"]
     assert http_service.traces() == []
 
 
 @both_http
-def test_128_headers_are_taken(http_service: Service) -> None:
+def test_128_headers_are_accepted(http_service: Service) -> None:
     request = GET + "Connection: close\r\n" + "A: b\r\n" * 126 + "\r\n"
 
     assert talk(http_service.http, request.encode()).status == 200
@@ -153,10 +152,10 @@ def test_128_headers_are_taken(http_service: Service) -> None:
 )
 def test_unknown_path_is_not_found(account: Account, path: str) -> None:
     assert isinstance(account.front, HttpFront)
-    answer = account.front.send("GET", path, account.key)
+    response = account.front.send("GET", path, account.key)
 
-    assert answer.status == 404
-    assert answer.code in ("RouteNotFound", "TagNotFound")
+    assert response.status == 404
+    assert response.code in ("RouteNotFound", "TagNotFound")
 
 
 @both_http
@@ -188,17 +187,15 @@ def test_wrong_method_is_rejected_with_the_allowed_methods(
 @both_http
 @pytest.mark.parametrize("path", ["/api/tags", "/nothing"])
 @pytest.mark.parametrize("method", ["FOO", "get", "GETS", "DESCRIBE", "X-Y", "F'O", "F`"])
-def test_an_unknown_method_is_not_implemented(
-    http_service: Service, method: str, path: str
-) -> None:
+def test_unknown_method_is_not_implemented(http_service: Service, method: str, path: str) -> None:
     head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n"
 
-    answer = talk(http_service.http, f"{head}{{}}".encode())
+    response = talk(http_service.http, f"{head}{{}}".encode())
 
-    assert (answer.status, answer.code) == (501, "MethodNotImplemented")
-    assert set(answer.json["error"]) == {"code", "message", "details", "requestId"}
-    assert answer.json["error"]["requestId"] == answer.headers["x-request-id"]
-    assert logged(http_service, answer.headers["x-request-id"])["status"] == 501
+    assert (response.status, response.code) == (501, "MethodNotImplemented")
+    assert set(response.json["error"]) == {"code", "message", "details", "requestId"}
+    assert response.json["error"]["requestId"] == response.headers["x-request-id"]
+    assert logged(http_service, response.headers["x-request-id"])["status"] == 501
 
 
 @both_http
@@ -235,36 +232,38 @@ def test_head_matches_get_without_a_body(account: Account, path: str) -> None:
 
 
 @both_http
-@pytest.mark.parametrize("given", ["a", "0._-Z", "7" * 64])
+@pytest.mark.parametrize("sent_id", ["a", "0._-Z", "7" * 64])
 @pytest.mark.parametrize("path", ["/api/tags", "/api/tags/x", "/healthz", "/nowhere"])
-def test_a_request_id_is_given_back(account: Account, path: str, given: str) -> None:
+def test_valid_request_id_is_returned(account: Account, path: str, sent_id: str) -> None:
     assert isinstance(account.front, HttpFront)
     _, headers, body = account.front.exchange(
-        "GET", path, account.key, headers={"X-Request-Id": given}
+        "GET", path, account.key, headers={"X-Request-Id": sent_id}
     )
 
-    assert headers["x-request-id"] == given
-    assert json.loads(body).get("error", {"requestId": given})["requestId"] == given
+    assert headers["x-request-id"] == sent_id
+    assert json.loads(body).get("error", {"requestId": sent_id})["requestId"] == sent_id
 
 
 @both_http
 @pytest.mark.parametrize(
-    "given",
+    "sent_id",
     ["", "7" * 65, "a b", "a\tb", "a;b", "<script>", 'a"b', "a%0d%0aSet-Cookie:x", "é", "١"],
     ids=ascii,
 )
-def test_a_request_id_of_other_characters_or_length_is_replaced(
-    account: Account, given: str
+def test_request_id_with_other_characters_or_length_is_replaced(
+    account: Account, sent_id: str
 ) -> None:
-    head = f"GET /api/tags/x HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Request-Id: {given}\r\n"
+    head = (
+        f"GET /api/tags/x HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Request-Id: {sent_id}\r\n"
+    )
     head += f"Authorization: Bearer {account.key}\r\n\r\n"
 
-    answer = talk(talk_of(account), head.encode())
+    response = talk(talk_of(account), head.encode())
 
-    made = answer.headers["x-request-id"]
+    made = response.headers["x-request-id"]
     assert re.fullmatch("[A-Za-z0-9._-]{1,64}", made)
-    assert made != given
-    assert answer.json["error"]["requestId"] == made
+    assert made != sent_id
+    assert response.json["error"]["requestId"] == made
 
 
 @both_http
@@ -297,18 +296,18 @@ def test_request_without_a_call_is_logged_without_its_content(
 
 @both_http
 def test_malformed_http_is_logged(http_service: Service) -> None:
-    answer = talk(http_service.http, b"hello\r\n\r\n")
+    response = talk(http_service.http, b"hello\r\n\r\n")
 
-    assert logged(http_service, answer.headers["x-request-id"])["status"] == 400
+    assert logged(http_service, response.headers["x-request-id"])["status"] == 400
 
 
 def logged(service: Service, request_id: str) -> dict[str, Any]:
-    """Returns the one line of the log with this request id."""
+    """Returns the log line with this request ID."""
     (line,) = lines_of(service.log, request_id)
     return line
 
 
-# What some reader or other takes for the end of a line.
+# Characters that some parsers treat as line breaks.
 BREAKS = ["%0d%0a", "\t", "\x0b", "\x0c", "\x1c", "\x85", "\u2028"]
 
 
@@ -318,27 +317,26 @@ BREAKS = ["%0d%0a", "\t", "\x0b", "\x0c", "\x1c", "\x85", "\u2028"]
 def test_request_header_cannot_inject_a_response_header(
     account: Account, name: str, end: str
 ) -> None:
-    """No value that is echoed, or answered to, brings a line of its own into the answer."""
     head = "GET /api/tags/x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
     head += f"{name}: a{end}Set-Cookie: x=1\r\nAuthorization: Bearer {account.key}\r\n\r\n"
 
-    answer = talk(talk_of(account), head.encode())
+    response = talk(talk_of(account), head.encode())
 
-    assert answer.status in {400, 404}
-    assert "set-cookie" not in str(answer.headers).lower()
+    assert response.status in {400, 404}
+    assert "set-cookie" not in str(response.headers).lower()
 
 
 @both_http
 @pytest.mark.parametrize("end", ["%0d%0a", "%0a", "%0D", "%c2%85", "%e2%80%a8"])
 def test_query_cannot_break_the_link_header(account: Account, end: str) -> None:
     for number in range(2):
-        # The query below finds them, since blanks around it count for nothing.
+        # The query below matches them, because surrounding whitespace is ignored.
         account.ok("CreateSubscriber", email=f"{number}@example.com", firstName="Set-Cookie: x")
     head = f"GET /api/subscribers?limit=1&q={end}Set-Cookie:+x HTTP/1.1\r\nHost: x\r\n"
     head += f"Connection: close\r\nAuthorization: Bearer {account.key}\r\n\r\n"
 
-    answer = talk(talk_of(account), head.encode())
+    response = talk(talk_of(account), head.encode())
 
-    assert (answer.status, answer.json["total"]) == (200, 2)
-    assert f"q={end}Set-Cookie:+x&pageToken=" in answer.headers["link"]
-    assert "set-cookie" not in answer.headers
+    assert (response.status, response.json["total"]) == (200, 2)
+    assert f"q={end}Set-Cookie:+x&pageToken=" in response.headers["link"]
+    assert "set-cookie" not in response.headers

@@ -1,4 +1,4 @@
-"""Connections: thousands that are idle, and more than there is room for."""
+"""Thousands of idle connections, and connections beyond the limit."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from ..processes import Service, start
 from .test_http import talk_of
 
 IDLE = 2_000
-# What an idle connection may take, at most.
+# Upper bound of the memory of an idle connection.
 KIB_EACH = 20
 
 
 @pytest.fixture
 def idle(account: Account) -> Iterator[tuple[int, int]]:
-    """Opens idle connections, and gives the memory of the service before and after, in KiB."""
+    """Opens idle connections. Yields the memory of the service before and after, in KiB."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < IDLE + 500:
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(IDLE + 500, hard), hard))
@@ -40,7 +40,7 @@ def idle(account: Account) -> Iterator[tuple[int, int]]:
         before = memory_of(account.service)
         for _ in range(IDLE):
             stack.enter_context(socket.create_connection((host, int(port)), timeout=20))
-        account.ok("ListTags")  # which comes after them all
+        account.ok("ListTags")  # accepted after all of them
         yield before, memory_of(account.service)
 
 
@@ -51,7 +51,7 @@ def memory_of(service: Service) -> int:
 
 
 @pytest.mark.parametrize("front_and_service", ["http"], indirect=True)
-def test_two_thousand_idle_connections_are_held_and_hurt_nobody(
+def test_two_thousand_idle_connections_are_kept_without_harm(
     account: Account, idle: tuple[int, int]
 ) -> None:
     before, after = idle
@@ -116,19 +116,21 @@ async def is_rejected(client: Client) -> bool:
         return False
 
 
-# A service under this may have so many descriptors, of which half are for connections.
+# Limits the file descriptors of a service to 300, of which half are for connections.
 FEW = ("sh", "-c", 'ulimit -n 300 && exec "$0" "$@"')
 
 
 @pytest.fixture
-def cramped(tmp_path: Path) -> Iterator[Service]:
+def service_with_few_descriptors(tmp_path: Path) -> Iterator[Service]:
     service = start(tmp_path, under=FEW)
     yield service
     assert service.stop() == 0
 
 
-def test_service_with_few_descriptors_rejects_further_connections(cramped: Service) -> None:
-    host, _, port = cramped.http.rpartition(":")
+def test_service_with_few_descriptors_rejects_further_connections(
+    service_with_few_descriptors: Service,
+) -> None:
+    host, _, port = service_with_few_descriptors.http.rpartition(":")
     with ExitStack() as stack:
         clients = [
             stack.enter_context(socket.create_connection((host, int(port)), timeout=20))
@@ -136,17 +138,17 @@ def test_service_with_few_descriptors_rejects_further_connections(cramped: Servi
         ]
         responses = [received(client) for client in clients[150:]]
 
-    assert [answer.partition(b"\r\n")[0] for answer in responses] == [
+    assert [response.partition(b"\r\n")[0] for response in responses] == [
         b"HTTP/1.1 503 Service Unavailable"
     ] * 10
-    log = cramped.log.read_text()
-    assert (log.count("rejected without a call"), cramped.traces()) == (10, [])
+    log = service_with_few_descriptors.log.read_text()
+    assert (log.count("rejected without a call"), service_with_few_descriptors.traces()) == (10, [])
 
 
 def received(client: socket.socket) -> bytes:
-    """Returns all that a client is sent until its connection is closed."""
-    with client.makefile("rb") as answer:
-        return answer.read()
+    """Returns what a client receives until its connection is closed."""
+    with client.makefile("rb") as response:
+        return response.read()
 
 
 @pytest.mark.parametrize(
@@ -161,7 +163,7 @@ def received(client: socket.socket) -> bytes:
     ],
     ids=["usual", "no hard limit", "low hard limit", "very low", "high enough", "no limit"],
 )
-def test_room_is_made_as_far_as_the_limit_of_descriptors_may_be_raised(
+def test_descriptor_limit_is_raised_as_far_as_allowed(
     limits: tuple[int, int],
     raised: tuple[int, int] | None,
     connections: int,

@@ -1,4 +1,4 @@
-"""Operations without a request body accept an empty body or {} and refuse any other."""
+"""Operations without a request body accept an empty body or {} and reject any other."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def send(
     headers: dict[str, str] | None = None,
     **variables: str,
 ) -> Response:
-    """Calls an rpc with a body as it is given, on a resource that does not exist by default."""
+    """Calls an rpc with these bytes as its body, by default on a resource that does not exist."""
     assert isinstance(account.front, HttpFront)
     method, path, _ = binding(rpc)
     for variable in path_variables(rpc):
@@ -52,30 +52,35 @@ def send(
 
 
 @pytest.mark.parametrize("rpc", WITHOUT_BODY)
-def test_any_other_body_is_rejected_before_the_resource_is_looked_for(
-    account: Account, rpc: str
-) -> None:
+def test_any_other_body_is_rejected_before_the_resource_is_read(account: Account, rpc: str) -> None:
     for body in INVALID.values():
         refused = send(account, rpc, body)
         assert (refused.status, refused.code) == (400, "ValidationError"), body
 
 
 @pytest.mark.parametrize("rpc", WITHOUT_BODY)
-def test_a_body_that_cannot_be_read_is_rejected_by_its_headers(account: Account, rpc: str) -> None:
+def test_unreadable_body_is_rejected_by_its_headers(account: Account, rpc: str) -> None:
     for status, body, headers in HEADERS.values():
         assert send(account, rpc, body, headers=headers).status == status
 
 
-@pytest.mark.parametrize("rpc", WITHOUT_BODY)
-def test_without_a_valid_key_the_body_does_not_matter(account: Account, rpc: str) -> None:
-    for _, body, headers in HEADERS.values():
-        assert send(account, rpc, body, key=None, headers=headers).code == "Unauthorized"
-    for body in INVALID.values():
-        assert send(account, rpc, body, key=None).code == "Unauthorized"
+# Not every combination: the services throttle an address that sends many invalid keys.
+@pytest.mark.parametrize(
+    ("rpc", "body", "headers"),
+    [
+        *(pytest.param(rpc, b"garbage", {}, id=rpc) for rpc in WITHOUT_BODY),
+        *(pytest.param("ListTags", body, {}, id=name) for name, body in INVALID.items()),
+        *(pytest.param("ListTags", *rest, id=name) for name, (_, *rest) in HEADERS.items()),
+    ],
+)
+def test_missing_key_is_reported_before_the_body(
+    account: Account, rpc: str, body: bytes, headers: dict[str, str]
+) -> None:
+    assert send(account, rpc, body, key=None, headers=headers).code == "Unauthorized"
 
 
 @pytest.mark.parametrize("rpc", ["TestWebhook", "RotateWebhookSecret", "DeleteTag", "ListApiKeys"])
-def test_the_scope_comes_before_the_faults_of_such_a_body(account: Account, rpc: str) -> None:
+def test_scope_is_reported_before_errors_in_the_body(account: Account, rpc: str) -> None:
     reader = account.new_key("read")
 
     assert send(account, rpc, b"garbage", key=reader).code == "Forbidden"
@@ -84,7 +89,7 @@ def test_the_scope_comes_before_the_faults_of_such_a_body(account: Account, rpc:
 
 
 @pytest.mark.parametrize("rpc", sorted(set(WITHOUT_BODY) & set(UNARY)))
-def test_an_empty_body_and_an_empty_object_are_the_same(account: Account, rpc: str) -> None:
+def test_empty_body_and_empty_object_are_equivalent(account: Account, rpc: str) -> None:
     # An empty body has no type that could be wrong.
     empty = send(account, rpc, b"", headers={"Content-Type": "text/plain"})
 
@@ -93,7 +98,7 @@ def test_an_empty_body_and_an_empty_object_are_the_same(account: Account, rpc: s
         assert send(account, rpc, body).status == empty.status
 
 
-def test_a_rejected_test_and_rotation_have_no_effect(account: Account) -> None:
+def test_rejected_test_and_rotation_have_no_effect(account: Account) -> None:
     made = webhook(account, url="http://127.0.0.1:9/", enabled=False)
 
     for rpc in ("TestWebhook", "RotateWebhookSecret", "DeleteWebhook"):
@@ -110,7 +115,7 @@ def test_a_rejected_test_and_rotation_have_no_effect(account: Account) -> None:
     [([], 404), ([b"{", b"}"], 404), ([b"{", b'"a": 1}'], 400)],
     ids=["empty", "an empty object", "a key"],
 )
-def test_a_chunked_body_is_read_to_its_end(
+def test_chunked_body_is_read_to_its_end(
     account: Account, chunks: list[bytes], status: int
 ) -> None:
     head = (

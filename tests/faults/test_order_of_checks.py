@@ -1,4 +1,4 @@
-"""What is looked at first: 401, then 413 and 415, then 403, then 400, 404, 409."""
+"""Order of checks: 401, then 413 and 415, then 403, then 400, 404, 409."""
 
 from __future__ import annotations
 
@@ -18,44 +18,46 @@ pytestmark = both_http
 MISSING_ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 
 
-class Wrong(NamedTuple):
-    """A body that every operation rejects."""
+class InvalidBody(NamedTuple):
+    """A body that every operation rejects, with the status."""
 
     status: int
     body: bytes
     headers: dict[str, str]
 
 
-WRONG = {
-    "too large": Wrong(413, b" " * (MAX_BODY_BYTES + 1), {}),
-    "plain text": Wrong(415, b"{}", {"Content-Type": "text/plain"}),
-    "another charset": Wrong(415, b"{}", {"Content-Type": "application/json; charset=latin-1"}),
-    "compressed": Wrong(415, b"\x1f\x8b", {"Content-Encoding": "gzip"}),
-    "empty": Wrong(400, b"", {}),
-    "not JSON": Wrong(400, b"{", {}),
-    "no object": Wrong(400, b"[]", {}),
-    "too deep": Wrong(400, b"[" * 33 + b"]" * 33, {}),
-    "a key twice": Wrong(400, b'{"name": "a", "name": "b"}', {}),
-    "an unknown key": Wrong(400, b'{"nothing": 1}', {}),
-    "a wrong type": Wrong(400, b'{"name": 7, "label": 7}', {}),
-    "a wrong value": Wrong(400, b'{"name": "", "label": ""}', {}),
-    "NUL": Wrong(400, rb'{"name": "\u0000", "label": "\u0000"}', {}),
+INVALID_BODIES = {
+    "too large": InvalidBody(413, b" " * (MAX_BODY_BYTES + 1), {}),
+    "plain text": InvalidBody(415, b"{}", {"Content-Type": "text/plain"}),
+    "another charset": InvalidBody(
+        415, b"{}", {"Content-Type": "application/json; charset=latin-1"}
+    ),
+    "compressed": InvalidBody(415, b"\x1f\x8b", {"Content-Encoding": "gzip"}),
+    "empty": InvalidBody(400, b"", {}),
+    "not JSON": InvalidBody(400, b"{", {}),
+    "no object": InvalidBody(400, b"[]", {}),
+    "too deep": InvalidBody(400, b"[" * 33 + b"]" * 33, {}),
+    "a key twice": InvalidBody(400, b'{"name": "a", "name": "b"}', {}),
+    "an unknown key": InvalidBody(400, b'{"nothing": 1}', {}),
+    "a invalid type": InvalidBody(400, b'{"name": 7, "label": 7}', {}),
+    "a invalid value": InvalidBody(400, b'{"name": "", "label": ""}', {}),
+    "NUL": InvalidBody(400, rb'{"name": "\u0000", "label": "\u0000"}', {}),
 }
 # Other than unknown ones.
-KEYS = {"no key": None, "malformed": "rk_x", "wrong checksum": "rk_" + "0" * 46}
+KEYS = {"no key": None, "malformed": "rk_x", "invalid checksum": "rk_" + "0" * 46}
 
-each_wrong = pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
+each_invalid_body = pytest.mark.parametrize("invalid", INVALID_BODIES.values(), ids=INVALID_BODIES)
 each_400 = pytest.mark.parametrize(
-    "wrong", [pytest.param(w, id=name) for name, w in WRONG.items() if w.status == 400]
+    "invalid", [pytest.param(w, id=name) for name, w in INVALID_BODIES.items() if w.status == 400]
 )
 each_413_and_415 = pytest.mark.parametrize(
-    "wrong", [pytest.param(w, id=name) for name, w in WRONG.items() if w.status != 400]
+    "invalid", [pytest.param(w, id=name) for name, w in INVALID_BODIES.items() if w.status != 400]
 )
 
 
-def send(account: Account, method: str, path: str, wrong: Wrong) -> Response:
+def send(account: Account, method: str, path: str, invalid: InvalidBody) -> Response:
     assert isinstance(account.front, HttpFront)
-    return account.front.send(method, path, account.key, body=wrong.body, headers=wrong.headers)
+    return account.front.send(method, path, account.key, body=invalid.body, headers=invalid.headers)
 
 
 # Not every combination: the services throttle an address that sends many invalid keys.
@@ -65,22 +67,22 @@ def send(account: Account, method: str, path: str, wrong: Wrong) -> Response:
     ids=["POST", "PUT"],
 )
 @pytest.mark.parametrize(
-    ("key", "wrong"),
+    ("key", "invalid"),
     [
-        *(pytest.param("", wrong, id=name) for name, wrong in WRONG.items()),
-        *(pytest.param(key, WRONG["not JSON"], id=name) for name, key in KEYS.items()),
+        *(pytest.param("", invalid, id=name) for name, invalid in INVALID_BODIES.items()),
+        *(pytest.param(key, INVALID_BODIES["not JSON"], id=name) for name, key in KEYS.items()),
     ],
 )
 def test_invalid_key_is_reported_before_errors_in_the_body(
-    account: Account, method: str, path: str, key: str | None, wrong: Wrong
+    account: Account, method: str, path: str, key: str | None, invalid: InvalidBody
 ) -> None:
     assert isinstance(account.front, HttpFront)
     sent = make_secret() if key == "" else key
 
-    answer = account.front.send(method, path, sent, body=wrong.body, headers=wrong.headers)
+    response = account.front.send(method, path, sent, body=invalid.body, headers=invalid.headers)
 
-    error: dict[str, Any] = answer.body["error"]
-    assert answer.status == 401
+    error: dict[str, Any] = response.body["error"]
+    assert response.status == 401
     assert {**error, "requestId": ""} == {
         "code": "Unauthorized",
         "message": "A valid API key is required.",
@@ -90,34 +92,38 @@ def test_invalid_key_is_reported_before_errors_in_the_body(
 
 
 @pytest.mark.parametrize("query", ["limit=x", "nothing=1", "limit=1&limit=1", "%ff=1"])
-def test_without_a_valid_key_nothing_is_learnt_of_a_query(account: Account, query: str) -> None:
+def test_invalid_key_is_reported_before_errors_in_the_query(account: Account, query: str) -> None:
     assert isinstance(account.front, HttpFront)
 
     assert account.front.send("GET", f"/api/tags?{query}").code == "Unauthorized"
 
 
 @each_413_and_415
-def test_a_body_that_cannot_be_read_comes_before_the_scope(account: Account, wrong: Wrong) -> None:
+def test_unreadable_body_is_reported_before_the_scope(
+    account: Account, invalid: InvalidBody
+) -> None:
     reader = account.with_key(account.new_key("read"))
 
-    assert send(reader, "POST", "/api/tags", wrong).status == wrong.status
+    assert send(reader, "POST", "/api/tags", invalid).status == invalid.status
 
 
 @each_413_and_415
-def test_a_body_that_cannot_be_read_comes_before_the_verified_email(
-    unverified_account: Account, wrong: Wrong
+def test_unreadable_body_is_reported_before_the_unverified_email(
+    unverified_account: Account, invalid: InvalidBody
 ) -> None:
-    assert send(unverified_account, "POST", "/api/custom-fields", wrong).status == wrong.status
+    assert send(unverified_account, "POST", "/api/custom-fields", invalid).status == invalid.status
 
 
 @each_400
-def test_the_scope_comes_before_the_faults_of_a_body(account: Account, wrong: Wrong) -> None:
+def test_scope_is_reported_before_errors_in_the_body(
+    account: Account, invalid: InvalidBody
+) -> None:
     reader = account.with_key(account.new_key("read"))
 
-    answer = send(reader, "POST", "/api/tags", wrong)
+    response = send(reader, "POST", "/api/tags", invalid)
 
-    assert (answer.status, answer.code) == (403, "Forbidden")
-    assert answer.faults == []
+    assert (response.status, response.code) == (403, "Forbidden")
+    assert response.faults == []
 
 
 @each_400
@@ -126,41 +132,43 @@ def test_the_scope_comes_before_the_faults_of_a_body(account: Account, wrong: Wr
     [("POST", "/api/custom-fields"), ("PATCH", f"/api/custom-fields/{MISSING_ID}")],
     ids=["POST", "PATCH"],
 )
-def test_the_verified_email_comes_before_the_faults_of_a_body(
-    unverified_account: Account, method: str, path: str, wrong: Wrong
+def test_unverified_email_is_reported_before_errors_in_the_body(
+    unverified_account: Account, method: str, path: str, invalid: InvalidBody
 ) -> None:
-    answer = send(unverified_account, method, path, wrong)
+    response = send(unverified_account, method, path, invalid)
 
-    assert (answer.status, answer.code) == (403, "EmailNotVerified")
-    assert answer.faults == []
+    assert (response.status, response.code) == (403, "EmailNotVerified")
+    assert response.faults == []
 
 
-def test_the_scope_comes_before_the_verified_email(unverified_account: Account) -> None:
+def test_scope_is_reported_before_the_unverified_email(unverified_account: Account) -> None:
     reader = unverified_account.with_key(unverified_account.new_key("read"))
 
     reader.fails("Forbidden", "CreateCustomField", label="")
 
 
-def test_the_scope_comes_before_the_faults_of_a_query(account: Account) -> None:
+def test_scope_is_reported_before_errors_in_the_query(account: Account) -> None:
     reader = account.with_key(account.new_key("read"))
     assert isinstance(reader.front, HttpFront)
 
     assert reader.front.send("GET", "/api/keys?limit=x", reader.key).code == "Forbidden"
 
 
-def test_the_scope_comes_before_what_is_missing(account: Account) -> None:
+def test_scope_is_reported_before_a_missing_resource(account: Account) -> None:
     reader = account.with_key(account.new_key("read"))
 
     reader.fails("Forbidden", "UpdateTag", id=MISSING_ID, name="vip")
 
 
-@each_wrong
-def test_the_faults_of_a_body_come_before_what_is_missing(account: Account, wrong: Wrong) -> None:
-    assert send(account, "PUT", f"/api/tags/{MISSING_ID}", wrong).status == wrong.status
+@each_invalid_body
+def test_errors_in_the_body_are_reported_before_a_missing_resource(
+    account: Account, invalid: InvalidBody
+) -> None:
+    assert send(account, "PUT", f"/api/tags/{MISSING_ID}", invalid).status == invalid.status
 
 
 @pytest.mark.parametrize(
-    ("rpc", "given"),
+    ("rpc", "request"),
     [
         ("ChangeSubscriberStatus", {}),
         ("ChangeSubscriberStatus", {"status": "NO_SUCH_STATUS"}),
@@ -169,19 +177,19 @@ def test_the_faults_of_a_body_come_before_what_is_missing(account: Account, wron
         ("UpdateSubscriber", {"email": "none"}),
     ],
 )
-def test_the_faults_of_a_request_come_before_a_subscriber_that_is_missing(
-    account: Account, rpc: str, given: dict[str, Any]
+def test_errors_in_the_request_are_reported_before_a_missing_subscriber(
+    account: Account, rpc: str, request: dict[str, Any]
 ) -> None:
-    account.fails("ValidationError", rpc, id=MISSING_ID, **given)
+    account.fails("ValidationError", rpc, id=MISSING_ID, **request)
 
 
-def test_the_faults_of_a_body_come_before_what_is_taken(account: Account) -> None:
+def test_errors_in_the_body_are_reported_before_a_duplicate_name(account: Account) -> None:
     account.ok("CreateTag", name="vip")
 
     account.fails("ValidationError", "CreateTag", name="vip", description="d" * 501)
 
 
-def test_what_is_missing_comes_before_what_is_taken(account: Account) -> None:
+def test_missing_resource_is_reported_before_a_duplicate_name(account: Account) -> None:
     account.ok("CreateTag", name="vip")
 
     account.fails("TagNotFound", "UpdateTag", id=MISSING_ID, name="vip")

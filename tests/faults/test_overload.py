@@ -22,8 +22,8 @@ from ..fronts import HttpFront
 from ..parts import status_of, wait_until
 from ..processes import Service, start
 
-# How much time a call has that could not be answered: as soon as the queue has stood still for
-# as long, it is refused at once. Until then its time passes, without effect.
+# Timeout of the calls below, in seconds. Once the queue has not moved for as long, they are
+# rejected immediately. Before that, they time out without effect.
 SECONDS = 0.3
 TRIES = 10
 
@@ -41,34 +41,34 @@ def account(service: Service) -> Account:
     return new_account(service, HttpFront("http", service.http))
 
 
-class Still:
-    """A database that takes no writes, and writes that wait for it."""
+class StalledDatabase:
+    """A database that accepts no writes, and writes that wait for it."""
 
     def __init__(self, account: Account, pool: ThreadPoolExecutor) -> None:
         self._account, self._pool = account, pool
         self.waiting: list[Future[Any]] = []
 
     def wait(self, name: str) -> None:
-        """Begins to create a tag."""
+        """Starts to create a tag."""
         self.waiting.append(self._pool.submit(self._account.ok, "CreateTag", name=name))
 
 
 @contextmanager
-def standing_still(account: Account) -> Iterator[Still]:
-    """Keeps the database locked for the length of a block; what waits for it is done after it."""
+def stalled_database(account: Account) -> Iterator[StalledDatabase]:
+    """Locks the database during a block. Waiting writes are finished after it."""
     with ThreadPoolExecutor(8) as pool:
-        still = Still(account, pool)
+        stalled = StalledDatabase(account, pool)
         with account.service.unit_of_work():
-            # One is being begun for as long as the lock is there, and one waits behind it.
-            still.wait("begun")
-            still.wait("waits")
-            yield still
-        for each in still.waiting:
+            # One transaction waits for the lock, and one write waits in the queue behind it.
+            stalled.wait("begun")
+            stalled.wait("waits")
+            yield stalled
+        for each in stalled.waiting:
             each.result()
 
 
-def late(account: Account, front: HttpFront) -> tuple[int, dict[str, str], bytes]:
-    """Asks for a tag with little time."""
+def create_with_timeout(account: Account, front: HttpFront) -> tuple[int, dict[str, str], bytes]:
+    """Creates a tag with a short timeout."""
     headers = {"Grpc-Timeout": f"{SECONDS * 1000:.0f}m"}
     return front.exchange(
         "POST", "/api/tags", account.key, body=b'{"name": "late"}', headers=headers
@@ -79,21 +79,21 @@ def test_write_that_cannot_finish_in_time_is_rejected_with_retry_after(
     account: Account,
 ) -> None:
     assert isinstance(account.front, HttpFront)
-    with standing_still(account):
-        answers = (late(account, account.front) for _ in range(TRIES))
-        status, headers, body = next(answer for answer in answers if answer[0] != 504)
+    with stalled_database(account):
+        responses = (create_with_timeout(account, account.front) for _ in range(TRIES))
+        status, headers, body = next(response for response in responses if response[0] != 504)
 
         assert (status, headers["retry-after"]) == (503, "1")
         assert json.loads(body)["error"]["message"].startswith("The server is overloaded.")
-        # Reads have a queue of their own.
+        # Reads have their own queue.
         assert account.ok("ListTags")["total"] == 0
 
     assert {tag["name"] for tag in account.ok("ListTags")["tags"]} == {"begun", "waits"}
 
 
-def test_refusal_over_grpc_says_in_milliseconds_when_to_try_again(account: Account) -> None:
+def test_rejection_over_grpc_contains_the_retry_delay_in_milliseconds(account: Account) -> None:
     metadata = [("authorization", f"Bearer {account.key}")]
-    with standing_still(account), closing(grpc.insecure_channel(account.service.grpc)) as channel:
+    with stalled_database(account), closing(grpc.insecure_channel(account.service.grpc)) as channel:
         stub = tags_pb2_grpc.TagServiceStub(channel)
         stub.ListTags(pb.ListTagsRequest(), metadata=metadata, timeout=20)
         request = pb.CreateTagRequest(name="late")
@@ -113,14 +113,16 @@ def test_refusal_over_grpc_says_in_milliseconds_when_to_try_again(account: Accou
     assert info.retry_delay.ToMilliseconds() == pushback
 
 
-def test_write_whose_client_went_away_before_it_was_begun_is_not_done(account: Account) -> None:
-    with standing_still(account):
+def test_write_of_a_client_that_disconnected_while_it_was_queued_has_no_effect(
+    account: Account,
+) -> None:
+    with stalled_database(account):
         left = http.client.HTTPConnection(account.service.http, timeout=20)
         headers = {"Authorization": f"Bearer {account.key}", "Content-Type": "application/json"}
         left.request("POST", "/api/tags", '{"name": "left"}', headers)
         account.ok("ListTags")
         left.close()
-        # What comes after that is answered after that was seen.
+        # The service has noticed the disconnect before it responds to these.
         account.ok("ListTags")
         account.ok("ListTags")
 
@@ -128,17 +130,17 @@ def test_write_whose_client_went_away_before_it_was_begun_is_not_done(account: A
 
 
 def serves(service: Service) -> bool:
-    """Whether grpc.health says that calls are served."""
+    """Whether grpc.health reports SERVING."""
     with closing(grpc.insecure_channel(service.grpc)) as channel:
         reply = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest())
     return bool(reply.status == health_pb2.HealthCheckResponse.SERVING)
 
 
-def test_service_whose_database_takes_no_writes_is_alive_and_not_ready(account: Account) -> None:
+def test_service_with_a_stalled_database_is_alive_and_not_ready(account: Account) -> None:
     service = account.service
     assert (status_of(service.http, "/readyz"), serves(service)) == (200, True)
 
-    with standing_still(account):
+    with stalled_database(account):
         wait_until(lambda: status_of(service.http, "/readyz") == 503, "it is still ready")
         assert not serves(service)
         assert status_of(service.http, "/healthz") == 200

@@ -25,7 +25,7 @@ from ..processes import Service, start
 from ..webhooks.receiver import Receiver, Reply
 
 LONG = 60.0
-# Without the warning that the server for the tests does not care for crashes.
+# Without the warning that the test server runs without fsync.
 QUIET = {**FREE, "ROSTER_LOG_LEVEL": "error"}
 
 
@@ -61,10 +61,10 @@ def accounts(two: tuple[Service, Service]) -> tuple[Account, Account]:
     return own, Account(own.id, own.key, HttpFront("other", other.http), other)
 
 
-def of_both(
+def through_both(
     accounts: tuple[Account, Account], count: int, rpc: str, **request: Any
 ) -> list[Response]:
-    """Makes one call many times at once, in turns through each service."""
+    """Makes the same call concurrently, alternately through either service."""
     calls = [partial(accounts[number % 2].call, rpc, **request) for number in range(count)]
     return call_concurrently(*calls)
 
@@ -82,7 +82,9 @@ def test_two_services_that_start_at_once_make_one_schema_and_one_first_account(
 def test_of_50_concurrent_creates_of_one_email_through_two_services_one_is_taken(
     accounts: tuple[Account, Account],
 ) -> None:
-    responses = of_both(accounts, 50, "CreateSubscriber", email="ada@example.com", tags=["vip"])
+    responses = through_both(
+        accounts, 50, "CreateSubscriber", email="ada@example.com", tags=["vip"]
+    )
 
     assert statuses(responses) == [201] + [409] * 49
     made = next(response.body["subscriber"] for response in responses if response.status == 201)
@@ -135,7 +137,7 @@ def test_key_sent_through_two_services_at_once_has_one_effect(
     assert accounts[1].ok("ListTags")["total"] == 1
 
 
-def test_tags_that_are_deleted_while_they_are_put_on_break_nothing(
+def test_tags_can_be_deleted_while_they_are_added(
     accounts: tuple[Account, Account],
 ) -> None:
     def create(number: int) -> Response:
@@ -170,7 +172,7 @@ def test_20_requests_with_one_idempotency_key_through_two_services_have_one_effe
     assert accounts[0].ok("ListApiKeys")["total"] == 2
 
 
-def test_test_of_a_webhook_that_runs_in_one_service_is_not_begun_in_another(
+def test_webhook_test_in_progress_in_one_service_is_not_started_in_another(
     accounts: tuple[Account, Account], receiver: Receiver
 ) -> None:
     account, elsewhere = accounts
@@ -246,7 +248,7 @@ def test_new_database_is_not_served_without_a_secret_key(postgres: Postgres) -> 
     assert "ROSTER_SECRET_KEY" in complaint(done, ExitCode.DATABASE)
 
 
-def test_database_is_served_with_its_own_secret_key_alone(two: tuple[Service, Service]) -> None:
+def test_database_is_served_only_with_its_secret_key(two: tuple[Service, Service]) -> None:
     settings = {"ROSTER_DATABASE_URL": two[0].database_url, **QUIET}
 
     missing = roster("serve", **settings)

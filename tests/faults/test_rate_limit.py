@@ -1,4 +1,4 @@
-"""An account that makes more calls than its limit, over each front."""
+"""Rate limit of an account, over each front."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from ..conftest import FRONTS, Account, new_account
 from ..fronts import GrpcFront, HttpFront
 from ..processes import Service, start
 
-# So slow to fill that no test lives to see another call.
+# Refills one call in 8 hours: never during a test.
 CALLS, SECONDS = 3, 86_400
-# So fast to fill that a test can wait for it.
+# Refills fast enough for a test to wait.
 FAST = "10/1"
 
 
@@ -65,7 +65,7 @@ def fast(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Iterator[Limi
 
 
 def list_tags(account: Account) -> tuple[bool, dict[str, str]]:
-    """Lists tags, and returns whether that was allowed and what was said beside the answer."""
+    """Lists tags. Returns whether that was allowed, and the headers or trailing metadata."""
     if isinstance(account.front, HttpFront):
         status, headers, _ = account.front.exchange("GET", "/api/tags", account.key)
         assert status in {200, 429}
@@ -81,7 +81,7 @@ def list_tags(account: Account) -> tuple[bool, dict[str, str]]:
 
 
 def export(account: Account, *, head: bool = False) -> tuple[bool, dict[str, str]]:
-    """Exports, and returns whether that was allowed and what was said before the records."""
+    """Exports. Returns whether that was allowed, and the headers or metadata."""
     path = "/api/subscribers/export"
     if isinstance(account.front, HttpFront):
         method = "HEAD" if head else "GET"
@@ -99,40 +99,44 @@ def export(account: Account, *, head: bool = False) -> tuple[bool, dict[str, str
 
 
 def parameter(value: str, name: str) -> int:
-    """Returns a parameter of the one item of a structured field."""
+    """Returns a parameter of the only item of a structured field (RFC 9651)."""
     item, *parameters = value.split(";")
     assert item == '"default"'
     return int(dict(each.split("=") for each in parameters)[name])
 
 
-def test_every_call_counts_and_says_what_is_left(slow: Limited) -> None:
+def test_every_call_counts_and_reports_what_remains(slow: Limited) -> None:
     account = slow.account()
 
-    said = [list_tags(account) for _ in range(CALLS + 1)]
+    calls = [list_tags(account) for _ in range(CALLS + 1)]
 
-    assert [allowed for allowed, _ in said] == [True] * CALLS + [False]
-    assert [parameter(more["ratelimit"], "r") for _, more in said] == [2, 1, 0, 0]
-    assert {more["ratelimit-policy"] for _, more in said} == {f'"default";q={CALLS};w={SECONDS}'}
-    assert ["retry-after" in more for _, more in said] == [False] * CALLS + [True]
-    error_response = said[-1][1]
+    assert [allowed for allowed, _ in calls] == [True] * CALLS + [False]
+    assert [parameter(headers["ratelimit"], "r") for _, headers in calls] == [2, 1, 0, 0]
+    assert {headers["ratelimit-policy"] for _, headers in calls} == {
+        f'"default";q={CALLS};w={SECONDS}'
+    }
+    assert ["retry-after" in headers for _, headers in calls] == [False] * CALLS + [True]
+    error_response = calls[-1][1]
     waits = int(error_response["retry-after"]), parameter(error_response["ratelimit"], "t")
     assert 0 < waits[0] == waits[1] <= SECONDS // CALLS
 
 
-def test_a_stream_says_what_is_left_before_its_records(slow: Limited) -> None:
+def test_stream_reports_what_remains_before_its_records(slow: Limited) -> None:
     account = slow.account()
 
-    said = [export(account, head=number == 1) for number in range(CALLS + 1)]
+    calls = [export(account, head=number == 1) for number in range(CALLS + 1)]
 
-    assert [allowed for allowed, _ in said] == [True] * CALLS + [False]
-    assert [parameter(more["ratelimit"], "r") for _, more in said] == [2, 1, 0, 0]
-    assert {more["ratelimit-policy"] for _, more in said} == {f'"default";q={CALLS};w={SECONDS}'}
+    assert [allowed for allowed, _ in calls] == [True] * CALLS + [False]
+    assert [parameter(headers["ratelimit"], "r") for _, headers in calls] == [2, 1, 0, 0]
+    assert {headers["ratelimit-policy"] for _, headers in calls} == {
+        f'"default";q={CALLS};w={SECONDS}'
+    }
 
 
 def test_rejection_is_a_regular_error(slow: Limited) -> None:
-    answer = slow.spent().fails("RateLimited", "ListTags")
+    response = slow.spent().fails("RateLimited", "ListTags")
 
-    assert (answer.status, answer.faults) == (429, [])
+    assert (response.status, response.faults) == (429, [])
 
 
 def test_other_account_is_not_rejected(slow: Limited) -> None:
@@ -141,7 +145,7 @@ def test_other_account_is_not_rejected(slow: Limited) -> None:
     slow.account().ok("ListTags")
 
 
-def test_call_that_fails_counts_too(slow: Limited) -> None:
+def test_failed_call_counts(slow: Limited) -> None:
     account = slow.account()
     for _ in range(CALLS):
         account.fails("ValidationError", "CreateTag", name="")
@@ -149,13 +153,13 @@ def test_call_that_fails_counts_too(slow: Limited) -> None:
     account.fails("RateLimited", "CreateTag", name="vip")
 
 
-def test_all_keys_of_an_account_draw_on_one_bucket(slow: Limited) -> None:
+def test_all_keys_of_an_account_share_one_bucket(slow: Limited) -> None:
     account = slow.spent()
 
     account.with_key(account.new_key("read")).fails("RateLimited", "ListTags")
 
 
-def test_all_fronts_of_a_service_draw_on_one_bucket(slow: Limited) -> None:
+def test_all_fronts_of_a_service_share_one_bucket(slow: Limited) -> None:
     account = slow.spent()
     other = HttpFront("http", slow.service.http)
 
@@ -166,14 +170,14 @@ def test_invalid_key_is_rejected_before_the_limit_and_not_counted(slow: Limited)
     account = slow.spent()
 
     account.with_key("rk_x").fails("Unauthorized", "ListTags")
-    _, more = list_tags(account)
+    _, headers = list_tags(account)
 
-    assert more["ratelimit-policy"]
+    assert headers["ratelimit-policy"]
     assert not receives_the_limit(account.with_key("rk_x"))
 
 
 def receives_the_limit(account: Account) -> bool:
-    """Whether the answer to a call with a wrong key says anything of a limit."""
+    """Whether the response to a call with an invalid key contains rate limit headers."""
     if isinstance(account.front, HttpFront):
         _, headers, _ = account.front.exchange("GET", "/api/tags", account.key)
         return "ratelimit" in headers
@@ -183,17 +187,17 @@ def receives_the_limit(account: Account) -> bool:
     return "ratelimit" in dict(caught.value.trailing_metadata())  # type: ignore[attr-defined]
 
 
-def test_limit_comes_before_the_scope(slow: Limited) -> None:
+def test_limit_is_checked_before_the_scope(slow: Limited) -> None:
     account = slow.spent()
 
     account.with_key(account.new_key("read")).fails("RateLimited", "CreateTag", name="vip")
 
 
-def test_limit_comes_before_the_verified_email(slow: Limited) -> None:
+def test_limit_is_checked_before_the_verified_email(slow: Limited) -> None:
     slow.spent(verified=False).fails("RateLimited", "CreateCustomField", label="Colour")
 
 
-def test_limit_comes_before_the_faults_of_a_request(slow: Limited) -> None:
+def test_limit_is_checked_before_the_request(slow: Limited) -> None:
     slow.spent().fails("RateLimited", "CreateTag", name="")
 
 
@@ -207,18 +211,18 @@ def test_limit_comes_before_the_faults_of_a_request(slow: Limited) -> None:
     ],
     ids=["too large", "no JSON type", "no JSON"],
 )
-def test_limit_comes_before_the_faults_of_a_body(
+def test_limit_is_checked_before_the_body(
     slow: Limited, body: bytes, headers: dict[str, str]
 ) -> None:
     account = slow.spent()
     assert isinstance(slow.front, HttpFront)
 
-    status, said, _ = slow.front.exchange(
+    status, headers, _ = slow.front.exchange(
         "POST", "/api/tags", account.key, body=body, headers=headers
     )
 
     assert status == 429
-    assert int(said["retry-after"]) > 0
+    assert int(headers["retry-after"]) > 0
 
 
 def test_health_has_no_limit(slow: Limited) -> None:
@@ -231,29 +235,29 @@ def test_health_has_no_limit(slow: Limited) -> None:
     assert {front.send("GET", "/readyz").status for _ in range(2 * CALLS)} == {200}
 
 
-def test_client_that_heeds_the_limit_is_never_rejected(fast: Limited) -> None:
+def test_client_that_observes_the_limit_is_never_rejected(fast: Limited) -> None:
     account = fast.account()
 
     for _ in range(30):
-        allowed, said = list_tags(account)
+        allowed, headers = list_tags(account)
         assert allowed
-        if parameter(said["ratelimit"], "r") == 0:
-            time.sleep(parameter(said["ratelimit"], "t"))
+        if parameter(headers["ratelimit"], "r") == 0:
+            time.sleep(parameter(headers["ratelimit"], "t"))
 
 
 def test_client_that_waits_for_retry_after_is_not_rejected_again(fast: Limited) -> None:
     account = fast.account()
     allowed = True
     while allowed:
-        allowed, said = list_tags(account)
+        allowed, headers = list_tags(account)
 
-    time.sleep(int(said["retry-after"]))
+    time.sleep(int(headers["retry-after"]))
 
     assert list_tags(account)[0]
 
 
-def test_without_a_limit_nothing_is_said_of_one(account: Account) -> None:
-    allowed, said = list_tags(account)
+def test_without_a_limit_there_are_no_rate_limit_headers(account: Account) -> None:
+    allowed, headers = list_tags(account)
 
     assert allowed
-    assert not {"ratelimit", "ratelimit-policy", "retry-after"} & said.keys()
+    assert not {"ratelimit", "ratelimit-policy", "retry-after"} & headers.keys()

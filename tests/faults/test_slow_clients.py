@@ -29,14 +29,14 @@ async def once(request: Any, context: Any) -> Any:
     return message("Sum")
 
 
-def with_client(kind: str, story: Any, **limits: float) -> Any:
-    """Runs a story with a client of a gateway; it has to end in time."""
+def with_client(kind: str, scenario: Any, **limits: float) -> Any:
+    """Runs a scenario with a client of a gateway."""
 
     async def main() -> Any:
         async with gateway_to(
             kind, options=replace(OPTIONS, **limits), Once=once, Both=echo, Collect=count
         ) as runner:
-            return await story(await Client.to(runner))
+            return await scenario(await Client.to(runner))
 
     return run(main())
 
@@ -45,12 +45,12 @@ def code_of(got: Got) -> tuple[int, str]:
     return got.status, json.loads(got.body)["error"]["code"]
 
 
-async def dripped(client: Client, data: bytes) -> tuple[Got, bool]:
-    """Sends a byte at a time until there is an answer; returns it, and whether that was the end."""
+async def send_slowly(client: Client, data: bytes) -> tuple[Got, bool]:
+    """Sends byte by byte until there is a response. Returns it, and whether it was the last."""
 
     async def drip() -> None:
-        for place in range(len(data)):
-            await client.raw(data[place : place + 1])
+        for byte in data:
+            await client.raw(bytes([byte]))
             await asyncio.sleep(0.05)
 
     dripping = asyncio.ensure_future(drip())
@@ -59,7 +59,7 @@ async def dripped(client: Client, data: bytes) -> tuple[Got, bool]:
     return got, await client.is_closed()
 
 
-def test_the_limits_are_those_that_are_promised() -> None:
+def test_limits_are_those_documented() -> None:
     options = Options()
     assert options.body_seconds <= 10
     assert options.head_seconds + options.lingering_seconds <= 15
@@ -67,12 +67,12 @@ def test_the_limits_are_those_that_are_promised() -> None:
 
 
 @pytest.mark.parametrize("head", [DECLARED, CHUNKED + b"28\r\n"], ids=["declared", "chunked"])
-def test_a_body_that_drips_has_no_more_time_than_any_other(head: bytes) -> None:
-    async def story(client: Client) -> tuple[Got, bool]:
+def test_slow_body_times_out(head: bytes) -> None:
+    async def scenario(client: Client) -> tuple[Got, bool]:
         await client.raw(head)
-        return await dripped(client, b"{" + b" " * 60)
+        return await send_slowly(client, b"{" + b" " * 60)
 
-    got, is_closed = with_client("in-process", story, body_seconds=0.3)
+    got, is_closed = with_client("in-process", scenario, body_seconds=0.3)
 
     assert (code_of(got), got.headers["connection"]) == ((408, "RequestTimeout"), "close")
     assert is_closed
@@ -90,50 +90,52 @@ def test_a_body_that_drips_has_no_more_time_than_any_other(head: bytes) -> None:
     ],
     ids=["nothing", "begun", "no chunk", "half a chunk", "a chunk", "half the size of a chunk"],
 )
-def test_a_body_that_stops_is_given_up(sent: bytes) -> None:
-    async def story(client: Client) -> Got:
+def test_stalled_body_times_out(sent: bytes) -> None:
+    async def scenario(client: Client) -> Got:
         await client.raw(sent)
         return await client.answer()
 
-    assert code_of(with_client("in-process", story, body_seconds=0.2)) == (408, "RequestTimeout")
+    assert code_of(with_client("in-process", scenario, body_seconds=0.2)) == (408, "RequestTimeout")
 
 
-BAD_CHUNKS = pytest.mark.parametrize(
-    "bad",
+each_invalid_chunk = pytest.mark.parametrize(
+    "invalid",
     [b"zz\r\n", b"-1\r\n", b"2\r\n{}xx", b"2;\n{}\r\n", b"fffffffffffffffff\r\n"],
     ids=["no size", "negative", "longer than its size", "bare LF", "a size beyond 64 bits"],
 )
 
 
-@BAD_CHUNKS
-def test_a_bad_chunk_amid_a_body_is_rejected_at_once(
-    bad: bytes, caplog: pytest.LogCaptureFixture
+@each_invalid_chunk
+def test_invalid_chunk_in_a_body_is_rejected_immediately(
+    invalid: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def story(client: Client) -> tuple[Got, bool]:
+    async def scenario(client: Client) -> tuple[Got, bool]:
         await client.raw(CHUNKED + b"1\r\n{\r\n")
         await asyncio.sleep(0.05)
-        await client.raw(bad)
+        await client.raw(invalid)
         return await client.answer(), await client.is_closed()
 
-    got, is_closed = with_client("in-process", story)
+    got, is_closed = with_client("in-process", scenario)
 
     assert (code_of(got), is_closed) == ((400, "ValidationError"), True)
     assert not [record for record in caplog.records if record.exc_info]
 
 
 @each_channel
-@BAD_CHUNKS
-def test_a_bad_chunk_amid_a_stream_is_its_last_record(kind: str, bad: bytes) -> None:
-    async def story(client: Client) -> tuple[Got, bool]:
+@each_invalid_chunk
+def test_invalid_chunk_in_a_stream_is_reported_by_the_last_record(
+    kind: str, invalid: bytes
+) -> None:
+    async def scenario(client: Client) -> tuple[Got, bool]:
         await client.begin("POST", "/both")
         await client.send(LINE)
         head, first = await client.head(), await client.chunk()
-        await client.raw(bad)
+        await client.raw(invalid)
         last = await client.chunk()
         whole = await client.chunk() == b""
         return Got(*head, first + last, is_whole=whole), await client.is_closed()
 
-    got, is_closed = with_client(kind, story)
+    got, is_closed = with_client(kind, scenario)
 
     assert (got.status, got.texts, got.is_whole) == (200, ["a", "ValidationError"], True)
     assert is_closed
@@ -141,21 +143,21 @@ def test_a_bad_chunk_amid_a_stream_is_its_last_record(kind: str, bad: bytes) -> 
 
 @each_channel
 @pytest.mark.parametrize("path", ["/both", "/collect/x"])
-def test_a_bad_chunk_is_the_only_answer_where_there_was_none(kind: str, path: str) -> None:
-    async def story(client: Client) -> tuple[Got, bool]:
+def test_invalid_chunk_before_the_first_record_is_a_regular_error(kind: str, path: str) -> None:
+    async def scenario(client: Client) -> tuple[Got, bool]:
         await client.begin("POST", path)
         await client.send(LINE[:5])
         await asyncio.sleep(0.05)
         await client.raw(b"zz\r\n")
         return await client.answer(), await client.is_closed()
 
-    got, is_closed = with_client(kind, story)
+    got, is_closed = with_client(kind, scenario)
 
     assert (code_of(got), got.headers["connection"]) == ((400, "ValidationError"), "close")
     assert is_closed
 
 
-def test_a_bad_chunk_of_a_request_that_waits_for_its_turn_is_rejected_too() -> None:
+def test_invalid_chunk_of_a_pipelined_request_is_rejected() -> None:
     may_proceed = asyncio.Event()
 
     async def waiting(request: Any, context: Any) -> Any:
@@ -178,9 +180,9 @@ def test_a_bad_chunk_of_a_request_that_waits_for_its_turn_is_rejected_too() -> N
 @pytest.mark.parametrize(
     "sent", [b"GET /once?" + b"x" * 99, ONCE + b"A: " + b"x" * 99, b"\r\n" * 99], ids=repr
 )
-def test_a_head_that_drips_is_given_up(sent: bytes, caplog: pytest.LogCaptureFixture) -> None:
+def test_slow_request_head_times_out(sent: bytes, caplog: pytest.LogCaptureFixture) -> None:
     got, is_closed = with_client(
-        "in-process", lambda client: dripped(client, sent), head_seconds=0.3
+        "in-process", lambda client: send_slowly(client, sent), head_seconds=0.3
     )
 
     assert (code_of(got), got.headers["connection"]) == ((408, "RequestTimeout"), "close")
@@ -188,21 +190,21 @@ def test_a_head_that_drips_is_given_up(sent: bytes, caplog: pytest.LogCaptureFix
     assert not [record for record in caplog.records if record.exc_info]
 
 
-def test_a_client_that_goes_on_dripping_is_cut_off() -> None:
-    async def story(client: Client) -> None:
+def test_client_that_continues_to_send_is_disconnected() -> None:
+    async def scenario(client: Client) -> None:
         await client.raw(b"GET /once?")
         while True:
             await client.raw(b"x")
             await asyncio.sleep(0.02)
 
     with pytest.raises(ConnectionError):
-        with_client("in-process", story, head_seconds=0.1)
+        with_client("in-process", scenario, head_seconds=0.1)
 
 
-def test_a_head_has_its_time_on_a_connection_that_was_used_before() -> None:
+def test_request_head_on_a_reused_connection_has_its_own_timeout() -> None:
     whole = ONCE + b"Content-Length: 2\r\n\r\n{}"
 
-    async def story(client: Client) -> list[int]:
+    async def scenario(client: Client) -> list[int]:
         await client.raw(whole[:20])
         await asyncio.sleep(0.05)
         await client.raw(whole[20:])
@@ -213,21 +215,21 @@ def test_a_head_has_its_time_on_a_connection_that_was_used_before() -> None:
         await client.raw(whole[:20])
         return [first.status, second.status, (await client.answer()).status]
 
-    assert with_client("in-process", story, head_seconds=0.5) == [200, 200, 408]
+    assert with_client("in-process", scenario, head_seconds=0.5) == [200, 200, 408]
 
 
-@pytest.mark.parametrize("has_asked", [False, True])
-def test_a_connection_that_is_idle_for_too_long_is_closed(*, has_asked: bool) -> None:
-    async def story(client: Client) -> bool:
-        if has_asked:
+@pytest.mark.parametrize("after_a_request", [False, True])
+def test_idle_connection_is_closed(*, after_a_request: bool) -> None:
+    async def scenario(client: Client) -> bool:
+        if after_a_request:
             await client.raw(ONCE + b"Content-Length: 2\r\n\r\n{}")
             assert (await client.answer()).status == 200
         return await client.is_closed()
 
-    assert with_client("in-process", story, keepalive_seconds=0.2)
+    assert with_client("in-process", scenario, keepalive_seconds=0.2)
 
 
-def test_a_gateway_that_stops_does_not_wait_for_a_head() -> None:
+def test_stopping_gateway_does_not_wait_for_a_request_head() -> None:
     async def main() -> bool:
         async with gateway_to("in-process", grace=60.0, Once=once) as runner:
             client = await Client.to(runner)
@@ -239,10 +241,10 @@ def test_a_gateway_that_stops_does_not_wait_for_a_head() -> None:
     assert run(main())
 
 
-def test_a_stream_that_only_drips_is_read_on() -> None:
-    """A stream has no time as a whole: what comes of it now and then keeps it open."""
+def test_slow_stream_is_read_to_its_end() -> None:
+    # A stream has an idle timeout and no total one.
 
-    async def story(client: Client) -> Got:
+    async def scenario(client: Client) -> Got:
         await client.begin("POST", "/both")
         for byte in LINE:
             await client.send(bytes([byte]))
@@ -251,4 +253,4 @@ def test_a_stream_that_only_drips_is_read_on() -> None:
         return await client.answer()
 
     limits = {"stream_idle_seconds": 1.0, "body_seconds": 0.2}
-    assert with_client("in-process", story, **limits).texts == ["a"]
+    assert with_client("in-process", scenario, **limits).texts == ["a"]

@@ -26,7 +26,7 @@ from ..parts import listens, wait_until
 from ..postgres import Postgres
 from ..processes import Service, start
 
-ROUNDS, CLIENTS = 3, 6
+CLIENTS = 6
 
 
 @contextmanager
@@ -46,7 +46,7 @@ def service(tmp_path: Path) -> Iterator[Service]:
 
 
 def emails(service: Service, account: Account) -> set[str]:
-    """Returns the addresses of an account, as the file itself has them."""
+    """Returns the addresses of an account from the database file."""
     with service.unit_of_work() as tx:
         rows = tx._database.execute_sql(
             "SELECT email FROM subscriber WHERE account_id = ?", (account.id,)
@@ -54,23 +54,25 @@ def emails(service: Service, account: Account) -> set[str]:
         return {email for (email,) in rows}
 
 
-def look(client: Client, turn: int) -> Sent:
-    """Reads a page."""
+def read_page(client: Client, turn: int) -> Sent:
     return client.ask("GET", "/api/subscribers?limit=5")
 
 
-def test_stop_under_load_fails_no_request_in_progress(tmp_path: Path) -> None:
-    for number in range(ROUNDS):
+@pytest.mark.parametrize("rounds", [1, pytest.param(3, marks=pytest.mark.verify)])
+def test_stop_under_load_fails_no_request_in_progress(tmp_path: Path, rounds: int) -> None:
+    for number in range(rounds):
         (folder := tmp_path / str(number)).mkdir()
         service = start(folder, ROSTER_LOG_LEVEL="error")
         account = new_account(service, HttpFront("http", service.http))
 
-        with Load([service.http], account.key).running(*[create] * CLIENTS, look, look) as load:
+        with Load([service.http], account.key).running(
+            *[create] * CLIENTS, read_page, read_page
+        ) as load:
             load.wait_for_more(100)
             asked = time.monotonic()
             assert service.stop() == 0
 
-        # Later requests find it as well, if they come soon enough.
+        # Later requests may succeed as well.
         assert [sent for sent in load.failed() if sent.began < asked] == []
         assert set(load.acknowledged()) == emails(service, account)
         assert service.traces() == []
@@ -84,7 +86,7 @@ def test_stop_under_load_fails_no_grpc_call_in_progress(
     with closing(grpc.insecure_channel(service.grpc)) as channel:
         create = tags_pb2_grpc.TagServiceStub(channel).CreateTag
         with service.unit_of_work():
-            # They wait for the lock, and thus run when the service is asked to stop.
+            # They wait for the lock, so that they are in progress during SIGTERM.
             calls: list[Any] = [
                 create.future(pb.CreateTagRequest(name=f"tag{n}"), metadata=metadata, timeout=20)
                 for n in range(100)
@@ -114,7 +116,7 @@ BODY = b'{"name": "unfinished"}'
 
 
 def half_a_request(service: Service, key: str = "") -> socket.socket:
-    """Begins a request whose body does not come, which is waited for."""
+    """Sends a request without the rest of its body, which the service waits for."""
     host, _, port = service.http.rpartition(":")
     connection = socket.create_connection((host, int(port)), timeout=20)
     head = "POST /api/tags HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
@@ -129,7 +131,7 @@ def finish(request: socket.socket) -> bytes:
     return request.recv(65_536)
 
 
-def test_second_signal_ends_at_once_and_loses_nothing_that_was_acknowledged(
+def test_second_signal_ends_immediately_and_loses_no_acknowledged_write(
     service: Service,
 ) -> None:
     account = new_account(service, HttpFront("http", service.http))
@@ -139,7 +141,7 @@ def test_second_signal_ends_at_once_and_loses_nothing_that_was_acknowledged(
         wait_until(lambda: not listens(service.http), "it still listens")
         assert service.process.poll() is None
 
-        # The first ones belong to the same event as SIGTERM.
+        # Signals shortly after SIGTERM count as the same request to stop.
         wait_until(lambda: interrupted(service), "it does not end")
         assert service.ended() == 1
 
@@ -166,7 +168,7 @@ def interrupted(service: Service) -> bool:
     ],
     ids=["timeout", "make", "service manager"],
 )
-def test_one_event_that_arrives_as_several_signals_is_one_request_to_stop(
+def test_several_signals_of_one_event_are_one_request_to_stop(
     service: Service, repeat: list[signal.Signals]
 ) -> None:
     account = new_account(service, HttpFront("http", service.http))
@@ -182,7 +184,7 @@ def test_one_event_that_arrives_as_several_signals_is_one_request_to_stop(
     assert service.traces() == []
 
 
-# Becomes a program whose controlling terminal is the one that is named first.
+# Executes a program with a new controlling terminal, the first argument.
 ON_TERMINAL = """
 import fcntl, os, sys, termios
 fcntl.ioctl(os.open(sys.argv[1], os.O_RDWR), termios.TIOCSCTTY, 0)
@@ -190,8 +192,8 @@ os.execv(sys.argv[2], sys.argv[2:])
 """
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_terminal_that_closes_is_a_request_to_stop(
+@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.verify)])
+def test_closing_terminal_is_a_request_to_stop(
     postgres: Postgres, tmp_path: Path, workers: str
 ) -> None:
     ours, theirs = os.openpty()
@@ -210,7 +212,7 @@ def test_terminal_that_closes_is_a_request_to_stop(
             os.close(ours)
 
             wait_until(lambda: not listens(service.http), "it still listens")
-            # As a shell does that passes the signal on.
+            # As a shell that forwards the signal.
             service.process.send_signal(signal.SIGHUP)
             assert finish(request).startswith(b"HTTP/1.1 201")
 
@@ -218,7 +220,7 @@ def test_terminal_that_closes_is_a_request_to_stop(
         assert service.traces() == []
 
 
-# Becomes a program that ignores SIGHUP.
+# Executes a program that ignores SIGHUP.
 NOHUP = """
 import os, signal, sys
 signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -226,7 +228,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 """
 
 
-def test_sighup_that_was_ignored_at_the_start_stays_ignored(tmp_path: Path) -> None:
+def test_sighup_ignored_at_the_start_stays_ignored(tmp_path: Path) -> None:
     with serving(tmp_path, under=[sys.executable, "-c", NOHUP]) as service:
         service.process.send_signal(signal.SIGHUP)
 

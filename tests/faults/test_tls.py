@@ -37,8 +37,8 @@ KEY = make_secret()
 
 
 @dataclass(frozen=True)
-class Papers:
-    """Files with the certificates of an authority, of a server and of a gateway."""
+class Certificates:
+    """Files with the certificates of two authorities, of a server and of a gateway."""
 
     folder: Path
 
@@ -47,20 +47,20 @@ class Papers:
 
 
 @pytest.fixture(scope="module")
-def papers(tmp_path_factory: pytest.TempPathFactory) -> Papers:
-    folder = tmp_path_factory.mktemp("papers")
-    for kind in ("own", "strange"):
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    folder = tmp_path_factory.mktemp("certificates")
+    for kind in ("trusted", "untrusted"):
         authority = Authority()
         (folder / f"{kind}-ca.pem").write_bytes(authority.certificate)
         for name in ("server", "gateway"):
             certificate, key = authority.certify(name)
             (folder / f"{kind}-{name}.pem").write_bytes(certificate)
             (folder / f"{kind}-{name}.key").write_bytes(key)
-    return Papers(folder)
+    return Certificates(folder)
 
 
 @pytest.fixture(scope="module")
-def server(papers: Papers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Part]:
+def server(certificates: Certificates, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Part]:
     """A server that requires client certificates of its authority."""
     folder = tmp_path_factory.mktemp("server")
     with running(
@@ -68,140 +68,146 @@ def server(papers: Papers, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         folder,
         ROSTER_DATABASE_URL=f"sqlite:///{folder}/roster.db",
         ROSTER_BOOTSTRAP_API_KEY=KEY,
-        ROSTER_GRPC_TLS_CERTIFICATE=papers["own-server.pem"],
-        ROSTER_GRPC_TLS_KEY=papers["own-server.key"],
-        ROSTER_GRPC_TLS_CLIENT_CA=papers["own-ca.pem"],
+        ROSTER_GRPC_TLS_CERTIFICATE=certificates["trusted-server.pem"],
+        ROSTER_GRPC_TLS_KEY=certificates["trusted-server.key"],
+        ROSTER_GRPC_TLS_CLIENT_CA=certificates["trusted-ca.pem"],
     ) as part:
         yield part
 
 
 @pytest.fixture(scope="module")
 def gateway(
-    server: Part, papers: Papers, tmp_path_factory: pytest.TempPathFactory
+    server: Part, certificates: Certificates, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Part]:
-    """A gateway that shows its certificate to the server, and one of its own over HTTP."""
+    """A gateway with a client certificate for the server and a certificate for HTTPS."""
     with running(
         "gateway",
         tmp_path_factory.mktemp("gateway"),
         ROSTER_UPSTREAM=server.grpc,
-        ROSTER_UPSTREAM_TLS_CA=papers["own-ca.pem"],
-        ROSTER_UPSTREAM_TLS_CERTIFICATE=papers["own-gateway.pem"],
-        ROSTER_UPSTREAM_TLS_KEY=papers["own-gateway.key"],
-        ROSTER_HTTP_TLS_CERTIFICATE=papers["own-server.pem"],
-        ROSTER_HTTP_TLS_KEY=papers["own-server.key"],
+        ROSTER_UPSTREAM_TLS_CA=certificates["trusted-ca.pem"],
+        ROSTER_UPSTREAM_TLS_CERTIFICATE=certificates["trusted-gateway.pem"],
+        ROSTER_UPSTREAM_TLS_KEY=certificates["trusted-gateway.key"],
+        ROSTER_HTTP_TLS_CERTIFICATE=certificates["trusted-server.pem"],
+        ROSTER_HTTP_TLS_KEY=certificates["trusted-server.key"],
     ) as part:
         yield part
 
 
-def trusting(papers: Papers, name: str = "own-ca.pem") -> ssl.SSLContext:
-    return ssl.create_default_context(cafile=papers[name])
+def trusting(certificates: Certificates, name: str = "trusted-ca.pem") -> ssl.SSLContext:
+    return ssl.create_default_context(cafile=certificates[name])
 
 
 def get(address: str, path: str, context: ssl.SSLContext) -> tuple[int, object]:
     connection = http.client.HTTPSConnection(address, timeout=20, context=context)
     with closing(connection):
         connection.request("GET", path, headers={"X-API-Key": KEY})
-        answer = connection.getresponse()
-        return answer.status, json.loads(answer.read())
+        response = connection.getresponse()
+        return response.status, json.loads(response.read())
 
 
-def shaken(address: str, context: ssl.SSLContext) -> ssl.SSLSocket:
-    """Returns a connection over TLS."""
+def connect_with_tls(address: str, context: ssl.SSLContext) -> ssl.SSLSocket:
     host, _, port = address.rpartition(":")
     plain = socket.create_connection((host, int(port)), timeout=20)
     return context.wrap_socket(plain, server_hostname=host)
 
 
-def test_gateway_and_server_that_know_each_other_answer_over_https(
-    gateway: Part, papers: Papers
+def test_gateway_and_server_with_mutual_tls_serve_https(
+    gateway: Part, certificates: Certificates
 ) -> None:
-    status, body = get(gateway.http, "/api/tags", trusting(papers))
+    status, body = get(gateway.http, "/api/tags", trusting(certificates))
 
     assert (status, body) == (200, {"tags": [], "total": 0, "page": 1, "limit": 20})
-    assert get(gateway.http, "/readyz", trusting(papers))[0] == 200
+    assert get(gateway.http, "/readyz", trusting(certificates))[0] == 200
 
 
 def test_address_is_printed_as_https(gateway: Part) -> None:
     assert f"https://{gateway.http}" in "".join(gateway.printed)
 
 
-def test_client_that_trusts_another_authority_leaves(gateway: Part, papers: Papers) -> None:
+def test_client_that_trusts_another_authority_rejects_the_certificate(
+    gateway: Part, certificates: Certificates
+) -> None:
     with pytest.raises(ssl.SSLCertVerificationError):
-        get(gateway.http, "/healthz", trusting(papers, "strange-ca.pem"))
+        get(gateway.http, "/healthz", trusting(certificates, "untrusted-ca.pem"))
 
 
-def test_plaintext_is_not_answered_on_a_port_with_tls(gateway: Part) -> None:
+def test_plaintext_gets_no_response_on_a_port_with_tls(gateway: Part) -> None:
     with pytest.raises((http.client.HTTPException, ConnectionError)):
         status_of(gateway.http, "/healthz")
 
 
 @pytest.mark.filterwarnings("ignore:.*TLSv1_1 is deprecated:DeprecationWarning")
-def test_tls_before_1_2_is_not_spoken(gateway: Part, papers: Papers) -> None:
-    context = trusting(papers)
+def test_tls_before_1_2_is_rejected(gateway: Part, certificates: Certificates) -> None:
+    context = trusting(certificates)
     context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1_1
 
     with pytest.raises((ssl.SSLError, ConnectionError)):
-        shaken(gateway.http, context)
+        connect_with_tls(gateway.http, context)
 
 
-def test_http_1_1_is_chosen_of_what_a_client_offers(gateway: Part, papers: Papers) -> None:
-    context = trusting(papers)
+def test_alpn_selects_http_1_1(gateway: Part, certificates: Certificates) -> None:
+    context = trusting(certificates)
     context.set_alpn_protocols(["h2", "http/1.1"])
 
-    with shaken(gateway.http, context) as connection:
+    with connect_with_tls(gateway.http, context) as connection:
         assert connection.selected_alpn_protocol() == "http/1.1"
 
 
-def test_malformed_request_over_tls_is_answered_and_leaves_no_traceback(
-    gateway: Part, papers: Papers
+def test_malformed_request_over_tls_is_a_regular_error(
+    gateway: Part, certificates: Certificates
 ) -> None:
-    with shaken(gateway.http, trusting(papers)) as connection:
+    with connect_with_tls(gateway.http, trusting(certificates)) as connection:
         connection.sendall(b"nonsense\r\n\r\n")
         assert connection.recv(65_536).startswith(b"HTTP/1.1 400")
 
     assert "Traceback" not in gateway.log.read_text()
 
 
-@pytest.mark.parametrize("shown", ["", "strange"], ids=["none", "of another authority"])
-def test_server_takes_no_calls_from_whom_its_authority_has_not_certified(
-    server: Part, papers: Papers, shown: str
+@pytest.mark.parametrize("shown", ["", "untrusted"], ids=["none", "of another authority"])
+def test_server_rejects_clients_without_a_certificate_of_its_authority(
+    server: Part, certificates: Certificates, shown: str
 ) -> None:
     files = [f"{shown}-gateway.key", f"{shown}-gateway.pem"] if shown else []
     credentials = grpc.ssl_channel_credentials(
-        *[Path(papers[name]).read_bytes() for name in ("own-ca.pem", *files)]
+        *[Path(certificates[name]).read_bytes() for name in ("trusted-ca.pem", *files)]
     )
 
     with (
         grpc.secure_channel(server.grpc, credentials) as channel,
-        pytest.raises(grpc.RpcError) as refused,
+        pytest.raises(grpc.RpcError) as error,
     ):
         health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=20)
 
-    assert refused.value.code() is grpc.StatusCode.UNAVAILABLE
+    assert error.value.code() is grpc.StatusCode.UNAVAILABLE
 
 
-def test_gateway_whom_the_server_does_not_take_is_not_ready(
-    server: Part, papers: Papers, tmp_path: Path
+def test_gateway_that_the_server_rejects_is_not_ready(
+    server: Part, certificates: Certificates, tmp_path: Path
 ) -> None:
-    settings = {"ROSTER_UPSTREAM": server.grpc, "ROSTER_UPSTREAM_TLS_CA": papers["own-ca.pem"]}
+    settings = {
+        "ROSTER_UPSTREAM": server.grpc,
+        "ROSTER_UPSTREAM_TLS_CA": certificates["trusted-ca.pem"],
+    }
 
     with running("gateway", tmp_path, **settings) as part:
         assert status_of(part.http, "/healthz") == 200
         assert status_of(part.http, "/readyz") == 503
-        answer = HttpFront("http", part.http).call("CreateTag", KEY, {"name": "vip"})
-        assert (answer.status, answer.code) == (503, "Unavailable")
+        response = HttpFront("http", part.http).call("CreateTag", KEY, {"name": "vip"})
+        assert (response.status, response.code) == (503, "Unavailable")
 
 
 @pytest.mark.parametrize("trusted", ["nothing", "the public", "another authority"])
-def test_gateway_shows_no_key_to_a_server_that_it_does_not_trust(
-    papers: Papers, trusted: str
+def test_gateway_sends_no_api_key_to_an_untrusted_server(
+    certificates: Certificates, trusted: str
 ) -> None:
     certificate, key = Authority().certify("server")
     own = grpc.ssl_server_credentials([(key, certificate)])
     credentials = {
         "nothing": None,
         "the public": grpc.ssl_channel_credentials(),
-        "another authority": grpc.ssl_channel_credentials(Path(papers["own-ca.pem"]).read_bytes()),
+        "another authority": grpc.ssl_channel_credentials(
+            Path(certificates["trusted-ca.pem"]).read_bytes()
+        ),
     }[trusted]
 
     async def call(address: str) -> None:
@@ -211,14 +217,14 @@ def test_gateway_shows_no_key_to_a_server_that_it_does_not_trust(
             )
 
     with recording(own) as recorder:
-        with pytest.raises(grpc.RpcError) as refused:
+        with pytest.raises(grpc.RpcError) as error:
             asyncio.run(call(recorder.address))
-        assert refused.value.code() is grpc.StatusCode.UNAVAILABLE
+        assert error.value.code() is grpc.StatusCode.UNAVAILABLE
         assert recorder.calls == []
 
 
-def test_rows_are_imported_over_https_from_whom_the_environment_trusts(
-    gateway: Part, papers: Papers, tmp_path: Path
+def test_import_trusts_the_authorities_in_ssl_cert_file(
+    gateway: Part, certificates: Certificates, tmp_path: Path
 ) -> None:
     rows = written(tmp_path / "people.ndjson", people(3))
     url = f"https://{gateway.http}"
@@ -231,14 +237,14 @@ def test_rows_are_imported_over_https_from_whom_the_environment_trusts(
         url,
         "--json",
         ROSTER_API_KEY=KEY,
-        SSL_CERT_FILE=papers["own-ca.pem"],
+        SSL_CERT_FILE=certificates["trusted-ca.pem"],
     )
 
     assert "cannot be trusted" in complaint(alone, ExitCode.UNREACHABLE)
     assert counted(trusted)["created"] == 3
 
 
-# What is refused before anything is served
+# Rejected settings
 
 
 NOWHERE = {"ROSTER_DATABASE_URL": "sqlite:////nowhere/roster.db"}
@@ -261,32 +267,32 @@ def test_plaintext_beyond_this_machine_is_rejected(
     assert "ROSTER_DANGEROUSLY_IN_PLAINTEXT=true" in line
 
 
-def test_every_place_of_plaintext_is_looked_at() -> None:
+def test_plaintext_addresses_are_rejected_by_every_option() -> None:
     with pytest.raises(SettingError, match="ROSTER_HTTP_ADDRESS leads"):
         http_options("10.0.0.1:80", "", "", risk=False)
     with pytest.raises(SettingError, match="ROSTER_GRPC_ADDRESS leads"):
         grpc_options("10.0.0.1:80", "", "", "", risk=False)
 
 
-def test_authorities_of_callers_take_tls(papers: Papers) -> None:
+def test_client_authorities_require_tls(certificates: Certificates) -> None:
     with pytest.raises(SettingError, match="ROSTER_GRPC_TLS_CLIENT_CA"):
-        grpc_options("127.0.0.1:0", "", "", papers["own-ca.pem"], risk=False)
+        grpc_options("127.0.0.1:0", "", "", certificates["trusted-ca.pem"], risk=False)
 
 
-def test_gateway_shows_its_certificate_over_tls_alone(papers: Papers) -> None:
-    own = [papers[f"own-gateway.{end}"] for end in ("pem", "key")]
+def test_client_certificate_of_a_gateway_requires_tls(certificates: Certificates) -> None:
+    own = [certificates[f"trusted-gateway.{end}"] for end in ("pem", "key")]
 
     with pytest.raises(SettingError, match="ROSTER_UPSTREAM_TLS_CA"):
         upstream_options(parse_upstream("127.0.0.1:1"), "", *own)
 
 
-def test_gateway_in_the_process_of_the_server_goes_to_no_port_with_tls(papers: Papers) -> None:
+def test_gateway_of_serve_cannot_use_a_grpc_port_with_tls(certificates: Certificates) -> None:
     done = roster(
         "serve",
         **NOWHERE,
         ROSTER_HTTP_CHANNEL="grpc",
-        ROSTER_GRPC_TLS_CERTIFICATE=papers["own-server.pem"],
-        ROSTER_GRPC_TLS_KEY=papers["own-server.key"],
+        ROSTER_GRPC_TLS_CERTIFICATE=certificates["trusted-server.pem"],
+        ROSTER_GRPC_TLS_KEY=certificates["trusted-server.key"],
     )
 
     assert "ROSTER_HTTP_CHANNEL" in complaint(done, ExitCode.USAGE)

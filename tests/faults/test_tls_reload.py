@@ -26,14 +26,14 @@ OLD, NEW = "old", "new"
 
 @dataclass
 class Files:
-    """A certificate and its key, in files that a service reads, and the authority of both."""
+    """The certificate and key files of a service, and the authority that signs them."""
 
     folder: Path
     authority: Authority
 
     @property
     def settings(self) -> dict[str, str]:
-        """The settings with which HTTP, gRPC and metrics are served with the certificate."""
+        """The settings that use the certificate for HTTP, gRPC and metrics."""
         names = {"CERTIFICATE": self.certificate, "KEY": self.key}
         return {
             f"ROSTER_{port}_TLS_{name}": str(file)
@@ -55,7 +55,7 @@ class Files:
         self.certificate.write_bytes(certificate)
         self.key.write_bytes(key)
 
-    def trusting(self) -> ssl.SSLContext:
+    def ssl_context(self) -> ssl.SSLContext:
         return ssl.create_default_context(cadata=self.authority.certificate.decode())
 
 
@@ -66,10 +66,10 @@ def files(tmp_path: Path) -> Files:
     return made
 
 
-def served(address: str, files: Files) -> str:
-    """Returns the common name of the certificate that a new handshake shows."""
+def served_name(address: str, files: Files) -> str:
+    """Returns the common name of the certificate in a new handshake."""
     host, _, port = address.rpartition(":")
-    context = files.trusting()
+    context = files.ssl_context()
     context.set_alpn_protocols(["h2", "http/1.1"])
     with (
         socket.create_connection((host, int(port)), timeout=20) as plain,
@@ -87,7 +87,7 @@ def open_connections(service: Part, files: Files) -> Iterator[Callable[[], None]
     credentials = grpc.ssl_channel_credentials(files.authority.certificate)
     with (
         closing(
-            http.client.HTTPSConnection(service.http, timeout=20, context=files.trusting())
+            http.client.HTTPSConnection(service.http, timeout=20, context=files.ssl_context())
         ) as over_http,
         grpc.secure_channel(service.grpc, credentials) as over_grpc,
     ):
@@ -114,7 +114,7 @@ def metrics_of(part: Part) -> str:
     return line.split("//")[1].split("/")[0]
 
 
-def test_new_handshakes_show_the_new_certificate_and_open_connections_go_on(
+def test_new_handshakes_use_the_new_certificate_and_open_connections_continue(
     files: Files, tmp_path: Path
 ) -> None:
     with (
@@ -122,13 +122,13 @@ def test_new_handshakes_show_the_new_certificate_and_open_connections_go_on(
         open_connections(service, files) as check,
     ):
         ports = (service.http, service.grpc, metrics_of(service))
-        assert [served(port, files) for port in ports] == [OLD] * 3
+        assert [served_name(port, files) for port in ports] == [OLD] * 3
 
         files.write(NEW)
         service.process.send_signal(signal.SIGHUP)
 
         for port in ports:
-            wait_until(lambda port=port: served(port, files) == NEW, port)
+            wait_until(lambda port=port: served_name(port, files) == NEW, port)
         check()
 
 
@@ -145,7 +145,7 @@ def settings_of(folder: Path) -> dict[str, str]:
     ],
     ids=["no certificate", "no file", "key of another certificate"],
 )
-def test_certificate_that_cannot_be_used_is_logged_and_the_old_one_kept(
+def test_invalid_certificate_is_logged_and_the_old_one_stays_in_use(
     files: Files, tmp_path: Path, damage: Callable[[Files], object], reason: str
 ) -> None:
     with (
@@ -157,19 +157,19 @@ def test_certificate_that_cannot_be_used_is_logged_and_the_old_one_kept(
 
         # Of HTTP, of gRPC and of metrics.
         wait_until(lambda: service.log.read_text().count(reason) == 3, "nothing is logged")
-        assert served(service.http, files) == served(service.grpc, files) == OLD
+        assert served_name(service.http, files) == served_name(service.grpc, files) == OLD
         check()
     lines = service.log.read_text().splitlines()
     assert all('"level":"error"' in line for line in lines if "not reloaded" in line)
 
 
-def test_authorities_of_callers_are_reloaded(files: Files, tmp_path: Path) -> None:
+def test_client_authorities_are_reloaded(files: Files, tmp_path: Path) -> None:
     ca = tmp_path / "ca.pem"
     ca.write_bytes(Authority().certificate)
     certificate, key = files.authority.certify("caller")
     credentials = grpc.ssl_channel_credentials(files.authority.certificate, key, certificate)
 
-    def is_taken() -> bool:
+    def is_accepted() -> bool:
         options = [("grpc.use_local_subchannel_pool", 1)]
         with grpc.secure_channel(service.grpc, credentials, options) as channel:
             try:
@@ -180,15 +180,16 @@ def test_authorities_of_callers_are_reloaded(files: Files, tmp_path: Path) -> No
 
     settings = {**settings_of(tmp_path), **files.settings, "ROSTER_GRPC_TLS_CLIENT_CA": str(ca)}
     with running("server", tmp_path, **settings) as service:
-        assert not is_taken()
+        assert not is_accepted()
         ca.write_bytes(files.authority.certificate)
 
         service.process.send_signal(signal.SIGHUP)
 
-        wait_until(is_taken, "the authorities are the old ones")
+        wait_until(is_accepted, "the authorities are the old ones")
 
 
-def test_several_workers_reload_and_none_is_replaced(
+@pytest.mark.verify
+def test_all_workers_reload_and_none_is_replaced(
     files: Files, postgres: Postgres, tmp_path: Path
 ) -> None:
     settings = {
@@ -209,12 +210,12 @@ def test_several_workers_reload_and_none_is_replaced(
         text = "TLS certificate reloaded"
         wait_until(lambda: service.log.read_text().count(text) == 5, "not all have reloaded")
         ports = (*[service.http, service.grpc] * 8, metrics_of(service))
-        assert {served(port, files) for port in ports} == {NEW}
+        assert {served_name(port, files) for port in ports} == {NEW}
         check()
     assert "is replaced" not in service.log.read_text()
 
 
-def test_without_certificates_there_is_nothing_to_reload(tmp_path: Path) -> None:
+def test_reload_without_certificates_is_logged(tmp_path: Path) -> None:
     with running("serve", tmp_path, **settings_of(tmp_path)) as service:
         service.process.send_signal(signal.SIGHUP)
         wait_until(lambda: "no TLS certificates" in service.log.read_text(), "nothing is logged")

@@ -36,29 +36,28 @@ from ..parts import Part, free_port, launch, ready, running
 from ..postgres import Postgres
 
 SECONDS = float(os.environ.get("ROSTER_TRIAL_SECONDS", "6"))
-# For how long a key that was revoked may be taken.
+# Seconds during which a revoked key may still be accepted.
 KEY_SECONDS = 5.0
 SERVERS, GATEWAYS = 3, 2
-# Between two requests of a client: most of its time it waits for an answer, and the machine
-# has some left for what else is tested.
+# Seconds between two requests of a client, so that other tests get CPU time.
 REST = 0.01
 
 
 class Kill(NamedTuple):
-    """What was killed, from when on it may have been gone, and since when it was."""
+    """A killed process: its command, when the signal was sent, and when the process had ended."""
 
     command: str
     asked: float
     dead: float
 
     def meets(self, sent: Sent) -> bool:
-        """Whether a request was in flight then."""
+        """Whether a request was in progress during the kill."""
         return sent.began <= self.dead and sent.ended >= self.asked
 
 
 @dataclass
 class Fleet:
-    """The processes, each with an address of its own that it keeps."""
+    """The processes. Each keeps its address when it is replaced."""
 
     folder: Path
     settings: dict[str, str]
@@ -81,7 +80,7 @@ class Fleet:
         return launch(command, log, **{**self.settings, "ROSTER_UPSTREAM": upstream, name: place})
 
     def kill(self, command: str, chance: random.Random) -> Kill:
-        """Kills a server or a gateway, and returns once another serves in its place."""
+        """Kills a server or a gateway, and returns once its replacement is ready."""
         part = chance.choice([part for part in self.parts if part.command == command])
         asked = time.monotonic()
         part.stop(signal.SIGKILL)
@@ -90,7 +89,7 @@ class Fleet:
         return kill
 
     def restart_server(self, chance: random.Random) -> int:
-        """Asks a server to end, replaces it likewise, and returns its exit code."""
+        """Stops a server, replaces it, and returns its exit code."""
         part = chance.choice(self.parts[:SERVERS])
         code = part.stop()
         self._replace(part)
@@ -102,7 +101,7 @@ class Fleet:
         ready(self.parts[number])
 
     def stop(self) -> list[int]:
-        """Asks all to end, gateways first, and returns their exit codes."""
+        """Stops all processes, gateways first, and returns their exit codes."""
         return [part.stop() for part in reversed(self.parts)]
 
     def logs(self) -> str:
@@ -122,19 +121,19 @@ def fleet(folder: Path, settings: dict[str, str]) -> Iterator[Fleet]:
 
 
 def create_with_key(client: Client, turn: int) -> Sent:
-    """Creates a subscriber with an idempotency key; sends it again until it was taken."""
+    """Creates a subscriber with an idempotency key, and repeats that until it is accepted."""
     email = f"keyed-{client.number}-{turn}@example.com"
     while True:
         sent = client.ask(
             "POST", "/api/subscribers", {"email": email}, email=email, Idempotency_Key=email
         )
-        # A gateway that is gone leaves it unanswered; it may then be running still.
+        # A killed gateway sends no response, and the request may still be running.
         if sent.status != 0 and not is_running(sent):
             return sent
 
 
 def is_running(sent: Sent) -> bool:
-    """Whether the answer says that the request runs already, since it was sent before."""
+    """Whether the response reports that the same request is already running."""
     return sent.status == 409 and sent.body["error"]["code"] == "IdempotencyKeyInUse"
 
 
@@ -158,9 +157,9 @@ def test_killing_servers_and_gateways_loses_nothing_and_fails_only_what_is_in_fl
             return client.ask("GET", path)
 
         load = Load(parts.gateways, secrets[0], rest=REST)
-        doomed = Load(parts.gateways, secrets[1], rest=REST)
+        revoked_load = Load(parts.gateways, secrets[1], rest=REST)
         with (
-            doomed.running(read, read),
+            revoked_load.running(read, read),
             load.running(create, create, create, create_with_key, create_with_key, read, read),
         ):
             load.wait_for_more(20)
@@ -177,20 +176,20 @@ def test_killing_servers_and_gateways_loses_nothing_and_fails_only_what_is_in_fl
     print(f"{Counter(kill.command for kill in kills)}, {outcomes(load.sent)}")
     assert set(codes) == {0}, parts.logs()
     assert "Traceback" not in parts.logs()
-    check_answers(load.sent, ada)
+    check_responses(load.sent, ada)
     check_failures(load.failed(), kills)
     found = stored(url, account)
     sent = {each.email for each in load.sent}
     assert set(load.acknowledged()) <= set(found) <= sent | {"ada@example.com"}
     unchanged = {each.email for each in load.sent if each.status == 503}
     assert not unchanged & set(found)
-    late = [each for each in doomed.sent if each.began > revoked + KEY_SECONDS]
+    late = [each for each in revoked_load.sent if each.began > revoked + KEY_SECONDS]
     # After many requests with the revoked key, the address is throttled with 429.
     assert {each.status for each in late if each.status} in ({401}, {401, 429}, {429})
 
 
 def outcomes(sent: list[Sent]) -> Counter[tuple[str, int]]:
-    """Returns how many requests of each kind had each status."""
+    """Counts the requests by kind and status."""
     return Counter((kind(each), each.status) for each in sent)
 
 
@@ -200,17 +199,17 @@ def kind(sent: Sent) -> str:
     return "keyed" if sent.email.startswith("keyed") else "create"
 
 
-def check_answers(sent: list[Sent], ada: Any) -> None:
-    """Holds if each answer is one that its request may have."""
+def check_responses(sent: list[Sent], ada: Any) -> None:
+    """Asserts that each request has one of its possible responses."""
     for each in sent:
         if each.status == 200:
             assert each.body == ada
         elif each.status == 201:
             assert each.body["subscriber"]["email"] == each.email
     known = {
-        # A server that is lost may have done what it was asked: that is a 500, and no 503.
+        # If a server is lost, the outcome is unknown: 500, not 503.
         "create": {201, 500, 0},
-        # These are repeated, so that a server more or less is not seen.
+        # These are retried, so that the loss of a server is invisible.
         "read": {200, 0},
         "keyed": {201},
     }
@@ -218,19 +217,19 @@ def check_answers(sent: list[Sent], ada: Any) -> None:
 
 
 def check_failures(failed: list[Sent], kills: list[Kill]) -> None:
-    """Holds if each request that failed was in flight when something was killed."""
+    """Asserts that each failed request was in progress during a kill."""
     assert [each for each in failed if not any(kill.meets(each) for kill in kills)] == []
     lost = [each for each in failed if each.status == 0]
     gateways = [kill for kill in kills if kill.command == "gateway"]
     assert [each for each in lost if not any(kill.meets(each) for kill in gateways)] == []
 
 
-def test_server_that_falls_silent_is_given_up_long_before_a_call_is_over(
+def test_unresponsive_server_is_disconnected_long_before_the_deadline(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tenfold = {"grpc.keepalive_time_ms", "grpc.keepalive_timeout_ms", "grpc.http2.ping_timeout_ms"}
-    hasty = [(name, value // 10 if name in tenfold else value) for name, value in OPTIONS]
-    monkeypatch.setattr(upstream, "OPTIONS", hasty)
+    scaled = {"grpc.keepalive_time_ms", "grpc.keepalive_timeout_ms", "grpc.http2.ping_timeout_ms"}
+    fast_options = [(name, value // 10 if name in scaled else value) for name, value in OPTIONS]
+    monkeypatch.setattr(upstream, "OPTIONS", fast_options)
 
     async def call(address: str) -> None:
         async with UpstreamChannel(address, SERVICES) as channel:
@@ -248,5 +247,5 @@ def test_server_that_falls_silent_is_given_up_long_before_a_call_is_over(
         finally:
             server.process.send_signal(signal.SIGCONT)
 
-    # And not DEADLINE_EXCEEDED, after half a minute.
+    # DEADLINE_EXCEEDED would take half a minute.
     assert failed.value.code() is StatusCode.UNAVAILABLE

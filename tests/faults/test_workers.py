@@ -156,7 +156,7 @@ def test_killed_worker_is_replaced_and_fails_only_its_requests_in_progress(
     failed = load.failed()
     assert {each.status for each in failed} <= {0}
     assert [each for each in failed if each.began > dead] == []
-    # That worker did not have all connections.
+    # The other workers kept their connections.
     assert len({each.client for each in failed}) < CLIENTS
     found = stored(workers_service.database_url, account.id)
     assert set(load.acknowledged()) <= set(found) <= {each.email for each in load.sent}
@@ -168,11 +168,11 @@ def test_sigterm_under_load_fails_no_request_in_flight(postgres: Postgres, tmp_p
 
     with Load([service.http], account.key).running(*[create] * CLIENTS) as load:
         load.wait_for_more(50)
-        asked = time.monotonic()
+        stopped_at = time.monotonic()
         code = service.stop(signal.SIGTERM)
 
     assert code == 0
-    assert [each for each in load.failed() if each.began < asked] == []
+    assert [each for each in load.failed() if each.began < stopped_at] == []
     assert len(load.acknowledged()) > 50
 
 
@@ -182,10 +182,11 @@ def test_workers_end_with_their_parent_process(postgres: Postgres, tmp_path: Pat
 
     service.stop(signal.SIGKILL)
 
-    wait_until(lambda: not any(map(is_alive, workers)), "workers go on alone")
+    wait_until(lambda: not any(map(is_alive, workers)), "workers are left")
     assert service.traces() == []
 
 
+@pytest.mark.verify
 def test_second_sigterm_ends_hanging_workers(postgres: Postgres, tmp_path: Path) -> None:
     service = serve(postgres, tmp_path, ROSTER_WORKERS="2")
     stuck, _ = workers_of(service.process.pid)
@@ -194,15 +195,16 @@ def test_second_sigterm_ends_hanging_workers(postgres: Postgres, tmp_path: Path)
     service.process.send_signal(signal.SIGTERM)
     wait_until(lambda: workers_of(service.process.pid) == [stuck], "nothing ended")
 
-    def asked_again() -> bool:
+    def is_ended_by_a_second_signal() -> bool:
         service.process.send_signal(signal.SIGTERM)
         return not is_alive(stuck)
 
-    # The first ones belong to the same event as the first SIGTERM.
-    wait_until(asked_again, "it goes on")
+    # Signals shortly after the first SIGTERM count as the same request to stop.
+    wait_until(is_ended_by_a_second_signal, "it does not end")
     assert service.ended() == 1
 
 
+@pytest.mark.verify
 def test_repeated_signal_does_not_kill_workers_that_finish_a_request(
     postgres: Postgres, tmp_path: Path
 ) -> None:
