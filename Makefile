@@ -37,7 +37,7 @@ test: $(TOOLS) ## Run the tests in parallel processes.
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto -m "not verify"
 
 verify: $(TOOLS) ## Run the tests with browsers, other languages, machines and repeated kills.
-	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto -m verify
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto -m "verify or hypothesis" --hypothesis-profile=thorough
 
 bench: $(TOOLS) ## Run the benchmarks and write their ratios to bench.json.
 	@$(BIN)/python -m tests.bench

@@ -17,6 +17,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from hypothesis import settings
 
 from server.accounts import store
 from server.accounts.rules import hash_secret, make_secret
@@ -38,6 +39,12 @@ FRONTS = ("grpc", "http", "http-over-grpc")
 # Thousands of tests are collected and stay until the end. Garbage collection during that would
 # take a third of the time.
 gc.disable()
+
+
+# Examples of property-based tests: some in make test, more in make verify.
+settings.register_profile("default", max_examples=25, deadline=None)
+settings.register_profile("thorough", max_examples=300, deadline=None)
+settings.load_profile("default")
 
 
 def pytest_configure() -> None:

@@ -168,7 +168,7 @@ def test_errors_in_the_body_are_reported_before_a_missing_resource(
 
 
 @pytest.mark.parametrize(
-    ("rpc", "request"),
+    ("rpc", "fields"),
     [
         ("ChangeSubscriberStatus", {}),
         ("ChangeSubscriberStatus", {"status": "NO_SUCH_STATUS"}),
@@ -178,9 +178,9 @@ def test_errors_in_the_body_are_reported_before_a_missing_resource(
     ],
 )
 def test_errors_in_the_request_are_reported_before_a_missing_subscriber(
-    account: Account, rpc: str, request: dict[str, Any]
+    account: Account, rpc: str, fields: dict[str, Any]
 ) -> None:
-    account.fails("ValidationError", rpc, id=MISSING_ID, **request)
+    account.fails("ValidationError", rpc, id=MISSING_ID, **fields)
 
 
 def test_errors_in_the_body_are_reported_before_a_duplicate_name(account: Account) -> None:

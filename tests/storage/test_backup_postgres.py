@@ -103,6 +103,7 @@ def test_dump_that_is_made_under_load_is_restored_and_served(
     assert_serves(postgres, tmp_path, url, account, within)
 
 
+@pytest.mark.verify
 def test_base_backup_that_is_made_under_load_is_started_and_served(
     postgres: Postgres, account: Account, tmp_path: Path
 ) -> None:

@@ -156,13 +156,13 @@ def stores(
         yield sqlite, postgres_link
 
 
+@pytest.mark.hypothesis
 def test_both_databases_do_the_same(stores: tuple[APSWDatabase, Psycopg3Database]) -> None:
     BothStores.sqlite, BothStores.postgres = stores
 
     run_machine(
         BothStores,
         settings=settings(
-            max_examples=30,
             stateful_step_count=25,
             deadline=None,
             derandomize=True,

@@ -150,6 +150,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store_counting, "GROUP_SIZE", 3)
 
 
+@pytest.mark.hypothesis
 @pytest.mark.usefixtures("small")
 def test_every_page_and_the_total_are_exact_whatever_comes_and_goes(tx: Transaction) -> None:
     Counted.tx = tx
@@ -157,7 +158,6 @@ def test_every_page_and_the_total_are_exact_whatever_comes_and_goes(tx: Transact
     run_machine(
         Counted,
         settings=settings(
-            max_examples=60,
             stateful_step_count=30,
             deadline=None,
             derandomize=True,

@@ -131,7 +131,6 @@ def test_public_address_is_allowed_even_next_to_a_special_network(text: str) -> 
     assert EgressPolicy().allows(ip_address(text))
 
 
-@settings(max_examples=300, deadline=None)
 @given(addresses)
 def test_address_that_the_standard_library_does_not_call_global_is_denied(address: Address) -> None:
     special = address.is_multicast or address.is_reserved or not address.is_global
@@ -139,7 +138,6 @@ def test_address_that_the_standard_library_does_not_call_global_is_denied(addres
     assert not (special and EgressPolicy().allows(address))
 
 
-@settings(max_examples=300, deadline=None)
 @given(addresses)
 def test_address_of_a_special_network_is_denied(address: Address) -> None:
     if any(address in ip_network(text) for text in SPECIAL):

@@ -6,7 +6,7 @@ import logging
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from server.webhooks.egress.outcome import error_for_exception, error_for_status, retry_after
@@ -63,7 +63,6 @@ def test_retry_after_is_seconds_or_a_date(text: str | None, seconds: float | Non
     assert retry_after(text, NOW) == seconds
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     st.one_of(
         st.text(max_size=40),

@@ -6,7 +6,7 @@ from ipaddress import ip_network
 from urllib.parse import urlsplit
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from yarl import URL
 
@@ -202,7 +202,6 @@ parts = st.sampled_from(
 )
 
 
-@settings(max_examples=300, deadline=None)
 @given(
     st.lists(st.one_of(parts, st.text(max_size=4)), max_size=10).map(
         lambda texts: "https://" + "".join(texts)

@@ -193,7 +193,7 @@ ODD_VALUES = st.sampled_from(
 KEYS = st.sampled_from([name for field in FIELDS for name in (field.json_name, field.name)])
 
 
-@settings(some, max_examples=400)
+@settings(some, max_examples=100)
 @given(value=st.dictionaries(KEYS, ODD_VALUES, max_size=3))
 def test_accepted_value_is_read_as_json_format_reads_it(value: dict[str, Any]) -> None:
     into = Made()

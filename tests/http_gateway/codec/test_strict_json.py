@@ -175,7 +175,6 @@ def count_values(document: Any) -> int:
     return 1 + sum(map(count_values, items))
 
 
-@settings(max_examples=300, deadline=None)
 @given(DOCUMENTS, st.sampled_from([None, 0, 2, "\t"]), st.booleans())
 def test_values_are_counted_outside_strings(document: Any, indent: Any, escapes: bool) -> None:
     body = json.dumps(document, indent=indent, ensure_ascii=escapes).encode()
