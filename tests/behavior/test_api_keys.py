@@ -18,21 +18,21 @@ LATER = "2190-01-02T03:04:05.000Z"
 LONG_AGO = 1_000_000_000_000
 
 
-def create(account: Account, scope: str = "read", **given: Any) -> dict[str, Any]:
+def create(account: Account, scope: str = "read", **body: Any) -> dict[str, Any]:
     """Creates a key and returns the whole answer: the key and its secret."""
-    made: dict[str, Any] = account.ok("CreateApiKey", **{"name": "ci", "scope": scope, **given})
-    return made
+    created: dict[str, Any] = account.ok("CreateApiKey", **{"name": "ci", "scope": scope, **body})
+    return created
 
 
 def test_create_api_key_returns_the_key_and_a_secret_that_works(account: Account) -> None:
-    answer = account.call("CreateApiKey", name=" ci ", scope="read")
+    response = account.call("CreateApiKey", name=" ci ", scope="read")
 
-    assert answer.status == 201
-    assert set(answer.body) == {"apiKey", "secret"}
-    assert set(answer.body["apiKey"]) == {"id", "name", "scope", "createdAt"}
-    assert (answer.body["apiKey"]["name"], answer.body["apiKey"]["scope"]) == ("ci", "read")
-    assert SECRET.fullmatch(answer.body["secret"])
-    account.with_key(answer.body["secret"]).ok("ListSubscribers")
+    assert response.status == 201
+    assert set(response.body) == {"apiKey", "secret"}
+    assert set(response.body["apiKey"]) == {"id", "name", "scope", "createdAt"}
+    assert (response.body["apiKey"]["name"], response.body["apiKey"]["scope"]) == ("ci", "read")
+    assert SECRET.fullmatch(response.body["secret"])
+    account.with_key(response.body["secret"]).ok("ListSubscribers")
 
 
 def test_every_key_has_a_secret_of_its_own(account: Account) -> None:
@@ -59,18 +59,18 @@ def test_each_scope_includes_the_one_before(
 
 @pytest.mark.parametrize("rpc", ["CreateApiKey", "ListApiKeys", "RotateApiKey", "RevokeApiKey"])
 def test_keys_are_kept_by_an_admin_key_only(account: Account, rpc: str) -> None:
-    made = create(account, "write")
+    created = create(account, "write")
 
-    refused = account.with_key(made["secret"]).fails(
-        "Forbidden", rpc, **({"id": made["apiKey"]["id"]} if rpc.startswith("R") else {})
+    error = account.with_key(created["secret"]).fails(
+        "Forbidden", rpc, **({"id": created["apiKey"]["id"]} if rpc.startswith("R") else {})
     )
 
-    assert refused.status == 403
+    assert error.status == 403
 
 
 @pytest.mark.one_front_per_case
 @pytest.mark.parametrize(
-    ("given", "fault"),
+    ("body", "violation"),
     [
         ({"scope": "read"}, ("name", "REQUIRED")),
         ({"name": " ", "scope": "read"}, ("name", "REQUIRED")),
@@ -94,39 +94,39 @@ def test_keys_are_kept_by_an_admin_key_only(account: Account, rpc: str) -> None:
     ],
 )
 def test_create_api_key_refuses_a_bad_body(
-    account: Account, given: dict[str, Any], fault: tuple[str, str]
+    account: Account, body: dict[str, Any], violation: tuple[str, str]
 ) -> None:
-    refused = account.fails("ValidationError", "CreateApiKey", **given)
+    error = account.fails("ValidationError", "CreateApiKey", **body)
 
-    assert (refused.status, refused.faults) == (400, [fault])
+    assert (error.status, error.faults) == (400, [violation])
     assert account.ok("ListApiKeys")["total"] == 1
 
 
 @over_http
-@pytest.mark.parametrize("moment", ["soon", "2190-01-02", "2190-01-02T03:04:05", 1, True])
-def test_end_of_a_key_is_a_timestamp(account: Account, moment: Any) -> None:
-    body = {"name": "ci", "scope": "read", "expiresAt": moment}
+@pytest.mark.parametrize("timestamp", ["soon", "2190-01-02", "2190-01-02T03:04:05", 1, True])
+def test_end_of_a_key_is_a_timestamp(account: Account, timestamp: Any) -> None:
+    body = {"name": "ci", "scope": "read", "expiresAt": timestamp}
 
-    refused = send(account, "POST", "/api/keys", body)
+    error = send(account, "POST", "/api/keys", body)
 
-    assert (refused.status, refused.code) == (400, "ValidationError")
-    assert [path for path, _ in refused.faults] == ["expiresAt"]
+    assert (error.status, error.code) == (400, "ValidationError")
+    assert [path for path, _ in error.faults] == ["expiresAt"]
 
 
 def test_key_shows_when_it_ends_if_it_does(account: Account) -> None:
-    made = create(account, expiresAt=LATER)
+    created = create(account, expiresAt=LATER)
 
-    assert made["apiKey"]["expiresAt"] == LATER
-    account.with_key(made["secret"]).ok("ListSubscribers")
+    assert created["apiKey"]["expiresAt"] == LATER
+    account.with_key(created["secret"]).ok("ListSubscribers")
 
 
 def test_list_api_keys_pages_oldest_first(account: Account) -> None:
-    made = [create(account, name=name)["apiKey"] for name in ("c", "a", "b")]
+    created = [create(account, name=name)["apiKey"] for name in ("c", "a", "b")]
 
     first = account.ok("ListApiKeys", limit=2)
     second = account.ok("ListApiKeys", limit=2, page=2)
 
-    assert first["apiKeys"][1:] + second["apiKeys"] == made
+    assert first["apiKeys"][1:] + second["apiKeys"] == created
     assert [(body["total"], body["page"], body["limit"]) for body in (first, second)] == [
         (4, 1, 2),
         (4, 2, 2),
@@ -134,26 +134,26 @@ def test_list_api_keys_pages_oldest_first(account: Account) -> None:
 
 
 def test_secret_is_never_shown_again(account: Account) -> None:
-    made = create(account)
+    created = create(account)
 
     listed = account.ok("ListApiKeys")
 
-    assert listed["apiKeys"][-1] == made["apiKey"]
+    assert listed["apiKeys"][-1] == created["apiKey"]
     assert not SECRET.search(json.dumps(listed))
 
 
 def test_rotated_key_has_a_new_secret_and_the_old_one_ends_at_once(account: Account) -> None:
-    made = create(account, "write", expiresAt=LATER)
-    old = account.with_key(made["secret"])
+    created = create(account, "write", expiresAt=LATER)
+    old = account.with_key(created["secret"])
     old.ok("ListSubscribers")
 
-    answer = account.call("RotateApiKey", id=made["apiKey"]["id"])
+    response = account.call("RotateApiKey", id=created["apiKey"]["id"])
 
-    assert answer.status == 200
-    assert answer.body["apiKey"] == made["apiKey"]
-    assert SECRET.fullmatch(answer.body["secret"])
+    assert response.status == 200
+    assert response.body["apiKey"] == created["apiKey"]
+    assert SECRET.fullmatch(response.body["secret"])
     old.fails("Unauthorized", "ListSubscribers")
-    account.with_key(answer.body["secret"]).ok("CreateTag", name="vip")
+    account.with_key(response.body["secret"]).ok("CreateTag", name="vip")
 
 
 def id_of(account: Account, scope: str) -> str:
@@ -167,17 +167,17 @@ def test_expired_key_cannot_be_rotated(account: Account, scope: str) -> None:
     account.new_key(scope, expires_at=LONG_AGO)
     before = account.ok("ListApiKeys")
 
-    refused = account.fails("ApiKeyExpired", "RotateApiKey", id=id_of(account, scope))
+    error = account.fails("ApiKeyExpired", "RotateApiKey", id=id_of(account, scope))
 
-    assert refused.status == 409
+    assert error.status == 409
     assert account.ok("ListApiKeys") == before
 
 
 def test_only_admin_key_can_rotate_itself(account: Account) -> None:
-    answer = account.ok("RotateApiKey", id=id_of(account, "admin"))
+    response = account.ok("RotateApiKey", id=id_of(account, "admin"))
 
     account.fails("Unauthorized", "ListApiKeys")
-    account.with_key(answer["secret"]).ok("CreateApiKey", name="ci", scope="read")
+    account.with_key(response["secret"]).ok("CreateApiKey", name="ci", scope="read")
 
 
 def test_only_usable_admin_key_cannot_be_revoked(account: Account) -> None:
@@ -185,9 +185,9 @@ def test_only_usable_admin_key_cannot_be_revoked(account: Account) -> None:
     create(account, "write")
     account.new_key("admin", expires_at=LONG_AGO)
 
-    refused = account.fails("LastAdminKey", "RevokeApiKey", id=own)
+    error = account.fails("LastAdminKey", "RevokeApiKey", id=own)
 
-    assert refused.status == 409
+    assert error.status == 409
     assert own in [key["id"] for key in account.ok("ListApiKeys")["apiKeys"]]
 
 
@@ -211,32 +211,32 @@ def test_key_that_gives_no_admin_access_can_always_be_revoked(account: Account, 
 
 def test_two_admin_keys_that_revoke_each_other_at_once_leave_one(account: Account) -> None:
     for _ in range(5):
-        own, made = id_of(account, "admin"), create(account, "admin")
-        other = account.with_key(made["secret"])
+        own, created = id_of(account, "admin"), create(account, "admin")
+        other = account.with_key(created["secret"])
 
-        answers = call_concurrently(
+        responses = call_concurrently(
             partial(other.call, "RevokeApiKey", id=own),
-            partial(account.call, "RevokeApiKey", id=made["apiKey"]["id"]),
+            partial(account.call, "RevokeApiKey", id=created["apiKey"]["id"]),
         )
 
         # The second is refused, as the last key or as one that is revoked already.
-        assert statuses(answers) in ([204, 401], [204, 409])
-        account = other if answers[0].status == 204 else account
+        assert statuses(responses) in ([204, 401], [204, 409])
+        account = other if responses[0].status == 204 else account
         assert [key["scope"] for key in account.ok("ListApiKeys")["apiKeys"]] == ["admin"]
 
 
 def test_revoked_key_ends_at_once_and_is_gone(account: Account) -> None:
-    made = create(account)
-    old = account.with_key(made["secret"])
+    created = create(account)
+    old = account.with_key(created["secret"])
     old.ok("ListSubscribers")
 
-    answer = account.call("RevokeApiKey", id=made["apiKey"]["id"])
+    response = account.call("RevokeApiKey", id=created["apiKey"]["id"])
 
-    assert (answer.status, answer.body) == (204, None)
+    assert (response.status, response.body) == (204, None)
     old.fails("Unauthorized", "ListSubscribers")
-    assert made["apiKey"] not in account.ok("ListApiKeys")["apiKeys"]
-    account.fails("ApiKeyNotFound", "RevokeApiKey", id=made["apiKey"]["id"])
-    account.fails("ApiKeyNotFound", "RotateApiKey", id=made["apiKey"]["id"])
+    assert created["apiKey"] not in account.ok("ListApiKeys")["apiKeys"]
+    account.fails("ApiKeyNotFound", "RevokeApiKey", id=created["apiKey"]["id"])
+    account.fails("ApiKeyNotFound", "RotateApiKey", id=created["apiKey"]["id"])
 
 
 @pytest.mark.parametrize("rpc", ["RotateApiKey", "RevokeApiKey"])

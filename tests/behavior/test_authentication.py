@@ -31,8 +31,12 @@ ABOVE = [
 def call_with(account: Account, *headers: tuple[str, str]) -> tuple[int, Any]:
     """Lists tags with these headers, or metadata, and returns what came less the request id."""
     if isinstance(account.front, HttpFront):
-        answer = account.front.send("GET", "/api/tags", headers=dict(headers))
-        return error_of(answer) if answer.status >= 400 else (answer.status, answer.body["total"])
+        response = account.front.send("GET", "/api/tags", headers=dict(headers))
+        return (
+            error_of(response)
+            if response.status >= 400
+            else (response.status, response.body["total"])
+        )
     assert isinstance(account.front, GrpcFront)
     metadata = [(name.lower(), value) for name, value in headers]
     try:
@@ -51,9 +55,9 @@ def wrong_checksum(key: str) -> str:
 
 
 def revoked(account: Account) -> str:
-    made = account.ok("CreateApiKey", name="old", scope="admin")
-    account.ok("RevokeApiKey", id=made["apiKey"]["id"])
-    secret: str = made["secret"]
+    created = account.ok("CreateApiKey", name="old", scope="admin")
+    account.ok("RevokeApiKey", id=created["apiKey"]["id"])
+    secret: str = created["secret"]
     return secret
 
 
@@ -78,11 +82,11 @@ def test_whatever_is_wrong_with_a_key_the_answer_is_the_same(account: Account) -
         "a good and a bad": [("Authorization", "Bearer secret"), ("X-API-Key", key)],
     }
 
-    answers = {name: call_with(account, *headers) for name, headers in wrong.items()}
+    responses = {name: call_with(account, *headers) for name, headers in wrong.items()}
 
-    first = answers["no key"]
+    first = responses["no key"]
     assert first[0] == (401 if isinstance(account.front, HttpFront) else 16)
-    assert {name: answer for name, answer in answers.items() if answer != first} == {}
+    assert {name: response for name, response in responses.items() if response != first} == {}
 
 
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
@@ -112,9 +116,9 @@ def test_unauthorized_says_how_to_authenticate(account: Account) -> None:
 @pytest.mark.one_front_per_case
 @pytest.mark.parametrize("rpc", UNARY)
 def test_every_operation_needs_a_key(account: Account, rpc: str) -> None:
-    refused = account.front.call(rpc, None, request_of(rpc))
+    error = account.front.call(rpc, None, request_of(rpc))
 
-    assert (refused.status, refused.code) == (401, "Unauthorized")
+    assert (error.status, error.code) == (401, "Unauthorized")
 
 
 def request_of(rpc: str) -> dict[str, Any]:
@@ -145,10 +149,10 @@ def test_call_without_a_key_reveals_nothing_about_an_invalid_body(
     stranger = account.with_key(wrong_checksum(account.key))
     path = path.replace("{id}", MISSING_ID)
 
-    answers = [error_of(send(stranger, method, path, body)) for body in BODIES]
+    responses = [error_of(send(stranger, method, path, body)) for body in BODIES]
 
-    assert answers[0][0] == 401
-    assert answers == [answers[0]] * len(BODIES)
+    assert responses[0][0] == 401
+    assert responses == [responses[0]] * len(BODIES)
 
 
 @over_http
@@ -156,9 +160,9 @@ def test_call_without_a_key_reveals_nothing_about_an_invalid_body(
 def test_read_key_that_writes_is_forbidden_whatever_the_body(account: Account, body: bytes) -> None:
     reader = account.with_key(account.new_key("read"))
 
-    refused = send(reader, "POST", "/api/custom-fields", body)
+    error = send(reader, "POST", "/api/custom-fields", body)
 
-    assert (refused.status, refused.code) == (403, "Forbidden")
+    assert (error.status, error.code) == (403, "Forbidden")
 
 
 @over_http
@@ -166,9 +170,9 @@ def test_read_key_that_writes_is_forbidden_whatever_the_body(account: Account, b
 def test_unverified_account_gets_email_not_verified_for_any_body(
     unverified_account: Account, body: bytes
 ) -> None:
-    refused = send(unverified_account, "POST", "/api/custom-fields", body)
+    error = send(unverified_account, "POST", "/api/custom-fields", body)
 
-    assert (refused.status, refused.code) == (403, "EmailNotVerified")
+    assert (error.status, error.code) == (403, "EmailNotVerified")
 
 
 def test_unverified_account_gets_email_not_verified_before_validation_errors(
@@ -247,6 +251,6 @@ def test_forged_metadata_of_the_gateway_never_leaves_a_call_hanging(
 def test_spoofed_headers_do_not_raise_a_scope(account: Account, headers: dict[str, str]) -> None:
     reader = account.with_key(account.new_key("read"))
 
-    refused = send(reader, "POST", "/api/tags", {"name": "vip"}, headers=headers)
+    error = send(reader, "POST", "/api/tags", {"name": "vip"}, headers=headers)
 
-    assert (refused.status, refused.code) == (403, "Forbidden")
+    assert (error.status, error.code) == (403, "Forbidden")

@@ -41,7 +41,7 @@ def is_multiline(text: FieldDescriptor) -> bool:
     return bool(text.GetOptions().Extensions[http_pb2.multiline])
 
 
-def given(rpc: str, text: FieldDescriptor, value: str) -> dict[str, Any]:
+def request_with(rpc: str, text: FieldDescriptor, value: str) -> dict[str, Any]:
     """Returns a request with a value for a text."""
     request: dict[str, Any] = dict.fromkeys(path_variables(rpc), MISSING_ID)
     return {**request, text.json_name: [value] if text.is_repeated else value}
@@ -56,10 +56,10 @@ def test_control_characters_in_any_text_are_refused_and_named(
     for control in [*CONTROLS, *([] if is_multiline(text) else ["\n", "\r"])]:
         value = f"a{control}b@example.com"
 
-        refused = account.fails("ValidationError", rpc, **given(rpc, text, value))
+        error = account.fails("ValidationError", rpc, **request_with(rpc, text, value))
 
-        assert refused.status == 400
-        assert (path, "INVALID_CHARACTER") in refused.faults, repr(control)
+        assert error.status == 400
+        assert (path, "INVALID_CHARACTER") in error.faults, repr(control)
 
 
 @pytest.mark.one_front_per_case
@@ -74,9 +74,9 @@ def test_control_characters_in_any_text_are_refused_and_named(
 def test_control_characters_around_a_text_are_not_trimmed(
     account: Account, rpc: str, text: FieldDescriptor
 ) -> None:
-    refused = account.fails("ValidationError", rpc, **given(rpc, text, "\x1fa"))
+    error = account.fails("ValidationError", rpc, **request_with(rpc, text, "\x1fa"))
 
-    assert "INVALID_CHARACTER" in {code for _, code in refused.faults}
+    assert "INVALID_CHARACTER" in {code for _, code in error.faults}
 
 
 @pytest.mark.parametrize("name", ["tag", "afterId"])
@@ -102,14 +102,14 @@ def test_text_that_may_have_lines_is_stored_verbatim(account: Account) -> None:
     create_field(account, "Note")
     words: dict[str, Any] = {"firstName": LINES, "lastName": LINES, "customFields": {"note": LINES}}
 
-    made = create_subscriber(account, **words)
+    created = create_subscriber(account, **words)
     account.ok("BulkCreateSubscribers", subscribers=[{"email": "bob@example.com", **words}])
     tag = account.ok("CreateTag", name="vip", description=LINES)["tag"]
     house = account.ok("CreateCustomField", label="House", fallback=LINES)["customField"]
-    rendered = account.ok("RenderMergeTags", subscriberId=made["id"], body=LINES)
+    rendered = account.ok("RenderMergeTags", subscriberId=created["id"], body=LINES)
 
     bob = account.ok("GetSubscriber", id="bob@example.com")["subscriber"]
-    for person in (stored(account, made), bob):
+    for person in (stored(account, created), bob):
         assert {key: person[key] for key in words} == words
     assert (tag["description"], house["fallback"], rendered["body"]) == (LINES, LINES, LINES)
 
@@ -120,15 +120,15 @@ def test_control_characters_in_a_custom_field_value_are_refused(
     account: Account, control: str
 ) -> None:
     create_field(account, "Note")
-    made = create_subscriber(account)
+    created = create_subscriber(account)
     values = {"note": f"a{control}b"}
 
-    for rpc, named in (("CreateSubscriber", {"email": "b@b.io"}), ("UpdateSubscriber", made)):
+    for rpc, named in (("CreateSubscriber", {"email": "b@b.io"}), ("UpdateSubscriber", created)):
         request = {key: named[key] for key in ("id", "email") if key in named}
-        refused = account.fails("ValidationError", rpc, **request, customFields=values)
-        assert refused.faults == [("customFields.note", "INVALID_CHARACTER")]
-    assert stored(account, made) == made
-    assert emails(account) == [made["email"]]
+        error = account.fails("ValidationError", rpc, **request, customFields=values)
+        assert error.faults == [("customFields.note", "INVALID_CHARACTER")]
+    assert stored(account, created) == created
+    assert emails(account) == [created["email"]]
 
 
 @pytest.mark.one_front_per_case
@@ -176,24 +176,24 @@ def test_line_of_a_table_with_control_characters_fails_alone(account: Account) -
 def test_tag_name_that_shows_nothing_is_refused_as_a_blank_one_is(
     account: Account, name: str
 ) -> None:
-    made = create_subscriber_in(account, "CONFIRMED", tags=["vip"])
+    created = create_subscriber_in(account, "CONFIRMED", tags=["vip"])
     tag = account.ok("ListTags")["tags"][0]
     required = ("tags[1]", "REQUIRED")
 
-    for rpc, request, fault in [
+    for rpc, request, violation in [
         ("CreateTag", {"name": name}, ("name", "REQUIRED")),
         ("UpdateTag", {"id": tag["id"], "name": name}, ("name", "REQUIRED")),
         ("CreateSubscriber", {"email": "b@b.io", "tags": ["a", name]}, required),
-        ("UpdateSubscriber", {"id": made["id"], "tags": ["a", name]}, required),
-        ("AddSubscriberTags", {"id": made["id"], "tags": ["a", name]}, required),
-        ("RemoveSubscriberTags", {"id": made["id"], "tags": ["vip", name]}, required),
+        ("UpdateSubscriber", {"id": created["id"], "tags": ["a", name]}, required),
+        ("AddSubscriberTags", {"id": created["id"], "tags": ["a", name]}, required),
+        ("RemoveSubscriberTags", {"id": created["id"], "tags": ["vip", name]}, required),
     ]:
-        assert account.fails("ValidationError", rpc, **request).faults == [fault], rpc
+        assert account.fails("ValidationError", rpc, **request).faults == [violation], rpc
     row = {"email": "b@b.io", "tags": ["a", name]}
     assert failures(account.ok("BulkCreateSubscribers", subscribers=[row])) == [(0, "INVALID_TAG")]
     assert [result["reason"] for result in import_rows(account, [row])] == ["INVALID_TAG"]
 
-    assert stored(account, made) == made
+    assert stored(account, created) == created
     assert tag_names(account) == ["vip"]
 
 

@@ -21,8 +21,8 @@ def get(
 ) -> tuple[int, dict[str, str], bytes]:
     """Gets a path; the names of headers have _ for -."""
     assert isinstance(account.front, HttpFront)
-    given = {name.replace("_", "-"): value for name, value in headers.items()}
-    return account.front.exchange(method, path, account.key, headers=given)
+    body = {name.replace("_", "-"): value for name, value in headers.items()}
+    return account.front.exchange(method, path, account.key, headers=body)
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])

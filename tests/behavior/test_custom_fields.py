@@ -24,10 +24,10 @@ RESERVED = {
 KEYS = {"id", "key", "label", "dataType", "mergeTag", "createdAt", "updatedAt"}
 
 
-def create(account: Account, label: str, **given: Any) -> dict[str, Any]:
+def create(account: Account, label: str, **body: Any) -> dict[str, Any]:
     """Creates a custom field and returns it."""
-    made: dict[str, Any] = account.ok("CreateCustomField", label=label, **given)["customField"]
-    return made
+    created: dict[str, Any] = account.ok("CreateCustomField", label=label, **body)["customField"]
+    return created
 
 
 def labels(account: Account) -> list[str]:
@@ -37,11 +37,11 @@ def labels(account: Account) -> list[str]:
 
 
 def test_create_custom_field_returns_exactly_the_documented_keys(account: Account) -> None:
-    answer = account.call("CreateCustomField", label="  Favourite Colour ")
+    response = account.call("CreateCustomField", label="  Favourite Colour ")
 
-    assert answer.status == 201
-    assert set(answer.body) == {"customField"}
-    field = answer.body["customField"]
+    assert response.status == 201
+    assert set(response.body) == {"customField"}
+    field = response.body["customField"]
     assert set(field) == KEYS
     assert (field["label"], field["dataType"]) == ("Favourite Colour", "TEXT")
     assert (field["key"], field["mergeTag"]) == (
@@ -49,7 +49,7 @@ def test_create_custom_field_returns_exactly_the_documented_keys(account: Accoun
         "{{customFields.favourite_colour}}",
     )
     assert field["createdAt"] == field["updatedAt"]
-    assert account.ok("GetCustomField", id=field["id"]) == answer.body
+    assert account.ok("GetCustomField", id=field["id"]) == response.body
 
 
 @pytest.mark.one_front_per_case
@@ -78,9 +78,9 @@ def test_custom_field_has_the_data_type_that_it_was_given(account: Account, data
 @over_http
 @pytest.mark.parametrize("data_type", ["STRING", "text", "", 9, True, []], ids=repr)
 def test_create_custom_field_refuses_any_other_data_type(account: Account, data_type: Any) -> None:
-    refused = account.fails("ValidationError", "CreateCustomField", label="Age", dataType=data_type)
+    error = account.fails("ValidationError", "CreateCustomField", label="Age", dataType=data_type)
 
-    assert [path for path, _ in refused.faults] == ["dataType"]
+    assert [path for path, _ in error.faults] == ["dataType"]
     assert labels(account) == []
 
 
@@ -94,7 +94,7 @@ def test_fallback_shows_only_where_one_was_given(account: Account) -> None:
 
 @pytest.mark.one_front_per_case
 @pytest.mark.parametrize(
-    ("given", "fault"),
+    ("body", "violation"),
     [
         ({}, ("label", "REQUIRED")),
         ({"label": None}, ("label", "REQUIRED")),
@@ -107,20 +107,20 @@ def test_fallback_shows_only_where_one_was_given(account: Account) -> None:
     ids=["absent", "null", "empty", "blank", "81 characters", "emoji", "long fallback"],
 )
 def test_create_custom_field_refuses_a_bad_body(
-    account: Account, given: dict[str, Any], fault: tuple[str, str]
+    account: Account, body: dict[str, Any], violation: tuple[str, str]
 ) -> None:
-    refused = account.fails("ValidationError", "CreateCustomField", **given)
+    error = account.fails("ValidationError", "CreateCustomField", **body)
 
-    assert (refused.status, refused.faults) == (400, [fault])
+    assert (error.status, error.faults) == (400, [violation])
     assert labels(account) == []
 
 
 @pytest.mark.one_front_per_case
 @pytest.mark.parametrize("label", RESERVED.values(), ids=RESERVED)
 def test_labels_that_derive_a_reserved_key_are_refused(account: Account, label: str) -> None:
-    refused = account.fails("ValidationError", "CreateCustomField", label=label)
+    error = account.fails("ValidationError", "CreateCustomField", label=label)
 
-    assert (refused.status, refused.faults) == (400, [("label", "RESERVED")])
+    assert (error.status, error.faults) == (400, [("label", "RESERVED")])
 
 
 @pytest.mark.each_database_per_case
@@ -132,9 +132,9 @@ def test_labels_that_derive_a_reserved_key_are_refused(account: Account, label: 
 def test_create_custom_field_rejects_a_label_or_key_in_use(account: Account, label: str) -> None:
     create(account, "Town")
 
-    refused = account.fails("CustomFieldAlreadyExists", "CreateCustomField", label=label)
+    error = account.fails("CustomFieldAlreadyExists", "CreateCustomField", label=label)
 
-    assert (refused.status, refused.faults) == (409, [("label", "TAKEN")])
+    assert (error.status, error.faults) == (409, [("label", "TAKEN")])
     assert labels(account) == ["Town"]
 
 
@@ -156,17 +156,17 @@ def test_account_has_at_most_100_custom_fields(account: Account) -> None:
 
 
 def test_list_custom_fields_pages_oldest_first(account: Account) -> None:
-    made = [create(account, label) for label in ("c", "a", "b")]
+    created = [create(account, label) for label in ("c", "a", "b")]
 
     first = account.ok("ListCustomFields", limit=2)
     second = account.ok("ListCustomFields", limit=2, page=2)
 
-    assert first == {"customFields": made[:2], "total": 3, "page": 1, "limit": 2}
-    assert second == {"customFields": made[2:], "total": 3, "page": 2, "limit": 2}
+    assert first == {"customFields": created[:2], "total": 3, "page": 1, "limit": 2}
+    assert second == {"customFields": created[2:], "total": 3, "page": 2, "limit": 2}
 
 
 @pytest.mark.parametrize(
-    ("given", "changed"),
+    ("body", "changed"),
     [
         ({"label": " City "}, {"label": "City"}),
         ({"label": "TOWN"}, {"label": "TOWN"}),
@@ -175,11 +175,11 @@ def test_list_custom_fields_pages_oldest_first(account: Account) -> None:
     ids=["label", "case of the label", "fallback"],
 )
 def test_update_custom_field_changes_only_what_is_given(
-    account: Account, given: dict[str, Any], changed: dict[str, Any]
+    account: Account, body: dict[str, Any], changed: dict[str, Any]
 ) -> None:
     field = create(account, "Town", dataType="NUMBER", fallback="here")
 
-    after = account.ok("UpdateCustomField", id=field["id"], **given)["customField"]
+    after = account.ok("UpdateCustomField", id=field["id"], **body)["customField"]
 
     assert after.pop("updatedAt") >= field.pop("updatedAt")
     assert after == {**field, **changed}
@@ -204,7 +204,7 @@ def test_update_custom_field_takes_the_fallback_away(account: Account) -> None:
 
 @pytest.mark.one_front_per_case
 @pytest.mark.parametrize(
-    ("given", "fault"),
+    ("body", "violation"),
     [
         ({"label": ""}, ("label", "REQUIRED")),
         ({"label": "  "}, ("label", "REQUIRED")),
@@ -215,14 +215,14 @@ def test_update_custom_field_takes_the_fallback_away(account: Account) -> None:
 )
 @pytest.mark.parametrize("of", ["one that is there", MISSING_ID, "no id"])
 def test_update_custom_field_refuses_a_bad_value_before_it_looks_for_the_field(
-    account: Account, given: dict[str, Any], fault: tuple[str, str], of: str
+    account: Account, body: dict[str, Any], violation: tuple[str, str], of: str
 ) -> None:
     field = create(account, "Town")
     target = field["id"] if of == "one that is there" else of
 
-    refused = account.fails("ValidationError", "UpdateCustomField", id=target, **given)
+    error = account.fails("ValidationError", "UpdateCustomField", id=target, **body)
 
-    assert refused.faults == [fault]
+    assert error.faults == [violation]
     assert account.ok("GetCustomField", id=field["id"])["customField"] == field
 
 
@@ -231,11 +231,11 @@ def test_update_custom_field_refuses_the_label_of_another(account: Account, take
     create(account, "Age")
     field = create(account, "Town")
 
-    refused = account.fails(
+    error = account.fails(
         "CustomFieldAlreadyExists", "UpdateCustomField", id=field["id"], label=taken
     )
 
-    assert refused.status == 409
+    assert error.status == 409
     assert account.ok("GetCustomField", id=field["id"])["customField"] == field
 
 
@@ -244,21 +244,21 @@ def test_update_custom_field_refuses_the_label_of_another(account: Account, take
 def test_custom_field_that_was_fetched_can_be_sent_back(account: Account, method: str) -> None:
     field = create(account, "Town", dataType="DATE", fallback="here")
 
-    answer = send(account, method, f"/api/custom-fields/{field['id']}", field)
+    response = send(account, method, f"/api/custom-fields/{field['id']}", field)
 
-    assert (answer.status, answer.body) == (200, {"customField": field})
+    assert (response.status, response.body) == (200, {"customField": field})
 
 
 @over_http
 @pytest.mark.parametrize(
-    "given",
+    "body",
     [{"key": "city"}, {"dataType": "NUMBER"}, {"mergeTag": "{{customFields.city}}"}],
     ids=["key", "dataType", "mergeTag"],
 )
-def test_key_and_data_type_never_change(account: Account, given: dict[str, Any]) -> None:
+def test_key_and_data_type_never_change(account: Account, body: dict[str, Any]) -> None:
     field = create(account, "Town")
 
-    send(account, "PUT", f"/api/custom-fields/{field['id']}", given)
+    send(account, "PUT", f"/api/custom-fields/{field['id']}", body)
 
     assert account.ok("GetCustomField", id=field["id"])["customField"] == field
 
@@ -267,17 +267,17 @@ def test_key_and_data_type_never_change(account: Account, given: dict[str, Any])
 def test_update_custom_field_names_an_unknown_key(account: Account) -> None:
     field = create(account, "Town")
 
-    refused = send(account, "PUT", f"/api/custom-fields/{field['id']}", {"name": "City"})
+    error = send(account, "PUT", f"/api/custom-fields/{field['id']}", {"name": "City"})
 
-    assert (refused.status, refused.faults) == (400, [("name", "UNKNOWN_FIELD")])
+    assert (error.status, error.faults) == (400, [("name", "UNKNOWN_FIELD")])
 
 
 def test_delete_custom_field_answers_without_a_body_and_frees_its_label(account: Account) -> None:
     field = create(account, "Town")
 
-    answer = account.call("DeleteCustomField", id=field["id"])
+    response = account.call("DeleteCustomField", id=field["id"])
 
-    assert (answer.status, answer.body) == (204, None)
+    assert (response.status, response.body) == (204, None)
     account.fails("CustomFieldNotFound", "GetCustomField", id=field["id"])
     account.fails("CustomFieldNotFound", "DeleteCustomField", id=field["id"])
     assert create(account, "Town")["id"] != field["id"]

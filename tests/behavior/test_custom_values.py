@@ -104,11 +104,11 @@ def same(one: Any, other: Any) -> bool:
 @pytest.mark.usefixtures("fields")
 @pytest.mark.parametrize(("key", "value"), GOOD, ids=map(named, GOOD))
 def test_value_comes_back_as_it_was_sent(account: Account, key: str, value: Any) -> None:
-    made = create_subscriber(account, customFields={key: value})
+    created = create_subscriber(account, customFields={key: value})
 
-    assert same(made["customFields"].pop(key), value)
-    assert made["customFields"] == {}
-    assert same(stored(account, made)["customFields"][key], value)
+    assert same(created["customFields"].pop(key), value)
+    assert created["customFields"] == {}
+    assert same(stored(account, created)["customFields"][key], value)
 
 
 @over_http
@@ -120,10 +120,10 @@ def test_number_is_written_as_it_was_sent(account: Account, number: str) -> None
     assert isinstance(account.front, HttpFront)
     body = f'{{"email":"ada@example.com","customFields":{{"age":{number}}}}}'.encode()
 
-    made = account.front.exchange("POST", "/api/subscribers", account.key, body=body)[2]
+    created = account.front.exchange("POST", "/api/subscribers", account.key, body=body)[2]
     listed = account.front.exchange("GET", "/api/subscribers", account.key)[2]
 
-    for text in (made, listed):
+    for text in (created, listed):
         assert re.findall(rb'"customFields":\{"age":([^}]+)\}', text) == [number.encode()]
 
 
@@ -176,14 +176,14 @@ def test_bulk_row_with_such_a_value_fails_alone(
 
 @pytest.mark.usefixtures("fields")
 def test_every_value_that_is_wrong_is_named(account: Account) -> None:
-    refused = account.fails(
+    error = account.fails(
         "ValidationError",
         "CreateSubscriber",
         email="ada@example.com",
         customFields={"age": "36", "nope": 1, "town": "Paris", "born": "soon"},
     )
 
-    assert sorted(refused.faults) == [
+    assert sorted(error.faults) == [
         ("customFields.age", "INVALID_TYPE"),
         ("customFields.born", "INVALID_FORMAT"),
         ("customFields.nope", "UNKNOWN_FIELD"),
@@ -214,11 +214,11 @@ def test_number_that_is_not_finite_is_refused(grpc_account: Account, number: flo
     request.custom_fields["age"] = number
     metadata = [("authorization", f"Bearer {grpc_account.key}")]
 
-    with pytest.raises(grpc.RpcError) as refused:
+    with pytest.raises(grpc.RpcError) as error:
         front.stub("CreateSubscriber")(request, metadata=metadata, timeout=20)
 
-    faults = error_response(refused.value).faults
-    assert faults == [("customFields.age", "OUT_OF_RANGE")]
+    violations = error_response(error.value).faults
+    assert violations == [("customFields.age", "OUT_OF_RANGE")]
     assert emails(grpc_account) == []
 
 
@@ -246,53 +246,53 @@ def test_custom_fields_are_an_object(account: Account, value: Any) -> None:
 
 @pytest.mark.usefixtures("fields")
 @pytest.mark.parametrize(
-    "given",
+    "body",
     [{}, {"customFields": {}}, {"customFields": None}, {"customFields": {"town": None}}],
     ids=["absent", "empty", "null", "null value"],
 )
-def test_subscriber_without_values_has_no_such_key(account: Account, given: dict[str, Any]) -> None:
-    made = create_subscriber(account, **given)
-    bulk = account.ok("BulkCreateSubscribers", subscribers=[{"email": "bob@example.com", **given}])
+def test_subscriber_without_values_has_no_such_key(account: Account, body: dict[str, Any]) -> None:
+    created = create_subscriber(account, **body)
+    bulk = account.ok("BulkCreateSubscribers", subscribers=[{"email": "bob@example.com", **body}])
 
-    assert "customFields" not in made
+    assert "customFields" not in created
     assert bulk == {"failed": []}
     assert [s for s in account.ok("ListSubscribers")["subscribers"] if "customFields" in s] == []
 
 
 @pytest.mark.usefixtures("fields")
 def test_values_are_on_the_subscriber_however_it_is_read(account: Account) -> None:
-    made = create_subscriber(account, firstName="Ada", tags=["vip"], customFields=VALUES)
+    created = create_subscriber(account, firstName="Ada", tags=["vip"], customFields=VALUES)
 
-    assert made["customFields"] == VALUES
-    assert stored(account, made) == made
-    assert account.ok("GetSubscriber", id="ada@example.com")["subscriber"] == made
-    assert account.ok("ListSubscribers")["subscribers"] == [made]
-    assert account.ok("ListSubscribers", tag="vip", q="ada")["subscribers"] == [made]
+    assert created["customFields"] == VALUES
+    assert stored(account, created) == created
+    assert account.ok("GetSubscriber", id="ada@example.com")["subscriber"] == created
+    assert account.ok("ListSubscribers")["subscribers"] == [created]
+    assert account.ok("ListSubscribers", tag="vip", q="ada")["subscribers"] == [created]
 
 
 @pytest.mark.usefixtures("fields")
 def test_bulk_rows_have_separate_values(account: Account) -> None:
-    wanted: list[dict[str, Any]] = [
+    expected: list[dict[str, Any]] = [
         {} if number % 3 == 0 else {"town": f"town {number}", "age": number, "member": None}
         for number in range(100)
     ]
     rows = [
         {"email": f"{number:03}@example.com", "customFields": values}
-        for number, values in enumerate(wanted)
+        for number, values in enumerate(expected)
     ]
 
     assert account.ok("BulkCreateSubscribers", subscribers=rows) == {"failed": []}
 
     listed = account.ok("ListSubscribers", limit=100)["subscribers"]
     assert [each.get("customFields", {}) for each in listed] == [
-        {key: value for key, value in values.items() if value is not None} for values in wanted
+        {key: value for key, value in values.items() if value is not None} for values in expected
     ]
 
 
 @pytest.mark.each_database_per_case
 @pytest.mark.usefixtures("fields")
 @pytest.mark.parametrize(
-    ("given", "after"),
+    ("body", "after"),
     [
         ({"customFields": {"town": "Rome"}}, {**VALUES, "town": "Rome"}),
         ({"customFields": {"age": 37, "member": False}}, {**VALUES, "age": 37, "member": False}),
@@ -318,16 +318,16 @@ def test_bulk_rows_have_separate_values(account: Account) -> None:
     ],
 )
 def test_update_merges_values_into_those_that_are_there(
-    account: Account, given: dict[str, Any], after: dict[str, Any]
+    account: Account, body: dict[str, Any], after: dict[str, Any]
 ) -> None:
     ada = create_subscriber(account, tags=["vip"], customFields=VALUES)
     bob = create_subscriber(account, "bob@example.com", customFields=VALUES)
 
-    answer = account.ok("UpdateSubscriber", id=ada["id"], **given)["subscriber"]
+    response = account.ok("UpdateSubscriber", id=ada["id"], **body)["subscriber"]
 
-    rest = {key: value for key, value in given.items() if key != "customFields"}
-    assert answer == {**ada, **rest, "customFields": after}
-    assert stored(account, ada) == answer
+    rest = {key: value for key, value in body.items() if key != "customFields"}
+    assert response == {**ada, **rest, "customFields": after}
+    assert stored(account, ada) == response
     assert stored(account, bob) == bob
 
 
@@ -354,9 +354,9 @@ def test_subscriber_with_values_can_be_sent_back(account: Account, method: str) 
         account, firstName="Ada", tags=["vip"], customFields={**VALUES, "age": -0.0}
     )
 
-    answer = send(account, method, f"/api/subscribers/{ada['id']}", ada)
+    response = send(account, method, f"/api/subscribers/{ada['id']}", ada)
 
-    assert (answer.status, answer.body) == (200, {"subscriber": ada})
+    assert (response.status, response.body) == (200, {"subscriber": ada})
     assert same(stored(account, ada)["customFields"]["age"], -0.0)
 
 
@@ -368,11 +368,11 @@ def test_subscriber_that_was_fetched_can_be_created_elsewhere(
     create_fields(other_account)
     ada = create_subscriber(account, firstName="Ada", tags=["vip"], customFields=VALUES)
 
-    answer = send(other_account, "POST", "/api/subscribers", ada)
+    response = send(other_account, "POST", "/api/subscribers", ada)
 
-    assert answer.status == 201
-    made = answer.body["subscriber"]
-    assert made == {**ada, "id": made["id"], "createdAt": made["createdAt"]}
+    assert response.status == 201
+    created = response.body["subscriber"]
+    assert created == {**ada, "id": created["id"], "createdAt": created["createdAt"]}
 
 
 @pytest.mark.parametrize("mask", [["*"], ["custom_fields"]], ids=["everything", "values"])
@@ -406,10 +406,10 @@ def test_values_are_gone_with_their_field(
 
     assert stored(account, ada) == {**ada, "customFields": {"age": 36}}
     assert "customFields" not in stored(account, bob)
-    refused = account.fails(
+    error = account.fails(
         "ValidationError", "UpdateSubscriber", id=ada["id"], customFields={"town": "Rome"}
     )
-    assert refused.faults == [("customFields.town", "UNKNOWN_FIELD")]
+    assert error.faults == [("customFields.town", "UNKNOWN_FIELD")]
 
 
 def test_new_field_with_the_label_of_a_deleted_one_starts_empty(
@@ -450,14 +450,14 @@ def test_field_of_another_account_is_unknown_here(account: Account, other_accoun
     create_field(account, "age", "NUMBER")
     create_field(other_account, "age", "TEXT")
 
-    refused = account.fails(
+    error = account.fails(
         "ValidationError",
         "CreateSubscriber",
         email="ada@example.com",
         customFields={"age": 1, "town": "Paris"},
     )
 
-    assert refused.faults == [("customFields.town", "UNKNOWN_FIELD")]
+    assert error.faults == [("customFields.town", "UNKNOWN_FIELD")]
     create_subscriber(account, customFields={"age": 1})
     create_subscriber(other_account, customFields={"age": "one", "town": "Paris"})
 

@@ -34,10 +34,10 @@ def people(account: Account, count: int) -> list[Row]:
     return [create_subscriber(account, f"p{number}@b.io") for number in range(count)]
 
 
-def exported_emails(account: Account, **asked: Any) -> list[str]:
+def exported_emails(account: Account, **filters: Any) -> list[str]:
     """Returns the addresses of an export, which is the same in both forms."""
-    rows = [row["email"] for row in export(account, **asked)]
-    header, *lines = export_table(account, **asked)
+    rows = [row["email"] for row in export(account, **filters)]
+    header, *lines = export_table(account, **filters)
     assert [line[header.index("email")] for line in lines] == rows
     return rows
 
@@ -99,7 +99,7 @@ def test_formula_is_harmless_in_a_table_and_comes_back_as_it_was(
 @over_http
 def test_table_is_sent_as_csv_and_rows_as_ndjson(account: Account) -> None:
     assert isinstance(account.front, HttpFront)
-    made = create_subscriber(account, "ada@b.io")
+    created = create_subscriber(account, "ada@b.io")
     path = "/api/subscribers/export"
 
     _, rows, _ = account.front.exchange("GET", path, account.key)
@@ -109,7 +109,7 @@ def test_table_is_sent_as_csv_and_rows_as_ndjson(account: Account) -> None:
     assert table["content-type"] == "text/csv; charset=utf-8"
     assert text.decode() == (
         "id,email,firstName,lastName,status,tags,createdAt\r\n"
-        f"{made['id']},ada@b.io,,,UNCONFIRMED,,{made['createdAt']}\r\n"
+        f"{created['id']},ada@b.io,,,UNCONFIRMED,,{created['createdAt']}\r\n"
     )
 
 
@@ -176,9 +176,9 @@ def test_enum_values_of_the_query_are_accepted_in_any_letter_case(
 def test_enum_values_of_a_body_are_accepted_as_protojson_writes_them_alone(
     account: Account,
 ) -> None:
-    made = create_subscriber(account, "ada@b.io")
+    created = create_subscriber(account, "ada@b.io")
 
-    account.fails("ValidationError", "ChangeSubscriberStatus", id=made["id"], status="confirmed")
+    account.fails("ValidationError", "ChangeSubscriberStatus", id=created["id"], status="confirmed")
 
 
 def test_table_has_a_column_for_each_custom_field(account: Account) -> None:
@@ -231,13 +231,13 @@ def test_export_of_a_tag_in_any_spelling(account: Account) -> None:
 
 
 def test_export_of_those_created_between_two_moments(account: Account) -> None:
-    made = people(account, 3)
-    moments = [row["createdAt"] for row in made]
+    created = people(account, 3)
+    timestamps = [row["createdAt"] for row in created]
 
-    for bound in ("2001-01-01T00:00:00Z", *moments, "2999-01-01T00:00:00Z"):
-        later = [row["email"] for row in made if row["createdAt"] > bound]
+    for bound in ("2001-01-01T00:00:00Z", *timestamps, "2999-01-01T00:00:00Z"):
+        later = [row["email"] for row in created if row["createdAt"] > bound]
         assert exported_emails(account, createdAfter=bound) == later
-        earlier = [row["email"] for row in made if row["createdAt"] < bound]
+        earlier = [row["email"] for row in created if row["createdAt"] < bound]
         assert exported_emails(account, createdBefore=bound) == earlier
     between = {"createdAfter": "2001-01-01T00:00:00Z", "createdBefore": "2999-01-01T00:00:00Z"}
     assert len(exported_emails(account, **between)) == 3
@@ -252,22 +252,22 @@ def test_filters_hold_together(account: Account) -> None:
 
 
 def test_export_goes_on_after_a_subscriber(account: Account) -> None:
-    made = people(account, 4)
+    created = people(account, 4)
 
-    assert exported_emails(account, afterId=made[1]["id"]) == ["p2@b.io", "p3@b.io"]
-    assert exported_emails(account, afterId=made[3]["id"]) == []
+    assert exported_emails(account, afterId=created[1]["id"]) == ["p2@b.io", "p3@b.io"]
+    assert exported_emails(account, afterId=created[3]["id"]) == []
     # One that is gone still has its place.
-    account.ok("DeleteSubscriber", id=made[1]["id"])
-    assert exported_emails(account, afterId=made[1]["id"]) == ["p2@b.io", "p3@b.io"]
+    account.ok("DeleteSubscriber", id=created[1]["id"])
+    assert exported_emails(account, afterId=created[1]["id"]) == ["p2@b.io", "p3@b.io"]
     assert exported_emails(account, afterId=MISSING_ID) == [f"p{n}@b.io" for n in (0, 2, 3)]
 
 
 def test_export_goes_on_after_a_subscriber_within_its_filters(account: Account) -> None:
-    made = [
+    created = [
         create_subscriber(account, f"p{n}@b.io", tags=["vip"] if n % 2 else []) for n in range(6)
     ]
 
-    assert exported_emails(account, afterId=made[1]["id"], tag="vip") == ["p3@b.io", "p5@b.io"]
+    assert exported_emails(account, afterId=created[1]["id"], tag="vip") == ["p3@b.io", "p5@b.io"]
 
 
 REFUSED: list[tuple[dict[str, Any], int, str]] = [
@@ -278,42 +278,42 @@ REFUSED: list[tuple[dict[str, Any], int, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("asked", "status", "code"), REFUSED, ids=str)
+@pytest.mark.parametrize(("filters", "status", "code"), REFUSED, ids=str)
 def test_export_that_asks_for_what_there_is_not_is_refused(
-    account: Account, asked: dict[str, Any], status: int, code: str
+    account: Account, filters: dict[str, Any], status: int, code: str
 ) -> None:
-    answer = send_export(account, **asked)
+    response = send_export(account, **filters)
 
-    assert answer.records == []
-    assert answer.error is not None
-    assert (answer.error.status, answer.error.code) == (status, code)
+    assert response.records == []
+    assert response.error is not None
+    assert (response.error.status, response.error.code) == (status, code)
 
 
 def test_export_needs_a_key_of_any_scope(account: Account) -> None:
-    made = create_subscriber(account)
+    created = create_subscriber(account)
 
     refused = send_export(account.with_key("rk_x")).error
     assert refused is not None
     assert (refused.status, refused.code) == (401, "Unauthorized")
-    assert export(account.with_key(account.new_key("read"))) == [made]
+    assert export(account.with_key(account.new_key("read"))) == [created]
 
 
 def test_other_account_exports_nothing_of_this_one(
     account: Account, other_account: Account
 ) -> None:
     create_field(account, "Town")
-    made = people(account, 2)
+    created = people(account, 2)
 
     assert export(other_account) == []
-    assert export_table(other_account, afterId=made[0]["id"]) == [HEADER]
+    assert export_table(other_account, afterId=created[0]["id"]) == [HEADER]
 
 
 @pytest.fixture
 def many(account: Account) -> list[str]:
     """The addresses of subscribers that take three messages."""
     sent = [f"p{number}@b.io" for number in range(1_100)]
-    made = import_rows(account, [{"email": email, "tags": ["all"]} for email in sent])
-    assert {result["outcome"] for result in made} == {"CREATED"}
+    created = import_rows(account, [{"email": email, "tags": ["all"]} for email in sent])
+    assert {result["outcome"] for result in created} == {"CREATED"}
     return sent
 
 

@@ -97,8 +97,8 @@ def listed(account: Account) -> list[Row]:
 
 
 def by_address(account: Account, email: str) -> Row:
-    found: Row = account.ok("GetSubscriber", id=email)["subscriber"]
-    return found
+    result: Row = account.ok("GetSubscriber", id=email)["subscriber"]
+    return result
 
 
 ROWS: list[Row] = [
@@ -341,8 +341,8 @@ def test_update_replaces_names_adds_tags_and_merges_values(account: Account, tak
 @each_form
 def test_update_by_a_row_that_says_nothing_changes_nothing(account: Account, take: Import) -> None:
     create_field(account, "Town")
-    given: Row = {"firstName": "Ada", "tags": ["vip"], "customFields": {"town": "London"}}
-    ada = create_subscriber(account, **given)
+    body: Row = {"firstName": "Ada", "tags": ["vip"], "customFields": {"town": "London"}}
+    ada = create_subscriber(account, **body)
     empty = {"firstName": "", "lastName": "", "tags": [], "customFields": {}}
 
     results = take(account, [{"email": ada["email"], **empty}], onConflict="UPDATE")
@@ -368,14 +368,14 @@ def test_null_in_a_row_removes_a_value_on_update(account: Account) -> None:
 def test_no_import_changes_a_status(account: Account, take: Import, conflict: str) -> None:
     there = [create_subscriber_in(account, status, f"{status.lower()}@b.io") for status in STATUSES]
     rows = [
-        {"email": made["email"], "firstName": "Ada", "isConfirmed": confirmed}
-        for made in there
+        {"email": created["email"], "firstName": "Ada", "isConfirmed": confirmed}
+        for created in there
         for confirmed in (True, False)
     ]
 
     take(account, rows, onConflict=conflict)
 
-    assert [stored(account, made)["status"] for made in there] == list(STATUSES)
+    assert [stored(account, created)["status"] for created in there] == list(STATUSES)
 
 
 @pytest.mark.each_database_per_case
@@ -417,13 +417,13 @@ def test_rows_of_the_same_address_act_in_their_order(
 @each_form
 @pytest.mark.parametrize("conflict", ["FAIL", "SKIP", "UPDATE"])
 @pytest.mark.parametrize(
-    "fault", [{"firstName": "x" * 101}, {"customFields": {"age": "old"}}], ids=["early", "late"]
+    "violation", [{"firstName": "x" * 101}, {"customFields": {"age": "old"}}], ids=["early", "late"]
 )
 def test_rejected_row_claims_no_address(
-    account: Account, take: Import, fault: dict[str, Any], conflict: str
+    account: Account, take: Import, violation: dict[str, Any], conflict: str
 ) -> None:
     create_field(account, "Age", "NUMBER")
-    rows = [{"email": "Ada@b.io", **fault}, {"email": "ada@b.io"}]
+    rows = [{"email": "Ada@b.io", **violation}, {"email": "ada@b.io"}]
 
     results = take(account, rows, onConflict=conflict)
 
@@ -490,24 +490,24 @@ def both_ways(account: Account) -> list[StreamResult]:
 def test_key_that_may_only_read_imports_nothing(account: Account) -> None:
     reader = account.with_key(account.new_key("read"))
 
-    for answer in both_ways(reader):
-        assert answer.records == []
-        assert answer.error is not None
-        assert (answer.error.status, answer.error.code) == (403, "Forbidden")
+    for response in both_ways(reader):
+        assert response.records == []
+        assert response.error is not None
+        assert (response.error.status, response.error.code) == (403, "Forbidden")
     assert emails(account) == []
 
 
 @pytest.mark.parametrize("key", ["", "rk_x", make_secret()], ids=["none", "malformed", "unknown"])
 def test_nothing_is_imported_without_a_key(account: Account, key: str) -> None:
-    for answer in both_ways(account.with_key(key)):
-        assert answer.records == []
-        assert answer.error is not None
-        assert (answer.error.status, answer.error.code) == (401, "Unauthorized")
+    for response in both_ways(account.with_key(key)):
+        assert response.records == []
+        assert response.error is not None
+        assert (response.error.status, response.error.code) == (401, "Unauthorized")
     assert emails(account) == []
 
 
 def test_unverified_account_may_import(unverified_account: Account) -> None:
-    assert [outcomes(answer.records) for answer in both_ways(unverified_account)] == [
+    assert [outcomes(response.records) for response in both_ways(unverified_account)] == [
         ["CREATED"],
         ["CREATED"],
     ]
@@ -528,9 +528,9 @@ def test_other_account_sees_nothing_of_an_import(
 
 @pytest.mark.parametrize("options", [{"onConflict": 99}, {"afterLine": -1}], ids=str)
 def test_options_out_of_bounds_are_refused(account: Account, options: dict[str, int]) -> None:
-    answer = send_rows(account, [{"email": "ada@b.io"}], **options)
+    response = send_rows(account, [{"email": "ada@b.io"}], **options)
 
-    assert answer.error is not None
-    assert (answer.error.status, answer.error.code) == (400, "ValidationError")
-    assert [path for path, _ in answer.error.faults] == list(options)
+    assert response.error is not None
+    assert (response.error.status, response.error.code) == (400, "ValidationError")
+    assert [path for path, _ in response.error.faults] == list(options)
     assert emails(account) == []

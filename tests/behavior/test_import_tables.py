@@ -31,10 +31,14 @@ def test_columns_are_found_by_their_names(account: Account, header: str, cells: 
 
     assert told(results) == [(2, "CREATED")]
     assert results[0]["email"] == "a@b.io"
-    (made,) = listed(account)
-    assert (made["email"], made["firstName"], made["lastName"]) == ("a@b.io", "Ada", "King")
-    assert (made["status"], made["tags"]) == ("CONFIRMED", ["vip"])
-    assert made["customFields"] == {"size_of_shoes": 44}
+    (created,) = listed(account)
+    assert (created["email"], created["firstName"], created["lastName"]) == (
+        "a@b.io",
+        "Ada",
+        "King",
+    )
+    assert (created["status"], created["tags"]) == ("CONFIRMED", ["vip"])
+    assert created["customFields"] == {"size_of_shoes": 44}
 
 
 @pytest.mark.one_front_per_case
@@ -102,10 +106,10 @@ def test_empty_cells_say_nothing(account: Account) -> None:
     )
 
     assert outcomes(results) == ["CREATED"] * 3
-    for made in listed(account):
-        assert (made["firstName"], made["lastName"], made["tags"]) == ("", "", [])
-        assert made["status"] == "UNCONFIRMED"
-        assert "customFields" not in made
+    for created in listed(account):
+        assert (created["firstName"], created["lastName"], created["tags"]) == ("", "", [])
+        assert created["status"] == "UNCONFIRMED"
+        assert "customFields" not in created
 
 
 @pytest.mark.one_front_per_case
@@ -153,7 +157,7 @@ def test_full_name_beside_a_given_one_loses_no_text(account: Account) -> None:
     )
 
     assert refusals(results) == [(None, None)] * 5 + [("INVALID_FIELD", "name")]
-    assert [(made["firstName"], made["lastName"]) for made in listed(account)] == [
+    assert [(created["firstName"], created["lastName"]) for created in listed(account)] == [
         ("Bob", "Ann Lee"),
         *[("Ann", "Lee")] * 4,
     ]
@@ -181,7 +185,7 @@ def test_line_with_too_many_cells_fails_alone(account: Account) -> None:
 
 @pytest.mark.one_front_per_case
 @pytest.mark.parametrize(
-    ("header", "faults"),
+    ("header", "violations"),
     [
         ("email,colour", [("colour", "UNKNOWN_FIELD")]),
         ("email,customFields.colour", [("customFields.colour", "UNKNOWN_FIELD")]),
@@ -195,31 +199,31 @@ def test_line_with_too_many_cells_fails_alone(account: Account) -> None:
     ],
 )
 def test_header_that_is_not_understood_fails_the_import(
-    account: Account, header: str, faults: list[tuple[str, str]]
+    account: Account, header: str, violations: list[tuple[str, str]]
 ) -> None:
-    made = create_field(account, "Size")
-    account.ok("UpdateCustomField", id=made["id"], label="Size of shoes")
+    created = create_field(account, "Size")
+    account.ok("UpdateCustomField", id=created["id"], label="Size of shoes")
 
-    answer = send_table(account, f"{header}\nada@b.io,Ada,King\n")
+    response = send_table(account, f"{header}\nada@b.io,Ada,King\n")
 
-    assert answer.records == []
-    assert answer.error is not None
-    assert (answer.error.status, answer.error.code) == (400, "ValidationError")
-    assert answer.error.faults == faults
+    assert response.records == []
+    assert response.error is not None
+    assert (response.error.status, response.error.code) == (400, "ValidationError")
+    assert response.error.faults == violations
     assert emails(account) == []
 
 
 def test_header_of_very_many_columns_is_refused_at_once(account: Account) -> None:
-    answer = send_table(account, ",".join(["x"] * 200_000))
+    response = send_table(account, ",".join(["x"] * 200_000))
 
-    assert answer.error is not None
-    assert (answer.error.status, answer.error.code) == (400, "ValidationError")
+    assert response.error is not None
+    assert (response.error.status, response.error.code) == (400, "ValidationError")
 
 
 def test_fields_of_another_account_are_no_columns(account: Account, other_account: Account) -> None:
     create_field(other_account, "Town")
 
-    answer = send_table(account, "email,town\nada@b.io,London\n")
+    response = send_table(account, "email,town\nada@b.io,London\n")
 
-    assert answer.error is not None
-    assert answer.error.faults == [("town", "UNKNOWN_FIELD")]
+    assert response.error is not None
+    assert response.error.faults == [("town", "UNKNOWN_FIELD")]

@@ -62,9 +62,9 @@ def make_all(account: Account) -> dict[str, str]:
     """Makes one of everything, and returns what each of them goes by."""
     names = {}
     for rpc in CREATES:
-        for made in account.ok(rpc, **REQUESTS[rpc]).values():
-            if isinstance(made, dict):
-                names[meant_by(rpc)] = made["id"]
+        for created in account.ok(rpc, **REQUESTS[rpc]).values():
+            if isinstance(created, dict):
+                names[meant_by(rpc)] = created["id"]
     names["delivery"] = account.ok("TestWebhook", id=names["WebhookService"])["delivery"]["id"]
     names["SuppressionService"] = suppress(account, "gone@example.com")
     return names
@@ -100,10 +100,10 @@ def test_resource_of_another_account_returns_the_error_of_a_missing_one(
     theirs, missing = others.names[meant_by(rpc)], MISSING.get(name, MISSING_ID)
     rest = REQUESTS.get(rpc, {})
 
-    answer = account.call(rpc, **{name: theirs}, **rest)
+    response = account.call(rpc, **{name: theirs}, **rest)
 
-    assert answer.status == 404
-    assert error_of(answer) == error_of(account.call(rpc, **{name: missing}, **rest))
+    assert response.status == 404
+    assert error_of(response) == error_of(account.call(rpc, **{name: missing}, **rest))
     assert everything(others.account) == others.before
 
 
@@ -125,19 +125,19 @@ def test_nothing_of_another_account_is_listed(account: Account, other_account: A
 def test_what_another_account_has_is_free_in_this_one(
     account: Account, others: NotificationBridge, rpc: str
 ) -> None:
-    answer = account.call(rpc, **REQUESTS[rpc])
+    response = account.call(rpc, **REQUESTS[rpc])
 
-    assert answer.status in (200, 201)
-    assert answer.body.get("failed", []) == []
+    assert response.status in (200, 201)
+    assert response.body.get("failed", []) == []
     assert everything(others.account) == others.before
 
 
 @pytest.mark.usefixtures("others")
 def test_subscriber_of_another_account_is_not_found_by_email(account: Account) -> None:
-    answer = account.call("GetSubscriber", id="ada@example.com")
+    response = account.call("GetSubscriber", id="ada@example.com")
 
-    assert answer.status == 404
-    assert error_of(answer) == error_of(account.call("GetSubscriber", id="nobody@example.com"))
+    assert response.status == 404
+    assert error_of(response) == error_of(account.call("GetSubscriber", id="nobody@example.com"))
 
 
 def test_tags_of_one_name_stay_apart(account: Account, other_account: Account) -> None:

@@ -30,25 +30,25 @@ from .test_events import listen
 TOO_MUCH = [("customFields", "TOO_LONG")]
 
 
-def store_directly(account: Account, made: dict[str, Any], text: str = "x" * 1_000) -> None:
+def store_directly(account: Account, created: dict[str, Any], text: str = "x" * 1_000) -> None:
     """Stores more than the bound, as an earlier version could."""
     with account.service.unit_of_work() as tx:
-        put_values(account.id, [(made["id"], dict.fromkeys(KEYS, text))], tx)
+        put_values(account.id, [(created["id"], dict.fromkeys(KEYS, text))], tx)
 
 
 def test_values_up_to_the_bound_are_stored_and_a_byte_more_is_refused(account: Account) -> None:
     with_fields(account)
 
-    made = create_subscriber(account, "a@b.io", customFields=values())
-    refused = account.fails(
+    created = create_subscriber(account, "a@b.io", customFields=values())
+    error = account.fails(
         "ValidationError",
         "CreateSubscriber",
         email="c@b.io",
         customFields=values(MAX_BYTES + 1),
     )
 
-    assert stored(account, made)["customFields"] == values()
-    assert (refused.status, refused.faults) == (400, TOO_MUCH)
+    assert stored(account, created)["customFields"] == values()
+    assert (error.status, error.faults) == (400, TOO_MUCH)
     assert emails(account) == ["a@b.io"]
 
 
@@ -56,35 +56,33 @@ def test_bound_counts_bytes_and_not_characters(account: Account) -> None:
     with_fields(account)
     euros = dict.fromkeys(KEYS[:11], "€" * 1_000)
 
-    refused = account.fails(
-        "ValidationError", "CreateSubscriber", email="a@b.io", customFields=euros
-    )
+    error = account.fails("ValidationError", "CreateSubscriber", email="a@b.io", customFields=euros)
 
-    assert refused.faults == TOO_MUCH
+    assert error.faults == TOO_MUCH
 
 
 def test_bound_holds_for_all_values_after_an_update(account: Account) -> None:
     with_fields(account)
-    made = create_subscriber(account, "a@b.io", customFields=values(MAX_BYTES - 100))
+    created = create_subscriber(account, "a@b.io", customFields=values(MAX_BYTES - 100))
     more = {UNUSED_KEY: "y" * 400}
 
-    refused = account.fails(
-        "ValidationError", "UpdateSubscriber", id=made["id"], firstName="A", customFields=more
+    error = account.fails(
+        "ValidationError", "UpdateSubscriber", id=created["id"], firstName="A", customFields=more
     )
-    assert refused.faults == TOO_MUCH
-    assert stored(account, made) == made
+    assert error.faults == TOO_MUCH
+    assert stored(account, created) == created
 
-    account.ok("UpdateSubscriber", id=made["id"], customFields={**more, KEYS[0]: None})
-    assert stored(account, made)["customFields"][UNUSED_KEY] == "y" * 400
+    account.ok("UpdateSubscriber", id=created["id"], customFields={**more, KEYS[0]: None})
+    assert stored(account, created)["customFields"][UNUSED_KEY] == "y" * 400
 
 
 def test_row_above_the_bound_fails_alone_in_a_bulk(account: Account) -> None:
     with_fields(account)
     big, small = {"email": "a@b.io", "customFields": values(MAX_BYTES + 1)}, {"email": "c@b.io"}
 
-    answer = account.ok("BulkCreateSubscribers", subscribers=[big, small])
+    response = account.ok("BulkCreateSubscribers", subscribers=[big, small])
 
-    assert answer["failed"] == [{"index": 0, "email": "a@b.io", "reason": "INVALID_CUSTOM_FIELD"}]
+    assert response["failed"] == [{"index": 0, "email": "a@b.io", "reason": "INVALID_CUSTOM_FIELD"}]
     assert emails(account) == ["c@b.io"]
 
 
@@ -119,23 +117,23 @@ def test_row_above_the_bound_fails_alone_in_an_import(account: Account, form: st
 
 def test_values_stored_above_the_bound_are_read_and_may_only_shrink(account: Account) -> None:
     with_fields(account)
-    made = create_subscriber(account, "a@b.io")
-    store_directly(account, made)
+    created = create_subscriber(account, "a@b.io")
+    store_directly(account, created)
     above = dict.fromkeys(KEYS, "x" * 1_000)
 
-    assert stored(account, made)["customFields"] == above
+    assert stored(account, created)["customFields"] == above
     assert account.ok("ListSubscribers")["subscribers"][0]["customFields"] == above
     assert export(account)[0]["customFields"] == above
-    assert account.ok("UpdateSubscriber", id=made["id"], firstName="Ada")
+    assert account.ok("UpdateSubscriber", id=created["id"], firstName="Ada")
 
-    refused = account.fails(
+    error = account.fails(
         "ValidationError",
         "UpdateSubscriber",
-        id=made["id"],
+        id=created["id"],
         customFields={KEYS[0]: "€" * 1_000},
     )
-    assert refused.faults == TOO_MUCH
-    account.ok("UpdateSubscriber", id=made["id"], customFields={KEYS[0]: "x" * 999})
+    assert error.faults == TOO_MUCH
+    account.ok("UpdateSubscriber", id=created["id"], customFields={KEYS[0]: "x" * 999})
 
 
 def test_page_and_export_of_subscribers_at_the_bound_reach_default_clients(
@@ -153,30 +151,30 @@ def test_page_and_export_of_subscribers_at_the_bound_reach_default_clients(
 
 def test_page_that_no_message_holds_is_refused_and_fewer_are_returned(account: Account) -> None:
     with_fields(account)
-    made = [create_subscriber(account, f"p{number}@b.io") for number in range(45)]
-    for each in made:  # 45 times 99 KB
+    created = [create_subscriber(account, f"p{number}@b.io") for number in range(45)]
+    for each in created:  # 45 times 99 KB
         store_directly(account, each, "€" * 1_000)
 
-    refused = account.fails("ValidationError", "ListSubscribers", limit=100)
+    error = account.fails("ValidationError", "ListSubscribers", limit=100)
 
-    assert (refused.status, refused.faults) == (400, [("limit", "OUT_OF_RANGE")])
+    assert (error.status, error.faults) == (400, [("limit", "OUT_OF_RANGE")])
     assert len(account.ok("ListSubscribers", limit=40)["subscribers"]) == 40
     assert len(account.ok("ListSubscribers", limit=40, page=2)["subscribers"]) == 5
-    assert [row["id"] for row in export(account)] == [each["id"] for each in made]
-    assert [line[0] for line in export_table(account)[1:]] == [each["id"] for each in made]
+    assert [row["id"] for row in export(account)] == [each["id"] for each in created]
+    assert [line[0] for line in export_table(account)[1:]] == [each["id"] for each in created]
 
 
 def test_page_of_events_that_no_message_holds_is_refused(account: Account) -> None:
     with_fields(account)
     listen(account)
-    made = create_subscriber(account, "a@b.io", customFields=values())
+    created = create_subscriber(account, "a@b.io", customFields=values())
     for number in range(70):  # each event tells of the values before and after
         changed = values(letter="ab"[number % 2])
-        account.ok("UpdateSubscriber", id=made["id"], customFields=changed)
+        account.ok("UpdateSubscriber", id=created["id"], customFields=changed)
 
-    refused = account.fails("ValidationError", "ListEvents", limit=100)
+    error = account.fails("ValidationError", "ListEvents", limit=100)
 
-    assert refused.faults == [("limit", "OUT_OF_RANGE")]
+    assert error.faults == [("limit", "OUT_OF_RANGE")]
     assert len(account.ok("ListEvents", limit=20)["events"]) == 20
 
 
@@ -201,10 +199,10 @@ def test_messages_of_an_export_are_cut_at_a_mebibyte(grpc_account: Account) -> N
 def test_address_that_is_far_too_long_is_repeated_in_part(account: Account) -> None:
     address = f"{'a' * 5_000}@b.io"
 
-    answer = account.ok("BulkCreateSubscribers", subscribers=[{"email": address}])
+    response = account.ok("BulkCreateSubscribers", subscribers=[{"email": address}])
     (result,) = import_rows(account, [{"email": address, "customFields": {"k" * 5_000: 1}}])
 
-    assert answer["failed"][0]["email"] == result["email"] == address[:320]
+    assert response["failed"][0]["email"] == result["email"] == address[:320]
 
 
 def test_import_of_rows_at_the_bound_is_answered_row_by_row(account: Account) -> None:

@@ -39,15 +39,15 @@ def body_of(account: Account, who: dict[str, Any], template: str) -> str:
 def test_render_answers_with_subject_and_body_and_what_is_unknown(
     account: Account, ada: dict[str, Any]
 ) -> None:
-    answer = account.call(
+    response = account.call(
         "RenderMergeTags",
         subject="Dear {{firstName}}",
         body="<p>{{ lastName }}, {{customFields.town}}</p>",
         subscriberId=ada["id"],
     )
 
-    assert answer.status == 200
-    assert answer.body == {
+    assert response.status == 200
+    assert response.body == {
         "subject": "Dear Ada",
         "body": "<p>Lovelace, Paris</p>",
         "unknown": [],
@@ -74,17 +74,17 @@ def test_render_answers_with_subject_and_body_and_what_is_unknown(
 def test_tags_give_way_to_what_is_known_and_all_else_stays(
     account: Account, ada: dict[str, Any], template: str, rendered: str | None
 ) -> None:
-    answer = render(account, ada, subject=template, body=template)
+    response = render(account, ada, subject=template, body=template)
 
     expected = template if rendered is None else rendered
-    assert answer == {"subject": expected, "body": expected, "unknown": []}
+    assert response == {"subject": expected, "body": expected, "unknown": []}
 
 
 def test_merge_tag_of_a_field_is_what_renders_its_value(account: Account) -> None:
-    made = create_field(account, "Größe in cm", "NUMBER")
-    bob = create_subscriber(account, "bob@example.com", customFields={made["key"]: 180})
+    created = create_field(account, "Größe in cm", "NUMBER")
+    bob = create_subscriber(account, "bob@example.com", customFields={created["key"]: 180})
 
-    assert body_of(account, bob, f"{made['mergeTag']} cm") == "180 cm"
+    assert body_of(account, bob, f"{created['mergeTag']} cm") == "180 cm"
 
 
 def test_value_that_is_missing_gives_way_to_the_tags_fallback_then_to_the_fields(
@@ -211,16 +211,16 @@ def test_subscriber_of_another_account_is_not_found(
 ) -> None:
     theirs = create_subscriber(other_account)
 
-    refused = account.fails(
+    error = account.fails(
         "SubscriberNotFound", "RenderMergeTags", subject="{{email}}", subscriberId=theirs["id"]
     )
 
-    assert refused.status == 404
+    assert error.status == 404
 
 
 @pytest.mark.one_front_per_case
 @pytest.mark.parametrize(
-    ("given", "fault"),
+    ("body", "violation"),
     [
         ({"subscriberId": ""}, ("subscriberId", "REQUIRED")),
         ({"subscriberId": None}, ("subscriberId", "REQUIRED")),
@@ -231,16 +231,14 @@ def test_subscriber_of_another_account_is_not_found(
 )
 @pytest.mark.parametrize("of", ["one that is there", MISSING_ID])
 def test_render_refuses_a_bad_request_before_it_looks_for_the_subscriber(
-    account: Account, given: dict[str, Any], fault: tuple[str, str], of: str
+    account: Account, body: dict[str, Any], violation: tuple[str, str], of: str
 ) -> None:
     bob = create_subscriber(account)
     target = bob["id"] if of == "one that is there" else of
 
-    refused = account.fails(
-        "ValidationError", "RenderMergeTags", **{"subscriberId": target, **given}
-    )
+    error = account.fails("ValidationError", "RenderMergeTags", **{"subscriberId": target, **body})
 
-    assert (refused.status, refused.faults) == (400, [fault])
+    assert (error.status, error.faults) == (400, [violation])
 
 
 def test_longest_templates_are_rendered(account: Account) -> None:
@@ -285,6 +283,6 @@ def test_read_key_may_render(account: Account, ada: dict[str, Any]) -> None:
 def test_render_names_an_unknown_key(account: Account, ada: dict[str, Any]) -> None:
     body = {"subscriberId": ada["id"], "text": "x"}
 
-    refused = send(account, "POST", "/api/merge-tags/render", body)
+    error = send(account, "POST", "/api/merge-tags/render", body)
 
-    assert (refused.status, refused.faults) == (400, [("text", "UNKNOWN_FIELD")])
+    assert (error.status, error.faults) == (400, [("text", "UNKNOWN_FIELD")])

@@ -27,10 +27,10 @@ CREATIONS: dict[str, tuple[dict[str, Any], tuple[str, ...], str]] = {
 GENERATED = ("id", "createdAt", "updatedAt")
 
 
-def made(account: Account, rpc: str, member: str, given: dict[str, Any]) -> dict[str, Any]:
+def create(account: Account, rpc: str, member: str, body: dict[str, Any]) -> dict[str, Any]:
     """Creates something and returns it without what differs between any two of its kind."""
-    found: dict[str, Any] = account.ok(rpc, **given)[member]
-    return {key: value for key, value in found.items() if key not in GENERATED}
+    result: dict[str, Any] = account.ok(rpc, **body)[member]
+    return {key: value for key, value in result.items() if key not in GENERATED}
 
 
 @pytest.mark.each_database_per_case
@@ -40,9 +40,9 @@ def test_null_on_creation_is_as_if_the_key_were_absent(
 ) -> None:
     needed, others, member = CREATIONS[rpc]
 
-    with_nulls = made(account, rpc, member, needed | dict.fromkeys(others))
+    with_nulls = create(account, rpc, member, needed | dict.fromkeys(others))
 
-    assert with_nulls == made(other_account, rpc, member, needed)
+    assert with_nulls == create(other_account, rpc, member, needed)
 
 
 @pytest.mark.one_front_per_case
@@ -54,9 +54,9 @@ def test_null_for_a_required_key_is_as_if_it_were_absent(
 ) -> None:
     needed, _, _ = CREATIONS[rpc]
 
-    refused = account.fails("ValidationError", rpc, **{**needed, key: None})
+    error = account.fails("ValidationError", rpc, **{**needed, key: None})
 
-    assert refused.faults == [(key, "REQUIRED")]
+    assert error.faults == [(key, "REQUIRED")]
 
 
 def a_subscriber(account: Account) -> dict[str, Any]:
@@ -66,8 +66,8 @@ def a_subscriber(account: Account) -> dict[str, Any]:
 
 
 def a_tag(account: Account) -> dict[str, Any]:
-    found: dict[str, Any] = account.ok("CreateTag", name="vip", description="known by name")["tag"]
-    return found
+    result: dict[str, Any] = account.ok("CreateTag", name="vip", description="known by name")["tag"]
+    return result
 
 
 def a_custom_field(account: Account) -> dict[str, Any]:
@@ -75,9 +75,9 @@ def a_custom_field(account: Account) -> dict[str, Any]:
 
 
 def a_webhook(account: Account) -> dict[str, Any]:
-    given = {"url": URL, "description": "CRM", "eventTypes": ["tag.*"]}
-    found: dict[str, Any] = account.ok("CreateWebhook", **given)["webhook"]
-    return found
+    body = {"url": URL, "description": "CRM", "eventTypes": ["tag.*"]}
+    result: dict[str, Any] = account.ok("CreateWebhook", **body)["webhook"]
+    return result
 
 
 # For each update, what makes its target, the collection and member of HTTP, the keys that it
@@ -132,9 +132,9 @@ def test_null_for_every_key_at_once_is_a_valid_update(
     make, (collection, member), keys, cleared = UPDATES[rpc]
     before = make(account)
 
-    answer = send(account, method, f"/api/{collection}/{before['id']}", dict.fromkeys(keys))
+    response = send(account, method, f"/api/{collection}/{before['id']}", dict.fromkeys(keys))
 
-    assert (answer.status, answer.body) == (200, {member: {**before, **cleared}})
+    assert (response.status, response.body) == (200, {member: {**before, **cleared}})
 
 
 def test_null_for_a_custom_value_removes_it(account: Account) -> None:
@@ -147,7 +147,7 @@ def test_null_for_a_custom_value_removes_it(account: Account) -> None:
 
 @over_http
 @pytest.mark.parametrize(
-    ("method", "path", "body", "fault"),
+    ("method", "path", "body", "violation"),
     [
         ("POST", "/api/subscribers", {"email": "a@x.org", "tags": ["x", None]}, "tags[1]"),
         ("POST", "/api/webhooks", {"url": URL, "eventTypes": [None]}, "eventTypes[0]"),
@@ -155,11 +155,11 @@ def test_null_for_a_custom_value_removes_it(account: Account) -> None:
     ids=["tags", "event types"],
 )
 def test_null_in_a_list_is_no_item(
-    account: Account, method: str, path: str, body: Any, fault: str
+    account: Account, method: str, path: str, body: Any, violation: str
 ) -> None:
-    refused = send(account, method, path, body)
+    error = send(account, method, path, body)
 
-    assert (refused.status, refused.faults) == (400, [(fault, "INVALID_TYPE")])
+    assert (error.status, error.faults) == (400, [(violation, "INVALID_TYPE")])
 
 
 @over_http
@@ -168,9 +168,9 @@ def test_null_in_a_list_of_an_update_changes_nothing(account: Account, key: str)
     make, path = (a_subscriber, "subscribers") if key == "tags" else (a_webhook, "webhooks")
     before = make(account)
 
-    refused = send(account, "PATCH", f"/api/{path}/{before['id']}", {key: [None]})
+    error = send(account, "PATCH", f"/api/{path}/{before['id']}", {key: [None]})
 
-    assert (refused.status, refused.faults) == (400, [(f"{key}[0]", "INVALID_TYPE")])
+    assert (error.status, error.faults) == (400, [(f"{key}[0]", "INVALID_TYPE")])
     assert send(account, "GET", f"/api/{path}/{before['id']}").body[path[:-1]] == before
 
 

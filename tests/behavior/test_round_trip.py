@@ -100,9 +100,9 @@ def imported(account: Account, text: bytes, form: str) -> list[Row]:
     return import_rows(account, rows)
 
 
-def check(front: Front, service: Service, people: list[Row], form: str) -> None:
+def check(front: Front, service: Service, subscribers: list[Row], form: str) -> None:
     """Sends subscribers from one account to another and compares what either exports."""
-    source = filled(new_account(service, front), people)
+    source = filled(new_account(service, front), subscribers)
     target = filled(new_account(service, front), [])
     before = exported(source, form)
 
@@ -113,14 +113,14 @@ def check(front: Front, service: Service, people: list[Row], form: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMATS)
-@given(people=PEOPLE)
+@given(subscribers=PEOPLE)
 @settings(
     max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_export_and_import_give_the_same_export(
-    front_and_service: tuple[Front, Service], form: str, people: list[Row]
+    front_and_service: tuple[Front, Service], form: str, subscribers: list[Row]
 ) -> None:
-    check(*front_and_service, people, form)
+    check(*front_and_service, subscribers, form)
 
 
 @pytest.mark.parametrize("form", FORMATS)

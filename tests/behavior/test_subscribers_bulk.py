@@ -15,7 +15,7 @@ GOOD = {"email": "good@example.com"}
 def test_bulk_create_answers_with_nothing_failed_and_stores_every_row_in_order(
     account: Account,
 ) -> None:
-    answer = account.call(
+    response = account.call(
         "BulkCreateSubscribers",
         subscribers=[
             {"email": "b@example.com", "firstName": "B", "lastName": "Bee", "tags": ["y", "X"]},
@@ -23,7 +23,7 @@ def test_bulk_create_answers_with_nothing_failed_and_stores_every_row_in_order(
         ],
     )
 
-    assert (answer.status, answer.body) == (200, {"failed": []})
+    assert (response.status, response.body) == (200, {"failed": []})
     first, second = account.ok("ListSubscribers")["subscribers"]
     assert (first["email"], first["firstName"], first["lastName"]) == ("b@example.com", "B", "Bee")
     assert (first["status"], first["tags"]) == ("UNCONFIRMED", ["X", "y"])
@@ -100,10 +100,10 @@ def test_bulk_create_reports_a_bad_row_and_stores_the_others(
 def test_bulk_row_with_a_wrong_type_never_fails_the_request(
     account: Account, row: dict[str, Any], email: str, reason: str
 ) -> None:
-    answer = send(account, "POST", "/api/subscribers/bulk", {"subscribers": [row, GOOD]})
+    response = send(account, "POST", "/api/subscribers/bulk", {"subscribers": [row, GOOD]})
 
-    assert answer.status == 200
-    assert answer.body == {"failed": [{"index": 0, "email": email, "reason": reason}]}
+    assert response.status == 200
+    assert response.body == {"failed": [{"index": 0, "email": email, "reason": reason}]}
     assert emails(account) == ["good@example.com"]
 
 
@@ -153,8 +153,8 @@ def test_rejected_row_claims_no_address(account: Account, reason: str) -> None:
     )
 
     assert failures(body) == [(0, reason), (2, reason), (3, "DUPLICATE_IN_REQUEST")]
-    (made,) = account.ok("ListSubscribers")["subscribers"]
-    assert (made["email"], made["firstName"]) == (GOOD["email"], "Good")
+    (created,) = account.ok("ListSubscribers")["subscribers"]
+    assert (created["email"], created["firstName"]) == (GOOD["email"], "Good")
 
 
 def test_every_row_of_an_address_that_cannot_be_created_has_the_same_reason(
@@ -200,7 +200,7 @@ def test_bulk_create_never_changes_an_existing_subscriber(account: Account) -> N
 
 @over_http
 @pytest.mark.parametrize(
-    ("body", "faults"),
+    ("body", "violations"),
     [
         ({}, [("subscribers", "TOO_FEW")]),
         ({"subscribers": None}, [("subscribers", "TOO_FEW")]),
@@ -213,10 +213,10 @@ def test_bulk_create_never_changes_an_existing_subscriber(account: Account) -> N
     ids=["absent", "null", "string", "object", "unknown key", "top-level array", "not JSON"],
 )
 def test_bulk_create_fails_as_a_whole_only_for_the_request_itself(
-    account: Account, body: Any, faults: list[tuple[str, str]]
+    account: Account, body: Any, violations: list[tuple[str, str]]
 ) -> None:
-    refused = send(account, "POST", "/api/subscribers/bulk", body)
+    error = send(account, "POST", "/api/subscribers/bulk", body)
 
-    assert (refused.status, refused.code) == (400, "ValidationError")
-    assert refused.faults == faults
+    assert (error.status, error.code) == (400, "ValidationError")
+    assert error.faults == violations
     assert emails(account) == []

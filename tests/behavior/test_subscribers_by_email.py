@@ -34,8 +34,8 @@ SPELLINGS = {
 
 
 def call(account: Account, rpc: str, reference: str) -> Any:
-    name, given, _ = OPERATIONS[rpc]
-    return account.call(rpc, **{name: reference}, **given)
+    name, body, _ = OPERATIONS[rpc]
+    return account.call(rpc, **{name: reference}, **body)
 
 
 def test_no_operation_on_a_subscriber_is_left_out() -> None:
@@ -52,21 +52,21 @@ def test_no_operation_on_a_subscriber_is_left_out() -> None:
 
 @pytest.mark.each_database_per_case
 @each_operation
-@pytest.mark.parametrize(("given", "written"), SPELLINGS.values(), ids=SPELLINGS)
+@pytest.mark.parametrize(("body", "written"), SPELLINGS.values(), ids=SPELLINGS)
 def test_every_operation_takes_the_address_in_any_spelling(
-    account: Account, rpc: str, given: str, written: str
+    account: Account, rpc: str, body: str, written: str
 ) -> None:
-    made = create_subscriber(account, given, tags=["vip"])
+    created = create_subscriber(account, body, tags=["vip"])
     other = create_subscriber(account, "bob@example.com", tags=["vip"])
 
-    answer = call(account, rpc, written)
+    response = call(account, rpc, written)
 
-    assert answer.status in (200, 204), answer
+    assert response.status in (200, 204), response
     change = OPERATIONS[rpc][2]
     if change is None:
-        account.fails("SubscriberNotFound", "GetSubscriber", id=made["id"])
+        account.fails("SubscriberNotFound", "GetSubscriber", id=created["id"])
     else:
-        assert stored(account, made) == {**made, **change}
+        assert stored(account, created) == {**created, **change}
     assert stored(account, other) == other
 
 
@@ -76,12 +76,12 @@ def test_every_operation_takes_the_address_in_any_spelling(
     "unknown", ["bob@example.com", "ada", "ada@", "da@example.com", "%@example.com", MISSING_ID]
 )
 def test_what_names_no_subscriber_is_not_found(account: Account, rpc: str, unknown: str) -> None:
-    made = create_subscriber(account, tags=["vip"])
+    created = create_subscriber(account, tags=["vip"])
 
-    answer = call(account, rpc, unknown)
+    response = call(account, rpc, unknown)
 
-    assert (answer.status, answer.code) == (404, "SubscriberNotFound")
-    assert stored(account, made) == made
+    assert (response.status, response.code) == (404, "SubscriberNotFound")
+    assert stored(account, created) == created
 
 
 @pytest.mark.each_database_per_case
@@ -91,9 +91,9 @@ def test_address_of_another_account_is_not_found(
 ) -> None:
     theirs = create_subscriber(other_account, tags=["vip"])
 
-    answer = call(account, rpc, theirs["email"])
+    response = call(account, rpc, theirs["email"])
 
-    assert (answer.status, answer.code) == (404, "SubscriberNotFound")
+    assert (response.status, response.code) == (404, "SubscriberNotFound")
     assert stored(other_account, theirs) == theirs
 
 
@@ -123,6 +123,6 @@ def test_opt_out_of_a_subscriber_deleted_by_address_leaves_a_suppression(account
 def test_both_methods_of_update_take_an_address(account: Account, method: str) -> None:
     ada = create_subscriber(account)
 
-    answer = send(account, method, "/api/subscribers/ada%40example.com", {"lastName": "King"})
+    response = send(account, method, "/api/subscribers/ada%40example.com", {"lastName": "King"})
 
-    assert (answer.status, answer.body) == (200, {"subscriber": {**ada, "lastName": "King"}})
+    assert (response.status, response.body) == (200, {"subscriber": {**ada, "lastName": "King"}})

@@ -14,13 +14,13 @@ TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 
 def test_create_subscriber_returns_exactly_the_documented_keys(account: Account) -> None:
-    answer = account.call(
+    response = account.call(
         "CreateSubscriber", email="ada@example.com", firstName="Ada", lastName="L", tags=["vip"]
     )
 
-    assert answer.status == 201
-    assert set(answer.body) == {"subscriber"}
-    subscriber = answer.body["subscriber"]
+    assert response.status == 201
+    assert set(response.body) == {"subscriber"}
+    subscriber = response.body["subscriber"]
     assert re.fullmatch("[0-9A-HJKMNP-TV-Z]{26}", subscriber.pop("id"))
     assert TIMESTAMP.fullmatch(subscriber.pop("createdAt"))
     assert subscriber == {
@@ -33,67 +33,67 @@ def test_create_subscriber_returns_exactly_the_documented_keys(account: Account)
 
 
 def test_created_subscriber_can_be_read(account: Account) -> None:
-    made = account.ok("CreateSubscriber", email="ada@example.com", firstName="Ada", tags=["vip"])
+    created = account.ok("CreateSubscriber", email="ada@example.com", firstName="Ada", tags=["vip"])
 
-    assert account.ok("GetSubscriber", id=made["subscriber"]["id"]) == made
+    assert account.ok("GetSubscriber", id=created["subscriber"]["id"]) == created
 
 
 def test_create_subscriber_with_an_email_only_leaves_the_rest_empty(account: Account) -> None:
-    made = account.ok("CreateSubscriber", email="ada@example.com")["subscriber"]
+    created = account.ok("CreateSubscriber", email="ada@example.com")["subscriber"]
 
-    assert (made["firstName"], made["lastName"], made["tags"]) == ("", "", [])
+    assert (created["firstName"], created["lastName"], created["tags"]) == ("", "", [])
 
 
 @pytest.mark.parametrize(
-    ("given", "status"),
+    ("body", "status"),
     [({"isConfirmed": True}, "CONFIRMED"), ({"isConfirmed": False}, "UNCONFIRMED")],
     ids=["confirmed", "not confirmed"],
 )
 def test_create_subscriber_is_confirmed_only_if_it_says_so(
-    account: Account, given: dict[str, Any], status: str
+    account: Account, body: dict[str, Any], status: str
 ) -> None:
-    made = account.ok("CreateSubscriber", email="ada@example.com", **given)["subscriber"]
+    created = account.ok("CreateSubscriber", email="ada@example.com", **body)["subscriber"]
 
-    assert made["status"] == status
+    assert created["status"] == status
 
 
 @over_http
 @pytest.mark.parametrize("word", [True, 1, "true", "TRUE", "1", "yes", "Yes"], ids=repr)
 def test_is_confirmed_is_true_in_many_spellings(account: Account, word: Any) -> None:
-    made = account.ok("CreateSubscriber", email="ada@example.com", isConfirmed=word)
+    created = account.ok("CreateSubscriber", email="ada@example.com", isConfirmed=word)
 
-    assert made["subscriber"]["status"] == "CONFIRMED"
+    assert created["subscriber"]["status"] == "CONFIRMED"
 
 
 @over_http
 @pytest.mark.parametrize("word", [None, False, 0, "false", "False", "0", "no", "NO"], ids=repr)
 def test_is_confirmed_is_false_in_many_spellings(account: Account, word: Any) -> None:
-    made = account.ok("CreateSubscriber", email="ada@example.com", isConfirmed=word)
+    created = account.ok("CreateSubscriber", email="ada@example.com", isConfirmed=word)
 
-    assert made["subscriber"]["status"] == "UNCONFIRMED"
+    assert created["subscriber"]["status"] == "UNCONFIRMED"
 
 
 @pytest.mark.one_front_per_case
 @over_http
 @pytest.mark.parametrize("word", ["maybe", "", " yes", "on", 2, -1, 0.5, [], {}], ids=repr)
 def test_is_confirmed_refuses_any_other_word(account: Account, word: Any) -> None:
-    refused = account.fails(
+    error = account.fails(
         "ValidationError", "CreateSubscriber", email="ada@example.com", isConfirmed=word
     )
 
-    assert refused.faults == [("isConfirmed", "INVALID_TYPE")]
+    assert error.faults == [("isConfirmed", "INVALID_TYPE")]
     assert emails(account) == []
 
 
 @pytest.mark.parametrize(
-    "given",
+    "body",
     [{}, {"email": None}, {"email": ""}, {"email": " \t\u00a0"}],
     ids=["absent", "null", "empty", "blank"],
 )
-def test_create_subscriber_requires_an_email(account: Account, given: dict[str, Any]) -> None:
-    refused = account.fails("ValidationError", "CreateSubscriber", **given)
+def test_create_subscriber_requires_an_email(account: Account, body: dict[str, Any]) -> None:
+    error = account.fails("ValidationError", "CreateSubscriber", **body)
 
-    assert refused.faults == [("email", "REQUIRED")]
+    assert error.faults == [("email", "REQUIRED")]
 
 
 @pytest.mark.each_database_per_case
@@ -143,26 +143,26 @@ def test_plus_tags_and_dots_make_other_addresses(account: Account, other: str) -
 def test_create_subscriber_rejects_an_existing_email_and_keeps_the_first(account: Account) -> None:
     first = account.ok("CreateSubscriber", email="ada@example.com", firstName="Ada")["subscriber"]
 
-    refused = account.fails(
+    error = account.fails(
         "SubscriberAlreadyExists", "CreateSubscriber", email="ada@example.com", tags=["new"]
     )
 
-    assert (refused.status, refused.faults) == (409, [("email", "TAKEN")])
+    assert (error.status, error.faults) == (409, [("email", "TAKEN")])
     assert account.ok("ListSubscribers")["subscribers"] == [first]
     assert tag_names(account) == []
 
 
 def test_names_are_stored_verbatim(account: Account) -> None:
-    made = account.ok(
+    created = account.ok(
         "CreateSubscriber", email="ada@example.com", firstName=" Ada\n", lastName="e\u0301" * 50
     )["subscriber"]
 
-    assert (made["firstName"], made["lastName"]) == (" Ada\n", "e\u0301" * 50)
+    assert (created["firstName"], created["lastName"]) == (" Ada\n", "e\u0301" * 50)
 
 
 def test_names_have_at_most_100_characters(account: Account) -> None:
     account.ok("CreateSubscriber", email="a@example.com", firstName="é" * 100, lastName="🎈" * 100)
-    refused = account.fails(
+    error = account.fails(
         "ValidationError",
         "CreateSubscriber",
         email="b@example.com",
@@ -170,7 +170,7 @@ def test_names_have_at_most_100_characters(account: Account) -> None:
         lastName="b" * 101,
     )
 
-    assert refused.faults == [("firstName", "TOO_LONG"), ("lastName", "TOO_LONG")]
+    assert error.faults == [("firstName", "TOO_LONG"), ("lastName", "TOO_LONG")]
 
 
 def test_unknown_tag_names_become_tags_with_an_empty_description(account: Account) -> None:
@@ -183,32 +183,30 @@ def test_unknown_tag_names_become_tags_with_an_empty_description(account: Accoun
 def test_tags_are_returned_in_their_stored_spelling(account: Account) -> None:
     account.ok("CreateTag", name="ViP", description="pays")
 
-    made = account.ok("CreateSubscriber", email="ada@example.com", tags=["vip"])["subscriber"]
+    created = account.ok("CreateSubscriber", email="ada@example.com", tags=["vip"])["subscriber"]
 
-    assert made["tags"] == ["ViP"]
+    assert created["tags"] == ["ViP"]
     assert account.ok("ListTags")["tags"][0]["description"] == "pays"
 
 
 def test_tags_are_sorted_by_name_without_regard_to_case(account: Account) -> None:
-    made = account.ok("CreateSubscriber", email="ada@example.com", tags=["b", "C", "A", "d"])
+    created = account.ok("CreateSubscriber", email="ada@example.com", tags=["b", "C", "A", "d"])
 
-    assert made["subscriber"]["tags"] == ["A", "b", "C", "d"]
+    assert created["subscriber"]["tags"] == ["A", "b", "C", "d"]
 
 
 def test_subscriber_can_have_100_tags(account: Account) -> None:
     names = [f"tag {number:03}" for number in range(100)]
 
-    made = account.ok("CreateSubscriber", email="ada@example.com", tags=names)["subscriber"]
+    created = account.ok("CreateSubscriber", email="ada@example.com", tags=names)["subscriber"]
 
-    assert made["tags"] == names
+    assert created["tags"] == names
 
 
 @over_http
 def test_create_subscriber_names_an_unknown_key(account: Account) -> None:
-    refused = send(
-        account, "POST", "/api/subscribers", {"email": "ada@example.com", "nickname": "x"}
-    )
+    error = send(account, "POST", "/api/subscribers", {"email": "ada@example.com", "nickname": "x"})
 
-    assert (refused.status, refused.code) == (400, "ValidationError")
-    assert refused.faults == [("nickname", "UNKNOWN_FIELD")]
+    assert (error.status, error.code) == (400, "ValidationError")
+    assert error.faults == [("nickname", "UNKNOWN_FIELD")]
     assert emails(account) == []

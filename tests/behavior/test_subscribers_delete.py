@@ -10,9 +10,9 @@ def test_delete_subscriber_answers_without_a_body_and_takes_it_away(account: Acc
     ada = account.ok("CreateSubscriber", email="ada@example.com", tags=["vip"])["subscriber"]
     account.ok("CreateSubscriber", email="bob@example.com", tags=["vip"])
 
-    answer = account.call("DeleteSubscriber", id=ada["id"])
+    response = account.call("DeleteSubscriber", id=ada["id"])
 
-    assert (answer.status, answer.body) == (204, None)
+    assert (response.status, response.body) == (204, None)
     account.fails("SubscriberNotFound", "GetSubscriber", id=ada["id"])
     account.fails("SubscriberNotFound", "GetSubscriber", id="ada@example.com")
     left = account.ok("ListSubscribers")

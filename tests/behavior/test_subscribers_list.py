@@ -40,16 +40,16 @@ def crowd(front_and_service: tuple[Front, Service]) -> Account:
     return account
 
 
-def listed(account: Account, **asked: Any) -> list[str]:
+def listed(account: Account, **filters: Any) -> list[str]:
     """Returns the local parts of the addresses of those who are listed, as they are counted."""
-    body = account.ok("ListSubscribers", limit=100, **asked)
+    body = account.ok("ListSubscribers", limit=100, **filters)
     assert body["total"] == len(body["subscribers"])
     return [each["email"].partition("@")[0] for each in body["subscribers"]]
 
 
 @pytest.mark.each_database_per_case
 @pytest.mark.parametrize(
-    ("asked", "found"),
+    ("filters", "result"),
     [
         ({}, "ada grace Alan édith adam lova"),
         ({"order": "asc"}, "ada grace Alan édith adam lova"),
@@ -90,14 +90,14 @@ def listed(account: Account, **asked: Any) -> list[str]:
     ids=lambda value: " ".join(value) if isinstance(value, dict) else value or "nobody",
 )
 def test_list_has_those_who_match_every_filter(
-    crowd: Account, asked: dict[str, Any], found: str
+    crowd: Account, filters: dict[str, Any], result: str
 ) -> None:
-    assert listed(crowd, **asked) == found.split()
+    assert listed(crowd, **filters) == result.split()
 
 
 @pytest.mark.each_database_per_case
 @pytest.mark.parametrize(
-    ("q", "found"),
+    ("q", "result"),
     [
         ("ada@", "ada"),
         ("ADA@EXAMPLE.COM", "ada"),
@@ -135,23 +135,23 @@ def test_list_has_those_who_match_every_filter(
     ],
 )
 def test_search_finds_the_beginning_of_an_address_or_name(
-    crowd: Account, q: str, found: str
+    crowd: Account, q: str, result: str
 ) -> None:
-    assert listed(crowd, q=q) == found.split()
+    assert listed(crowd, q=q) == result.split()
 
 
 @pytest.mark.each_database_per_case
 @pytest.mark.parametrize(
-    ("q", "found"),
+    ("q", "result"),
     [("a_", ["a_b"]), ("50%", ["50%"]), ("x*", ["x*y"]), ("%", []), ("_", ["z"]), ("100%", ["w"])],
 )
-def test_signs_of_patterns_mean_themselves(account: Account, q: str, found: list[str]) -> None:
+def test_signs_of_patterns_mean_themselves(account: Account, q: str, result: list[str]) -> None:
     for local in ("a_b", "axb", "50%", "500", "x*y", "xxy"):
         create_subscriber(account, f"{local}@example.com")
     create_subscriber(account, "z@example.com", firstName="_under", lastName="score")
     create_subscriber(account, "w@example.com", firstName="so", lastName="100%")
 
-    assert listed(account, q=q) == found
+    assert listed(account, q=q) == result
 
 
 @pytest.mark.each_database_per_case
@@ -167,7 +167,7 @@ def test_search_knows_an_international_address_in_any_form(
 
 @pytest.mark.each_database_per_case
 @pytest.mark.parametrize(
-    "given",
+    "body",
     ["user@bücher.example", "User@BU\u0308CHER.example", "user@xn--bcher-kva.EXAMPLE"],
     ids=["as it is compared", "upper case and NFD", "in ASCII"],
 )
@@ -193,20 +193,20 @@ def test_search_knows_an_international_address_in_any_form(
     ],
 )
 def test_search_finds_an_international_domain_by_its_beginning_in_either_form(
-    account: Account, given: str, q: str, is_found: bool
+    account: Account, body: str, q: str, is_found: bool
 ) -> None:
-    create_subscriber(account, given)
+    create_subscriber(account, body)
     create_subscriber(account, "user@other.example")
     create_subscriber(account, "other@bücher.example")
 
-    assert listed(account, q=q) == ([given.partition("@")[0]] if is_found else [])
+    assert listed(account, q=q) == ([body.partition("@")[0]] if is_found else [])
 
 
 def test_search_finds_the_beginning_of_every_label_of_an_address_that_was_changed_or_imported(
     account: Account,
 ) -> None:
-    made = create_subscriber(account, "user@example.com")
-    account.ok("UpdateSubscriber", id=made["id"], email="one@straße.bücher.example")
+    created = create_subscriber(account, "user@example.com")
+    account.ok("UpdateSubscriber", id=created["id"], email="one@straße.bücher.example")
     account.ok("BulkCreateSubscribers", subscribers=[{"email": "two@straße.bücher.example"}])
 
     for q in ("{}@stra", "{}@straß", "{}@straße.bü", "{}@straße.bücher.e", "{}@xn--strae-oqa.xn"):
@@ -244,37 +244,39 @@ def test_filters_find_nothing_of_another_account(account: Account, other_account
     fill(other_account)
     create_subscriber(account, "own@example.com", tags=["vip"])
 
-    for asked in ({"tag": "vip"}, {"q": "own"}, {"order": "desc"}, {"status": "UNCONFIRMED"}):
-        assert listed(account, **asked) == ["own"]
-    for asked in ({"tag": "navy"}, {"q": "ada"}, {"email": "ada@example.com"}):
-        assert listed(account, **asked) == []
+    for filters in ({"tag": "vip"}, {"q": "own"}, {"order": "desc"}, {"status": "UNCONFIRMED"}):
+        assert listed(account, **filters) == ["own"]
+    for filters in ({"tag": "navy"}, {"q": "ada"}, {"email": "ada@example.com"}):
+        assert listed(account, **filters) == []
 
 
 def spread(account: Account) -> list[dict[str, Any]]:
     """Creates subscribers until they are of three different milliseconds, and returns them."""
-    made: list[dict[str, Any]] = []
-    while len({each["createdAt"] for each in made}) < 3:
-        made.append(create_subscriber(account, f"{len(made):04}@example.com"))
-    return made
+    created: list[dict[str, Any]] = []
+    while len({each["createdAt"] for each in created}) < 3:
+        created.append(create_subscriber(account, f"{len(created):04}@example.com"))
+    return created
 
 
 def test_created_after_and_before_leave_the_moment_itself_out(account: Account) -> None:
-    made = spread(account)
-    moments = sorted({each["createdAt"] for each in made})
+    created = spread(account)
+    timestamps = sorted({each["createdAt"] for each in created})
 
-    for moment in moments:
-        for asked, expected in [
-            ({"createdAfter": moment}, [s for s in made if s["createdAt"] > moment]),
-            ({"createdBefore": moment}, [s for s in made if s["createdAt"] < moment]),
+    for timestamp in timestamps:
+        for filters, expected in [
+            ({"createdAfter": timestamp}, [s for s in created if s["createdAt"] > timestamp]),
+            ({"createdBefore": timestamp}, [s for s in created if s["createdAt"] < timestamp]),
         ]:
-            body = account.ok("ListSubscribers", limit=100, **asked)
+            body = account.ok("ListSubscribers", limit=100, **filters)
             assert body["subscribers"] == expected[:100]
             assert body["total"] == len(expected)
-    between = {"createdAfter": moments[0], "createdBefore": moments[-1]}
-    expected = [s for s in made if moments[0] < s["createdAt"] < moments[-1]]
+    between = {"createdAfter": timestamps[0], "createdBefore": timestamps[-1]}
+    expected = [s for s in created if timestamps[0] < s["createdAt"] < timestamps[-1]]
     body = account.ok("ListSubscribers", limit=100, order="desc", **between)
     assert body["subscribers"] == expected[::-1][:100]
-    assert account.ok("ListSubscribers", createdAfter=moments[0], createdBefore=moments[0]) == {
+    assert account.ok(
+        "ListSubscribers", createdAfter=timestamps[0], createdBefore=timestamps[0]
+    ) == {
         "subscribers": [],
         "total": 0,
         "page": 1,
@@ -298,18 +300,18 @@ def test_moments_are_compared_beyond_the_millisecond(
     account: Account, parameter: str, digits: str, is_in: bool
 ) -> None:
     ada = create_subscriber(account)
-    moment = f"{ada['createdAt'].removesuffix('Z')}{digits}Z"
+    timestamp = f"{ada['createdAt'].removesuffix('Z')}{digits}Z"
 
-    assert listed(account, **{parameter: moment}) == (["ada"] if is_in else [])
+    assert listed(account, **{parameter: timestamp}) == (["ada"] if is_in else [])
 
 
 @over_http
 def test_moments_may_have_another_offset(account: Account) -> None:
     create_subscriber(account)
 
-    for zone, found in (("-23:59", []), ("+23:59", ["ada"])):
-        moment = f"{stored_moment(account)}{zone}"
-        assert listed(account, createdAfter=moment) == found
+    for zone, result in (("-23:59", []), ("+23:59", ["ada"])):
+        timestamp = f"{stored_moment(account)}{zone}"
+        assert listed(account, createdAfter=timestamp) == result
 
 
 def stored_moment(account: Account) -> str:
@@ -320,7 +322,7 @@ def stored_moment(account: Account) -> str:
 
 @pytest.mark.one_front_per_case
 @pytest.mark.parametrize(
-    ("asked", "fault"),
+    ("filters", "violation"),
     [
         ({"order": "DESC"}, ("order", "INVALID_VALUE")),
         ({"order": "email"}, ("order", "INVALID_VALUE")),
@@ -334,11 +336,11 @@ def stored_moment(account: Account) -> str:
     ids=lambda value: " ".join(map(str, value))[:20],
 )
 def test_list_names_a_bad_parameter(
-    crowd: Account, asked: dict[str, Any], fault: tuple[str, str]
+    crowd: Account, filters: dict[str, Any], violation: tuple[str, str]
 ) -> None:
-    refused = crowd.fails("ValidationError", "ListSubscribers", **asked)
+    error = crowd.fails("ValidationError", "ListSubscribers", **filters)
 
-    assert (refused.status, refused.faults) == (400, [fault])
+    assert (error.status, error.faults) == (400, [violation])
 
 
 @pytest.mark.one_front_per_case
@@ -360,10 +362,10 @@ def test_list_names_a_bad_parameter(
 def test_list_names_a_parameter_that_cannot_be_read(
     crowd: Account, query: str, parameter: str
 ) -> None:
-    refused = send(crowd, "GET", f"/api/subscribers?{query}")
+    error = send(crowd, "GET", f"/api/subscribers?{query}")
 
-    assert (refused.status, refused.code) == (400, "ValidationError")
-    assert [path for path, _ in refused.faults] == [parameter]
+    assert (error.status, error.code) == (400, "ValidationError")
+    assert [path for path, _ in error.faults] == [parameter]
 
 
 def test_number_of_a_page_counts_within_the_filters(account: Account) -> None:

@@ -20,47 +20,47 @@ def fill(account: Account, count: int) -> list[str]:
 
     They are returned oldest first, which is not the order of the addresses.
     """
-    given = [f"{count - number:03}@example.com" for number in range(count)]
+    body = [f"{count - number:03}@example.com" for number in range(count)]
     rows = [
         {"email": email, "tags": ["vip", "x"] if number % 3 == 0 else ["x"]}
-        for number, email in enumerate(given)
+        for number, email in enumerate(body)
     ]
     assert account.ok("BulkCreateSubscribers", subscribers=rows) == {"failed": []}
-    return given
+    return body
 
 
-def page(account: Account, **asked: Any) -> Response:
-    answer = account.call("ListSubscribers", **asked)
-    assert answer.status == 200, answer
-    return answer
+def page(account: Account, **filters: Any) -> Response:
+    response = account.call("ListSubscribers", **filters)
+    assert response.status == 200, response
+    return response
 
 
-def addresses(answer: Response) -> list[str]:
-    return [each["email"] for each in answer.body["subscribers"]]
+def addresses(response: Response) -> list[str]:
+    return [each["email"] for each in response.body["subscribers"]]
 
 
-def walk(account: Account, **asked: Any) -> list[Response]:
+def walk(account: Account, **filters: Any) -> list[Response]:
     """Returns all pages, each by the token of the one before."""
-    pages = [page(account, **asked)]
+    pages = [page(account, **filters)]
     while pages[-1].next:
-        pages.append(page(account, **asked, pageToken=pages[-1].next))
+        pages.append(page(account, **filters, pageToken=pages[-1].next))
     return pages
 
 
 @pytest.mark.each_database_per_case
 @pytest.mark.parametrize("order", ["asc", "desc"])
 @pytest.mark.parametrize(
-    ("asked", "every"),
+    ("filters", "every"),
     [({}, 1), ({"tag": "vip"}, 3), ({"q": "0", "status": "UNCONFIRMED"}, 1)],
     ids=["all", "tag", "search"],
 )
 @pytest.mark.parametrize("limit", [1, 4, 10, 23, 100])
 def test_tokens_lead_through_the_whole_list(
-    account: Account, asked: dict[str, Any], every: int, order: str, limit: int
+    account: Account, filters: dict[str, Any], every: int, order: str, limit: int
 ) -> None:
     expected = fill(account, 23)[::every]
 
-    pages = walk(account, **asked, order=order, limit=limit)
+    pages = walk(account, **filters, order=order, limit=limit)
 
     assert [email for each in pages for email in addresses(each)] == (
         expected if order == "asc" else expected[::-1]
@@ -79,10 +79,10 @@ def test_paging_skips_and_repeats_no_subscriber_during_concurrent_changes(
     ids = {each["email"]: each["id"] for each in page(account, limit=100).body["subscribers"]}
     ahead = given if order == "asc" else given[::-1]
     seen: list[str] = []
-    answer = page(account, order=order, limit=4)
-    seen += addresses(answer)
+    response = page(account, order=order, limit=4)
+    seen += addresses(response)
     gone: list[str] = []
-    while answer.next:
+    while response.next:
         # One who was seen goes, the one at the very end of the page among them; one who was
         # not goes as well; and somebody comes.
         for email in (seen[-1], seen[len(seen) // 2 - 1], next_unseen(ahead, seen, gone)):
@@ -90,8 +90,8 @@ def test_paging_skips_and_repeats_no_subscriber_during_concurrent_changes(
                 account.call("DeleteSubscriber", id=ids[email])
                 gone.append(email)
         create_subscriber(account, f"new-{len(gone)}@example.com")
-        answer = page(account, order=order, limit=4, pageToken=answer.next)
-        seen += addresses(answer)
+        response = page(account, order=order, limit=4, pageToken=response.next)
+        seen += addresses(response)
 
     assert len(seen) == len(set(seen))
     old = [email for email in seen if email in ids]
@@ -137,14 +137,14 @@ def test_token_leads_on_from_a_numbered_page(account: Account) -> None:
 
 @pytest.mark.each_database_per_case
 @pytest.mark.parametrize(
-    "asked",
+    "filters",
     [{}, {"limit": 5}, {"page": 2, "limit": 3}, {"page": 9}, {"tag": "nowhere"}, {"email": "x"}],
     ids=["all", "as many as there are", "the last one", "past it", "nobody", "no address"],
 )
-def test_last_page_has_no_token(account: Account, asked: dict[str, Any]) -> None:
+def test_last_page_has_no_token(account: Account, filters: dict[str, Any]) -> None:
     fill(account, 5)
 
-    assert page(account, **asked).next == ""
+    assert page(account, **filters).next == ""
 
 
 def test_token_at_which_all_the_rest_was_deleted_leads_to_an_empty_page(account: Account) -> None:
@@ -178,18 +178,18 @@ def test_page_token_is_invalid_for_another_list(account: Account, other: dict[st
     fill(account, 10)
     token = page(account, tag="x", limit=2).next
 
-    refused = account.fails("ValidationError", "ListSubscribers", **other, pageToken=token)
+    error = account.fails("ValidationError", "ListSubscribers", **other, pageToken=token)
 
-    assert (refused.status, refused.faults) == (400, [("pageToken", "INVALID_VALUE")])
+    assert (error.status, error.faults) == (400, [("pageToken", "INVALID_VALUE")])
 
 
 def test_filters_in_another_spelling_are_the_same_list(account: Account) -> None:
-    given = fill(account, 10)
+    body = fill(account, 10)
     token = page(account, tag="vip", limit=2).next
 
-    answer = page(account, tag=" VIP ", order="asc", pageToken=token)
+    response = page(account, tag=" VIP ", order="asc", pageToken=token)
 
-    assert addresses(answer) == given[::3][2:]
+    assert addresses(response) == body[::3][2:]
 
 
 def encoded(text: str) -> str:
@@ -230,11 +230,11 @@ def test_token_that_no_page_gave_is_refused(account: Account, change: Any) -> No
     token = page(account, limit=2).next
     assert encoded(".".join(decoded(token))) == token
 
-    refused = account.fails(
+    error = account.fails(
         "ValidationError", "ListSubscribers", limit=2, pageToken=change(*decoded(token))
     )
 
-    assert (refused.status, refused.faults) == (400, [("pageToken", "INVALID_VALUE")])
+    assert (error.status, error.faults) == (400, [("pageToken", "INVALID_VALUE")])
 
 
 def test_token_of_another_account_shows_nothing_of_that_account(
@@ -244,20 +244,20 @@ def test_token_of_another_account_shows_nothing_of_that_account(
     token = page(other_account, limit=2).next
     create_subscriber(account, "own@example.com")
 
-    answer = account.call("ListSubscribers", pageToken=token)
+    response = account.call("ListSubscribers", pageToken=token)
 
-    assert answer.status in (200, 400)
-    if answer.status == 200:
-        assert addresses(answer) in ([], ["own@example.com"])
-        assert answer.body["total"] == 1
+    assert response.status in (200, 400)
+    if response.status == 200:
+        assert addresses(response) in ([], ["own@example.com"])
+        assert response.body["total"] == 1
 
 
 @over_http
 def test_link_leads_to_the_next_page_and_keeps_the_other_parameters(account: Account) -> None:
     assert isinstance(account.front, HttpFront)
     given = fill(account, 7)
-    asked = "limit=3&tag=%58&q=%30&createdAfter=2020-01-01T00%3A00%3A00%2B01:00"
-    target, seen, keys = f"/api/subscribers?{asked}&page=1", [], []
+    filters = "limit=3&tag=%58&q=%30&createdAfter=2020-01-01T00%3A00%3A00%2B01:00"
+    target, seen, keys = f"/api/subscribers?{filters}&page=1", [], []
 
     while target:
         status, headers, text = account.front.exchange("GET", target, account.key)
@@ -271,7 +271,7 @@ def test_link_leads_to_the_next_page_and_keeps_the_other_parameters(account: Acc
         for path, query in [urlsplit(link)[2:4] for link in links]:
             parameters = parse_qsl(query)
             assert path == "/api/subscribers"
-            assert [pair for pair in parameters if pair[0] != "pageToken"] == parse_qsl(asked)
+            assert [pair for pair in parameters if pair[0] != "pageToken"] == parse_qsl(filters)
 
     assert seen == given
     assert keys == [["subscribers", "total", "page", "limit"]] * 3

@@ -10,24 +10,24 @@ from .helpers import MISSING_ID, over_http, send
 
 def fill(account: Account, count: int) -> list[str]:
     """Gives the account subscribers, and returns their addresses in order of creation."""
-    given = [f"{count - number:03}@example.com" for number in range(count)]
+    body = [f"{count - number:03}@example.com" for number in range(count)]
     for start in range(0, count, 100):
-        rows = [{"email": email, "tags": ["a", "b"]} for email in given[start : start + 100]]
+        rows = [{"email": email, "tags": ["a", "b"]} for email in body[start : start + 100]]
         assert account.ok("BulkCreateSubscribers", subscribers=rows) == {"failed": []}
-    return given
+    return body
 
 
 def test_get_subscriber_by_id_returns_it_whole(account: Account) -> None:
-    made = account.ok("CreateSubscriber", email="ada@example.com", firstName="Ada", tags=["vip"])
+    created = account.ok("CreateSubscriber", email="ada@example.com", firstName="Ada", tags=["vip"])
 
-    answer = account.call("GetSubscriber", id=made["subscriber"]["id"])
+    response = account.call("GetSubscriber", id=created["subscriber"]["id"])
 
-    assert (answer.status, answer.body) == (200, made)
+    assert (response.status, response.body) == (200, created)
 
 
 @pytest.mark.each_database_per_case
 @pytest.mark.parametrize(
-    ("stored", "asked"),
+    ("stored", "requested"),
     [
         ("ada@example.com", "ada@example.com"),
         ("Ada@Example.com", "aDA@eXAMPLE.COM"),
@@ -38,17 +38,19 @@ def test_get_subscriber_by_id_returns_it_whole(account: Account) -> None:
     ],
     ids=["plain", "other case", "plus", "what URLs keep for themselves", "international", "blanks"],
 )
-def test_get_subscriber_by_email_in_any_spelling(account: Account, stored: str, asked: str) -> None:
-    made = account.ok("CreateSubscriber", email=stored, tags=["vip"])
+def test_get_subscriber_by_email_in_any_spelling(
+    account: Account, stored: str, requested: str
+) -> None:
+    created = account.ok("CreateSubscriber", email=stored, tags=["vip"])
 
-    assert account.ok("GetSubscriber", id=asked) == made
+    assert account.ok("GetSubscriber", id=requested) == created
 
 
 @over_http
 def test_email_in_the_path_need_not_have_its_at_sign_encoded(account: Account) -> None:
-    made = account.ok("CreateSubscriber", email="ada+news@example.com")
+    created = account.ok("CreateSubscriber", email="ada+news@example.com")
 
-    assert send(account, "GET", "/api/subscribers/ada+news@example.com").body == made
+    assert send(account, "GET", "/api/subscribers/ada+news@example.com").body == created
 
 
 @pytest.mark.each_database_per_case
@@ -62,28 +64,28 @@ def test_get_subscriber_does_not_find_what_is_not_there(account: Account, unknow
 
 
 def test_list_subscribers_of_a_fresh_account_is_empty(account: Account) -> None:
-    answer = account.call("ListSubscribers")
+    response = account.call("ListSubscribers")
 
-    assert answer.status == 200
-    assert answer.body == {"subscribers": [], "total": 0, "page": 1, "limit": 20}
+    assert response.status == 200
+    assert response.body == {"subscribers": [], "total": 0, "page": 1, "limit": 20}
 
 
 def test_list_subscribers_shows_each_as_it_is_read_alone(account: Account) -> None:
-    made = [
+    created = [
         account.ok("CreateSubscriber", email="b@example.com", tags=["x", "y"])["subscriber"],
         account.ok("CreateSubscriber", email="a@example.com", lastName="A")["subscriber"],
     ]
 
-    assert account.ok("ListSubscribers")["subscribers"] == made
+    assert account.ok("ListSubscribers")["subscribers"] == created
 
 
 def test_pages_hold_every_subscriber_once_oldest_first(account: Account) -> None:
-    given = fill(account, 45)
+    body = fill(account, 45)
 
     pages = [account.ok("ListSubscribers", page=number) for number in (1, 2, 3)]
 
     assert [len(page["subscribers"]) for page in pages] == [20, 20, 5]
-    assert [s["email"] for page in pages for s in page["subscribers"]] == given
+    assert [s["email"] for page in pages for s in page["subscribers"]] == body
     assert [(page["total"], page["page"], page["limit"]) for page in pages] == [
         (45, 1, 20),
         (45, 2, 20),
@@ -132,7 +134,7 @@ def test_earlier_pages_stay_as_they_are_when_subscribers_come(account: Account) 
 
 @over_http
 def test_list_subscribers_names_an_unknown_query_parameter(account: Account) -> None:
-    refused = send(account, "GET", "/api/subscribers?limit=5&size=5")
+    error = send(account, "GET", "/api/subscribers?limit=5&size=5")
 
-    assert (refused.status, refused.code) == (400, "ValidationError")
-    assert refused.faults == [("size", "UNKNOWN_FIELD")]
+    assert (error.status, error.code) == (400, "ValidationError")
+    assert error.faults == [("size", "UNKNOWN_FIELD")]

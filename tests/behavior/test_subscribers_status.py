@@ -45,15 +45,15 @@ def test_subscriber_moves_as_the_table_says(
     ada = create_subscriber_in(account, before, firstName="Ada", tags=["vip"])
     mover = account.with_key(account.new_key(scope))
 
-    answer = mover.call("ChangeSubscriberStatus", id=ada["id"], status=after)
+    response = mover.call("ChangeSubscriberStatus", id=ada["id"], status=after)
 
     if by == "w" or by == scope[0]:
-        assert (answer.status, answer.body) == (200, {"subscriber": {**ada, "status": after}})
-        assert stored(account, ada) == answer.body["subscriber"]
+        assert (response.status, response.body) == (200, {"subscriber": {**ada, "status": after}})
+        assert stored(account, ada) == response.body["subscriber"]
     else:
-        assert (answer.status, answer.code) == (409, "InvalidStatusTransition")
-        assert answer.faults == [("status", "INVALID_VALUE")]
-        message = answer.body["error"]["details"][0]["message"]
+        assert (response.status, response.code) == (409, "InvalidStatusTransition")
+        assert response.faults == [("status", "INVALID_VALUE")]
+        message = response.body["error"]["details"][0]["message"]
         assert re.findall("[A-Z]+", message) == [before, after]
         assert stored(account, ada) == ada
 
@@ -70,7 +70,7 @@ def test_status_change_appears_in_lists_and_changes_no_other_subscriber(account:
 @pytest.mark.one_front_per_case
 @pytest.mark.parametrize("of", ["one that is there", MISSING_ID, "no id"])
 @pytest.mark.parametrize(
-    ("given", "code"),
+    ("body", "code"),
     [
         ({}, "REQUIRED"),
         ({"status": None}, "REQUIRED"),
@@ -80,14 +80,14 @@ def test_status_change_appears_in_lists_and_changes_no_other_subscriber(account:
     ids=["absent", "null", "unspecified", "unknown number"],
 )
 def test_change_of_status_needs_a_status_before_it_looks_for_the_subscriber(
-    account: Account, given: dict[str, Any], code: str, of: str
+    account: Account, body: dict[str, Any], code: str, of: str
 ) -> None:
     ada = create_subscriber(account)
     target = ada["id"] if of == "one that is there" else of
 
-    refused = account.fails("ValidationError", "ChangeSubscriberStatus", id=target, **given)
+    error = account.fails("ValidationError", "ChangeSubscriberStatus", id=target, **body)
 
-    assert (refused.status, refused.faults) == (400, [("status", code)])
+    assert (error.status, error.faults) == (400, [("status", code)])
     assert stored(account, ada) == ada
 
 
@@ -96,9 +96,9 @@ def test_change_of_status_needs_a_status_before_it_looks_for_the_subscriber(
 def test_change_of_status_refuses_any_other_word(account: Account, word: Any) -> None:
     ada = create_subscriber(account)
 
-    refused = account.fails("ValidationError", "ChangeSubscriberStatus", id=ada["id"], status=word)
+    error = account.fails("ValidationError", "ChangeSubscriberStatus", id=ada["id"], status=word)
 
-    assert (refused.status, [path for path, _ in refused.faults]) == (400, ["status"])
+    assert (error.status, [path for path, _ in error.faults]) == (400, ["status"])
     assert stored(account, ada) == ada
 
 
@@ -107,9 +107,9 @@ def test_change_of_status_names_an_unknown_key(account: Account) -> None:
     ada = create_subscriber(account)
     body = {"status": "CONFIRMED", "firstName": "B"}
 
-    refused = send(account, "PUT", f"/api/subscribers/{ada['id']}/status", body)
+    error = send(account, "PUT", f"/api/subscribers/{ada['id']}/status", body)
 
-    assert (refused.status, refused.faults) == (400, [("firstName", "UNKNOWN_FIELD")])
+    assert (error.status, error.faults) == (400, [("firstName", "UNKNOWN_FIELD")])
     assert stored(account, ada) == ada
 
 
@@ -117,9 +117,9 @@ def test_read_key_cannot_change_a_status(account: Account) -> None:
     ada = create_subscriber(account)
     reader = account.with_key(account.new_key("read"))
 
-    refused = reader.fails("Forbidden", "ChangeSubscriberStatus", id=ada["id"], status="CONFIRMED")
+    error = reader.fails("Forbidden", "ChangeSubscriberStatus", id=ada["id"], status="CONFIRMED")
 
-    assert refused.status == 403
+    assert error.status == 403
     assert stored(account, ada) == ada
 
 

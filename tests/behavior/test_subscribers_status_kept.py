@@ -45,8 +45,8 @@ class People:
     def tag(self) -> str:
         """Returns the id of a tag, of a new one where there is none."""
         listed = self.account.ok("ListTags")["tags"]
-        found = listed or [self.account.ok("CreateTag", name="vip")["tag"]]
-        return str(found[0]["id"])
+        result = listed or [self.account.ok("CreateTag", name="vip")["tag"]]
+        return str(result[0]["id"])
 
     def custom_field(self) -> str:
         """Returns the id of the custom field, of a new one where there is none."""
@@ -67,7 +67,7 @@ NOWHERE = {
 
 
 def create(spelling: str, **given: Any) -> Deed:
-    return lambda people, who: people.call(
+    return lambda subscribers, who: subscribers.call(
         "CreateSubscriber", email=spelling.format(who["email"]), **given
     )
 
@@ -79,24 +79,24 @@ def row(**given: Any) -> Deed:
 
 
 def update(**given: Any) -> Deed:
-    return lambda people, who: people.call("UpdateSubscriber", id=who["id"], **given)
+    return lambda subscribers, who: subscribers.call("UpdateSubscriber", id=who["id"], **given)
 
 
 def edit(rpc: str, *tags: str) -> Deed:
-    return lambda people, who: people.call(rpc, id=who["id"], tags=tags)
+    return lambda subscribers, who: subscribers.call(rpc, id=who["id"], tags=tags)
 
 
-def send_back(people: People, who: Person) -> Response:
+def send_back(subscribers: People, who: Person) -> Response:
     body = {**who, "status": "CONFIRMED"}
-    return send(people.account, "PUT", f"/api/subscribers/{who['id']}", body)
+    return send(subscribers.account, "PUT", f"/api/subscribers/{who['id']}", body)
 
 
-def delete_another(people: People, who: Person) -> Response:
+def delete_another(subscribers: People, who: Person) -> Response:
     email = f"x{who['email']}"
-    made = create_subscriber_in(people.account, who["status"], email)
-    answer = people.call("DeleteSubscriber", id=made["id"])
-    people.call("DeleteSuppression", email=email)
-    return answer
+    created = create_subscriber_in(subscribers.account, who["status"], email)
+    response = subscribers.call("DeleteSubscriber", id=created["id"])
+    subscribers.call("DeleteSuppression", email=email)
+    return response
 
 
 # What it is, what it answers when it is done with each person in turn, and the doing.
@@ -155,15 +155,15 @@ KEPT = {status: status for status in STATUSES}
 RESET = {**KEPT, "CONFIRMED": "UNCONFIRMED", "BOUNCED": "UNCONFIRMED"}
 
 
-@pytest.mark.parametrize(("answers", "deed"), DEEDS.values(), ids=DEEDS)
+@pytest.mark.parametrize(("responses", "deed"), DEEDS.values(), ids=DEEDS)
 def test_status_is_kept_whatever_else_is_done(
-    service: Service, answers: set[int], deed: Deed
+    service: Service, responses: set[int], deed: Deed
 ) -> None:
-    people = People(service)
+    subscribers = People(service)
 
-    assert {deed(people, who).status for who in people.all.values()} == answers
+    assert {deed(subscribers, who).status for who in subscribers.all.values()} == responses
 
-    assert people.statuses() == KEPT
+    assert subscribers.statuses() == KEPT
 
 
 def test_different_address_never_undoes_an_opt_out_or_a_complaint(account: Account) -> None:
@@ -172,10 +172,10 @@ def test_different_address_never_undoes_an_opt_out_or_a_complaint(account: Accou
         status: create_subscriber_in(account, status, f"{status}@x.io") for status in STATUSES
     }
 
-    for status, made in before.items():
-        writer.ok("UpdateSubscriber", id=made["id"], email=f"{status}@y.io")
+    for status, created in before.items():
+        writer.ok("UpdateSubscriber", id=created["id"], email=f"{status}@y.io")
 
-    after = {status: stored(account, made)["status"] for status, made in before.items()}
+    after = {status: stored(account, created)["status"] for status, created in before.items()}
     assert after == RESET
 
 
@@ -197,8 +197,8 @@ ANYTHING = {name: deed for name, (_, deed) in DEEDS.items()} | {
 def test_status_is_kept_whatever_is_done_in_a_row(
     service: Service, deeds: list[tuple[str, str]]
 ) -> None:
-    people = People(service)
+    subscribers = People(service)
 
     for name, status in deeds:
-        ANYTHING[name](people, people.all[status])
-        assert people.statuses() == KEPT
+        ANYTHING[name](subscribers, subscribers.all[status])
+        assert subscribers.statuses() == KEPT

@@ -20,11 +20,11 @@ def test_add_tags_keeps_those_that_are_there(account: Account) -> None:
     ada = create_subscriber(account, firstName="Ada", tags=["vip", "old"])
     bob = create_subscriber(account, "bob@example.com", tags=["vip"])
 
-    answer = account.call("AddSubscriberTags", id=ada["id"], tags=["new", "vip"])
+    response = account.call("AddSubscriberTags", id=ada["id"], tags=["new", "vip"])
 
-    assert answer.status == 200
-    assert answer.body == {"subscriber": {**ada, "tags": ["new", "old", "vip"]}}
-    assert stored(account, ada) == answer.body["subscriber"]
+    assert response.status == 200
+    assert response.body == {"subscriber": {**ada, "tags": ["new", "old", "vip"]}}
+    assert stored(account, ada) == response.body["subscriber"]
     assert stored(account, bob) == bob
 
 
@@ -64,12 +64,12 @@ def test_subscriber_has_at_most_100_tags_old_and_new_together(account: Account) 
     ada = create_subscriber(account, tags=numbered(*range(60)))
 
     full = account.ok("AddSubscriberTags", id=ada["id"], tags=numbered(*range(30, 100)))
-    refused = account.fails(
+    error = account.fails(
         "ValidationError", "AddSubscriberTags", id=ada["id"], tags=[*numbered(*range(99)), "more"]
     )
 
     assert full["subscriber"]["tags"] == numbered(*range(100))
-    assert (refused.status, refused.faults) == (400, [("tags", "TOO_MANY")])
+    assert (error.status, error.faults) == (400, [("tags", "TOO_MANY")])
     assert stored(account, ada) == full["subscriber"]
     assert tag_names(account) == numbered(*range(100))
     account.ok("AddSubscriberTags", id=ada["id"], tags=numbered(*range(100)))
@@ -78,11 +78,11 @@ def test_subscriber_has_at_most_100_tags_old_and_new_together(account: Account) 
 def test_tags_over_the_limit_are_refused_all_together(account: Account) -> None:
     ada = create_subscriber(account, tags=numbered(*range(60)))
 
-    refused = account.fails(
+    error = account.fails(
         "ValidationError", "AddSubscriberTags", id=ada["id"], tags=numbered(*range(60, 101))
     )
 
-    assert refused.faults == [("tags", "TOO_MANY")]
+    assert error.faults == [("tags", "TOO_MANY")]
     assert stored(account, ada) == ada
     assert tag_names(account) == numbered(*range(60))
 
@@ -91,11 +91,11 @@ def test_remove_tags_leaves_the_others_and_the_tags_themselves(account: Account)
     ada = create_subscriber(account, firstName="Ada", tags=["vip", "old", "x"])
     bob = create_subscriber(account, "bob@example.com", tags=["vip", "x"])
 
-    answer = account.call("RemoveSubscriberTags", id=ada["id"], tags=[" VIP ", "X"])
+    response = account.call("RemoveSubscriberTags", id=ada["id"], tags=[" VIP ", "X"])
 
-    assert answer.status == 200
-    assert answer.body == {"subscriber": {**ada, "tags": ["old"]}}
-    assert stored(account, ada) == answer.body["subscriber"]
+    assert response.status == 200
+    assert response.body == {"subscriber": {**ada, "tags": ["old"]}}
+    assert stored(account, ada) == response.body["subscriber"]
     assert stored(account, bob) == bob
     assert tag_names(account) == ["old", "vip", "x"]
 
@@ -123,7 +123,7 @@ def test_removing_every_tag_leaves_none(account: Account) -> None:
 @pytest.mark.one_front_per_case
 @pytest.mark.parametrize("rpc", EDITS)
 @pytest.mark.parametrize(
-    ("given", "fault"),
+    ("body", "violation"),
     [
         ({}, ("tags", "TOO_FEW")),
         ({"tags": None}, ("tags", "TOO_FEW")),
@@ -138,15 +138,15 @@ def test_removing_every_tag_leaves_none(account: Account) -> None:
 )
 @pytest.mark.parametrize("of", ["one that is there", MISSING_ID])
 def test_edit_of_tags_refuses_a_bad_list_before_it_looks_for_the_subscriber(
-    account: Account, rpc: str, given: dict[str, Any], fault: tuple[str, str], of: str
+    account: Account, rpc: str, body: dict[str, Any], violation: tuple[str, str], of: str
 ) -> None:
     ada = create_subscriber(account, tags=["vip"])
 
-    refused = account.fails(
-        "ValidationError", rpc, id=ada["id"] if of == "one that is there" else of, **given
+    error = account.fails(
+        "ValidationError", rpc, id=ada["id"] if of == "one that is there" else of, **body
     )
 
-    assert (refused.status, refused.faults) == (400, [fault])
+    assert (error.status, error.faults) == (400, [violation])
     assert stored(account, ada) == ada
     assert tag_names(account) == ["vip"]
 
@@ -157,10 +157,10 @@ def test_edit_of_tags_refuses_a_bad_list_before_it_looks_for_the_subscriber(
 def test_edit_of_tags_takes_an_array_of_strings(account: Account, path: str, tags: Any) -> None:
     ada = create_subscriber(account, tags=["vip"])
 
-    refused = send(account, "POST", f"/api/subscribers/{ada['id']}/{path}", {"tags": tags})
+    error = send(account, "POST", f"/api/subscribers/{ada['id']}/{path}", {"tags": tags})
 
-    assert (refused.status, refused.code) == (400, "ValidationError")
-    assert [fault.partition("[")[0] for fault, _ in refused.faults] == ["tags"]
+    assert (error.status, error.code) == (400, "ValidationError")
+    assert [violation.partition("[")[0] for violation, _ in error.faults] == ["tags"]
     assert stored(account, ada) == ada
 
 

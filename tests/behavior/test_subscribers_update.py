@@ -21,7 +21,7 @@ def ada(account: Account) -> dict[str, Any]:
 
 
 def create_ada(account: Account) -> dict[str, Any]:
-    made = account.ok(
+    created = account.ok(
         "CreateSubscriber",
         email="ada@example.com",
         firstName="Ada",
@@ -29,7 +29,7 @@ def create_ada(account: Account) -> dict[str, Any]:
         isConfirmed=True,
         tags=["vip", "x"],
     )
-    subscriber: dict[str, Any] = made["subscriber"]
+    subscriber: dict[str, Any] = created["subscriber"]
     return subscriber
 
 
@@ -68,10 +68,10 @@ def create_ada(account: Account) -> dict[str, Any]:
 def test_update_subscriber_changes_only_what_is_given(
     account: Account, ada: dict[str, Any], given: dict[str, Any], changed: dict[str, Any]
 ) -> None:
-    answer = account.call("UpdateSubscriber", id=ada["id"], **given)
+    response = account.call("UpdateSubscriber", id=ada["id"], **given)
 
-    assert (answer.status, answer.body) == (200, {"subscriber": {**ada, **changed}})
-    assert account.ok("GetSubscriber", id=ada["id"]) == answer.body
+    assert (response.status, response.body) == (200, {"subscriber": {**ada, **changed}})
+    assert account.ok("GetSubscriber", id=ada["id"]) == response.body
 
 
 @pytest.mark.parametrize("taken", ["bob@example.com", " BOB@Example.com"])
@@ -80,11 +80,11 @@ def test_update_subscriber_refuses_the_address_of_another(
 ) -> None:
     account.ok("CreateSubscriber", email="bob@example.com")
 
-    refused = account.fails(
+    error = account.fails(
         "SubscriberAlreadyExists", "UpdateSubscriber", id=ada["id"], email=taken, firstName="B"
     )
 
-    assert refused.status == 409
+    assert error.status == 409
     assert account.ok("GetSubscriber", id=ada["id"])["subscriber"] == ada
 
 
@@ -93,15 +93,15 @@ def test_address_that_was_changed_is_found_anew_and_the_old_one_is_free(
 ) -> None:
     account.ok("UpdateSubscriber", id=ada["id"], email="ada@example.org")
 
-    found = account.ok("GetSubscriber", id="ada@example.org")["subscriber"]
-    assert found["id"] == ada["id"]
+    result = account.ok("GetSubscriber", id="ada@example.org")["subscriber"]
+    assert result["id"] == ada["id"]
     account.fails("SubscriberNotFound", "GetSubscriber", id="ada@example.com")
     account.ok("CreateSubscriber", email="ada@example.com")
 
 
 @pytest.mark.one_front_per_case
 @pytest.mark.parametrize(
-    ("given", "fault"),
+    ("body", "violation"),
     [
         ({"email": ""}, ("email", "REQUIRED")),
         ({"email": "nobody"}, ("email", "INVALID_FORMAT")),
@@ -121,13 +121,13 @@ def test_address_that_was_changed_is_found_anew_and_the_old_one_is_free(
 )
 @pytest.mark.parametrize("of", ["one that is there", MISSING_ID, "no id"])
 def test_update_subscriber_refuses_a_bad_value_before_it_looks_for_the_subscriber(
-    account: Account, ada: dict[str, Any], given: dict[str, Any], fault: tuple[str, str], of: str
+    account: Account, ada: dict[str, Any], body: dict[str, Any], violation: tuple[str, str], of: str
 ) -> None:
     target = ada["id"] if of == "one that is there" else of
 
-    refused = account.fails("ValidationError", "UpdateSubscriber", id=target, **given)
+    error = account.fails("ValidationError", "UpdateSubscriber", id=target, **body)
 
-    assert refused.faults == [fault]
+    assert error.faults == [violation]
     assert account.ok("GetSubscriber", id=ada["id"])["subscriber"] == ada
     assert tag_names(account) == ["vip", "x"]
 
@@ -137,27 +137,27 @@ def test_update_subscriber_refuses_a_bad_value_before_it_looks_for_the_subscribe
 def test_both_methods_of_update_are_partial(
     account: Account, ada: dict[str, Any], method: str
 ) -> None:
-    answer = send(account, method, f"/api/subscribers/{ada['id']}", {"lastName": "King"})
+    response = send(account, method, f"/api/subscribers/{ada['id']}", {"lastName": "King"})
 
-    assert (answer.status, answer.body) == (200, {"subscriber": {**ada, "lastName": "King"}})
+    assert (response.status, response.body) == (200, {"subscriber": {**ada, "lastName": "King"}})
 
 
 @over_http
 def test_subscriber_that_was_fetched_can_be_sent_back(
     account: Account, ada: dict[str, Any]
 ) -> None:
-    answer = send(account, "PUT", f"/api/subscribers/{ada['id']}", ada)
+    response = send(account, "PUT", f"/api/subscribers/{ada['id']}", ada)
 
-    assert (answer.status, answer.body) == (200, {"subscriber": ada})
+    assert (response.status, response.body) == (200, {"subscriber": ada})
 
 
 @over_http
 def test_update_subscriber_names_an_unknown_key(account: Account, ada: dict[str, Any]) -> None:
     path = f"/api/subscribers/{ada['id']}"
 
-    refused = send(account, "PUT", path, {"firstName": "B", "isConfirmed": False})
+    error = send(account, "PUT", path, {"firstName": "B", "isConfirmed": False})
 
-    assert (refused.status, refused.faults) == (400, [("isConfirmed", "UNKNOWN_FIELD")])
+    assert (error.status, error.faults) == (400, [("isConfirmed", "UNKNOWN_FIELD")])
     assert account.ok("GetSubscriber", id=ada["id"])["subscriber"] == ada
 
 
@@ -219,7 +219,7 @@ def test_update_refuses_a_mask_with_a_path_that_it_does_not_know(
     ada = create_ada(grpc_account)
     target = ada["id"] if of == "one that is there" else of
 
-    with pytest.raises(grpc.RpcError) as refused:
+    with pytest.raises(grpc.RpcError) as error:
         update(
             grpc_account,
             id=target,
@@ -227,6 +227,9 @@ def test_update_refuses_a_mask_with_a_path_that_it_does_not_know(
             update_mask=FieldMask(paths=["first_name", path]),
         )
 
-    answer = error_response(refused.value)
-    assert (answer.code, answer.faults) == ("ValidationError", [("updateMask", "INVALID_VALUE")])
+    response = error_response(error.value)
+    assert (response.code, response.faults) == (
+        "ValidationError",
+        [("updateMask", "INVALID_VALUE")],
+    )
     assert grpc_account.ok("GetSubscriber", id=ada["id"])["subscriber"] == ada

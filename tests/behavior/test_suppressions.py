@@ -46,10 +46,10 @@ def is_suppressed(account: Account, email: str = "ada@example.com") -> bool:
 def test_deleting_someone_who_opted_out_leaves_a_suppression(account: Account, reason: str) -> None:
     suppress(account, "ada@example.com", reason)
 
-    answer = account.call("GetSuppression", email="ada@example.com")
+    response = account.call("GetSuppression", email="ada@example.com")
 
-    assert (answer.status, set(answer.body)) == (200, {"suppression"})
-    left = answer.body["suppression"]
+    assert (response.status, set(response.body)) == (200, {"suppression"})
+    left = response.body["suppression"]
     assert set(left) == {"emailHash", "reason", "createdAt"}
     assert re.fullmatch("[0-9a-f]{64}", left["emailHash"])
     assert left["reason"] == reason
@@ -83,11 +83,11 @@ def test_suppressed_address_cannot_be_created_again(
 ) -> None:
     suppress(account, suppressed)
 
-    refused = account.fails(
+    error = account.fails(
         "SubscriberSuppressed", "CreateSubscriber", email=written, isConfirmed=True, tags=["new"]
     )
 
-    assert (refused.status, refused.faults) == (409, [("email", "INVALID_VALUE")])
+    assert (error.status, error.faults) == (409, [("email", "INVALID_VALUE")])
     assert emails(account) == []
     assert tag_names(account) == []
 
@@ -151,11 +151,11 @@ def test_subscriber_cannot_change_to_a_suppressed_address(
     suppress(account, suppressed)
     bob = create_subscriber_in(account, "CONFIRMED", "bob@example.com", tags=["vip"])
 
-    refused = account.fails(
+    error = account.fails(
         "SubscriberSuppressed", "UpdateSubscriber", id=bob["id"], email=written, firstName="B"
     )
 
-    assert (refused.status, refused.faults) == (409, [("email", "INVALID_VALUE")])
+    assert (error.status, error.faults) == (409, [("email", "INVALID_VALUE")])
     assert stored(account, bob) == bob
 
 
@@ -165,9 +165,9 @@ def test_suppression_is_found_and_lifted_by_any_spelling(
     account: Account, suppressed: str, written: str
 ) -> None:
     suppress(account, suppressed)
-    found = account.ok("GetSuppression", email=suppressed)
+    result = account.ok("GetSuppression", email=suppressed)
 
-    assert account.ok("GetSuppression", email=written) == found
+    assert account.ok("GetSuppression", email=written) == result
     lifted = account.call("DeleteSuppression", email=written)
 
     assert (lifted.status, lifted.body) == (204, None)
@@ -210,9 +210,9 @@ def test_suppression_of_anything_else_is_not_found(
     create_subscriber_in(account, "UNSUBSCRIBED", "bob@example.com")
     digest = account.ok("GetSuppression", email="ada@example.com")["suppression"]["emailHash"]
 
-    refused = account.fails("SuppressionNotFound", rpc, email=unknown.format(hash=digest))
+    error = account.fails("SuppressionNotFound", rpc, email=unknown.format(hash=digest))
 
-    assert refused.status == 404
+    assert error.status == 404
     assert is_suppressed(account)
 
 
@@ -276,9 +276,9 @@ def test_only_an_admin_key_lifts_a_suppression(account: Account, scope: str) -> 
     suppress(account)
     limited = account.with_key(account.new_key(scope))
 
-    refused = limited.fails("Forbidden", "DeleteSuppression", email="ada@example.com")
+    error = limited.fails("Forbidden", "DeleteSuppression", email="ada@example.com")
 
-    assert refused.status == 403
+    assert error.status == 403
     assert is_suppressed(limited)
     assert limited.ok("ListSuppressions")["total"] == 1
 
@@ -332,7 +332,7 @@ def test_change_of_address_that_fails_suppresses_nothing(account: Account, taken
 
 @over_http
 @pytest.mark.parametrize(
-    ("query", "fault"),
+    ("query", "violation"),
     [
         ("limit=-1", ("limit", "OUT_OF_RANGE")),
         ("page=x", ("page", "INVALID_TYPE")),
@@ -340,8 +340,8 @@ def test_change_of_address_that_fails_suppresses_nothing(account: Account, taken
     ],
 )
 def test_list_suppressions_names_a_bad_parameter(
-    account: Account, query: str, fault: tuple[str, Any]
+    account: Account, query: str, violation: tuple[str, Any]
 ) -> None:
-    refused = send(account, "GET", f"/api/suppressions?{query}")
+    error = send(account, "GET", f"/api/suppressions?{query}")
 
-    assert (refused.status, refused.faults) == (400, [fault])
+    assert (error.status, error.faults) == (400, [violation])

@@ -8,10 +8,10 @@ from ..conftest import Account
 
 
 def test_create_tag_returns_exactly_the_documented_keys(account: Account) -> None:
-    answer = account.call("CreateTag", name="vip", description="pays")
+    response = account.call("CreateTag", name="vip", description="pays")
 
-    assert answer.status == 201
-    tag = answer.body["tag"]
+    assert response.status == 201
+    tag = response.body["tag"]
     assert set(tag) == {"id", "name", "description", "createdAt"}
     assert (tag["name"], tag["description"]) == ("vip", "pays")
     assert len(tag["id"]) == 26
@@ -39,9 +39,9 @@ def test_create_tag_refuses_a_name_that_differs_only_in_case(account: Account, t
 
 def test_create_tag_takes_a_name_of_100_characters_and_no_more(account: Account) -> None:
     account.ok("CreateTag", name="é" * 100)
-    refused = account.fails("ValidationError", "CreateTag", name="a" * 101, description="d" * 501)
+    error = account.fails("ValidationError", "CreateTag", name="a" * 101, description="d" * 501)
 
-    assert refused.faults == [("name", "TOO_LONG"), ("description", "TOO_LONG")]
+    assert error.faults == [("name", "TOO_LONG"), ("description", "TOO_LONG")]
 
 
 def test_list_tags_is_sorted_by_name_without_regard_to_case(account: Account) -> None:
@@ -83,8 +83,8 @@ def test_update_tag_clears_the_description_but_never_the_name(account: Account) 
     tag = account.ok("CreateTag", name="vip", description="pays")["tag"]
 
     assert account.ok("UpdateTag", id=tag["id"], description="")["tag"]["description"] == ""
-    refused = account.fails("ValidationError", "UpdateTag", id=tag["id"], name=" ")
-    assert refused.faults == [("name", "REQUIRED")]
+    error = account.fails("ValidationError", "UpdateTag", id=tag["id"], name=" ")
+    assert error.faults == [("name", "REQUIRED")]
 
 
 def test_update_tag_refuses_the_name_of_another(account: Account) -> None:
