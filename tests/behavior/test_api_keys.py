@@ -35,7 +35,7 @@ def test_create_api_key_returns_the_key_and_a_secret_that_works(account: Account
     account.with_key(response.body["secret"]).ok("ListSubscribers")
 
 
-def test_every_key_has_a_secret_of_its_own(account: Account) -> None:
+def test_every_key_has_a_unique_secret(account: Account) -> None:
     assert len({create(account)["secret"] for _ in range(3)}) == 3
 
 
@@ -58,7 +58,7 @@ def test_each_scope_includes_the_one_before(
 
 
 @pytest.mark.parametrize("rpc", ["CreateApiKey", "ListApiKeys", "RotateApiKey", "RevokeApiKey"])
-def test_keys_are_kept_by_an_admin_key_only(account: Account, rpc: str) -> None:
+def test_only_an_admin_key_can_manage_keys(account: Account, rpc: str) -> None:
     created = create(account, "write")
 
     error = account.with_key(created["secret"]).fails(
@@ -93,7 +93,7 @@ def test_keys_are_kept_by_an_admin_key_only(account: Account, rpc: str) -> None:
         "end in the past",
     ],
 )
-def test_create_api_key_refuses_a_bad_body(
+def test_create_api_key_rejects_an_invalid_body(
     account: Account, body: dict[str, Any], violation: tuple[str, str]
 ) -> None:
     error = account.fails("ValidationError", "CreateApiKey", **body)
@@ -104,7 +104,7 @@ def test_create_api_key_refuses_a_bad_body(
 
 @over_http
 @pytest.mark.parametrize("timestamp", ["soon", "2190-01-02", "2190-01-02T03:04:05", 1, True])
-def test_end_of_a_key_is_a_timestamp(account: Account, timestamp: Any) -> None:
+def test_expiry_of_a_key_must_be_a_timestamp(account: Account, timestamp: Any) -> None:
     body = {"name": "ci", "scope": "read", "expiresAt": timestamp}
 
     error = send(account, "POST", "/api/keys", body)
@@ -113,7 +113,7 @@ def test_end_of_a_key_is_a_timestamp(account: Account, timestamp: Any) -> None:
     assert [path for path, _ in error.faults] == ["expiresAt"]
 
 
-def test_key_shows_when_it_ends_if_it_does(account: Account) -> None:
+def test_key_returns_its_expiry(account: Account) -> None:
     created = create(account, expiresAt=LATER)
 
     assert created["apiKey"]["expiresAt"] == LATER
@@ -142,7 +142,7 @@ def test_secret_is_never_shown_again(account: Account) -> None:
     assert not SECRET.search(json.dumps(listed))
 
 
-def test_rotated_key_has_a_new_secret_and_the_old_one_ends_at_once(account: Account) -> None:
+def test_rotation_replaces_the_secret_immediately(account: Account) -> None:
     created = create(account, "write", expiresAt=LATER)
     old = account.with_key(created["secret"])
     old.ok("ListSubscribers")
@@ -202,14 +202,14 @@ def test_admin_key_can_be_revoked_while_another_one_is_usable(account: Account) 
 
 
 @pytest.mark.parametrize("scope", ["read", "write", "admin"])
-def test_key_that_gives_no_admin_access_can_always_be_revoked(account: Account, scope: str) -> None:
+def test_key_without_admin_access_can_always_be_revoked(account: Account, scope: str) -> None:
     account.new_key(scope, expires_at=LONG_AGO if scope == "admin" else None)
 
     assert account.call("RevokeApiKey", id=id_of(account, scope)).status == 204
     account.ok("ListApiKeys")
 
 
-def test_two_admin_keys_that_revoke_each_other_at_once_leave_one(account: Account) -> None:
+def test_two_admin_keys_that_revoke_each_other_concurrently_leave_one(account: Account) -> None:
     for _ in range(5):
         own, created = id_of(account, "admin"), create(account, "admin")
         other = account.with_key(created["secret"])
@@ -225,7 +225,7 @@ def test_two_admin_keys_that_revoke_each_other_at_once_leave_one(account: Accoun
         assert [key["scope"] for key in account.ok("ListApiKeys")["apiKeys"]] == ["admin"]
 
 
-def test_revoked_key_ends_at_once_and_is_gone(account: Account) -> None:
+def test_revoked_key_stops_working_immediately_and_is_deleted(account: Account) -> None:
     created = create(account)
     old = account.with_key(created["secret"])
     old.ok("ListSubscribers")

@@ -61,7 +61,7 @@ def revoked(account: Account) -> str:
     return secret
 
 
-def test_whatever_is_wrong_with_a_key_the_answer_is_the_same(account: Account) -> None:
+def test_every_invalid_key_gets_the_same_error(account: Account) -> None:
     key, other = account.key, account.new_key("admin")
     basic = base64.b64encode(f"{key}:".encode()).decode()
     wrong: dict[str, list[tuple[str, str]]] = {
@@ -90,22 +90,22 @@ def test_whatever_is_wrong_with_a_key_the_answer_is_the_same(account: Account) -
 
 
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
-def test_name_of_the_scheme_may_be_in_any_case(account: Account, scheme: str) -> None:
+def test_authentication_scheme_is_case_insensitive(account: Account, scheme: str) -> None:
     assert call_with(account, ("Authorization", f"{scheme} {account.key}")) == (200, 0)
 
 
-def test_key_may_come_as_x_api_key(account: Account) -> None:
+def test_key_is_accepted_in_x_api_key(account: Account) -> None:
     assert call_with(account, ("X-API-Key", account.key)) == (200, 0)
 
 
-def test_same_key_may_come_both_ways(account: Account) -> None:
+def test_same_key_is_accepted_in_both_headers(account: Account) -> None:
     both = [("Authorization", f"Bearer {account.key}"), ("X-API-Key", account.key)]
 
     assert call_with(account, *both) == (200, 0)
 
 
 @over_http
-def test_unauthorized_says_how_to_authenticate(account: Account) -> None:
+def test_unauthorized_response_names_the_authentication_scheme(account: Account) -> None:
     assert isinstance(account.front, HttpFront)
 
     status, headers, _ = account.front.exchange("GET", "/api/tags")
@@ -115,7 +115,7 @@ def test_unauthorized_says_how_to_authenticate(account: Account) -> None:
 
 @pytest.mark.one_front_per_case
 @pytest.mark.parametrize("rpc", UNARY)
-def test_every_operation_needs_a_key(account: Account, rpc: str) -> None:
+def test_every_operation_requires_a_key(account: Account, rpc: str) -> None:
     error = account.front.call(rpc, None, request_of(rpc))
 
     assert (error.status, error.code) == (401, "Unauthorized")
@@ -128,9 +128,7 @@ def request_of(rpc: str) -> dict[str, Any]:
 
 @pytest.mark.one_front_per_case
 @pytest.mark.parametrize(("scope", "rpc"), ABOVE, ids=[" ".join(pair) for pair in ABOVE])
-def test_key_cannot_do_what_its_scope_does_not_cover(
-    account: Account, scope: str, rpc: str
-) -> None:
+def test_key_cannot_call_operations_above_its_scope(account: Account, scope: str, rpc: str) -> None:
     limited = account.with_key(account.new_key(scope))
 
     assert limited.fails("Forbidden", rpc, **request_of(rpc)).status == 403
@@ -157,7 +155,7 @@ def test_call_without_a_key_reveals_nothing_about_an_invalid_body(
 
 @over_http
 @pytest.mark.parametrize("body", BODIES, ids=repr)
-def test_read_key_that_writes_is_forbidden_whatever_the_body(account: Account, body: bytes) -> None:
+def test_write_with_a_read_key_is_forbidden_for_any_body(account: Account, body: bytes) -> None:
     reader = account.with_key(account.new_key("read"))
 
     error = send(reader, "POST", "/api/custom-fields", body)

@@ -49,7 +49,7 @@ def request_with(rpc: str, text: FieldDescriptor, value: str) -> dict[str, Any]:
 
 @pytest.mark.one_front_per_case
 @each_text
-def test_control_characters_in_any_text_are_refused_and_named(
+def test_control_characters_are_rejected_in_every_text_field(
     account: Account, rpc: str, text: FieldDescriptor
 ) -> None:
     path = f"{text.json_name}[0]" if text.is_repeated else text.json_name
@@ -71,7 +71,7 @@ def test_control_characters_in_any_text_are_refused_and_named(
         if text.GetOptions().Extensions[http_pb2.trimmed]
     ],
 )
-def test_control_characters_around_a_text_are_not_trimmed(
+def test_control_characters_at_the_ends_of_a_text_are_not_trimmed(
     account: Account, rpc: str, text: FieldDescriptor
 ) -> None:
     error = account.fails("ValidationError", rpc, **request_with(rpc, text, "\x1fa"))
@@ -80,9 +80,7 @@ def test_control_characters_around_a_text_are_not_trimmed(
 
 
 @pytest.mark.parametrize("name", ["tag", "afterId"])
-def test_control_characters_in_a_filter_of_an_export_are_refused(
-    account: Account, name: str
-) -> None:
+def test_control_characters_in_an_export_filter_are_rejected(account: Account, name: str) -> None:
     for control in (*CONTROLS, "\n"):
         ended = send_export(account, **{name: f"a{control}b"})
 
@@ -98,7 +96,7 @@ def test_address_in_the_path_with_a_control_character_is_not_found(
     account.fails("SuppressionNotFound", rpc, email="a\0b@example.com")
 
 
-def test_text_that_may_have_lines_is_stored_verbatim(account: Account) -> None:
+def test_multiline_text_is_stored_verbatim(account: Account) -> None:
     create_field(account, "Note")
     words: dict[str, Any] = {"firstName": LINES, "lastName": LINES, "customFields": {"note": LINES}}
 
@@ -116,7 +114,7 @@ def test_text_that_may_have_lines_is_stored_verbatim(account: Account) -> None:
 
 @pytest.mark.one_front_per_case
 @pytest.mark.parametrize("control", CONTROLS)
-def test_control_characters_in_a_custom_field_value_are_refused(
+def test_control_characters_in_a_custom_field_value_are_rejected(
     account: Account, control: str
 ) -> None:
     create_field(account, "Note")
@@ -133,7 +131,9 @@ def test_control_characters_in_a_custom_field_value_are_refused(
 
 @pytest.mark.one_front_per_case
 @pytest.mark.parametrize("control", CONTROLS)
-def test_row_with_control_characters_fails_alone(account: Account, control: str) -> None:
+def test_row_with_control_characters_fails_without_affecting_others(
+    account: Account, control: str
+) -> None:
     create_field(account, "Note")
     rows = [
         {"email": f"a{control}@b.io"},
@@ -155,7 +155,9 @@ def test_row_with_control_characters_fails_alone(account: Account, control: str)
     assert emails(account) == ["good@b.io"]
 
 
-def test_line_of_a_table_with_control_characters_fails_alone(account: Account) -> None:
+def test_table_line_with_control_characters_fails_without_affecting_others(
+    account: Account,
+) -> None:
     table = written_table(
         [
             ["email", "firstName", "tags"],
@@ -173,9 +175,7 @@ def test_line_of_a_table_with_control_characters_fails_alone(account: Account) -
 
 @pytest.mark.one_front_per_case
 @pytest.mark.parametrize("name", INVISIBLE, ids=ascii)
-def test_tag_name_that_shows_nothing_is_refused_as_a_blank_one_is(
-    account: Account, name: str
-) -> None:
+def test_invisible_tag_name_is_rejected_like_a_blank_one(account: Account, name: str) -> None:
     created = create_subscriber_in(account, "CONFIRMED", tags=["vip"])
     tag = account.ok("ListTags")["tags"][0]
     required = ("tags[1]", "REQUIRED")
@@ -198,7 +198,7 @@ def test_tag_name_that_shows_nothing_is_refused_as_a_blank_one_is(
 
 
 @pytest.mark.parametrize("name", ["\u200bvip", "👩\u200d👩\u200d👧", "नि\u200dशा"], ids=ascii)
-def test_invisible_characters_beside_visible_ones_are_stored(account: Account, name: str) -> None:
+def test_invisible_characters_next_to_visible_ones_are_stored(account: Account, name: str) -> None:
     assert account.ok("CreateTag", name=name)["tag"]["name"] == name
     assert create_subscriber(account, tags=[name])["tags"] == [name]
     assert tag_names(account) == [name]

@@ -27,7 +27,9 @@ def get(
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 @pytest.mark.parametrize(("path", "status"), [("/", 302), ("/docs/", 308)])
-def test_root_leads_to_the_reference(account: Account, method: str, path: str, status: int) -> None:
+def test_root_redirects_to_the_reference(
+    account: Account, method: str, path: str, status: int
+) -> None:
     got, headers, body = get(account, path, method=method)
 
     assert (got, headers["location"], headers["content-length"], body) == (
@@ -38,7 +40,7 @@ def test_root_leads_to_the_reference(account: Account, method: str, path: str, s
     )
 
 
-def test_root_takes_no_other_method(account: Account) -> None:
+def test_root_supports_only_get_and_head(account: Account) -> None:
     status, headers, _ = get(account, "/", method="POST")
 
     assert (status, headers["allow"]) == (405, "GET, HEAD, OPTIONS")
@@ -64,7 +66,7 @@ def test_static_content_is_compressed_if_the_client_accepts_it(account: Account,
 
 @pytest.mark.parametrize("path", PAGES)
 @pytest.mark.parametrize("accepted", ["gzip;q=0", "identity"])
-def test_static_content_is_not_compressed_for_others(
+def test_static_content_is_not_compressed_for_other_clients(
     account: Account, path: str, accepted: str
 ) -> None:
     _, headers, body = get(account, path, Accept_Encoding=accepted)
@@ -77,7 +79,7 @@ def test_static_content_is_not_compressed_for_others(
 @pytest.mark.parametrize("path", PAGES)
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 @pytest.mark.parametrize("encoding", ["gzip", "identity"])
-def test_client_that_has_the_content_is_not_sent_it_again(
+def test_matching_etag_returns_not_modified(
     account: Account, path: str, method: str, encoding: str
 ) -> None:
     _, given, _ = get(account, path, Accept_Encoding=encoding)
@@ -113,7 +115,7 @@ def test_page_of_a_list_is_compressed_if_the_client_accepts_it(account: Account)
     assert len(json.loads(body)["subscribers"]) == 20
 
 
-def test_small_answers_errors_and_streams_are_not_compressed(account: Account) -> None:
+def test_small_responses_errors_and_streams_are_not_compressed(account: Account) -> None:
     for number in range(20):
         account.ok("CreateSubscriber", email=f"a{number}@example.com", lastName="Lovelace")
 

@@ -69,7 +69,7 @@ def test_key_is_derived_from_the_label(account: Account, label: str, key: str) -
 
 
 @pytest.mark.parametrize("data_type", ["TEXT", "NUMBER", "BOOLEAN", "DATE"])
-def test_custom_field_has_the_data_type_that_it_was_given(account: Account, data_type: str) -> None:
+def test_custom_field_has_the_requested_data_type(account: Account, data_type: str) -> None:
     field = create(account, "Age", dataType=data_type)
 
     assert account.ok("GetCustomField", id=field["id"])["customField"]["dataType"] == data_type
@@ -77,14 +77,14 @@ def test_custom_field_has_the_data_type_that_it_was_given(account: Account, data
 
 @over_http
 @pytest.mark.parametrize("data_type", ["STRING", "text", "", 9, True, []], ids=repr)
-def test_create_custom_field_refuses_any_other_data_type(account: Account, data_type: Any) -> None:
+def test_create_custom_field_rejects_an_unknown_data_type(account: Account, data_type: Any) -> None:
     error = account.fails("ValidationError", "CreateCustomField", label="Age", dataType=data_type)
 
     assert [path for path, _ in error.faults] == ["dataType"]
     assert labels(account) == []
 
 
-def test_fallback_shows_only_where_one_was_given(account: Account) -> None:
+def test_fallback_is_returned_only_if_set(account: Account) -> None:
     field = create(account, "Age", fallback="unknown")
 
     assert field["fallback"] == "unknown"
@@ -106,7 +106,7 @@ def test_fallback_shows_only_where_one_was_given(account: Account) -> None:
     ],
     ids=["absent", "null", "empty", "blank", "81 characters", "emoji", "long fallback"],
 )
-def test_create_custom_field_refuses_a_bad_body(
+def test_create_custom_field_rejects_an_invalid_body(
     account: Account, body: dict[str, Any], violation: tuple[str, str]
 ) -> None:
     error = account.fails("ValidationError", "CreateCustomField", **body)
@@ -117,7 +117,7 @@ def test_create_custom_field_refuses_a_bad_body(
 
 @pytest.mark.one_front_per_case
 @pytest.mark.parametrize("label", RESERVED.values(), ids=RESERVED)
-def test_labels_that_derive_a_reserved_key_are_refused(account: Account, label: str) -> None:
+def test_label_with_a_reserved_key_is_rejected(account: Account, label: str) -> None:
     error = account.fails("ValidationError", "CreateCustomField", label=label)
 
     assert (error.status, error.faults) == (400, [("label", "RESERVED")])
@@ -174,7 +174,7 @@ def test_list_custom_fields_pages_oldest_first(account: Account) -> None:
     ],
     ids=["label", "case of the label", "fallback"],
 )
-def test_update_custom_field_changes_only_what_is_given(
+def test_update_custom_field_changes_only_the_given_keys(
     account: Account, body: dict[str, Any], changed: dict[str, Any]
 ) -> None:
     field = create(account, "Town", dataType="NUMBER", fallback="here")
@@ -193,7 +193,7 @@ def test_update_custom_field_with_nothing_changes_nothing(account: Account) -> N
     assert account.ok("UpdateCustomField", id=field["id"])["customField"] == field
 
 
-def test_update_custom_field_takes_the_fallback_away(account: Account) -> None:
+def test_update_custom_field_removes_the_fallback(account: Account) -> None:
     field = create(account, "Town", fallback="here")
 
     after = account.ok("UpdateCustomField", id=field["id"], fallback="")["customField"]
@@ -214,7 +214,7 @@ def test_update_custom_field_takes_the_fallback_away(account: Account) -> None:
     ids=["empty", "blank", "81 characters", "long fallback"],
 )
 @pytest.mark.parametrize("of", ["one that is there", MISSING_ID, "no id"])
-def test_update_custom_field_refuses_a_bad_value_before_it_looks_for_the_field(
+def test_update_custom_field_validates_before_the_lookup(
     account: Account, body: dict[str, Any], violation: tuple[str, str], of: str
 ) -> None:
     field = create(account, "Town")
@@ -227,7 +227,7 @@ def test_update_custom_field_refuses_a_bad_value_before_it_looks_for_the_field(
 
 
 @pytest.mark.parametrize("taken", ["Age", "AGE"])
-def test_update_custom_field_refuses_the_label_of_another(account: Account, taken: str) -> None:
+def test_update_custom_field_rejects_the_label_of_another(account: Account, taken: str) -> None:
     create(account, "Age")
     field = create(account, "Town")
 
@@ -241,7 +241,7 @@ def test_update_custom_field_refuses_the_label_of_another(account: Account, take
 
 @over_http
 @pytest.mark.parametrize("method", ["PUT", "PATCH"])
-def test_custom_field_that_was_fetched_can_be_sent_back(account: Account, method: str) -> None:
+def test_fetched_custom_field_can_be_sent_back(account: Account, method: str) -> None:
     field = create(account, "Town", dataType="DATE", fallback="here")
 
     response = send(account, method, f"/api/custom-fields/{field['id']}", field)
@@ -264,7 +264,7 @@ def test_key_and_data_type_never_change(account: Account, body: dict[str, Any]) 
 
 
 @over_http
-def test_update_custom_field_names_an_unknown_key(account: Account) -> None:
+def test_update_custom_field_rejects_an_unknown_key(account: Account) -> None:
     field = create(account, "Town")
 
     error = send(account, "PUT", f"/api/custom-fields/{field['id']}", {"name": "City"})
@@ -272,7 +272,7 @@ def test_update_custom_field_names_an_unknown_key(account: Account) -> None:
     assert (error.status, error.faults) == (400, [("name", "UNKNOWN_FIELD")])
 
 
-def test_delete_custom_field_answers_without_a_body_and_frees_its_label(account: Account) -> None:
+def test_delete_custom_field_returns_no_content_and_frees_its_label(account: Account) -> None:
     field = create(account, "Town")
 
     response = account.call("DeleteCustomField", id=field["id"])
@@ -312,6 +312,8 @@ def test_account_with_an_unverified_email_can_read_custom_fields(
     unverified_account.fails("CustomFieldNotFound", "GetCustomField", id=MISSING_ID)
 
 
-def test_account_with_an_unverified_email_can_write_all_else(unverified_account: Account) -> None:
+def test_account_with_an_unverified_email_can_write_other_resources(
+    unverified_account: Account,
+) -> None:
     unverified_account.ok("CreateSubscriber", email="ada@example.com", tags=["vip"])
     unverified_account.ok("CreateTag", name="new")

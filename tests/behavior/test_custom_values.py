@@ -103,7 +103,7 @@ def same(one: Any, other: Any) -> bool:
 @pytest.mark.each_database_per_case
 @pytest.mark.usefixtures("fields")
 @pytest.mark.parametrize(("key", "value"), GOOD, ids=map(named, GOOD))
-def test_value_comes_back_as_it_was_sent(account: Account, key: str, value: Any) -> None:
+def test_value_is_returned_as_it_was_sent(account: Account, key: str, value: Any) -> None:
     created = create_subscriber(account, customFields={key: value})
 
     assert same(created["customFields"].pop(key), value)
@@ -116,7 +116,7 @@ def test_value_comes_back_as_it_was_sent(account: Account, key: str, value: Any)
 @pytest.mark.parametrize(
     "number", ["5", "-7", "0", "-0.0", "0.1", "1.5", "1e+300", "123456789012", "9007199254740992"]
 )
-def test_number_is_written_as_it_was_sent(account: Account, number: str) -> None:
+def test_number_is_returned_in_the_same_notation(account: Account, number: str) -> None:
     assert isinstance(account.front, HttpFront)
     body = f'{{"email":"ada@example.com","customFields":{{"age":{number}}}}}'.encode()
 
@@ -130,7 +130,7 @@ def test_number_is_written_as_it_was_sent(account: Account, number: str) -> None
 @pytest.mark.one_front_per_case
 @pytest.mark.usefixtures("fields")
 @pytest.mark.parametrize(("key", "value", "code"), BAD, ids=map(named, BAD))
-def test_value_that_its_field_does_not_take_is_named_and_has_no_effect(
+def test_invalid_value_is_reported_and_changes_nothing(
     account: Account, key: str, value: Any, code: str
 ) -> None:
     ada = create_subscriber(account, customFields=VALUES)
@@ -155,7 +155,7 @@ def test_value_that_its_field_does_not_take_is_named_and_has_no_effect(
 @pytest.mark.one_front_per_case
 @pytest.mark.usefixtures("fields")
 @pytest.mark.parametrize(("key", "value", "code"), BAD, ids=map(named, BAD))
-def test_bulk_row_with_such_a_value_fails_alone(
+def test_bulk_row_with_an_invalid_value_fails_without_affecting_others(
     account: Account, key: str, value: Any, code: str
 ) -> None:
     reason = "UNKNOWN_CUSTOM_FIELD" if code == "UNKNOWN_FIELD" else "INVALID_CUSTOM_FIELD"
@@ -175,7 +175,7 @@ def test_bulk_row_with_such_a_value_fails_alone(
 
 
 @pytest.mark.usefixtures("fields")
-def test_every_value_that_is_wrong_is_named(account: Account) -> None:
+def test_every_invalid_value_is_reported(account: Account) -> None:
     error = account.fails(
         "ValidationError",
         "CreateSubscriber",
@@ -193,7 +193,7 @@ def test_every_value_that_is_wrong_is_named(account: Account) -> None:
 @over_http
 @pytest.mark.usefixtures("fields")
 @pytest.mark.parametrize("number", ["1e400", "-1e400", "1" + "0" * 400], ids=["inf", "-inf", "int"])
-def test_body_with_a_number_beyond_a_double_is_no_json_here(account: Account, number: str) -> None:
+def test_number_beyond_a_double_is_invalid_json(account: Account, number: str) -> None:
     value = f'{{"email":"ada@example.com","customFields":{{"age":{number}}}}}'
 
     created = send(account, "POST", "/api/subscribers", value.encode())
@@ -206,7 +206,7 @@ def test_body_with_a_number_beyond_a_double_is_no_json_here(account: Account, nu
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")], ids=repr)
-def test_number_that_is_not_finite_is_refused(grpc_account: Account, number: float) -> None:
+def test_number_that_is_not_finite_is_rejected(grpc_account: Account, number: float) -> None:
     create_fields(grpc_account)
     front = grpc_account.front
     assert isinstance(front, GrpcFront)
@@ -226,7 +226,7 @@ def test_number_that_is_not_finite_is_refused(grpc_account: Account, number: flo
 @over_http
 @pytest.mark.usefixtures("fields")
 @pytest.mark.parametrize("value", ["town", 1, True, [], [{"town": "Paris"}]], ids=repr)
-def test_custom_fields_are_an_object(account: Account, value: Any) -> None:
+def test_custom_fields_must_be_an_object(account: Account, value: Any) -> None:
     ada = create_subscriber(account, customFields={"town": "Paris"})
 
     created = account.fails(
@@ -250,7 +250,9 @@ def test_custom_fields_are_an_object(account: Account, value: Any) -> None:
     [{}, {"customFields": {}}, {"customFields": None}, {"customFields": {"town": None}}],
     ids=["absent", "empty", "null", "null value"],
 )
-def test_subscriber_without_values_has_no_such_key(account: Account, body: dict[str, Any]) -> None:
+def test_subscriber_without_values_has_no_custom_fields_key(
+    account: Account, body: dict[str, Any]
+) -> None:
     created = create_subscriber(account, **body)
     bulk = account.ok("BulkCreateSubscribers", subscribers=[{"email": "bob@example.com", **body}])
 
@@ -260,7 +262,7 @@ def test_subscriber_without_values_has_no_such_key(account: Account, body: dict[
 
 
 @pytest.mark.usefixtures("fields")
-def test_values_are_on_the_subscriber_however_it_is_read(account: Account) -> None:
+def test_values_are_returned_by_every_read(account: Account) -> None:
     created = create_subscriber(account, firstName="Ada", tags=["vip"], customFields=VALUES)
 
     assert created["customFields"] == VALUES
@@ -317,7 +319,7 @@ def test_bulk_rows_have_separate_values(account: Account) -> None:
         "another address",
     ],
 )
-def test_update_merges_values_into_those_that_are_there(
+def test_update_merges_values_into_the_stored_ones(
     account: Account, body: dict[str, Any], after: dict[str, Any]
 ) -> None:
     ada = create_subscriber(account, tags=["vip"], customFields=VALUES)
@@ -332,7 +334,7 @@ def test_update_merges_values_into_those_that_are_there(
 
 
 @pytest.mark.usefixtures("fields")
-def test_null_for_the_last_value_leaves_the_subscriber_without_the_key(account: Account) -> None:
+def test_removing_the_last_value_removes_the_custom_fields_key(account: Account) -> None:
     bare = create_subscriber(account)
     account.ok("UpdateSubscriber", id=bare["id"], customFields={"town": "Paris", "age": 1})
 
@@ -362,7 +364,7 @@ def test_subscriber_with_values_can_be_sent_back(account: Account, method: str) 
 
 @over_http
 @pytest.mark.usefixtures("fields")
-def test_subscriber_that_was_fetched_can_be_created_elsewhere(
+def test_fetched_subscriber_can_be_created_in_another_account(
     account: Account, other_account: Account
 ) -> None:
     create_fields(other_account)
@@ -376,7 +378,7 @@ def test_subscriber_that_was_fetched_can_be_created_elsewhere(
 
 
 @pytest.mark.parametrize("mask", [["*"], ["custom_fields"]], ids=["everything", "values"])
-def test_mask_takes_no_value_away_that_the_request_does_not_name(
+def test_update_mask_does_not_remove_values_absent_from_the_request(
     grpc_account: Account, mask: list[str]
 ) -> None:
     create_fields(grpc_account)
@@ -396,7 +398,7 @@ def test_mask_takes_no_value_away_that_the_request_does_not_name(
     assert stored(grpc_account, ada) == {**ada, "customFields": left}
 
 
-def test_values_are_gone_with_their_field(
+def test_deleting_a_field_deletes_its_values(
     account: Account, fields: dict[str, dict[str, Any]]
 ) -> None:
     ada = create_subscriber(account, customFields={"town": "Paris", "age": 36})
@@ -427,14 +429,14 @@ def test_new_field_with_the_label_of_a_deleted_one_starts_empty(
 
 
 @pytest.mark.usefixtures("fields")
-def test_values_are_gone_with_their_subscriber(account: Account) -> None:
+def test_deleting_a_subscriber_deletes_its_values(account: Account) -> None:
     ada = create_subscriber(account, customFields=VALUES)
     account.ok("DeleteSubscriber", id=ada["id"])
 
     assert "customFields" not in create_subscriber(account)
 
 
-def test_values_stay_when_the_label_of_their_field_changes(
+def test_changing_the_label_of_a_field_keeps_its_values(
     account: Account, fields: dict[str, dict[str, Any]]
 ) -> None:
     ada = create_subscriber(account, customFields={"town": "Paris"})
@@ -445,7 +447,9 @@ def test_values_stay_when_the_label_of_their_field_changes(
     account.ok("UpdateSubscriber", id=ada["id"], customFields={"town": "Rome"})
 
 
-def test_field_of_another_account_is_unknown_here(account: Account, other_account: Account) -> None:
+def test_custom_field_of_another_account_is_unknown(
+    account: Account, other_account: Account
+) -> None:
     create_field(other_account, "town")
     create_field(account, "age", "NUMBER")
     create_field(other_account, "age", "TEXT")
@@ -462,7 +466,7 @@ def test_field_of_another_account_is_unknown_here(account: Account, other_accoun
     create_subscriber(other_account, customFields={"age": "one", "town": "Paris"})
 
 
-def test_member_without_a_value_fails_its_row_alone(grpc_account: Account) -> None:
+def test_value_without_a_kind_fails_only_its_row(grpc_account: Account) -> None:
     request = pb.BulkCreateSubscribersRequest()
     request.subscribers.add(email="ada@example.com")
     request.subscribers.add(email="eve@example.com").custom_fields.fields["age"].SetInParent()

@@ -42,7 +42,7 @@ def exported_emails(account: Account, **filters: Any) -> list[str]:
     return rows
 
 
-def test_export_gives_every_subscriber_as_a_list_does_oldest_first(account: Account) -> None:
+def test_export_returns_every_subscriber_as_the_list_does(account: Account) -> None:
     create_field(account, "Age", "NUMBER")
     for status in reversed(STATUSES):
         email, tags = f"{status.lower()}@b.io", [status, "vip"]
@@ -54,7 +54,7 @@ def test_export_gives_every_subscriber_as_a_list_does_oldest_first(account: Acco
     assert export(account) == export(account, format="NDJSON") == listed
 
 
-def test_empty_account_exports_nothing_but_a_header(account: Account) -> None:
+def test_export_of_an_empty_account_has_only_a_header(account: Account) -> None:
     assert export(account) == []
     assert export_table(account) == [HEADER]
 
@@ -78,7 +78,7 @@ FORMULAS = [
 
 @pytest.mark.one_front_per_case
 @pytest.mark.parametrize("text", FORMULAS)
-def test_formula_is_harmless_in_a_table_and_comes_back_as_it_was(
+def test_formula_is_escaped_in_a_table_and_restored_by_an_import(
     account: Account, other_account: Account, text: str
 ) -> None:
     for each in (account, other_account):
@@ -141,7 +141,7 @@ NDJSON, CSV, EVENTS = "application/x-ndjson", "text/csv; charset=utf-8", "text/e
         ("text/csv;q=0.5, text/event-stream", "", EVENTS),
     ],
 )
-def test_accept_chooses_the_format_unless_the_query_does(
+def test_accept_selects_the_format_unless_the_query_does(
     account: Account, accept: str, query: str, content_type: str
 ) -> None:
     assert isinstance(account.front, HttpFront)
@@ -158,9 +158,7 @@ def test_accept_chooses_the_format_unless_the_query_does(
 
 @over_http
 @pytest.mark.parametrize("query", ["format=csv", "format=Csv&status=unconfirmed"])
-def test_enum_values_of_the_query_are_accepted_in_any_letter_case(
-    account: Account, query: str
-) -> None:
+def test_enum_values_in_the_query_are_case_insensitive(account: Account, query: str) -> None:
     assert isinstance(account.front, HttpFront)
     create_subscriber(account, "ada@b.io")
 
@@ -173,7 +171,7 @@ def test_enum_values_of_the_query_are_accepted_in_any_letter_case(
 
 
 @over_http
-def test_enum_values_of_a_body_are_accepted_as_protojson_writes_them_alone(
+def test_enum_values_in_a_body_are_case_sensitive(
     account: Account,
 ) -> None:
     created = create_subscriber(account, "ada@b.io")
@@ -201,7 +199,7 @@ def test_table_has_a_column_for_each_custom_field(account: Account) -> None:
 
 
 @over_http
-def test_cells_are_quoted_where_they_need_it(account: Account) -> None:
+def test_cells_are_quoted_if_necessary(account: Account) -> None:
     assert isinstance(account.front, HttpFront)
     names = {"firstName": 'A "B", C', "lastName": "D\r\nE"}
     create_subscriber(account, "ada@b.io", **names, tags=["x,y", "z"])
@@ -215,14 +213,14 @@ def test_cells_are_quoted_where_they_need_it(account: Account) -> None:
 
 
 @pytest.mark.parametrize("status", STATUSES)
-def test_export_of_a_status(account: Account, status: str) -> None:
+def test_export_filters_by_status(account: Account, status: str) -> None:
     for each in STATUSES:
         create_subscriber_in(account, each, f"{each.lower()}@b.io")
 
     assert exported_emails(account, status=status) == [f"{status.lower()}@b.io"]
 
 
-def test_export_of_a_tag_in_any_spelling(account: Account) -> None:
+def test_export_filters_by_tag_in_any_spelling(account: Account) -> None:
     for email, tags in (("a@b.io", ["ViP"]), ("c@b.io", ["press"]), ("d@b.io", ["vip", "press"])):
         create_subscriber(account, email, tags=tags)
 
@@ -230,7 +228,7 @@ def test_export_of_a_tag_in_any_spelling(account: Account) -> None:
     assert exported_emails(account, tag="vi") == []
 
 
-def test_export_of_those_created_between_two_moments(account: Account) -> None:
+def test_export_filters_by_creation_time(account: Account) -> None:
     created = people(account, 3)
     timestamps = [row["createdAt"] for row in created]
 
@@ -243,7 +241,7 @@ def test_export_of_those_created_between_two_moments(account: Account) -> None:
     assert len(exported_emails(account, **between)) == 3
 
 
-def test_filters_hold_together(account: Account) -> None:
+def test_export_filters_are_combined(account: Account) -> None:
     create_subscriber_in(account, "BOUNCED", "a@b.io", tags=["vip"])
     create_subscriber_in(account, "BOUNCED", "c@b.io")
     create_subscriber_in(account, "CONFIRMED", "d@b.io", tags=["vip"])
@@ -251,7 +249,7 @@ def test_filters_hold_together(account: Account) -> None:
     assert exported_emails(account, status="BOUNCED", tag="vip") == ["a@b.io"]
 
 
-def test_export_goes_on_after_a_subscriber(account: Account) -> None:
+def test_export_resumes_after_a_subscriber(account: Account) -> None:
     created = people(account, 4)
 
     assert exported_emails(account, afterId=created[1]["id"]) == ["p2@b.io", "p3@b.io"]
@@ -262,7 +260,7 @@ def test_export_goes_on_after_a_subscriber(account: Account) -> None:
     assert exported_emails(account, afterId=MISSING_ID) == [f"p{n}@b.io" for n in (0, 2, 3)]
 
 
-def test_export_goes_on_after_a_subscriber_within_its_filters(account: Account) -> None:
+def test_export_resumes_after_a_subscriber_within_its_filters(account: Account) -> None:
     created = [
         create_subscriber(account, f"p{n}@b.io", tags=["vip"] if n % 2 else []) for n in range(6)
     ]
@@ -279,7 +277,7 @@ REFUSED: list[tuple[dict[str, Any], int, str]] = [
 
 
 @pytest.mark.parametrize(("filters", "status", "code"), REFUSED, ids=str)
-def test_export_that_asks_for_what_there_is_not_is_refused(
+def test_export_with_an_invalid_option_is_rejected(
     account: Account, filters: dict[str, Any], status: int, code: str
 ) -> None:
     response = send_export(account, **filters)
@@ -289,7 +287,7 @@ def test_export_that_asks_for_what_there_is_not_is_refused(
     assert (response.error.status, response.error.code) == (status, code)
 
 
-def test_export_needs_a_key_of_any_scope(account: Account) -> None:
+def test_export_requires_a_key_of_any_scope(account: Account) -> None:
     created = create_subscriber(account)
 
     refused = send_export(account.with_key("rk_x")).error
@@ -298,7 +296,7 @@ def test_export_needs_a_key_of_any_scope(account: Account) -> None:
     assert export(account.with_key(account.new_key("read"))) == [created]
 
 
-def test_other_account_exports_nothing_of_this_one(
+def test_export_has_no_subscribers_of_other_accounts(
     account: Account, other_account: Account
 ) -> None:
     create_field(account, "Town")
@@ -317,12 +315,14 @@ def many(account: Account) -> list[str]:
     return sent
 
 
-def test_export_goes_on_over_messages(account: Account, many: list[str]) -> None:
+def test_export_of_several_messages_is_complete(account: Account, many: list[str]) -> None:
     assert exported_emails(account) == many
     assert exported_emails(account, tag="all") == many
 
 
-def test_export_of_exactly_what_messages_hold(account: Account, many: list[str]) -> None:
+def test_export_that_exactly_fills_its_messages_is_complete(
+    account: Account, many: list[str]
+) -> None:
     last = export(account)[99]["id"]
 
     assert exported_emails(account, afterId=last) == many[100:]

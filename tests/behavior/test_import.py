@@ -115,7 +115,7 @@ ROWS: list[Row] = [
 
 
 @each_form
-def test_rows_become_subscribers_in_their_order(account: Account, take: Import) -> None:
+def test_rows_become_subscribers_in_order(account: Account, take: Import) -> None:
     fields_of_all_types(account)
 
     results = take(account, ROWS)
@@ -176,7 +176,9 @@ BAD_ROWS: dict[str, tuple[Row, str, str | None]] = {
 
 
 @each_form
-def test_bad_rows_fail_alone_and_say_why(account: Account, take: Import) -> None:
+def test_invalid_rows_fail_with_a_reason_without_affecting_others(
+    account: Account, take: Import
+) -> None:
     fields_of_all_types(account)
     suppress(account, "gone@example.com")
     rows = [{"email": "first@example.com"}, *(row for row, _, _ in BAD_ROWS.values())]
@@ -195,7 +197,7 @@ def test_bad_rows_fail_alone_and_say_why(account: Account, take: Import) -> None
     assert tag_names(account) == []
 
 
-def test_unknown_custom_field_in_a_row_fails_that_row_alone(account: Account) -> None:
+def test_unknown_custom_field_fails_only_its_row(account: Account) -> None:
     rows = [{"email": "a@b.io", "customFields": {"shoe": 44}}, {"email": "c@b.io"}]
 
     results = import_rows(account, rows)
@@ -220,7 +222,7 @@ def test_unknown_custom_field_in_a_row_fails_that_row_alone(account: Account) ->
         ('{"email": "a@b.io", "colour": "red"}', "INVALID_FIELD", "colour", "a@b.io"),
     ],
 )
-def test_line_that_cannot_be_read_fails_alone(
+def test_malformed_line_fails_without_affecting_others(
     account: Account, line: str, reason: str, at: str | None, email: str
 ) -> None:
     body = f'{{"email": "first@b.io"}}\n{line}\n{{"email": "last@b.io"}}'.encode()
@@ -248,7 +250,7 @@ def posted(account: Account, body: bytes, content_type: str, query: str = "") ->
 
 
 @over_http
-def test_names_of_options_are_accepted_in_any_letter_case(account: Account) -> None:
+def test_option_values_are_case_insensitive(account: Account) -> None:
     create_subscriber(account)
 
     body = b'{"email": "ada@example.com"}\n'
@@ -339,7 +341,7 @@ def test_update_replaces_names_adds_tags_and_merges_values(account: Account, tak
 
 
 @each_form
-def test_update_by_a_row_that_says_nothing_changes_nothing(account: Account, take: Import) -> None:
+def test_update_by_an_empty_row_changes_nothing(account: Account, take: Import) -> None:
     create_field(account, "Town")
     body: Row = {"firstName": "Ada", "tags": ["vip"], "customFields": {"town": "London"}}
     ada = create_subscriber(account, **body)
@@ -365,7 +367,7 @@ def test_null_in_a_row_removes_a_value_on_update(account: Account) -> None:
 @pytest.mark.each_database_per_case
 @each_form
 @pytest.mark.parametrize("conflict", ["FAIL", "SKIP", "UPDATE"])
-def test_no_import_changes_a_status(account: Account, take: Import, conflict: str) -> None:
+def test_import_never_changes_a_status(account: Account, take: Import, conflict: str) -> None:
     there = [create_subscriber_in(account, status, f"{status.lower()}@b.io") for status in STATUSES]
     rows = [
         {"email": created["email"], "firstName": "Ada", "isConfirmed": confirmed}
@@ -388,7 +390,7 @@ def test_no_import_changes_a_status(account: Account, take: Import, conflict: st
         ("UPDATE", ["CREATED", "CREATED", "UPDATED", "UPDATED"], "third"),
     ],
 )
-def test_rows_of_the_same_address_act_in_their_order(
+def test_rows_with_the_same_address_are_applied_in_order(
     account: Account, take: Import, conflict: str, expected: list[str], name: str
 ) -> None:
     rows = [
@@ -432,9 +434,7 @@ def test_rejected_row_claims_no_address(
 
 
 @each_form
-def test_row_that_would_bring_a_subscriber_over_100_tags_fails(
-    account: Account, take: Import
-) -> None:
+def test_row_that_exceeds_100_tags_of_a_subscriber_fails(account: Account, take: Import) -> None:
     tags = [f"t{number:02}" for number in range(99)]
     ada = create_subscriber(account, tags=tags)
     rows = [
@@ -451,7 +451,7 @@ def test_row_that_would_bring_a_subscriber_over_100_tags_fails(
 
 
 @each_form
-def test_rows_up_to_a_line_are_passed_over(account: Account, take: Import) -> None:
+def test_import_skips_rows_up_to_a_line(account: Account, take: Import) -> None:
     rows = [{"email": f"p{number}@b.io"} for number in range(1, 6)]
 
     assert told(take(account, rows, afterLine=3)) == [(4, "CREATED"), (5, "CREATED")]
@@ -460,7 +460,7 @@ def test_rows_up_to_a_line_are_passed_over(account: Account, take: Import) -> No
 
 
 @each_form
-def test_import_goes_on_over_transactions(account: Account, take: Import) -> None:
+def test_import_of_several_transactions_is_complete(account: Account, take: Import) -> None:
     rows: list[Row] = [{"email": f"p{number}@b.io", "tags": ["all"]} for number in range(1_200)]
     # One that fails, and one whose address was in an earlier transaction.
     rows[700], rows[1_100] = {"email": "none"}, {"email": "p3@b.io"}
@@ -475,7 +475,7 @@ def test_import_goes_on_over_transactions(account: Account, take: Import) -> Non
     assert ids == sorted(set(ids))
 
 
-def test_empty_import_stores_nothing_and_tells_nothing(account: Account) -> None:
+def test_empty_import_stores_nothing_and_has_no_results(account: Account) -> None:
     assert import_rows(account, []) == []
     assert import_table(account, "") == []
     assert import_table(account, "email\n") == []
@@ -487,7 +487,7 @@ def both_ways(account: Account) -> list[StreamResult]:
     return [rows, send_table(account, "email\ngrace@b.io\n")]
 
 
-def test_key_that_may_only_read_imports_nothing(account: Account) -> None:
+def test_read_key_cannot_import(account: Account) -> None:
     reader = account.with_key(account.new_key("read"))
 
     for response in both_ways(reader):
@@ -498,7 +498,7 @@ def test_key_that_may_only_read_imports_nothing(account: Account) -> None:
 
 
 @pytest.mark.parametrize("key", ["", "rk_x", make_secret()], ids=["none", "malformed", "unknown"])
-def test_nothing_is_imported_without_a_key(account: Account, key: str) -> None:
+def test_import_requires_a_key(account: Account, key: str) -> None:
     for response in both_ways(account.with_key(key)):
         assert response.records == []
         assert response.error is not None
@@ -506,7 +506,7 @@ def test_nothing_is_imported_without_a_key(account: Account, key: str) -> None:
     assert emails(account) == []
 
 
-def test_unverified_account_may_import(unverified_account: Account) -> None:
+def test_unverified_account_can_import(unverified_account: Account) -> None:
     assert [outcomes(response.records) for response in both_ways(unverified_account)] == [
         ["CREATED"],
         ["CREATED"],
@@ -514,7 +514,7 @@ def test_unverified_account_may_import(unverified_account: Account) -> None:
 
 
 @each_form
-def test_other_account_sees_nothing_of_an_import(
+def test_import_is_invisible_to_other_accounts(
     account: Account, other_account: Account, take: Import
 ) -> None:
     theirs = create_subscriber(other_account, firstName="Ada")
@@ -527,7 +527,7 @@ def test_other_account_sees_nothing_of_an_import(
 
 
 @pytest.mark.parametrize("options", [{"onConflict": 99}, {"afterLine": -1}], ids=str)
-def test_options_out_of_bounds_are_refused(account: Account, options: dict[str, int]) -> None:
+def test_options_out_of_range_are_rejected(account: Account, options: dict[str, int]) -> None:
     response = send_rows(account, [{"email": "ada@b.io"}], **options)
 
     assert response.error is not None

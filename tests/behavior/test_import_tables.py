@@ -24,7 +24,7 @@ from .test_import import listed, outcomes, posted, refusals, told
         ("tags,isconfirmed,email,CustomFields.Size Of Shoes", "vip,1,Ada King <a@b.io>,44"),
     ],
 )
-def test_columns_are_found_by_their_names(account: Account, header: str, cells: str) -> None:
+def test_columns_are_matched_by_name(account: Account, header: str, cells: str) -> None:
     create_field(account, "Size of shoes", "NUMBER")
 
     results = import_table(account, f"{header}\n{cells}\n")
@@ -46,7 +46,7 @@ def test_columns_are_found_by_their_names(account: Account, header: str, cells: 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
 @pytest.mark.parametrize("line_break", ["\n", "\r\n"])
 @pytest.mark.parametrize("mark", ["", "\ufeff"], ids=["plain", "byte-order mark"])
-def test_csv_written_by_common_programs_is_imported(
+def test_csv_dialects_of_common_programs_are_imported(
     account: Account, delimiter: str, line_break: str, mark: str
 ) -> None:
     lines = [["email", "name", "tags"], ["ada@b.io", "Ada King", "vip|press"], ["bob@b.io"]]
@@ -59,7 +59,7 @@ def test_csv_written_by_common_programs_is_imported(
     assert (ada["firstName"], ada["lastName"], ada["tags"]) == ("Ada", "King", ["press", "vip"])
 
 
-def test_quoted_cells_may_hold_line_breaks_quotes_and_commas(account: Account) -> None:
+def test_quoted_cells_can_contain_line_breaks_quotes_and_commas(account: Account) -> None:
     create_field(account, "Note")
     note = 'one,\r\ntwo "three"\nfour; '
 
@@ -87,7 +87,7 @@ def test_quoted_cells_may_hold_line_breaks_quotes_and_commas(account: Account) -
         (r'["\ud83d"]', [r'["\ud83d"]']),
     ],
 )
-def test_tags_of_a_cell_are_separated_or_a_json_array(
+def test_tags_in_a_cell_are_separated_or_a_json_array(
     account: Account, cell: str, tags: list[str]
 ) -> None:
     results = import_table(account, written_table([["email", "tags"], ["ada@b.io", cell]]))
@@ -96,7 +96,7 @@ def test_tags_of_a_cell_are_separated_or_a_json_array(
     assert listed(account)[0]["tags"] == tags
 
 
-def test_empty_cells_say_nothing(account: Account) -> None:
+def test_empty_cells_are_ignored(account: Account) -> None:
     for data_type in ("TEXT", "NUMBER", "BOOLEAN", "DATE"):
         create_field(account, f"A {data_type}", data_type)
     header = "email,firstName,lastName,isConfirmed,tags,a_text,a_number,a_boolean,a_date"
@@ -133,7 +133,7 @@ def test_empty_cells_say_nothing(account: Account) -> None:
         ("DATE", "31.1.2026", None),
     ],
 )
-def test_cell_is_read_by_the_type_of_its_field(
+def test_cell_is_parsed_by_the_type_of_its_field(
     account: Account, data_type: str, cell: str, value: Any
 ) -> None:
     create_field(account, "It", data_type)
@@ -148,7 +148,7 @@ def test_cell_is_read_by_the_type_of_its_field(
         assert listed(account)[0]["customFields"] == {"it": value}
 
 
-def test_full_name_beside_a_given_one_loses_no_text(account: Account) -> None:
+def test_full_name_next_to_a_first_name_loses_no_text(account: Account) -> None:
     results = import_table(
         account,
         "email,name,firstName,lastName\n"
@@ -163,14 +163,14 @@ def test_full_name_beside_a_given_one_loses_no_text(account: Account) -> None:
     ]
 
 
-def test_word_that_is_no_confirmation_fails_its_row_alone(account: Account) -> None:
+def test_invalid_confirmation_flag_fails_only_its_row(account: Account) -> None:
     results = import_table(account, "email,isConfirmed\na@b.io,maybe\nc@b.io,yes\n")
 
     assert refusals(results) == [("INVALID_FIELD", "isConfirmed"), (None, None)]
     assert emails(account) == ["c@b.io"]
 
 
-def test_line_with_too_many_cells_fails_alone(account: Account) -> None:
+def test_line_with_too_many_cells_fails_without_affecting_others(account: Account) -> None:
     results = import_table(account, "email,name\na@b.io,Ada,x\nb@b.io,Bob,\nc@b.io\n,Dan\n")
 
     assert told(results) == [(2, "FAILED"), (3, "FAILED"), (4, "CREATED"), (5, "FAILED")]
@@ -198,7 +198,7 @@ def test_line_with_too_many_cells_fails_alone(account: Account) -> None:
         ("ada@b.io", [("ada@b.io", "UNKNOWN_FIELD"), ("email", "REQUIRED")]),
     ],
 )
-def test_header_that_is_not_understood_fails_the_import(
+def test_invalid_header_fails_the_import(
     account: Account, header: str, violations: list[tuple[str, str]]
 ) -> None:
     created = create_field(account, "Size")
@@ -213,14 +213,16 @@ def test_header_that_is_not_understood_fails_the_import(
     assert emails(account) == []
 
 
-def test_header_of_very_many_columns_is_refused_at_once(account: Account) -> None:
+def test_header_with_too_many_columns_is_rejected_immediately(account: Account) -> None:
     response = send_table(account, ",".join(["x"] * 200_000))
 
     assert response.error is not None
     assert (response.error.status, response.error.code) == (400, "ValidationError")
 
 
-def test_fields_of_another_account_are_no_columns(account: Account, other_account: Account) -> None:
+def test_custom_fields_of_another_account_are_unknown_columns(
+    account: Account, other_account: Account
+) -> None:
     create_field(other_account, "Town")
 
     response = send_table(account, "email,town\nada@b.io,London\n")

@@ -108,11 +108,13 @@ def test_resource_of_another_account_returns_the_error_of_a_missing_one(
 
 
 @pytest.mark.parametrize("rpc", UNARY)
-def test_every_operation_is_among_the_cases(rpc: str) -> None:
+def test_isolation_cases_cover_every_operation(rpc: str) -> None:
     assert rpc in {*LISTS, *CREATES, *NAMES}
 
 
-def test_nothing_of_another_account_is_listed(account: Account, other_account: Account) -> None:
+def test_lists_have_no_resources_of_other_accounts(
+    account: Account, other_account: Account
+) -> None:
     before = everything(account)
 
     make_all(other_account)
@@ -122,7 +124,7 @@ def test_nothing_of_another_account_is_listed(account: Account, other_account: A
 
 @pytest.mark.each_database_per_case
 @pytest.mark.parametrize("rpc", CREATES)
-def test_what_another_account_has_is_free_in_this_one(
+def test_names_used_by_another_account_are_available(
     account: Account, others: NotificationBridge, rpc: str
 ) -> None:
     response = account.call(rpc, **REQUESTS[rpc])
@@ -140,7 +142,9 @@ def test_subscriber_of_another_account_is_not_found_by_email(account: Account) -
     assert error_of(response) == error_of(account.call("GetSubscriber", id="nobody@example.com"))
 
 
-def test_tags_of_one_name_stay_apart(account: Account, other_account: Account) -> None:
+def test_tags_with_the_same_name_in_two_accounts_are_separate(
+    account: Account, other_account: Account
+) -> None:
     for each in (account, other_account):
         each.ok("CreateSubscriber", email="ada@example.com", tags=["vip"])
     tag = account.ok("ListTags")["tags"][0]
@@ -152,9 +156,7 @@ def test_tags_of_one_name_stay_apart(account: Account, other_account: Account) -
     assert other_account.ok("ListSubscribers")["subscribers"][0]["tags"] == ["vip"]
 
 
-def test_key_of_another_account_acts_for_that_account_only(
-    account: Account, other_account: Account
-) -> None:
+def test_key_acts_only_for_its_own_account(account: Account, other_account: Account) -> None:
     through = account.with_key(other_account.key)
 
     through.ok("CreateSubscriber", email="ada@example.com")

@@ -36,7 +36,9 @@ def store_directly(account: Account, created: dict[str, Any], text: str = "x" * 
         put_values(account.id, [(created["id"], dict.fromkeys(KEYS, text))], tx)
 
 
-def test_values_up_to_the_bound_are_stored_and_a_byte_more_is_refused(account: Account) -> None:
+def test_values_up_to_the_maximum_size_are_stored_and_one_byte_more_is_rejected(
+    account: Account,
+) -> None:
     with_fields(account)
 
     created = create_subscriber(account, "a@b.io", customFields=values())
@@ -52,7 +54,7 @@ def test_values_up_to_the_bound_are_stored_and_a_byte_more_is_refused(account: A
     assert emails(account) == ["a@b.io"]
 
 
-def test_bound_counts_bytes_and_not_characters(account: Account) -> None:
+def test_maximum_size_of_values_is_in_bytes(account: Account) -> None:
     with_fields(account)
     euros = dict.fromkeys(KEYS[:11], "€" * 1_000)
 
@@ -61,7 +63,7 @@ def test_bound_counts_bytes_and_not_characters(account: Account) -> None:
     assert error.faults == TOO_MUCH
 
 
-def test_bound_holds_for_all_values_after_an_update(account: Account) -> None:
+def test_maximum_size_applies_to_all_values_after_an_update(account: Account) -> None:
     with_fields(account)
     created = create_subscriber(account, "a@b.io", customFields=values(MAX_BYTES - 100))
     more = {UNUSED_KEY: "y" * 400}
@@ -76,7 +78,7 @@ def test_bound_holds_for_all_values_after_an_update(account: Account) -> None:
     assert stored(account, created)["customFields"][UNUSED_KEY] == "y" * 400
 
 
-def test_row_above_the_bound_fails_alone_in_a_bulk(account: Account) -> None:
+def test_bulk_row_above_the_maximum_size_fails_without_affecting_others(account: Account) -> None:
     with_fields(account)
     big, small = {"email": "a@b.io", "customFields": values(MAX_BYTES + 1)}, {"email": "c@b.io"}
 
@@ -87,7 +89,9 @@ def test_row_above_the_bound_fails_alone_in_a_bulk(account: Account) -> None:
 
 
 @pytest.mark.parametrize("form", ["rows", "table"])
-def test_row_above_the_bound_fails_alone_in_an_import(account: Account, form: str) -> None:
+def test_import_row_above_the_maximum_size_fails_without_affecting_others(
+    account: Account, form: str
+) -> None:
     with_fields(account)
     create_subscriber(account, "d@b.io", customFields={UNUSED_KEY: "z" * 500})
     sent: list[Row] = [
@@ -115,7 +119,7 @@ def test_row_above_the_bound_fails_alone_in_an_import(account: Account, form: st
     assert emails(account) == ["d@b.io", "c@b.io"]
 
 
-def test_values_stored_above_the_bound_are_read_and_may_only_shrink(account: Account) -> None:
+def test_oversized_stored_values_are_readable_and_can_only_shrink(account: Account) -> None:
     with_fields(account)
     created = create_subscriber(account, "a@b.io")
     store_directly(account, created)
@@ -136,7 +140,7 @@ def test_values_stored_above_the_bound_are_read_and_may_only_shrink(account: Acc
     account.ok("UpdateSubscriber", id=created["id"], customFields={KEYS[0]: "x" * 999})
 
 
-def test_page_and_export_of_subscribers_at_the_bound_reach_default_clients(
+def test_page_and_export_of_maximum_size_subscribers_fit_default_clients(
     account: Account,
 ) -> None:
     sent = create_large_subscribers(with_fields(account))
@@ -149,7 +153,9 @@ def test_page_and_export_of_subscribers_at_the_bound_reach_default_clients(
     assert [line[1] for line in export_table(account)[1:]] == sent
 
 
-def test_page_that_no_message_holds_is_refused_and_fewer_are_returned(account: Account) -> None:
+def test_page_above_the_message_limit_is_rejected_and_a_smaller_one_returned(
+    account: Account,
+) -> None:
     with_fields(account)
     created = [create_subscriber(account, f"p{number}@b.io") for number in range(45)]
     for each in created:  # 45 times 99 KB
@@ -164,7 +170,7 @@ def test_page_that_no_message_holds_is_refused_and_fewer_are_returned(account: A
     assert [line[0] for line in export_table(account)[1:]] == [each["id"] for each in created]
 
 
-def test_page_of_events_that_no_message_holds_is_refused(account: Account) -> None:
+def test_event_page_above_the_message_limit_is_rejected(account: Account) -> None:
     with_fields(account)
     listen(account)
     created = create_subscriber(account, "a@b.io", customFields=values())
@@ -178,7 +184,7 @@ def test_page_of_events_that_no_message_holds_is_refused(account: Account) -> No
     assert len(account.ok("ListEvents", limit=20)["events"]) == 20
 
 
-def test_messages_of_an_export_are_cut_at_a_mebibyte(grpc_account: Account) -> None:
+def test_export_messages_have_at_most_one_mebibyte(grpc_account: Account) -> None:
     create_large_subscribers(with_fields(grpc_account))
     assert isinstance(grpc_account.front, GrpcFront)
     call = grpc_account.front.channel.unary_stream(
@@ -196,7 +202,7 @@ def test_messages_of_an_export_are_cut_at_a_mebibyte(grpc_account: Account) -> N
         assert len(sizes) <= 6
 
 
-def test_address_that_is_far_too_long_is_repeated_in_part(account: Account) -> None:
+def test_overlong_address_is_truncated_in_failures(account: Account) -> None:
     address = f"{'a' * 5_000}@b.io"
 
     response = account.ok("BulkCreateSubscribers", subscribers=[{"email": address}])
@@ -205,7 +211,7 @@ def test_address_that_is_far_too_long_is_repeated_in_part(account: Account) -> N
     assert response["failed"][0]["email"] == result["email"] == address[:320]
 
 
-def test_import_of_rows_at_the_bound_is_answered_row_by_row(account: Account) -> None:
+def test_import_of_maximum_size_rows_returns_every_result(account: Account) -> None:
     with_fields(account)
 
     results = import_rows(account, rows_of_size(30))

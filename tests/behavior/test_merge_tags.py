@@ -36,7 +36,7 @@ def body_of(account: Account, who: dict[str, Any], template: str) -> str:
     return str(rendered["body"])
 
 
-def test_render_answers_with_subject_and_body_and_what_is_unknown(
+def test_render_returns_subject_body_and_unknown_keys(
     account: Account, ada: dict[str, Any]
 ) -> None:
     response = account.call(
@@ -71,7 +71,7 @@ def test_render_answers_with_subject_and_body_and_what_is_unknown(
         ("", None),
     ],
 )
-def test_tags_give_way_to_what_is_known_and_all_else_stays(
+def test_known_merge_tags_are_replaced_and_other_text_is_unchanged(
     account: Account, ada: dict[str, Any], template: str, rendered: str | None
 ) -> None:
     response = render(account, ada, subject=template, body=template)
@@ -80,14 +80,14 @@ def test_tags_give_way_to_what_is_known_and_all_else_stays(
     assert response == {"subject": expected, "body": expected, "unknown": []}
 
 
-def test_merge_tag_of_a_field_is_what_renders_its_value(account: Account) -> None:
+def test_merge_tag_of_a_field_renders_its_value(account: Account) -> None:
     created = create_field(account, "Größe in cm", "NUMBER")
     bob = create_subscriber(account, "bob@example.com", customFields={created["key"]: 180})
 
     assert body_of(account, bob, f"{created['mergeTag']} cm") == "180 cm"
 
 
-def test_value_that_is_missing_gives_way_to_the_tags_fallback_then_to_the_fields(
+def test_missing_value_uses_the_fallback_of_the_tag_then_of_the_field(
     account: Account,
 ) -> None:
     create_field(account, "Town", fallback="somewhere")
@@ -102,14 +102,14 @@ def test_value_that_is_missing_gives_way_to_the_tags_fallback_then_to_the_fields
     assert body_of(account, bob, '{{firstName | fallback: "friend"}}[{{lastName}}]') == "friend[]"
 
 
-def test_value_that_was_removed_is_missing(account: Account, ada: dict[str, Any]) -> None:
+def test_removed_value_uses_the_fallback(account: Account, ada: dict[str, Any]) -> None:
     account.ok("UpdateSubscriber", id=ada["id"], customFields={"town": None}, firstName="")
 
     template = '{{customFields.town | fallback: "home"}} {{firstName | fallback: "friend"}}'
     assert body_of(account, ada, template) == "home friend"
 
 
-def test_zero_and_false_are_values(account: Account) -> None:
+def test_zero_and_false_are_rendered(account: Account) -> None:
     create_field(account, "Points", "NUMBER", fallback="none")
     create_field(account, "Member", "BOOLEAN", fallback="unknown")
     bob = create_subscriber(account, "bob@example.com", customFields={"points": 0, "member": False})
@@ -123,14 +123,14 @@ def test_zero_and_false_are_values(account: Account) -> None:
     ("number", "text"),
     [(5, "5"), (-7, "-7"), (0.1, "0.1"), (-0.0, "0"), (1e21, "1" + "0" * 21), (2**53, str(2**53))],
 )
-def test_numbers_are_written_out(account: Account, number: float, text: str) -> None:
+def test_numbers_are_rendered_without_exponents(account: Account, number: float, text: str) -> None:
     create_field(account, "Points", "NUMBER")
     bob = create_subscriber(account, "bob@example.com", customFields={"points": number})
 
     assert body_of(account, bob, "{{customFields.points}}") == text
 
 
-def test_values_are_escaped_in_the_body_and_not_in_the_subject(account: Account) -> None:
+def test_values_are_escaped_only_in_the_body(account: Account) -> None:
     create_field(account, "Town", fallback="<i>&")
     sign = "<b>\"Tom\" & 'Jerry'</b>"
     bob = create_subscriber(account, "o'bob&co@example.com", firstName=sign, lastName="&amp;")
@@ -160,7 +160,7 @@ def test_line_break_in_a_value_cannot_break_the_subject(account: Account, end: s
     assert rendered["body"] == evil
 
 
-def test_what_was_put_in_is_not_read_again(account: Account) -> None:
+def test_inserted_values_are_not_rendered_again(account: Account) -> None:
     create_field(account, "Town")
     bob = create_subscriber(
         account,
@@ -175,7 +175,7 @@ def test_what_was_put_in_is_not_read_again(account: Account) -> None:
     )
 
 
-def test_unknown_keys_become_nothing_and_are_listed_in_order_once(
+def test_unknown_keys_are_removed_and_listed_once_in_order(
     account: Account, ada: dict[str, Any]
 ) -> None:
     rendered = render(
@@ -188,7 +188,7 @@ def test_unknown_keys_become_nothing_and_are_listed_in_order_once(
     assert rendered == {"subject": "!Paris", "body": "[]", "unknown": ["zip", "area", "abc"]}
 
 
-def test_field_that_was_deleted_is_unknown(account: Account, ada: dict[str, Any]) -> None:
+def test_deleted_custom_field_is_unknown(account: Account, ada: dict[str, Any]) -> None:
     for each in account.ok("ListCustomFields")["customFields"]:
         account.ok("DeleteCustomField", id=each["id"])
 
@@ -230,7 +230,7 @@ def test_subscriber_of_another_account_is_not_found(
     ids=["no subscriber", "null", "1,001 characters", "500,001 characters"],
 )
 @pytest.mark.parametrize("of", ["one that is there", MISSING_ID])
-def test_render_refuses_a_bad_request_before_it_looks_for_the_subscriber(
+def test_render_validates_before_the_lookup(
     account: Account, body: dict[str, Any], violation: tuple[str, str], of: str
 ) -> None:
     bob = create_subscriber(account)
@@ -241,7 +241,7 @@ def test_render_refuses_a_bad_request_before_it_looks_for_the_subscriber(
     assert (error.status, error.faults) == (400, [violation])
 
 
-def test_longest_templates_are_rendered(account: Account) -> None:
+def test_templates_of_maximum_length_are_rendered(account: Account) -> None:
     bob = create_subscriber(account, firstName="B" * 100)
     subject, body = "é" * 987 + "{{firstName}}", "<br>" * 124_996 + "{{firstName}}   "
     assert (len(subject), len(body)) == (1_000, 500_000)
@@ -257,30 +257,28 @@ def test_longest_templates_are_rendered(account: Account) -> None:
     "piece",
     ["{", "{{", "{{email", "{{email|", '{{email | fallback: "', '{{email | fallback: "\\', "{{ "],
 )
-def test_template_of_nothing_but_beginnings_is_answered_as_it_is(
-    account: Account, piece: str
-) -> None:
+def test_template_of_unclosed_tags_is_unchanged(account: Account, piece: str) -> None:
     bob = create_subscriber(account)
     template = piece * (100_000 // len(piece))
 
     assert body_of(account, bob, template) == template
 
 
-def test_long_prose_is_rendered_however_many_commas_it_has(account: Account) -> None:
+def test_long_template_with_many_commas_is_rendered(account: Account) -> None:
     bob = create_subscriber(account)
     prose = "Well, [yes], {no}, " * 8_000
 
     assert body_of(account, bob, prose) == prose
 
 
-def test_read_key_may_render(account: Account, ada: dict[str, Any]) -> None:
+def test_read_key_can_render(account: Account, ada: dict[str, Any]) -> None:
     reader = account.with_key(account.new_key("read"))
 
     assert body_of(reader, ada, "{{firstName}}") == "Ada"
 
 
 @over_http
-def test_render_names_an_unknown_key(account: Account, ada: dict[str, Any]) -> None:
+def test_render_rejects_an_unknown_key(account: Account, ada: dict[str, Any]) -> None:
     body = {"subscriberId": ada["id"], "text": "x"}
 
     error = send(account, "POST", "/api/merge-tags/render", body)

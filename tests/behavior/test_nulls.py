@@ -35,7 +35,7 @@ def create(account: Account, rpc: str, member: str, body: dict[str, Any]) -> dic
 
 @pytest.mark.each_database_per_case
 @pytest.mark.parametrize("rpc", CREATIONS)
-def test_null_on_creation_is_as_if_the_key_were_absent(
+def test_null_on_creation_is_an_absent_key(
     account: Account, other_account: Account, rpc: str
 ) -> None:
     needed, others, member = CREATIONS[rpc]
@@ -49,7 +49,7 @@ def test_null_on_creation_is_as_if_the_key_were_absent(
 @pytest.mark.parametrize(
     ("rpc", "key"), [(rpc, key) for rpc, (needed, *_) in CREATIONS.items() for key in needed]
 )
-def test_null_for_a_required_key_is_as_if_it_were_absent(
+def test_null_for_a_required_key_is_reported_as_missing(
     account: Account, rpc: str, key: str
 ) -> None:
     needed, _, _ = CREATIONS[rpc]
@@ -154,7 +154,7 @@ def test_null_for_a_custom_value_removes_it(account: Account) -> None:
     ],
     ids=["tags", "event types"],
 )
-def test_null_in_a_list_is_no_item(
+def test_null_is_not_a_list_item(
     account: Account, method: str, path: str, body: Any, violation: str
 ) -> None:
     error = send(account, method, path, body)
@@ -175,7 +175,7 @@ def test_null_in_a_list_of_an_update_changes_nothing(account: Account, key: str)
 
 
 @over_http
-def test_null_in_a_bulk_row_is_as_if_the_key_were_absent(account: Account) -> None:
+def test_null_in_a_bulk_row_is_an_absent_key(account: Account) -> None:
     keys = ("firstName", "lastName", "isConfirmed", "tags", "customFields")
     rows = [
         {"email": "a@x.org", **dict.fromkeys(keys)},

@@ -117,19 +117,23 @@ def check(front: Front, service: Service, subscribers: list[Row], form: str) -> 
 @settings(
     max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-def test_export_and_import_give_the_same_export(
+def test_imported_export_exports_identically(
     front_and_service: tuple[Front, Service], form: str, subscribers: list[Row]
 ) -> None:
     check(*front_and_service, subscribers, form)
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_hard_texts_come_back_exactly(front_and_service: tuple[Front, Service], form: str) -> None:
+def test_special_characters_survive_an_export_and_import(
+    front_and_service: tuple[Front, Service], form: str
+) -> None:
     check(*front_and_service, EXAMPLES, form)
 
 
 @pytest.mark.parametrize("ending", ["csv", "ndjson"])
-def test_files_of_the_command_line_come_back_exactly(http_account: Account, ending: str) -> None:
+def test_files_of_the_command_line_survive_an_export_and_import(
+    http_account: Account, ending: str
+) -> None:
     source = filled(http_account, EXAMPLES)
     target = filled(new_account(source.service, source.front), [])
     with TemporaryDirectory() as folder:
@@ -143,7 +147,7 @@ def test_files_of_the_command_line_come_back_exactly(http_account: Account, endi
         assert _OWN.sub(b"", back.read_bytes()) == _OWN.sub(b"", there.read_bytes())
 
 
-def test_table_of_the_examples_runs_no_formula_and_has_no_blank_text(account: Account) -> None:
+def test_exported_example_table_has_no_formulas_or_blank_cells(account: Account) -> None:
     filled(account, EXAMPLES)
 
     text = exported(account, "CSV").decode()

@@ -58,7 +58,7 @@ def call_over_grpc(
     return multi_callable(requests or request, metadata=metadata, timeout=SECONDS)
 
 
-def test_tail_begins_before_there_is_an_attempt(account: Account) -> None:
+def test_tail_starts_before_the_first_attempt(account: Account) -> None:
     if isinstance(account.front, GrpcFront):
         call = call_over_grpc(account, TAIL)
         assert dict(call.initial_metadata())["x-request-id"] == "abc"
@@ -76,7 +76,7 @@ def test_tail_begins_before_there_is_an_attempt(account: Account) -> None:
     ("form", "content_type"),
     [("NDJSON", "application/x-ndjson"), ("CSV", "text/csv; charset=utf-8")],
 )
-def test_empty_export_starts_like_any_other(account: Account, form: str, content_type: str) -> None:
+def test_empty_export_starts_immediately(account: Account, form: str, content_type: str) -> None:
     if isinstance(account.front, GrpcFront):
         call = call_over_grpc(account, EXPORT, format=form)
         assert dict(call.initial_metadata())["x-request-id"] == "abc"
@@ -88,7 +88,7 @@ def test_empty_export_starts_like_any_other(account: Account, form: str, content
         response.read()
 
 
-def test_import_begins_when_its_header_is_read(account: Account) -> None:
+def test_import_starts_once_its_header_is_read(account: Account) -> None:
     if isinstance(account.front, GrpcFront):
         requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
         call = call_over_grpc(account, IMPORT, iter(requests.get, None))
@@ -115,7 +115,7 @@ def test_import_begins_when_its_header_is_read(account: Account) -> None:
     ],
     ids=["export", "tail"],
 )
-def test_call_that_is_not_accepted_has_the_status_of_its_error(
+def test_rejected_stream_has_the_status_of_its_error(
     account: Account, rpc: str, fields: dict[str, Any], code: grpc.StatusCode
 ) -> None:
     if isinstance(account.front, GrpcFront):
@@ -130,7 +130,7 @@ def test_call_that_is_not_accepted_has_the_status_of_its_error(
         assert json.loads(response.read())["error"]["details"] is not None
 
 
-def test_import_whose_header_is_at_fault_has_the_status_of_its_error(account: Account) -> None:
+def test_import_with_an_invalid_header_has_the_status_of_its_error(account: Account) -> None:
     if isinstance(account.front, GrpcFront):
         line = {"lines": [{"number": 1, "cells": ["other"]}]}
         kind = message_factory.GetMessageClass(METHODS[IMPORT].input_type)

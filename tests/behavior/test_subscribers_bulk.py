@@ -12,7 +12,7 @@ from .helpers import create_field, emails, failures, over_http, send, suppress, 
 GOOD = {"email": "good@example.com"}
 
 
-def test_bulk_create_answers_with_nothing_failed_and_stores_every_row_in_order(
+def test_bulk_create_stores_every_row_in_order(
     account: Account,
 ) -> None:
     response = account.call(
@@ -59,7 +59,7 @@ def test_bulk_create_answers_with_nothing_failed_and_stores_every_row_in_order(
         "long tag",
     ],
 )
-def test_bulk_create_reports_a_bad_row_and_stores_the_others(
+def test_bulk_create_reports_an_invalid_row_and_stores_the_others(
     account: Account, row: dict[str, Any], reason: str
 ) -> None:
     account.ok("CreateSubscriber", email="there@example.com")
@@ -117,7 +117,7 @@ def test_bulk_row_is_confirmed_in_many_spellings(account: Account, word: Any) ->
     assert account.ok("ListSubscribers")["subscribers"][0]["status"] == "CONFIRMED"
 
 
-def test_first_of_several_rows_with_one_address_counts(account: Account) -> None:
+def test_first_of_several_rows_with_the_same_address_is_stored(account: Account) -> None:
     body = account.ok(
         "BulkCreateSubscribers",
         subscribers=[
@@ -157,7 +157,7 @@ def test_rejected_row_claims_no_address(account: Account, reason: str) -> None:
     assert (created["email"], created["firstName"]) == (GOOD["email"], "Good")
 
 
-def test_every_row_of_an_address_that_cannot_be_created_has_the_same_reason(
+def test_every_row_of_an_unavailable_address_has_the_same_reason(
     account: Account,
 ) -> None:
     account.ok("CreateSubscriber", **GOOD)
@@ -169,7 +169,7 @@ def test_every_row_of_an_address_that_cannot_be_created_has_the_same_reason(
     assert failures(body) == list(enumerate(reasons))
 
 
-def test_failed_rows_are_sorted_by_index_and_show_the_email_as_it_was_sent(
+def test_failed_rows_are_sorted_by_index_with_the_email_as_sent(
     account: Account,
 ) -> None:
     account.ok("CreateSubscriber", email="there@example.com")
@@ -212,7 +212,7 @@ def test_bulk_create_never_changes_an_existing_subscriber(account: Account) -> N
     ],
     ids=["absent", "null", "string", "object", "unknown key", "top-level array", "not JSON"],
 )
-def test_bulk_create_fails_as_a_whole_only_for_the_request_itself(
+def test_bulk_create_fails_entirely_only_for_an_invalid_request(
     account: Account, body: Any, violations: list[tuple[str, str]]
 ) -> None:
     error = send(account, "POST", "/api/subscribers/bulk", body)

@@ -38,7 +38,7 @@ def call(account: Account, rpc: str, reference: str) -> Any:
     return account.call(rpc, **{name: reference}, **body)
 
 
-def test_no_operation_on_a_subscriber_is_left_out() -> None:
+def test_cases_cover_every_operation_on_a_subscriber() -> None:
     named = {
         rpc
         for rpc, method in METHODS.items()
@@ -53,7 +53,7 @@ def test_no_operation_on_a_subscriber_is_left_out() -> None:
 @pytest.mark.each_database_per_case
 @each_operation
 @pytest.mark.parametrize(("body", "written"), SPELLINGS.values(), ids=SPELLINGS)
-def test_every_operation_takes_the_address_in_any_spelling(
+def test_every_operation_accepts_the_address_in_any_spelling(
     account: Account, rpc: str, body: str, written: str
 ) -> None:
     created = create_subscriber(account, body, tags=["vip"])
@@ -75,7 +75,7 @@ def test_every_operation_takes_the_address_in_any_spelling(
 @pytest.mark.parametrize(
     "unknown", ["bob@example.com", "ada", "ada@", "da@example.com", "%@example.com", MISSING_ID]
 )
-def test_what_names_no_subscriber_is_not_found(account: Account, rpc: str, unknown: str) -> None:
+def test_unknown_subscriber_is_not_found(account: Account, rpc: str, unknown: str) -> None:
     created = create_subscriber(account, tags=["vip"])
 
     response = call(account, rpc, unknown)
@@ -97,7 +97,7 @@ def test_address_of_another_account_is_not_found(
     assert stored(other_account, theirs) == theirs
 
 
-def test_address_that_names_a_subscriber_can_be_changed_by_the_same_update(
+def test_update_by_address_can_change_the_address(
     account: Account,
 ) -> None:
     ada = create_subscriber(account)
@@ -109,7 +109,9 @@ def test_address_that_names_a_subscriber_can_be_changed_by_the_same_update(
     assert stored(account, ada) == {**ada, "email": "countess@example.com", "firstName": "A."}
 
 
-def test_opt_out_of_a_subscriber_deleted_by_address_leaves_a_suppression(account: Account) -> None:
+def test_deleting_an_opted_out_subscriber_by_address_creates_a_suppression(
+    account: Account,
+) -> None:
     create_subscriber_in(account, "UNSUBSCRIBED", "Ada@example.com")
 
     account.ok("DeleteSubscriber", id="ada@EXAMPLE.com")
@@ -120,7 +122,7 @@ def test_opt_out_of_a_subscriber_deleted_by_address_leaves_a_suppression(account
 
 @over_http
 @pytest.mark.parametrize("method", ["PUT", "PATCH"])
-def test_both_methods_of_update_take_an_address(account: Account, method: str) -> None:
+def test_put_and_patch_accept_an_address(account: Account, method: str) -> None:
     ada = create_subscriber(account)
 
     response = send(account, method, "/api/subscribers/ada%40example.com", {"lastName": "King"})

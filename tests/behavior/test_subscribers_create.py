@@ -49,7 +49,7 @@ def test_create_subscriber_with_an_email_only_leaves_the_rest_empty(account: Acc
     [({"isConfirmed": True}, "CONFIRMED"), ({"isConfirmed": False}, "UNCONFIRMED")],
     ids=["confirmed", "not confirmed"],
 )
-def test_create_subscriber_is_confirmed_only_if_it_says_so(
+def test_subscriber_is_confirmed_only_if_requested(
     account: Account, body: dict[str, Any], status: str
 ) -> None:
     created = account.ok("CreateSubscriber", email="ada@example.com", **body)["subscriber"]
@@ -76,7 +76,7 @@ def test_is_confirmed_is_false_in_many_spellings(account: Account, word: Any) ->
 @pytest.mark.one_front_per_case
 @over_http
 @pytest.mark.parametrize("word", ["maybe", "", " yes", "on", 2, -1, 0.5, [], {}], ids=repr)
-def test_is_confirmed_refuses_any_other_word(account: Account, word: Any) -> None:
+def test_is_confirmed_rejects_other_values(account: Account, word: Any) -> None:
     error = account.fails(
         "ValidationError", "CreateSubscriber", email="ada@example.com", isConfirmed=word
     )
@@ -127,14 +127,14 @@ def test_create_subscriber_requires_an_email(account: Account, body: dict[str, A
         "254 characters",
     ],
 )
-def test_email_is_kept_as_given_less_surrounding_blanks(
+def test_email_is_stored_as_sent_without_surrounding_whitespace(
     account: Account, sent: str, kept: str
 ) -> None:
     assert account.ok("CreateSubscriber", email=sent)["subscriber"]["email"] == kept
 
 
 @pytest.mark.parametrize("other", ["ada+news@example.com", "a.da@example.com"])
-def test_plus_tags_and_dots_make_other_addresses(account: Account, other: str) -> None:
+def test_plus_tags_and_dots_make_different_addresses(account: Account, other: str) -> None:
     account.ok("CreateSubscriber", email="ada@example.com")
 
     account.ok("CreateSubscriber", email=other)
@@ -173,7 +173,7 @@ def test_names_have_at_most_100_characters(account: Account) -> None:
     assert error.faults == [("firstName", "TOO_LONG"), ("lastName", "TOO_LONG")]
 
 
-def test_unknown_tag_names_become_tags_with_an_empty_description(account: Account) -> None:
+def test_unknown_tag_names_create_tags_with_an_empty_description(account: Account) -> None:
     account.ok("CreateSubscriber", email="ada@example.com", tags=[" vip ", "new"])
 
     listed = account.ok("ListTags")["tags"]
@@ -204,7 +204,7 @@ def test_subscriber_can_have_100_tags(account: Account) -> None:
 
 
 @over_http
-def test_create_subscriber_names_an_unknown_key(account: Account) -> None:
+def test_create_subscriber_rejects_an_unknown_key(account: Account) -> None:
     error = send(account, "POST", "/api/subscribers", {"email": "ada@example.com", "nickname": "x"})
 
     assert (error.status, error.code) == (400, "ValidationError")

@@ -6,7 +6,7 @@ from ..conftest import Account
 from .helpers import tag_names
 
 
-def test_delete_subscriber_answers_without_a_body_and_takes_it_away(account: Account) -> None:
+def test_delete_subscriber_returns_no_content_and_deletes_it(account: Account) -> None:
     ada = account.ok("CreateSubscriber", email="ada@example.com", tags=["vip"])["subscriber"]
     account.ok("CreateSubscriber", email="bob@example.com", tags=["vip"])
 
@@ -20,7 +20,7 @@ def test_delete_subscriber_answers_without_a_body_and_takes_it_away(account: Acc
     assert (left["subscribers"][0]["tags"], left["total"]) == (["vip"], 1)
 
 
-def test_delete_subscriber_leaves_its_tags_to_the_account(account: Account) -> None:
+def test_delete_subscriber_keeps_the_tags_of_the_account(account: Account) -> None:
     ada = account.ok("CreateSubscriber", email="ada@example.com", tags=["vip"])["subscriber"]
 
     account.ok("DeleteSubscriber", id=ada["id"])
@@ -28,7 +28,7 @@ def test_delete_subscriber_leaves_its_tags_to_the_account(account: Account) -> N
     assert tag_names(account) == ["vip"]
 
 
-def test_address_of_a_deleted_subscriber_can_be_created_afresh(account: Account) -> None:
+def test_address_of_a_deleted_subscriber_can_be_created_again(account: Account) -> None:
     old = account.ok("CreateSubscriber", email="ada@example.com", firstName="Ada", tags=["vip"])
     account.ok("DeleteSubscriber", id=old["subscriber"]["id"])
 

@@ -89,7 +89,7 @@ def listed(account: Account, **filters: Any) -> list[str]:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, dict) else value or "nobody",
 )
-def test_list_has_those_who_match_every_filter(
+def test_list_has_the_subscribers_that_match_every_filter(
     crowd: Account, filters: dict[str, Any], result: str
 ) -> None:
     assert listed(crowd, **filters) == result.split()
@@ -134,7 +134,7 @@ def test_list_has_those_who_match_every_filter(
         ("x" * 254, ""),
     ],
 )
-def test_search_finds_the_beginning_of_an_address_or_name(
+def test_search_matches_prefixes_of_addresses_and_names(
     crowd: Account, q: str, result: str
 ) -> None:
     assert listed(crowd, q=q) == result.split()
@@ -145,7 +145,9 @@ def test_search_finds_the_beginning_of_an_address_or_name(
     ("q", "result"),
     [("a_", ["a_b"]), ("50%", ["50%"]), ("x*", ["x*y"]), ("%", []), ("_", ["z"]), ("100%", ["w"])],
 )
-def test_signs_of_patterns_mean_themselves(account: Account, q: str, result: list[str]) -> None:
+def test_wildcard_characters_are_literal_in_a_search(
+    account: Account, q: str, result: list[str]
+) -> None:
     for local in ("a_b", "axb", "50%", "500", "x*y", "xxy"):
         create_subscriber(account, f"{local}@example.com")
     create_subscriber(account, "z@example.com", firstName="_under", lastName="score")
@@ -157,7 +159,7 @@ def test_signs_of_patterns_mean_themselves(account: Account, q: str, result: lis
 @pytest.mark.each_database_per_case
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
 @pytest.mark.parametrize("q", ["jose\u0301@", "JOSÉ@BÜCHER.example", "josé@xn--bcher-kva.ex"])
-def test_search_knows_an_international_address_in_any_form(
+def test_search_matches_an_international_address_in_any_form(
     account: Account, form: Literal["NFC", "NFD"], q: str
 ) -> None:
     create_subscriber(account, unicodedata.normalize(form, "josé@bücher.example"))
@@ -192,7 +194,7 @@ def test_search_knows_an_international_address_in_any_form(
         ("bü", False),
     ],
 )
-def test_search_finds_an_international_domain_by_its_beginning_in_either_form(
+def test_search_matches_prefixes_of_an_international_domain_in_both_forms(
     account: Account, body: str, q: str, is_found: bool
 ) -> None:
     create_subscriber(account, body)
@@ -202,7 +204,7 @@ def test_search_finds_an_international_domain_by_its_beginning_in_either_form(
     assert listed(account, q=q) == ([body.partition("@")[0]] if is_found else [])
 
 
-def test_search_finds_the_beginning_of_every_label_of_an_address_that_was_changed_or_imported(
+def test_search_matches_domain_labels_of_changed_and_imported_addresses(
     account: Account,
 ) -> None:
     created = create_subscriber(account, "user@example.com")
@@ -216,7 +218,7 @@ def test_search_finds_the_beginning_of_every_label_of_an_address_that_was_change
     assert listed(account, q="user@") == []
 
 
-def test_search_follows_a_change_of_name_or_address(account: Account) -> None:
+def test_search_reflects_a_changed_name_or_address(account: Account) -> None:
     ada = create_subscriber(account, firstName="Ada", lastName="Byron")
 
     account.ok("UpdateSubscriber", id=ada["id"], lastName="King", email="countess@example.com")
@@ -225,7 +227,7 @@ def test_search_follows_a_change_of_name_or_address(account: Account) -> None:
     assert [listed(account, q=q) for q in ("byron", "ada b", "ada@")] == [[]] * 3
 
 
-def test_filters_follow_a_change_of_status_and_tags(account: Account) -> None:
+def test_filters_reflect_a_changed_status_and_tags(account: Account) -> None:
     ada = create_subscriber(account, tags=["vip"])
     tag = account.ok("ListTags")["tags"][0]
 
@@ -240,7 +242,7 @@ def test_filters_follow_a_change_of_status_and_tags(account: Account) -> None:
     assert listed(account, status="CONFIRMED") == []
 
 
-def test_filters_find_nothing_of_another_account(account: Account, other_account: Account) -> None:
+def test_filters_match_nothing_of_another_account(account: Account, other_account: Account) -> None:
     fill(other_account)
     create_subscriber(account, "own@example.com", tags=["vip"])
 
@@ -258,7 +260,7 @@ def spread(account: Account) -> list[dict[str, Any]]:
     return created
 
 
-def test_created_after_and_before_leave_the_moment_itself_out(account: Account) -> None:
+def test_created_after_and_before_are_exclusive(account: Account) -> None:
     created = spread(account)
     timestamps = sorted({each["createdAt"] for each in created})
 
@@ -296,7 +298,7 @@ def test_created_after_and_before_leave_the_moment_itself_out(account: Account) 
         ("createdBefore", "999999", True),
     ],
 )
-def test_moments_are_compared_beyond_the_millisecond(
+def test_timestamps_are_compared_below_the_millisecond(
     account: Account, parameter: str, digits: str, is_in: bool
 ) -> None:
     ada = create_subscriber(account)
@@ -306,7 +308,7 @@ def test_moments_are_compared_beyond_the_millisecond(
 
 
 @over_http
-def test_moments_may_have_another_offset(account: Account) -> None:
+def test_timestamps_can_have_another_offset(account: Account) -> None:
     create_subscriber(account)
 
     for zone, result in (("-23:59", []), ("+23:59", ["ada"])):
@@ -335,7 +337,7 @@ def stored_moment(account: Account) -> str:
     ],
     ids=lambda value: " ".join(map(str, value))[:20],
 )
-def test_list_names_a_bad_parameter(
+def test_list_rejects_an_invalid_parameter(
     crowd: Account, filters: dict[str, Any], violation: tuple[str, str]
 ) -> None:
     error = crowd.fails("ValidationError", "ListSubscribers", **filters)
@@ -359,16 +361,14 @@ def test_list_names_a_bad_parameter(
         ("createdafter=2026-01-31T00:00:00Z", "createdafter"),
     ],
 )
-def test_list_names_a_parameter_that_cannot_be_read(
-    crowd: Account, query: str, parameter: str
-) -> None:
+def test_list_rejects_a_malformed_parameter(crowd: Account, query: str, parameter: str) -> None:
     error = send(crowd, "GET", f"/api/subscribers?{query}")
 
     assert (error.status, error.code) == (400, "ValidationError")
     assert [path for path, _ in error.faults] == [parameter]
 
 
-def test_number_of_a_page_counts_within_the_filters(account: Account) -> None:
+def test_page_number_applies_to_the_filtered_list(account: Account) -> None:
     vip = [each for each in fill(account) if {"vip", "VIP"} & set(each["tags"])]
 
     pages = [account.ok("ListSubscribers", tag="vip", limit=2, page=n) for n in (1, 2, 3)]

@@ -55,7 +55,7 @@ def walk(account: Account, **filters: Any) -> list[Response]:
     ids=["all", "tag", "search"],
 )
 @pytest.mark.parametrize("limit", [1, 4, 10, 23, 100])
-def test_tokens_lead_through_the_whole_list(
+def test_page_tokens_traverse_the_whole_list(
     account: Account, filters: dict[str, Any], every: int, order: str, limit: int
 ) -> None:
     expected = fill(account, 23)[::every]
@@ -106,7 +106,7 @@ def next_unseen(ahead: list[str], seen: list[str], gone: list[str]) -> str:
     return coming[1] if len(coming) > 1 else ""
 
 
-def test_limit_may_change_on_the_way(account: Account) -> None:
+def test_limit_can_change_between_pages(account: Account) -> None:
     given = fill(account, 10)
     first = page(account, limit=3)
 
@@ -116,7 +116,7 @@ def test_limit_may_change_on_the_way(account: Account) -> None:
     assert (rest.next, rest.body["page"], rest.body["limit"]) == ("", 2, 100)
 
 
-def test_number_of_a_page_means_nothing_beside_a_token(account: Account) -> None:
+def test_page_number_is_ignored_with_a_page_token(account: Account) -> None:
     given = fill(account, 10)
     first = page(account, limit=3)
 
@@ -125,7 +125,7 @@ def test_number_of_a_page_means_nothing_beside_a_token(account: Account) -> None
     assert (addresses(second), second.body["page"]) == (given[3:6], 2)
 
 
-def test_token_leads_on_from_a_numbered_page(account: Account) -> None:
+def test_page_token_continues_from_a_numbered_page(account: Account) -> None:
     given = fill(account, 10)
     numbered = page(account, limit=3, page=3)
 
@@ -147,7 +147,9 @@ def test_last_page_has_no_token(account: Account, filters: dict[str, Any]) -> No
     assert page(account, **filters).next == ""
 
 
-def test_token_at_which_all_the_rest_was_deleted_leads_to_an_empty_page(account: Account) -> None:
+def test_page_token_after_which_everything_was_deleted_gives_an_empty_page(
+    account: Account,
+) -> None:
     fill(account, 4)
     first = page(account, limit=2)
     for each in page(account).body["subscribers"]:
@@ -183,7 +185,7 @@ def test_page_token_is_invalid_for_another_list(account: Account, other: dict[st
     assert (error.status, error.faults) == (400, [("pageToken", "INVALID_VALUE")])
 
 
-def test_filters_in_another_spelling_are_the_same_list(account: Account) -> None:
+def test_page_token_is_valid_for_equivalent_filters(account: Account) -> None:
     body = fill(account, 10)
     token = page(account, tag="vip", limit=2).next
 
@@ -225,7 +227,7 @@ TAMPERED = {
 
 @pytest.mark.one_front_per_case
 @pytest.mark.parametrize("change", TAMPERED.values(), ids=TAMPERED)
-def test_token_that_no_page_gave_is_refused(account: Account, change: Any) -> None:
+def test_forged_page_token_is_rejected(account: Account, change: Any) -> None:
     fill(account, 5)
     token = page(account, limit=2).next
     assert encoded(".".join(decoded(token))) == token
@@ -237,7 +239,7 @@ def test_token_that_no_page_gave_is_refused(account: Account, change: Any) -> No
     assert (error.status, error.faults) == (400, [("pageToken", "INVALID_VALUE")])
 
 
-def test_token_of_another_account_shows_nothing_of_that_account(
+def test_page_token_of_another_account_reveals_nothing(
     account: Account, other_account: Account
 ) -> None:
     fill(other_account, 10)
@@ -253,7 +255,7 @@ def test_token_of_another_account_shows_nothing_of_that_account(
 
 
 @over_http
-def test_link_leads_to_the_next_page_and_keeps_the_other_parameters(account: Account) -> None:
+def test_link_header_has_the_next_page_and_the_other_parameters(account: Account) -> None:
     assert isinstance(account.front, HttpFront)
     given = fill(account, 7)
     filters = "limit=3&tag=%58&q=%30&createdAfter=2020-01-01T00%3A00%3A00%2B01:00"
@@ -279,7 +281,7 @@ def test_link_leads_to_the_next_page_and_keeps_the_other_parameters(account: Acc
 
 @over_http
 @pytest.mark.parametrize("path", ["/api/tags", "/api/custom-fields", "/api/suppressions"])
-def test_lists_without_tokens_have_no_link(account: Account, path: str) -> None:
+def test_lists_without_page_tokens_have_no_link(account: Account, path: str) -> None:
     assert isinstance(account.front, HttpFront)
     for name in ("a", "b"):
         account.ok("CreateTag", name=name)

@@ -17,7 +17,7 @@ def fill(account: Account, count: int) -> list[str]:
     return body
 
 
-def test_get_subscriber_by_id_returns_it_whole(account: Account) -> None:
+def test_get_subscriber_by_id_returns_all_fields(account: Account) -> None:
     created = account.ok("CreateSubscriber", email="ada@example.com", firstName="Ada", tags=["vip"])
 
     response = account.call("GetSubscriber", id=created["subscriber"]["id"])
@@ -47,7 +47,7 @@ def test_get_subscriber_by_email_in_any_spelling(
 
 
 @over_http
-def test_email_in_the_path_need_not_have_its_at_sign_encoded(account: Account) -> None:
+def test_at_sign_in_the_path_can_be_unencoded(account: Account) -> None:
     created = account.ok("CreateSubscriber", email="ada+news@example.com")
 
     assert send(account, "GET", "/api/subscribers/ada+news@example.com").body == created
@@ -57,20 +57,20 @@ def test_email_in_the_path_need_not_have_its_at_sign_encoded(account: Account) -
 @pytest.mark.parametrize(
     "unknown", [MISSING_ID, "bob@example.com", "ada", "ada@", "da@example.com", "%@example.com"]
 )
-def test_get_subscriber_does_not_find_what_is_not_there(account: Account, unknown: str) -> None:
+def test_get_subscriber_does_not_find_an_unknown_subscriber(account: Account, unknown: str) -> None:
     account.ok("CreateSubscriber", email="ada@example.com")
 
     assert account.fails("SubscriberNotFound", "GetSubscriber", id=unknown).status == 404
 
 
-def test_list_subscribers_of_a_fresh_account_is_empty(account: Account) -> None:
+def test_list_subscribers_of_a_new_account_is_empty(account: Account) -> None:
     response = account.call("ListSubscribers")
 
     assert response.status == 200
     assert response.body == {"subscribers": [], "total": 0, "page": 1, "limit": 20}
 
 
-def test_list_subscribers_shows_each_as_it_is_read_alone(account: Account) -> None:
+def test_list_subscribers_returns_each_as_get_does(account: Account) -> None:
     created = [
         account.ok("CreateSubscriber", email="b@example.com", tags=["x", "y"])["subscriber"],
         account.ok("CreateSubscriber", email="a@example.com", lastName="A")["subscriber"],
@@ -79,7 +79,7 @@ def test_list_subscribers_shows_each_as_it_is_read_alone(account: Account) -> No
     assert account.ok("ListSubscribers")["subscribers"] == created
 
 
-def test_pages_hold_every_subscriber_once_oldest_first(account: Account) -> None:
+def test_pages_have_every_subscriber_once_oldest_first(account: Account) -> None:
     body = fill(account, 45)
 
     pages = [account.ok("ListSubscribers", page=number) for number in (1, 2, 3)]
@@ -93,7 +93,7 @@ def test_pages_hold_every_subscriber_once_oldest_first(account: Account) -> None
     ]
 
 
-def test_limit_counts_subscribers_whatever_tags_they_have(account: Account) -> None:
+def test_limit_counts_subscribers_regardless_of_tags(account: Account) -> None:
     given = fill(account, 3)
 
     body = account.ok("ListSubscribers", limit=2)
@@ -123,7 +123,7 @@ def test_page_past_the_end_is_empty(account: Account) -> None:
     assert body == {"subscribers": [], "total": 3, "page": 2, "limit": 3}
 
 
-def test_earlier_pages_stay_as_they_are_when_subscribers_come(account: Account) -> None:
+def test_new_subscribers_do_not_change_earlier_pages(account: Account) -> None:
     fill(account, 3)
     before = account.ok("ListSubscribers", limit=2)["subscribers"]
 
@@ -133,7 +133,7 @@ def test_earlier_pages_stay_as_they_are_when_subscribers_come(account: Account) 
 
 
 @over_http
-def test_list_subscribers_names_an_unknown_query_parameter(account: Account) -> None:
+def test_list_subscribers_rejects_an_unknown_query_parameter(account: Account) -> None:
     error = send(account, "GET", "/api/subscribers?limit=5&size=5")
 
     assert (error.status, error.code) == (400, "ValidationError")

@@ -39,7 +39,7 @@ PAIRS = [
 @pytest.mark.parametrize(
     ("before", "after", "by"), PAIRS, ids=[f"{before} to {after}" for before, after, _ in PAIRS]
 )
-def test_subscriber_moves_as_the_table_says(
+def test_status_transitions_follow_the_table(
     account: Account, before: str, after: str, by: str, scope: str
 ) -> None:
     ada = create_subscriber_in(account, before, firstName="Ada", tags=["vip"])
@@ -79,7 +79,7 @@ def test_status_change_appears_in_lists_and_changes_no_other_subscriber(account:
     ],
     ids=["absent", "null", "unspecified", "unknown number"],
 )
-def test_change_of_status_needs_a_status_before_it_looks_for_the_subscriber(
+def test_change_of_status_validates_before_the_lookup(
     account: Account, body: dict[str, Any], code: str, of: str
 ) -> None:
     ada = create_subscriber(account)
@@ -93,7 +93,7 @@ def test_change_of_status_needs_a_status_before_it_looks_for_the_subscriber(
 
 @over_http
 @pytest.mark.parametrize("word", ["confirmed", "GONE", "", " CONFIRMED", True, ["CONFIRMED"], {}])
-def test_change_of_status_refuses_any_other_word(account: Account, word: Any) -> None:
+def test_change_of_status_rejects_unknown_values(account: Account, word: Any) -> None:
     ada = create_subscriber(account)
 
     error = account.fails("ValidationError", "ChangeSubscriberStatus", id=ada["id"], status=word)
@@ -103,7 +103,7 @@ def test_change_of_status_refuses_any_other_word(account: Account, word: Any) ->
 
 
 @over_http
-def test_change_of_status_names_an_unknown_key(account: Account) -> None:
+def test_change_of_status_rejects_an_unknown_key(account: Account) -> None:
     ada = create_subscriber(account)
     body = {"status": "CONFIRMED", "firstName": "B"}
 

@@ -156,7 +156,7 @@ RESET = {**KEPT, "CONFIRMED": "UNCONFIRMED", "BOUNCED": "UNCONFIRMED"}
 
 
 @pytest.mark.parametrize(("responses", "deed"), DEEDS.values(), ids=DEEDS)
-def test_status_is_kept_whatever_else_is_done(
+def test_no_other_operation_changes_the_status(
     service: Service, responses: set[int], deed: Deed
 ) -> None:
     subscribers = People(service)
@@ -194,7 +194,7 @@ ANYTHING = {name: deed for name, (_, deed) in DEEDS.items()} | {
         max_size=15,
     )
 )
-def test_status_is_kept_whatever_is_done_in_a_row(
+def test_no_sequence_of_other_operations_changes_the_status(
     service: Service, deeds: list[tuple[str, str]]
 ) -> None:
     subscribers = People(service)

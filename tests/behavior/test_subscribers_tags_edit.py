@@ -16,7 +16,7 @@ def numbered(*numbers: int) -> list[str]:
     return [f"tag {number:03}" for number in numbers]
 
 
-def test_add_tags_keeps_those_that_are_there(account: Account) -> None:
+def test_add_tags_keeps_existing_tags(account: Account) -> None:
     ada = create_subscriber(account, firstName="Ada", tags=["vip", "old"])
     bob = create_subscriber(account, "bob@example.com", tags=["vip"])
 
@@ -28,7 +28,7 @@ def test_add_tags_keeps_those_that_are_there(account: Account) -> None:
     assert stored(account, bob) == bob
 
 
-def test_add_tags_creates_those_that_the_account_does_not_have(account: Account) -> None:
+def test_add_tags_creates_unknown_tags(account: Account) -> None:
     ada = create_subscriber(account)
 
     account.ok("AddSubscriberTags", id=ada["id"], tags=[" vip ", "new"])
@@ -51,7 +51,7 @@ def test_added_tags_are_returned_sorted_in_their_stored_spelling(account: Accoun
     assert tag_names(account) == ["A", "b", "c", "D", "ViP", "École"]
 
 
-def test_adding_tags_that_are_there_changes_nothing(account: Account) -> None:
+def test_adding_existing_tags_changes_nothing(account: Account) -> None:
     ada = create_subscriber(account, tags=["vip", "x"])
 
     assert account.ok("AddSubscriberTags", id=ada["id"], tags=["VIP"])["subscriber"] == ada
@@ -60,7 +60,7 @@ def test_adding_tags_that_are_there_changes_nothing(account: Account) -> None:
     assert tag_names(account) == ["vip", "x"]
 
 
-def test_subscriber_has_at_most_100_tags_old_and_new_together(account: Account) -> None:
+def test_subscriber_has_at_most_100_old_and_new_tags(account: Account) -> None:
     ada = create_subscriber(account, tags=numbered(*range(60)))
 
     full = account.ok("AddSubscriberTags", id=ada["id"], tags=numbered(*range(30, 100)))
@@ -75,7 +75,7 @@ def test_subscriber_has_at_most_100_tags_old_and_new_together(account: Account) 
     account.ok("AddSubscriberTags", id=ada["id"], tags=numbered(*range(100)))
 
 
-def test_tags_over_the_limit_are_refused_all_together(account: Account) -> None:
+def test_tags_over_the_limit_are_all_rejected(account: Account) -> None:
     ada = create_subscriber(account, tags=numbered(*range(60)))
 
     error = account.fails(
@@ -87,7 +87,7 @@ def test_tags_over_the_limit_are_refused_all_together(account: Account) -> None:
     assert tag_names(account) == numbered(*range(60))
 
 
-def test_remove_tags_leaves_the_others_and_the_tags_themselves(account: Account) -> None:
+def test_remove_tags_keeps_other_tags_and_the_tag_resources(account: Account) -> None:
     ada = create_subscriber(account, firstName="Ada", tags=["vip", "old", "x"])
     bob = create_subscriber(account, "bob@example.com", tags=["vip", "x"])
 
@@ -101,7 +101,7 @@ def test_remove_tags_leaves_the_others_and_the_tags_themselves(account: Account)
 
 
 @pytest.mark.parametrize("tags", [["gone"], ["nowhere"], ["gone", "nowhere", "vip"]])
-def test_removing_tags_that_are_not_there_is_no_error(account: Account, tags: list[str]) -> None:
+def test_removing_absent_tags_is_not_an_error(account: Account, tags: list[str]) -> None:
     account.ok("CreateTag", name="gone")
     ada = create_subscriber(account, tags=["old", "vip"])
 
@@ -137,7 +137,7 @@ def test_removing_every_tag_leaves_none(account: Account) -> None:
     ids=["absent", "null", "no tags", "blank", "empty", "101 characters", "NUL", "101 tags"],
 )
 @pytest.mark.parametrize("of", ["one that is there", MISSING_ID])
-def test_edit_of_tags_refuses_a_bad_list_before_it_looks_for_the_subscriber(
+def test_edit_of_tags_validates_before_the_lookup(
     account: Account, rpc: str, body: dict[str, Any], violation: tuple[str, str], of: str
 ) -> None:
     ada = create_subscriber(account, tags=["vip"])
@@ -154,7 +154,7 @@ def test_edit_of_tags_refuses_a_bad_list_before_it_looks_for_the_subscriber(
 @over_http
 @pytest.mark.parametrize("tags", ["vip", {"0": "vip"}, [1], [None], [["vip"]]], ids=repr)
 @pytest.mark.parametrize("path", ["tags", "tags/remove"])
-def test_edit_of_tags_takes_an_array_of_strings(account: Account, path: str, tags: Any) -> None:
+def test_edit_of_tags_requires_an_array_of_strings(account: Account, path: str, tags: Any) -> None:
     ada = create_subscriber(account, tags=["vip"])
 
     error = send(account, "POST", f"/api/subscribers/{ada['id']}/{path}", {"tags": tags})

@@ -65,7 +65,7 @@ def create_ada(account: Account) -> dict[str, Any]:
         "another address resets CONFIRMED to UNCONFIRMED",
     ],
 )
-def test_update_subscriber_changes_only_what_is_given(
+def test_update_subscriber_changes_only_the_given_keys(
     account: Account, ada: dict[str, Any], given: dict[str, Any], changed: dict[str, Any]
 ) -> None:
     response = account.call("UpdateSubscriber", id=ada["id"], **given)
@@ -75,7 +75,7 @@ def test_update_subscriber_changes_only_what_is_given(
 
 
 @pytest.mark.parametrize("taken", ["bob@example.com", " BOB@Example.com"])
-def test_update_subscriber_refuses_the_address_of_another(
+def test_update_subscriber_rejects_the_address_of_another(
     account: Account, ada: dict[str, Any], taken: str
 ) -> None:
     account.ok("CreateSubscriber", email="bob@example.com")
@@ -88,7 +88,7 @@ def test_update_subscriber_refuses_the_address_of_another(
     assert account.ok("GetSubscriber", id=ada["id"])["subscriber"] == ada
 
 
-def test_address_that_was_changed_is_found_anew_and_the_old_one_is_free(
+def test_changed_address_is_found_and_the_old_one_is_available(
     account: Account, ada: dict[str, Any]
 ) -> None:
     account.ok("UpdateSubscriber", id=ada["id"], email="ada@example.org")
@@ -120,7 +120,7 @@ def test_address_that_was_changed_is_found_anew_and_the_old_one_is_free(
     ],
 )
 @pytest.mark.parametrize("of", ["one that is there", MISSING_ID, "no id"])
-def test_update_subscriber_refuses_a_bad_value_before_it_looks_for_the_subscriber(
+def test_update_subscriber_validates_before_the_lookup(
     account: Account, ada: dict[str, Any], body: dict[str, Any], violation: tuple[str, str], of: str
 ) -> None:
     target = ada["id"] if of == "one that is there" else of
@@ -134,7 +134,7 @@ def test_update_subscriber_refuses_a_bad_value_before_it_looks_for_the_subscribe
 
 @over_http
 @pytest.mark.parametrize("method", ["PUT", "PATCH"])
-def test_both_methods_of_update_are_partial(
+def test_put_and_patch_are_partial_updates(
     account: Account, ada: dict[str, Any], method: str
 ) -> None:
     response = send(account, method, f"/api/subscribers/{ada['id']}", {"lastName": "King"})
@@ -143,16 +143,14 @@ def test_both_methods_of_update_are_partial(
 
 
 @over_http
-def test_subscriber_that_was_fetched_can_be_sent_back(
-    account: Account, ada: dict[str, Any]
-) -> None:
+def test_fetched_subscriber_can_be_sent_back(account: Account, ada: dict[str, Any]) -> None:
     response = send(account, "PUT", f"/api/subscribers/{ada['id']}", ada)
 
     assert (response.status, response.body) == (200, {"subscriber": ada})
 
 
 @over_http
-def test_update_subscriber_names_an_unknown_key(account: Account, ada: dict[str, Any]) -> None:
+def test_update_subscriber_rejects_an_unknown_key(account: Account, ada: dict[str, Any]) -> None:
     path = f"/api/subscribers/{ada['id']}"
 
     error = send(account, "PUT", path, {"firstName": "B", "isConfirmed": False})
@@ -170,7 +168,7 @@ def update(account: Account, **request: Any) -> Any:
     return front.stub("UpdateSubscriber")(message, metadata=metadata, timeout=20).subscriber
 
 
-def test_update_without_a_mask_changes_what_is_not_empty(grpc_account: Account) -> None:
+def test_update_without_a_mask_changes_nonempty_fields(grpc_account: Account) -> None:
     ada = create_ada(grpc_account)
 
     update(grpc_account, id=ada["id"], first_name="A.", last_name="")
@@ -179,7 +177,7 @@ def test_update_without_a_mask_changes_what_is_not_empty(grpc_account: Account) 
     assert after == {**ada, "firstName": "A."}
 
 
-def test_update_ignores_what_its_mask_does_not_name(grpc_account: Account) -> None:
+def test_update_ignores_fields_outside_its_mask(grpc_account: Account) -> None:
     ada = create_ada(grpc_account)
 
     update(
@@ -196,7 +194,7 @@ def test_update_ignores_what_its_mask_does_not_name(grpc_account: Account) -> No
     assert tag_names(grpc_account) == ["vip", "x"]
 
 
-def test_update_with_a_mask_of_everything_replaces_everything(grpc_account: Account) -> None:
+def test_update_with_a_wildcard_mask_replaces_every_field(grpc_account: Account) -> None:
     ada = create_ada(grpc_account)
 
     update(
@@ -213,9 +211,7 @@ def test_update_with_a_mask_of_everything_replaces_everything(grpc_account: Acco
 
 @pytest.mark.parametrize("of", ["one that is there", MISSING_ID, "no id"])
 @pytest.mark.parametrize("path", ["nickname", "status", "firstName", ""])
-def test_update_refuses_a_mask_with_a_path_that_it_does_not_know(
-    grpc_account: Account, path: str, of: str
-) -> None:
+def test_update_rejects_an_unknown_mask_path(grpc_account: Account, path: str, of: str) -> None:
     ada = create_ada(grpc_account)
     target = ada["id"] if of == "one that is there" else of
 

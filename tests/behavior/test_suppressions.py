@@ -43,7 +43,9 @@ def is_suppressed(account: Account, email: str = "ada@example.com") -> bool:
 
 
 @pytest.mark.parametrize("reason", OPTED_OUT)
-def test_deleting_someone_who_opted_out_leaves_a_suppression(account: Account, reason: str) -> None:
+def test_deleting_an_opted_out_subscriber_creates_a_suppression(
+    account: Account, reason: str
+) -> None:
     suppress(account, "ada@example.com", reason)
 
     response = account.call("GetSuppression", email="ada@example.com")
@@ -63,14 +65,14 @@ def test_deleting_someone_who_opted_out_leaves_a_suppression(account: Account, r
 
 
 @pytest.mark.parametrize("status", ["UNCONFIRMED", "CONFIRMED"])
-def test_deleting_anyone_else_leaves_none(account: Account, status: str) -> None:
+def test_deleting_another_subscriber_creates_no_suppression(account: Account, status: str) -> None:
     suppress(account, "ada@example.com", status)
 
     assert account.ok("ListSuppressions")["total"] == 0
     create_subscriber(account)
 
 
-def test_opting_out_alone_leaves_no_suppression(account: Account) -> None:
+def test_opting_out_creates_no_suppression(account: Account) -> None:
     create_subscriber_in(account, "UNSUBSCRIBED")
 
     assert account.ok("ListSuppressions")["total"] == 0
@@ -94,7 +96,7 @@ def test_suppressed_address_cannot_be_created_again(
 
 @pytest.mark.each_database_per_case
 @each_spelling
-def test_bulk_row_with_a_suppressed_address_fails_alone(
+def test_bulk_row_with_a_suppressed_address_fails_without_affecting_others(
     account: Account, suppressed: str, written: str
 ) -> None:
     suppress(account, suppressed)
@@ -174,7 +176,7 @@ def test_suppression_is_found_and_lifted_by_any_spelling(
     assert not is_suppressed(account, suppressed)
 
 
-def test_address_whose_suppression_was_lifted_can_be_created_again(account: Account) -> None:
+def test_address_with_a_lifted_suppression_can_be_created_again(account: Account) -> None:
     suppress(account, "ada@example.com", "COMPLAINED")
     suppress(account, "bob@example.com")
 
@@ -187,7 +189,7 @@ def test_address_whose_suppression_was_lifted_can_be_created_again(account: Acco
     assert again.status == 404
 
 
-def test_address_that_is_suppressed_again_has_the_later_reason(account: Account) -> None:
+def test_address_suppressed_again_has_the_later_reason(account: Account) -> None:
     suppress(account, "ada@example.com", "UNSUBSCRIBED")
     account.ok("DeleteSuppression", email="ada@example.com")
 
@@ -203,7 +205,7 @@ def test_address_that_is_suppressed_again_has_the_later_reason(account: Account)
     "unknown",
     ["bob@example.com", "ada@example.org", "ada+x@example.com", "nobody", "ada@", "%", "{hash}"],
 )
-def test_suppression_of_anything_else_is_not_found(
+def test_suppression_of_another_address_is_not_found(
     account: Account, rpc: str, unknown: str
 ) -> None:
     suppress(account)
@@ -235,7 +237,7 @@ def test_list_suppressions_pages_oldest_first(account: Account) -> None:
     ]
 
 
-def test_suppressions_never_show_an_address(account: Account) -> None:
+def test_suppressions_never_contain_an_address(account: Account) -> None:
     suppress(account, "ada.lovelace@example.com")
 
     shown = [
@@ -247,7 +249,7 @@ def test_suppressions_never_show_an_address(account: Account) -> None:
     assert not re.search("lovelace|example", json.dumps(shown))
 
 
-def test_suppressions_are_of_one_account(account: Account, other_account: Account) -> None:
+def test_suppressions_belong_to_one_account(account: Account, other_account: Account) -> None:
     suppress(account)
 
     assert not is_suppressed(other_account)
@@ -257,7 +259,7 @@ def test_suppressions_are_of_one_account(account: Account, other_account: Accoun
     assert is_suppressed(account)
 
 
-def test_hash_of_an_address_differs_from_account_to_account(
+def test_hash_of_an_address_differs_between_accounts(
     account: Account, other_account: Account
 ) -> None:
     for each in (account, other_account):
@@ -272,7 +274,7 @@ def test_hash_of_an_address_differs_from_account_to_account(
 
 
 @pytest.mark.parametrize("scope", ["read", "write"])
-def test_only_an_admin_key_lifts_a_suppression(account: Account, scope: str) -> None:
+def test_only_an_admin_key_can_lift_a_suppression(account: Account, scope: str) -> None:
     suppress(account)
     limited = account.with_key(account.new_key(scope))
 
@@ -284,7 +286,7 @@ def test_only_an_admin_key_lifts_a_suppression(account: Account, scope: str) -> 
 
 
 @pytest.mark.parametrize("reason", OPTED_OUT)
-def test_another_address_of_someone_who_opted_out_suppresses_the_one_before(
+def test_changing_the_address_of_an_opted_out_subscriber_suppresses_the_old_one(
     account: Account, reason: str
 ) -> None:
     ada = create_subscriber_in(account, reason)
@@ -309,9 +311,7 @@ def test_another_address_of_someone_who_opted_out_suppresses_the_one_before(
     ],
     ids=["not confirmed", "confirmed", "opted out, the same address"],
 )
-def test_any_other_change_of_address_suppresses_nothing(
-    account: Account, status: str, email: str
-) -> None:
+def test_other_address_changes_suppress_nothing(account: Account, status: str, email: str) -> None:
     ada = create_subscriber_in(account, status)
 
     account.ok("UpdateSubscriber", id=ada["id"], email=email)
@@ -320,7 +320,7 @@ def test_any_other_change_of_address_suppresses_nothing(
 
 
 @pytest.mark.parametrize("taken", ["bob@example.com", "nobody"])
-def test_change_of_address_that_fails_suppresses_nothing(account: Account, taken: str) -> None:
+def test_failed_address_change_suppresses_nothing(account: Account, taken: str) -> None:
     ada = create_subscriber_in(account, "UNSUBSCRIBED")
     create_subscriber(account, "bob@example.com")
 
@@ -339,7 +339,7 @@ def test_change_of_address_that_fails_suppresses_nothing(account: Account, taken
         ("reason=BOUNCED", ("reason", "UNKNOWN_FIELD")),
     ],
 )
-def test_list_suppressions_names_a_bad_parameter(
+def test_list_suppressions_rejects_an_invalid_parameter(
     account: Account, query: str, violation: tuple[str, Any]
 ) -> None:
     error = send(account, "GET", f"/api/suppressions?{query}")

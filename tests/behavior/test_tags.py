@@ -31,13 +31,13 @@ def test_create_tag_requires_a_name(account: Account, name: str) -> None:
 
 
 @pytest.mark.parametrize("taken", ["vip", "VIP", " Vip "])
-def test_create_tag_refuses_a_name_that_differs_only_in_case(account: Account, taken: str) -> None:
+def test_create_tag_rejects_a_name_that_differs_only_in_case(account: Account, taken: str) -> None:
     account.ok("CreateTag", name="vip")
 
     assert account.fails("TagAlreadyExists", "CreateTag", name=taken).status == 409
 
 
-def test_create_tag_takes_a_name_of_100_characters_and_no_more(account: Account) -> None:
+def test_create_tag_accepts_a_name_of_at_most_100_characters(account: Account) -> None:
     account.ok("CreateTag", name="é" * 100)
     error = account.fails("ValidationError", "CreateTag", name="a" * 101, description="d" * 501)
 
@@ -54,7 +54,7 @@ def test_list_tags_is_sorted_by_name_without_regard_to_case(account: Account) ->
     assert (body["total"], body["page"], body["limit"]) == (3, 1, 20)
 
 
-def test_list_tags_pages(account: Account) -> None:
+def test_list_tags_returns_pages(account: Account) -> None:
     for name in ("a", "b", "c"):
         account.ok("CreateTag", name=name)
 
@@ -64,7 +64,7 @@ def test_list_tags_pages(account: Account) -> None:
     assert (body["total"], body["page"], body["limit"]) == (3, 2, 2)
 
 
-def test_update_tag_changes_only_what_is_given(account: Account) -> None:
+def test_update_tag_changes_only_the_given_keys(account: Account) -> None:
     tag = account.ok("CreateTag", name="vip", description="pays")["tag"]
 
     changed = account.ok("UpdateTag", id=tag["id"], name="VIP")["tag"]
@@ -87,7 +87,7 @@ def test_update_tag_clears_the_description_but_never_the_name(account: Account) 
     assert error.faults == [("name", "REQUIRED")]
 
 
-def test_update_tag_refuses_the_name_of_another(account: Account) -> None:
+def test_update_tag_rejects_the_name_of_another(account: Account) -> None:
     account.ok("CreateTag", name="vip")
     tag = account.ok("CreateTag", name="new")["tag"]
 
@@ -96,7 +96,7 @@ def test_update_tag_refuses_the_name_of_another(account: Account) -> None:
     assert account.ok("GetTag", id=tag["id"])["tag"]["name"] == "new"
 
 
-def test_renamed_tag_shows_on_every_subscriber_at_once(account: Account) -> None:
+def test_renamed_tag_appears_immediately_on_every_subscriber(account: Account) -> None:
     for name in ("ada", "bob"):
         account.ok("CreateSubscriber", email=f"{name}@example.com", tags=["old", "z"])
     tag = account.ok("ListTags")["tags"][0]
@@ -107,7 +107,7 @@ def test_renamed_tag_shows_on_every_subscriber_at_once(account: Account) -> None
     assert [subscriber["tags"] for subscriber in listed] == [["New", "z"], ["New", "z"]]
 
 
-def test_deleted_tag_leaves_every_subscriber(account: Account) -> None:
+def test_deleted_tag_is_removed_from_every_subscriber(account: Account) -> None:
     account.ok("CreateSubscriber", email="ada@example.com", tags=["old", "z"])
     tag = account.ok("ListTags")["tags"][0]
 
