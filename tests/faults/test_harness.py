@@ -17,7 +17,7 @@ import pytest
 
 from ..conftest import Account
 from ..fronts import Response
-from ..stubs.lossy import running
+from ..stubs.lossy_proxy import running
 from .promises import isolation, power_cuts
 from .promises.breaking_proxy import POSITIONS, Break, BreakingProxy, BreakKind, breaks
 from .promises.checker import NO_VIOLATIONS, Results, broken, check

@@ -1,4 +1,4 @@
-"""A certificate authority that lives as long as a test."""
+"""A certificate authority for tests."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ Pair = tuple[bytes, bytes]
 
 
 class Authority:
-    """Certifies whoever asks for it."""
-
     def __init__(self) -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = named("authority")
@@ -26,7 +24,7 @@ class Authority:
     def certify(self, name: str, *, days: float = 1) -> Pair:
         """Returns a certificate for a program on 127.0.0.1, and its private key, in PEM.
 
-        It is valid for so many days; where they are negative, it has expired.
+        A certificate with negative `days` has expired.
         """
         key = ec.generate_private_key(ec.SECP256R1())
         address = x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))])

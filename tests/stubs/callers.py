@@ -1,4 +1,4 @@
-"""Calls through a channel of roster.client: one that blocks, and one for asyncio."""
+"""Calls an rpc through a blocking or an asyncio channel of roster.client."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from roster import client
 from roster.v1.tags_pb2_grpc import TagServiceStub
 
-# Calls a unary rpc of the tags at an address with a key: name, request, further arguments.
+# Calls a unary rpc of TagService: address, key, rpc, request, further arguments.
 Caller = Callable[..., Any]
 
 

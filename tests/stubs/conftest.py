@@ -1,4 +1,4 @@
-"""The languages, each made ready once, and the channels of the Python client."""
+"""The languages, with programs that are built once, and the channels of the Python client."""
 
 from __future__ import annotations
 
@@ -14,21 +14,19 @@ LANGUAGES = sorted(path.stem.removeprefix("in_") for path in FOLDER.glob("in_*.p
 
 @pytest.fixture(scope="session", params=LANGUAGES)
 def language(request: pytest.FixtureRequest) -> str:
-    """Each language in turn."""
     name: str = request.param
     return name
 
 
 @pytest.fixture(scope="session")
 def programs(language: str, tmp_path_factory: pytest.TempPathFactory) -> Programs:
-    """The programs of the language; without its tools, no test."""
+    """The programs of the language. Skips the test if its tools are missing."""
     module = importlib.import_module(f"{__package__}.in_{language}")
-    ready: Programs = module.make(tmp_path_factory.mktemp(language))
-    return ready
+    built: Programs = module.make(tmp_path_factory.mktemp(language))
+    return built
 
 
 @pytest.fixture(params=[call, call_aio], ids=["blocking", "asyncio"])
 def caller(request: pytest.FixtureRequest) -> Caller:
-    """A channel of each kind in turn."""
-    found: Caller = request.param
-    return found
+    selected: Caller = request.param
+    return selected

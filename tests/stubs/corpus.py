@@ -1,8 +1,7 @@
-"""Messages of every type as bytes and as JSON, which the stubs of every language have to read.
+"""Messages of every type, in binary and as JSON, which the stubs of each language must read.
 
-`python -m tests.stubs.corpus` writes corpus.json anew: what is there stays, byte for byte, since
-messages like those are stored and sent by programs that nobody can call back; what the protos
-have gained comes behind it.
+`python -m tests.stubs.corpus` adds messages for new types and fields to corpus.json. Existing
+entries stay as they are: released programs store and send such messages.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ FILE = Path(__file__).with_name("corpus.json")
 
 @dataclass(frozen=True)
 class Entry:
-    """A message: its type, what it shows, its bytes in base64, and its JSON."""
+    """A message: its type, its case, its bytes in base64, and its JSON."""
 
     type: str
     case: str
@@ -32,8 +31,8 @@ class Entry:
     json: Any
 
 
-def make() -> Iterator[Entry]:
-    """Makes an entry of every case for every type of roster.v1."""
+def entries() -> Iterator[Entry]:
+    """Yields an entry for each type of roster.v1 and each case."""
     for kind in types():
         for case in CASES:
             yield entry(case, filled(kind, case))
@@ -50,26 +49,25 @@ def entry(case: str, message: Message) -> Entry:
 
 
 def read() -> list[Entry]:
-    """Returns what corpus.json holds."""
     return [Entry(**row) for row in json.loads(FILE.read_text())]
 
 
-def write(entries: list[Entry]) -> None:
-    """Writes corpus.json, an entry a line."""
-    lines = (json.dumps(asdict(each), sort_keys=True) for each in entries)
+def write(new: list[Entry]) -> None:
+    """Writes corpus.json, one entry per line."""
+    lines = (json.dumps(asdict(each), sort_keys=True) for each in new)
     FILE.write_text("[\n" + ",\n".join(lines) + "\n]\n")
 
 
 def main() -> None:
-    kept = read() if FILE.exists() else []
-    held = {(each.type, each.binary) for each in kept}
+    existing = read() if FILE.exists() else []
+    known = {(each.type, each.binary) for each in existing}
     added = []
-    for each in make():
-        if (each.type, each.binary) not in held:
-            held.add((each.type, each.binary))
+    for each in entries():
+        if (each.type, each.binary) not in known:
+            known.add((each.type, each.binary))
             added.append(each)
-    write(kept + added)
-    print(f"{len(kept)} entries stay, {len(added)} are new")
+    write(existing + added)
+    print(f"{len(existing)} entries unchanged, {len(added)} added")
 
 
 if __name__ == "__main__":

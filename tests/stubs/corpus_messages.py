@@ -1,4 +1,4 @@
-"""The messages of the corpus, made from the descriptors so that none can be forgotten."""
+"""Builds the messages of the corpus from the descriptors of all types."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from roster.v1 import errors_pb2, http_pb2
 
 from ..fronts import METHODS
 
-# A field that no version of the protos has, with a text: what a later version might send.
+# An unknown field, as a later version of the protos may send.
 LATER_FIELD = b"\x82\x7d\x05later"  # field 2000, length-delimited
 
 CASES = ("unset", "every field", "highest", "lowest", "of a later version")
@@ -27,7 +27,7 @@ WORDS = {
 }
 DOUBLES = {"every field": 7.0, "highest": 1.7976931348623157e308, "lowest": -5e-324}
 NUMBERS = {"every field": 7, "highest": 2**31 - 1, "lowest": -(2**31)}
-MOMENTS = {
+TIMESTAMPS = {
     "every field": Timestamp(seconds=1_790_000_000, nanos=247_000_000),
     "highest": Timestamp(seconds=253_402_300_799, nanos=999_999_999),
     "lowest": Timestamp(seconds=-62_135_596_800),
@@ -40,7 +40,7 @@ MASKS = {
 
 
 def values() -> dict[str, Struct]:
-    """Returns what a Struct is filled with in each case."""
+    """Returns the value of Struct fields in each case."""
     plain, highest = Struct(), Struct()
     plain.update({"favourite_colour": "green", "shoe_size": 42.5, "vip": True})
     highest.update(
@@ -61,54 +61,54 @@ def values() -> dict[str, Struct]:
 
 STRUCTS = values()
 WELL_KNOWN: dict[str, dict[str, Any]] = {
-    "google.protobuf.Timestamp": MOMENTS,
+    "google.protobuf.Timestamp": TIMESTAMPS,
     "google.protobuf.FieldMask": MASKS,
     "google.protobuf.Struct": STRUCTS,
 }
 
 
 def types() -> list[Descriptor]:
-    """Returns every message type of roster.v1, those within others behind them."""
+    """Returns all message types of roster.v1, nested ones after their parent."""
     files = {errors_pb2.DESCRIPTOR, http_pb2.DESCRIPTOR}
     files |= {method.containing_service.file for method in METHODS.values()}
     return [
-        kind
+        descriptor
         for file in sorted(files, key=lambda file: file.name)
         for top in file.message_types_by_name.values()
-        for kind in with_nested(top)
+        for descriptor in with_nested(top)
     ]
 
 
-def with_nested(kind: Descriptor) -> Iterator[Descriptor]:
-    yield kind
-    for nested in kind.nested_types:
+def with_nested(descriptor: Descriptor) -> Iterator[Descriptor]:
+    yield descriptor
+    for nested in descriptor.nested_types:
         yield from with_nested(nested)
 
 
-def filled(kind: Descriptor, case: str) -> Message:
-    """Returns a message of a type, filled as a case of CASES says."""
+def filled(descriptor: Descriptor, case: str) -> Message:
+    """Returns a message with the values of a case."""
     if case == "unset":
-        return message_factory.GetMessageClass(kind)()
+        return message_factory.GetMessageClass(descriptor)()
     if case == "of a later version":
-        message = filled(kind, "every field")
+        message = filled(descriptor, "every field")
         message.MergeFromString(LATER_FIELD)
         return message
-    message = message_factory.GetMessageClass(kind)()
-    for field in kind.fields:
+    message = message_factory.GetMessageClass(descriptor)()
+    for field in descriptor.fields:
         fill(message, field, case)
     return message
 
 
 def fill(message: Message, field: FieldDescriptor, case: str) -> None:
-    """Sets a field, also where its value is the default and presence is all there is to it."""
+    """Sets a field. Also sets default values, for the presence of the field."""
     if not field.is_repeated:
-        put(message, field, value_of(field, case))
+        set_value(message, field, value_of(field, case))
         return
     value = value_of(field, case)
     getattr(message, field.name).extend([value, value])
 
 
-def put(message: Message, field: FieldDescriptor, value: Any) -> None:
+def set_value(message: Message, field: FieldDescriptor, value: Any) -> None:
     if field.message_type is None:
         setattr(message, field.name, value)
     else:
@@ -117,7 +117,7 @@ def put(message: Message, field: FieldDescriptor, value: Any) -> None:
 
 
 def value_of(field: FieldDescriptor, case: str) -> Any:
-    """Returns the value that a case gives a field, or each item of a repeated one."""
+    """Returns the value of a field in a case, or of each item of a repeated field."""
     if field.message_type is not None:
         known = WELL_KNOWN.get(field.message_type.full_name)
         return known[case] if known else filled(field.message_type, case)
@@ -125,7 +125,7 @@ def value_of(field: FieldDescriptor, case: str) -> Any:
 
 
 def enum_value(field: FieldDescriptor, case: str) -> int:
-    """Returns the last value that the enum has, one that it does not have, or one below zero."""
+    """Returns the last value of the enum, an unknown value, or a negative one."""
     last: int = field.enum_type.values[-1].number
     return {"every field": last, "highest": 2**31 - 1, "lowest": -1}[case]
 

@@ -1,4 +1,4 @@
-"""The programs in Go. They are built from .tools, without the network."""
+"""Go: builds the programs with the tools and modules in .tools, without the network."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .programs import FOLDER, Programs, documented_commands, shell
 
 
 def go_environment() -> dict[str, str]:
-    """Returns what Go builds with: what is in .tools, and nothing else."""
+    """Returns the environment for builds that use only .tools."""
     go = program("go", "go")
     return {
         "PATH": f"{Path(go).parent}:{os.environ['PATH']}",
@@ -25,11 +25,11 @@ def go_environment() -> dict[str, str]:
 
 
 def make(folder: Path) -> Programs:
-    """Builds the programs into a folder. The module is the one of the checkout."""
+    """Builds the programs with the module in the checkout."""
     environment = go_environment()
 
     def example(code: str) -> list[str]:
-        """Makes a module of the code, with the documented commands, and builds it."""
+        """Creates a module with the documented commands, and builds it."""
         target = folder / "example"
         target.mkdir()
         (target / "main.go").write_text(code)

@@ -1,7 +1,6 @@
-"""Java: stubs made with the documented commands from the descriptor image, and compiled.
+"""Java: generates stubs from the descriptor image with the documented commands, and compiles them.
 
-That takes many seconds, so what was made is kept beside the tools until the image, or
-what the stubs are made with, is another.
+That takes many seconds, so the build is cached in .tools until its inputs change.
 """
 
 from __future__ import annotations
@@ -9,6 +8,8 @@ from __future__ import annotations
 import hashlib
 import shlex
 import shutil
+import tempfile
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -17,15 +18,16 @@ from .programs import FOLDER, ROOT, Programs, documented_commands, shell
 
 IMAGE = ROOT / "generated" / "roster.binpb"
 SOURCES = FOLDER / "java"
-# A program that runs for a second is over before the second compiler pays.
+MAX_AGE_SECONDS = 86_400
+# The optimizing compiler does not pay off in a program that runs for a second.
 QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 
 def make(folder: Path) -> Programs:
-    """Compiles the stubs, if that was not done, and the programs."""
+    """Compiles the stubs, unless they are cached, and the programs."""
     java, javac = tools.program("java", "java"), tools.program("javac", "java")
-    made = stubs(javac)
-    path = f"{folder}:{made / 'classes'}:{made / 'lib' / '*'}"
+    build = stubs(javac)
+    path = f"{folder}:{build / 'classes'}:{build / 'lib' / '*'}"
     compile_java(javac, path, folder, SOURCES.glob("*.java"))
     start = [java, *QUICK, "-cp", path]
 
@@ -38,30 +40,46 @@ def make(folder: Path) -> Programs:
 
 
 def stubs(javac: str) -> Path:
-    """Returns a folder of what the documented commands make: `lib`, `sources`, and `classes`."""
+    """Returns the folder of the build: `lib`, `sources` and `classes`.
+
+    Each process builds in a folder of its own and then renames it, so test runs can share the
+    cache.
+    """
     repository = tools.file("java/repository", "java")
     folder, commands = repository.parent, documented_commands("install: java")
-    made_of = [IMAGE.read_bytes(), (SOURCES / "pom.xml").read_bytes(), commands.encode()]
-    target = folder / f"stubs-{hashlib.sha256(b'|'.join(made_of)).hexdigest()[:12]}"
+    inputs = [IMAGE.read_bytes(), (SOURCES / "pom.xml").read_bytes(), commands.encode()]
+    target = folder / f"stubs-{hashlib.sha256(b'|'.join(inputs)).hexdigest()[:12]}"
     if target.exists():
         return target
-    for old in folder.glob("stubs-*"):
-        shutil.rmtree(old)
-    making = folder / "stubs-making"
+    _remove_old_builds(folder)
+    build = Path(tempfile.mkdtemp(prefix="stubs-", suffix="-building", dir=folder))
     environment = {
-        "LIB": str(making / "lib"),
-        "OUT": str(making / "sources"),
+        "LIB": str(build / "lib"),
+        "OUT": str(build / "sources"),
         "PLATFORM": (folder / "platform").read_text().strip(),
         "MAVEN_OPTS": f"-Dmaven.repo.local={repository}",
     }
     shell(commands, ROOT, environment)
-    sources = (making / "sources").rglob("*.java")
-    compile_java(javac, str(making / "lib" / "*"), making / "classes", sources)
-    return making.rename(target)
+    sources = (build / "sources").rglob("*.java")
+    compile_java(javac, str(build / "lib" / "*"), build / "classes", sources)
+    try:
+        return build.rename(target)
+    except OSError:
+        if not target.exists():
+            raise
+        # Another process has finished the same build first.
+        shutil.rmtree(build)
+        return target
+
+
+def _remove_old_builds(folder: Path) -> None:
+    """Removes builds that are too old to belong to a running test."""
+    for build in folder.glob("stubs-*"):
+        if build.stat().st_mtime < time.time() - MAX_AGE_SECONDS:
+            shutil.rmtree(build, ignore_errors=True)
 
 
 def compile_java(javac: str, path: str, out: Path, files: Iterable[Path]) -> None:
-    """Compiles files to classes in a folder."""
     options = [*(f"-J{option}" for option in QUICK), "-proc:none", "-nowarn"]
     names = [str(file) for file in files]
     command = [javac, *options, "-cp", path, "-d", str(out), *names]

@@ -1,4 +1,4 @@
-"""Python: `generated/python` alone, installed beside what it depends on."""
+"""Python: installs `generated/python` into a folder of its own."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ SOURCES = FOLDER / "python"
 
 
 def make(folder: Path) -> Programs:
-    """Installs the stubs into a folder, from which the programs import them."""
+    """Installs the stubs for the programs."""
     return programs(install(folder), folder)
 
 
 def programs(site: Path, folder: Path, python: str = sys.executable) -> Programs:
-    """Returns the programs, which import from `site`; an example is kept in `folder`."""
+    """Returns the programs, which import from `site`. The example is written to `folder`."""
 
     def example(text: str) -> list[str]:
         file = folder / "example.py"
@@ -34,7 +34,7 @@ def programs(site: Path, folder: Path, python: str = sys.executable) -> Programs
 
 
 def install(folder: Path, source: Path = ROOT / "generated" / "python") -> Path:
-    """Installs what pip makes of a source, without its dependencies; returns where."""
+    """Installs a package without its dependencies, and returns the folder."""
     site = folder / "site"
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     alone = ["--no-deps", "--no-build-isolation", "--no-index"]

@@ -1,4 +1,4 @@
-"""The programs in TypeScript. npm installs the package as it would anywhere, but from a cache."""
+"""TypeScript: installs the package with npm, from a cache, and checks the programs' types."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .programs import FOLDER, Programs, documented_commands, shell
 
 
 def make(folder: Path) -> Programs:
-    """Installs the package and what the programs need into a folder, and checks their types."""
+    """Installs the package and the dependencies of the programs, and checks types."""
     node, npm = program("node", "typescript"), program("npm", "typescript")
     environment = {
         "PATH": f"{Path(node).parent}:{Path(npm).parent}:{os.environ['PATH']}",
@@ -20,14 +20,14 @@ def make(folder: Path) -> Programs:
     }
 
     def example(code: str) -> list[str]:
-        """Checks the types of the code, and returns how it is run."""
+        """Checks the types of the code, and returns its command."""
         (folder / "example.ts").write_text(code)
         shell("node_modules/.bin/tsc --skipLibCheck", folder, environment)
         return [node, str(folder / "example.ts")]
 
     shutil.copytree(FOLDER / "typescript", folder, dirs_exist_ok=True)
     shell(documented_commands("install: typescript"), folder, environment)
-    # Whatever a program installs later leaves the package as it is.
+    # Later installations must not change the package.
     shell("npm install", folder, environment)
     shell("node_modules/.bin/tsc", folder, environment)
     names = ("walk.ts", "corpus.ts", "large.ts")

@@ -1,19 +1,18 @@
-"""Programs in several languages that talk to a running service through the generated stubs.
+"""Programs in several languages that call a running service through the generated stubs.
 
-Each language keeps its programs in the folder of its name and has a module `in_<language>`
-beside this one, which makes them ready and says how they are started. There are four:
+Each language has a folder with its programs and a module `in_<language>` that builds them and
+returns their commands. There are four programs:
 
-    walk      takes the steps of STEPS against a service, as a user of the stubs would, and
-              asserts everything itself. It finds the service in ROSTER_GRPC_ADDRESS and a key
-              in ROSTER_KEY, prints {"step": NAME} as a line of JSON after each step, and ends
-              with 0.
+    walk      performs STEPS on a service and asserts the results. It reads the address of the
+              service from ROSTER_GRPC_ADDRESS and a key from ROSTER_KEY, prints {"step": NAME}
+              as a line of JSON after each step, and exits with 0.
     corpus    reads the corpus at the path in its first argument. For each entry, in order, it
-              decodes the message and prints a line of JSON: {"binary": what it encodes the
-              message to again, in base64, "json": the message in ProtoJSON}.
-    large     lists a page of 100 subscribers and exports all, by a gRPC client with default
-              settings, and prints a line of JSON: {"listed": NUMBER, "exported": NUMBER}.
-    example   is the documented example, unchanged. It finds what `walk` finds, creates
-              a subscriber whose address no other language takes, and prints its id, as text.
+              decodes the message and prints a line of JSON: {"binary": the message encoded
+              again, in base64, "json": the message in ProtoJSON}.
+    large     lists a page of 100 subscribers and exports all, with the default settings of the
+              gRPC client, and prints a line of JSON: {"listed": NUMBER, "exported": NUMBER}.
+    example   is the unchanged documented example. It reads the same variables as `walk`, creates
+              a subscriber with an address of its own, and prints the id as text.
 """
 
 from __future__ import annotations
@@ -29,15 +28,15 @@ from ..documents import CLIENTS, ROOT, code
 FOLDER = Path(__file__).parent
 
 STEPS = [
-    "authenticate",  # a call without a key fails as UNAUTHORIZED, one with the key is answered
-    "create",  # CREATED below, with two tags and isConfirmed; the answer has a creation time
-    "bulk_create",  # the addresses of BULK and then the first again, which alone fails
-    "list_by_page_token",  # all of them by pages of 10, each once, in order of creation
+    "authenticate",  # a call without a key fails with UNAUTHORIZED, one with the key succeeds
+    "create",  # CREATED below, with two tags and isConfirmed; the response has a creation time
+    "bulk_create",  # the addresses of BULK and then the first again; only that row fails
+    "list_by_page_token",  # all subscribers in pages of 10, each once, in order of creation
     "update_with_mask",  # CREATED: last_name becomes "Lovelace", first_name, not in the mask, stays
     "read_error_details",  # a tag with a blank name: VALIDATION_ERROR in roster, `name` REQUIRED
-    "stream_export",  # all of them, in order of creation
-    "honour_deadline",  # an import that sends nothing, with a deadline: DEADLINE_EXCEEDED
-    "hear_of_events",  # a disabled webhook, then the tag "heard": the one event of tags says so
+    "stream_export",  # all subscribers, in order of creation
+    "exceed_deadline",  # an import that sends nothing, with a deadline: DEADLINE_EXCEEDED
+    "list_events",  # a disabled webhook, then the tag "gold": ListEvents returns its event
 ]
 CREATED = "ada@example.com"
 BULK = [f"person{number}@example.com" for number in range(24)]
@@ -45,9 +44,9 @@ BULK = [f"person{number}@example.com" for number in range(24)]
 
 @dataclass(frozen=True)
 class Programs:
-    """The programs of a language, ready to be started: their commands, and what they find.
+    """The commands of the programs of a language, and their environment.
 
-    `example` takes the text of a documented example and gives its command.
+    `example` returns the command for the text of a documented example.
     """
 
     walk: list[str]
@@ -59,12 +58,14 @@ class Programs:
     def run(self, command: list[str], **settings: str) -> list[str]:
         """Runs a program and returns the lines that it printed.
 
-        Raises AssertionError with what it said if it does not end with 0.
+        Raises AssertionError with its output if the exit code is not 0.
         """
-        known = {name: text for name, text in os.environ.items() if not name.startswith("ROSTER_")}
+        inherited = {
+            name: text for name, text in os.environ.items() if not name.startswith("ROSTER_")
+        }
         done = subprocess.run(
             command,
-            env={**known, **self.environment, **settings},
+            env={**inherited, **self.environment, **settings},
             capture_output=True,
             text=True,
             timeout=120,
@@ -74,12 +75,12 @@ class Programs:
         return done.stdout.split("\n")[:-1]
 
 
-def shell(command: str, where: Path, environment: Mapping[str, str]) -> None:
-    """Runs a command in a folder. Raises AssertionError with what it said if it fails."""
+def shell(command: str, folder: Path, environment: Mapping[str, str]) -> None:
+    """Runs a command in a folder. Raises AssertionError with its output if it fails."""
     done = subprocess.run(
         command,
         shell=True,
-        cwd=where,
+        cwd=folder,
         env={**os.environ, **environment},
         capture_output=True,
         text=True,

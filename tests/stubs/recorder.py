@@ -1,4 +1,4 @@
-"""A gRPC server that gives every call the same answer and remembers what came with it."""
+"""A gRPC server that records all calls and returns the same response to each."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from dataclasses import dataclass
 import grpc
 
 STREAM = "/roster.v1.SubscriberService/ExportSubscribers"
-# A call without a deadline has longer than this.
+# Without a deadline, gRPC reports more remaining time than this.
 A_YEAR = 365 * 86_400.0
 
 
 @dataclass(frozen=True)
 class Call:
-    """What came with a call: its metadata, and the seconds that it was given, if any."""
+    """The metadata of a call, and the seconds until its deadline, if it has one."""
 
     metadata: dict[str, str]
     seconds: float | None
 
 
 class Recorder(grpc.GenericRpcHandler):
-    """Remembers calls, the newest last. The answer is an empty message, until it is set."""
+    """Records calls, oldest first. `reply` is the response, initially an empty message."""
 
     def __init__(self) -> None:
         self.reply = b""
@@ -32,10 +32,10 @@ class Recorder(grpc.GenericRpcHandler):
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler:
         if handler_call_details.method == STREAM:
-            return grpc.unary_stream_rpc_method_handler(lambda _, call: iter([self.answer(call)]))
-        return grpc.unary_unary_rpc_method_handler(lambda _, call: self.answer(call))
+            return grpc.unary_stream_rpc_method_handler(lambda _, call: iter([self.respond(call)]))
+        return grpc.unary_unary_rpc_method_handler(lambda _, call: self.respond(call))
 
-    def answer(self, call: grpc.ServicerContext) -> bytes:
+    def respond(self, call: grpc.ServicerContext) -> bytes:
         metadata = {name: str(value) for name, value in call.invocation_metadata()}
         seconds = call.time_remaining()
         self.calls.append(Call(metadata, seconds if seconds < A_YEAR else None))
@@ -44,7 +44,7 @@ class Recorder(grpc.GenericRpcHandler):
 
 @contextmanager
 def recording(credentials: grpc.ServerCredentials | None = None) -> Iterator[Recorder]:
-    """Runs a recorder on a free port while the block runs."""
+    """Runs a recorder on a free port."""
     recorder = Recorder()
     server = grpc.server(ThreadPoolExecutor(2), handlers=[recorder])
     if credentials is None:

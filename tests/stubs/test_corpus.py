@@ -1,4 +1,4 @@
-"""Every language reads the same messages from the same bytes, and writes them back whole."""
+"""Tests that each language decodes and encodes the messages of the corpus without loss."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from . import corpus
 from .programs import Programs
 
 
-def test_corpus_holds_every_type_and_field_of_the_protos() -> None:
-    held = {(each.type, each.binary) for each in corpus.read()}
+def test_corpus_has_every_type_and_field() -> None:
+    known = {(each.type, each.binary) for each in corpus.read()}
 
     missing = [
-        (each.type, each.case) for each in corpus.make() if (each.type, each.binary) not in held
+        (each.type, each.case) for each in corpus.entries() if (each.type, each.binary) not in known
     ]
 
     assert missing == [], "run python -m tests.stubs.corpus"
@@ -26,12 +26,12 @@ def test_corpus_holds_every_type_and_field_of_the_protos() -> None:
 
 @pytest.fixture(scope="module")
 def lines(programs: Programs) -> list[dict[str, object]]:
-    """What the language's program says of each entry."""
+    """The output of the program of a language, one line per entry."""
     return [json.loads(line) for line in programs.run([*programs.corpus, str(corpus.FILE)])]
 
 
 @pytest.mark.verify
-def test_language_reads_the_same_values(lines: list[dict[str, object]]) -> None:
+def test_language_decodes_the_same_values(lines: list[dict[str, object]]) -> None:
     entries = corpus.read()
 
     assert len(lines) == len(entries)
@@ -40,19 +40,19 @@ def test_language_reads_the_same_values(lines: list[dict[str, object]]) -> None:
 
 
 @pytest.mark.verify
-def test_language_loses_nothing_when_it_writes(lines: list[dict[str, object]]) -> None:
+def test_language_encodes_messages_without_loss(lines: list[dict[str, object]]) -> None:
     for line, entry in zip(lines, corpus.read(), strict=True):
-        again = decoded(entry.type, str(line["binary"]))
-        assert again == decoded(entry.type, entry.binary), (entry.type, entry.case)
+        reencoded = decoded(entry.type, str(line["binary"]))
+        assert reencoded == decoded(entry.type, entry.binary), (entry.type, entry.case)
 
 
-def test_json_of_the_corpus_is_that_of_its_bytes() -> None:
+def test_json_and_binary_of_an_entry_are_equal() -> None:
     for entry in corpus.read():
         message = decoded(entry.type, entry.binary)
         assert json_format.MessageToDict(message) == entry.json, (entry.type, entry.case)
 
 
 def decoded(name: str, binary: str) -> Message:
-    """Returns the message of a type that bytes in base64 stand for."""
-    kind = Default().FindMessageTypeByName(name)
-    return message_factory.GetMessageClass(kind).FromString(base64.b64decode(binary))
+    """Decodes a message of a type from base64."""
+    descriptor = Default().FindMessageTypeByName(name)
+    return message_factory.GetMessageClass(descriptor).FromString(base64.b64decode(binary))

@@ -1,4 +1,4 @@
-"""What `make generate` writes for other languages, read as it lies in the checkout."""
+"""Tests the generated clients in the checkout."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from .comments import IMAGE, lines_of_comments
 from .programs import ROOT
+from .proto_comments import IMAGE, lines_of_comments
 
 GENERATED = ROOT / "generated"
 
@@ -21,7 +21,7 @@ GENERATED = ROOT / "generated"
 @pytest.mark.parametrize(
     ("folder", "ending"), [("go/roster/v1", "go"), ("typescript/roster/v1", "d.ts")]
 )
-def test_comments_of_the_protos_are_documentation(folder: str, ending: str) -> None:
+def test_generated_code_has_the_comments_of_the_protos(folder: str, ending: str) -> None:
     text = "".join(path.read_text() for path in (GENERATED / folder).glob(f"*.{ending}"))
 
     lines = lines_of_comments(packages=True)
@@ -30,14 +30,14 @@ def test_comments_of_the_protos_are_documentation(folder: str, ending: str) -> N
     assert [line for line in lines if line not in text] == []
 
 
-def test_image_holds_all_that_stubs_are_made_of() -> None:
+def test_descriptor_image_is_complete() -> None:
     names = {file.name for file in IMAGE.file}
 
     assert {name for file in IMAGE.file for name in file.dependency} <= names
     assert "google/rpc/error_details.proto" in names
 
 
-def test_package_for_npm_has_the_version_of_the_service() -> None:
+def test_npm_package_has_the_version_of_the_service() -> None:
     service = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     package = json.loads((GENERATED / "typescript" / "package.json").read_text())
 
@@ -45,7 +45,7 @@ def test_package_for_npm_has_the_version_of_the_service() -> None:
 
 
 def generate_without_tools(folder: Path, tools: str) -> subprocess.CompletedProcess[str]:
-    """Generates clients as on a machine that has no plugins."""
+    """Generates clients without plugins."""
     shutil.copytree(ROOT / "protos", folder / "protos", dirs_exist_ok=True)
     return subprocess.run(
         [sys.executable, str(folder / "protos/generate_clients.py"), str(folder / "generated")],
@@ -58,7 +58,7 @@ def generate_without_tools(folder: Path, tools: str) -> subprocess.CompletedProc
 
 
 @pytest.mark.verify
-def test_languages_without_their_plugins_are_passed_over_and_named(tmp_path: Path) -> None:
+def test_languages_without_plugins_are_skipped_and_reported(tmp_path: Path) -> None:
     done = generate_without_tools(tmp_path, "")
 
     assert done.returncode == 0, done.stderr
@@ -68,7 +68,7 @@ def test_languages_without_their_plugins_are_passed_over_and_named(tmp_path: Pat
 
 
 @pytest.mark.verify
-def test_languages_without_their_plugins_are_an_error_where_tools_are_required(
+def test_missing_plugins_are_an_error_if_tools_are_required(
     tmp_path: Path,
 ) -> None:
     done = generate_without_tools(tmp_path, "required")

@@ -1,4 +1,4 @@
-"""The stubs in Java, as they are made from the descriptor image."""
+"""Tests the Java stubs that are generated from the descriptor image."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import html
 import pytest
 
 from ..tools import program
-from .comments import lines_of_comments
 from .in_java import stubs
+from .proto_comments import lines_of_comments
 
 pytestmark = pytest.mark.verify
 
 
-def test_comments_of_the_protos_are_the_documentation() -> None:
+def test_stubs_have_the_comments_of_the_protos() -> None:
     sources = (stubs(program("javac", "java")) / "sources/roster/v1").glob("*.java")
 
     text = html.unescape("".join(path.read_text() for path in sources))

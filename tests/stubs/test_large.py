@@ -1,4 +1,4 @@
-"""Clients of each language with default settings, which accept messages of up to 4 MiB."""
+"""Tests clients with default settings, which accept messages of up to 4 MiB."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .programs import Programs
 pytestmark = pytest.mark.verify
 
 
-def test_subscribers_with_all_the_values_they_may_have_are_received(
+def test_client_receives_subscribers_of_maximum_size(
     programs: Programs, service: Service, grpc_front: GrpcFront
 ) -> None:
     account = new_account(service, grpc_front)

@@ -1,4 +1,4 @@
-"""The Python package of the stubs: what it brings, and what it stands beside."""
+"""Tests the Python package: files, types, and dependencies."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from ..conftest import new_account
 from ..documents import CLIENTS, code
 from ..fronts import GrpcFront
 from ..processes import Service
-from .comments import lines_of_comments
 from .in_python import SOURCES, install, programs
 from .programs import ROOT
+from .proto_comments import lines_of_comments
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with `generated/python` as pip installs it."""
+    """A folder with `generated/python`, installed by pip."""
     return install(tmp_path_factory.mktemp("installed"))
 
 
 def run(*command: str | Path, site: Path | None = None, folder: Path | None = None) -> str:
-    """Runs a command in a folder, and returns all that it said; a failure shows it."""
+    """Runs a command and returns its output, which an assertion shows if it fails."""
     environment = {**os.environ, "PYTHONPATH": str(site or "")}
     done = subprocess.run(
         [str(part) for part in command],
@@ -44,14 +44,14 @@ def run(*command: str | Path, site: Path | None = None, folder: Path | None = No
 
 
 def mypy(*arguments: str | Path, site: Path | None = None, folder: Path) -> None:
-    """Checks types strictly, with no settings but these."""
+    """Checks types strictly, without a configuration file."""
     cache = ROOT / ".mypy_cache" / "stubs"
     strict = ["--strict", "--config-file=", f"--cache-dir={cache}"]
     run(sys.executable, "-m", "mypy", *strict, *arguments, site=site, folder=folder)
 
 
 @pytest.mark.verify
-def test_package_holds_the_types_of_all_that_it_holds(site: Path) -> None:
+def test_every_module_has_type_stubs(site: Path) -> None:
     modules = {path.relative_to(site) for path in site.rglob("*_pb2*.py")}
 
     assert Path("roster/v1/tags_pb2_grpc.py") in modules
@@ -61,14 +61,14 @@ def test_package_holds_the_types_of_all_that_it_holds(site: Path) -> None:
 
 
 @pytest.mark.verify
-def test_comments_of_the_protos_are_the_documentation(site: Path) -> None:
+def test_stubs_have_the_comments_of_the_protos(site: Path) -> None:
     text = "".join(path.read_text() for path in site.glob("roster/v1/*.pyi"))
 
     assert [line for line in lines_of_comments() if line not in text] == []
 
 
 @pytest.mark.verify
-def test_installation_of_the_service_brings_the_same(site: Path, tmp_path: Path) -> None:
+def test_service_package_contains_the_same_stubs(site: Path, tmp_path: Path) -> None:
     whole = install(tmp_path, ROOT)
 
     assert files(whole, "roster") == files(site, "roster")
@@ -76,13 +76,13 @@ def test_installation_of_the_service_brings_the_same(site: Path, tmp_path: Path)
 
 
 def files(site: Path, package: str) -> dict[Path, bytes]:
-    """Returns the files of a package in a folder, less what Python keeps there."""
-    found = (path for path in (site / package).rglob("*.*") if path.suffix != ".pyc")
-    return {path.relative_to(site): path.read_bytes() for path in found}
+    """Returns the files of a package, without compiled ones."""
+    paths = (path for path in (site / package).rglob("*.*") if path.suffix != ".pyc")
+    return {path.relative_to(site): path.read_bytes() for path in paths}
 
 
 @pytest.mark.verify
-def test_programs_are_well_typed(site: Path, tmp_path: Path) -> None:
+def test_programs_pass_the_type_check(site: Path, tmp_path: Path) -> None:
     example = tmp_path / "example.py"
     example.write_text(code(CLIENTS, "example: python"))
 
@@ -90,7 +90,7 @@ def test_programs_are_well_typed(site: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.verify
-def test_helper_is_well_typed_itself(tmp_path: Path) -> None:
+def test_client_module_passes_the_type_check(tmp_path: Path) -> None:
     sources = tmp_path / "sources"
     sources.symlink_to(ROOT / "generated" / "python")
 
@@ -99,7 +99,7 @@ def test_helper_is_well_typed_itself(tmp_path: Path) -> None:
 
 @pytest.mark.verify
 @pytest.mark.parametrize("order", ["{0}\n{1}", "{1}\n{0}"], ids=["before", "after"])
-def test_stubs_stand_beside_protovalidate(order: str, site: Path) -> None:
+def test_stubs_and_protovalidate_can_be_imported_together(order: str, site: Path) -> None:
     imports = order.format(
         "import protovalidate", "from roster.v1.tags_pb2 import CreateTagRequest"
     )
@@ -117,12 +117,12 @@ def test_package_has_the_version_of_the_service() -> None:
 
 
 @pytest.mark.verify
-def test_package_asks_for_all_that_it_needs(
+def test_package_declares_all_dependencies(
     service: Service, grpc_front: GrpcFront, site: Path, tmp_path: Path
 ) -> None:
-    alone = str(tools.file("python/bin/python", "python"))
+    interpreter = str(tools.file("python/bin/python", "python"))
     key = new_account(service, grpc_front).key
-    found = programs(site, tmp_path, alone)
+    installed = programs(site, tmp_path, interpreter)
 
-    found.run(found.walk, ROSTER_GRPC_ADDRESS=service.grpc, ROSTER_KEY=key)
-    mypy("--python-executable", alone, *SOURCES.glob("*.py"), site=site, folder=tmp_path)
+    installed.run(installed.walk, ROSTER_GRPC_ADDRESS=service.grpc, ROSTER_KEY=key)
+    mypy("--python-executable", interpreter, *SOURCES.glob("*.py"), site=site, folder=tmp_path)

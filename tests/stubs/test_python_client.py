@@ -1,4 +1,4 @@
-"""What a channel of roster.client adds to calls, and what it says of those that were refused."""
+"""Tests the channels of roster.client: metadata, deadlines, and errors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .callers import Caller
 from .recorder import recording
 
 
-def test_call_carries_the_key_a_deadline_and_a_fresh_idempotency_key(caller: Caller) -> None:
+def test_call_has_the_key_a_deadline_and_a_new_idempotency_key(caller: Caller) -> None:
     with recording() as recorder:
         for _ in range(2):
             caller(recorder.address, "rk_key", "CreateTag", CreateTagRequest())
@@ -36,11 +36,11 @@ def test_call_carries_the_key_a_deadline_and_a_fresh_idempotency_key(caller: Cal
     assert first.metadata["idempotency-key"] != second.metadata["idempotency-key"]
 
 
-def test_what_the_caller_says_of_a_call_stays(caller: Caller) -> None:
-    given = {"metadata": (("idempotency-key", "mine"), ("x-request-id", "r1")), "timeout": 1000}
+def test_metadata_and_timeout_of_the_caller_are_kept(caller: Caller) -> None:
+    options = {"metadata": (("idempotency-key", "mine"), ("x-request-id", "r1")), "timeout": 1000}
 
     with recording() as recorder:
-        caller(recorder.address, "rk_key", "CreateTag", CreateTagRequest(), **given)
+        caller(recorder.address, "rk_key", "CreateTag", CreateTagRequest(), **options)
 
     (came,) = recorder.calls
     assert (came.metadata["idempotency-key"], came.metadata["x-request-id"]) == ("mine", "r1")
@@ -48,24 +48,24 @@ def test_what_the_caller_says_of_a_call_stays(caller: Caller) -> None:
     assert came.seconds > 60
 
 
-def test_reading_carries_no_idempotency_key(caller: Caller) -> None:
+def test_read_has_no_idempotency_key(caller: Caller) -> None:
     with recording() as recorder:
         caller(recorder.address, "rk_key", "ListTags", ListTagsRequest())
 
     assert "idempotency-key" not in recorder.calls[0].metadata
 
 
-def test_answer_may_be_larger_than_what_grpc_takes_by_itself(caller: Caller) -> None:
+def test_response_can_exceed_the_default_limit_of_grpc(caller: Caller) -> None:
     tag = Tag(description="x" * 5 * 1024 * 1024)
 
     with recording() as recorder:
         recorder.reply = ListTagsResponse(tags=[tag]).SerializeToString()
-        answer = caller(recorder.address, "rk_key", "ListTags", ListTagsRequest())
+        response = caller(recorder.address, "rk_key", "ListTags", ListTagsRequest())
 
-    assert answer.tags[0] == tag
+    assert response.tags[0] == tag
 
 
-def test_stream_carries_the_key_and_ends_when_it_is_done() -> None:
+def test_stream_has_the_key_and_no_deadline() -> None:
     request = ExportSubscribersRequest()
 
     async def run(address: str) -> None:
@@ -90,10 +90,10 @@ async def each_in_turn(requests: list[ImportSubscribersRequest]) -> AsyncIterato
 
 
 @pytest.mark.parametrize("form", [list, each_in_turn])
-def test_import_that_is_refused_ends_as_the_service_says(
+def test_rejected_import_raises_the_error_of_the_service(
     grpc_account: Account, form: Callable[[list[ImportSubscribersRequest]], Any]
 ) -> None:
-    # More than fits into what is under way, so that it is refused while it is sent.
+    # More than the flow-control window, so that the call fails while it is sent.
     row = BulkSubscriber(email="ada@example.com", first_name="x" * 65_536)
     requests = [ImportSubscribersRequest(rows=[row])] * 64
     reader = grpc_account.new_key("read")

@@ -1,4 +1,4 @@
-"""Which calls a channel of roster.client sends again, and when."""
+"""Tests which calls a channel of roster.client retries, and when."""
 
 from __future__ import annotations
 
@@ -15,39 +15,41 @@ from server.interceptors.base import method_of
 
 from ..conftest import Account
 from .callers import Caller
-from .lossy import Loss, losing
+from .lossy_proxy import Loss, losing
 
 
-def test_creation_whose_answer_is_lost_is_repeated_and_has_one_effect(
+def test_create_with_a_lost_response_is_retried_and_has_one_effect(
     grpc_account: Account, caller: Caller
 ) -> None:
-    with losing(grpc_account.service.grpc, Loss.ANSWER) as proxy:
-        answer = caller(proxy.address, grpc_account.key, "CreateTag", CreateTagRequest(name="vip"))
+    with losing(grpc_account.service.grpc, Loss.RESPONSE) as proxy:
+        response = caller(
+            proxy.address, grpc_account.key, "CreateTag", CreateTagRequest(name="vip")
+        )
 
     (tag,) = grpc_account.ok("ListTags")["tags"]
-    assert answer.tag.id == tag["id"]
+    assert response.tag.id == tag["id"]
     assert proxy.losses == []
 
 
-def test_call_is_repeated_while_the_service_cannot_be_reached(
+def test_call_is_retried_while_the_service_is_unreachable(
     grpc_account: Account, caller: Caller
 ) -> None:
     losses = [Loss.CONNECTION, Loss.CONNECTION]
 
     with losing(grpc_account.service.grpc, *losses) as proxy:
-        answer = caller(proxy.address, grpc_account.key, "ListTags", ListTagsRequest())
+        response = caller(proxy.address, grpc_account.key, "ListTags", ListTagsRequest())
 
-    assert answer.total == 0
+    assert response.total == 0
     assert proxy.losses == []
 
 
-def test_deletion_is_not_repeated_since_it_would_find_nothing(
+def test_delete_is_not_retried_because_it_would_return_not_found(
     grpc_account: Account, caller: Caller
 ) -> None:
     tag = grpc_account.ok("CreateTag", name="vip")["tag"]
 
     with (
-        losing(grpc_account.service.grpc, Loss.ANSWER) as proxy,
+        losing(grpc_account.service.grpc, Loss.RESPONSE) as proxy,
         pytest.raises(grpc.RpcError) as refused,
     ):
         caller(proxy.address, grpc_account.key, "DeleteTag", DeleteTagRequest(id=tag["id"]))
@@ -57,16 +59,16 @@ def test_deletion_is_not_repeated_since_it_would_find_nothing(
     assert grpc_account.ok("ListTags")["tags"] == []
 
 
-def test_client_sends_keys_with_what_the_service_keeps_answers_of() -> None:
+def test_client_sends_idempotency_keys_to_methods_that_store_responses() -> None:
     for method in methods():
         path = f"/{method.containing_service.full_name}/{method.name}"
         assert takes_key(method) == (method_of(path).stored_response_type is not None), path
 
 
-def test_deletions_and_imports_alone_are_not_repeated() -> None:
-    once = {method.name for method in methods() if not is_repeatable(method)}
+def test_all_methods_except_deletes_and_imports_are_retried() -> None:
+    not_retried = {method.name for method in methods() if not is_repeatable(method)}
 
-    assert once == {
+    assert not_retried == {
         "DeleteCustomField",
         "DeleteSubscriber",
         "DeleteSuppression",
@@ -77,7 +79,7 @@ def test_deletions_and_imports_alone_are_not_repeated() -> None:
     }
 
 
-def test_attempts_outlast_a_start_and_follow_each_other_closely() -> None:
+def test_attempts_cover_a_restart_of_the_service() -> None:
     (config,) = json.loads(service_config())["methodConfig"]
     retry = config["retryPolicy"]
     first, longest = (float(retry[name][:-1]) for name in ("initialBackoff", "maxBackoff"))
@@ -85,6 +87,6 @@ def test_attempts_outlast_a_start_and_follow_each_other_closely() -> None:
 
     gaps = [min(first * retry["backoffMultiplier"] ** number, longest) for number in range(again)]
 
-    assert again < 5, "gRPC makes five attempts, whatever it is told"
+    assert again < 5, "gRPC makes at most five attempts"
     assert max(gaps) <= 2.5
     assert sum(gaps) >= 6

@@ -1,4 +1,4 @@
-"""To whom a channel of roster.client shows its key."""
+"""Tests to which servers a channel of roster.client sends its key."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .recorder import Recorder, recording
         "dns://10.0.0.3/localhost:50051",
     ],
 )
-def test_key_leaves_the_machine_in_plaintext_for_nobody(
+def test_key_is_not_sent_to_other_hosts_in_plaintext(
     target: str, open_channel: Callable[..., Any]
 ) -> None:
     with pytest.raises(ValueError, match="not a loopback address"):
@@ -38,11 +38,11 @@ def test_key_leaves_the_machine_in_plaintext_for_nobody(
 @pytest.mark.parametrize(
     "target", ["localhost:1", "127.0.0.1:1", "[::1]:1", "dns:///localhost:1", "unix:/roster"]
 )
-def test_plaintext_is_taken_on_this_machine(target: str) -> None:
+def test_plaintext_is_accepted_for_loopback_addresses(target: str) -> None:
     client.channel(target, "rk_key", tls=None).close()
 
 
-def test_plaintext_is_taken_elsewhere_from_those_who_say_what_they_do() -> None:
+def test_plaintext_is_accepted_elsewhere_with_an_explicit_option() -> None:
     risk = {"dangerously_send_key_in_plaintext": True}
 
     client.channel("10.0.0.3:50051", "rk_key", tls=None, **risk).close()
@@ -50,7 +50,7 @@ def test_plaintext_is_taken_elsewhere_from_those_who_say_what_they_do() -> None:
 
 @pytest.mark.parametrize("open_channel", [client.channel, client.aio_channel])
 @pytest.mark.parametrize("key", ["", "rk_key\n", " rk_key", "rk key", "rk_k\u00e9y", "rk_\0key"])
-def test_what_no_key_can_be_is_refused_and_not_repeated(
+def test_invalid_key_is_rejected_and_not_in_the_error(
     key: str, open_channel: Callable[..., Any]
 ) -> None:
     with pytest.raises(ValueError, match="Invalid API key") as refused:
@@ -59,44 +59,48 @@ def test_what_no_key_can_be_is_refused_and_not_repeated(
     assert key == "" or key not in str(refused.value)
 
 
-def guarded(authority: Authority, *, ask: bool = False) -> grpc.ServerCredentials:
-    """Returns what a server shows, which may `ask` for a certificate in turn."""
+def credentials(
+    authority: Authority, *, client_certificate: bool = False
+) -> grpc.ServerCredentials:
+    """Returns server credentials, which can require a client certificate."""
     certificate, key = authority.certify("server")
-    return grpc.ssl_server_credentials([(key, certificate)], authority.certificate, ask)
+    return grpc.ssl_server_credentials(
+        [(key, certificate)], authority.certificate, client_certificate
+    )
 
 
-def listed(recorder: Recorder, tls: client.Tls) -> dict[str, str]:
-    """Lists tags over TLS and returns the metadata that came with it."""
+def received_metadata(recorder: Recorder, tls: client.Tls) -> dict[str, str]:
+    """Lists tags over TLS and returns the metadata that the server received."""
     with client.channel(recorder.address, "rk_key", tls=tls) as channel:
         TagServiceStub(channel).ListTags(ListTagsRequest())
     return recorder.calls[-1].metadata
 
 
-def test_key_travels_over_tls_to_whom_the_authority_certified() -> None:
+def test_key_is_sent_over_tls_to_a_certified_server() -> None:
     authority = Authority()
 
-    with recording(guarded(authority)) as recorder:
-        came = listed(recorder, client.Tls(ca=authority.certificate))
+    with recording(credentials(authority)) as recorder:
+        metadata = received_metadata(recorder, client.Tls(ca=authority.certificate))
 
-    assert came["authorization"] == "Bearer rk_key"
+    assert metadata["authorization"] == "Bearer rk_key"
 
 
-def test_caller_shows_its_own_certificate_where_it_has_one() -> None:
+def test_client_certificate_is_sent_if_there_is_one() -> None:
     authority = Authority()
     certificate, private_key = authority.certify("client")
     tls = client.Tls(authority.certificate, certificate, private_key)
 
-    with recording(guarded(authority, ask=True)) as recorder:
-        came = listed(recorder, tls)
+    with recording(credentials(authority, client_certificate=True)) as recorder:
+        metadata = received_metadata(recorder, tls)
 
-    assert came["authorization"] == "Bearer rk_key"
+    assert metadata["authorization"] == "Bearer rk_key"
     assert private_key.decode() not in repr(tls)
 
 
 @pytest.mark.parametrize("tls", [client.Tls(), client.Tls(ca=Authority().certificate)])
-def test_key_goes_to_nobody_whom_the_authority_did_not_certify(tls: client.Tls) -> None:
+def test_key_is_not_sent_to_a_server_of_another_authority(tls: client.Tls) -> None:
     with (
-        recording(guarded(Authority())) as recorder,
+        recording(credentials(Authority())) as recorder,
         client.channel(recorder.address, "rk_key", tls=tls) as channel,
         pytest.raises(grpc.RpcError) as refused,
     ):

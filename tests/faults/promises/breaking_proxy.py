@@ -19,7 +19,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from ...parts import wait_until
-from ...stubs.lossy import Handler, Proxy, end
+from ...stubs.lossy_proxy import Handler, Proxy, shut_down
 
 POSITIONS = 50 * 1024
 # How long a connection stalls, in seconds, and how many bytes it carries after that.
@@ -84,7 +84,7 @@ class BreakingProxy(Proxy):
 
     def _end_all(self) -> None:
         for connection in list(self.open):
-            end(connection)
+            shut_down(connection)
 
 
 class _Connection(Handler):
@@ -96,7 +96,7 @@ class _Connection(Handler):
         self._is_reset = False
         planned = self.server.losses.pop(0) if self.server.losses else None
         # Closed here and not by the server, which would shut it down gracefully.
-        with self.request, self.server.connected() as service:
+        with self.request, self.server.connect() as service:
             ways = ((self.request, service, planned), (service, self.request, None))
             if planned is not None and not planned.up:
                 ways = ((self.request, service, None), (service, self.request, planned))
@@ -119,8 +119,8 @@ class _Connection(Handler):
             # The connection ended before its break. Another one gets the break.
             self.server.losses.append(planned)
         if not self._is_reset:
-            end(source)
-            end(target)
+            shut_down(source)
+            shut_down(target)
 
     def _break(self, planned: Break, *sides: socket.socket) -> Break:
         """Breaks a connection. Returns its next break, or raises ConnectionError if it ended."""
@@ -131,7 +131,7 @@ class _Connection(Handler):
         self._is_reset = planned.kind is BreakKind.RESET
         for side in sides:
             if not self._is_reset:
-                end(side)
+                shut_down(side)
                 continue
             if side.family is not socket.AF_UNIX:
                 side.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)

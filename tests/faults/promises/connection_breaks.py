@@ -26,7 +26,7 @@ from ...parts import running as part
 from ...postgres import running
 from ...processes import start
 from ...relay import NAME
-from ...stubs.lossy import running as running_proxy
+from ...stubs.lossy_proxy import running as running_proxy
 from .breaking_proxy import Break, BreakingProxy, breaks
 from .checker import NO_VIOLATIONS, Results, broken, total
 from .clients import Clients, Target, make_long_fields

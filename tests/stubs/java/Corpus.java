@@ -9,7 +9,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Base64;
 
-/** Reads the messages of the corpus and tells how the stubs of Java see each of them. */
+/** Decodes the messages of the corpus with the Java stubs, and prints each as JSON. */
 public final class Corpus {
   private static final String PACKAGE = "roster.v1.";
 

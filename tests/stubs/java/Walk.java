@@ -23,7 +23,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
 import roster.v1.*;
 
-/** Does what a user of the stubs does, and says each step once it has held. */
+/** Performs the steps of a client that uses the stubs, and prints each completed step. */
 public final class Walk {
   private static final String CREATED = "ada@example.com";
   private static final List<String> BULK =
@@ -66,8 +66,8 @@ public final class Walk {
     take("update_with_mask", this::updateWithMask);
     take("read_error_details", this::readErrorDetails);
     take("stream_export", this::streamExport);
-    take("honour_deadline", this::honourDeadline);
-    take("hear_of_events", this::hearOfEvents);
+    take("exceed_deadline", this::exceedDeadline);
+    take("list_events", this::listEvents);
   }
 
   private void authenticate() throws Exception {
@@ -105,10 +105,10 @@ public final class Walk {
     BULK.forEach(email -> request.addSubscribersBuilder().setEmail(email));
     request.addSubscribersBuilder().setEmail(BULK.get(0));
 
-    var answer = subscribers.bulkCreateSubscribers(request.build());
+    var response = subscribers.bulkCreateSubscribers(request.build());
 
-    check(answer.getFailedCount() == 1, answer);
-    var failure = answer.getFailed(0);
+    check(response.getFailedCount() == 1, response);
+    var failure = response.getFailed(0);
     check(failure.getIndex() == BULK.size(), failure);
     check(failure.getReason() == BulkFailure.Reason.DUPLICATE_IN_REQUEST, failure);
   }
@@ -125,7 +125,7 @@ public final class Walk {
     } while (!request.getPageToken().isEmpty());
 
     check(pages == 3, pages);
-    check(found.equals(everyone()), found);
+    check(found.equals(allAddresses()), found);
   }
 
   private void updateWithMask() {
@@ -166,19 +166,19 @@ public final class Walk {
         .forEachRemaining(
             part -> part.getSubscribersList().forEach(each -> found.add(each.getEmail())));
 
-    check(found.equals(everyone()), found);
+    check(found.equals(allAddresses()), found);
   }
 
-  /** An import that sends nothing would wait for ever; its deadline ends it. */
-  private void honourDeadline() throws Exception {
+  /** An import that sends nothing ends with its deadline. */
+  private void exceedDeadline() throws Exception {
     var ended = new CompletableFuture<Throwable>();
     streaming
         .withDeadlineAfter(200, TimeUnit.MILLISECONDS)
         .importSubscribers(
             new StreamObserver<ImportSubscribersResponse>() {
               @Override
-              public void onNext(ImportSubscribersResponse answer) {
-                ended.completeExceptionally(new AssertionError(answer));
+              public void onNext(ImportSubscribersResponse response) {
+                ended.completeExceptionally(new AssertionError(response));
               }
 
               @Override
@@ -188,7 +188,7 @@ public final class Walk {
 
               @Override
               public void onCompleted() {
-                ended.completeExceptionally(new AssertionError("the import ended by itself"));
+                ended.completeExceptionally(new AssertionError("the import ended before its deadline"));
               }
             });
 
@@ -196,7 +196,7 @@ public final class Walk {
     check(Status.fromThrowable(failure).getCode() == Status.Code.DEADLINE_EXCEEDED, failure);
   }
 
-  private void hearOfEvents() {
+  private void listEvents() {
     var request =
         CreateWebhookRequest.newBuilder()
             .setUrl("https://example.com/hooks")
@@ -204,22 +204,22 @@ public final class Walk {
             .setEnabled(false)
             .build();
 
-    var made = webhooks.createWebhook(request);
+    var created = webhooks.createWebhook(request);
 
-    check(made.getSecret().startsWith("whsec_"), "the secret");
-    check(!made.getWebhook().getEnabled(), made.getWebhook());
-    check(!made.getWebhook().hasFailingSince(), made.getWebhook());
-    tags.createTag(CreateTagRequest.newBuilder().setName("heard").build());
+    check(created.getSecret().startsWith("whsec_"), "the secret");
+    check(!created.getWebhook().getEnabled(), created.getWebhook());
+    check(!created.getWebhook().hasFailingSince(), created.getWebhook());
+    tags.createTag(CreateTagRequest.newBuilder().setName("gold").build());
     var events = webhooks.listEvents(ListEventsRequest.newBuilder().setType("tag.*").build());
     check(events.getEventsCount() == 1, events);
     var event = events.getEvents(0);
     check(event.getType().equals("tag.created") && event.getSequence() == 1, event);
     var tag = event.getData().getFieldsOrThrow("tag").getStructValue();
-    check(tag.getFieldsOrThrow("name").getStringValue().equals("heard"), tag);
+    check(tag.getFieldsOrThrow("name").getStringValue().equals("gold"), tag);
     check(!event.hasPrevious(), event);
   }
 
-  private static List<String> everyone() {
+  private static List<String> allAddresses() {
     var all = new ArrayList<>(List.of(CREATED));
     all.addAll(BULK);
     return all;
@@ -234,17 +234,17 @@ public final class Walk {
     System.out.printf("{\"step\": \"%s\"}%n", name);
   }
 
-  /** Returns the error of a call that has to fail. */
+  /** Returns the error of a call that must fail. */
   private static StatusRuntimeException refusal(Step call) throws Exception {
     try {
       call.run();
     } catch (StatusRuntimeException refused) {
       return refused;
     }
-    throw new AssertionError("the call was taken");
+    throw new AssertionError("the call succeeded");
   }
 
-  /** Returns the detail of a type that an error carries. */
+  /** Returns the detail of an error that has this type. */
   private static <T extends Message> T detail(StatusRuntimeException error, Class<T> type)
       throws InvalidProtocolBufferException {
     for (Any packed : StatusProto.fromThrowable(error).getDetailsList()) {
@@ -255,9 +255,9 @@ public final class Walk {
     throw new AssertionError("no " + type.getSimpleName() + " in " + error);
   }
 
-  private static void check(boolean holds, Object found) {
-    if (!holds) {
-      throw new AssertionError(found);
+  private static void check(boolean condition, Object actual) {
+    if (!condition) {
+      throw new AssertionError(actual);
     }
   }
 }

@@ -1,4 +1,4 @@
-"""Reads the messages of the corpus and tells how the stubs of Python see each of them."""
+"""Decodes the messages of the corpus with the Python stubs, and prints each as JSON."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from roster import v1
 PACKAGE = "roster.v1."
 
 
-def kind_of(name: str) -> type[Message]:
+def class_of(name: str) -> type[Message]:
     """Returns the class of a type such as roster.v1.Error.Detail."""
     outer, *nested = name.removeprefix(PACKAGE).split(".")
     modules = (import_module(PACKAGE + found.name) for found in pkgutil.iter_modules(v1.__path__))
-    kind: type[Message] = next(vars(found)[outer] for found in modules if outer in vars(found))
+    cls: type[Message] = next(vars(found)[outer] for found in modules if outer in vars(found))
     for part in nested:
-        kind = getattr(kind, part)
-    return kind
+        cls = getattr(cls, part)
+    return cls
 
 
 def main() -> None:
     for entry in json.loads(Path(sys.argv[1]).read_text()):
-        message = kind_of(entry["type"]).FromString(base64.b64decode(entry["binary"]))
+        message = class_of(entry["type"]).FromString(base64.b64decode(entry["binary"]))
         binary = base64.b64encode(message.SerializeToString()).decode()
         print(json.dumps({"binary": binary, "json": json_format.MessageToDict(message)}))
 

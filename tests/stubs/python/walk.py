@@ -1,4 +1,4 @@
-"""Does what a user of the stubs does, and says each step once it has held."""
+"""Performs the steps of a client that uses the stubs, and prints each completed step."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def main() -> None:
         update_with_mask(subscribers, ada)
         read_error_details(tags)
         stream_export(subscribers)
-        honour_deadline(subscribers)
-        hear_of_events(WebhookServiceStub(channel), tags)
+        exceed_deadline(subscribers)
+        list_events(WebhookServiceStub(channel), tags)
 
 
 def authenticate(tags: TagServiceStub) -> None:
@@ -55,7 +55,7 @@ def authenticate(tags: TagServiceStub) -> None:
     assert client.error_of(refused).reason == Error.UNAUTHORIZED
 
     assert tags.ListTags(ListTagsRequest()).total == 0
-    say("authenticate")
+    report("authenticate")
 
 
 def create(subscribers: SubscriberServiceStub) -> Subscriber:
@@ -70,19 +70,19 @@ def create(subscribers: SubscriberServiceStub) -> Subscriber:
     age = datetime.now(UTC) - ada.created_at.ToDatetime(UTC)
     assert abs(age) < timedelta(minutes=1)
     assert not ada.HasField("custom_fields")
-    say("create")
+    report("create")
     return ada
 
 
 def bulk_create(subscribers: SubscriberServiceStub) -> None:
     rows = [BulkSubscriber(email=email) for email in [*BULK, BULK[0]]]
 
-    answer = subscribers.BulkCreateSubscribers(BulkCreateSubscribersRequest(subscribers=rows))
+    response = subscribers.BulkCreateSubscribers(BulkCreateSubscribersRequest(subscribers=rows))
 
-    (failure,) = answer.failed
+    (failure,) = response.failed
     assert failure.index == len(BULK)
     assert failure.reason == BulkFailure.DUPLICATE_IN_REQUEST
-    say("bulk_create")
+    report("bulk_create")
 
 
 def list_by_page_token(subscribers: SubscriberServiceStub) -> None:
@@ -95,7 +95,7 @@ def list_by_page_token(subscribers: SubscriberServiceStub) -> None:
 
     assert [len(page) for page in pages] == [10, 10, 5]
     assert [email for page in pages for email in page] == [CREATED, *BULK]
-    say("list_by_page_token")
+    report("list_by_page_token")
 
 
 def update_with_mask(subscribers: SubscriberServiceStub, ada: Subscriber) -> None:
@@ -110,7 +110,7 @@ def update_with_mask(subscribers: SubscriberServiceStub, ada: Subscriber) -> Non
 
     ada.last_name = "Lovelace"
     assert changed == ada
-    say("update_with_mask")
+    report("update_with_mask")
 
 
 def read_error_details(tags: TagServiceStub) -> None:
@@ -122,18 +122,18 @@ def read_error_details(tags: TagServiceStub) -> None:
     faults = [(fault.field, fault.code) for fault in error.details]
     assert faults == [("name", Error.Detail.REQUIRED)]
     assert error.request_id
-    say("read_error_details")
+    report("read_error_details")
 
 
 def stream_export(subscribers: SubscriberServiceStub) -> None:
     parts = subscribers.ExportSubscribers(ExportSubscribersRequest())
 
     assert [each.email for part in parts for each in part.subscribers] == [CREATED, *BULK]
-    say("stream_export")
+    report("stream_export")
 
 
-def honour_deadline(subscribers: SubscriberServiceStub) -> None:
-    """An import that sends nothing would wait for ever; its deadline ends it."""
+def exceed_deadline(subscribers: SubscriberServiceStub) -> None:
+    """An import that sends nothing ends with its deadline."""
     ended = Event()
     refused = error_response(
         lambda: list(subscribers.ImportSubscribers(nothing_until(ended), timeout=0.2))
@@ -141,7 +141,7 @@ def honour_deadline(subscribers: SubscriberServiceStub) -> None:
     ended.set()
 
     assert refused.code() is grpc.StatusCode.DEADLINE_EXCEEDED
-    say("honour_deadline")
+    report("exceed_deadline")
 
 
 def nothing_until(ended: Event) -> Iterator[ImportSubscribersRequest]:
@@ -149,34 +149,34 @@ def nothing_until(ended: Event) -> Iterator[ImportSubscribersRequest]:
     yield from ()
 
 
-def hear_of_events(webhooks: WebhookServiceStub, tags: TagServiceStub) -> None:
+def list_events(webhooks: WebhookServiceStub, tags: TagServiceStub) -> None:
     request = CreateWebhookRequest(
         url="https://example.com/hooks", event_types=["tag.*"], enabled=False
     )
 
-    made = webhooks.CreateWebhook(request)
+    created = webhooks.CreateWebhook(request)
 
-    assert made.secret.startswith("whsec_")
-    assert not made.webhook.enabled
-    assert not made.webhook.HasField("failing_since")
-    tags.CreateTag(CreateTagRequest(name="heard"))
+    assert created.secret.startswith("whsec_")
+    assert not created.webhook.enabled
+    assert not created.webhook.HasField("failing_since")
+    tags.CreateTag(CreateTagRequest(name="gold"))
     (event,) = webhooks.ListEvents(ListEventsRequest(type="tag.*")).events
     assert (event.type, event.sequence) == ("tag.created", 1)
-    assert event.data.fields["tag"].struct_value["name"] == "heard"
+    assert event.data.fields["tag"].struct_value["name"] == "gold"
     assert not event.HasField("previous")
-    say("hear_of_events")
+    report("list_events")
 
 
 def error_response(call: Callable[[], object]) -> grpc.RpcError:
-    """Returns the error of a call that has to fail."""
+    """Returns the error of a call that must fail."""
     try:
-        answer = call()
+        response = call()
     except grpc.RpcError as error:
         return error
-    raise AssertionError(f"the call was answered with {answer}")
+    raise AssertionError(f"the call returned {response}")
 
 
-def say(step: str) -> None:
+def report(step: str) -> None:
     print(json.dumps({"step": step}))
 
 

@@ -1,4 +1,4 @@
-// Says how the npm package reads the messages of a corpus, and writes them again.
+// Decodes the messages of a corpus with the npm package, and prints each as JSON.
 
 import { readFile } from "node:fs/promises";
 import {

@@ -20,7 +20,7 @@ import type { Session } from "./walk.ts";
 const CREATED = "ada@example.com";
 const BULK = Array.from({ length: 24 }, (_, number) => `person${number}@example.com`);
 
-/** The steps, in the order in which they are taken. */
+/** The steps in order. */
 export const steps: Record<string, (session: Session) => Promise<void>> = {
   async authenticate({ tags, headers }) {
     const refused = await failure(tags.listTags({}));
@@ -43,7 +43,7 @@ export const steps: Record<string, (session: Session) => Promise<void>> = {
 
     const { customField } = await fields.createCustomField({ label: "Age" }, { headers });
     assert(customField);
-    assert.equal(customField.fallback, undefined); // none was given, which is not an empty one
+    assert.equal(customField.fallback, undefined); // absent, which is not empty
   },
 
   async bulk_create({ subscribers, headers }) {
@@ -105,15 +105,15 @@ export const steps: Record<string, (session: Session) => Promise<void>> = {
     assert.deepEqual(seen, [CREATED, ...BULK]);
   },
 
-  async honour_deadline({ subscribers, headers }) {
-    const answers = subscribers.importSubscribers(nothing(), { headers, timeoutMs: 200 });
+  async exceed_deadline({ subscribers, headers }) {
+    const responses = subscribers.importSubscribers(nothing(), { headers, timeoutMs: 200 });
 
-    const refused = await failure(answers[Symbol.asyncIterator]().next());
+    const refused = await failure(responses[Symbol.asyncIterator]().next());
 
     assert.equal(refused.code, Code.DeadlineExceeded);
   },
 
-  async hear_of_events({ webhooks, tags, headers }) {
+  async list_events({ webhooks, tags, headers }) {
     const { webhook, secret } = await webhooks.createWebhook(
       { url: "https://example.com/hooks", eventTypes: ["tag.*"], enabled: false },
       { headers },
@@ -122,28 +122,28 @@ export const steps: Record<string, (session: Session) => Promise<void>> = {
     assert(secret.startsWith("whsec_"));
     assert.equal(webhook?.enabled, false);
     assert.equal(webhook.failingSince, undefined);
-    await tags.createTag({ name: "heard" }, { headers });
+    await tags.createTag({ name: "gold" }, { headers });
     const { events } = await webhooks.listEvents({ type: "tag.*" }, { headers });
     assert.deepEqual(
       events.map(({ type, sequence }) => [type, sequence]),
       [["tag.created", 1]],
     );
     const tag = events[0]?.data?.tag as JsonObject;
-    assert.equal(tag.name, "heard");
+    assert.equal(tag.name, "gold");
     assert.equal(events[0]?.previous, undefined);
   },
 };
 
-/** Parts of an import that do not come, long after its deadline. */
+/** The messages of an import: none, until long after its deadline. */
 async function* nothing(): AsyncIterable<MessageInitShape<typeof ImportSubscribersRequestSchema>> {
   await sleep(600_000, undefined, { ref: false });
 }
 
-/** Returns the error of a call that was refused. */
+/** Returns the error of a call that must fail. */
 async function failure(call: Promise<unknown>): Promise<ConnectError> {
-  const answer = await call.catch(ConnectError.from);
-  assert(answer instanceof ConnectError, "the call was not refused");
-  return answer;
+  const error = await call.catch(ConnectError.from);
+  assert(error instanceof ConnectError, "the call succeeded");
+  return error;
 }
 
 /** Returns the detail of an error that has this type. */

@@ -1,4 +1,4 @@
-// Does what a user of the npm package does, against a running service.
+// Performs the steps of a client that uses the npm package.
 
 import { type Client, createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
@@ -16,7 +16,7 @@ export interface Session {
   tags: Client<typeof TagService>;
   fields: Client<typeof CustomFieldService>;
   webhooks: Client<typeof WebhookService>;
-  /** What a call sends to be taken for the account's own. */
+  /** The authorization of each call. */
   headers: { authorization: string };
 }
 

@@ -1,4 +1,4 @@
-// Corpus says how the Go module reads the messages of a corpus, and writes them again.
+// Corpus decodes the messages of a corpus with the Go module, and prints each as JSON.
 package main
 
 import (
@@ -35,7 +35,7 @@ func main() {
 	}
 }
 
-// read decodes a message and returns it in JSON and encoded once more.
+// read decodes a message and returns it as JSON and encoded again.
 func read(each entry) line {
 	kind, err := protoregistry.GlobalTypes.FindMessageByName(each.Type)
 	check(err)

@@ -1,4 +1,4 @@
-// Walk does what a user of the Go module does, against a running service.
+// Walk performs the steps of a client that uses the Go module.
 package main
 
 import (
@@ -50,8 +50,8 @@ func main() {
 		{"update_with_mask", walk.updateWithMask},
 		{"read_error_details", walk.readErrorDetails},
 		{"stream_export", walk.streamExport},
-		{"honour_deadline", walk.honourDeadline},
-		{"hear_of_events", walk.hearOfEvents},
+		{"exceed_deadline", walk.exceedDeadline},
+		{"list_events", walk.listEvents},
 	} {
 		step.take()
 		line, err := json.Marshal(map[string]string{"step": step.name})
@@ -60,16 +60,16 @@ func main() {
 	}
 }
 
-// check ends the program where something failed that should not have.
+// check panics if there is an error.
 func check(err error) {
 	if err != nil {
 		panic(err)
 	}
 }
 
-// expect ends the program unless what was found is what was expected.
-func expect[T comparable](found, expected T) {
-	if found != expected {
-		panic(fmt.Sprintf("found %v, expected %v", found, expected))
+// expect panics if the values differ.
+func expect[T comparable](actual, expected T) {
+	if actual != expected {
+		panic(fmt.Sprintf("got %v, expected %v", actual, expected))
 	}
 }

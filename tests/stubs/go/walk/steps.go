@@ -23,13 +23,13 @@ func (walk *walker) authenticate() {
 	expect(status.Code(err), codes.Unauthenticated)
 	expect(detail[*errdetails.ErrorInfo](err).Reason, rosterv1.Error_UNAUTHORIZED.String())
 
-	answer, err := walk.tags.ListTags(walk.context, &rosterv1.ListTagsRequest{})
+	response, err := walk.tags.ListTags(walk.context, &rosterv1.ListTagsRequest{})
 	check(err)
-	expect(answer.Total, 0)
+	expect(response.Total, 0)
 }
 
 func (walk *walker) create() {
-	answer, err := walk.subscribers.CreateSubscriber(walk.context, &rosterv1.CreateSubscriberRequest{
+	response, err := walk.subscribers.CreateSubscriber(walk.context, &rosterv1.CreateSubscriberRequest{
 		Email:       "ada@example.com",
 		FirstName:   "Ada",
 		IsConfirmed: true,
@@ -37,14 +37,14 @@ func (walk *walker) create() {
 	})
 	check(err)
 
-	walk.created = answer.Subscriber
+	walk.created = response.Subscriber
 	expect(walk.created.Status, rosterv1.Subscriber_CONFIRMED)
 	expect(fmt.Sprint(walk.created.Tags), "[early vip]")
 	expect(time.Since(walk.created.CreatedAt.AsTime()).Abs() < time.Hour, true)
 
 	field, err := walk.fields.CreateCustomField(walk.context, &rosterv1.CreateCustomFieldRequest{Label: "Age"})
 	check(err)
-	expect(field.CustomField.Fallback, nil) // none was given, which is not an empty one
+	expect(field.CustomField.Fallback, nil) // absent, which is not empty
 }
 
 func (walk *walker) bulkCreate() {
@@ -54,29 +54,29 @@ func (walk *walker) bulkCreate() {
 		request.Subscribers = append(request.Subscribers, &rosterv1.BulkSubscriber{Email: email})
 	}
 
-	answer, err := walk.subscribers.BulkCreateSubscribers(walk.context, request)
+	response, err := walk.subscribers.BulkCreateSubscribers(walk.context, request)
 
 	check(err)
-	expect(len(answer.Failed), 1)
-	expect(answer.Failed[0].Index, bulk)
-	expect(answer.Failed[0].Reason, rosterv1.BulkFailure_DUPLICATE_IN_REQUEST)
+	expect(len(response.Failed), 1)
+	expect(response.Failed[0].Index, bulk)
+	expect(response.Failed[0].Reason, rosterv1.BulkFailure_DUPLICATE_IN_REQUEST)
 }
 
 func (walk *walker) listByPageToken() {
 	request := &rosterv1.ListSubscribersRequest{Limit: 10}
 	seen := 0
 	for {
-		answer, err := walk.subscribers.ListSubscribers(walk.context, request)
+		response, err := walk.subscribers.ListSubscribers(walk.context, request)
 		check(err)
-		expect(answer.Total, 1+bulk)
-		for _, subscriber := range answer.Subscribers {
+		expect(response.Total, 1+bulk)
+		for _, subscriber := range response.Subscribers {
 			expect(subscriber.Email, addressAt(seen))
 			seen++
 		}
-		if answer.NextPageToken == "" {
+		if response.NextPageToken == "" {
 			break
 		}
-		request.PageToken = answer.NextPageToken
+		request.PageToken = response.NextPageToken
 	}
 	expect(seen, 1+bulk)
 }
@@ -87,11 +87,11 @@ func (walk *walker) updateWithMask() {
 	check(err)
 	request.UpdateMask = mask
 
-	answer, err := walk.subscribers.UpdateSubscriber(walk.context, request)
+	response, err := walk.subscribers.UpdateSubscriber(walk.context, request)
 
 	check(err)
-	expect(answer.Subscriber.LastName, "Lovelace")
-	expect(answer.Subscriber.FirstName, "Ada")
+	expect(response.Subscriber.LastName, "Lovelace")
+	expect(response.Subscriber.FirstName, "Ada")
 }
 
 func (walk *walker) readErrorDetails() {
@@ -126,54 +126,54 @@ func (walk *walker) streamExport() {
 	expect(seen, 1+bulk)
 }
 
-func (walk *walker) honourDeadline() {
+func (walk *walker) exceedDeadline() {
 	soon, cancel := context.WithTimeout(walk.context, 200*time.Millisecond)
 	defer cancel()
 	stream, err := walk.subscribers.ImportSubscribers(soon)
 	check(err)
 
-	_, err = stream.Recv() // nothing is sent, so there is nothing to be told of
+	_, err = stream.Recv() // nothing is sent, so nothing is received
 
 	expect(status.Code(err), codes.DeadlineExceeded)
 }
 
-func (walk *walker) hearOfEvents() {
-	made, err := walk.webhooks.CreateWebhook(walk.context, &rosterv1.CreateWebhookRequest{
+func (walk *walker) listEvents() {
+	created, err := walk.webhooks.CreateWebhook(walk.context, &rosterv1.CreateWebhookRequest{
 		Url:        "https://example.com/hooks",
 		EventTypes: []string{"tag.*"},
 		Enabled:    proto.Bool(false),
 	})
 	check(err)
-	expect(strings.HasPrefix(made.Secret, "whsec_"), true)
-	expect(made.Webhook.Enabled, false)
-	expect(made.Webhook.FailingSince, nil)
+	expect(strings.HasPrefix(created.Secret, "whsec_"), true)
+	expect(created.Webhook.Enabled, false)
+	expect(created.Webhook.FailingSince, nil)
 
-	_, err = walk.tags.CreateTag(walk.context, &rosterv1.CreateTagRequest{Name: "heard"})
+	_, err = walk.tags.CreateTag(walk.context, &rosterv1.CreateTagRequest{Name: "gold"})
 	check(err)
-	answer, err := walk.webhooks.ListEvents(walk.context, &rosterv1.ListEventsRequest{Type: "tag.*"})
+	response, err := walk.webhooks.ListEvents(walk.context, &rosterv1.ListEventsRequest{Type: "tag.*"})
 	check(err)
-	expect(len(answer.Events), 1)
-	event := answer.Events[0]
+	expect(len(response.Events), 1)
+	event := response.Events[0]
 	expect(event.Type, "tag.created")
 	expect(event.Sequence, 1)
 	tag := event.Data.Fields["tag"].GetStructValue()
-	expect(tag.Fields["name"].GetStringValue(), "heard")
+	expect(tag.Fields["name"].GetStringValue(), "gold")
 	expect(event.Previous, nil)
 }
 
-// addressAt returns the address of a subscriber by its place in the order of creation.
-func addressAt(place int) string {
-	if place == 0 {
+// addressAt returns the address of a subscriber by its position in the order of creation.
+func addressAt(position int) string {
+	if position == 0 {
 		return "ada@example.com"
 	}
-	return fmt.Sprintf("person%d@example.com", place-1)
+	return fmt.Sprintf("person%d@example.com", position-1)
 }
 
 // detail returns the detail of an error that has this type.
 func detail[T any](err error) T {
 	for _, each := range status.Convert(err).Details() {
-		if found, is := each.(T); is {
-			return found
+		if detail, ok := each.(T); ok {
+			return detail
 		}
 	}
 	panic(fmt.Sprintf("%v has no detail %T", err, *new(T)))

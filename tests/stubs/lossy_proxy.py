@@ -1,4 +1,4 @@
-"""A TCP proxy that loses what it is told to lose, at exactly that moment."""
+"""A TCP proxy that drops connections at a defined point."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ HEADERS_FRAME = 1
 
 
 class Loss(Enum):
-    """What becomes of a connection."""
+    """The point at which a connection is closed."""
 
-    CONNECTION = "closed as soon as it stands"
-    ANSWER = "closed in place of the first answer, which the service has given by then"
+    CONNECTION = "after it was accepted"
+    RESPONSE = "before the first response, which the service has sent"
 
 
 class Proxy(socketserver.ThreadingTCPServer):
-    """Hands connections on to a service. Those of `losses` come first, in their order.
+    """Forwards connections to a service. `losses` apply to the first connections, in order.
 
-    The service is named by host and port, or by the path of its socket.
+    The service is a host and port, or the path of a Unix socket.
     """
 
     daemon_threads = False
@@ -35,8 +35,7 @@ class Proxy(socketserver.ThreadingTCPServer):
         self.losses = list(losses)
         self.open: list[socket.socket] = []
 
-    def connected(self) -> socket.socket:
-        """Returns a connection to the service."""
+    def connect(self) -> socket.socket:
         if self._service.startswith("/"):
             service = socket.socket(socket.AF_UNIX)
             service.connect(self._service)
@@ -61,28 +60,28 @@ class Handler(socketserver.BaseRequestHandler):
         loss = self.server.losses.pop(0) if self.server.losses else None
         if loss is Loss.CONNECTION:
             return
-        with self.server.connected() as service:
-            asking = threading.Thread(target=hand_on, args=(self.request, service))
-            asking.start()
-            if loss is Loss.ANSWER:
-                hand_on_until_answer(service, self.request)
+        with self.server.connect() as service:
+            sending = threading.Thread(target=forward, args=(self.request, service))
+            sending.start()
+            if loss is Loss.RESPONSE:
+                forward_until_response(service, self.request)
             else:
-                hand_on(service, self.request)
+                forward(service, self.request)
             for side in (service, self.request):
-                end(side)
-            asking.join()
+                shut_down(side)
+            sending.join()
 
 
-def hand_on(source: socket.socket, target: socket.socket) -> None:
-    """Hands on what comes until one side ends."""
+def forward(source: socket.socket, target: socket.socket) -> None:
+    """Forwards data until one side closes."""
     with suppress(OSError):
         while data := source.recv(65_536):
             target.sendall(data)
-    end(target)
+    shut_down(target)
 
 
-def hand_on_until_answer(source: socket.socket, target: socket.socket) -> None:
-    """Hands on HTTP/2 frames up to the first that begins an answer."""
+def forward_until_response(source: socket.socket, target: socket.socket) -> None:
+    """Forwards HTTP/2 frames until the first one of a response."""
     with source.makefile("rb") as frames:
         while header := frames.read(FRAME_HEADER):
             if header[3] == HEADERS_FRAME:
@@ -90,20 +89,18 @@ def hand_on_until_answer(source: socket.socket, target: socket.socket) -> None:
             target.sendall(header + frames.read(int.from_bytes(header[:3])))
 
 
-def end(side: socket.socket) -> None:
-    """Ends a connection, if it has not ended."""
+def shut_down(side: socket.socket) -> None:
     with suppress(OSError):
         side.shutdown(socket.SHUT_RDWR)
 
 
 def losing(service: str, *losses: Loss) -> AbstractContextManager[Proxy]:
-    """Runs a proxy before a service while the block runs."""
+    """Runs a proxy for a service."""
     return running(Proxy(service, *losses))
 
 
 @contextmanager
 def running(proxy: Proxy) -> Iterator[Proxy]:
-    """Runs a proxy while the block runs."""
     with proxy:
         thread = threading.Thread(target=proxy.serve_forever, args=(0.01,))
         thread.start()
@@ -113,4 +110,4 @@ def running(proxy: Proxy) -> Iterator[Proxy]:
             proxy.shutdown()
             thread.join()
             for connection in proxy.open:
-                end(connection)
+                shut_down(connection)
