@@ -76,7 +76,8 @@ def run_grpcurl(command: str, account: Account) -> list[dict[str, Any]]:
     request, response = map(
         message_factory.GetMessageClass, (method.input_type, method.output_type)
     )
-    messages = [json_format.ParseDict(value, request()) for value in _values(data or "{}")]
+    values = [_with_masks(value) for value in _values(data or "{}")]
+    messages = [json_format.ParseDict(value, request()) for value in values]
     kind = (
         f"{'stream' if method.client_streaming else 'unary'}"
         f"_{'stream' if method.server_streaming else 'unary'}"
@@ -87,6 +88,20 @@ def run_grpcurl(command: str, account: Account) -> list[dict[str, Any]]:
         result = call(sent, metadata=metadata, timeout=30)
         results = list(result) if method.server_streaming else [result]
     return [json_format.MessageToDict(each) for each in results]
+
+
+def _with_masks(message: dict[str, Any]) -> dict[str, Any]:
+    """Returns a message of grpcurl in ProtoJSON, which writes a field mask as a string."""
+    return {
+        name: ",".join(map(_json_name, value["paths"]))
+        if isinstance(value, dict) and list(value) == ["paths"]
+        else value
+        for name, value in message.items()
+    }
+
+
+def _json_name(name: str) -> str:
+    return re.sub("_([a-z])", lambda match: match[1].upper(), name)
 
 
 def _values(text: str) -> Iterator[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -32,7 +33,7 @@ class GrpcCall:
     mask: str
 
     def message(self, parameters: Iterable[Parameter], body: Body | None) -> dict[str, Any]:
-        """Returns the request message in ProtoJSON."""
+        """Returns the request message in the JSON of grpcurl."""
         message: dict[str, Any] = {
             parameter.field.name: _value(parameter) for parameter in parameters if parameter.example
         }
@@ -40,7 +41,9 @@ class GrpcCall:
             return message
         if self.body_field:
             return message | {self.body_field: body.example}
-        mask = {self.mask: ",".join(body.example)} if self.mask else {}
+        # grpcurl reads field masks as messages, and the other JSON forms as ProtoJSON.
+        mask = {self.mask: {"paths": [_proto_name(name) for name in body.example]}}
+        mask = mask if self.mask else {}
         return {**message, **body.example, **mask}
 
 
@@ -65,6 +68,10 @@ def grpc_call(method: MethodDescriptor) -> GrpcCall:
         body_field=fields[body].json_name if body in fields else "",
         mask=masks[0] if masks else "",
     )
+
+
+def _proto_name(json_name: str) -> str:
+    return re.sub("[A-Z]", lambda match: f"_{match[0].lower()}", json_name)
 
 
 def _value(parameter: Parameter) -> Any:

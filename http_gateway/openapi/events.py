@@ -1,7 +1,6 @@
 """Event types with descriptions and examples.
 
-The examples and the delivery parameters are in `events.json`, which is generated from the
-delivery code.
+The examples are in `events.json`, which is generated from the delivery code.
 """
 
 from __future__ import annotations
@@ -14,13 +13,12 @@ import orjson
 
 
 class WebhookExamples(NamedTuple):
-    """An example event of each type, and the delivery parameters, with times in seconds.
+    """An example event of each type.
 
     `headers` are the signed headers of the request with one of the events.
     """
 
     events: dict[str, dict[str, Any]]
-    delivery: dict[str, Any]
     headers: dict[str, str]
     secret: str
 

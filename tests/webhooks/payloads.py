@@ -38,8 +38,6 @@ from server.webhooks import rules
 from server.webhooks.delivery import store_disabling, store_test_deliveries
 from server.webhooks.delivery.store_leases import lease_due
 from server.webhooks.delivery.store_results import FinishedAttempt, record_attempts
-from server.webhooks.delivery.store_retention import ATTEMPT_RETENTION, EVENT_RETENTION
-from server.webhooks.egress.client import MAX_READ, TIMEOUT_SECONDS
 from server.webhooks.endpoints.signing import sign
 from server.webhooks.store import NewWebhook, create
 
@@ -71,29 +69,11 @@ def content() -> bytes:
     """Returns the content of the file."""
     first = {event["type"]: event for event in reversed(asyncio.run(_recorded_events()))}
     document = {
-        "delivery": DELIVERY,
         "secret": SECRET,
         "headers": _headers(first[EventType.TAG_CREATED]),
         "events": {str(event_type): first[event_type] for event_type in EventType},
     }
     return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-
-
-# Times are in seconds, sizes in bytes.
-DELIVERY = {
-    "schedule": rules.RETRY_DELAYS,
-    "jitter": rules.JITTER,
-    "timeout": TIMEOUT_SECONDS,
-    "maxRead": MAX_READ,
-    "failuresBeforePause": rules.FAILURES_BEFORE_PAUSE,
-    "minPause": rules.MIN_PAUSE // 1000,
-    "maxPause": rules.MAX_PAUSE // 1000,
-    "disableAfter": rules.DISABLE_AFTER // 1000,
-    "oldSecretValidity": rules.OLD_SECRET_VALIDITY // 1000,
-    "inFlight": rules.MAX_IN_FLIGHT_PER_ENDPOINT,
-    "eventRetention": EVENT_RETENTION // 1000,
-    "attemptRetention": ATTEMPT_RETENTION // 1000,
-}
 
 
 class Scenario:
@@ -151,7 +131,7 @@ async def _run(scenario: Scenario) -> None:
     labelled = {"label": "Favourite colour"}
     await scenario.step(lambda tx: custom_fields.update(ACCOUNT_ID, field.id, labelled, tx))
     ada = await scenario.step(lambda tx: SUBSCRIBERS.create(ACCOUNT_ID, _ada(), tx).id)
-    changes = Changes(last_name="Lovelace", values={"favourite_colour": "green"})
+    changes = Changes(profile={"last_name": "Lovelace"}, values={"favourite_colour": "green"})
     await scenario.step(lambda tx: SUBSCRIBERS.update(ACCOUNT_ID, ada, changes, tx))
     for status in STATUSES:
         await scenario.step(
@@ -185,7 +165,8 @@ def _webhook(url: str, tx: Transaction) -> str:
 
 def _ada() -> NewSubscriber:
     email = Email("Ada@example.com", "ada@example.com")
-    return NewSubscriber(email, "Ada", "", Status.UNCONFIRMED, {"vip": "vip"}, {})
+    profile = {"first_name": "Ada", "last_name": ""}
+    return NewSubscriber(email, profile, Status.UNCONFIRMED, {"vip": "vip"}, {})
 
 
 if __name__ == "__main__":

@@ -94,7 +94,11 @@ function messageOf(form) {
   if (body === undefined || valueOf(form, "type") === "text/csv") return undefined;
   const { bodyField, mask } = form.dataset;
   if (bodyField) return { ...message, [bodyField]: body };
-  return { ...message, ...body, ...(mask && { [mask]: Object.keys(body).join(",") }) };
+  return { ...message, ...body, ...(mask && { [mask]: { paths: Object.keys(body).map(protoName) } }) };
+}
+
+function protoName(jsonName) {
+  return jsonName.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
 function valueOfKind(kind, text) {

@@ -53,7 +53,11 @@ def test_samples_show_the_values_of_the_form(reader: Reader) -> None:
     assert literal_eval(python.partition("json=")[2].rpartition(",\n)")[0]) == body
     assert 'method: "PATCH"' in javascript
     assert '\n    "a-b": [\n      1,\n      null,\n' in javascript
-    assert message_of(grpc) == {"id": "a b/c", **body, "updateMask": "name,a-b,d,e"}
+    assert message_of(grpc) == {
+        "id": "a b/c",
+        **body,
+        "updateMask": {"paths": ["name", "a-b", "d", "e"]},
+    }
 
     form.get_by_label("Body").fill('{"name": ')
     assert body_of_curl(operation) == body
