@@ -1,14 +1,12 @@
-"""Writes what is generated from the protos; `make generate` runs it.
+"""Generates the Python package and the descriptor image from the protos, for `make generate`.
 
-    generate.py OUT             stubs for Python as an import root at OUT/python, which can be
-                                installed, with the descriptors and their comments in it; what
-                                is not made from the protos is in clients/
-    generate.py --image FILE    the descriptor image, with comments, that buf reads
+    generate.py OUT             the Python package at OUT/python: stubs, descriptors with comments,
+                                and the files in clients/python
+    generate.py --image FILE    the descriptor image with comments, for buf
 
-google/api and google/rpc come with googleapis-common-protos, buf/validate with
-protovalidate, which ships its descriptor but no .proto file: it is handed to
-protoc as a descriptor set. That descriptor lives at a private path, so the
-version of protovalidate is pinned by the lock file and a move fails here, loudly.
+google/api and google/rpc are in googleapis-common-protos. protovalidate contains the descriptor
+of buf/validate but no .proto file, so protoc gets it as a descriptor set. The descriptor is in a
+private module; the lock file pins the version of protovalidate.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ HEADER = "# Generated from protos/ by `make generate`; do not edit.\n"
 
 
 def write_validate_descriptors(target: Path) -> None:
-    """Writes the descriptors of buf/validate and of what it and the protos here import."""
+    """Writes the descriptors of buf/validate and of the google.protobuf files that are imported."""
     files = descriptor_pb2.FileDescriptorSet()
     for module in (descriptor_pb2, duration_pb2, field_mask_pb2, struct_pb2, timestamp_pb2):
         module.DESCRIPTOR.CopyToProto(files.file.add())
@@ -46,7 +44,7 @@ def write_validate_descriptors(target: Path) -> None:
 
 
 def run(*arguments: str) -> None:
-    """Runs protoc on the protos with all their imports."""
+    """Runs protoc with the import paths of the protos. Exits with 1 if it fails."""
     common = sysconfig.get_paths()["purelib"]
     with tempfile.TemporaryDirectory() as folder:
         validate = Path(folder) / "validate.binpb"
@@ -57,12 +55,12 @@ def run(*arguments: str) -> None:
 
 
 def write_descriptors(target: Path, *more: str) -> None:
-    """Writes the descriptors of the protos, comments included."""
+    """Writes the descriptors of the protos with their comments."""
     run("--include_source_info", f"--descriptor_set_out={target}", *more, *FILES)
 
 
 def write_python(target: Path) -> None:
-    """Writes messages, services and their types as an import root at `target`."""
+    """Writes the Python package."""
     target.mkdir(parents=True, exist_ok=True)
     messages = (f"--python_out={target}", f"--mypy_out=quiet:{target}")
     run(*messages, *FILES)

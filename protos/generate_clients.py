@@ -1,12 +1,11 @@
-"""Writes the clients in other languages than Python; `make generate` runs it after generate.py.
+"""Generates clients for Go, TypeScript and other languages, for `make generate`.
 
-    generate_clients.py OUT     a Go module at OUT/go, an npm package at OUT/typescript, and
-                                OUT/roster.binpb, from which stubs in any language can be made
+    generate_clients.py OUT     a Go module at OUT/go, an npm package at OUT/typescript, and the
+                                descriptor image OUT/roster.binpb for other languages
 
-What is not made from the protos, such as go.mod and package.json, is kept in clients/.
-The plugins are pinned in plugins/, and the scripts in .ci/tools install them. A language
-whose plugins a machine lacks is passed over there, and said so; where ROSTER_TOOLS is
-"required", as in CI, that is an error.
+Files that are not generated, such as go.mod and package.json, are in clients/. The scripts in
+.ci/tools install the plugins, whose versions are pinned in plugins/. A language without its
+plugins is skipped with a message; if ROSTER_TOOLS is "required", as in CI, it is an error.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ CLIENTS = PROTOS / "clients"
 TOOLS = PROTOS.parent / ".tools" / "bin"
 GO_MODULE = "roster.internal/go"
 
-# Beside google/protobuf, whatever roster/v1 imports, and what errors carry on gRPC. Go has
-# modules of its own for these; npm has not, so that they are part of the package there.
+# The imports of roster/v1 except google/protobuf, and the details of gRPC errors. Go modules exist
+# for them, but no npm packages, so the TypeScript package contains them.
 ERROR_DETAILS = "google/rpc/error_details.proto"
 IMPORTED = [
     "buf/validate/validate.proto",
@@ -35,7 +34,7 @@ IMPORTED = [
 
 
 def write_image(target: Path) -> None:
-    """Writes the descriptors of roster/v1, of all that it imports, and of error details."""
+    """Writes the descriptors of roster/v1, its imports and the error details."""
     target.parent.mkdir(parents=True, exist_ok=True)
     run(
         "--include_imports",
@@ -47,7 +46,7 @@ def write_image(target: Path) -> None:
 
 
 def write_go(target: Path) -> None:
-    """Writes a Go module. Where its packages are is said here, not in the protos."""
+    """Writes a Go module. Options set its package names, so the protos do not contain them."""
     shutil.copytree(CLIENTS / "go", target, dirs_exist_ok=True)
     package = f"{GO_MODULE}/roster/v1;rosterv1"
     options = ",".join([f"module={GO_MODULE}", *(f"M{name}={package}" for name in FILES)])
@@ -56,7 +55,7 @@ def write_go(target: Path) -> None:
 
 
 def write_typescript(target: Path) -> None:
-    """Writes an npm package: ES modules, and their types with the comments of the protos."""
+    """Writes an npm package: ES modules with types and comments."""
     shutil.copytree(CLIENTS / "typescript", target, dirs_exist_ok=True)
     options = "target=js+dts,import_extension=js"
     run(*plugin("es"), f"--es_out={options}:{target}", *FILES, *IMPORTED)
@@ -67,7 +66,7 @@ def write_typescript(target: Path) -> None:
 
 
 def plugin(name: str) -> list[str]:
-    """Returns the protoc arguments for a plugin installed by .ci/tools."""
+    """Returns the protoc argument for a plugin installed by .ci/tools."""
     return [f"--plugin={TOOLS / f'protoc-gen-{name}'}"]
 
 
@@ -80,7 +79,7 @@ LANGUAGES = {
 def main() -> None:
     out = Path(sys.argv[1])
     write_image(out / "roster.binpb")
-    # A plugin may need the interpreter that was installed with it.
+    # A plugin may need the interpreter that is installed with it.
     os.environ["PATH"] = f"{TOOLS}:{os.environ['PATH']}"
     for language, (write, plugins) in LANGUAGES.items():
         missing = [name for name in plugins if not (TOOLS / name).exists()]
@@ -88,13 +87,13 @@ def main() -> None:
             shutil.rmtree(out / language, ignore_errors=True)
             write(out / language)
             continue
-        said = (
+        message = (
             f"{', '.join(missing)} is not on this machine; .ci/tools/{language} installs it. "
             f"Neither written nor checked: generated/{language}.\n"
         )
         if os.environ.get("ROSTER_TOOLS") == "required":
-            sys.exit(said)
-        sys.stderr.write(said)
+            sys.exit(message)
+        sys.stderr.write(message)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""The protobuf conformance suite, asked of the JSON codec.
+"""Runs the protobuf conformance suite on the JSON codec.
 
-`failures.txt` names the tests that are expected to fail, one a line. The runner fails
-both for one that fails and is not named there, and for one that is named and passes.
+`failures.txt` lists the tests that are expected to fail, one per line. The run fails if another
+test fails, or if one of these passes.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ FOLDER = Path(__file__).parent
 ROOT = FOLDER.parent.parent
 FAILURES = FOLDER / "failures.txt"
 # The suite has 2,779 tests of binary and JSON.
-FEWEST = 2_000
+MIN_SUCCESSES = 2_000
 SUMMARY = re.compile(r"(\d+) successes, (\d+) skipped, (\d+) expected failures, (\d+) unexpected")
 
 
 @pytest.fixture
 def descriptors(tmp_path: Path) -> Path:
-    """Returns a file with the descriptors of the suite's messages."""
+    """A file with the descriptors of the suite's messages."""
     protos = tools.file("conformance/protos", "conformance")
-    known = Path(grpc_tools.__file__).parent / "_proto"
+    well_known = Path(grpc_tools.__file__).parent / "_proto"
     target = tmp_path / "messages.binpb"
     names = [str(file.relative_to(protos)) for file in sorted(protos.rglob("*.proto"))]
-    command = ["protoc", f"-I{protos}", f"-I{known}", f"--descriptor_set_out={target}", *names]
+    command = ["protoc", f"-I{protos}", f"-I{well_known}", f"--descriptor_set_out={target}", *names]
     assert protoc.main(command) == 0
     return target
 
 
-def test_the_codec_passes_the_conformance_suite_with_what_it_recommends(
+def test_codec_passes_required_and_recommended_conformance_tests(
     descriptors: Path, tmp_path: Path
 ) -> None:
     library = tools.file("conformance/lib", "conformance")
@@ -64,10 +64,10 @@ def test_the_codec_passes_the_conformance_suite_with_what_it_recommends(
     )
 
     assert run.returncode == 0, run.stdout[-5_000:]
-    told = [tuple(map(int, found)) for found in SUMMARY.findall(run.stdout)]
-    # The first suite is binary and JSON; the second is the text format, all of it skipped.
-    successes, skipped, expected, unexpected = told[0]
-    assert successes > FEWEST
+    # The summary of binary and JSON, then that of the text format, which is skipped.
+    first, *_ = SUMMARY.findall(run.stdout)
+    successes, skipped, expected, unexpected = map(int, first)
+    assert successes > MIN_SUCCESSES
     assert (skipped, unexpected) == (0, 0)
     assert expected == len(expected_failures())
 

@@ -1,8 +1,8 @@
-"""The program that the conformance suite asks: each request is a message to read and to write.
+"""The program under test of the conformance suite, which decodes and encodes messages.
 
-A request and its answer are each led by their length, four bytes, little end first.
-The program's one argument is a file with the descriptors of the messages. Binary is
-read and written by protobuf itself; JSON by Roster's codec, in the specification's options.
+Requests and responses are preceded by their length, four bytes in little-endian order. The only
+argument is a file with the descriptors of the messages. The protobuf library decodes and encodes
+binary, Roster's codec JSON with the options of the specification.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from http_gateway.codec.scalars import NoJsonForm
 from http_gateway.codec.transcode import message_class, reader, writer
 from http_gateway.request_errors import RequestError, Violations
 
-# What the messages of the suite import; to import the modules puts it into the pool.
+# Imports of the suite's messages. Importing the modules adds them to the pool.
 IMPORTED = (any_pb2, duration_pb2, field_mask_pb2, struct_pb2, timestamp_pb2, wrappers_pb2)
 POOL = descriptor_pool.Default()
 MAX_DEPTH = 100
@@ -40,11 +40,11 @@ LENIENT = replace(SPECIFICATION, ignore_unknown=True)
 
 
 class Unreadable(Exception):
-    """JSON that is none of the message."""
+    """The JSON does not represent the message."""
 
 
 class Testee:
-    """Answers requests by the messages of a pool."""
+    """Responds to requests with messages of the pool."""
 
     def __init__(self) -> None:
         self._request = self._class("conformance.ConformanceRequest")
@@ -54,23 +54,23 @@ class Testee:
         self._binary, self._json = formats["PROTOBUF"].number, formats["JSON"].number
         self._lenient = categories["JSON_IGNORE_UNKNOWN_PARSING_TEST"].number
 
-    def answer(self, text: bytes) -> bytes:
-        """Returns the answer to a request; an error of the codec itself is one that says so."""
-        request = self._request.FromString(text)
+    def respond(self, data: bytes) -> bytes:
+        """Returns the serialized response to a request."""
+        request = self._request.FromString(data)
         try:
-            given = self._answer(request)
-        except Exception as error:  # noqa: BLE001 - the suite counts it as a failure and goes on
-            given = {"runtime_error": repr(error)}
-        return self._response(**given).SerializeToString()
+            result = self._convert(request)
+        except Exception as error:  # noqa: BLE001 - reported to the suite
+            result = {"runtime_error": repr(error)}
+        return self._response(**result).SerializeToString()
 
-    def _answer(self, request: Any) -> dict[str, Any]:
+    def _convert(self, request: Any) -> dict[str, Any]:
         payload = request.WhichOneof("payload")
         if (
             payload not in ("protobuf_payload", "json_payload")
             or request.requested_output_format not in (self._binary, self._json)
             or request.print_unknown_fields
         ):
-            return {"skipped": "only binary and JSON are spoken here"}
+            return {"skipped": "only binary and JSON are supported"}
         message = self._class(request.message_type)()
         try:
             if payload == "protobuf_payload":
@@ -78,15 +78,15 @@ class Testee:
             else:
                 lenient = request.test_category == self._lenient
                 read(request.json_payload, message, LENIENT if lenient else SPECIFICATION)
-        except (DecodeError, RequestError, Unreadable) as why:
-            return {"parse_error": str(why)}
+        except (DecodeError, RequestError, Unreadable) as error:
+            return {"parse_error": str(error)}
         try:
             if request.requested_output_format == self._binary:
                 return {"protobuf_payload": message.SerializeToString()}
             value = writer(message.DESCRIPTOR, options=SPECIFICATION)(message)
             return {"json_payload": orjson.dumps(value).decode()}
-        except (EncodeError, NoJsonForm) as why:
-            return {"serialize_error": str(why)}
+        except (EncodeError, NoJsonForm) as error:
+            return {"serialize_error": str(error)}
 
     def _class(self, name: str) -> Any:
         return message_class(POOL.FindMessageTypeByName(name))
@@ -100,13 +100,13 @@ def read(text: str, message: Any, options: CodecOptions) -> None:
         raise Unreadable("; ".join(f"{fault.field} {fault.message}" for fault in faults.details))
 
 
-def serve(testee: Testee, requests: BinaryIO, answers: BinaryIO) -> None:
-    """Answers requests until there are no more."""
+def serve(testee: Testee, requests: BinaryIO, responses: BinaryIO) -> None:
+    """Responds to requests until the input ends."""
     while head := requests.read(4):
         (length,) = struct.unpack("<I", head)
-        body = testee.answer(requests.read(length))
-        answers.write(struct.pack("<I", len(body)) + body)
-        answers.flush()
+        body = testee.respond(requests.read(length))
+        responses.write(struct.pack("<I", len(body)) + body)
+        responses.flush()
 
 
 def main() -> None:

@@ -1,9 +1,9 @@
-"""Clients that OpenAPI Generator makes of /openapi.json, and what uses them.
+"""Builds clients with OpenAPI Generator from /openapi.json, and programs that use them.
 
-The generator runs with its defaults. Each language keeps a program in the folder of its name,
-which calls the service through the generated client and asserts everything itself. It finds
-the service in ROSTER_URL, a key in ROSTER_KEY and the body of a request to a webhook in
-ROSTER_EVENT, prints each of STEPS as a line once it has held, and ends with 0.
+The generator runs with its defaults. Each language has a program in the folder of its name, which
+calls the service with the generated client and asserts the results. It reads the URL of the
+service from ROSTER_URL, a key from ROSTER_KEY and the body of a webhook request from
+ROSTER_EVENT, prints each of STEPS on a line when it is complete, and exits with 0.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from ..tools import file, program
 
 FOLDER = Path(__file__).parent
 SCRIPT = "openapi-generator"
-# The name that the generator has for each language.
+# The generator for each language.
 GENERATORS = {"go": "go", "python": "python", "typescript": "typescript-fetch"}
 
 STEPS = [
     "create",  # CREATED below, confirmed, with two tags and the value "pro" of a new custom field
-    "get",  # the same, with the time of creation
-    "list",  # by status CONFIRMED: the same alone
-    "update",  # the last name becomes "Lovelace", the tags "vip" alone; the first name stays
-    "bulk",  # person@example.com and "nonsense", which alone fails, as INVALID_EMAIL
-    "error",  # a subscriber that there is not: 404 with the code SubscriberNotFound
-    "events",  # a disabled webhook, then a tag: the one event, with a sequence that is an integer
-    "payload",  # the text in ROSTER_EVENT is an event of a subscriber
+    "get",  # the same, with its creation time
+    "list",  # by status CONFIRMED: only this subscriber
+    "update",  # the last name becomes "Lovelace", the tags only "vip"; the first name stays
+    "bulk",  # person@example.com and "nonsense", which fails with INVALID_EMAIL
+    "error",  # a missing subscriber: 404 with the code SubscriberNotFound
+    "events",  # a disabled webhook, then a tag: one event, with an integer as its sequence
+    "payload",  # ROSTER_EVENT is decoded as an event of a subscriber
 ]
 CREATED = "ada@example.com"
 
 
 @dataclass(frozen=True)
 class Program:
-    """A program that is ready to be started, and what it is started with."""
+    """The command of a program and its environment."""
 
     command: list[str]
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -47,7 +47,7 @@ class Program:
     def run(self, **settings: str) -> list[str]:
         """Returns the lines that the program printed.
 
-        Raises AssertionError with its output if it does not end with 0.
+        Raises AssertionError with its output if the exit code is not 0.
         """
         done = subprocess.run(
             self.command,
@@ -62,7 +62,7 @@ class Program:
 
 
 def generate(language: str, document: str, folder: Path) -> Path:
-    """Generates the client of a language into a folder; returns where it is."""
+    """Generates the client of a language and returns its folder."""
     source, client = folder / "openapi.json", folder / "client"
     source.write_text(document)
     java, jar = program("java", "java"), file("openapi-generator/generator.jar", SCRIPT)
@@ -72,14 +72,14 @@ def generate(language: str, document: str, folder: Path) -> Path:
 
 
 def make(language: str, document: str, folder: Path) -> Program:
-    """Generates and compiles the client of a language with the program that uses it."""
+    """Generates and compiles the client of a language and its program."""
     shutil.copytree(FOLDER / language, folder, dirs_exist_ok=True)
     client = generate(language, document, folder)
     return {"go": _go, "python": _python, "typescript": _typescript}[language](folder, client)
 
 
 def _go(folder: Path, client: Path) -> Program:
-    # Tests of the client need what it does not need itself.
+    # The tests of the client have dependencies that the client does not have.
     shutil.rmtree(client / "test")
     shell("go vet ./... github.com/GIT_USER_ID/GIT_REPO_ID", folder, go_environment())
     shell("go build -o walk .", folder, go_environment())
@@ -92,7 +92,7 @@ def _python(folder: Path, client: Path) -> Program:
     return Program([python, str(folder / "walk.py")], {"PYTHONPATH": str(client)})
 
 
-def _typescript(folder: Path, client: Path) -> Program:
+def _typescript(folder: Path, _client: Path) -> Program:
     node = program("node", "typescript")
     packages = file("typescript/packages/node_modules", "typescript")
     (folder / "node_modules").symlink_to(packages)

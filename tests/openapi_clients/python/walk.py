@@ -1,4 +1,4 @@
-"""Does what a user of the generated client does, and prints each step once it has held."""
+"""Performs the steps with the generated client, and prints each completed step."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ type WebhookServiceClient interface {
 	// Returns one delivery and its latest attempts, oldest first. Fails with
 	// WEBHOOK_DELIVERY_NOT_FOUND.
 	GetWebhookDelivery(ctx context.Context, in *GetWebhookDeliveryRequest, opts ...grpc.CallOption) (*GetWebhookDeliveryResponse, error)
-	// Retries a delivery immediately, whatever its status, and restarts its retry schedule.
+	// Retries a delivery immediately, regardless of its status, and restarts its retry schedule.
 	// The delivery stays pending while the webhook is disabled or paused after failures. A
 	// delivery in status SENDING is not sent twice. Fails with WEBHOOK_DELIVERY_NOT_FOUND.
 	RetryWebhookDelivery(ctx context.Context, in *RetryWebhookDeliveryRequest, opts ...grpc.CallOption) (*RetryWebhookDeliveryResponse, error)
@@ -316,7 +316,7 @@ type WebhookServiceServer interface {
 	// Returns one delivery and its latest attempts, oldest first. Fails with
 	// WEBHOOK_DELIVERY_NOT_FOUND.
 	GetWebhookDelivery(context.Context, *GetWebhookDeliveryRequest) (*GetWebhookDeliveryResponse, error)
-	// Retries a delivery immediately, whatever its status, and restarts its retry schedule.
+	// Retries a delivery immediately, regardless of its status, and restarts its retry schedule.
 	// The delivery stays pending while the webhook is disabled or paused after failures. A
 	// delivery in status SENDING is not sent twice. Fails with WEBHOOK_DELIVERY_NOT_FOUND.
 	RetryWebhookDelivery(context.Context, *RetryWebhookDeliveryRequest) (*RetryWebhookDeliveryResponse, error)

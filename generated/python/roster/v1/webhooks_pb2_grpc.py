@@ -219,7 +219,7 @@ class WebhookServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def RetryWebhookDelivery(self, request, context):
-        """Retries a delivery immediately, whatever its status, and restarts its retry schedule.
+        """Retries a delivery immediately, regardless of its status, and restarts its retry schedule.
         The delivery stays pending while the webhook is disabled or paused after failures. A
         delivery in status SENDING is not sent twice. Fails with WEBHOOK_DELIVERY_NOT_FOUND.
         """

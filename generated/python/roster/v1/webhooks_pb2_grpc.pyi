@@ -95,7 +95,7 @@ class WebhookServiceStub:
     WEBHOOK_DELIVERY_NOT_FOUND.
     """
     RetryWebhookDelivery: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.RetryWebhookDeliveryRequest, _webhooks_pb2.RetryWebhookDeliveryResponse]
-    """Retries a delivery immediately, whatever its status, and restarts its retry schedule.
+    """Retries a delivery immediately, regardless of its status, and restarts its retry schedule.
     The delivery stays pending while the webhook is disabled or paused after failures. A
     delivery in status SENDING is not sent twice. Fails with WEBHOOK_DELIVERY_NOT_FOUND.
     """
@@ -180,7 +180,7 @@ class WebhookServiceAsyncStub(WebhookServiceStub):
     WEBHOOK_DELIVERY_NOT_FOUND.
     """
     RetryWebhookDelivery: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.RetryWebhookDeliveryRequest, _webhooks_pb2.RetryWebhookDeliveryResponse]  # type: ignore[assignment]
-    """Retries a delivery immediately, whatever its status, and restarts its retry schedule.
+    """Retries a delivery immediately, regardless of its status, and restarts its retry schedule.
     The delivery stays pending while the webhook is disabled or paused after failures. A
     delivery in status SENDING is not sent twice. Fails with WEBHOOK_DELIVERY_NOT_FOUND.
     """
@@ -328,7 +328,7 @@ class WebhookServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _webhooks_pb2.RetryWebhookDeliveryRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_webhooks_pb2.RetryWebhookDeliveryResponse, _abc.Awaitable[_webhooks_pb2.RetryWebhookDeliveryResponse]]:
-        """Retries a delivery immediately, whatever its status, and restarts its retry schedule.
+        """Retries a delivery immediately, regardless of its status, and restarts its retry schedule.
         The delivery stays pending while the webhook is disabled or paused after failures. A
         delivery in status SENDING is not sent twice. Fails with WEBHOOK_DELIVERY_NOT_FOUND.
         """

@@ -1371,7 +1371,7 @@ export declare const WebhookService: GenService<{
     output: typeof GetWebhookDeliveryResponseSchema;
   },
   /**
-   * Retries a delivery immediately, whatever its status, and restarts its retry schedule.
+   * Retries a delivery immediately, regardless of its status, and restarts its retry schedule.
    * The delivery stays pending while the webhook is disabled or paused after failures. A
    * delivery in status SENDING is not sent twice. Fails with WEBHOOK_DELIVERY_NOT_FOUND.
    *
