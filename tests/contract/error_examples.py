@@ -2,9 +2,9 @@
 
     python -m tests.contract.error_examples
 
-Each error that an operation documents is provoked, and its message and details are recorded. What
-cannot be provoked in a moment is taken from the code that sends it. A test compares the file with
-what a service sends.
+It triggers each documented error of each operation, and records its message and details. Errors
+that cannot be triggered quickly come from the code that raises them. A test compares the file with
+the errors of a service.
 """
 
 from __future__ import annotations
@@ -38,16 +38,15 @@ from ..fronts import METHODS, HttpFront, Response, binding
 from ..processes import Service, start
 
 FILE = Path(__file__).parents[2] / "http_gateway/openapi/errors.json"
-# What the examples name, and what is not there.
+# An id and an email without a resource.
 MISSING = "01M7Y2MPAQ036JVMBN3RCKGA5K"
-NOBODY = "nobody@example.com"
-# An idempotency key that came with a request already.
+MISSING_EMAIL = "missing@example.com"
+# An idempotency key of another request.
 USED_KEY = "used"
 LONG_AGO = 1
-# For what is about something that is there: a webhook that nothing is sent to.
-SILENT = {"url": "http://127.0.0.1:9/", "enabled": False}
-# What cannot be provoked in a moment: it takes time, load, or a fault of the service.
-UNPROVOKED: dict[str, errors.RosterError | RequestError] = {
+DISABLED_WEBHOOK = {"url": "http://127.0.0.1:9/", "enabled": False}
+# Errors that require time, load or a fault of the service.
+NOT_TRIGGERED: dict[str, errors.RosterError | RequestError] = {
     "REQUEST_TIMEOUT": body.timeout_error(Options().body_seconds),
     "IDEMPOTENCY_KEY_IN_USE": errors.IdempotencyKeyInUse(),
     "RATE_LIMITED": errors.RateLimited(1),
@@ -63,7 +62,7 @@ Example = dict[str, Any]
 
 
 class Operation(NamedTuple):
-    """An operation: its rpc, and a request that is valid but for what it is about."""
+    """An operation, and a valid request about a missing resource."""
 
     rpc: str
     method: str
@@ -74,7 +73,7 @@ class Operation(NamedTuple):
 
     @property
     def reasons(self) -> list[str]:
-        """The reasons for which it can be refused."""
+        """The reasons of its documented errors."""
         return reasons_of(METHODS[self.rpc])
 
     def send(
@@ -86,25 +85,26 @@ class Operation(NamedTuple):
         body: bytes | None = None,
         **headers: str,
     ) -> Response:
-        """Sends the request with something else in it."""
-        sent = {"Content-Type": self.media_type} if self.body is not None else {}
-        sent |= {name.replace("_", "-"): value for name, value in headers.items()}
-        front, given = account.front, self.body if body is None else body
-        assert isinstance(front, HttpFront)
-        return front.send(self.method, self.target + query, key, body=given, headers=sent)
+        """Sends the request with changes."""
+        all_headers = {"Content-Type": self.media_type} if self.body is not None else {}
+        all_headers |= {name.replace("_", "-"): value for name, value in headers.items()}
+        content = self.body if body is None else body
+        assert isinstance(account.front, HttpFront)
+        target = self.target + query
+        return account.front.send(self.method, target, key, body=content, headers=all_headers)
 
 
 def operations() -> Iterator[Operation]:
     """Yields the first operation of each rpc."""
-    described = document(SERVICES)
-    schemas = described["components"]["schemas"]
+    openapi = document(SERVICES)
+    schemas = openapi["components"]["schemas"]
     for rpc, method in METHODS.items():
         verb, path, _ = binding(rpc)
         operation = next(
-            each
-            for item in described["paths"].values()
-            for each in item.values()
-            if each["operationId"] == rpc
+            operation
+            for item in openapi["paths"].values()
+            for operation in item.values()
+            if operation["operationId"] == rpc
         )
         content = operation.get("requestBody", {}).get("content", {})
         media_type, first = next(iter(content.items()), ("", {}))
@@ -114,47 +114,47 @@ def operations() -> Iterator[Operation]:
         yield Operation(
             rpc=rpc,
             method=verb,
-            target=_filled(method, path),
+            target=_fill_path(method, path),
             media_type=media_type,
             body=text.encode() if content else None,
             required=media_type == JSON and "required" in schema,
         )
 
 
-def _filled(method: MethodDescriptor, path: str) -> str:
+def _fill_path(method: MethodDescriptor, path: str) -> str:
     for variable in method.input_type.fields:
-        value = NOBODY if variable.name == "email" else MISSING
+        value = MISSING_EMAIL if variable.name == "email" else MISSING
         path = path.replace(f"{{{variable.json_name}}}", value)
     return path
 
 
 @dataclass(frozen=True)
 class Recorder:
-    """Provokes errors on a service. `fresh` makes an account in which nothing is."""
+    """Triggers errors on a service. `create_account` returns a new, empty account."""
 
-    fresh: Callable[[], Account]
+    create_account: Callable[[], Account]
     account: Account
     unverified: Account
     read_key: str
 
     def error(self, operation: Operation, reason: str) -> Example:
         """Returns the error that an operation sends for a reason."""
-        unprovoked = UNPROVOKED.get(f"{operation.rpc} {reason}") or UNPROVOKED.get(reason)
-        if unprovoked is not None:
-            return _of(unprovoked)
+        not_triggered = NOT_TRIGGERED.get(f"{operation.rpc} {reason}") or NOT_TRIGGERED.get(reason)
+        if not_triggered is not None:
+            return _example_of(not_triggered)
         if reason in CONFLICTS:
-            answer = CONFLICTS[reason](self.fresh(), operation.rpc)
+            response = CONFLICTS[reason](self.create_account(), operation.rpc)
         else:
-            answer = self._refused(operation, reason)
-        assert (answer.status >= 400, answer.code) == (True, error_code_of(reason)), (
+            response = self._rejected(operation, reason)
+        assert (response.status >= 400, response.code) == (True, error_code_of(reason)), (
             operation.rpc,
-            answer,
+            response,
         )
-        error = answer.body["error"]
+        error = response.body["error"]
         return {"message": error["message"], "details": error["details"]}
 
-    def _refused(self, operation: Operation, reason: str) -> Response:
-        """Sends a request that is refused for a reason whatever is in the account."""
+    def _rejected(self, operation: Operation, reason: str) -> Response:
+        """Sends a request that is rejected for a reason in any account."""
         send, account = operation.send, self.account
         match reason:
             case "UNAUTHORIZED":
@@ -174,54 +174,55 @@ class Recorder:
             case "VALIDATION_ERROR":
                 return send(account, account.key, query="?color=green")
         assert reason.endswith("_NOT_FOUND"), reason
-        named = f"{operation.target}{operation.body!r}"
-        is_named = MISSING in named or NOBODY in named
-        return send(account, account.key, query="" if is_named else f"?webhookId={MISSING}")
+        text = f"{operation.target}{operation.body!r}"
+        is_about_missing = MISSING in text or MISSING_EMAIL in text
+        query = "" if is_about_missing else f"?webhookId={MISSING}"
+        return send(account, account.key, query=query)
 
 
 def recorded(service: Service) -> bytes:
-    """Returns what the file has to hold, by what a service sends."""
+    """Returns the content of the file for the errors of a service."""
     front = HttpFront("http", service.http)
 
-    def fresh() -> Account:
+    def create_account() -> Account:
         return new_account(service, front)
 
-    account, unverified = fresh(), new_account(service, front, verified=False)
+    account, unverified = create_account(), new_account(service, front, verified=False)
     headers = {"Idempotency-Key": USED_KEY}
     front.send("POST", "/api/tags", account.key, body=b'{"name": "used"}', headers=headers)
-    recorder = Recorder(fresh, account, unverified, account.new_key("read"))
-    return _written(
+    recorder = Recorder(create_account, account, unverified, account.new_key("read"))
+    return _serialized(
         {
-            METHODS[each.rpc].full_name: {
-                reason: recorder.error(each, reason) for reason in each.reasons
+            METHODS[operation.rpc].full_name: {
+                reason: recorder.error(operation, reason) for reason in operation.reasons
             }
-            for each in operations()
+            for operation in operations()
         }
     )
 
 
-def _of(failure: errors.RosterError | RequestError) -> Example:
+def _example_of(failure: errors.RosterError | RequestError) -> Example:
     if isinstance(failure, RequestError):
         return {"message": failure.error.message, "details": []}
     details = [
-        {"field": each.field, "code": each.code, "message": each.message}
-        for each in failure.details
+        {"field": detail.field, "code": detail.code, "message": detail.message}
+        for detail in failure.details
     ]
     return {"message": failure.message, "details": details}
 
 
-def _taken(what: str, value: str) -> Callable[[Account, str], Any]:
-    """Returns what gives something a name that something else has."""
+def _duplicate(field: str, value: str) -> Callable[[Account, str], Any]:
+    """Returns a function that creates or updates a resource with a value of another one."""
 
     def conflict(account: Account, rpc: str) -> Any:
-        thing = rpc.removeprefix("Create").removeprefix("Update")
+        resource = rpc.removeprefix("Create").removeprefix("Update")
         if rpc.startswith("Create"):
-            account.ok(rpc, **{what: value})
-            return account.call(rpc, **{what: value})
-        account.ok(f"Create{thing}", **{what: value})
-        other = account.ok(f"Create{thing}", **{what: f"other.{value}"})
-        (made,) = other.values()
-        return account.call(rpc, id=made["id"], **{what: value})
+            account.ok(rpc, **{field: value})
+            return account.call(rpc, **{field: value})
+        account.ok(f"Create{resource}", **{field: value})
+        other = account.ok(f"Create{resource}", **{field: f"other.{value}"})
+        (created,) = other.values()
+        return account.call(rpc, id=created["id"], **{field: value})
 
     return conflict
 
@@ -247,8 +248,8 @@ def _fields(account: Account, rpc: str) -> Any:
 
 def _webhooks(account: Account, rpc: str) -> Any:
     for _ in range(20):
-        account.ok("CreateWebhook", **SILENT)
-    return account.call(rpc, **SILENT)
+        account.ok("CreateWebhook", **DISABLED_WEBHOOK)
+    return account.call(rpc, **DISABLED_WEBHOOK)
 
 
 def _expired(account: Account, rpc: str) -> Any:
@@ -262,12 +263,12 @@ def _last_key(account: Account, rpc: str) -> Any:
     return account.call(rpc, id=key["id"])
 
 
-# What needs something that is there already, in an account of its own.
+# Errors that need existing resources, each in a new account.
 CONFLICTS: dict[str, Callable[[Account, str], Any]] = {
-    "SUBSCRIBER_ALREADY_EXISTS": _taken("email", "ada@example.com"),
+    "SUBSCRIBER_ALREADY_EXISTS": _duplicate("email", "ada@example.com"),
     "SUBSCRIBER_SUPPRESSED": _suppressed,
-    "TAG_ALREADY_EXISTS": _taken("name", "vip"),
-    "CUSTOM_FIELD_ALREADY_EXISTS": _taken("label", "Plan"),
+    "TAG_ALREADY_EXISTS": _duplicate("name", "vip"),
+    "CUSTOM_FIELD_ALREADY_EXISTS": _duplicate("label", "Plan"),
     "CUSTOM_FIELD_LIMIT_REACHED": _fields,
     "INVALID_STATUS_TRANSITION": _transition,
     "WEBHOOK_LIMIT_REACHED": _webhooks,
@@ -276,18 +277,23 @@ CONFLICTS: dict[str, Callable[[Account, str], Any]] = {
 }
 
 
-def _written(found: dict[str, dict[str, Example]]) -> bytes:
-    """Returns the file: what most rpcs send for a reason, and what others send."""
-    texts: dict[str, Counter[bytes]] = {}
-    for examples in found.values():
+def _serialized(by_rpc: dict[str, dict[str, Example]]) -> bytes:
+    """Returns the file: the most frequent example of each reason, and those that differ by rpc."""
+    counters: dict[str, Counter[bytes]] = {}
+    for examples in by_rpc.values():
         for reason, example in examples.items():
-            texts.setdefault(reason, Counter())[orjson.dumps(example)] += 1
-    common = {reason: orjson.loads(counts.most_common(1)[0][0]) for reason, counts in texts.items()}
-    own = {
-        rpc: {reason: example for reason, example in examples.items() if example != common[reason]}
-        for rpc, examples in found.items()
+            counters.setdefault(reason, Counter())[orjson.dumps(example)] += 1
+    common = {
+        reason: orjson.loads(counter.most_common(1)[0][0]) for reason, counter in counters.items()
     }
-    content = {"by_reason": common, "by_rpc": {rpc: each for rpc, each in own.items() if each}}
+    different = {
+        rpc: {reason: example for reason, example in examples.items() if example != common[reason]}
+        for rpc, examples in by_rpc.items()
+    }
+    content = {
+        "by_reason": common,
+        "by_rpc": {rpc: examples for rpc, examples in different.items() if examples},
+    }
     return orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 

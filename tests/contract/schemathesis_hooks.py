@@ -1,6 +1,6 @@
-"""What schemathesis cannot know from the document: see `fit`.
+"""Adapts generated requests to rules that the OpenAPI document cannot express.
 
-It loads this by name, as schemathesis.toml tells; the test sets the environment.
+schemathesis.toml names this module, and the test sets the environment variables.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import schemathesis
 from hypothesis import strategies
 from schemathesis import Case, GenerationMode, HookContext, SerializationContext
 
-# The key that the calls are made with. Without it nothing more could be found out.
+# The key of the run, which must not be revoked.
 OWN_KEY = os.environ["ROSTER_API_KEY_ID"]
-# The smallest bound of a text of which blanks are taken off.
+# The lowest maximum length of a text that is trimmed.
 SHORTEST_BOUND = 80
-# The fields that are enums, or like a boolean, and their forms that are not described.
+# Enums and booleans, whose schemas do not include all forms that ProtoJSON accepts.
 LENIENT = ("status", "dataType", "format", "onConflict", "isConfirmed", "onlyFailed")
 OTHER_FORM = re.compile(r"-?[0-9]+(\.0)?|(?i:true|false|yes|no)")
 _TIMEOUT = re.compile("[0-9]{1,8}[HMSmun]")
@@ -30,68 +30,62 @@ schemathesis.openapi.format(
 
 @schemathesis.serializer("application/x-ndjson", "text/csv")
 def as_text(context: SerializationContext, value: Any) -> bytes:
-    """Sends a body that is text as it is."""
+    """Serializes a text body unchanged."""
     return value if isinstance(value, bytes) else str(value).encode()
 
 
 @schemathesis.hook
 def before_call(context: HookContext, case: Case, kwargs: dict[str, Any]) -> None:
-    """Keeps the calls' own key alive, and makes a request that should be taken one that can be."""
+    """Protects the key of the run, and adapts the request."""
     if case.path.startswith("/api/keys/") and case.path_parameters.get("id") == OWN_KEY:
         case.path_parameters["id"] = "another"
     if _TIMEOUT.fullmatch(str((case.headers or {}).get("Grpc-Timeout", ""))):
-        case.headers["Grpc-Timeout"] = "20S"  # whoever gives no time gets a 504, rightly
+        case.headers["Grpc-Timeout"] = "20S"  # a shorter one could cause a 504
     if case.meta is not None and case.meta.generation.mode is GenerationMode.POSITIVE:
-        fit(case)
+        make_acceptable(case)
     else:
-        case.body = unlike(untrimmed(case.body))
-        case.query = unlike(case.query)
+        case.body = without_other_forms(without_whitespace(case.body))
+        case.query = without_other_forms(case.query)
 
 
-def untrimmed(value: Any) -> Any:
-    """Returns a value whose long texts have letters in place of the blanks around them.
+def without_whitespace(value: Any) -> Any:
+    """Replaces the surrounding whitespace of long texts by letters.
 
-    Blanks do not count, so a text that is too long by them alone is taken.
+    Whitespace is trimmed, so a text that is too long because of it is valid.
     """
     if isinstance(value, dict):
-        return {key: untrimmed(item) for key, item in value.items()}
+        return {key: without_whitespace(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [untrimmed(item) for item in value]
+        return [without_whitespace(item) for item in value]
     if isinstance(value, str) and len(value) >= SHORTEST_BOUND:
         trimmed = value.strip(" \t\r\n")
         return trimmed.rjust(len(value), "x") if trimmed else value
     return value
 
 
-def unlike(value: Any) -> Any:
-    """Returns an object whose enums and booleans have no other form of ProtoJSON.
-
-    Those are accepted, and only their descriptions say so: the numbers of enums, and what
-    counts as true or false.
-    """
+def without_other_forms(value: Any) -> Any:
+    """Replaces the forms of enums and booleans that are accepted but not in the schema."""
     if not isinstance(value, dict):
         return value
     return {
-        key: "x" if key in LENIENT and OTHER_FORM.fullmatch(str(each)) else each
-        for key, each in value.items()
+        key: "x" if key in LENIENT and OTHER_FORM.fullmatch(str(item)) else item
+        for key, item in value.items()
     }
 
 
-def fit(case: Case) -> None:
-    """Takes off what only the account's data, or the moment, make right or wrong.
+def make_acceptable(case: Case) -> None:
+    """Replaces values whose validity depends on stored data, the time or the configuration.
 
-    Those are the keys of custom fields, the place that a page token leads to, whether a
-    moment is in the future, which words a label may not be, whether an idempotency key
-    came with another request before, where webhooks may be sent to, and what types of
-    events there are.
+    These are custom field values, page tokens, times in the future, labels with reserved words,
+    used idempotency keys, webhook URLs and event types.
     """
     if "Idempotency-Key" in (case.headers or {}):
         case.headers["Idempotency-Key"] = str(uuid4())
-    # Python lets a line break follow what a pattern ends with; other languages do not.
-    for given in (case.query, case.body):
-        if isinstance(given, dict):
-            given.update(
-                {k: re.sub(r"\n\Z", "x", v) for k, v in given.items() if isinstance(v, str)}
+    # In Python `$` also matches before a final line break; in other languages it does not.
+    for values in (case.query, case.body):
+        if isinstance(values, dict):
+            values.update(
+                {k: re.sub(r"\n\Z", "x", v) for k, v in values.items() if isinstance(v, str)}
             )
     if isinstance(case.query, dict):
         case.query.pop("pageToken", None)
@@ -105,7 +99,7 @@ def fit(case: Case) -> None:
         body["expiresAt"] = "2099-01-01T00:00:00Z"
     if isinstance(body.get("label"), str):
         body["label"] = f"Field {body['label'].strip()}"[:80]
-    body.pop("until", None)  # it has to be later than since
+    body.pop("until", None)  # must be later than since
     if isinstance(body.get("url"), str):
         body["url"] = "http://127.0.0.1:9/"
     if body.get("eventTypes"):

@@ -1,4 +1,4 @@
-"""The protos and the code behind them say the same."""
+"""Tests that the protobuf files and the code declare the same bounds, values and errors."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ PROTOS = sorted((Path(__file__).parents[2] / "protos/roster/v1").glob("*.proto")
 
 
 def field_of(path: str) -> FieldDescriptor:
-    """Returns a field by its name, such as CreateTagRequest.name."""
+    """Returns the field with a name such as CreateTagRequest.name."""
     field: FieldDescriptor = descriptor_pool.Default().FindFieldByName(f"roster.v1.{path}")
     return field
 
@@ -70,7 +70,7 @@ def bounds(path: str) -> Any:
         ("UpdateWebhookRequest.description", 500),
     ],
 )
-def test_text_is_as_long_in_the_protos_as_in_the_rules(path: str, bound: int) -> None:
+def test_text_bounds_agree_with_the_rules(path: str, bound: int) -> None:
     assert bounds(path).string.max_len == bound
 
 
@@ -100,9 +100,7 @@ def test_every_request_that_sets_a_profile_has_all_of_its_fields(request_: str) 
         ("RemoveSubscriberTagsRequest", 1),
     ],
 )
-def test_tags_on_a_subscriber_are_bounded_in_the_protos_as_in_the_rules(
-    request_: str, least: int
-) -> None:
+def test_bounds_of_tags_on_a_subscriber_agree_with_the_rules(request_: str, least: int) -> None:
     repeated = bounds(f"{request_}.tags").repeated
 
     assert (repeated.min_items, repeated.max_items) == (least, subscribers.MAX_TAGS)
@@ -113,29 +111,29 @@ def test_tags_on_a_subscriber_are_bounded_in_the_protos_as_in_the_rules(
 @pytest.mark.parametrize(
     "request_", ["CreateWebhookRequest", "UpdateWebhookRequest", "ReplayWebhookRequest"]
 )
-def test_protos_let_through_every_type_of_event(request_: str) -> None:
+def test_every_event_type_is_within_the_bounds(request_: str) -> None:
     types = bounds(f"{request_}.event_types").repeated.items.string
 
     assert types.max_len >= max(map(len, EventType))
 
 
 @pytest.mark.parametrize("request_", ["CreateSubscriberRequest", "UpdateSubscriberRequest"])
-def test_protos_let_through_every_email_that_the_rules_take(request_: str) -> None:
+def test_every_valid_email_is_within_the_bounds(request_: str) -> None:
     assert bounds(f"{request_}.email").string.max_len >= emails.MAX_LENGTH
 
 
-def test_bulk_takes_1_to_100_rows() -> None:
+def test_bulk_has_1_to_100_rows() -> None:
     repeated = bounds("BulkCreateSubscribersRequest.subscribers").repeated
 
     assert (repeated.min_items, repeated.max_items) == (1, 100)
 
 
-def test_scopes_are_the_same_in_the_protos_and_in_the_rules() -> None:
+def test_scopes_agree_with_the_rules() -> None:
     assert tuple(getattr(bounds("CreateApiKeyRequest.scope").string, "in")) == accounts.SCOPES
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs"),
+    ("enum", "descriptor"),
     [
         (subscribers.Status, subscribers_pb2.Subscriber.Status.DESCRIPTOR),
         (subscribers.Failure, subscribers_pb2.BulkFailure.Reason.DESCRIPTOR),
@@ -145,16 +143,14 @@ def test_scopes_are_the_same_in_the_protos_and_in_the_rules() -> None:
     ],
     ids=["Status", "Failure", "DataType", "DeliveryStatus", "DisabledReason"],
 )
-def test_numbers_of_the_rules_are_those_of_the_protos(
-    ours: type[IntEnum], theirs: EnumDescriptor
-) -> None:
-    numbers = {value.name: value.number for value in theirs.values if value.number}
+def test_enum_numbers_agree_with_the_rules(enum: type[IntEnum], descriptor: EnumDescriptor) -> None:
+    numbers = {value.name: value.number for value in descriptor.values if value.number}
 
-    assert {member.name: member.value for member in ours if member.value} == numbers
+    assert {member.name: member.value for member in enum if member.value} == numbers
 
 
 @pytest.mark.parametrize("file", PROTOS, ids=[file.stem for file in PROTOS])
-def test_fronts_know_every_rpc_of_the_protos(file: Path) -> None:
+def test_fronts_have_every_rpc(file: Path) -> None:
     described = descriptor_pool.Default().FindFileByName(f"roster/v1/{file.name}")
 
     declared = {
@@ -167,7 +163,7 @@ def test_fronts_know_every_rpc_of_the_protos(file: Path) -> None:
 
 
 @pytest.mark.parametrize("method", UNARY.values(), ids=UNARY)
-def test_every_rpc_declares_how_http_reaches_it(method: MethodDescriptor) -> None:
+def test_every_rpc_declares_its_http_binding(method: MethodDescriptor) -> None:
     rule = method.GetOptions().Extensions[annotations_pb2.http]
     verb = rule.WhichOneof("pattern")
     success = method.GetOptions().Extensions[http_pb2.success_status] or 200
@@ -177,12 +173,12 @@ def test_every_rpc_declares_how_http_reaches_it(method: MethodDescriptor) -> Non
     assert path.startswith("/api/")
     assert bool(rule.body) == (verb in ("post", "put", "patch") and bool(others))
     assert success in {"get": (200,), "delete": (204,)}.get(verb, (200, 201, 202))
-    also = [(each.WhichOneof("pattern"), each.patch) for each in rule.additional_bindings]
-    assert also == ([("patch", path)] if method.name.startswith("Update") else [])
+    additional = [(b.WhichOneof("pattern"), b.patch) for b in rule.additional_bindings]
+    assert additional == ([("patch", path)] if method.name.startswith("Update") else [])
 
 
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
-def test_every_rpc_declares_who_may_call_it(method: MethodDescriptor) -> None:
+def test_every_rpc_declares_its_scope(method: MethodDescriptor) -> None:
     options = method.GetOptions()
     access = options.Extensions[http_pb2.access]
     has_no_effect = options.idempotency_level == options.NO_SIDE_EFFECTS
@@ -190,13 +186,13 @@ def test_every_rpc_declares_who_may_call_it(method: MethodDescriptor) -> None:
     service = method.containing_service.name
 
     is_risky = service == "ApiKeyService" or method.name == "DeleteSuppression"
-    wanted = "admin" if is_risky else "read" if reads else "write"
-    assert access.scope == wanted
+    scope = "admin" if is_risky else "read" if reads else "write"
+    assert access.scope == scope
     assert access.verified_email == (service == "CustomFieldService" and not reads)
 
 
 REASONS = [value for value in errors_pb2.Error.Reason.DESCRIPTOR.values if value.number]
-# How gRPC's codes go with HTTP's statuses.
+# The HTTP statuses of each gRPC status code.
 STATUSES = {
     "INVALID_ARGUMENT": {400, 415},
     "UNAUTHENTICATED": {401},
@@ -214,7 +210,7 @@ STATUSES = {
 
 
 @pytest.mark.parametrize("reason", REASONS, ids=[value.name for value in REASONS])
-def test_every_reason_has_a_status_on_each_front(reason: Any) -> None:
+def test_every_reason_has_a_grpc_and_an_http_status(reason: Any) -> None:
     assert reason.GetOptions().HasExtension(errors_pb2.error_mapping)
     mapping = reason.GetOptions().Extensions[errors_pb2.error_mapping]
 
@@ -231,11 +227,11 @@ ERRORS = [
 
 
 @pytest.mark.parametrize("kind", ERRORS)
-def test_every_error_has_a_reason_of_the_protos(kind: type[errors.RosterError]) -> None:
+def test_every_error_has_a_declared_reason(kind: type[errors.RosterError]) -> None:
     assert kind.reason in {reason.name for reason in REASONS}
     for detail in kind.details:
         assert detail.code in errors_pb2.Error.Detail.Code.DESCRIPTOR.values_by_name
 
 
-def test_gateway_and_server_agree_on_what_passes_between_them() -> None:
+def test_gateway_and_server_limit_details_equally() -> None:
     assert http_gateway.request_errors.MAX_VIOLATIONS == error_status.MAX_DETAILS

@@ -1,4 +1,4 @@
-"""Which characters text may have: the protos, the server and the OpenAPI document agree."""
+"""Tests that the server and the OpenAPI document allow the same characters in text."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from server.texts import has_control_characters, trim
 
 from ..fronts import METHODS
 
-# Every character but halves of others; a pattern of JSON Schema has no way to name those
-# beyond the basic plane.
+# The basic multilingual plane without surrogates; JSON Schema patterns cannot name others.
 CHARACTERS = [chr(number) for number in range(0x10000) if not 0xD800 <= number <= 0xDFFF]
 
 
@@ -27,20 +26,20 @@ def pattern_of(name: str) -> re.Pattern[str]:
     return re.compile(bounds.of_field(kind.fields_by_name[field])["pattern"])
 
 
-def refused(pattern: re.Pattern[str], around: str) -> list[str]:
-    return [each for each in CHARACTERS if not pattern.search(around.format(each))]
+def rejected(pattern: re.Pattern[str], template: str) -> list[str]:
+    return [char for char in CHARACTERS if not pattern.search(template.format(char))]
 
 
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
-def test_file_of_every_request_declares_that_text_has_no_control_characters(
+def test_every_request_is_in_a_file_that_forbids_control_characters(
     method: object,
 ) -> None:
     assert method.input_type.file.GetOptions().Extensions[http_pb2.no_control_characters]  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
-def test_every_text_of_a_request_is_in_the_request_itself_or_in_a_row(method: object) -> None:
-    """Messages within a request are not looked into; rows are checked one by one."""
+def test_text_is_only_in_the_request_itself_or_in_rows(method: object) -> None:
+    """The interceptor does not check nested messages; services check rows."""
     inner = {
         field.message_type
         for field in method.input_type.fields  # type: ignore[attr-defined]
@@ -54,26 +53,26 @@ def test_every_text_of_a_request_is_in_the_request_itself_or_in_a_row(method: ob
     } <= {"roster.v1.CsvLine"}
 
 
-def test_patterns_refuse_the_control_characters_that_the_server_refuses() -> None:
-    line = [each for each in CHARACTERS if has_control_characters(f"a{each}b")]
-    lines = [each for each in CHARACTERS if has_control_characters(f"a{each}b", multiline=True)]
+def test_patterns_reject_the_control_characters_that_the_server_rejects() -> None:
+    single_line = [char for char in CHARACTERS if has_control_characters(f"a{char}b")]
+    multiline = [c for c in CHARACTERS if has_control_characters(f"a{c}b", multiline=True)]
 
-    assert refused(pattern_of("ListSubscribersRequest.page_token"), "a{}b") == line
-    assert refused(pattern_of("ListSubscribersRequest.q"), "a{}b") == line
-    assert refused(pattern_of("CreateTagRequest.name"), "a{}b") == line
-    assert refused(pattern_of("CreateTagRequest.description"), "a{}b") == lines
-    assert [chr(number) for number in (*range(32), 127)] == line
-    assert set(line) - set(lines) == set("\t\n\r")
+    assert rejected(pattern_of("ListSubscribersRequest.page_token"), "a{}b") == single_line
+    assert rejected(pattern_of("ListSubscribersRequest.q"), "a{}b") == single_line
+    assert rejected(pattern_of("CreateTagRequest.name"), "a{}b") == single_line
+    assert rejected(pattern_of("CreateTagRequest.description"), "a{}b") == multiline
+    assert [chr(number) for number in (*range(32), 127)] == single_line
+    assert set(single_line) - set(multiline) == set("\t\n\r")
 
 
-def test_pattern_refuses_the_invisible_characters_that_the_server_takes_for_blanks() -> None:
-    blank = [each for each in CHARACTERS if has_control_characters(each) or not trim(each)]
+def test_patterns_reject_text_that_the_server_trims_to_nothing() -> None:
+    blank = [char for char in CHARACTERS if has_control_characters(char) or not trim(char)]
 
-    assert refused(pattern_of("CreateTagRequest.name"), "{}") == blank
+    assert rejected(pattern_of("CreateTagRequest.name"), "{}") == blank
     assert set("\u200b\u200c\u200d\ufeff\u2060\u00ad\u3164 \t\u3000") <= set(blank)
 
 
-def test_every_format_character_beyond_the_basic_plane_that_shows_nothing_is_a_blank() -> None:
+def test_invisible_characters_beyond_the_basic_plane_are_trimmed() -> None:
     tags = range(0xE0000, 0xE1000)
 
     assert [number for number in tags if trim(chr(number))] == []

@@ -1,4 +1,4 @@
-"""The errors that /openapi.json and /docs show are those that a running service sends."""
+"""Tests that the documented errors are those that a running service sends."""
 
 from __future__ import annotations
 
@@ -16,47 +16,45 @@ from .error_examples import FILE, operations, recorded
 DOCUMENT = document(SERVICES)
 
 
-@pytest.mark.parametrize("on", ["service", "service_on_postgres"])
-def test_every_error_that_can_be_provoked_is_the_recorded_one(
-    on: str, request: pytest.FixtureRequest
-) -> None:
-    made = recorded(request.getfixturevalue(on))
+@pytest.mark.parametrize("fixture", ["service", "service_on_postgres"])
+def test_recorded_errors_are_up_to_date(fixture: str, request: pytest.FixtureRequest) -> None:
+    examples = recorded(request.getfixturevalue(fixture))
 
-    assert FILE.read_bytes() == made, "run python -m tests.contract.error_examples"
+    assert FILE.read_bytes() == examples, "run python -m tests.contract.error_examples"
 
 
-def test_every_documented_error_is_recorded_and_shown() -> None:
+def test_every_documented_error_has_an_example() -> None:
     for operation in operations():
-        shown = examples(operation.rpc)
+        documented = documented_errors(operation.rpc)
 
-        assert shown.keys() == {error_code_of(reason) for reason in operation.reasons}
+        assert documented.keys() == {error_code_of(reason) for reason in operation.reasons}
         for reason in operation.reasons:
             assert reason in error_examples().by_reason
-            error = shown[error_code_of(reason)]["value"]["error"]
+            error = documented[error_code_of(reason)]["value"]["error"]
             assert error["code"] == error_code_of(reason)
             assert error["message"]
 
 
-def test_operation_with_a_required_field_shows_what_is_sent_without_it() -> None:
-    shown = examples("CreateCustomField")
+def test_example_of_a_required_field_has_its_detail() -> None:
+    documented = documented_errors("CreateCustomField")
 
-    assert shown["ValidationError"]["value"]["error"]["details"] == [
+    assert documented["ValidationError"]["value"]["error"]["details"] == [
         {"field": "label", "code": "REQUIRED", "message": "is required"}
     ]
 
 
-def examples(rpc: str) -> dict[str, Any]:
-    """Returns the errors that the document shows for an rpc, by code."""
+def documented_errors(rpc: str) -> dict[str, Any]:
+    """Returns the error examples of an rpc in the document, by code."""
     operation = next(
-        each
+        operation
         for item in DOCUMENT["paths"].values()
-        for each in item.values()
-        if each["operationId"] == rpc
+        for operation in item.values()
+        if operation["operationId"] == rpc
     )
-    responses = [each for each in operation["responses"].values() if "$ref" in each]
-    names = [each["$ref"].rpartition("/")[2] for each in responses]
+    references = [r["$ref"] for r in operation["responses"].values() if "$ref" in r]
+    names = [reference.rpartition("/")[2] for reference in references]
     components = [DOCUMENT["components"]["responses"][name] for name in names]
-    found: dict[str, Any] = {}
+    examples: dict[str, Any] = {}
     for component in components:
-        found |= component["content"]["application/json"]["examples"]
-    return found
+        examples |= component["content"]["application/json"]["examples"]
+    return examples

@@ -1,6 +1,6 @@
-"""Every line of the documented interface, by plain HTTP: one row a line.
+"""Tests each statement of the documented interface over HTTP.
 
-Rows are made as rows.py tells.
+steps.py describes the steps and their placeholders.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import pytest
 from ..behavior.helpers import STATUSES
 from ..fronts import HttpFront
 from ..processes import Service
-from .rows import (
+from .steps import (
     CUSTOM_FIELD,
     CUSTOM_FIELD_FIELDS,
     FAILURE_FIELDS,
@@ -21,13 +21,13 @@ from .rows import (
     SUBSCRIBER_FIELDS,
     TAG,
     TAG_FIELDS,
-    Part,
+    Has,
     Step,
     check,
     error,
     merge_tag,
     one_of,
-    rising,
+    two_ascending_ids,
 )
 
 UNAUTHORIZED = error("Unauthorized")
@@ -47,11 +47,11 @@ def bulk(*items: dict[str, Any], failed: Any = ()) -> Step:
 
 
 def stored(**fields: Any) -> Step:
-    """The subscriber that a bulk creation stored."""
-    return Step("GET", "/api/subscribers/bob%40example.com", 200, Part(subscriber=Part(fields)))
+    """Reads the subscriber that a bulk request created."""
+    return Step("GET", "/api/subscribers/bob%40example.com", 200, Has(subscriber=Has(fields)))
 
 
-# The operations of part 4 and those that it names as open: method, path, body.
+# The operations in part 4, with those whose details are open: method, path, body.
 OPERATIONS: dict[str, tuple[str, str, Any]] = {
     "update a subscriber": ("PUT", PERSON, PERSON_BODY),
     "get all subscribers": ("GET", "/api/subscribers", None),
@@ -71,7 +71,7 @@ OPERATIONS: dict[str, tuple[str, str, Any]] = {
     "delete a custom field": ("DELETE", FIELD, None),
 }
 
-ROWS: dict[str, list[Step]] = {
+STATEMENTS: dict[str, list[Step]] = {
     # 1. What the service does
     "1: subscribers are created one at a time": [
         Step("POST", "/api/subscribers", 201, SUBSCRIBER, BOB)
@@ -89,46 +89,49 @@ ROWS: dict[str, list[Step]] = {
         )
     ],
     "1: subscribers are updated": [Step("PUT", PERSON, 200, SUBSCRIBER, PERSON_BODY)],
-    "1: subscribers are deleted": [Step("DELETE", PERSON, 204), Step("GET", PERSON, 404, Part())],
+    "1: subscribers are deleted": [
+        Step("DELETE", PERSON, 204),
+        Step("GET", PERSON, 404, Has()),
+    ],
     "1: tags are created": [Step("POST", "/api/tags", 201, TAG, TAG_BODY)],
     "1: tags are listed": [Step("GET", "/api/tags", 200, {**PAGE, "tags": [TAG_FIELDS]})],
     "1: tags are read": [Step("GET", LABEL, 200, TAG)],
     "1: tags are updated": [Step("PUT", LABEL, 200, TAG, TAG_BODY)],
-    "1: tags are deleted": [Step("DELETE", LABEL, 204), Step("GET", LABEL, 404, Part())],
+    "1: tags are deleted": [Step("DELETE", LABEL, 204), Step("GET", LABEL, 404, Has())],
     "1: a custom field is defined by a label and has a merge tag": [
-        Step("POST", FIELDS, 201, Part(customField=Part(mergeTag=merge_tag)), {"label": "Size"})
+        Step("POST", FIELDS, 201, Has(customField=Has(mergeTag=merge_tag)), {"label": "Size"})
     ],
     "1: requests act for the authenticated user": [
-        Step("GET", PERSON, 404, Part(), key="other"),
-        Step("GET", "/api/subscribers", 200, Part(subscribers=[]), key="other"),
+        Step("GET", PERSON, 404, Has(), key="other"),
+        Step("GET", "/api/subscribers", 200, Has(subscribers=[]), key="other"),
     ],
     # 2. Resources and their fields
     "2: identifiers are sortable": [
         Step("POST", "/api/subscribers", 201, SUBSCRIBER, BOB),
-        Step("GET", "/api/subscribers", 200, Part(subscribers=rising)),
+        Step("GET", "/api/subscribers", 200, Has(subscribers=two_ascending_ids)),
     ],
     **{
-        f"2: Subscriber.{name}": [Step("GET", PERSON, 200, Part(subscriber=Part({name: kind})))]
+        f"2: Subscriber.{name}": [Step("GET", PERSON, 200, Has(subscriber=Has({name: kind})))]
         for name, kind in SUBSCRIBER_FIELDS.items()
     },
     "2: a subscriber is wrapped and has no other key": [Step("GET", PERSON, 200, SUBSCRIBER)],
     "2: tags are tag names on the subscriber": [
-        Step("GET", PERSON, 200, Part(subscriber=Part(tags=["vip"])))
+        Step("GET", PERSON, 200, Has(subscriber=Has(tags=["vip"])))
     ],
     **{
-        f"2: update takes {name}": [
-            Step("PUT", PERSON, 200, Part(subscriber=Part({name: value})), {name: value}),
-            Step("GET", PERSON, 200, Part(subscriber=Part({name: value}))),
+        f"2: update sets {name}": [
+            Step("PUT", PERSON, 200, Has(subscriber=Has({name: value})), {name: value}),
+            Step("GET", PERSON, 200, Has(subscriber=Has({name: value}))),
         ]
         for name, value in PERSON_BODY.items()
     },
-    "2: a bulk item takes email": [bulk(BOB), stored(email="bob@example.com")],
+    "2: a bulk item sets email": [bulk(BOB), stored(email="bob@example.com")],
     **{
-        f"2: a bulk item takes {name}": [bulk({**BOB, name: value}), stored(**{name: value})]
+        f"2: a bulk item sets {name}": [bulk({**BOB, name: value}), stored(**{name: value})]
         for name, value in PERSON_BODY.items()
     },
     **{
-        f"2: a bulk item takes isConfirmed {flag!r}": [
+        f"2: a bulk item accepts isConfirmed {flag!r}": [
             bulk({**BOB, "isConfirmed": flag}),
             stored(status=status),
         ]
@@ -139,39 +142,37 @@ ROWS: dict[str, list[Step]] = {
         for flag in flags
     },
     **{
-        f"2: Tag.{name}": [Step("GET", LABEL, 200, Part(tag=Part({name: kind})))]
+        f"2: Tag.{name}": [Step("GET", LABEL, 200, Has(tag=Has({name: kind})))]
         for name, kind in TAG_FIELDS.items()
     },
     "2: a tag is wrapped and has no other key": [Step("GET", LABEL, 200, TAG)],
     **{
-        f"2: {what} of a tag carries {name}": [
-            Step(method, path, status, Part(tag=Part({name: value})), TAG_BODY)
+        f"2: {verb} of a tag sets {name}": [
+            Step(method, path, status, Has(tag=Has({name: value})), TAG_BODY)
         ]
-        for what, method, path, status in [
+        for verb, method, path, status in [
             ("create", "POST", "/api/tags", 201),
             ("update", "PUT", LABEL, 200),
         ]
         for name, value in TAG_BODY.items()
     },
     **{
-        f"2: CustomField.{name}": [Step("GET", FIELD, 200, Part(customField=Part({name: kind})))]
+        f"2: CustomField.{name}": [Step("GET", FIELD, 200, Has(customField=Has({name: kind})))]
         for name, kind in CUSTOM_FIELD_FIELDS.items()
     },
     "2: a custom field is wrapped and has no other key": [
         Step("GET", FIELD, 200, {"customField": CUSTOM_FIELD_FIELDS})
     ],
     **{
-        f"2: bulk failure {name}": [bulk(ADA, failed=[Part({name: kind})])]
+        f"2: bulk failure {name}": [bulk(ADA, failed=[Has({name: kind})])]
         for name, kind in FAILURE_FIELDS.items()
     },
     "2: a bulk failure has no other key": [bulk(ADA, failed=[FAILURE_FIELDS])],
     # 3. States and transitions
     "3: status is enumerated": [
-        Step("GET", PERSON, 200, Part(subscriber=Part(status=one_of(*STATUSES))))
+        Step("GET", PERSON, 200, Has(subscriber=Has(status=one_of(*STATUSES))))
     ],
-    "3: CONFIRMED is present": [
-        Step("GET", PERSON, 200, Part(subscriber=Part(status="CONFIRMED")))
-    ],
+    "3: CONFIRMED is present": [Step("GET", PERSON, 200, Has(subscriber=Has(status="CONFIRMED")))],
     # 4. Endpoints
     "4: update a subscriber": [Step("PUT", PERSON, 200, SUBSCRIBER, PERSON_BODY)],
     "4: get all subscribers": [
@@ -185,9 +186,9 @@ ROWS: dict[str, list[Step]] = {
     "4: create a custom field": [Step("POST", FIELDS, 201, CUSTOM_FIELD, {"label": "Size"})],
     "4 rule 1: one bad row does not fail the others": [
         bulk(
-            {"email": "nobody"},
+            {"email": "invalid"},
             BOB,
-            failed=[{"index": 0, "email": "nobody", "reason": "INVALID_EMAIL"}],
+            failed=[{"index": 0, "email": "invalid", "reason": "INVALID_EMAIL"}],
         ),
         stored(email="bob@example.com"),
     ],
@@ -198,18 +199,18 @@ ROWS: dict[str, list[Step]] = {
             "GET",
             "/api/subscribers?limit=1&page=2",
             200,
-            {"subscribers": [Part(BOB)], "total": 2, "page": 2, "limit": 1},
+            {"subscribers": [Has(BOB)], "total": 2, "page": 2, "limit": 1},
         ),
     ],
     "4 rule 2: only the user's subscribers are returned": [
-        Step("GET", "/api/subscribers", 200, Part(subscribers=[], total=0), key="other")
+        Step("GET", "/api/subscribers", 200, Has(subscribers=[], total=0), key="other")
     ],
     "4 rule 3: create a custom field returns a mergeTag": [
         Step(
             "POST",
             FIELDS,
             201,
-            Part(customField=Part(mergeTag="{{customFields.size}}")),
+            Has(customField=Has(mergeTag="{{customFields.size}}")),
             {"label": "Size"},
         )
     ],
@@ -228,20 +229,20 @@ ROWS: dict[str, list[Step]] = {
     ],
     "4 open 7: get a custom field": [Step("GET", FIELD, 200, CUSTOM_FIELD)],
     "4 open 7: update a custom field": [
-        Step("PUT", FIELD, 200, Part(customField=Part(label="Size")), {"label": "Size"})
+        Step("PUT", FIELD, 200, Has(customField=Has(label="Size")), {"label": "Size"})
     ],
     "4 open 7: delete a custom field": [
         Step("DELETE", FIELD, 204),
-        Step("GET", FIELD, 404, Part()),
+        Step("GET", FIELD, 404, Has()),
     ],
     "4 open 8: limit and page have defaults": [
-        Step("GET", "/api/subscribers", 200, Part(page=1, limit=20))
+        Step("GET", "/api/subscribers", 200, Has(page=1, limit=20))
     ],
     "4 open 8: limit is at most 100": [
-        Step("GET", "/api/subscribers?limit=1000", 200, Part(limit=100))
+        Step("GET", "/api/subscribers?limit=1000", 200, Has(limit=100))
     ],
     **{
-        f"4 open 8: {name} is an integer from 0, not {value}": [
+        f"4 open 8: {name} is a nonnegative integer, not {value}": [
             Step("GET", f"/api/subscribers?{name}={value}", 400, error("ValidationError"))
         ]
         for name in ("limit", "page")
@@ -249,7 +250,7 @@ ROWS: dict[str, list[Step]] = {
     },
     **{
         f"4 open 9: nothing is required in the update of {path}": [
-            Step("PUT", path, 200, Part(), {})
+            Step("PUT", path, 200, Has(), {})
         ]
         for path in (PERSON, LABEL, FIELD)
     },
@@ -266,22 +267,24 @@ ROWS: dict[str, list[Step]] = {
     },
     # 5. Authentication
     **{
-        f"5: {what} lists 401": [Step(method, path, 401, UNAUTHORIZED, body, key="none")]
-        for what, (method, path, body) in OPERATIONS.items()
+        f"5: {operation} lists 401": [Step(method, path, 401, UNAUTHORIZED, body, key="none")]
+        for operation, (method, path, body) in OPERATIONS.items()
     },
     **{
-        f"5: {what} acts for a key": [Step(method, path, status, body=body, key="own")]
-        for what, (method, path, body) in OPERATIONS.items()
+        f"5: {operation} succeeds with a key": [Step(method, path, status, body=body, key="own")]
+        for operation, (method, path, body) in OPERATIONS.items()
         for status in [
             {"DELETE": 204, "POST": 200 if path == BULK else 201}.get(method, 200),
         ]
     },
     # 7. Errors
     **{
-        f"7: {what} 401 Unauthorized": [
-            Step(*OPERATIONS[what][:2], 401, UNAUTHORIZED, OPERATIONS[what][2], key="wrong")
+        f"7: {operation} 401 Unauthorized": [
+            Step(
+                *OPERATIONS[operation][:2], 401, UNAUTHORIZED, OPERATIONS[operation][2], key="wrong"
+            )
         ]
-        for what in list(OPERATIONS)[:6]
+        for operation in list(OPERATIONS)[:6]
     },
     "7: bulk create 400, invalid request": [
         Step("POST", BULK, 400, error("ValidationError"), {"subscribers": "x"})
@@ -302,7 +305,7 @@ ROWS: dict[str, list[Step]] = {
     "8: 100 subscribers per bulk request": [Step("POST", BULK, 200, {"failed": []}, rows(100))],
     "8: not 101 subscribers per bulk request": [
         Step("POST", BULK, 400, error("ValidationError"), rows(101)),
-        Step("GET", "/api/subscribers", 200, Part(total=1)),
+        Step("GET", "/api/subscribers", 200, Has(total=1)),
     ],
     # 9. Versioning
     **{
@@ -314,6 +317,6 @@ ROWS: dict[str, list[Step]] = {
 }
 
 
-@pytest.mark.parametrize("steps", ROWS.values(), ids=ROWS)
+@pytest.mark.parametrize("steps", STATEMENTS.values(), ids=STATEMENTS)
 def test_interface(service: Service, http: HttpFront, steps: list[Step]) -> None:
     check(service, http, steps)

@@ -1,7 +1,7 @@
-"""Every unary response keeps within the 4 MiB that gRPC clients accept by default.
+"""Tests that the largest unary responses fit into the 4 MiB that gRPC clients accept by default.
 
-Each rpc whose response has a repeated field is asked for as many items as it returns, each
-as large as its bounds allow, in characters of four bytes. The others return one item.
+Each response with a repeated field is built with the maximum number of items, and each item with
+texts of the maximum length, in characters of four bytes. Other responses contain one item.
 """
 
 from __future__ import annotations
@@ -30,37 +30,37 @@ from server.webhooks.delivery.store_deliveries import MAX_ATTEMPTS
 from ..fronts import UNARY
 
 ID, NUMBER = "evt_01M7Y2MPAQ036JVMBN3RCKGA5K", 2**31 - 1
-MOMENT = Timestamp(seconds=253_402_300_799, nanos=999_000_000)
+TIMESTAMP = Timestamp(seconds=253_402_300_799, nanos=999_000_000)
 TOKEN = "t" * 200
 
 
 def wide(length: int) -> str:
-    """Returns as many characters, of four bytes each."""
+    """Returns a text of four-byte characters."""
     return "\U0001f600" * length
 
 
 def values() -> dict[str, Any]:
-    """Returns values at their bound; beside their JSON, numbers take most room in protobuf."""
-    found: dict[str, Any] = {f"k{number:02}": 1 for number in range(MAX_FIELDS - 9)}
+    """Returns values of the maximum size; numbers need most space in protobuf."""
+    values: dict[str, Any] = {f"k{number:02}": 1 for number in range(MAX_FIELDS - 9)}
     for number in range(MAX_FIELDS - 9, MAX_FIELDS):
-        found[f"k{number:02}"] = wide(887)
-    assert not check_size(found)
-    assert check_size({**found, "k00": "x" * 100})
-    return found
+        values[f"k{number:02}"] = wide(887)
+    assert not check_size(values)
+    assert check_size({**values, "k00": "x" * 100})
+    return values
 
 
 def subscriber(tags: list[str]) -> subscribers.Subscriber:
-    made = subscribers.Subscriber(
+    message = subscribers.Subscriber(
         id=ID,
         email=wide(254),
         first_name=wide(100),
         last_name=wide(100),
         status=subscribers.Subscriber.COMPLAINED,
         tags=tags,
-        created_at=MOMENT,
+        created_at=TIMESTAMP,
     )
-    made.custom_fields.update(values())
-    return made
+    message.custom_fields.update(values())
+    return message
 
 
 def page_of_subscribers(count: int, tags: list[str]) -> subscribers.ListSubscribersResponse:
@@ -74,7 +74,7 @@ def page_of_subscribers(count: int, tags: list[str]) -> subscribers.ListSubscrib
 
 
 def event() -> webhooks.Event:
-    of_subscriber = {
+    json_subscriber = {
         "id": ID,
         "email": wide(254),
         "firstName": wide(100),
@@ -85,12 +85,12 @@ def event() -> webhooks.Event:
         "customFields": values(),
     }
     data, previous = Struct(), Struct()
-    data.update({"subscriber": of_subscriber})
-    previous.update(of_subscriber)
+    data.update({"subscriber": json_subscriber})
+    previous.update(json_subscriber)
     return webhooks.Event(
         id=ID,
         type="subscriber.unsubscribed",
-        timestamp=MOMENT,
+        timestamp=TIMESTAMP,
         sequence=2.0**53,
         data=data,
         previous=previous,
@@ -105,9 +105,9 @@ def webhook() -> webhooks.Webhook:
         event_types=[wide(50)] * 50,
         enabled=True,
         disabled_reason=webhooks.Webhook.FAILING,
-        failing_since=MOMENT,
-        created_at=MOMENT,
-        updated_at=MOMENT,
+        failing_since=TIMESTAMP,
+        created_at=TIMESTAMP,
+        updated_at=TIMESTAMP,
     )
 
 
@@ -119,21 +119,21 @@ def delivery() -> webhooks.WebhookDelivery:
         event_type="subscriber.unsubscribed",
         status=webhooks.WebhookDelivery.FAILED,
         attempts=NUMBER,
-        next_attempt_at=MOMENT,
+        next_attempt_at=TIMESTAMP,
         replay_id=ID,
-        created_at=MOMENT,
-        finished_at=MOMENT,
+        created_at=TIMESTAMP,
+        finished_at=TIMESTAMP,
     )
 
 
 def attempt() -> webhooks.WebhookAttempt:
     return webhooks.WebhookAttempt(
         number=NUMBER,
-        started_at=MOMENT,
+        started_at=TIMESTAMP,
         duration_ms=NUMBER,
         http_status=NUMBER,
         error="x" * 1_000,
-        # 2 KiB, of which each byte can become an escape such as \x00.
+        # 2 KiB; each byte can become an escape such as \x00.
         response_body="x" * 4 * 2_048,
     )
 
@@ -145,8 +145,8 @@ def custom_field() -> custom_fields_pb2.CustomField:
         label=wide(80),
         data_type=custom_fields_pb2.CustomField.DATE,
         merge_tag=f"{{{{customFields.{'k' * 64}}}}}",
-        created_at=MOMENT,
-        updated_at=MOMENT,
+        created_at=TIMESTAMP,
+        updated_at=TIMESTAMP,
         fallback=wide(1_000),
     )
 
@@ -157,7 +157,7 @@ def failure() -> subscribers.BulkFailure:
 
 
 def rendered() -> merge_tags.RenderMergeTagsResponse:
-    # A key that is unknown takes less room than its merge tag took in the template.
+    # An unknown key is shorter than its merge tag in the template.
     return merge_tags.RenderMergeTagsResponse(
         subject=wide(1_000), body=wide(500_000) + "x" * MAX_PUT_IN
     )
@@ -167,7 +167,7 @@ LARGEST: dict[str, Callable[[], Any]] = {
     "ListApiKeys": lambda: api_keys_pb2.ListApiKeysResponse(
         api_keys=[
             api_keys_pb2.ApiKey(
-                id=ID, name=wide(100), scope="write", created_at=MOMENT, expires_at=MOMENT
+                id=ID, name=wide(100), scope="write", created_at=TIMESTAMP, expires_at=TIMESTAMP
             )
         ]
         * MAX_LIMIT
@@ -179,14 +179,14 @@ LARGEST: dict[str, Callable[[], Any]] = {
     "BulkCreateSubscribers": lambda: subscribers.BulkCreateSubscribersResponse(
         failed=[failure()] * 100
     ),
-    # With tags of 5 KiB each; `check_page` refuses a page that is larger.
+    # With 5 KiB of tags each; `check_page` rejects a larger page.
     "ListSubscribers": lambda: page_of_subscribers(MAX_LIMIT, ["x" * 51] * MAX_TAGS),
     "ListSuppressions": lambda: suppressions_pb2.ListSuppressionsResponse(
-        suppressions=[suppressions_pb2.Suppression(email_hash="0" * 64, created_at=MOMENT)]
+        suppressions=[suppressions_pb2.Suppression(email_hash="0" * 64, created_at=TIMESTAMP)]
         * MAX_LIMIT
     ),
     "ListTags": lambda: tags_pb2.ListTagsResponse(
-        tags=[tags_pb2.Tag(id=ID, name=wide(100), description=wide(500), created_at=MOMENT)]
+        tags=[tags_pb2.Tag(id=ID, name=wide(100), description=wide(500), created_at=TIMESTAMP)]
         * MAX_LIMIT
     ),
     "ListWebhooks": lambda: webhooks.ListWebhooksResponse(webhooks=[webhook()] * 20),
@@ -196,19 +196,19 @@ LARGEST: dict[str, Callable[[], Any]] = {
     "GetWebhookDelivery": lambda: webhooks.GetWebhookDeliveryResponse(
         delivery=delivery(), attempts=[attempt()] * MAX_ATTEMPTS
     ),
-    # A page by default; `check_page` refuses one that is larger than a message.
+    # The default limit; `check_page` rejects a larger page.
     "ListEvents": lambda: webhooks.ListEventsResponse(events=[event()] * DEFAULT_LIMIT),
 }
 
 
-def test_sizes_of_all_responses_with_repeated_fields_are_known() -> None:
-    repeating = {
+def test_every_response_with_a_repeated_field_is_tested() -> None:
+    with_repeated_field = {
         name
         for name, method in UNARY.items()
         if any(field.is_repeated for field in method.output_type.fields)
     }
 
-    assert repeating == set(LARGEST)
+    assert with_repeated_field == set(LARGEST)
 
 
 @pytest.mark.parametrize("rpc", LARGEST)
@@ -216,14 +216,14 @@ def test_largest_response_is_accepted_by_clients_with_default_settings(rpc: str)
     assert LARGEST[rpc]().ByteSize() <= MAX_MESSAGE_BYTES
 
 
-def test_page_of_subscribers_by_default_fits_whatever_tags_they_have() -> None:
+def test_default_page_of_subscribers_with_the_longest_tags_fits() -> None:
     page = page_of_subscribers(DEFAULT_LIMIT, [wide(100)] * MAX_TAGS)
 
     assert page.ByteSize() <= MAX_MESSAGE_BYTES
 
 
-def test_values_at_their_bound_take_little_more_room_in_protobuf() -> None:
-    held = Struct()
-    held.update(values())
+def test_protobuf_size_of_the_largest_values_is_bounded() -> None:
+    struct = Struct()
+    struct.update(values())
 
-    assert held.ByteSize() <= MAX_VALUES_BYTES + 12 * MAX_FIELDS
+    assert struct.ByteSize() <= MAX_VALUES_BYTES + 12 * MAX_FIELDS

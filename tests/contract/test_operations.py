@@ -1,6 +1,6 @@
-"""The operations beyond the documented interface, by plain HTTP: method, path, status and keys.
+"""Tests the operations beyond the documented interface over HTTP: methods, paths, statuses, keys.
 
-Rows are made as rows.py tells. What the operations do is told in tests/behaviour.
+steps.py describes the steps and their placeholders. tests/behavior tests the effects in detail.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import pytest
 
 from ..fronts import HttpFront
 from ..processes import Service
-from .rows import (
+from .steps import (
     ATTEMPT_FIELDS,
     CUSTOM_FIELD,
     DELIVERY_FIELDS,
@@ -21,7 +21,7 @@ from .rows import (
     SUBSCRIBER_FIELDS,
     TAG,
     WEBHOOK_FIELDS,
-    Part,
+    Has,
     Step,
     check,
     error,
@@ -55,7 +55,7 @@ HOOKS, HOOK, EVENTS = "/api/webhooks", "/api/webhooks/{webhook}", "/api/events"
 DELIVERY = "/api/webhook-deliveries/{delivery}"
 NEW_HOOK = {"url": "https://example.com/hook", "enabled": False}
 WEBHOOK = {"webhook": WEBHOOK_FIELDS}
-# Its schedule begins anew, and it waits since its webhook is disabled.
+# Its schedule restarts, and it is pending because its webhook is disabled.
 RETRIED = {
     **{name: value for name, value in DELIVERY_FIELDS.items() if name != "finishedAt"},
     "status": "PENDING",
@@ -68,7 +68,7 @@ REPLAY_FIELDS: dict[str, Any] = {
 }
 WITH_VALUES = {"subscriber": {**SUBSCRIBER_FIELDS, **VALUES}}
 
-# What it is: method, path, body, status of a success, body of a success.
+# Method, path and body of a request, and status and body of its response.
 OPERATIONS: dict[str, tuple[str, str, Any, int, Any]] = {
     "change a status": ("PUT", STATUS, {"status": "BOUNCED"}, 200, SUBSCRIBER),
     "add tags": ("POST", ADD, {"tags": ["new"]}, 200, SUBSCRIBER),
@@ -98,7 +98,7 @@ OPERATIONS: dict[str, tuple[str, str, Any, int, Any]] = {
         {"suppressions": [SUPPRESSION_FIELDS], **PAGE},
     ),
     "get a suppression": ("GET", SUPPRESSED, None, 200, {"suppression": SUPPRESSION_FIELDS}),
-    "lift a suppression": ("DELETE", SUPPRESSED, None, 204, None),
+    "delete a suppression": ("DELETE", SUPPRESSED, None, 204, None),
     "render": (
         "POST",
         RENDER,
@@ -155,7 +155,7 @@ OPERATIONS: dict[str, tuple[str, str, Any, int, Any]] = {
     "list events": ("GET", EVENTS, None, 200, {"events": [EVENT_FIELDS], **PAGE}),
 }
 
-# Rows of a bulk that fail: the reason, the address, the rest of the row.
+# Bulk rows that fail: the reason, the email, and the rest of the row.
 FAILING_ROWS: list[tuple[str, str, dict[str, Any]]] = [
     ("SUPPRESSED", "gone@example.com", {}),
     ("UNKNOWN_CUSTOM_FIELD", "bob@example.com", {"customFields": {"size": "x"}}),
@@ -164,70 +164,72 @@ FAILING_ROWS: list[tuple[str, str, dict[str, Any]]] = [
 ]
 
 
-def refused(method: str, path: str, status: int, code: str, body: Any = None, **rest: str) -> Step:
+def rejected(method: str, path: str, status: int, code: str, body: Any = None, **rest: str) -> Step:
     return Step(method, path, status, error(code), body, **rest)
 
 
-def moves(*statuses: str) -> list[Step]:
+def change_status(*statuses: str) -> list[Step]:
     return [
-        Step("PUT", STATUS, 200, Part(subscriber=Part(status=status)), {"status": status})
+        Step("PUT", STATUS, 200, Has(subscriber=Has(status=status)), {"status": status})
         for status in statuses
     ]
 
 
-ROWS: dict[str, list[Step]] = {
+BEHAVIORS: dict[str, list[Step]] = {
     **{
-        what: [Step(method, path, status, expected, body)]
-        for what, (method, path, body, status, expected) in OPERATIONS.items()
+        operation: [Step(method, path, status, expected, body)]
+        for operation, (method, path, body, status, expected) in OPERATIONS.items()
     },
     **{
-        f"{what}: 401 without a key": [refused(method, path, 401, "Unauthorized", body, key="none")]
-        for what, (method, path, body, _, _) in OPERATIONS.items()
-    },
-    **{
-        f"{what}: 404 with the key of another account": [
-            Step(method, path, 404, Part(), body, key="other")
+        f"{operation}: 401 without a key": [
+            rejected(method, path, 401, "Unauthorized", body, key="none")
         ]
-        for what, (method, path, body, _, _) in OPERATIONS.items()
+        for operation, (method, path, body, _, _) in OPERATIONS.items()
+    },
+    **{
+        f"{operation}: 404 with the key of another account": [
+            Step(method, path, 404, Has(), body, key="other")
+        ]
+        for operation, (method, path, body, _, _) in OPERATIONS.items()
         if "{" in path or "subscriberId" in (body or {})
     },
     "a subscriber is read by its URL-encoded email": [
         Step("GET", "/api/subscribers/ada%40example.com", 200, SUBSCRIBER)
     ],
-    "a status shows": [
-        *moves("UNSUBSCRIBED"),
-        Step("GET", PERSON, 200, Part(subscriber=Part(status="UNSUBSCRIBED"))),
+    "a changed status is stored": [
+        *change_status("UNSUBSCRIBED"),
+        Step("GET", PERSON, 200, Has(subscriber=Has(status="UNSUBSCRIBED"))),
     ],
-    "a status that cannot be reached is 409 InvalidStatusTransition": [
-        *moves("BOUNCED"),
-        refused("PUT", STATUS, 409, "InvalidStatusTransition", {"status": "COMPLAINED"}),
+    "a transition that is not allowed is 409 InvalidStatusTransition": [
+        *change_status("BOUNCED"),
+        rejected("PUT", STATUS, 409, "InvalidStatusTransition", {"status": "COMPLAINED"}),
     ],
-    "a complaint is undone by an admin key": moves("COMPLAINED", "CONFIRMED"),
-    "a status is required": [refused("PUT", STATUS, 400, "ValidationError", {})],
-    "a status has one method": [
-        refused("PATCH", STATUS, 405, "MethodNotAllowed", {"status": "BOUNCED"}),
-        refused("POST", STATUS, 405, "MethodNotAllowed", {"status": "BOUNCED"}),
+    "an admin key can undo a complaint": change_status("COMPLAINED", "CONFIRMED"),
+    "a status is required": [rejected("PUT", STATUS, 400, "ValidationError", {})],
+    "a status is changed by PUT only": [
+        rejected("PATCH", STATUS, 405, "MethodNotAllowed", {"status": "BOUNCED"}),
+        rejected("POST", STATUS, 405, "MethodNotAllowed", {"status": "BOUNCED"}),
     ],
-    "added tags show": [
-        Step("POST", ADD, 200, Part(subscriber=Part(tags=["new", "vip"])), {"tags": ["new"]}),
-        Step("GET", PERSON, 200, Part(subscriber=Part(tags=["new", "vip"]))),
+    "added tags are stored": [
+        Step("POST", ADD, 200, Has(subscriber=Has(tags=["new", "vip"])), {"tags": ["new"]}),
+        Step("GET", PERSON, 200, Has(subscriber=Has(tags=["new", "vip"]))),
     ],
-    "removed tags show": [
-        Step("POST", REMOVE, 200, Part(subscriber=Part(tags=[])), {"tags": ["VIP"]}),
-        Step("GET", PERSON, 200, Part(subscriber=Part(tags=[]))),
+    "removed tags are not stored": [
+        Step("POST", REMOVE, 200, Has(subscriber=Has(tags=[])), {"tags": ["VIP"]}),
+        Step("GET", PERSON, 200, Has(subscriber=Has(tags=[]))),
     ],
     "tags are required": [
-        refused("POST", ADD, 400, "ValidationError", {"tags": []}),
-        refused("POST", REMOVE, 400, "ValidationError", {}),
+        rejected("POST", ADD, 400, "ValidationError", {"tags": []}),
+        rejected("POST", REMOVE, 400, "ValidationError", {}),
     ],
-    "a value shows and goes": [
+    "a custom field value is stored and removed": [
         Step("PUT", PERSON, 200, WITH_VALUES, VALUES),
         Step("GET", PERSON, 200, WITH_VALUES),
         Step("PUT", PERSON, 200, SUBSCRIBER, {"customFields": {"favourite_colour": None}}),
         Step("GET", PERSON, 200, SUBSCRIBER),
     ],
-    "a value of no field is 400": [
-        refused("PUT", PERSON, 400, "ValidationError", {"customFields": {"size": 1}})
+    "a value of an unknown field is 400": [
+        rejected("PUT", PERSON, 400, "ValidationError", {"customFields": {"size": 1}})
     ],
     **{
         f"a bulk row fails for {reason}": [
@@ -241,41 +243,41 @@ ROWS: dict[str, list[Step]] = {
         ]
         for reason, email, rest in FAILING_ROWS
     },
-    "a suppressed address is 409 SubscriberSuppressed until the lift": [
-        refused(
+    "a suppressed email is 409 SubscriberSuppressed until the suppression is deleted": [
+        rejected(
             "POST", "/api/subscribers", 409, "SubscriberSuppressed", {"email": "gone@example.com"}
         ),
         Step("DELETE", SUPPRESSED, 204),
-        refused("GET", SUPPRESSED, 404, "SuppressionNotFound"),
-        refused("DELETE", SUPPRESSED, 404, "SuppressionNotFound"),
+        rejected("GET", SUPPRESSED, 404, "SuppressionNotFound"),
+        rejected("DELETE", SUPPRESSED, 404, "SuppressionNotFound"),
         Step("POST", "/api/subscribers", 201, SUBSCRIBER, {"email": "gone@example.com"}),
     ],
-    "deleting someone who opted out suppresses the address": [
-        *moves("COMPLAINED"),
+    "deleting a subscriber who opted out suppresses the email": [
+        *change_status("COMPLAINED"),
         Step("DELETE", PERSON, 204),
-        Step("GET", "/api/suppressions/ada%40example.com", 200, Part()),
-        Step("GET", ALL_SUPPRESSED, 200, Part(total=2)),
+        Step("GET", "/api/suppressions/ada%40example.com", 200, Has()),
+        Step("GET", ALL_SUPPRESSED, 200, Has(total=2)),
     ],
     "a url that is not public is 400": [
-        refused("POST", HOOKS, 400, "ValidationError", {"url": "https://10.0.0.1/"}),
-        refused("PUT", HOOK, 400, "ValidationError", {"url": "https://[fe80::1]/"}),
+        rejected("POST", HOOKS, 400, "ValidationError", {"url": "https://10.0.0.1/"}),
+        rejected("PUT", HOOK, 400, "ValidationError", {"url": "https://[fe80::1]/"}),
     ],
-    "a webhook is made of a url": [
-        refused("POST", HOOKS, 400, "ValidationError", {}),
-        refused("POST", HOOKS, 400, "ValidationError", {**NEW_HOOK, "secret": "whsec_x"}),
-        refused("POST", HOOKS, 400, "ValidationError", {**NEW_HOOK, "eventTypes": ["tags"]}),
+    "a webhook request is validated": [
+        rejected("POST", HOOKS, 400, "ValidationError", {}),
+        rejected("POST", HOOKS, 400, "ValidationError", {**NEW_HOOK, "secret": "whsec_x"}),
+        rejected("POST", HOOKS, 400, "ValidationError", {**NEW_HOOK, "eventTypes": ["tags"]}),
     ],
-    "a deleted webhook takes its deliveries along": [
+    "deliveries are deleted with their webhook": [
         Step("DELETE", HOOK, 204),
-        refused("GET", HOOK, 404, "WebhookNotFound"),
-        refused("GET", f"{HOOK}/deliveries", 404, "WebhookNotFound"),
-        refused("GET", DELIVERY, 404, "WebhookDeliveryNotFound"),
-        refused("POST", f"{DELIVERY}/retry", 404, "WebhookDeliveryNotFound"),
+        rejected("GET", HOOK, 404, "WebhookNotFound"),
+        rejected("GET", f"{HOOK}/deliveries", 404, "WebhookNotFound"),
+        rejected("GET", DELIVERY, 404, "WebhookDeliveryNotFound"),
+        rejected("POST", f"{DELIVERY}/retry", 404, "WebhookDeliveryNotFound"),
         Step("GET", EVENTS, 200, {"events": [EVENT_FIELDS], **PAGE}),
     ],
     **{
         f"events are listed by {query}": [
-            Step("GET", f"{EVENTS}?{query}", 200, {"events": [Part()] * count, **PAGE})
+            Step("GET", f"{EVENTS}?{query}", 200, {"events": [Has()] * count, **PAGE})
         ]
         for query, count in {
             "type=webhook.*": 1,
@@ -287,8 +289,8 @@ ROWS: dict[str, list[Step]] = {
         }.items()
     },
     **{
-        f"events are not listed by {query}": [
-            refused("GET", f"{EVENTS}?{query}", 400, "ValidationError")
+        f"invalid filter of events: {query}": [
+            rejected("GET", f"{EVENTS}?{query}", 400, "ValidationError")
         ]
         for query in ("type=x", "order=up", "afterSequence=-1", "afterSequence=x", "q=x")
     },
@@ -301,13 +303,18 @@ ROWS: dict[str, list[Step]] = {
             {"body": "<p>{{customFields.size}}</p>", "subscriberId": "{subscriber}"},
         )
     ],
-    "rendering needs a subscriber": [
-        refused("POST", RENDER, 400, "ValidationError", {"body": "x"}),
-        refused("POST", RENDER, 404, "SubscriberNotFound", {"subscriberId": "x"}),
+    "rendering requires a subscriber": [
+        rejected("POST", RENDER, 400, "ValidationError", {"body": "x"}),
+        rejected("POST", RENDER, 404, "SubscriberNotFound", {"subscriberId": "x"}),
     ],
     **{
         f"subscribers are listed by {query}": [
-            Step("GET", f"/api/subscribers?{query}", 200, {"subscribers": [Part()] * count, **PAGE})
+            Step(
+                "GET",
+                f"/api/subscribers?{query}",
+                200,
+                {"subscribers": [Has()] * count, **PAGE},
+            )
         ]
         for query, count in {
             "status=CONFIRMED": 1,
@@ -324,14 +331,14 @@ ROWS: dict[str, list[Step]] = {
         }.items()
     },
     **{
-        f"subscribers are not listed by {query}": [
-            refused("GET", f"/api/subscribers?{query}", 400, "ValidationError")
+        f"invalid filter of subscribers: {query}": [
+            rejected("GET", f"/api/subscribers?{query}", 400, "ValidationError")
         ]
         for query in ("status=x", "order=up", "createdAfter=x", "createdBefore=x", "pageToken=x")
     },
 }
 
 
-@pytest.mark.parametrize("steps", ROWS.values(), ids=ROWS)
+@pytest.mark.parametrize("steps", BEHAVIORS.values(), ids=BEHAVIORS)
 def test_operation(service: Service, http: HttpFront, steps: list[Step]) -> None:
     check(service, http, steps)

@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 from ...conftest import new_account
-from ...contract.going_over import go_over
+from ...contract.schemathesis_run import run_schemathesis
 from ...fronts import HttpFront
 from ...processes import start
 from .checker import Results
@@ -26,7 +26,7 @@ def run(repetitions: int) -> Results:
         service = start(Path(folder), ROSTER_LOG_LEVEL="error")
         try:
             account = new_account(service, HttpFront("http", service.http))
-            found = go_over(account, Path(folder), str(repetitions))
+            found = run_schemathesis(account, Path(folder), str(repetitions))
         finally:
             service.stop()
     wrong = Counter[str]()

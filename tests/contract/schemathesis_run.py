@@ -1,6 +1,6 @@
-"""Schemathesis, going over a service by its own /openapi.json.
+"""Runs Schemathesis against a service, by its /openapi.json.
 
-What it cannot know from the document is in schemathesis.toml and schemathesis_hooks.py.
+schemathesis.toml and schemathesis_hooks.py configure what the document cannot express.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ CONFIG = Path(__file__).with_name("schemathesis.toml")
 ROOT = Path(__file__).parents[2]
 
 
-class Found(NamedTuple):
-    """How it ended, what it said, and the same as figures."""
+class Result(NamedTuple):
+    """The exit code, output and JSON report of a run."""
 
     code: int
     output: str
     report: dict[str, Any]
 
 
-# A full run takes hours.
-LONGEST = 6 * 3600
+# Seconds. A full run takes hours.
+TIMEOUT = 6 * 3600
 
 
-def go_over(account: Account, folder: Path, examples: str) -> Found:
-    """Goes over the service of an account, over HTTP, with so many examples an operation."""
-    own = account.ok("ListApiKeys")["apiKeys"][0]["id"]
+def run_schemathesis(account: Account, folder: Path, examples: str) -> Result:
+    """Tests the service of an account with a number of examples per operation."""
+    key_id = account.ok("ListApiKeys")["apiKeys"][0]["id"]
     report = folder / "report.json"
     run = subprocess.run(
         [
@@ -44,8 +44,8 @@ def go_over(account: Account, folder: Path, examples: str) -> Found:
         stderr=subprocess.STDOUT,
         text=True,
         check=False,
-        timeout=LONGEST,
-        cwd=folder,  # it leaves a folder of its own behind
-        env=environment(ROSTER_API_KEY=account.key, ROSTER_API_KEY_ID=own, PYTHONPATH=str(ROOT)),
+        timeout=TIMEOUT,
+        cwd=folder,  # it creates a folder there
+        env=environment(ROSTER_API_KEY=account.key, ROSTER_API_KEY_ID=key_id, PYTHONPATH=str(ROOT)),
     )
-    return Found(run.returncode, run.stdout, json.loads(report.read_text()))
+    return Result(run.returncode, run.stdout, json.loads(report.read_text()))
