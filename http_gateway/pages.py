@@ -51,7 +51,7 @@ def pages_of(
 
     @cache
     def site() -> Site:
-        from .docs.site import Site
+        from .docs.site import Site  # not at start, which Jinja and Markdown would delay
 
         webhooks = webhooks_document() if has_webhooks else None
         return Site(document(services), services, webhooks=webhooks, documentation=documentation)

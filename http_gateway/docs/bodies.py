@@ -65,7 +65,7 @@ def _body(media_type: str, content: dict[str, Any], fields: Fields, *, is_reques
 
 
 def _without_free_objects(example: Any, fields: tuple[Field, ...]) -> Any:
-    """Returns an example without objects whose keys an account defines.
+    """Returns an example without objects with keys that an account defines.
 
     A new account can then send the example unchanged.
     """

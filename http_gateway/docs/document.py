@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Document:
-    """An OpenAPI document whose references all lead to its own components."""
+    """An OpenAPI document with references only to its own components."""
 
     def __init__(self, content: dict[str, Any]) -> None:
         self.content = content

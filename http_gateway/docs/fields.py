@@ -20,7 +20,7 @@ _NO_REFERENCES: frozenset[str] = frozenset()
 class Field:
     """A field of a body, or a parameter.
 
-    `bounds` are those that `about` does not state in the same words. `values` are the allowed
+    `bounds` does not repeat what `about` states. `values` are the allowed
     values and `choice` their descriptions. `fields` are nested fields. Descriptions are
     Markdown. A free field is an object with arbitrary keys; it has an `example`.
     """

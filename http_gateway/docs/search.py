@@ -33,7 +33,7 @@ def index(
             *(entry for guide in guides for entry in _guide(guide)),
             *map(_error, errors),
             *(entry for group in events for entry in _events(group)),
-            *(entry for operation in operations for entry in _fields(operation)),
+            *_fields(operations),
         ]
     )
 
@@ -70,18 +70,18 @@ def _events(group: Group) -> Iterator[Entry]:
         yield _entry("Event type", event_type.name, group.name, url, event_type.about)
 
 
-def _fields(operation: Operation) -> Iterator[Entry]:
-    """Yields the fields of a request, then those that only the response has."""
-    url = f"{REFERENCE}#{operation.anchor}"
-    seen = set[str]()
-    bodies = [field for body in operation.bodies for field in body.fields]
-    parameters = [p.field for p in operation.parameters if p.location != "header"]
-    responses = [field for body in operation.responses for field in _nested(body.fields)]
-    for fields in (parameters, _nested(bodies), responses):
-        for field in fields:
-            if field.name not in seen:
-                seen.add(field.name)
-                yield _entry("Field", field.name, operation.title, url, field.about)
+def _fields(operations: Iterable[Operation]) -> Iterator[Entry]:
+    """Yields fields; one that several operations have with the same description is one entry."""
+    users: dict[tuple[str, str], list[Operation]] = {}
+    for operation in operations:
+        parameters = [p.field for p in operation.parameters if p.location != "header"]
+        bodies = [*operation.bodies, *operation.responses]
+        fields = [*parameters, *(field for body in bodies for field in _nested(body.fields))]
+        for key in dict.fromkeys((field.name, field.about) for field in fields):
+            users.setdefault(key, []).append(operation)
+    for (name, about), using in users.items():
+        context = ", ".join(operation.title for operation in using)
+        yield _entry("Field", name, context, f"{REFERENCE}#{using[0].anchor}", about)
 
 
 def _nested(fields: Iterable[Field]) -> Iterator[Field]:

@@ -2,6 +2,8 @@
 
 const MAX_RESULTS = 12;
 const SNIPPET_CHARACTERS = 110;
+// Of equal matches, fields are shown last, because there are many of them.
+const KIND_WEIGHTS = { Operation: 3, Guide: 3, Error: 2, "Event type": 2 };
 const searchDialog = one("dialog.search");
 const searchField = one("#search");
 const resultList = one("#results");
@@ -27,7 +29,8 @@ async function openSearch() {
 function weightOf(entry, words) {
   const title = entry.title.toLowerCase();
   const rest = `${entry.context} ${entry.kind} ${entry.keywords ?? ""} ${entry.text}`.toLowerCase();
-  let weight = title === words.join(" ") ? 8 : 0;
+  let weight = KIND_WEIGHTS[entry.kind] ?? 0;
+  if (title === words.join(" ")) weight += 2;
   for (const word of words) {
     if (` ${title}`.includes(` ${word}`)) weight += 6;
     else if (title.includes(word)) weight += 4;
