@@ -66,12 +66,13 @@ format: $(TOOLS) ## Fix what the linter can fix.
 types: $(TOOLS) ## Check types with mypy.
 	@$(BIN)/mypy
 
-generate: $(TOOLS) ## Regenerate generated/ from the protos and the dashboard from the metrics.
+generate: $(TOOLS) ## Regenerate generated/, the dashboard, and the tables of settings and metrics.
 	@rm -rf generated/python
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python protos/generate.py generated
 	@$(BIN)/python protos/generate_clients.py generated
 	@$(BIN)/python -m server.deploy.dashboard > $(VENV)/dashboard.json
 	@mv $(VENV)/dashboard.json server/deploy/dashboard.json
+	@$(BIN)/python -m server.deploy.tables
 
 check-generated: $(TOOLS) ## Check that generated/ matches the protos (repair: make generate).
 	@rm -rf $(VENV)/generated

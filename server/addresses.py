@@ -1,23 +1,19 @@
-"""Where to listen, whom to call, and whether what is sent there stays on this machine."""
+"""Network addresses to listen on and to connect to."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from ipaddress import ip_address
 from typing import NamedTuple
 
-from .config import SETTINGS, TRUE, SettingError
-
-_PLACE = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:/,\[\]]+):([0-9]{1,5})")
-# What stands before the places of an upstream: nothing, dns: with or without a server to
-# ask, or ipv4: and ipv6:, which alone may be followed by several.
+_ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:/,\[\]]+):([0-9]{1,5})")
+# Schemes of gRPC name resolution: none, dns: with or without a DNS server, or ipv4: and ipv6:,
+# which alone allow several addresses.
 _SCHEME = re.compile(r"(dns:(?://[^/]*/)?|ipv[46]:)?")
-_PLAINTEXT = "dangerously_in_plaintext"
 
 
 class Address(NamedTuple):
-    """A place on the network."""
+    """A host and a port."""
 
     host: str
     port: int
@@ -27,7 +23,6 @@ class Address(NamedTuple):
 
     @property
     def is_loopback(self) -> bool:
-        """Whether nobody but this machine can be there."""
         if self.host == "localhost":
             return True
         try:
@@ -36,55 +31,41 @@ class Address(NamedTuple):
             return False
 
 
-def parse_address(name: str, text: str) -> Address:
-    """Returns HOST:PORT as an address. Raises SettingError."""
+def parse_address(text: str) -> Address:
+    """Parses HOST:PORT. Raises ValueError."""
     address = _address(text)
     if address is None:
-        raise SettingError(f"{SETTINGS[name].environment} must be HOST:PORT and is {text!r}.")
+        raise ValueError(f"must be HOST:PORT, not {text!r}.")
     return address
 
 
 def _address(text: str) -> Address | None:
-    match = _PLACE.fullmatch(text)
+    match = _ADDRESS.fullmatch(text)
     if match is None or int(match[2]) > 65_535:
         return None
     return Address(match[1].strip("[]"), int(match[2]))
 
 
+class PortInUse(Exception):
+    """Addresses cannot be listened on. The message names their settings and the reasons."""
+
+
 class Upstream(NamedTuple):
-    """The servers behind a gateway: what gRPC finds them by, and the places that it names."""
+    """The servers of a gateway: the target for gRPC, and the addresses in it."""
 
     target: str
     addresses: tuple[Address, ...]
 
 
 def parse_upstream(text: str) -> Upstream:
-    """Returns the servers that a text names. Raises SettingError."""
+    """Parses a gRPC target. Raises ValueError."""
     match = _SCHEME.match(text)
     scheme = match[0] if match else ""
-    places = [_address(place) for place in text[len(scheme) :].split(",")]
-    addresses = tuple(place for place in places if place is not None and place.port)
-    several = len(places) > 1 and not scheme.startswith("ipv")
-    if len(addresses) < len(places) or several:
-        raise SettingError(
-            f"{SETTINGS['upstream'].environment} must be HOST:PORT, dns:///HOST:PORT or"
-            f" ipv4:HOST:PORT,HOST:PORT and is {text!r}."
+    parts = [_address(part) for part in text[len(scheme) :].split(",")]
+    addresses = tuple(part for part in parts if part is not None and part.port)
+    several = len(parts) > 1 and not scheme.startswith("ipv")
+    if len(addresses) < len(parts) or several:
+        raise ValueError(
+            f"must be HOST:PORT, dns:///HOST:PORT or ipv4:HOST:PORT,HOST:PORT, not {text!r}."
         )
     return Upstream(text if scheme else f"dns:///{text}", addresses)
-
-
-def check_plaintext(
-    name: str, addresses: Iterable[Address], remedy: str, what: str = "API keys", *, risk: bool
-) -> None:
-    """Raises SettingError unless what is sent to addresses without TLS stays on this machine.
-
-    `remedy` is the setting that would encrypt, `what` could be read on the way, and `risk` is
-    whether the operator accepts that.
-    """
-    far = [str(address) for address in addresses if not address.is_loopback]
-    if far and not risk:
-        raise SettingError(
-            f"{SETTINGS[name].environment} leads beyond this machine ({far[0]}), where everyone on"
-            f" the way could read {what}. Set {SETTINGS[remedy].environment} for TLS, or"
-            f" {SETTINGS[_PLAINTEXT].environment}={TRUE}."
-        )

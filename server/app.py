@@ -1,4 +1,4 @@
-"""The one place where objects meet: from a database to a gRPC server."""
+"""Builds the services and interceptors on a database, and the gRPC server."""
 
 from __future__ import annotations
 
@@ -79,32 +79,31 @@ SERVICES: Sequence[ServiceDescriptor] = [
     for service in file.DESCRIPTOR.services_by_name.values()
 ]
 MAX_METADATA_BYTES = 16 * 1024
-# How often a client may ask over a silent connection whether somebody is there. gRPC's own
-# five minutes would end an import that pauses, since clients ask more often than that; a
-# gateway does, every ten seconds.
-PING_MILLISECONDS = 5_000
-
-# How many calls a connection may have open. Its client keeps further ones back, at no cost here.
-MAX_CALLS_OF_A_CONNECTION = 1_000
+# Minimum interval of keepalive pings on a connection without data. gRPC's default of five minutes
+# would close the connection of an import that pauses, because clients ping more often; a gateway
+# pings every ten seconds.
+MIN_PING_INTERVAL_MS = 5_000
+# Maximum number of concurrent calls of a connection. Its client delays further calls.
+MAX_CONCURRENT_STREAMS = 1_000
 
 
 def newest_id(tx: Transaction) -> str | None:
-    """Returns the greatest id that the order of a list depends on, from which new ids go on."""
-    newest = (
+    """Returns the greatest stored id. New ids start after it, because lists are ordered by id."""
+    ids = (
         accounts.newest_key_of_any_account(tx),
         custom_fields.newest_id_of_any_account(tx),
         subscribers.newest_id_of_any_account(tx),
         webhooks.newest_id_of_any_account(tx),
         deliveries.newest_id_of_any_account(tx),
     )
-    return max((found for found in newest if found is not None), default=None)
+    return max((id_ for id_ in ids if id_ is not None), default=None)
 
 
 class App:
-    """The services and their interceptors, ready to be put behind a port or a channel.
+    """The services and their interceptors, to be used with a port or an in-process channel.
 
-    They may be put there before the database is open and the vault is unlocked: until it is
-    told to `begin`, every call of a service is refused as Unavailable.
+    Until `accept_calls`, every call of a service fails with Unavailable, so the ports can listen
+    before the database is open.
     """
 
     def __init__(
@@ -117,39 +116,41 @@ class App:
         client: Client,
         rate_limit: Rate | None = None,
         proxies: Sequence[Network] = (),
-        watch: Observability | None = None,
+        observability: Observability | None = None,
     ) -> None:
-        watch = watch or disabled_observability()
-        watch.exposition.add(watch.stats.rpc_samples)
+        observability = observability or disabled_observability()
+        observability.exposition.add(observability.stats.rpc_samples)
         authenticate = Authenticate(database, clock, AuthThrottle(proxies))
-        once = IdempotentDatabase(database, encryption)
+        idempotent = IdempotentDatabase(database, encryption)
         self._concurrency_limit = ConcurrencyLimit()
         self.interceptors: Sequence[grpc.aio.ServerInterceptor] = (
             OtherPackages(),
             InterceptorChain(
-                Observe(watch.stats),
-                *([Trace(watch.tracing)] if watch.tracing else []),
+                Observe(observability.stats),
+                *([Trace(observability.tracing)] if observability.tracing else []),
                 Deadlines(),
                 self._concurrency_limit,
                 authenticate,
                 *([RateLimit(rate_limit)] if rate_limit else []),
                 Authorize(),
                 Validate(),
-                Idempotency(once),
+                Idempotency(idempotent),
             ),
         )
         suppressions = Suppressions(encryption)
-        self._api_keys = ApiKeyService(once, authenticate.invalidate)
-        self._custom_fields = CustomFieldService(once)
-        self._merge_tags = MergeTagService(once)
-        self._subscribers = SubscriberService(once, suppressions)
-        self._suppressions = SuppressionService(once, suppressions)
-        self._tags = TagService(once)
-        self._webhooks = WebhookService(once, Secrets(encryption), client, egress_policy, clock)
+        self._api_keys = ApiKeyService(idempotent, authenticate.invalidate)
+        self._custom_fields = CustomFieldService(idempotent)
+        self._merge_tags = MergeTagService(idempotent)
+        self._subscribers = SubscriberService(idempotent, suppressions)
+        self._suppressions = SuppressionService(idempotent, suppressions)
+        self._tags = TagService(idempotent)
+        self._webhooks = WebhookService(
+            idempotent, Secrets(encryption), client, egress_policy, clock
+        )
         self._health = HealthService()
 
     def register(self, server: Any) -> None:
-        """Adds the services to a server, or to whatever collects handlers like one."""
+        """Adds the services to a server or another registry of handlers."""
         api_keys_pb2_grpc.add_ApiKeyServiceServicer_to_server(self._api_keys, server)
         custom_fields_pb2_grpc.add_CustomFieldServiceServicer_to_server(self._custom_fields, server)
         subscribers_pb2_grpc.add_SubscriberServiceServicer_to_server(self._subscribers, server)
@@ -160,10 +161,10 @@ class App:
         health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
 
     def grpc_server(self, *, shares_port: bool = False) -> grpc.aio.Server:
-        """Returns a server with every service, health and reflection, bound to no port yet.
+        """Returns a server with every service, health and reflection, without a port.
 
-        Where it `shares_port`, others may listen on the same one, and the system deals out
-        the connections.
+        With `shares_port`, several processes can listen on the same port, and the kernel
+        distributes the connections.
         """
         server = grpc.aio.server(
             interceptors=self.interceptors,
@@ -172,8 +173,8 @@ class App:
                 ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
                 ("grpc.max_metadata_size", MAX_METADATA_BYTES),
                 ("grpc.absolute_max_metadata_size", MAX_METADATA_BYTES),
-                ("grpc.http2.min_ping_interval_without_data_ms", PING_MILLISECONDS),
-                ("grpc.max_concurrent_streams", MAX_CALLS_OF_A_CONNECTION),
+                ("grpc.http2.min_ping_interval_without_data_ms", MIN_PING_INTERVAL_MS),
+                ("grpc.max_concurrent_streams", MAX_CONCURRENT_STREAMS),
             ),
         )
         self.register(server)
@@ -182,20 +183,19 @@ class App:
         )
         return server
 
-    def begin(self) -> None:
-        """Has the services take calls from now on."""
+    def accept_calls(self) -> None:
         self._concurrency_limit.open()
 
     def end_watches(self) -> None:
-        """Lets those go who follow its health; they have heard all that there is to hear."""
+        """Ends the Watch streams of grpc.health.v1, which have received the final status."""
         self._health.end_watches()
 
     def end_streams(self) -> None:
-        """Has all streams end, which may take long by themselves."""
+        """Ends all streams with an error that states how to resume."""
         self._concurrency_limit.end_streams()
 
     async def set_serving(self, *, serving: bool) -> None:
-        """Tells health checks whether to send calls here. If not, what is followed ends."""
+        """Sets the health status of all services. If not serving, ends the streams of webhooks."""
         self._webhooks.serve(serving=serving)
         status = health_pb2.HealthCheckResponse
         for name in ("", *(service.full_name for service in SERVICES)):

@@ -1,18 +1,22 @@
-"""Declares the settings: flags, environment variables, help texts and validation."""
+"""Declares the settings. A setting is one row of the class Settings.
+
+The row states the default, the type with its validation, the help text and the commands of the
+setting. The flag, the environment variable, the typed attribute, `roster settings` and the table
+in `deploy/README.md` are derived from it.
+"""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from difflib import get_close_matches
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from typing import NamedTuple
-from urllib.parse import unquote, urlsplit
+from typing import Any, Generic, NamedTuple, TypeVar, overload
 
-from .accounts.rules import is_well_formed, make_secret
-from .encryption import make_key, parse_key
+from .addresses import Address, parse_address, parse_upstream
+from .database_url import parse_database_url
 
 IN_PROCESS = "in-process"
 OVER_GRPC = "grpc"
@@ -21,22 +25,139 @@ OFF = "off"
 # Selects the public CA certificates that gRPC contains, instead of a file.
 PUBLIC = "public"
 TRUE, FALSE = "true", "false"
+AUTO, JSON, TEXT = "auto", "json", "text"
 PREFIX = "ROSTER_"
 # The API key of commands that call a running service. It is not a setting of the service.
 API_KEY = f"{PREFIX}API_KEY"
 # Buckets are stored in memory, so a restart would reset a limit over more than a day.
 MAX_RATE_LIMIT_SECONDS = 86_400
-MAX_CONNECTIONS = 100
-MAX_WORKERS = 64
 BACK_UP_POSTGRES = "Use pg_dump or pg_basebackup to back up {}."
 
+Value = TypeVar("Value")
+Network = IPv4Network | IPv6Network
 
-class Setting(NamedTuple):
-    """A setting: its name as a Python identifier, its default and its help text."""
+# The commands that a setting applies to.
+SERVE, SERVER, GATEWAY, WORKER = "serve", "server", "gateway", "worker"
+HTTP = (SERVE, GATEWAY)
+GRPC = (SERVE, SERVER)
+DATABASE = (SERVE, SERVER, WORKER)
+PORTS = (SERVE, SERVER, GATEWAY)
+ALL = (SERVE, SERVER, GATEWAY, WORKER)
+
+
+class SettingError(ValueError):
+    """A setting has an invalid value. The message names the setting and the reason."""
+
+
+class Rate(NamedTuple):
+    """A number of calls per number of seconds."""
+
+    calls: int
+    seconds: int
+
+
+def parse_rate_limit(text: str) -> Rate | None:
+    if not text:
+        return None
+    match = re.fullmatch(r"([1-9][0-9]{0,8})/([1-9][0-9]{0,4})", text)
+    if match is None or int(match[2]) > MAX_RATE_LIMIT_SECONDS:
+        raise ValueError(
+            f"must be CALLS/SECONDS, such as 100/1, with at most {MAX_RATE_LIMIT_SECONDS} seconds,"
+            f" or empty, not {text!r}."
+        )
+    return Rate(int(match[1]), int(match[2]))
+
+
+def parse_networks(text: str) -> tuple[Network, ...]:
+    try:
+        return tuple(ip_network(part.strip()) for part in text.split(",") if part.strip())
+    except ValueError as error:
+        raise ValueError(
+            f"must be addresses or networks separated by commas, such as 10.0.0.0/8: {error}."
+        ) from None
+
+
+def parse_folder(text: str) -> Path | None:
+    if text and not Path(text).is_dir():
+        raise ValueError(f"must be an existing folder, not {text!r}.")
+    return Path(text) if text else None
+
+
+def parse_metrics_address(text: str) -> Address | None:
+    return None if text == OFF else parse_address(text)
+
+
+_BOOLEANS = {
+    **dict.fromkeys((TRUE, "1", "yes", "on"), True),
+    **dict.fromkeys((FALSE, "0", "no", "off"), False),
+}
+
+
+def parse_boolean(text: str) -> bool:
+    value = _BOOLEANS.get(text.lower())
+    if value is None:
+        raise ValueError(f"must be {TRUE} or {FALSE} (or 1/0, yes/no, on/off), not {text!r}.")
+    return value
+
+
+def number(minimum: int, maximum: int) -> Callable[[str], int]:
+    """Returns a parser of whole numbers in a range."""
+
+    def parse(text: str) -> int:
+        if re.fullmatch(r"[0-9]{1,3}", text) is None or not minimum <= int(text) <= maximum:
+            raise ValueError(f"must be a number from {minimum} to {maximum}, not {text!r}.")
+        return int(text)
+
+    return parse
+
+
+def choice(*choices: str) -> Callable[[str], str]:
+    """Returns a parser that accepts these texts."""
+
+    def parse(text: str) -> str:
+        if text not in choices:
+            allowed = ", ".join(each or "empty" for each in choices)
+            raise ValueError(f"must be one of {allowed}, not {text!r}.")
+        return text
+
+    return parse
+
+
+class Setting(Generic[Value]):
+    """A setting.
+
+    `parse` returns the value of a text, or raises ValueError with a message that continues the
+    name of the setting. `defaults` are those of commands that deviate from `default`.
+    """
 
     name: str
-    default: str
-    help: str
+
+    def __init__(
+        self,
+        default: str,
+        parse: Callable[[str], Value],
+        help: str,
+        commands: Collection[str],
+        **defaults: str,
+    ) -> None:
+        self.default = default
+        self.commands = commands
+        others = ", for ".join(f"`{command}`: {text}" for command, text in defaults.items())
+        self.help = f"{help} Default for {others}." if others else help
+        self._parse = parse
+        self._defaults = defaults
+
+    def __set_name__(self, owner: type[Settings], name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type[Settings]) -> Setting[Value]: ...
+
+    @overload
+    def __get__(self, instance: Settings, owner: type[Settings]) -> Value: ...
+
+    def __get__(self, instance: Settings | None, owner: type[Settings]) -> Setting[Value] | Value:
+        return self if instance is None else self.parse(instance.texts.get(self.name, self.default))
 
     @property
     def environment(self) -> str:
@@ -48,162 +169,213 @@ class Setting(NamedTuple):
         """The flag that sets it. It takes precedence over the environment variable."""
         return f"--{self.name.replace('_', '-')}"
 
+    def default_of(self, command: str) -> str:
+        return self._defaults.get(command, self.default)
 
-SETTINGS = {
-    setting.name: setting
-    for setting in (
-        Setting(
-            "http_address",
-            "127.0.0.1:8080",
-            "HOST:PORT on which JSON over HTTP is served. Port 0 selects a free port.",
-        ),
-        Setting(
-            "grpc_address",
-            "127.0.0.1:50051",
-            "HOST:PORT on which gRPC is served. Port 0 selects a free port.",
-        ),
-        Setting(
-            "metrics_address",
-            "127.0.0.1:9464",
-            f"HOST:PORT on which Prometheus metrics are served. Port 0 selects a free port; {OFF}"
-            " disables metrics. Default for `gateway`: 127.0.0.1:9465, for `worker`:"
-            " 127.0.0.1:9466. If it is not set and the port is in use, a warning is logged and"
-            " metrics are not served.",
-        ),
-        Setting(
-            "workers",
-            "1",
-            "Number of processes that share the ports, from 1 to 64. SQLite supports only 1.",
-        ),
-        Setting(
-            "database_url",
-            "sqlite:///data/roster.db",
-            "Database: sqlite:///PATH (sqlite:////PATH for an absolute path) or"
-            " postgresql://USER:PASSWORD@HOST/NAME.",
-        ),
-        Setting(
-            "database_pool",
-            "8",
-            "PostgreSQL connections per process, from 2 to 100. Half of them serve reads."
-            " Default for `worker`: 4. Ignored with SQLite.",
-        ),
-        Setting(
-            "bootstrap_api_key",
-            "",
-            "API key for the first account, used only when the database is empty. Default: a random"
-            " key, printed once.",
-        ),
-        Setting(
-            "secret_key",
-            "",
-            "32 bytes in base64 that key hashes and encrypt secrets in the database. Default"
-            " with SQLite: a key generated in a file next to the database. Required with"
-            " PostgreSQL.",
-        ),
-        Setting(
-            "backup_folder",
-            "",
-            "Folder for hourly backups of a SQLite database, used by this database only. The latest"
-            " backup of each of the last 24 hours and 7 days is retained. Empty: no backups.",
-        ),
-        Setting(
-            "http_channel",
-            IN_PROCESS,
-            f"How the HTTP gateway calls the services: {IN_PROCESS}, or {OVER_GRPC} (through the"
-            " gRPC port).",
-        ),
-        Setting(
-            "rate_limit",
-            "",
-            "Token bucket per account as CALLS/SECONDS, such as 100/1: at most CALLS at once,"
-            f" refilled evenly over SECONDS (at most {MAX_RATE_LIMIT_SECONDS}). Empty: no limit.",
-        ),
-        Setting(
-            "webhook_allow_nets",
-            "",
-            "Non-public networks that webhooks may connect to, separated by commas, such as"
-            " 10.0.0.0/8. Any holder of an API key can make this service connect to them. Empty:"
-            " public addresses only.",
-        ),
-        Setting(
-            "webhook_allow_http",
-            FALSE,
-            f"{TRUE} allows webhooks to http:// URLs, whose content is readable on the network.",
-        ),
-        Setting(
-            "trusted_proxies",
-            "",
-            "Addresses or networks of reverse proxies, separated by commas, such as 10.0.0.0/8."
-            " Their X-Forwarded-For header determines the client address to which failed"
-            " authentication attempts are counted. Empty: the header is ignored.",
-        ),
-        Setting(
-            "log_level",
-            "info",
-            "Minimum level that is logged: debug, info (includes a line per call), warning or"
-            " error.",
-        ),
-        Setting(
-            "log_format",
-            "auto",
-            "json, text, or auto: text if standard error is a terminal, otherwise JSON.",
-        ),
-        Setting(
-            "tracing",
-            "",
-            f"{OTLP} exports OpenTelemetry spans; the OTEL_* environment variables configure the"
-            " exporter. Empty: tracing is disabled.",
-        ),
-        Setting(
-            "upstream",
-            "127.0.0.1:50051",
-            "gRPC servers that a gateway calls: HOST:PORT, dns:///HOST:PORT (all addresses of the"
-            " name) or ipv4:HOST:PORT,HOST:PORT.",
-        ),
-        Setting(
-            "http_tls_certificate",
-            "",
-            "PEM file with the certificate chain of the HTTP port. Empty: HTTP without TLS.",
-        ),
-        Setting("http_tls_key", "", "PEM file with the private key of that certificate."),
-        Setting(
-            "grpc_tls_certificate",
-            "",
-            "PEM file with the certificate chain of the gRPC port. Empty: gRPC without TLS.",
-        ),
-        Setting("grpc_tls_key", "", "PEM file with the private key of that certificate."),
-        Setting(
-            "grpc_tls_client_ca",
-            "",
-            "PEM file with the CA certificates that must have signed the certificate of a gRPC"
-            " client. Empty: clients need no certificate.",
-        ),
-        Setting(
-            "metrics_tls_certificate",
-            "",
-            "PEM file with the certificate chain of the metrics port. Empty: metrics without TLS.",
-        ),
-        Setting("metrics_tls_key", "", "PEM file with the private key of that certificate."),
-        Setting(
-            "upstream_tls_ca",
-            "",
-            "PEM file with the CA certificates that a gateway trusts to sign the certificates of"
-            f" its servers, or {PUBLIC} for the public CAs. Empty: no TLS to the servers.",
-        ),
-        Setting(
-            "upstream_tls_certificate",
-            "",
-            "PEM file with the client certificate that a gateway presents to its servers. Empty:"
-            " none.",
-        ),
-        Setting("upstream_tls_key", "", "PEM file with the private key of that certificate."),
-        Setting(
-            "dangerously_in_plaintext",
-            FALSE,
-            f"{TRUE} allows API keys and email addresses to leave this machine without TLS,"
-            " readable by anyone on the network path.",
-        ),
+    def parse(self, text: str) -> Value:
+        """Returns the value of a text. Raises SettingError."""
+        try:
+            return self._parse(text)
+        except ValueError as error:
+            raise SettingError(f"{self.environment} {error}") from None
+
+
+class Settings:
+    """The settings of a process. Reading an attribute parses it, and can raise SettingError.
+
+    `texts` contains the unparsed values by name, and `explicit` the names that were set.
+    """
+
+    def __init__(self, texts: Mapping[str, str], explicit: Collection[str] = ()) -> None:
+        self.texts = texts
+        self.explicit = explicit
+
+    def validate(self) -> None:
+        """Raises SettingError for the first invalid setting."""
+        for name, text in self.texts.items():
+            SETTINGS[name].parse(text)
+
+    http_address = Setting(
+        "127.0.0.1:8080",
+        parse_address,
+        "HOST:PORT on which JSON over HTTP is served. Port 0 selects a free port.",
+        HTTP,
     )
+    grpc_address = Setting(
+        "127.0.0.1:50051",
+        parse_address,
+        "HOST:PORT on which gRPC is served. Port 0 selects a free port.",
+        GRPC,
+    )
+    metrics_address = Setting(
+        "127.0.0.1:9464",
+        parse_metrics_address,
+        f"HOST:PORT on which Prometheus metrics are served. Port 0 selects a free port; {OFF}"
+        " disables metrics. If it is not set and the port is in use, a warning is logged and"
+        " metrics are not served.",
+        ALL,
+        gateway="127.0.0.1:9465",
+        worker="127.0.0.1:9466",
+    )
+    workers = Setting(
+        "1",
+        number(1, 64),
+        "Number of processes that share the ports, from 1 to 64. SQLite supports only 1.",
+        PORTS,
+    )
+    database_url = Setting(
+        "sqlite:///data/roster.db",
+        parse_database_url,
+        "Database: sqlite:///PATH (sqlite:////PATH for an absolute path) or"
+        " postgresql://USER:PASSWORD@HOST/NAME.",
+        DATABASE,
+    )
+    database_pool = Setting(
+        "8",
+        number(2, 100),
+        "PostgreSQL connections per process, from 2 to 100. Half of them serve reads. Ignored with"
+        " SQLite.",
+        DATABASE,
+        worker="4",
+    )
+    bootstrap_api_key = Setting(
+        "",
+        str,
+        "API key for the first account, used only when the database is empty. Default: a random"
+        " key, printed once.",
+        GRPC,
+    )
+    secret_key = Setting(
+        "",
+        str,
+        "32 bytes in base64 that key hashes and encrypt secrets in the database. Default with"
+        " SQLite: a key generated in a file next to the database. Required with PostgreSQL.",
+        DATABASE,
+    )
+    backup_folder = Setting(
+        "",
+        parse_folder,
+        "Folder for hourly backups of a SQLite database, used by this database only. The latest"
+        " backup of each of the last 24 hours and 7 days is retained. Empty: no backups.",
+        GRPC,
+    )
+    http_channel = Setting(
+        IN_PROCESS,
+        choice(IN_PROCESS, OVER_GRPC),
+        f"How the HTTP gateway calls the services: {IN_PROCESS}, or {OVER_GRPC} (through the gRPC"
+        " port).",
+        (SERVE,),
+    )
+    rate_limit = Setting(
+        "",
+        parse_rate_limit,
+        "Token bucket per account as CALLS/SECONDS, such as 100/1: at most CALLS at once, refilled"
+        f" evenly over SECONDS (at most {MAX_RATE_LIMIT_SECONDS}). Empty: no limit.",
+        GRPC,
+    )
+    webhook_allow_nets = Setting(
+        "",
+        parse_networks,
+        "Non-public networks that webhooks may connect to, separated by commas, such as"
+        " 10.0.0.0/8. Any holder of an API key can make this service connect to them. Empty:"
+        " public addresses only.",
+        DATABASE,
+    )
+    webhook_allow_http = Setting(
+        FALSE,
+        parse_boolean,
+        f"{TRUE} allows webhooks to http:// URLs, whose content is readable on the network.",
+        DATABASE,
+    )
+    trusted_proxies = Setting(
+        "",
+        parse_networks,
+        "Addresses or networks of reverse proxies, separated by commas, such as 10.0.0.0/8. Their"
+        " X-Forwarded-For header determines the client address to which failed authentication"
+        " attempts are counted. Empty: the header is ignored.",
+        GRPC,
+    )
+    log_level = Setting(
+        "info",
+        choice("debug", "info", "warning", "error"),
+        "Minimum level that is logged: debug, info (includes a line per call), warning or error.",
+        ALL,
+    )
+    log_format = Setting(
+        AUTO,
+        choice(AUTO, JSON, TEXT),
+        f"{JSON}, {TEXT}, or {AUTO}: {TEXT} if standard error is a terminal, otherwise JSON.",
+        ALL,
+    )
+    tracing = Setting(
+        "",
+        choice("", OTLP),
+        f"{OTLP} exports OpenTelemetry spans; the OTEL_* environment variables configure the"
+        " exporter. Empty: tracing is disabled.",
+        PORTS,
+    )
+    upstream = Setting(
+        "127.0.0.1:50051",
+        parse_upstream,
+        "gRPC servers that a gateway calls: HOST:PORT, dns:///HOST:PORT (all addresses of the"
+        " name) or ipv4:HOST:PORT,HOST:PORT.",
+        (GATEWAY,),
+    )
+    http_tls_certificate = Setting(
+        "",
+        str,
+        "PEM file with the certificate chain of the HTTP port. Empty: HTTP without TLS.",
+        HTTP,
+    )
+    http_tls_key = Setting("", str, "PEM file with the private key of that certificate.", HTTP)
+    grpc_tls_certificate = Setting(
+        "",
+        str,
+        "PEM file with the certificate chain of the gRPC port. Empty: gRPC without TLS.",
+        GRPC,
+    )
+    grpc_tls_key = Setting("", str, "PEM file with the private key of that certificate.", GRPC)
+    grpc_tls_client_ca = Setting(
+        "",
+        str,
+        "PEM file with the CA certificates that must have signed the certificate of a gRPC client."
+        " Empty: clients need no certificate.",
+        GRPC,
+    )
+    metrics_tls_certificate = Setting(
+        "",
+        str,
+        "PEM file with the certificate chain of the metrics port. Empty: metrics without TLS.",
+        ALL,
+    )
+    metrics_tls_key = Setting("", str, "PEM file with the private key of that certificate.", ALL)
+    upstream_tls_ca = Setting(
+        "",
+        str,
+        "PEM file with the CA certificates that a gateway trusts to sign the certificates of its"
+        f" servers, or {PUBLIC} for the public CAs. Empty: no TLS to the servers.",
+        (GATEWAY,),
+    )
+    upstream_tls_certificate = Setting(
+        "",
+        str,
+        "PEM file with the client certificate that a gateway presents to its servers. Empty: none.",
+        (GATEWAY,),
+    )
+    upstream_tls_key = Setting(
+        "", str, "PEM file with the private key of that certificate.", (GATEWAY,)
+    )
+    dangerously_in_plaintext = Setting(
+        FALSE,
+        parse_boolean,
+        f"{TRUE} allows API keys and email addresses to leave this machine without TLS, readable by"
+        " anyone on the network path.",
+        ALL,
+    )
+
+
+SETTINGS: Mapping[str, Setting[Any]] = {
+    name: row for name, row in vars(Settings).items() if isinstance(row, Setting)
 }
 
 
@@ -230,175 +402,13 @@ def unknown_variables(environment: Mapping[str, str]) -> dict[str, str | None]:
     }
 
 
-class SettingError(ValueError):
-    """A setting has an invalid value. The message names the setting and the reason."""
-
-
-class Rate(NamedTuple):
-    """A number of calls per number of seconds."""
-
-    calls: int
-    seconds: int
-
-
-def parse_rate_limit(text: str) -> Rate | None:
-    """Parses CALLS/SECONDS; returns None for an empty text. Raises SettingError."""
-    if not text:
-        return None
-    match = re.fullmatch(r"([1-9][0-9]{0,8})/([1-9][0-9]{0,4})", text)
-    if match is None or int(match[2]) > MAX_RATE_LIMIT_SECONDS:
-        raise SettingError(
-            f"{SETTINGS['rate_limit'].environment} must be CALLS/SECONDS, such as 100/1, with at"
-            f" most {MAX_RATE_LIMIT_SECONDS} seconds, or empty, not {text!r}."
-        )
-    return Rate(int(match[1]), int(match[2]))
-
-
-Network = IPv4Network | IPv6Network
-
-
-def parse_trusted_proxies(text: str) -> tuple[Network, ...]:
-    """Parses addresses and networks separated by commas. Raises SettingError."""
-    try:
-        return tuple(ip_network(part.strip()) for part in text.split(",") if part.strip())
-    except ValueError as error:
-        raise SettingError(
-            f"{SETTINGS['trusted_proxies'].environment} must be addresses or networks, such as"
-            f" 10.0.0.0/8, separated by commas: {error}."
-        ) from None
-
-
-class PostgresUrl(NamedTuple):
-    """The URL of a PostgreSQL database. Its string form omits the password."""
-
-    url: str
-
-    def __str__(self) -> str:
-        url = urlsplit(self.url)
-        user, at, host = url.netloc.rpartition("@")
-        return f"{url.scheme}://{user.partition(':')[0]}{at}{host}{url.path}"
-
-
-Place = Path | PostgresUrl
-
-
-def parse_database_url(text: str) -> Place:
-    """Returns the path of a SQLite file (absolute after four slashes) or a PostgreSQL URL.
-
-    Raises SettingError, whose message omits the password.
-    """
-    url = urlsplit(text)
-    if url.scheme in ("postgresql", "postgres"):
-        return PostgresUrl(text)
-    path = unquote(url.path[1:])
-    if url.scheme != "sqlite" or url.netloc or not path or url.query or url.fragment:
-        raise SettingError(
-            f"{SETTINGS['database_url'].environment} must be sqlite:///PATH or"
-            f" postgresql://USER:PASSWORD@HOST/NAME, not {_without_password(text)!r}."
-        )
-    return Path(path)
-
-
-def parse_backup_folder(text: str, place: Place) -> Path | None:
-    """Returns the backup folder, or None for an empty text. Raises SettingError."""
-    if not text:
-        return None
-    name = SETTINGS["backup_folder"].environment
-    if isinstance(place, PostgresUrl):
-        raise SettingError(f"{name} applies to SQLite only. {BACK_UP_POSTGRES.format(place)}")
-    folder = Path(text)
-    if not folder.is_dir():
-        raise SettingError(f"{name} must be an existing folder, not {text!r}.")
-    return folder
-
-
-def _without_password(text: str) -> str:
-    return re.sub(r":[^:/@]+@", ":...@", text)
-
-
-def parse_database_pool(text: str) -> int:
-    """Returns the number of connections of a process. Raises SettingError."""
-    return _number("database_pool", text, 2, MAX_CONNECTIONS)
-
-
-def parse_workers(text: str) -> int:
-    """Returns the number of processes. Raises SettingError."""
-    return _number("workers", text, 1, MAX_WORKERS)
-
-
-def parse_networks(text: str) -> list[IPv4Network | IPv6Network]:
-    """Returns the networks that webhooks may reach. Raises SettingError."""
-    try:
-        return [ip_network(part.strip()) for part in text.split(",") if part.strip()]
-    except ValueError as error:
-        raise SettingError(
-            f"{SETTINGS['webhook_allow_nets'].environment} must be networks separated by commas,"
-            f" such as 10.0.0.0/8,fd00::/8: {error}."
-        ) from None
-
-
-def _number(name: str, text: str, least: int, most: int) -> int:
-    if re.fullmatch(r"[0-9]{1,3}", text) is None or not least <= int(text) <= most:
-        raise SettingError(
-            f"{SETTINGS[name].environment} must be a number from {least} to {most}, not {text!r}."
-        )
-    return int(text)
-
-
-def check_bootstrap_key(key: str) -> str:
-    """Returns the key. Raises SettingError unless it is empty or a well-formed key."""
-    if key and not is_well_formed(key):
-        raise SettingError(
-            f"{SETTINGS['bootstrap_api_key'].environment} is not an API key: rk_, 40 base62"
-            f" characters and a CRC-32 checksum of 6. A valid, newly generated key: {make_secret()}"
-        )
-    return key
-
-
-def check_secret_key(text: str) -> str:
-    """Returns the key. Raises SettingError unless it is empty or 32 bytes in base64."""
-    if text and parse_key(text) is None:
-        raise SettingError(
-            f"{SETTINGS['secret_key'].environment} must be 32 bytes in base64. A newly"
-            f" generated key: {make_key()}"
-        )
-    return text
-
-
-_BOOLEANS = {
-    **dict.fromkeys((TRUE, "1", "yes", "on"), True),
-    **dict.fromkeys((FALSE, "0", "no", "off"), False),
-}
-
-
-def parse_boolean(name: str, text: str) -> bool:
-    """Returns the value of a boolean setting, in any letter case. Raises SettingError."""
-    value = _BOOLEANS.get(text.lower())
-    if value is None:
-        raise SettingError(
-            f"{SETTINGS[name].environment} must be {TRUE} or {FALSE} (or 1/0, yes/no, on/off),"
-            f" not {text!r}."
-        )
-    return value
-
-
-def check_choice(name: str, value: str, choices: tuple[str, ...]) -> str:
-    """Returns the value. Raises SettingError if it is not one of the choices."""
-    if value not in choices:
-        known = ", ".join(choice or "empty" for choice in choices)
-        raise SettingError(f"{SETTINGS[name].environment} must be one of {known}, not {value!r}.")
-    return value
-
-
-def unknown_settings() -> list[str]:
-    """Returns a warning for each ROSTER_ variable in the environment that is not a setting.
+def warn_about_unknown_settings(warn: Callable[[str], object]) -> None:
+    """Passes a warning for each ROSTER_ variable in the environment that is not a setting.
 
     Removes the variable from the environment, so that the worker processes, which inherit the
     environment, do not report it again.
     """
-    warnings = []
     for name, similar in unknown_variables(os.environ).items():
         del os.environ[name]
         hint = f" Did you mean {similar}?" if similar else ""
-        warnings.append(f"{name} is not a setting and is ignored.{hint}")
-    return warnings
+        warn(f"{name} is not a setting and is ignored.{hint}")

@@ -1,4 +1,4 @@
-"""Prints for people on the terminal, and ends the program with a documented exit code."""
+"""Prints messages for people, and defines how commands end."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from rich.markup import escape
 
 
 class _StandardOutput(Console):
-    """Ends the program if standard output is broken, such as a full disk."""
+    """Ends the program if standard output cannot be written, for example on a full disk."""
 
     def print(self, *objects: Any, **options: Any) -> None:
         try:
             super().print(*objects, **options)
         except OSError as error:
-            _end_output(error)
+            _exit_without_output(error)
 
     def out(self, *objects: Any, **options: Any) -> None:
         try:
             super().out(*objects, **options)
         except OSError as error:
-            _end_output(error)
+            _exit_without_output(error)
 
 
 console = _StandardOutput(highlight=False, markup=False)
@@ -35,10 +35,9 @@ errors = Console(stderr=True, highlight=False)
 
 
 class ExitCode(IntEnum):
-    """How a command ends when it cannot do what it was asked.
+    """Exit codes of commands that fail.
 
-    Of a command that moves many rows, the same goes on after BROKEN and INTERRUPTED
-    where it came to.
+    After INCOMPLETE and INTERRUPTED, the same command resumes an import, an export or a copy.
     """
 
     ROWS_FAILED = 1
@@ -47,46 +46,58 @@ class ExitCode(IntEnum):
     DATABASE = 4
     NOT_FOUND = 5
     UNREACHABLE = 6
-    REFUSED = 7
-    BROKEN = 8
-    EXISTS = 9
+    REJECTED = 7
+    INCOMPLETE = 8
+    ALREADY_EXISTS = 9
     INTERRUPTED = 130
 
 
-def counted(number: int, noun: str) -> str:
-    """Returns a number with its noun, which takes an -s unless the number is 1: 1,200 rows."""
+class CommandError(Exception):
+    """A command failed. The message is for the user: the cause, and the remedy if there is one."""
+
+    def __init__(self, message: str, exit_code: ExitCode) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+    def with_hint(self, hint: str) -> CommandError:
+        """Returns the error with another sentence, such as how to resume."""
+        return CommandError(f"{self} {hint}".rstrip(), self.exit_code)
+
+
+def pluralized(number: int, noun: str) -> str:
+    """Returns a number with its noun, which gets an -s unless the number is 1: 1,200 rows."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def say(sentence: str) -> None:
-    """Says on standard error what a person should know; standard output may hold data."""
-    errors.print(f"[bold]roster:[/] {escape(sentence)}", soft_wrap=True)
+def notice(message: str) -> None:
+    """Prints a message to standard error, because standard output may contain data."""
+    errors.print(f"[bold]roster:[/] {escape(message)}", soft_wrap=True)
+
+
+def fail(message: str, code: ExitCode) -> NoReturn:
+    """Prints an error message to standard error and ends the program."""
+    errors.print(f"[bold red]roster:[/] {escape(message)}", soft_wrap=True)
+    raise SystemExit(code)
 
 
 def flush(*, failed: bool) -> None:
-    """Hands what was printed to the system. Ends the program with an error if that fails.
+    """Flushes standard output. Ends the program with an error if that fails.
 
-    A command that has `failed` has said why.
+    If the command has `failed`, its error is already printed, and no other is added.
     """
     try:
         sys.stdout.flush()
     except OSError as error:
-        _end_output(error, failed=failed)
+        _exit_without_output(error, failed=failed)
 
 
-def _end_output(error: OSError, *, failed: bool = False) -> None:
-    """Ends the program since standard output is broken; a reader that left needs no reason."""
-    with suppress(OSError), open(os.devnull, "wb") as nowhere:
-        # Python would try again at exit, and complain.
-        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+def _exit_without_output(error: OSError, *, failed: bool = False) -> None:
+    """Ends the program because standard output is broken; silently if its reader has closed it."""
+    with suppress(OSError), open(os.devnull, "wb") as null:
+        # Otherwise Python flushes again at exit and prints a traceback.
+        os.dup2(null.fileno(), sys.stdout.fileno())
     if failed:
         return
     if isinstance(error, BrokenPipeError):
         raise SystemExit(1)
-    complain(f"Standard output cannot be written: {error.strerror}.", ExitCode.BROKEN)
-
-
-def complain(sentence: str, code: ExitCode) -> NoReturn:
-    """Says on standard error what is wrong, and ends the program."""
-    errors.print(f"[bold red]roster:[/] {escape(sentence)}", soft_wrap=True)
-    raise SystemExit(code)
+    fail(f"Standard output cannot be written: {error.strerror}.", ExitCode.INCOMPLETE)

@@ -1,4 +1,4 @@
-"""Configures logging to standard error, as JSON or text."""
+"""Logs to standard error, as JSON lines or as text."""
 
 from __future__ import annotations
 
@@ -8,18 +8,15 @@ from typing import Any, TextIO
 
 import orjson
 
+from .config import AUTO, TEXT
 from .observability.request_log import timestamp
 
-LEVELS = ("debug", "info", "warning", "error")
-AUTO, JSON, TEXT = "auto", "json", "text"
-FORMATS = (AUTO, JSON, TEXT)
-
-# The attributes of every record; others come from `extra`.
+# The attributes of every record. All others come from `extra`.
 _STANDARD = frozenset(vars(logging.makeLogRecord({})))
 
 
 class JsonFormatter(logging.Formatter):
-    """Writes time, level, logger, message, `extra` attributes and traceback."""
+    """Formats time, level, logger, message, the attributes of `extra`, and a traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {
@@ -35,15 +32,15 @@ class JsonFormatter(logging.Formatter):
 
 
 class TextFormatter(logging.Formatter):
-    """Writes time of day, level, message, `extra` attributes and traceback."""
+    """Formats the time of day, level, message, the attributes of `extra`, and a traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
-        more = "".join(f" {name}={value}" for name, value in _extra(record).items())
+        extra = "".join(f" {name}={value}" for name, value in _extra(record).items())
         line = (
             f"{timestamp(record.created)[11:]} {record.levelname.lower():<8} {record.getMessage()}"
         )
         trace = f"\n{self.formatException(record.exc_info)}" if record.exc_info else ""
-        return f"{line}{more}{trace}"
+        return f"{line}{extra}{trace}"
 
 
 def _extra(record: logging.LogRecord) -> dict[str, Any]:
@@ -55,16 +52,16 @@ def _extra(record: logging.LogRecord) -> dict[str, Any]:
 
 
 def is_text(log_format: str, target: TextIO) -> bool:
-    """Whether a format of FORMATS means text for this target."""
+    """Returns whether lines to a target are text: `auto` selects text on a terminal."""
     return log_format == TEXT or (log_format == AUTO and target.isatty())
 
 
 def configure(level: str, *, as_text: bool = False) -> None:
-    """Logs messages of at least this level to standard error."""
+    """Logs everything of at least this level to standard error."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(TextFormatter() if as_text else JsonFormatter())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
-    # The info messages of libraries are not useful to operators.
+    # The info messages of libraries do not help operators.
     for library in ("peewee", "grpc", "asyncio", "aiohttp", "opentelemetry"):
         logging.getLogger(library).setLevel(
             max(logging.WARNING, logging.getLevelName(level.upper()))

@@ -1,11 +1,11 @@
-"""Output files: a regular file is replaced as a whole, anything else is opened and written to.
+"""Output files: regular files are replaced atomically, all others are opened and written.
 
-A regular file is written as NAME.part in the same folder, and takes its name when all of it
-is on the disk. So it is complete or as it was, however the program or the machine ends. If it
-is a symbolic link, the link stays and the file that it points to is replaced.
+A regular file is written as NAME.part in the same folder, and renamed when it is complete and on
+disk. After a crash, it is either complete or unchanged. The target of a symbolic link is replaced,
+not the link.
 
-Devices, FIFOs and sockets are never renamed over or removed. Nor is a file that the standard
-output or standard error of this process goes to: it is written through that stream.
+Devices, FIFOs and sockets are never replaced or deleted. Nor is the file that is the standard
+output or standard error of this process: it is written through that stream.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import BinaryIO, TextIO
 
-# The name that stands for standard input or output.
+# The file name for standard input or output.
 STANDARD = "-"
-ENDING = ".part"
+PART_SUFFIX = ".part"
 
 
 def replaceable(name: str) -> Path | None:
-    """Returns the regular file, present or not, that output to a name replaces.
+    """Returns the path of the regular file, present or not, that output to a name replaces.
 
-    Returns None if the name is to be opened and written to instead. Raises OSError if it is a
-    folder or cannot be looked up.
+    Returns None if the name must be opened and written instead. Raises OSError if it is a folder
+    or cannot be accessed.
     """
     if standard_stream(name) is not None:
         return None
@@ -43,7 +43,7 @@ def replaceable(name: str) -> Path | None:
 
 
 def standard_stream(name: str) -> TextIO | None:
-    """Returns the standard stream that a name leads to: "-", /dev/stderr or the file behind it."""
+    """Returns the standard stream that a name denotes: "-", /dev/stderr, or the same file."""
     if name == STANDARD:
         return sys.stdout
     for stream in (sys.stdout, sys.stderr):
@@ -55,7 +55,7 @@ def standard_stream(name: str) -> TextIO | None:
 
 @contextmanager
 def opened(name: str) -> Iterator[BinaryIO]:
-    """Opens what is not replaced, to write to it; a FIFO waits for its reader. Raises OSError."""
+    """Opens a device, FIFO or stream for writing; a FIFO waits for its reader. Raises OSError."""
     stream = standard_stream(name)
     if stream is None:
         with os.fdopen(os.open(name, os.O_WRONLY | os.O_CLOEXEC), "wb") as file:
@@ -67,15 +67,15 @@ def opened(name: str) -> Iterator[BinaryIO]:
 
 
 class AtomicFile:
-    """A file that is being written as NAME.part, and which no other process writes meanwhile.
+    """A partial file NAME.part, locked against other processes until it replaces the target.
 
-    What a process that was killed left of it is taken over by the next.
+    The content that an earlier process left in it stays.
     """
 
-    def __init__(self, target: Path, *, ending: str = ENDING, mode: int = 0o666) -> None:
-        """Opens the part. Raises OSError if it cannot be written, or another process does."""
+    def __init__(self, target: Path, *, suffix: str = PART_SUFFIX, mode: int = 0o666) -> None:
+        """Opens the partial file. Raises OSError, also if another process is writing it."""
         self.target = target
-        self.path = target.with_name(f"{target.name}{ending}")
+        self.path = target.with_name(f"{target.name}{suffix}")
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         self.file = os.fdopen(os.open(self.path, flags, mode), "r+b")
         try:
@@ -86,44 +86,44 @@ class AtomicFile:
 
     @property
     def size(self) -> int:
-        """How many bytes of it have been written."""
+        """The size of the partial file in bytes."""
         return os.fstat(self.file.fileno()).st_size
 
-    def cut(self, size: int) -> None:
-        """Keeps the first bytes alone, and goes on after them. Raises OSError."""
+    def truncate(self, size: int) -> None:
+        """Keeps the first bytes, and continues after them. Raises OSError."""
         self.file.truncate(size)
         self.file.seek(size)
 
     def sync(self) -> None:
-        """Returns once what has been written is on the disk. Raises OSError."""
+        """Returns when the written data is on disk. Raises OSError."""
         self.file.flush()
         os.fsync(self.file.fileno())
 
-    def belong_like(self, other: Path) -> None:
-        """Takes the mode of another file, and its owner where this user may. Raises OSError."""
-        like = other.stat()
-        os.fchmod(self.file.fileno(), like.st_mode & 0o777)
+    def copy_permissions(self, other: Path) -> None:
+        """Copies the mode of another file and, as root, its owner. Raises OSError."""
+        status = other.stat()
+        os.fchmod(self.file.fileno(), status.st_mode & 0o777)
         if os.geteuid() == 0:
-            os.fchown(self.file.fileno(), like.st_uid, like.st_gid)
+            os.fchown(self.file.fileno(), status.st_uid, status.st_gid)
 
     def publish(self) -> None:
-        """Gives the file its name, in place of one that is there. Raises OSError."""
+        """Replaces the target. Raises OSError."""
         self.sync()
         self.path.replace(self.target)
         self.close()
         sync_folder(self.target.parent)
 
     def discard(self) -> None:
-        """Removes the part. Raises OSError."""
+        """Deletes the partial file. Raises OSError."""
         self.path.unlink(missing_ok=True)
         self.close()
 
     def close(self) -> None:
-        """Closes the part, which stays."""
+        """Closes the partial file without deleting it."""
         self.file.close()
 
     def _lock(self) -> None:
-        """Locks the file unless another process has it, or has given it its name meanwhile."""
+        """Locks the file, unless another process has locked or published it."""
         with suppress(BlockingIOError, FileNotFoundError):
             fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.path.samestat(os.fstat(self.file.fileno()), self.path.stat()):
@@ -132,7 +132,7 @@ class AtomicFile:
 
 
 def sync_folder(folder: Path) -> None:
-    """Returns once the names in a folder are on the disk. Raises OSError."""
+    """Returns when the names in a folder are on disk. Raises OSError."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)

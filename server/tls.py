@@ -1,7 +1,7 @@
-"""TLS: certificates, keys and authorities from files, checked before anything is served.
+"""Reads and validates TLS certificates, private keys and CA certificates from files.
 
-What a port is served with can be read again while it serves: renewed certificates are used from
-the next handshake on, and connections that exist are kept.
+The certificate of a port can be reloaded while it serves. The next handshake uses the new one;
+existing connections stay open.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from .config import SETTINGS, SettingError
 
 @dataclass(frozen=True)
 class Identity:
-    """A certificate, with those between it and its authority, and its private key; in PEM.
+    """A certificate chain and its private key, in PEM; `context` is the same for an HTTP server.
 
-    `context` is the same for a server over HTTP. `client_ca` holds the authorities that must have
-    certified the callers; None if callers need no certificate.
+    `client_ca` contains the CA certificates for client certificates; None if clients need none.
     """
 
     certificate: bytes
@@ -30,8 +29,8 @@ class Identity:
 class ServerIdentity:
     """The identity of a port, which can be reloaded from the files of its settings.
 
-    `current` is what was read last. `context` stays the same object, and each of its handshakes
-    uses the current identity. Raises SettingError if a file is missing or they do not fit.
+    Each handshake of `context` uses the `current` identity. Raises SettingError if a file is
+    missing or the files do not match.
     """
 
     def __init__(self, prefix: str, certificate: str, key: str, client_ca: str = "") -> None:
@@ -44,11 +43,10 @@ class ServerIdentity:
 
     @property
     def certificate(self) -> str:
-        """The file with the certificate."""
         return self._files[0]
 
     def reload(self) -> None:
-        """Reads the files again. On failure, raises SettingError and changes nothing."""
+        """Reloads the files. On failure, raises SettingError and keeps the current identity."""
         self.current = self._read()
 
     def _read(self) -> Identity:
@@ -65,19 +63,19 @@ class ServerIdentity:
 
 
 def read_identity(prefix: str, certificate: str, key: str) -> Identity:
-    """Returns what the files `<prefix>_certificate` and `<prefix>_key` hold.
+    """Reads the files of the settings `<prefix>_certificate` and `<prefix>_key`.
 
-    Raises SettingError if one is missing or they do not fit.
+    Raises SettingError if one is missing or they do not match.
     """
-    names = [SETTINGS[f"{prefix}_{what}"].environment for what in ("certificate", "key")]
+    names = [SETTINGS[f"{prefix}_{suffix}"].environment for suffix in ("certificate", "key")]
     if not certificate or not key:
-        raise SettingError(f"{names[0]} and {names[1]} go together, and one of them is empty.")
-    found = [_read(name, path) for name, path in zip(names, (certificate, key), strict=True)]
+        raise SettingError(f"{names[0]} and {names[1]} must both be set, or neither.")
+    contents = [_read(name, path) for name, path in zip(names, (certificate, key), strict=True)]
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
     try:
-        # Without a password that fits none, a sealed key would ask for one on the terminal.
+        # Without a password, OpenSSL would prompt on the terminal for that of an encrypted key.
         context.load_cert_chain(certificate, key, password="")
     except (ssl.SSLError, ValueError) as error:
         if getattr(error, "reason", "") == "KEY_VALUES_MISMATCH":
@@ -86,21 +84,21 @@ def read_identity(prefix: str, certificate: str, key: str) -> Identity:
                 f" {key} and {certificate}."
             ) from error
         raise SettingError(
-            f"{names[0]} and {names[1]} are not a certificate and its open private key in PEM:"
-            f" {certificate} and {key}."
+            f"{names[0]} and {names[1]} must be a certificate and its unencrypted private key in"
+            f" PEM: {certificate} and {key}."
         ) from error
-    return Identity(found[0], found[1], context)
+    return Identity(contents[0], contents[1], context)
 
 
 def read_authorities(name: str, path: str) -> bytes:
-    """Returns the authorities that a setting names a file of. Raises SettingError."""
+    """Reads the CA certificates in the file of a setting. Raises SettingError."""
     setting = SETTINGS[name].environment
-    found = _read(setting, path)
+    content = _read(setting, path)
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(path)
     except ssl.SSLError as error:
-        raise SettingError(f"{setting} holds no certificate in PEM: {path}.") from error
-    return found
+        raise SettingError(f"{setting} contains no certificate in PEM: {path}.") from error
+    return content
 
 
 def _read(setting: str, path: str) -> bytes:

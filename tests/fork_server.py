@@ -32,7 +32,7 @@ MAX_REQUEST = 1 << 18
 # What serving imports when it starts.
 PRELOADED = (
     "encodings.idna",
-    "server.cli",
+    "server.cli.serve",
     "server.serving.process",
     "server.serving.services",
     "typer._adapters",

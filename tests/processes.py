@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from server.config import PostgresUrl, parse_database_url
+from server.database_url import PostgresUrl, parse_database_url
 from server.storage.postgres.connection import connect, transaction
 from server.storage.sqlite import file
 from server.storage.transaction import Transaction

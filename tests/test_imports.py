@@ -127,7 +127,7 @@ def assert_no_circle(graph: dict[str, set[str]]) -> None:
 
 def test_reader_sees_every_form_of_import() -> None:
     assert "server.accounts.store" in IMPORTS["server.cli.keys"]  # from ..accounts import store
-    assert "server.cli.serve" in IMPORTS["server.cli"]  # from . import serve
+    assert "server.storage.backups.restore" in IMPORTS["server.cli.restore"]  # as a module
     assert "server.storage.executor.batch_executor" in IMPORTS["server.storage.sqlite.database"]
     assert "playhouse.apsw_ext" in IMPORTS["server.storage.sqlite.database"]
     assert "apsw" in IMPORTS["server.storage.sqlite.database"]

@@ -1,53 +1,94 @@
-"""The command line. Each command is a file; this one puts them together."""
+"""The command line `roster`.
+
+A command is imported when it runs, so that it starts without the imports of the others.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, MutableMapping
+from importlib import import_module
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Any, cast
 
 import typer
+from typer.core import TyperGroup
 
-from ..config import SettingError, unknown_settings
-from ..console import ExitCode, complain, console, flush, say
+from ..addresses import PortInUse
+from ..config import SettingError, warn_about_unknown_settings
+from ..console import CommandError, ExitCode, console, fail, flush, notice
 from ..errors import RosterError
-from ..serving.reserved_ports import PortInUse
 from ..storage.database import StorageError
-from . import (
-    accounts,
-    backup,
-    copy,
-    gateway,
-    keys,
-    migrate,
-    restore,
-    serve,
-    server,
-    settings,
-    webhooks,
-    worker,
-)
-from .transfer import export_command, import_command
-from .transfer.errors import TransferError
+
+# The module and the attribute of each command: a function, or a Typer app with subcommands.
+COMMANDS = {
+    "serve": "serve:serve",
+    "server": "server:server",
+    "gateway": "gateway:gateway",
+    "worker": "worker:worker",
+    "migrate": "migrate:migrate",
+    "copy": "copy:copy",
+    "backup": "backup:backup",
+    "restore": "restore:restore",
+    "import": "transfer.import_command:import_",
+    "export": "transfer.export_command:export",
+    "settings": "settings:settings",
+    "accounts": "accounts:app",
+    "keys": "keys:app",
+    "webhooks": "webhooks:app",
+}
+# Commands that log unknown settings instead of printing them.
+_LOGGING = {"serve", "server", "gateway", "worker"}
+
+
+class _Commands(Mapping[str, Any]):
+    """Imports a command when it is looked up."""
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in COMMANDS:
+            raise KeyError(name)
+        module, _, attribute = COMMANDS[name].partition(":")
+        target = getattr(import_module(f".{module}", __package__), attribute)
+        if not isinstance(target, typer.Typer):
+            command, target = target, typer.Typer(add_completion=False)
+            target.command(name)(command)
+        loaded = typer.main.get_command(target)
+        loaded.name = name
+        return loaded
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+
+class _Group(TyperGroup):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.commands = cast("MutableMapping[str, Any]", _Commands())
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - of TyperGroup
+        return list(self.commands)
+
 
 app = typer.Typer(
     name="roster",
-    help="Keeps email subscribers, tags and custom fields.",
+    cls=_Group,
+    help="Manages email subscribers, tags and custom fields.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
-# They log what others print.
-_SERVING = {"serve", "server", "gateway", "worker"}
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
+def _print_version(requested: bool) -> None:
+    if requested:
         console.print(f"roster {version('roster')}")
         raise typer.Exit
 
 
 @app.callback()
-def _before_each(
+def _before_command(
     context: typer.Context,
     _: Annotated[
         bool,
@@ -56,47 +97,30 @@ def _before_each(
         ),
     ] = False,
 ) -> None:
-    if context.invoked_subcommand not in _SERVING:
-        for sentence in unknown_settings():
-            say(sentence)
-
-
-app.command(name="serve")(serve.serve)
-app.command(name="server")(server.server)
-app.command(name="gateway")(gateway.gateway)
-app.command(name="worker")(worker.worker)
-app.command(name="migrate")(migrate.migrate)
-app.command(name="copy")(copy.copy)
-app.command(name="backup")(backup.backup)
-app.command(name="restore")(restore.restore)
-app.command(name="import")(import_command.import_)
-app.command(name="export")(export_command.export)
-app.command(name="settings")(settings.settings)
-app.add_typer(accounts.app, name="accounts", help="Create, list and verify accounts.")
-app.add_typer(keys.app, name="keys", help="Create, list and revoke API keys.")
-app.add_typer(webhooks.app, name="webhooks", help="List webhooks, and follow what is sent to them.")
+    if context.invoked_subcommand not in _LOGGING:
+        warn_about_unknown_settings(notice)
 
 
 def main() -> None:
-    """Runs the command line; what cannot be done is one sentence and an exit code."""
+    """Runs the command line. An error is one line on standard error and an exit code."""
     try:
         _run()
-    except SystemExit as ended:
-        flush(failed=bool(ended.code))
+    except SystemExit as exit_:
+        flush(failed=bool(exit_.code))
         raise
 
 
 def _run() -> None:
     try:
         app()
+    except CommandError as error:
+        fail(str(error), error.exit_code)
     except SettingError as error:
-        complain(str(error), ExitCode.USAGE)
+        fail(str(error), ExitCode.USAGE)
     except PortInUse as error:
-        complain(str(error), ExitCode.PORT_IN_USE)
+        fail(str(error), ExitCode.PORT_IN_USE)
     except StorageError as error:
-        complain(str(error), ExitCode.DATABASE)
+        fail(str(error), ExitCode.DATABASE)
     except RosterError:
-        # What a service writes before it serves was refused; its disk is full, for instance.
-        complain("The database did not take it; the log tells why.", ExitCode.DATABASE)
-    except TransferError as error:
-        complain(str(error), error.ending)
+        # A write during startup was rejected, for example because the disk is full.
+        fail("A write to the database failed. The server log states the cause.", ExitCode.DATABASE)

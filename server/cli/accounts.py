@@ -2,66 +2,67 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from ..accounts import store
 from ..accounts.rules import ADMIN, hash_secret, make_secret
+from ..accounts.store import AccountRow
 from ..clock import written
-from ..config import SETTINGS
-from ..console import ExitCode, complain, console
+from ..console import CommandError, ExitCode, console
 from ..emails import parse_email
 from ..storage.databases import reading, unit_of_work
-from .output import DatabaseUrl, Json, account_json, print_json, print_table
+from .options import DEFAULT_DATABASE_URL, DatabaseUrl, Json
+from .output import print_json, print_table
 
-app = typer.Typer(no_args_is_help=True)
-
-_DEFAULT_URL = SETTINGS["database_url"].default
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, help="Create, list and verify accounts."
+)
 
 
 @app.command()
 def create(
-    email: Annotated[str, typer.Option(help="The account's own email address.")],
+    email: Annotated[str, typer.Option(help="Email address of the account.")],
     unverified: Annotated[
-        bool, typer.Option("--unverified", help="The address is not verified yet.")
+        bool, typer.Option("--unverified", help="Create the account with an unverified address.")
     ] = False,
-    database_url: DatabaseUrl = _DEFAULT_URL,
+    database_url: DatabaseUrl = DEFAULT_DATABASE_URL,
     json: Json = False,
 ) -> None:
     """Create an account and its first API key, of scope admin. Works while the service runs.
 
-    Ends with 9 if an account with the address exists already. Addresses are compared without
-    regard to case and to the spelling of international domains.
+    Ends with exit code 9 if an account with the address already exists. The comparison ignores
+    case and the encoding of international domain names.
     """
     parsed = parse_email(email)
     if parsed is None:
-        complain(f"{email!r} is not an email address.", ExitCode.USAGE)
+        raise CommandError(f"{email!r} is not a valid email address.", ExitCode.USAGE)
     secret = make_secret()
     try:
         with unit_of_work(database_url) as tx:
             account = store.create_account(parsed.address, tx, verified=not unverified)
             store.create_key(account.id, "first key", ADMIN, hash_secret(secret), tx)
-    except store.AccountExists as taken:
-        complain(
-            f"An account with the address {parsed.address} already exists: {taken.account_id}. For"
-            f" another key of it, run: roster keys create --account {taken.account_id}"
+    except store.AccountExists as error:
+        raise CommandError(
+            f"An account with the address {parsed.address} already exists: {error.account_id}. To"
+            f" create another key for it, run: roster keys create --account {error.account_id}"
             " --scope admin",
-            ExitCode.EXISTS,
-        )
+            ExitCode.ALREADY_EXISTS,
+        ) from None
     if json:
-        print_json({"account": account_json(account), "apiKey": secret})
+        print_json({"account": _as_json(account), "apiKey": secret})
         return
     console.print(f"account  {account.id}\nAPI key  {secret}\n\nThe key is not shown again.")
 
 
 @app.command(name="list")
-def list_(database_url: DatabaseUrl = _DEFAULT_URL, json: Json = False) -> None:
+def list_(database_url: DatabaseUrl = DEFAULT_DATABASE_URL, json: Json = False) -> None:
     """List all accounts, oldest first."""
     with reading(database_url) as tx:
         rows = store.list_accounts(tx)
     if json:
-        print_json({"accounts": [account_json(row) for row in rows]})
+        print_json({"accounts": [_as_json(row) for row in rows]})
         return
     print_table(
         ("id", "email", "verified", "created"),
@@ -74,17 +75,26 @@ def list_(database_url: DatabaseUrl = _DEFAULT_URL, json: Json = False) -> None:
 
 @app.command()
 def verify(
-    account_id: Annotated[str, typer.Argument(metavar="ID", help="The account.")],
-    database_url: DatabaseUrl = _DEFAULT_URL,
+    account_id: Annotated[str, typer.Argument(metavar="ID", help="ID of the account.")],
+    database_url: DatabaseUrl = DEFAULT_DATABASE_URL,
     json: Json = False,
 ) -> None:
-    """Mark an account's email address as verified. A running service knows within 5 seconds."""
+    """Mark the email address of an account as verified. Takes effect within 5 seconds."""
     with unit_of_work(database_url, must_exist=True) as tx:
         store.verify_account(account_id, tx)
         account = store.find_account(account_id, tx)
     if account is None:
-        complain(f"There is no account {account_id}.", ExitCode.NOT_FOUND)
+        raise CommandError(f"Account {account_id} does not exist.", ExitCode.NOT_FOUND)
     if json:
-        print_json({"account": account_json(account)})
+        print_json({"account": _as_json(account)})
     else:
-        console.print(f"{account.email} is verified.")
+        console.print(f"Verified {account.email}.")
+
+
+def _as_json(row: AccountRow) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "email": row.email,
+        "emailVerified": row.email_verified,
+        "createdAt": written(row.created_at),
+    }

@@ -10,99 +10,102 @@ from typing import Annotated
 import typer
 
 from ..clock import written
-from ..config import SETTINGS, PostgresUrl, parse_database_url
-from ..console import ExitCode, complain, console, errors
+from ..config import BACK_UP_POSTGRES, Settings
+from ..console import CommandError, ExitCode, console, errors
+from ..database_url import PostgresUrl
 from ..output_file import replaceable, standard_stream
 from ..serving.secret_key import key_file
 from ..storage.backups.atomic_file import BackupWriteError
 from ..storage.backups.create import Backup, back_up, stream_backup
 from ..storage.database import StorageError
 from ..storage.sqlite.file import check_exists
-from .byte_progress import BytesBar
-from .output import DatabaseUrl, Json, print_json
+from .options import DEFAULT_DATABASE_URL, DatabaseUrl, Json
+from .output import print_json
+from .progress import ByteProgress
 
 
 def backup(
     file: Annotated[
-        str, typer.Argument(metavar="FILE", help="The file to write; - is standard output.")
+        str, typer.Argument(metavar="FILE", help="File to write; - is standard output.")
     ],
-    database_url: DatabaseUrl = SETTINGS["database_url"].default,
+    database_url: DatabaseUrl = DEFAULT_DATABASE_URL,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Write FILE even if there is one by now.")
+        bool, typer.Option("--replace", help="Overwrite FILE if it exists.")
     ] = False,
     json: Json = False,
 ) -> None:
-    """Write a whole and checked copy of a SQLite database to FILE, whether it is served or not.
+    """Back up a SQLite database to FILE, also while it is served.
 
-    FILE is there when all of it is on the disk; until then it is FILE.part. If FILE is a device
-    or a FIFO, the copy is made and checked in a temporary folder, and then written to it. The
-    secret key is not in it. Ends with 0 if it is written, 2 if FILE cannot be, 4 if the
-    database cannot be used, 8 if writing broke off, and 130 if it was interrupted; then nothing
-    is left of it.
+    The backup is verified, and is named FILE.part until it is complete and on disk. For a device
+    or a FIFO, the backup is created and verified in a temporary folder and then copied. The secret
+    key is not included. Exit codes: 2 if FILE cannot be written, 4 if the database cannot be used,
+    8 if writing failed, and 130 if the command was interrupted; no partial backup remains.
     """
-    place = parse_database_url(database_url)
-    if isinstance(place, PostgresUrl):
-        raise StorageError(
-            f"{place} is backed up with PostgreSQL's own programs: pg_dump, or pg_basebackup."
-        )
-    check_exists(place)
-    target = _target(file, place, replace=replace)
+    database = Settings.database_url.parse(database_url)
+    if isinstance(database, PostgresUrl):
+        raise StorageError(BACK_UP_POSTGRES.format(database))
+    check_exists(database)
+    target = _target(file, database, replace=replace)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        with BytesBar() as bar:
+        with ByteProgress() as progress:
             if target is None:
-                made = stream_backup(place, file, bar.show)
+                result = stream_backup(database, file, progress.show)
             else:
-                made = back_up(place, target, bar.show)
+                result = back_up(database, target, progress.show)
     except BackupWriteError as error:
-        complain(str(error), ExitCode.BROKEN)
+        raise CommandError(str(error), ExitCode.INCOMPLETE) from error
     except KeyboardInterrupt:
-        complain(f"Interrupted. {file} was not written.", ExitCode.INTERRUPTED)
-    _report(made, file, place, json=json)
+        raise CommandError(f"Interrupted. {file} was not written.", ExitCode.INTERRUPTED) from None
+    _report(result, file, database, json=json)
 
 
 def _target(name: str, database: Path, *, replace: bool) -> Path | None:
-    """Returns the file to write, and None if the name is opened and not replaced.
+    """Returns the file to replace, or None if the name must be opened and written instead.
 
-    Ends the program if the file is not to be written.
+    Raises CommandError if the file must not be written.
     """
     try:
         file = replaceable(name)
     except OSError as error:
-        complain(f"{name} cannot be written: {error.strerror}.", ExitCode.USAGE)
-    # What other than a regular file could lose its content is a disk.
+        raise CommandError(f"{name} cannot be written: {error.strerror}.", ExitCode.USAGE) from None
+    # Of everything that is not a regular file, only a disk has content to lose.
     has_content = Path(name).is_block_device() if file is None else file.exists()
     if has_content and not replace:
-        complain(f"{name} is there already. --replace writes it anew.", ExitCode.USAGE)
+        raise CommandError(f"{name} already exists. Use --replace to overwrite it.", ExitCode.USAGE)
     if file is None:
         return None
     if not file.parent.is_dir():
-        complain(f"There is no folder {file.parent}.", ExitCode.USAGE)
+        raise CommandError(f"The folder {file.parent} does not exist.", ExitCode.USAGE)
     real = database.resolve()
     if file.parent == real.parent and file.name.startswith(real.name):
-        complain(f"{name} has a name that belongs to the database {database}.", ExitCode.USAGE)
+        raise CommandError(
+            f"{name} is reserved for files of the database {database}. Choose another name.",
+            ExitCode.USAGE,
+        )
     return file
 
 
-def _report(made: Backup, name: str, database: Path, *, json: bool) -> None:
-    """Says what was written: on standard error if the backup went to standard output."""
+def _report(backup: Backup, name: str, database: Path, *, json: bool) -> None:
+    """Prints the result, to standard error if the backup went to standard output."""
     target = errors if standard_stream(name) is sys.stdout else console
+    timestamp = written(backup.created_at)
     if json:
         print_json(
             {
                 "file": name,
-                "bytes": made.size,
-                "takenAt": written(made.created_at),
-                "keyFingerprint": made.key_fingerprint,
+                "bytes": backup.size,
+                "takenAt": timestamp,
+                "keyFingerprint": backup.key_fingerprint,
             },
             target,
         )
         return
-    told = f"{name} is {database} as it was at {written(made.created_at)}: {made.size:,} bytes."
-    if made.key_fingerprint is not None:
-        told += (
-            "\n\nThe secret key is not in it, and without that key it is not served. Keep it too,"
-            f" elsewhere: it is in {key_file(database)}, unless"
-            f" {SETTINGS['secret_key'].environment} is set."
+    message = f"Backed up {database} as of {timestamp} to {name}: {backup.size:,} bytes."
+    if backup.key_fingerprint is not None:
+        message += (
+            "\n\nThe backup does not contain the secret key, which is required to serve it. Back up"
+            f" the key too, in another place. It is in {key_file(database)}, unless"
+            f" {Settings.secret_key.environment} is set."
         )
-    target.print(told, markup=False, soft_wrap=True)
+    target.print(message, markup=False, soft_wrap=True)

@@ -7,67 +7,80 @@ from typing import Annotated, Any
 
 import typer
 
-from ..config import SETTINGS, PostgresUrl, parse_database_url
-from ..console import ExitCode, complain, console
+from ..config import Settings
+from ..console import CommandError, ExitCode, console
+from ..database_url import DatabaseLocation, PostgresUrl, parse_database_url
 from ..storage.copy.copy import Copied, Copy
 from ..storage.copy.opening import both_endpoints
-from .output import Json, print_json, print_table
-from .transfer.progress import Bar
+from .options import Json
+from .output import print_json, print_table
+from .progress import RowProgress
 
-_KINDS = "sqlite:///PATH or postgresql://USER:PASSWORD@HOST/NAME"
+_FORMATS = "sqlite:///PATH or postgresql://USER:PASSWORD@HOST/NAME"
 
 
 def copy(
     source: Annotated[
-        str, typer.Option("--from", metavar="URL", help=f"What is copied: {_KINDS}.")
+        str, typer.Option("--from", metavar="URL", help=f"Database to copy: {_FORMATS}.")
     ],
     target: Annotated[
-        str, typer.Option("--to", metavar="URL", help="Where to: a database without data.")
+        str, typer.Option("--to", metavar="URL", help="Target, a database without data.")
     ],
     json: Json = False,
 ) -> None:
-    """Copy everything from one database to another, and verify it.
+    """Copy a database to another one, and verify the copy.
 
-    A service on a SQLite file has to be stopped first. One on PostgreSQL may run, but what
-    is written after the copy began is not in it. Run it again when it breaks off: it goes on
-    where it was. Ends with 0 if the copy is whole, 4 if a database cannot be used, 8 if what
-    was copied is not what was there, and 130 if it was interrupted.
+    Stop the service of a SQLite file first. A service on PostgreSQL can continue to run; changes
+    after the start of the copy are not included. Run the same command again to resume an
+    incomplete copy. Exit codes: 4 if a database cannot be used, 8 if the copy differs from the
+    source, and 130 if the command was interrupted.
     """
-    places = [parse_database_url(url) for url in (source, target)]
-    names = [str(place.resolve() if isinstance(place, Path) else place) for place in places]
+    locations = [_location("--from", source), _location("--to", target)]
+    names = [str(each.resolve() if isinstance(each, Path) else each) for each in locations]
     if names[0] == names[1]:
-        complain("--from and --to are the same database.", ExitCode.USAGE)
-    urls = [place.url if isinstance(place, PostgresUrl) else place for place in places]
+        raise CommandError("--from and --to are the same database.", ExitCode.USAGE)
+    urls = [each.url if isinstance(each, PostgresUrl) else each for each in locations]
     try:
-        with both_endpoints(*urls) as sides, Bar(0, 0) as bar:
-            copied = Copy(*sides, names[0], lambda rows, total: bar.show(rows, rows, total)).run()
+        with both_endpoints(*urls) as endpoints, RowProgress(0, 0) as progress:
+            copied = Copy(
+                *endpoints, names[0], lambda rows, total: progress.show(rows, rows, total)
+            ).run()
     except KeyboardInterrupt:
-        complain("Interrupted. The same command goes on with it.", ExitCode.INTERRUPTED)
+        raise CommandError(
+            "Interrupted. Run the same command again to resume.", ExitCode.INTERRUPTED
+        ) from None
     _report(copied, json=json)
     wrong = [each.table for each in copied if each.source != each.target]
     if wrong:
-        complain(
-            f"The copy of {', '.join(wrong)} is not what was there: did somebody write to the"
-            " target? The same command copies what differs.",
-            ExitCode.BROKEN,
+        raise CommandError(
+            f"The copy of {', '.join(wrong)} differs from the source. Another program may have"
+            " written to the target. Run the same command again to copy the differences.",
+            ExitCode.INCOMPLETE,
         )
     if not json:
-        console.print(_last_words(names[0], names[1]), soft_wrap=True)
+        console.print(_summary(*names), soft_wrap=True)
+
+
+def _location(flag: str, url: str) -> DatabaseLocation:
+    try:
+        return parse_database_url(url)
+    except ValueError as error:
+        raise CommandError(f"{flag} {error}", ExitCode.USAGE) from None
 
 
 def _report(copied: list[Copied], *, json: bool) -> None:
     if json:
         tables = [
-            {"table": name, "rows": there.rows, "checksum": there.checksum, "verified": same}
-            for name, same, there in _rows(copied)
+            {"table": name, "rows": copy.rows, "checksum": copy.checksum, "verified": same}
+            for name, same, copy in _rows(copied)
         ]
         print_json({"tables": tables})
         return
     print_table(
         ("table", "rows", "SHA-256", "verified"),
         [
-            (name, f"{there.rows:,}", there.checksum[:16], "yes" if same else "NO")
-            for name, same, there in _rows(copied)
+            (name, f"{copy.rows:,}", copy.checksum[:16], "yes" if same else "NO")
+            for name, same, copy in _rows(copied)
         ],
     )
 
@@ -76,9 +89,11 @@ def _rows(copied: list[Copied]) -> list[tuple[str, bool, Any]]:
     return [(each.table, each.source == each.target, each.target) for each in copied]
 
 
-def _last_words(source: str, target: str) -> str:
-    key = f"that is in {source}.key, unless it was set" if source.startswith("/") else "as before"
+def _summary(source: str, target: str) -> str:
+    key = (
+        f"the content of {source}.key, unless it was set" if source.startswith("/") else "unchanged"
+    )
     return (
-        f"\nAll of it is in {target}. It needs the secret key of the original: set"
-        f" {SETTINGS['secret_key'].environment} to it ({key})."
+        f"\nCopied everything to {target}. The copy requires the secret key of the original: set"
+        f" {Settings.secret_key.environment} ({key})."
     )

@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from ..accounts import store
 from ..accounts.rules import MAX_NAME_LENGTH, SCOPES, hash_secret, make_secret
+from ..accounts.store import ApiKeyRow
 from ..clock import written
-from ..config import SETTINGS
-from ..console import ExitCode, complain, console
+from ..console import CommandError, ExitCode, console
 from ..errors import ApiKeyNotFound
 from ..paging import MAX_LIMIT, Page
 from ..storage.databases import reading, unit_of_work
 from ..storage.transaction import Transaction
 from ..texts import has_control_characters, trim
-from .output import DatabaseUrl, Json, api_key_json, print_json, print_table
+from .options import DEFAULT_DATABASE_URL, DatabaseUrl, Json
+from .output import print_json, print_table
 
-app = typer.Typer(no_args_is_help=True)
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, help="Create, list and revoke API keys."
+)
 
-_DEFAULT_URL = SETTINGS["database_url"].default
-_Account = Annotated[str, typer.Option(metavar="ID", help="The account that the key acts for.")]
+_Account = Annotated[str, typer.Option(metavar="ID", help="ID of the account.")]
 
 
 class Scope(StrEnum):
-    """The scopes, as typer offers them."""
+    """The scopes as an enumeration, which Typer requires for choices."""
 
     READ, WRITE, ADMIN = SCOPES
 
@@ -34,36 +36,40 @@ class Scope(StrEnum):
 @app.command()
 def create(
     account: _Account,
-    scope: Annotated[Scope, typer.Option(case_sensitive=False, help="What the key may do.")],
-    name: Annotated[str, typer.Option(help="What the key is for.")] = "made by roster keys create",
-    database_url: DatabaseUrl = _DEFAULT_URL,
+    scope: Annotated[Scope, typer.Option(case_sensitive=False, help="What the key permits.")],
+    name: Annotated[str, typer.Option(help="Name of the key.")] = "created by roster keys create",
+    database_url: DatabaseUrl = DEFAULT_DATABASE_URL,
     json: Json = False,
 ) -> None:
-    """Create a key. It is printed once and cannot be shown again."""
+    """Create an API key. It is printed once and cannot be shown again."""
     name = trim(name)
     if not 0 < len(name) <= MAX_NAME_LENGTH or has_control_characters(name):
-        told = f"A key's name has 1 to {MAX_NAME_LENGTH} characters and no control characters."
-        complain(told, ExitCode.USAGE)
+        raise CommandError(
+            f"The name of a key must have 1 to {MAX_NAME_LENGTH} characters and no control"
+            " characters.",
+            ExitCode.USAGE,
+        )
     secret = make_secret()
     with unit_of_work(database_url, must_exist=True) as tx:
         _check_account(account, tx)
         row = store.create_key(account, name, scope.value, hash_secret(secret), tx)
     if json:
-        print_json({"apiKey": api_key_json(row), "secret": secret})
+        print_json({"apiKey": _as_json(row), "secret": secret})
     else:
         console.print(f"id       {row.id}\nAPI key  {secret}\n\nThe key is not shown again.")
 
 
 def _check_account(account: str, tx: Transaction) -> None:
-    """Ends the program if there is no such account."""
     if store.find_account(account, tx) is None:
-        complain(f"There is no account {account}.", ExitCode.NOT_FOUND)
+        raise CommandError(f"Account {account} does not exist.", ExitCode.NOT_FOUND)
 
 
 @app.command(name="list")
-def list_(account: _Account, database_url: DatabaseUrl = _DEFAULT_URL, json: Json = False) -> None:
-    """List the keys of an account, oldest first."""
-    rows: list[store.ApiKeyRow] = []
+def list_(
+    account: _Account, database_url: DatabaseUrl = DEFAULT_DATABASE_URL, json: Json = False
+) -> None:
+    """List the API keys of an account, oldest first."""
+    rows: list[ApiKeyRow] = []
     with reading(database_url) as tx:
         _check_account(account, tx)
         total, number = 1, 1
@@ -71,7 +77,7 @@ def list_(account: _Account, database_url: DatabaseUrl = _DEFAULT_URL, json: Jso
             page, total = store.page_of_keys(account, Page(number, MAX_LIMIT), tx)
             rows, number = rows + page, number + 1
     if json:
-        print_json({"apiKeys": [api_key_json(row) for row in rows]})
+        print_json({"apiKeys": [_as_json(row) for row in rows]})
         return
     print_table(
         ("id", "scope", "name", "created", "expires"),
@@ -90,11 +96,11 @@ def list_(account: _Account, database_url: DatabaseUrl = _DEFAULT_URL, json: Jso
 
 @app.command()
 def revoke(
-    key_id: Annotated[str, typer.Argument(metavar="ID", help="The key's id, not its secret.")],
-    database_url: DatabaseUrl = _DEFAULT_URL,
+    key_id: Annotated[str, typer.Argument(metavar="ID", help="ID of the key, not its secret.")],
+    database_url: DatabaseUrl = DEFAULT_DATABASE_URL,
     json: Json = False,
 ) -> None:
-    """End a key. A running service stops taking it within 5 seconds."""
+    """Revoke an API key. Takes effect in a running service within 5 seconds."""
     try:
         with unit_of_work(database_url, must_exist=True) as tx:
             account = store.find_account_of_any_key(key_id, tx)
@@ -102,10 +108,23 @@ def revoke(
                 raise ApiKeyNotFound
             store.revoke_key(account, key_id, tx)
     except ApiKeyNotFound:
-        # A secret that was given by mistake does not belong on a screen.
-        named = "with that id" if key_id.startswith("rk_") else key_id
-        complain(f"There is no key {named}.", ExitCode.NOT_FOUND)
+        # A secret that was passed instead of an ID is not repeated on the screen.
+        message = "No API key has this ID." if key_id.startswith("rk_") else ""
+        raise CommandError(
+            message or f"API key {key_id} does not exist.", ExitCode.NOT_FOUND
+        ) from None
     if json:
         print_json({"revoked": key_id})
     else:
-        console.print(f"{key_id} is revoked.")
+        console.print(f"Revoked API key {key_id}.")
+
+
+def _as_json(row: ApiKeyRow) -> dict[str, Any]:
+    """Returns a key in the form in which the API returns it."""
+    key = {
+        "id": row.id,
+        "name": row.name,
+        "scope": row.scope,
+        "createdAt": written(row.created_at),
+    }
+    return key if row.expires_at is None else {**key, "expiresAt": written(row.expires_at)}

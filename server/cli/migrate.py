@@ -6,44 +6,43 @@ from typing import Annotated
 
 import typer
 
-from ..config import SETTINGS
 from ..console import console
 from ..storage.databases import bring_up_to_date, distributed
 from ..storage.distribution import ACCOUNT, DistributedTable, TableKind
-from .output import DatabaseUrl, Json, print_json
+from .options import DEFAULT_DATABASE_URL, DatabaseUrl, Json
+from .output import print_json
 
 
 def migrate(
-    database_url: DatabaseUrl = SETTINGS["database_url"].default,
+    database_url: DatabaseUrl = DEFAULT_DATABASE_URL,
     distribute: Annotated[
-        bool,
-        typer.Option("--distribute", help="Spread it over the nodes of a Citus cluster as well."),
+        bool, typer.Option("--distribute", help="Also distribute the tables over a Citus cluster.")
     ] = False,
     json: Json = False,
 ) -> None:
-    """Bring the database to the schema of this program. `serve` does so by itself.
+    """Migrate a database to the schema of this version. `serve` does this when it starts.
 
-    With --distribute each table of an account's data becomes a distributed table, by
-    account; accounts and keys are copied to every node. What is done already is left as it
-    is, so the command is given again after a migration that adds a table.
+    With --distribute, the tables with data of accounts become distributed tables with the account
+    as distribution column; accounts and API keys become reference tables. Tables that are already
+    distributed are not changed. Repeat the command after a migration that adds a table.
     """
     applied = bring_up_to_date(database_url)
     if not json:
         lines = [f"applied {name}" for name in applied] or ["The schema is up to date."]
         console.print("\n".join(lines))
-    spread: list[DistributedTable] = []
+    tables: list[DistributedTable] = []
     if distribute:
         for table in distributed(database_url):
-            spread.append(table)
+            tables.append(table)
             if not json:
                 console.print(_line(table))
     if json:
-        tables = [{"table": t.table, "kind": t.kind, "before": t.before} for t in spread]
-        print_json({"applied": applied, **({"tables": tables} if distribute else {})})
+        rows = [{"table": t.table, "kind": t.kind, "before": t.before} for t in tables]
+        print_json({"applied": applied, **({"tables": rows} if distribute else {})})
 
 
 def _line(table: DistributedTable) -> str:
     kind = (
         f"distributed by {ACCOUNT}" if table.kind is TableKind.DISTRIBUTED else "a reference table"
     )
-    return f"{table.table} {'was' if table.before else 'is'} {kind}"
+    return f"{table.table} {'was already' if table.before else 'is now'} {kind}"

@@ -8,76 +8,79 @@ from typing import Annotated
 
 import typer
 
-from ..config import SETTINGS, PostgresUrl, check_secret_key, parse_database_url
-from ..console import ExitCode, complain, console
-from ..serving.secret_key import is_at_hand, key_file
+from ..config import Settings
+from ..console import CommandError, ExitCode, console
+from ..database_url import PostgresUrl
+from ..serving.secret_key import check_secret_key, has_backup_key, key_file
+from ..storage.backups import restore as backups
 from ..storage.backups.atomic_file import BackupWriteError
 from ..storage.backups.restore import Restored
-from ..storage.backups.restore import restore as put_back
 from ..storage.database import StorageError
-from .byte_progress import BytesBar
-from .output import DatabaseUrl, Json, print_json
-from .serve_flags import SecretKey
+from .options import DEFAULT_DATABASE_URL, DatabaseUrl, Json, SecretKey
+from .output import print_json
+from .progress import ByteProgress
 
 
 def restore(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A backup, or any database.")],
-    database_url: DatabaseUrl = SETTINGS["database_url"].default,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A backup or another database.")],
+    database_url: DatabaseUrl = DEFAULT_DATABASE_URL,
     secret_key: SecretKey = "",
     json: Json = False,
 ) -> None:
-    """Make a SQLite database what a backup holds; what was there is kept under another name.
+    """Replace a SQLite database with a backup. The previous database is kept under another name.
 
-    A service on it has to be stopped first. FILE is checked before anything is changed, and
-    so is the secret key, where it is set or in a file beside the database. Ends with 0 if it
-    is done, 2 if FILE is wrong, 4 if the backup or the database cannot be used, 8 if writing
-    broke off, and 130 if it was interrupted; then the database is what it was.
+    Stop the service first. FILE is verified before anything is changed, and so is the secret key
+    if it is set or in the file next to the database. Exit codes: 2 if FILE is invalid, 4 if the
+    backup or the database cannot be used, 8 if writing failed, and 130 if the command was
+    interrupted; the database is then unchanged.
     """
-    place = parse_database_url(database_url)
+    database = Settings.database_url.parse(database_url)
     check_secret_key(secret_key)
-    if isinstance(place, PostgresUrl):
-        raise StorageError(f"{place} is restored with PostgreSQL's own programs: pg_restore.")
+    if isinstance(database, PostgresUrl):
+        raise StorageError(f"Use pg_restore to restore {database}.")
     if not file.is_file():
-        complain(f"There is no file {file}.", ExitCode.USAGE)
-    if place.exists() and file.samefile(place):
-        complain(f"{file} is the database itself.", ExitCode.USAGE)
-    lacks_key = False
+        raise CommandError(f"The file {file} does not exist.", ExitCode.USAGE)
+    if database.exists() and file.samefile(database):
+        raise CommandError(f"{file} is the database itself.", ExitCode.USAGE)
+    has_key = True
 
-    def accept(known: str | None) -> None:
-        nonlocal lacks_key
-        lacks_key = known is not None and not is_at_hand(secret_key, place, known)
+    def accept(fingerprint: str | None) -> None:
+        nonlocal has_key
+        has_key = fingerprint is None or has_backup_key(secret_key, database, fingerprint)
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        with BytesBar() as bar:
-            done = put_back(file, place, accept, bar.show)
+        with ByteProgress() as progress:
+            result = backups.restore(file, database, accept, progress.show)
     except BackupWriteError as error:
-        complain(str(error), ExitCode.BROKEN)
+        raise CommandError(str(error), ExitCode.INCOMPLETE) from error
     except KeyboardInterrupt:
-        complain(f"Interrupted. {place} is what it was.", ExitCode.INTERRUPTED)
+        raise CommandError(
+            f"Interrupted. {database} was not changed.", ExitCode.INTERRUPTED
+        ) from None
     if json:
-        kept = None if done.kept is None else str(done.kept)
+        kept = None if result.kept is None else str(result.kept)
         print_json(
-            {"database": str(place), "bytes": done.size, "kept": kept, "keyIsAtHand": not lacks_key}
+            {"database": str(database), "bytes": result.size, "kept": kept, "keyIsAtHand": has_key}
         )
         return
-    console.print("\n\n".join(_told(file, place, done, lacks_key=lacks_key)), soft_wrap=True)
+    console.print("\n\n".join(_report(file, database, result, has_key=has_key)), soft_wrap=True)
 
 
-def _told(file: Path, database: Path, done: Restored, *, lacks_key: bool) -> list[str]:
-    """Returns what was done, how to go back, and what is to be done yet."""
-    told = [
-        f"{database} is what {file} holds: {done.size:,} bytes, checked. What was written since the"
-        " backup is not in it: who unsubscribed since is subscribed, and a key that was revoked"
-        " since is taken."
+def _report(file: Path, database: Path, result: Restored, *, has_key: bool) -> list[str]:
+    """Returns what was restored, how to undo it, and what remains to be done."""
+    report = [
+        f"Restored {database} from {file}: {result.size:,} bytes, verified. Later changes are lost:"
+        " subscribers who have unsubscribed since the backup are subscribed again, and API keys"
+        " that have been revoked since are valid again."
     ]
-    if done.kept is not None and done.kept_is_whole:
-        told.append(f"What was there is kept. To go back to it: roster restore {done.kept}")
-    elif done.kept is not None:
-        told.append(f"What was there could not be read, and is kept as it was in {done.kept}.")
-    if lacks_key:
-        told.append(
-            f"It is served with the secret key that it was written with alone. That is not in"
-            f" {key_file(database)}: put it there, or set {SETTINGS['secret_key'].environment}."
+    if result.kept is not None and result.kept_is_whole:
+        report.append(f"To undo this, run: roster restore {result.kept}")
+    elif result.kept is not None:
+        report.append(f"The previous database could not be read. It is kept as {result.kept}.")
+    if not has_key:
+        report.append(
+            f"The database requires the secret key with which it was created. Store the key in"
+            f" {key_file(database)}, or set {Settings.secret_key.environment}."
         )
-    return told
+    return report

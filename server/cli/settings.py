@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 
 from ..config import SETTINGS
-from .output import Json, print_json, print_table
+from .options import Json
+from .output import print_json, print_table
 
 
 def settings(json: Json = False) -> None:
-    """Print every setting: what it is, its default, and whether the environment sets it."""
+    """List all settings: default, whether the environment sets them, and meaning."""
     rows = list(SETTINGS.values())
     if json:
         print_json(

@@ -1,4 +1,4 @@
-"""roster webhooks: the webhooks of an account on a running service, and what is sent to them."""
+"""roster webhooks"""
 
 from __future__ import annotations
 
@@ -8,49 +8,45 @@ import typer
 import uvloop
 
 from ..console import ExitCode
-from .output import Json, print_json, print_table
-from .transfer.flags import LOCAL, Key, Url
+from .options import LOCAL_URL, ApiKey, Json, Url
+from .output import print_json, print_table
+from .webhooks_client import print_attempts, webhooks
 
-app = typer.Typer(no_args_is_help=True)
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, help="List webhooks, and print delivery attempts."
+)
 
 
 @app.command(name="list")
-def list_(url: Url = LOCAL, api_key: Key = "", json: Json = False) -> None:
+def list_(url: Url = LOCAL_URL, api_key: ApiKey = "", json: Json = False) -> None:
     """List the webhooks of an account, oldest first."""
-    # Imported here, since other commands do not need what speaks HTTP.
-    from .webhooks_client import webhooks
-
-    found = uvloop.run(webhooks(url, api_key))
+    rows = uvloop.run(webhooks(url, api_key))
     if json:
-        print_json({"webhooks": found})
+        print_json({"webhooks": rows})
         return
     print_table(
         ("id", "state", "url", "types"),
         [
-            (each["id"], state_of(each), each["url"], " ".join(each["eventTypes"]) or "all")
-            for each in found
+            (row["id"], state_of(row), row["url"], " ".join(row["eventTypes"]) or "all")
+            for row in rows
         ],
     )
 
 
 @app.command()
 def tail(
-    url: Url = LOCAL,
-    api_key: Key = "",
-    webhook: Annotated[
-        str, typer.Option(metavar="ID", help="Only what is sent to this webhook.")
-    ] = "",
+    url: Url = LOCAL_URL,
+    api_key: ApiKey = "",
+    webhook: Annotated[str, typer.Option(metavar="ID", help="Only attempts to this webhook.")] = "",
     json: Json = False,
 ) -> None:
-    """Follow what is sent to webhooks: a line for each attempt, as it ends.
+    """Print a line for each delivery attempt, when the attempt ends.
 
-    It goes on until it is interrupted. With --json each line is a record.
-    Ends with 2 if an argument is wrong, 6 if the service cannot be reached,
-    7 if it refuses, 8 if the connection broke off and 130 if it was
-    interrupted.
+    Runs until it is interrupted. With --json, each line is a record.
+    Exit codes: 2 if an argument is invalid, 6 if the service cannot be
+    reached, 7 if it rejects the request, 8 if the connection is lost, and
+    130 if the command is interrupted.
     """
-    from .webhooks_client import print_attempts
-
     try:
         uvloop.run(print_attempts(url, api_key, webhook, as_json=json))
     except KeyboardInterrupt:
@@ -58,7 +54,7 @@ def tail(
 
 
 def state_of(webhook: dict[str, Any]) -> str:
-    """Returns whether a webhook is sent anything, or why not."""
+    """Returns "enabled", "failing" or "disabled", with the reason if the service disabled it."""
     if webhook["enabled"]:
         return "failing" if "failingSince" in webhook else "enabled"
     reason = webhook.get("disabledReason", "")

@@ -1,4 +1,4 @@
-"""What the commands for webhooks ask of a running service, and print while it answers."""
+"""Lists the webhooks of an account on a running service, and prints delivery attempts."""
 
 from __future__ import annotations
 
@@ -8,63 +8,59 @@ from typing import Any
 import orjson
 from rich.text import Text
 
-from ..console import ExitCode, console
-from .transfer.errors import TransferError
-from .transfer.service_client import Remote, blocks, told_error
+from ..console import CommandError, ExitCode, console
+from .service_client import ServiceClient, error_of_line, line_blocks
 
 _DATA = b"data: "
 
 
 async def webhooks(url: str, api_key: str) -> list[dict[str, Any]]:
-    """Returns the webhooks of an account. Raises TransferError."""
-    remote = Remote(url, api_key)
-    async with remote:
-        return await _known(remote)
+    """Returns the webhooks of an account. Raises CommandError."""
+    async with ServiceClient(url, api_key) as client:
+        return await _list(client)
 
 
-async def _known(remote: Remote) -> list[dict[str, Any]]:
-    page = await remote.get("/api/webhooks", limit="100")
+async def _list(client: ServiceClient) -> list[dict[str, Any]]:
+    page = await client.get("/api/webhooks", limit="100")
     if not isinstance(page, dict) or not isinstance(page.get("webhooks"), list):
-        raise remote.stranger()
+        raise client.not_roster()
     return list(page["webhooks"])
 
 
 async def print_attempts(url: str, api_key: str, webhook: str, *, as_json: bool) -> None:
-    """Prints attempts until the service ends it. Raises TransferError then."""
-    remote = Remote(url, api_key)
+    """Prints attempts until the service ends the response; then raises CommandError."""
     urls: dict[str, str] = {}
-    async with remote:
-        async for record in _attempts(remote, webhook):
+    async with ServiceClient(url, api_key) as client:
+        async for record in _attempts(client, webhook):
             if as_json:
                 console.out(orjson.dumps(record).decode(), highlight=False)
                 continue
             webhook_id = record["delivery"]["webhookId"]
             if webhook_id not in urls:
-                urls = {each["id"]: each["url"] for each in await _known(remote)}
+                urls = {each["id"]: each["url"] for each in await _list(client)}
             console.print(_line(record, urls.get(webhook_id, webhook_id)), soft_wrap=True)
 
 
-async def _attempts(remote: Remote, webhook: str) -> AsyncIterator[dict[str, Any]]:
-    """Yields attempts, which come as events: those have a sign of life where nothing happens."""
+async def _attempts(client: ServiceClient, webhook: str) -> AsyncIterator[dict[str, Any]]:
+    """Yields attempts from server-sent events, which include keep-alive comments."""
     query = {"webhookId": webhook} if webhook else {}
     headers = {"Accept": "text/event-stream"}
     path = "/api/webhook-deliveries/tail"
-    async with remote.answer("GET", path, query, headers=headers) as answer:
-        if answer.content_type != headers["Accept"]:
-            raise remote.stranger()
-        async for block in blocks(answer):
+    async with client.request("GET", path, query, headers=headers) as response:
+        if response.content_type != headers["Accept"]:
+            raise client.not_roster()
+        async for block in line_blocks(response):
             for line in block.splitlines():
                 if not line.startswith(_DATA):
                     continue
                 data = line.removeprefix(_DATA)
-                if error := told_error(data):
+                if error := error_of_line(data):
                     raise error
                 yield orjson.loads(data)
-    raise TransferError("The service has ended the connection.", ExitCode.BROKEN)
+    raise CommandError("The service closed the connection.", ExitCode.INCOMPLETE)
 
 
 def _line(record: dict[str, Any], url: str) -> Text:
-    """Returns an attempt as people read it."""
     delivery, attempt = record["delivery"], record["attempt"]
     error = attempt.get("error", "")
     line = Text(f"{attempt['startedAt']}  ")
@@ -77,6 +73,6 @@ def _line(record: dict[str, Any], url: str) -> Text:
 
 
 def _next(delivery: dict[str, Any]) -> str:
-    """Returns what comes after an attempt that failed."""
+    """Returns the time of the next attempt, or the final status of the delivery."""
     at = delivery.get("nextAttemptAt")
     return f"again at {at}" if at else str(delivery["status"]).lower()

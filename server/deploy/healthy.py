@@ -14,8 +14,8 @@ import ssl
 import sys
 from contextlib import closing
 
-from ..addresses import Address, parse_address
-from ..config import SETTINGS
+from ..addresses import Address
+from ..config import Settings
 
 SECONDS = 2.0
 # Loopback addresses for wildcard listen addresses. They need no name resolution.
@@ -42,9 +42,9 @@ def _connection(address: Address, *, tls: bool) -> http.client.HTTPConnection:
 
 
 def main() -> None:
-    place, certificate = SETTINGS["http_address"], SETTINGS["http_tls_certificate"]
-    address = parse_address(place.name, os.environ.get(place.environment, place.default))
-    sys.exit(not is_alive(address, tls=bool(os.environ.get(certificate.environment))))
+    rows = (Settings.http_address, Settings.http_tls_certificate)
+    settings = Settings({row.name: os.environ.get(row.environment, row.default) for row in rows})
+    sys.exit(not is_alive(settings.http_address, tls=bool(settings.http_tls_certificate)))
 
 
 if __name__ == "__main__":

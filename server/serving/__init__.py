@@ -1,1 +1,1 @@
-"""What `serve`, `server` and `gateway` have in common: ports, processes, and what they print."""
+"""Processes of `serve`, `server`, `gateway` and `worker`: options, ports, start and stop."""

@@ -1,4 +1,4 @@
-"""The services of a process, on their database."""
+"""The services of a process and their database."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..accounts import store
 from ..accounts.rules import hash_secret, make_secret
 from ..app import App, newest_id
 from ..clock import system_clock
-from ..config import Place, PostgresUrl
+from ..database_url import DatabaseLocation, PostgresUrl
 from ..encryption import Encryption
 from ..health.readiness import HEARTBEAT_TIMEOUT
 from ..maintenance.tasks import run_maintenance
@@ -34,45 +34,49 @@ FIRST_ACCOUNT = "owner@roster.local"
 
 
 @asynccontextmanager
-async def core(options: CoreOptions, watch: Observability, role: Role) -> AsyncIterator[Core]:
-    """Makes services that say that they are not ready, and ends them after the block.
+async def running_core(
+    options: CoreOptions, observability: Observability, role: Role
+) -> AsyncIterator[Core]:
+    """Creates services that are not ready, and closes them after the block.
 
-    They are to be opened once the ports listen; where these are to listen late, they are open
-    when the block begins. Raises StorageError.
+    The caller opens them when the ports listen. If the process listens late, they are already open
+    when the block starts. Raises StorageError.
     """
     async with AsyncExitStack() as stack:
-        made = Core(options, watch, stack)
-        await made.app.set_serving(serving=False)
+        core = Core(options, observability, stack)
+        await core.app.set_serving(serving=False)
         if role.listens_late:
-            await made.open()
-        yield made
+            await core.open()
+        yield core
 
 
 class Core:
-    """The services of a process, which refuse calls until they are opened, and their database.
+    """The services of a process, which reject calls until they are opened, and their database.
 
-    What opens with them closes with the stack.
+    Everything closes with the stack.
     """
 
-    def __init__(self, options: CoreOptions, watch: Observability, stack: AsyncExitStack) -> None:
-        self._options, self._watch, self._stack = options, watch, stack
+    def __init__(
+        self, options: CoreOptions, observability: Observability, stack: AsyncExitStack
+    ) -> None:
+        self._options, self._observability, self._stack = options, observability, stack
         self._is_open = False
         self._encryption = Encryption()
         self._client = Client(options.egress_policy)
         self.database = to_serve(options.database, options.connections)
         self.app = App(
-            _traced(self.database, options.database, watch.tracing),
+            _traced(self.database, options.database, observability.tracing),
             system_clock,
             self._encryption,
             egress_policy=options.egress_policy,
             client=self._client,
             rate_limit=options.rate_limit,
             proxies=options.proxies,
-            watch=watch,
+            observability=observability,
         )
 
     async def open(self) -> None:
-        """Opens and migrates the database, and has the services take calls, unless they do.
+        """Opens and migrates the database and accepts calls, unless that is done already.
 
         Raises StorageError.
         """
@@ -81,18 +85,19 @@ class Core:
         options, database, stack = self._options, self.database, self._stack
         await self._open_database()
         database.ids.start_past(await database.read(newest_id))
-        self._watch.exposition.add(of_database(database))
+        self._observability.exposition.add(of_database(database))
         self._encryption.set_key(await find_key(options.secret_key, options.database, database))
         await stack.enter_async_context(self._client)
         await stack.enter_async_context(run_maintenance(database, options.backups))
-        await deliver(database, self._client, self._encryption, self._watch.exposition, stack)
-        self.app.begin()
+        exposition = self._observability.exposition
+        await deliver(database, self._client, self._encryption, exposition, stack)
+        self.app.accept_calls()
         self._is_open = True
 
     async def _open_database(self) -> None:
-        """Opens it, and says so where that takes long: a migration may."""
-        why = "not ready: the database is still being opened or migrated"
-        late = asyncio.get_running_loop().call_later(HEARTBEAT_TIMEOUT, log.warning, why)
+        """Opens the database. Logs a warning if that takes long, as a migration can."""
+        warning = "not ready: the database is still being opened or migrated"
+        late = asyncio.get_running_loop().call_later(HEARTBEAT_TIMEOUT, log.warning, warning)
         try:
             await self.database.open()
         finally:
@@ -100,21 +105,20 @@ class Core:
         self._stack.push_async_callback(self.database.close)
 
 
-def _traced(database: Database, place: Place, tracing: Tracing | None) -> Database:
-    """Returns the database, with spans for the transactions that calls make if there are any."""
+def _traced(database: Database, location: DatabaseLocation, tracing: Tracing | None) -> Database:
+    """Returns the database, with spans for transactions if tracing is enabled."""
     if tracing is None:
         return database
-    system = "postgresql" if isinstance(place, PostgresUrl) else "sqlite"
+    system = "postgresql" if isinstance(location, PostgresUrl) else "sqlite"
     return TracedDatabase(database, system, tracing)
 
 
 async def first_key(options: CoreOptions, database: Database) -> str:
-    """Returns the key of the first account where there was none; it is told this once."""
+    """Creates the first account of an empty database; returns its key, or "" if not empty."""
     return await database.write(lambda tx: bootstrap(options.bootstrap_key, tx))
 
 
 def bootstrap(key: str, tx: Transaction) -> str:
-    """Creates the first account of an empty database and returns its key; empty if it has one."""
     if store.list_accounts(tx):
         return ""
     secret = key or make_secret()

@@ -1,11 +1,10 @@
-"""How a process that serves takes its leave, before anything of it is closed.
+"""Drains a process before its ports close.
 
-Those who watch its health are told first that it is not ready, and it goes on to serve
-for a while: they turn elsewhere meanwhile. Each answer over HTTP says that its
-connection ends with it, so that no client sends its next request into one that was just
-closed. Only then do the ports close. Calls are few milliseconds from their end by then;
-streams may be far from it, and are ended after a while by an error that says how they
-go on.
+1. Health checks report that the process is not ready. It continues to serve, so that clients and
+   load balancers have time to switch to another process. Every HTTP response closes its
+   connection, so that no client sends its next request on a connection that is being closed.
+2. The ports close. Unary calls end within milliseconds. Streams are ended after a few seconds with
+   an error that states how to resume.
 """
 
 from __future__ import annotations
@@ -14,14 +13,14 @@ import asyncio
 
 from ..app import App
 
-# How long it goes on to serve after it has said that it does not, in seconds.
+# Seconds for which a process serves after it has reported that it is not ready.
 DRAIN_SECONDS = 0.5
-# How long streams may go on after that. It is less than what closing a port waits for.
+# Seconds for which streams may continue after that; less than closing a port waits for.
 STREAM_SECONDS = 5.0
 
 
 async def drain(app: App | None = None) -> None:
-    """Serves on for a while; whoever asks has been told by then that this process is not ready."""
+    """Continues to serve for a while; the process already reports that it is not ready."""
     await asyncio.sleep(DRAIN_SECONDS)
     if app is not None:
         app.end_watches()

@@ -1,6 +1,6 @@
-"""What a process is watched with, and the port on which it tells its figures.
+"""Metrics, request log and traces of a process.
 
-The port opens before anything else, and closes after everything else has ended.
+The metrics port opens before everything else and closes after everything else.
 """
 
 from __future__ import annotations
@@ -16,32 +16,32 @@ from .observability_options import ObservabilityOptions
 from .reserved_ports import port_in_use
 
 
-async def watched(
+async def start_observability(
     options: ObservabilityOptions, stack: AsyncExitStack
 ) -> tuple[Observability, str]:
-    """Returns what a process is watched with until the stack is closed, and where it is read.
+    """Starts until the stack is closed. Returns also the URL of the metrics; empty for none.
 
-    Raises PortInUse, and SettingError where spans are wanted that cannot be made.
+    Raises PortInUse, and SettingError if the packages for tracing are not installed.
     """
-    watch = Observability(
+    observability = Observability(
         RequestLog(enabled=options.log_calls, as_text=options.as_text),
         create_tracing() if options.traces else None,
     )
-    stack.push_async_callback(watch.close)
+    stack.push_async_callback(observability.close)
     if options.address is None:
-        return watch, ""
-    registry = watch.exposition.registry()
+        return observability, ""
+    registry = observability.exposition.registry()
 
     async def gather() -> CollectorRegistry:
         return registry
 
-    return watch, await serve_metrics(options, gather, stack)
+    return observability, await serve_metrics(options, gather, stack)
 
 
 async def serve_metrics(
     options: ObservabilityOptions, gather: Gather, stack: AsyncExitStack
 ) -> str:
-    """Serves the page of figures until the stack is closed; returns where. Raises PortInUse."""
+    """Serves metrics until the stack is closed, and returns their URL. Raises PortInUse."""
     assert options.address is not None
     tls = options.identity.context if options.identity else None
     try:

@@ -1,4 +1,4 @@
-"""What was said of how a process is watched, checked."""
+"""Validates the settings for metrics, logs and traces, and starts logging."""
 
 from __future__ import annotations
 
@@ -6,22 +6,20 @@ import logging
 import sys
 from dataclasses import dataclass
 
-from ..addresses import Address, check_plaintext, parse_address
-from ..config import OFF, OTLP, check_choice, unknown_settings
-from ..logs import FORMATS, LEVELS, configure, is_text
+from ..addresses import Address
+from ..config import OTLP, Settings, warn_about_unknown_settings
+from ..logs import configure, is_text
 from ..tls import ServerIdentity
+from .options import check_plaintext
 
 log = logging.getLogger(__name__)
-
-_RISK = "what it tells of itself"
 
 
 @dataclass(frozen=True)
 class ObservabilityOptions:
-    """Where metrics are served, if anywhere; what is logged, and whether as text.
+    """The address of metrics, None for none, and what is logged and traced.
 
-    `address_is_set` says whether a flag or the environment sets the address; otherwise it is
-    the default.
+    `address_is_set` is false if the address is the default.
     """
 
     address: Address | None
@@ -32,36 +30,30 @@ class ObservabilityOptions:
     traces: bool
 
 
-def start_log(level: str, form: str) -> None:
-    """Begins to log what is of this level, in this form. Raises SettingError."""
-    check_choice("log_level", level, LEVELS)
-    check_choice("log_format", form, FORMATS)
-    configure(level, as_text=is_text(form, sys.stderr))
-    for sentence in unknown_settings():
-        log.warning(sentence)
+def start_log(settings: Settings) -> None:
+    """Starts logging to standard error. Raises SettingError."""
+    configure(settings.log_level, as_text=is_text(settings.log_format, sys.stderr))
+    warn_about_unknown_settings(log.warning)
 
 
-def observability_options(
-    *,
-    address: str,
-    address_is_set: bool,
-    certificate: str,
-    key: str,
-    risk: bool,
-    log_level: str,
-    log_format: str,
-    tracing: str = "",
-) -> ObservabilityOptions:
-    """Checks how a process is to be watched. Raises SettingError."""
-    place = parse_address("metrics_address", address) if address != OFF else None
+def observability_options(settings: Settings) -> ObservabilityOptions:
+    """Raises SettingError."""
+    address = settings.metrics_address
+    certificate, key = settings.metrics_tls_certificate, settings.metrics_tls_key
     identity = ServerIdentity("metrics_tls", certificate, key) if certificate or key else None
-    if place is not None and identity is None:
-        check_plaintext("metrics_address", [place], "metrics_tls_certificate", _RISK, risk=risk)
+    if address is not None and identity is None:
+        check_plaintext(
+            settings,
+            Settings.metrics_address,
+            [address],
+            Settings.metrics_tls_certificate,
+            "its metrics",
+        )
     return ObservabilityOptions(
-        address=place,
-        address_is_set=address_is_set,
+        address=address,
+        address_is_set="metrics_address" in settings.explicit,
         identity=identity,
-        log_calls=log_level in ("debug", "info"),
-        as_text=is_text(log_format, sys.stderr),
-        traces=check_choice("tracing", tracing, ("", OTLP)) == OTLP,
+        log_calls=settings.log_level in ("debug", "info"),
+        as_text=is_text(settings.log_format, sys.stderr),
+        traces=settings.tracing == OTLP,
     )

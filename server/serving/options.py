@@ -1,45 +1,34 @@
-"""What the commands that serve were told, checked: nothing is opened before all of it is good."""
+"""Validates the settings of a process before anything is opened."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from ..addresses import Address, Upstream, check_plaintext, parse_address
+from ..accounts.rules import is_well_formed, make_secret
+from ..addresses import Address
 from ..config import (
+    BACK_UP_POSTGRES,
     PUBLIC,
+    TRUE,
     Network,
-    Place,
-    PostgresUrl,
     Rate,
+    Setting,
     SettingError,
-    check_bootstrap_key,
-    check_secret_key,
-    parse_backup_folder,
-    parse_boolean,
-    parse_database_pool,
-    parse_database_url,
-    parse_networks,
-    parse_rate_limit,
-    parse_trusted_proxies,
-    parse_workers,
+    Settings,
 )
+from ..database_url import DatabaseLocation, PostgresUrl
 from ..maintenance.backups import BackupSchedule
 from ..tls import Identity, ServerIdentity, read_authorities, read_identity
 from ..webhooks.egress.policy import EgressPolicy
+from .secret_key import check_secret_key
 
 
 @dataclass(frozen=True)
-class HttpOptions:
-    """Where HTTP is served, and as whom; without an identity in plaintext."""
-
-    address: Address
-    identity: ServerIdentity | None
-
-
-@dataclass(frozen=True)
-class GrpcOptions:
-    """Where gRPC is served, and with which identity; without one in plaintext."""
+class PortOptions:
+    """The address of a port, and its TLS identity; None for plaintext."""
 
     address: Address
     identity: ServerIdentity | None
@@ -47,9 +36,10 @@ class GrpcOptions:
 
 @dataclass(frozen=True)
 class UpstreamOptions:
-    """Where the servers are, whom a gateway trusts to be one, and what it shows to them.
+    """How a gateway connects to its servers.
 
-    Without `authorities` they are those that everybody trusts.
+    `authorities` are the CA certificates that it trusts; None selects the public ones. `identity`
+    is its client certificate.
     """
 
     target: str
@@ -60,9 +50,9 @@ class UpstreamOptions:
 
 @dataclass(frozen=True)
 class CoreOptions:
-    """What the services behind a port are made with."""
+    """The options of the services."""
 
-    database: Place
+    database: DatabaseLocation
     connections: int
     bootstrap_key: str = field(repr=False)
     secret_key: str = field(repr=False)
@@ -73,93 +63,121 @@ class CoreOptions:
 
     @property
     def folder(self) -> Path | None:
-        """Where the database grows; None where that is another machine's affair."""
+        """The folder of the database file; None for a database server."""
         return self.database.parent if isinstance(self.database, Path) else None
 
 
-def http_options(address: str, certificate: str, key: str, *, risk: bool) -> HttpOptions:
-    """Checks what is said of the HTTP port. Raises SettingError."""
-    place = parse_address("http_address", address)
+def http_options(settings: Settings) -> PortOptions:
+    """Raises SettingError."""
+    certificate, key = settings.http_tls_certificate, settings.http_tls_key
     identity = ServerIdentity("http_tls", certificate, key) if certificate or key else None
     if identity is None:
-        check_plaintext("http_address", [place], "http_tls_certificate", risk=risk)
-    return HttpOptions(place, identity)
+        check_plaintext(
+            settings, Settings.http_address, [settings.http_address], Settings.http_tls_certificate
+        )
+    return PortOptions(settings.http_address, identity)
 
 
-def grpc_options(
-    address: str, certificate: str, key: str, client_ca: str, *, risk: bool
-) -> GrpcOptions:
-    """Checks what is said of the gRPC port. Raises SettingError."""
-    place = parse_address("grpc_address", address)
+def grpc_options(settings: Settings) -> PortOptions:
+    """Raises SettingError."""
+    certificate, key = settings.grpc_tls_certificate, settings.grpc_tls_key
+    client_ca = settings.grpc_tls_client_ca
     identity = (
         ServerIdentity("grpc_tls", certificate, key, client_ca) if certificate or key else None
     )
     if identity is None:
-        check_plaintext("grpc_address", [place], "grpc_tls_certificate", risk=risk)
+        check_plaintext(
+            settings, Settings.grpc_address, [settings.grpc_address], Settings.grpc_tls_certificate
+        )
     if client_ca and identity is None:
         raise SettingError(
-            "ROSTER_GRPC_TLS_CLIENT_CA asks callers for certificates, which takes"
-            " ROSTER_GRPC_TLS_CERTIFICATE and ROSTER_GRPC_TLS_KEY."
+            f"{Settings.grpc_tls_client_ca.environment} requires"
+            f" {Settings.grpc_tls_certificate.environment} and"
+            f" {Settings.grpc_tls_key.environment}."
         )
-    return GrpcOptions(place, identity)
+    return PortOptions(settings.grpc_address, identity)
 
 
-def upstream_options(servers: Upstream, ca: str, certificate: str, key: str) -> UpstreamOptions:
-    """Checks whom a gateway trusts, and what it shows. Raises SettingError."""
+def upstream_options(settings: Settings) -> UpstreamOptions:
+    """Raises SettingError."""
+    upstream, ca = settings.upstream, settings.upstream_tls_ca
+    if not ca:
+        check_plaintext(settings, Settings.upstream, upstream.addresses, Settings.upstream_tls_ca)
+    certificate, key = settings.upstream_tls_certificate, settings.upstream_tls_key
     identity = read_identity("upstream_tls", certificate, key) if certificate or key else None
     if identity is not None and not ca:
         raise SettingError(
-            "ROSTER_UPSTREAM_TLS_CERTIFICATE is shown over TLS alone, which takes"
-            " ROSTER_UPSTREAM_TLS_CA."
+            f"{Settings.upstream_tls_certificate.environment} requires TLS: set"
+            f" {Settings.upstream_tls_ca.environment}."
         )
     authorities = read_authorities("upstream_tls_ca", ca) if ca not in ("", PUBLIC) else None
-    return UpstreamOptions(servers.target, bool(ca), authorities, identity)
+    return UpstreamOptions(upstream.target, bool(ca), authorities, identity)
 
 
-def core_options(
-    *,
-    database_url: str,
-    database_pool: str,
-    bootstrap_api_key: str,
-    secret_key: str,
-    backup_folder: str,
-    rate_limit: str,
-    egress_policy: EgressPolicy,
-    trusted_proxies: str,
-) -> CoreOptions:
-    """Checks what is said of the services. Raises SettingError."""
-    place = parse_database_url(database_url)
-    return CoreOptions(
-        database=place,
-        connections=parse_database_pool(database_pool),
-        bootstrap_key=check_bootstrap_key(bootstrap_api_key),
-        secret_key=check_secret_key(secret_key),
-        backups=_schedule(backup_folder, place),
-        rate_limit=parse_rate_limit(rate_limit),
-        egress_policy=egress_policy,
-        proxies=parse_trusted_proxies(trusted_proxies),
-    )
+def check_plaintext(
+    settings: Settings,
+    setting: Setting[Any],
+    addresses: Iterable[Address],
+    remedy: Setting[str],
+    data: str = "API keys",
+) -> None:
+    """Raises SettingError if `data` would leave this machine without TLS.
 
-
-def egress_policy_option(networks: str, http: str) -> EgressPolicy:
-    """Returns what webhooks may reach. Raises SettingError."""
-    return EgressPolicy(
-        parse_networks(networks),
-        http=parse_boolean("webhook_allow_http", http),
-    )
-
-
-def _schedule(folder: str, place: Place) -> BackupSchedule | None:
-    parsed = parse_backup_folder(folder, place)
-    return BackupSchedule(place, parsed) if parsed is not None and isinstance(place, Path) else None
-
-
-def worker_count(text: str, core: CoreOptions | None) -> int:
-    """Returns how many processes are to serve. Raises SettingError where only one can."""
-    count = parse_workers(text)
-    if count > 1 and core is not None and not isinstance(core.database, PostgresUrl):
+    `setting` contains the addresses, and `remedy` enables TLS.
+    """
+    remote = [address for address in addresses if not address.is_loopback]
+    if remote and not settings.dangerously_in_plaintext:
         raise SettingError(
-            f"ROSTER_WORKERS is {count}, and SQLite has one: a file is served by one process,"
-            " whose one writer makes its speed. Several processes take a PostgreSQL database."
+            f"{setting.environment} is not a loopback address ({remote[0]}): without TLS, anyone on"
+            f" the network path can read {data}. Set {remedy.environment} for TLS, or"
+            f" {Settings.dangerously_in_plaintext.environment}={TRUE}."
         )
-    return count
+
+
+def core_options(settings: Settings) -> CoreOptions:
+    """Raises SettingError."""
+    database = settings.database_url
+    if isinstance(database, Path) and settings.workers > 1:
+        raise SettingError(
+            f"{Settings.workers.environment} must be 1 with SQLite, because only one process can"
+            f" serve a file, not {settings.workers}. Use PostgreSQL for several processes."
+        )
+    return CoreOptions(
+        database=database,
+        connections=settings.database_pool,
+        bootstrap_key=_bootstrap_key(settings),
+        secret_key=check_secret_key(settings.secret_key),
+        backups=_schedule(settings, database),
+        rate_limit=settings.rate_limit,
+        egress_policy=egress_policy(settings),
+        proxies=settings.trusted_proxies,
+    )
+
+
+def egress_policy(settings: Settings) -> EgressPolicy:
+    """Raises SettingError."""
+    return EgressPolicy(settings.webhook_allow_nets, http=settings.webhook_allow_http)
+
+
+def _bootstrap_key(settings: Settings) -> str:
+    key = settings.bootstrap_api_key
+    if key and not is_well_formed(key):
+        raise SettingError(
+            f"{Settings.bootstrap_api_key.environment} is not an API key: rk_, 40 base62"
+            f" characters and a CRC-32 checksum of 6. A valid, newly generated key: {make_secret()}"
+        )
+    return key
+
+
+def _schedule(settings: Settings, database: DatabaseLocation) -> BackupSchedule | None:
+    if isinstance(database, PostgresUrl) and settings.texts.get("backup_folder"):
+        raise SettingError(
+            f"{Settings.backup_folder.environment} applies to SQLite only."
+            f" {BACK_UP_POSTGRES.format(database)}"
+        )
+    folder = settings.backup_folder
+    return (
+        BackupSchedule(database, folder)
+        if folder is not None and isinstance(database, Path)
+        else None
+    )

@@ -1,4 +1,4 @@
-"""What the tasks of this process are waiting for, for whoever wonders why it does not end."""
+"""Describes the pending tasks of a process, to explain why it does not end."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 
 
 def pending_tasks() -> str:
-    """Returns, of the tasks that are not done, the functions each is in, the outermost first.
+    """Returns the call chains of all pending tasks, outermost function first.
 
-    Those that are in the same functions are told of once, with their number.
+    Equal chains are listed once with their number.
     """
-    found = Counter(" > ".join(_functions(task.get_coro())) for task in asyncio.all_tasks())
-    told = (f"{where} ({count})" if count > 1 else where for where, count in found.items())
-    return "; ".join(sorted(told))
+    chains = Counter(" > ".join(_functions(task.get_coro())) for task in asyncio.all_tasks())
+    lines = (f"{chain} ({count})" if count > 1 else chain for chain, count in chains.items())
+    return "; ".join(sorted(lines))
 
 
 def _functions(awaited: Any) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Ports: what listens on them, and what is said where that cannot be."""
+"""Serves gRPC and HTTP on their ports."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from ..observability.observability import Observability
 from ..observability.sources import of_http
 from ..tls import Identity, ServerIdentity
 from .documentation import documentation
-from .options import GrpcOptions, HttpOptions
+from .options import PortOptions
 from .reserved_ports import port_in_use
 from .role import Role
 
-# How long calls in flight may take to finish once the service is asked to stop.
-# HTTP takes it twice at most, then gRPC once, so that all ends within 30 seconds.
+# Seconds that running calls have to finish when the process stops. HTTP uses them at most twice,
+# then gRPC once, so that the process ends within 30 seconds.
 GRACE_SECONDS = 8.0
 GATEWAY_OPTIONS = Options(server_name="roster", request_error_metadata=REQUEST_ERROR_METADATA)
 
 
-async def listen_grpc(app: App, options: GrpcOptions, stack: AsyncExitStack, role: Role) -> Address:
+async def listen_grpc(app: App, options: PortOptions, stack: AsyncExitStack, role: Role) -> Address:
     """Serves the services until the stack is closed. Raises PortInUse."""
     server = app.grpc_server(shares_port=role.shares_ports)
     try:
@@ -41,7 +41,7 @@ async def listen_grpc(app: App, options: GrpcOptions, stack: AsyncExitStack, rol
     return options.address._replace(port=port)
 
 
-def _add_port(server: grpc.aio.Server, options: GrpcOptions) -> int:
+def _add_port(server: grpc.aio.Server, options: PortOptions) -> int:
     if options.identity is None:
         return server.add_insecure_port(str(options.address))
     return server.add_secure_port(str(options.address), _credentials(options.identity))
@@ -58,7 +58,7 @@ def _credentials(identity: ServerIdentity) -> grpc.ServerCredentials:
         used = identity.current
         return _configuration(used)
 
-    # The types of grpc leave out None, which means that nothing changed.
+    # The type stubs of grpc omit None, which means that nothing has changed.
     fetch = cast("Callable[[], grpc.ServerCertificateConfiguration]", if_changed)
     return grpc.dynamic_ssl_server_credentials(
         _configuration(used), fetch, used.client_ca is not None
@@ -73,17 +73,17 @@ def _configuration(identity: Identity) -> grpc.ServerCertificateConfiguration:
 
 async def listen_http(
     channel: grpc.aio.Channel,
-    options: HttpOptions,
-    watch: Observability,
+    options: PortOptions,
+    observability: Observability,
     stack: AsyncExitStack,
     role: Role,
 ) -> tuple[Address, Gateway]:
     """Serves a gateway over a channel until the stack is closed. Raises PortInUse."""
     await stack.enter_async_context(channel)
-    gateway = Gateway(channel, SERVICES, GATEWAY_OPTIONS, watch.requests, documentation())
+    gateway = Gateway(channel, SERVICES, GATEWAY_OPTIONS, observability.requests, documentation())
     server = gateway.server()
-    watch.exposition.add(watch.stats.http_samples)
-    watch.exposition.add(of_http(server))
+    observability.exposition.add(observability.stats.http_samples)
+    observability.exposition.add(of_http(server))
     tls = options.identity.context if options.identity else None
     shares_port = role.shares_ports
     try:

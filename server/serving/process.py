@@ -1,12 +1,12 @@
-"""One process that serves, from its start to its end.
+"""Runs a service in this process until a signal stops it (see `signals.py`).
 
-It listens, migrates, says where it is once it serves, and ends, with 0, when a signal stops it
-(see `signals.py`). One of several workers is stopped by the end of its standard input as
-well: so none outlives the process that looks after it, however that one went.
+The process listens, migrates the database, reports its addresses when it serves, and exits with 0
+when it is stopped. A worker process also stops at the end of its standard input, so that it does
+not outlive its supervisor.
 
-What runs then is finished, except for a start: a migration that runs is undone. A later
-signal ends the process at once, with 1, and so does its patience: that costs whoever still
-waits an answer, and nothing that was acknowledged.
+When the process stops, running calls are finished; a running migration is rolled back. A second
+signal, or a time limit, ends the process immediately with 1. Waiting clients then get no response,
+but acknowledged writes are stored.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from .signals import handle_signals, ignore_signals, reload_certificates
 
 log = logging.getLogger(__name__)
 
-# How long what runs may take to end, in seconds. Its parts together have less; a database
-# that neither commits nor fails may have none.
+# Seconds that a process has to stop. The limits of its parts add up to less, but a database that
+# neither commits nor fails has none.
 STOP_SECONDS = 29.0
-# After so many seconds of that the log tells what is waited for.
-LONG_SECONDS = 5.0
+# Seconds after which the log lists the pending tasks.
+LOG_PENDING_SECONDS = 5.0
 
 
 class Lifecycle:
-    """The life of a process, as a service has to know it."""
+    """The states of a process that its service observes: starting, serving, stopping."""
 
-    def __init__(self, tell: Callable[[Ready], None]) -> None:
-        self._tell = tell
+    def __init__(self, report_ready: Callable[[Ready], None]) -> None:
+        self._report_ready = report_ready
         self._stopping = asyncio.Event()
         self._starting: asyncio.Task[object] | None = None
 
     @contextmanager
     def starting(self) -> Iterator[None]:
-        """Cancels a block in whose midst the process is asked to stop, or that comes later."""
+        """Cancels the block when the process is stopped, also if that happened before."""
         if self._stopping.is_set():
             raise asyncio.CancelledError
         self._starting = asyncio.current_task()
@@ -57,26 +57,24 @@ class Lifecycle:
             self._starting = None
 
     async def serving(self, ready: Ready) -> None:
-        """Says that the service is ready, and returns when it is to end."""
-        _spare_the_collector()
-        self._tell(ready)
+        """Reports that the service is ready, and returns when the process is stopped."""
+        _tune_garbage_collection()
+        self._report_ready(ready)
         await self._stopping.wait()
 
     @property
-    def ends(self) -> bool:
-        """Whether the process was asked to stop."""
+    def is_stopping(self) -> bool:
         return self._stopping.is_set()
 
-    def end(self) -> None:
-        """Has it stop."""
-        if self.ends:
+    def stop(self) -> None:
+        if self.is_stopping:
             return
         self._stopping.set()
         if self._starting is not None:
             self._starting.cancel()
         loop = asyncio.get_running_loop()
-        loop.call_later(LONG_SECONDS, _log_pending_tasks)
-        loop.call_later(STOP_SECONDS, _end_now, "what runs does not end")
+        loop.call_later(LOG_PENDING_SECONDS, _log_pending_tasks)
+        loop.call_later(STOP_SECONDS, _exit_now, "running calls do not end")
 
 
 Service = Callable[[Lifecycle], Coroutine[None, None, None]]
@@ -85,15 +83,12 @@ Service = Callable[[Lifecycle], Coroutine[None, None, None]]
 def run(
     service: Service,
     role: Role,
-    tell: Callable[[Ready], None] = announce,
+    report_ready: Callable[[Ready], None] = announce,
     *,
     identities: Iterable[ServerIdentity | None] = (),
 ) -> None:
-    """Runs a service to its end; once it is ready, tells so whoever has started it.
-
-    SIGHUP reloads `identities`, those of its ports.
-    """
-    life = Lifecycle(report if role.shares_ports else tell)
+    """Runs a service until the process is stopped. SIGHUP reloads the TLS `identities`."""
+    life = Lifecycle(report if role.shares_ports else report_ready)
     uvloop.run(_run(service, role, life, tuple(identities)))
     ignore_signals()
 
@@ -102,25 +97,25 @@ async def _run(
     service: Service, role: Role, life: Lifecycle, identities: Iterable[ServerIdentity | None]
 ) -> None:
     handle_signals(
-        stop=life.end,
-        end_now=partial(_end_now, "it was asked twice"),
+        stop=life.stop,
+        exit_now=partial(_exit_now, "it received a second signal"),
         reload=partial(reload_certificates, identities),
     )
     if role.shares_ports:
-        _at_end_of_input(life.end)
+        _at_end_of_input(life.stop)
     try:
         await service(life)
     except asyncio.CancelledError:
-        if not life.ends:
+        if not life.is_stopping:
             raise
 
 
 def _log_pending_tasks() -> None:
-    log.warning("has not ended yet: %s", pending_tasks())
+    log.warning("waiting for tasks to end: %s", pending_tasks())
 
 
-def _end_now(why: str) -> None:
-    log.critical("ends at once, since %s; what was acknowledged is stored", why)
+def _exit_now(reason: str) -> None:
+    log.critical("exiting immediately because %s; acknowledged writes are stored", reason)
     _log_pending_tasks()
     os._exit(1)
 
@@ -135,9 +130,9 @@ def _at_end_of_input(stop: Callable[[], None]) -> None:
     loop.add_reader(number, end)
 
 
-def _spare_the_collector() -> None:
-    # What was made at the start stays; looking through it again and again for
-    # garbage, as the defaults have it, takes a tenth of a busy process's time.
+def _tune_garbage_collection() -> None:
+    # Objects from the start live as long as the process, so they are excluded from collections.
+    # Higher thresholds make collections rarer.
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)

@@ -1,4 +1,4 @@
-"""What a service that is ready says: to people, or to the process that looks after it."""
+"""Reports that a process serves: to people, or to its supervisor."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 
+from ..config import API_KEY
 from ..console import console
 
 _GRACE = '{"email": "grace@example.com", "firstName": "Grace", "tags": ["first"]}'
@@ -13,9 +14,9 @@ _GRACE = '{"email": "grace@example.com", "firstName": "Grace", "tags": ["first"]
 
 @dataclass(frozen=True)
 class Ready:
-    """Where a service is; each is empty where the service has no such thing.
+    """The addresses of a service; empty if it has none.
 
-    `first_key` is that of the first account, where this start has made it.
+    `first_key` is the API key of the first account, if this start created it.
     """
 
     http: str = ""
@@ -27,19 +28,18 @@ class Ready:
 
 
 def report(ready: Ready) -> None:
-    """Says where the service is to the process that looks after this one, in a line."""
+    """Reports to the supervisor, in one line on standard output."""
     print(json.dumps(asdict(ready)), flush=True)
 
 
 def read_report(line: bytes) -> Ready:
-    """Returns what a process reported."""
     return Ready(**json.loads(line))
 
 
 def announce(ready: Ready, workers: int = 1) -> None:
-    """Says where the service is, and how to try it, to people."""
-    several = f" in {workers} processes" if workers > 1 else ""
-    places = (
+    """Prints the addresses of the service and how to try it."""
+    suffix = f" in {workers} processes" if workers > 1 else ""
+    addresses = (
         ("HTTP", ready.http),
         ("gRPC", ready.grpc),
         ("upstream", ready.upstream),
@@ -48,22 +48,22 @@ def announce(ready: Ready, workers: int = 1) -> None:
         ("reference", f"{ready.http}/docs" if ready.http else ""),
     )
     lines = [
-        f"Roster {version('roster')} is serving{several}.",
+        f"Roster {version('roster')} is serving{suffix}.",
         "",
-        *(f"  {name:<9} {place}" for name, place in places if place),
+        *(f"  {name:<9} {address}" for name, address in addresses if address),
         "",
     ]
     if ready.first_key:
         lines += [
-            "The database is new. This is the API key of its first account; it is not shown again:",
+            "The database is new. API key of its first account, which is not shown again:",
             "",
             f"  {ready.first_key}",
             "",
         ]
     elif ready.http:
-        lines += ["Put a key of an account into ROSTER_API_KEY to try it:", ""]
+        lines += [f"Set {API_KEY} to an API key and try:", ""]
     if ready.http:
-        lines += _examples(ready.http, ready.first_key or "$ROSTER_API_KEY")
+        lines += _examples(ready.http, ready.first_key or f"${API_KEY}")
     console.print("\n".join(lines), soft_wrap=True)
 
 

@@ -1,4 +1,4 @@
-"""Ports: checked before anything is started, and reserved where several processes share them."""
+"""Checks ports before anything starts, and reserves those that several processes share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from errno import EADDRINUSE
 
-from ..addresses import Address
+from ..addresses import Address, PortInUse
 from ..config import SETTINGS
 from .observability_options import ObservabilityOptions
 
@@ -18,40 +18,38 @@ log = logging.getLogger(__name__)
 METRICS = "metrics_address"
 
 
-class PortInUse(Exception):
-    """Addresses cannot be listened on; the text says which and why."""
-
-
 def check_ports(
-    addresses: Mapping[str, Address], watch: ObservabilityOptions
+    addresses: Mapping[str, Address], observability: ObservabilityOptions
 ) -> ObservabilityOptions:
     """Checks that every address can be listened on; `addresses` are those of calls, by setting.
 
-    Raises PortInUse, which names all that cannot. Metrics are optional if their address is the
-    default: if only that one is in use, this logs a warning and returns options without metrics.
+    Raises PortInUse, which names all addresses in use. Metrics are optional if their address is the
+    default: if only that one is in use, logs a warning and returns options without metrics.
     """
-    wanted = {**addresses, METRICS: watch.address} if watch.address else dict(addresses)
+    metrics = {METRICS: observability.address} if observability.address else {}
     settings: dict[Address, str] = {}
     faults: dict[str, str] = {}
-    for name, address in wanted.items():
+    for name, address in {**addresses, **metrics}.items():
         first = settings.setdefault(address, name)
         if first != name and address.port:
-            faults[name] = _fault(name, address, f"{SETTINGS[first].environment} has it too")
+            faults[name] = _fault(
+                name, address, f"{SETTINGS[first].environment} is the same address"
+            )
             continue
         try:
             _try_to_bind(address)
         except OSError as error:
             faults[name] = _fault(name, address, (error.strerror or str(error)).lower())
-    if faults.keys() == {METRICS} and not watch.address_is_set:
+    if faults.keys() == {METRICS} and not observability.address_is_set:
         log.warning("Metrics are not served. %s", faults[METRICS])
-        return replace(watch, address=None)
+        return replace(observability, address=None)
     if faults:
         raise PortInUse(" ".join(faults.values()))
-    return watch
+    return observability
 
 
 def port_in_use(name: str, address: Address) -> PortInUse:
-    """Returns the error of an address, which a setting names, that was free a moment ago."""
+    """Returns the error for the address of a setting that was free when it was checked."""
     return PortInUse(_fault(name, address, "another program probably listens there"))
 
 
@@ -64,15 +62,15 @@ def _fault(name: str, address: Address, reason: str) -> str:
 
 
 def _try_to_bind(address: Address) -> None:
-    """Raises OSError if one of the addresses of a name is in use, or none can be bound."""
+    """Raises OSError if any address of a host name is in use, or none can be bound."""
     failure: OSError | None = None
     bound = False
-    for family, kind, protocol, _, place in socket.getaddrinfo(
+    for family, kind, protocol, _, socket_address in socket.getaddrinfo(
         *address, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     ):
         try:
-            with _socket(family, kind, protocol) as alone:
-                alone.bind(place)
+            with _socket(family, kind, protocol) as probe:
+                probe.bind(socket_address)
             bound = True
         except OSError as error:
             if error.errno == EADDRINUSE:
@@ -84,32 +82,32 @@ def _try_to_bind(address: Address) -> None:
 
 @contextmanager
 def reserved(name: str, address: Address) -> Iterator[Address]:
-    """Keeps a port, a free one for 0, while others listen on it. Raises PortInUse.
+    """Reserves a port while workers listen on it; port 0 selects a free one. Raises PortInUse.
 
-    What is bound and does not listen gets no connections. Who shares a port cannot see
-    whether strangers do so too; so it is bound once for this process alone before.
+    A socket that is bound and does not listen gets no connections. With SO_REUSEPORT, another
+    program could share the port unnoticed, so it is first bound without that option.
     """
     try:
-        (family, kind, protocol, _, place), *_ = socket.getaddrinfo(
+        (family, kind, protocol, _, socket_address), *_ = socket.getaddrinfo(
             *address, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
-        with _socket(family, kind, protocol) as alone:
-            alone.bind(place)
-            place = alone.getsockname()
-        kept = _socket(family, kind, protocol)
+        with _socket(family, kind, protocol) as probe:
+            probe.bind(socket_address)
+            socket_address = probe.getsockname()
+        reserving = _socket(family, kind, protocol)
     except OSError as error:
         raise port_in_use(name, address) from error
-    with kept:
-        kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    with reserving:
+        reserving.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         try:
-            kept.bind(place)
+            reserving.bind(socket_address)
         except OSError as error:
             raise port_in_use(name, address) from error
-        yield address._replace(port=place[1])
+        yield address._replace(port=socket_address[1])
 
 
 def _socket(family: int, kind: int, protocol: int) -> socket.socket:
-    """Returns a socket to which connections of an earlier run that linger do not matter."""
-    made = socket.socket(family, kind, protocol)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    return made
+    """Returns a socket that can be bound while connections of an earlier run linger."""
+    created = socket.socket(family, kind, protocol)
+    created.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    return created

@@ -1,10 +1,9 @@
-"""What a process is to others that serve on its ports.
+"""The role of a process among others that listen on the same ports.
 
-A port listens before the database is open and migrated: whoever looks after the process
-learns that it is alive and not ready, and does not end it in the midst of a migration.
-But where others serve on the same port, the system deals out connections to whoever
-listens; one that cannot serve yet would refuse what they could have answered. It listens
-once it can serve.
+A process listens before its database is open and migrated, so that a service manager sees that it
+is alive and not ready, and does not stop it during a migration. If other processes already serve
+on the same port, the kernel also sends connections to a process that cannot serve them yet. Such a
+process listens when it can serve.
 """
 
 from __future__ import annotations
@@ -13,10 +12,7 @@ from enum import StrEnum
 
 
 class Role(StrEnum):
-    """The first of several workers starts while none of the others serves; the further ones later.
-
-    Only one that is alone has its ports to itself.
-    """
+    """ALONE is a process without workers. The FIRST worker starts before FURTHER ones."""
 
     ALONE = ""
     FIRST = "first"
@@ -24,10 +20,9 @@ class Role(StrEnum):
 
     @property
     def shares_ports(self) -> bool:
-        """Whether other processes may listen on the same ports."""
         return self is not Role.ALONE
 
     @property
     def listens_late(self) -> bool:
-        """Whether others serve on its ports already."""
+        """Whether other processes already serve on its ports."""
         return self is Role.FURTHER

@@ -1,9 +1,8 @@
-"""The secret key of an installation: set by the operator, or kept beside a SQLite database.
+"""The secret key of an installation: a setting, or a file next to a SQLite database.
 
-A server has no place beside it that all of its processes share; there the key is set.
-A database remembers which key it was written with. With another key it could not
-recognise the addresses that are suppressed, and they would be mailed again; so it
-is not served at all.
+PostgreSQL requires the setting, because its processes share no folder. A database stores the
+fingerprint of its key, and is not served with another key: suppressed addresses would not be
+recognized, and would receive mail again.
 """
 
 from __future__ import annotations
@@ -11,83 +10,96 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ..config import SETTINGS, Place
+from ..config import SettingError, Settings
+from ..database_url import DatabaseLocation
 from ..encryption import Encryption, make_key, parse_key
+from ..output_file import sync_folder
 from ..storage.database import Database, StorageError
 from ..storage.installation import key_fingerprint, save_key_fingerprint, unfinished_copy_of
 
-_SETTING = SETTINGS["secret_key"].environment
+_SETTING = Settings.secret_key.environment
 
 
-async def open_encryption(setting: str, place: Place, database: Database) -> Encryption:
-    """Returns the vault of a database that is open. Raises StorageError as `find_key` does."""
-    return Encryption(await find_key(setting, place, database))
+def check_secret_key(text: str) -> str:
+    """Returns the setting. Raises SettingError unless it is empty or 32 bytes in base64."""
+    if text and parse_key(text) is None:
+        raise SettingError(
+            f"{_SETTING} must be 32 bytes in base64. A newly generated key: {make_key()}"
+        )
+    return text
 
 
-async def find_key(setting: str, place: Place, database: Database) -> bytes:
-    """Returns the secret key of a database that is open.
+async def open_encryption(
+    setting: str, location: DatabaseLocation, database: Database
+) -> Encryption:
+    """Returns the encryption of an open database. Raises StorageError as `find_key` does."""
+    return Encryption(await find_key(setting, location, database))
 
-    Without a setting, the key is in the file `<database>.key`, which is made for a
-    new database. Raises StorageError if there is no key or it is not the one that the
-    database was written with, and if the database is a copy that lacks something yet.
+
+async def find_key(setting: str, location: DatabaseLocation, database: Database) -> bytes:
+    """Returns the secret key of an open database.
+
+    Without a setting, the key is in the file DATABASE.key, which is created for a new database.
+    Raises StorageError if the key is missing or is not that of the database, or if the database
+    is an unfinished copy.
     """
     original = await database.read(unfinished_copy_of)
     if original is not None:
         raise StorageError(
-            f"{place} is an unfinished copy of {original}. `roster copy` goes on with it."
+            f"{location} is an unfinished copy of {original}. Run `roster copy` again to finish it."
         )
     known = await database.read(key_fingerprint)
-    file = key_file(place) if isinstance(place, Path) else None
+    file = key_file(location) if isinstance(location, Path) else None
     text = setting or (_read(file) if file else None)
     if text is None and known is None:
-        text = _first(file)
+        text = _new_key(file)
     key = parse_key(text) if text else None
     if text is not None and key is None:
-        raise StorageError(f"{file} holds no key: 32 bytes in base64.")
+        raise StorageError(f"{file} does not contain a key of 32 bytes in base64.")
     if key is None:
         raise StorageError(
-            f"The secret key that {place} was written with is missing."
-            f" {f'Put back {file}, or set' if file else 'Set'} {_SETTING}."
+            f"The secret key of {location} is missing."
+            f" {f'Restore {file}, or set' if file else 'Set'} {_SETTING}."
         )
     fingerprint = Encryption(key).fingerprint()
     if known is None:
         await database.write(lambda tx: save_key_fingerprint(fingerprint, tx))
-        # Another process may have been the first to keep one.
+        # Another process may have stored its key first.
         known = await database.read(key_fingerprint)
     if known != fingerprint:
-        given = _SETTING if setting else str(file)
-        raise StorageError(f"{place} was written with another secret key than that in {given}.")
+        source = _SETTING if setting else file
+        raise StorageError(f"{location} requires another secret key than that in {source}.")
     return key
 
 
-def is_at_hand(setting: str, place: Path, known: str) -> bool:
-    """Whether there is a key for what is to be the database of a file; of which it is `known`.
+def has_backup_key(setting: str, database: Path, fingerprint: str) -> bool:
+    """Returns whether the secret key of a backup is available for a database.
 
-    Raises StorageError if there is one and it is another.
+    Raises StorageError if another key is.
     """
-    file = key_file(place)
+    file = key_file(database)
     text = setting or _read(file)
     if text is None:
         return False
     key = parse_key(text)
-    if key is None or Encryption(key).fingerprint() != known:
-        given = _SETTING if setting else str(file)
-        raise StorageError(f"The backup was written with another secret key than that in {given}.")
+    if key is None or Encryption(key).fingerprint() != fingerprint:
+        source = _SETTING if setting else file
+        raise StorageError(f"The backup requires another secret key than that in {source}.")
     return True
 
 
-def key_file(place: Path) -> Path:
-    """Returns where the key of a SQLite file is kept, unless it is set."""
-    return place.with_name(f"{place.name}.key")
+def key_file(database: Path) -> Path:
+    """Returns the file that contains the secret key of a SQLite file, unless the setting does."""
+    return database.with_name(f"{database.name}.key")
 
 
-def _first(file: Path | None) -> str:
-    """Returns the key that a new database begins with. Raises StorageError if it is to be set."""
+def _new_key(file: Path | None) -> str:
+    """Returns the key of a new database. Raises StorageError if the setting is required."""
     if file is not None:
-        return _make(file)
+        return _create(file)
     raise StorageError(
-        f"{_SETTING} has to be set for a PostgreSQL database, to the same for each process that"
-        f" serves it, and kept safe; such as the freshly made {make_key()}"
+        f"{_SETTING} is required with PostgreSQL. Set it to the same value for every process of the"
+        f" database, and store it safely. A newly generated key: {make_key()}"
     )
 
 
@@ -100,8 +112,8 @@ def _read(file: Path) -> str | None:
         raise StorageError(f"{file} cannot be read: {error}.") from error
 
 
-def _make(file: Path) -> str:
-    """Writes a fresh key, which is on the disk, whole, before anything is written with it."""
+def _create(file: Path) -> str:
+    """Creates a key, and returns when its file is on disk."""
     key, new = make_key(), file.with_name(f"{file.name}.new")
     try:
         handle = os.open(new, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
@@ -110,11 +122,7 @@ def _make(file: Path) -> str:
             target.flush()
             os.fsync(target.fileno())
         new.rename(file)
-        folder = os.open(file.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        sync_folder(file.parent)
     except OSError as error:
         raise StorageError(f"{file} cannot be written: {error.strerror}.") from error
     return key

@@ -1,11 +1,12 @@
-"""The three ways to serve: all in one process, gRPC alone, and HTTP alone.
+"""The three kinds of services: gRPC and HTTP in one process, gRPC only, and HTTP only.
 
-The order of the start: the port for figures, the gRPC port, the HTTP port, the database (lock,
-migrations), the services, the first account, ready. The ports answer as soon as they listen:
-the process is alive, and not ready, and calls are refused. Only where others serve on the same
-ports, these come after the services. The order of the stop: not ready; after a while HTTP, then
-gRPC, takes nothing new and finishes what runs, and streams are ended; what works beside the
-calls ends; the writer's queue is emptied; the locks go.
+Start: metrics port, gRPC port, HTTP port, database (lock, migrations), services, first account,
+ready. The ports respond as soon as they listen: the process is alive and not ready, and calls are
+rejected. If other processes serve on the same ports, the ports are opened after the services.
+
+Stop: not ready; after a while the HTTP port, then the gRPC port, accepts nothing new and finishes
+running calls, and streams are ended; background tasks end; the queue of the writer is emptied; the
+locks are released.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from http_gateway.channel.upstream import UpstreamChannel
 from ..addresses import Address
 from ..app import MAX_METADATA_BYTES, SERVICES, App
 from ..health.readiness import monitor_readiness
-from .core import core, first_key
+from .core import first_key, running_core
 from .drain import drain
-from .observability import watched
+from .observability import start_observability
 from .observability_options import ObservabilityOptions
-from .options import CoreOptions, GrpcOptions, HttpOptions, UpstreamOptions
+from .options import CoreOptions, PortOptions, UpstreamOptions
 from .ports import listen_grpc, listen_http
 from .process import Lifecycle
 from .ready import Ready
@@ -34,81 +35,99 @@ from .role import Role
 
 @dataclass(frozen=True)
 class AllInOne:
-    """The gRPC server and the gateway, whose calls take no socket if they are `in_process`."""
+    """The gRPC server and the gateway, which calls it without a socket if `in_process`."""
 
-    http: HttpOptions
-    grpc: GrpcOptions
+    http: PortOptions
+    grpc: PortOptions
     core: CoreOptions
-    watch: ObservabilityOptions
+    observability: ObservabilityOptions
     role: Role
     in_process: bool
 
     async def __call__(self, life: Lifecycle) -> None:
         async with AsyncExitStack() as stack:
             with life.starting():
-                watch, figures = await watched(self.watch, stack)
-                services = await stack.enter_async_context(core(self.core, watch, self.role))
-                own = await listen_grpc(services.app, self.grpc, stack, self.role)
-                channel = self._channel(services.app, own)
-                http, gateway = await listen_http(channel, self.http, watch, stack, self.role)
+                observability, metrics_url = await start_observability(self.observability, stack)
+                services = await stack.enter_async_context(
+                    running_core(self.core, observability, self.role)
+                )
+                grpc = await listen_grpc(services.app, self.grpc, stack, self.role)
+                channel = self._channel(services.app, grpc)
+                http, gateway = await listen_http(
+                    channel, self.http, observability, stack, self.role
+                )
                 await services.open()
-            # Last, when nothing can fail any more: the key is shown this once.
+            # Last, when nothing can fail anymore, because the key is shown only once.
             key = await first_key(self.core, services.database)
-            place = str(self.core.database)
+            ready = Ready(
+                url(http, self.http),
+                str(grpc),
+                database=str(self.core.database),
+                first_key=key,
+                metrics=metrics_url,
+            )
             async with monitor_readiness(
                 services.database, self.core.folder, services.app.set_serving
             ):
-                await life.serving(Ready(url(http, self.http), str(own), "", place, key, figures))
+                await life.serving(ready)
             gateway.drain()
             await drain(services.app)
 
-    def _channel(self, app: App, own: Address) -> aio.Channel:
+    def _channel(self, app: App, grpc: Address) -> aio.Channel:
         if self.in_process:
             return InProcessChannel(app.register, app.interceptors)
         options = (("grpc.max_metadata_size", MAX_METADATA_BYTES),)
-        return aio.insecure_channel(str(own), options=options)
+        return aio.insecure_channel(str(grpc), options=options)
 
 
 @dataclass(frozen=True)
 class GrpcOnly:
-    """The gRPC server."""
+    """The gRPC server, without a gateway."""
 
-    grpc: GrpcOptions
+    grpc: PortOptions
     core: CoreOptions
-    watch: ObservabilityOptions
+    observability: ObservabilityOptions
     role: Role
 
     async def __call__(self, life: Lifecycle) -> None:
         async with AsyncExitStack() as stack:
             with life.starting():
-                watch, figures = await watched(self.watch, stack)
-                services = await stack.enter_async_context(core(self.core, watch, self.role))
-                own = await listen_grpc(services.app, self.grpc, stack, self.role)
+                observability, metrics_url = await start_observability(self.observability, stack)
+                services = await stack.enter_async_context(
+                    running_core(self.core, observability, self.role)
+                )
+                grpc = await listen_grpc(services.app, self.grpc, stack, self.role)
                 await services.open()
             key = await first_key(self.core, services.database)
+            ready = Ready(
+                grpc=str(grpc),
+                database=str(self.core.database),
+                first_key=key,
+                metrics=metrics_url,
+            )
             async with monitor_readiness(
                 services.database, self.core.folder, services.app.set_serving
             ):
-                await life.serving(Ready("", str(own), "", str(self.core.database), key, figures))
+                await life.serving(ready)
             await drain(services.app)
 
 
 @dataclass(frozen=True)
 class HttpOnly:
-    """The gateway, in front of servers elsewhere. It starts whether or not they are there."""
+    """The gateway, in front of servers elsewhere. It starts even if they are not available."""
 
-    http: HttpOptions
+    http: PortOptions
     upstream: UpstreamOptions
-    watch: ObservabilityOptions
+    observability: ObservabilityOptions
     role: Role
 
     async def __call__(self, life: Lifecycle) -> None:
         async with AsyncExitStack() as stack:
-            watch, figures = await watched(self.watch, stack)
+            observability, metrics_url = await start_observability(self.observability, stack)
             channel = UpstreamChannel(self.upstream.target, SERVICES, self._credentials())
-            http, gateway = await listen_http(channel, self.http, watch, stack, self.role)
+            http, gateway = await listen_http(channel, self.http, observability, stack, self.role)
             await life.serving(
-                Ready(url(http, self.http), "", self.upstream.target, metrics=figures)
+                Ready(url(http, self.http), upstream=self.upstream.target, metrics=metrics_url)
             )
             gateway.drain()
             await drain()
@@ -116,12 +135,13 @@ class HttpOnly:
     def _credentials(self) -> ChannelCredentials | None:
         if not self.upstream.encrypted:
             return None
-        own = self.upstream.identity
+        identity = self.upstream.identity
         return ssl_channel_credentials(
-            self.upstream.authorities, own.key if own else None, own.certificate if own else None
+            self.upstream.authorities,
+            identity.key if identity else None,
+            identity.certificate if identity else None,
         )
 
 
-def url(address: Address, options: HttpOptions) -> str:
-    """Returns where HTTP is served, as clients write it."""
+def url(address: Address, options: PortOptions) -> str:
     return f"{'https' if options.identity else 'http'}://{address}"

@@ -1,11 +1,12 @@
-"""Several processes that share the ports, and the one that looks after them.
+"""Supervises several worker processes that share the ports.
 
-Each is the same command in a fresh interpreter, since gRPC survives no fork. The first
-starts alone, so that what is wrong with a setting or the database is said once, and the
-rest when it serves; so the first migrates, and listens meanwhile (see `role.py`). One that
-dies is replaced: at once if it had served for a while, else after a pause that grows.
-A signal that stops is passed on as SIGTERM, and all finish what runs; a later one kills them.
-SIGHUP is passed on where it reloads certificates (see `signals.py`).
+Each worker is the same command in a new interpreter, because gRPC does not survive a fork. The
+first worker starts alone, migrates the database and listens meanwhile (see `role.py`), so that an
+error in a setting or the database is reported once. The others start when it serves. A worker that
+dies is replaced: immediately if it had run for a while, otherwise after an increasing delay.
+
+A signal that stops the process is forwarded as SIGTERM, and the workers finish running calls; a
+second signal kills them. SIGHUP is forwarded if it reloads certificates (see `signals.py`).
 """
 
 from __future__ import annotations
@@ -20,10 +21,9 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack, ExitStack, suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from ..addresses import Address
-from ..config import OFF, SETTINGS
+from ..config import OFF, SETTINGS, Settings
 from .observability_options import ObservabilityOptions
 from .ready import Ready, announce, read_report
 from .reserved_ports import reserved
@@ -32,14 +32,14 @@ from .signals import handle_signals, ignore_signals, reload_certificates
 
 log = logging.getLogger(__name__)
 
-# A process that had lived for so many seconds is replaced at once.
-STEADY_SECONDS = 10.0
-FIRST_PAUSE_SECONDS = 0.5
-LONGEST_PAUSE_SECONDS = 10.0
-# How long processes may take to end; what runs in them has less.
+# A worker that has run for this number of seconds is replaced immediately.
+STABLE_SECONDS = 10.0
+MIN_DELAY_SECONDS = 0.5
+MAX_DELAY_SECONDS = 10.0
+# Seconds that workers have to stop; more than the limit of a process itself.
 STOP_SECONDS = 30.0
-# Of one of several processes, the one that looks after them alone asks for its figures.
-_OWN_METRICS = {
+# Only the supervisor reads the metrics of a worker.
+_WORKER_METRICS = {
     "metrics_address": "127.0.0.1:0",
     "metrics_tls_certificate": "",
     "metrics_tls_key": "",
@@ -49,52 +49,50 @@ _OWN_METRICS = {
 def supervise(
     command: str,
     count: int,
-    told: Mapping[str, Any],
+    settings: Settings,
     addresses: Mapping[str, Address],
-    watch: ObservabilityOptions,
+    observability: ObservabilityOptions,
 ) -> int:
-    """Runs a command in so many processes until it is asked to stop, and returns the exit code.
+    """Runs a command in several processes until it is stopped, and returns the exit code.
 
-    `told` are its settings by name, and `addresses` those of them that are shared; `watch` says
-    where the figures of all are told. Raises PortInUse.
+    `addresses` are the shared ports by setting. The metrics of all workers are served together, at
+    the address in `observability`. Raises PortInUse.
     """
-    settings = {name: str(value) for name, value in told.items() if name in SETTINGS}
-    settings |= _OWN_METRICS if watch.address else {"metrics_address": OFF}
+    texts = dict(settings.texts)
+    texts |= _WORKER_METRICS if observability.address else {"metrics_address": OFF}
     with ExitStack() as stack:
         for name, address in addresses.items():
-            settings[name] = str(stack.enter_context(reserved(name, address)))
-        # In the environment, since others on this machine may see arguments.
-        named = {SETTINGS[name].environment: value for name, value in settings.items()}
-        # What this process has imported is what they import, wherever it came from.
-        path = os.pathsep.join(place for place in sys.path if place)
+            texts[name] = str(stack.enter_context(reserved(name, address)))
+        # In the environment, because all users of a machine can see arguments.
+        named = {SETTINGS[name].environment: text for name, text in texts.items()}
+        # The workers import the same modules as this process.
+        path = os.pathsep.join(folder for folder in sys.path if folder)
         environment = {**os.environ, **named, "PYTHONPATH": path}
-        code = asyncio.run(_Supervisor(command, environment, watch).serve(count))
+        code = asyncio.run(_Supervisor(command, environment, observability).serve(count))
     ignore_signals()
     return code
 
 
 class _Supervisor:
-    """The processes."""
-
     def __init__(
-        self, command: str, environment: Mapping[str, str], watch: ObservabilityOptions
+        self, command: str, environment: Mapping[str, str], observability: ObservabilityOptions
     ) -> None:
-        self._watch = watch
-        # Where each tells its figures, by its number.
-        self._figures: dict[int, str] = {}
-        self._words = (sys.executable, "-P", "-m", "server", command, "--worker")
+        self._observability = observability
+        # The URL of the metrics of each worker, by its number.
+        self._metrics_urls: dict[int, str] = {}
+        self._arguments = (sys.executable, "-P", "-m", "server", command, "--worker")
         self._environment = environment
         self._running: set[Process] = set()
-        # Those of them that have said that they serve.
+        # The running processes that have reported that they serve.
         self._serving: set[Process] = set()
         self._stopping = asyncio.Event()
-        # How often certificates were reloaded.
+        # The number of reloads of certificates.
         self._reloads = 0
 
     async def serve(self, count: int) -> int:
         handle_signals(
             stop=self._stop,
-            end_now=partial(self._send, signal.SIGKILL),
+            exit_now=partial(self._send, signal.SIGKILL),
             reload=self._reload,
         )
         async with AsyncExitStack() as stack:
@@ -108,27 +106,23 @@ class _Supervisor:
                     return await self._failed(process)
             announce(replace(ready, metrics=metrics), count)
             processes = [first, *(process for process, _ in others)]
-            codes = await asyncio.gather(*map(self._keep, range(count), processes))
+            codes = await asyncio.gather(*map(self._keep_running, range(count), processes))
             return int(any(codes))
 
     async def _serve_metrics(self, stack: AsyncExitStack) -> str:
-        """Serves the figures of all until the stack is closed; returns where, "" for nowhere."""
-        if self._watch.address is None:
+        """Serves the metrics of all workers, and returns their URL; empty if disabled."""
+        if self._observability.address is None:
             return ""
-        # Imported here, since no other command needs a web server.
-        from ..observability.worker_metrics import gather
-        from .observability import serve_metrics
+        from ..observability.worker_metrics import gather  # noqa: PLC0415 - needed by supervisors only
+        from .observability import serve_metrics  # noqa: PLC0415 - likewise
 
-        return await serve_metrics(self._watch, lambda: gather(self._figures), stack)
+        return await serve_metrics(self._observability, lambda: gather(self._metrics_urls), stack)
 
     async def _start(self, number: int) -> tuple[Process, Ready | None]:
-        """Starts a process; returns it and what it reports once it serves, or None if it ended.
-
-        It tells its figures under the number.
-        """
-        # A session of its own: Ctrl-C in a terminal then reaches this process alone.
+        """Starts a worker. Returns its process and its report, or None if it ended instead."""
+        # In a new session, so that Ctrl-C in a terminal reaches the supervisor only.
         process = await asyncio.create_subprocess_exec(
-            *self._words,
+            *self._arguments,
             Role.FURTHER if self._serving else Role.FIRST,
             env=self._environment,
             stdin=PIPE,
@@ -145,15 +139,15 @@ class _Supervisor:
             return process, None
         self._serving.add(process)
         if reloads != self._reloads:
-            # It may have read the certificates before they were renewed.
+            # The worker may have read the previous certificates.
             _signal(process, signal.SIGHUP)
         ready = read_report(line)
         if ready.metrics:
-            self._figures[number] = ready.metrics
+            self._metrics_urls[number] = ready.metrics
         return process, ready
 
     async def _failed(self, process: Process) -> int:
-        """Ends all since one did not start, and has said why, or was not to. Returns its code."""
+        """Stops all workers after one did not start. Returns the exit code."""
         code = await self._ended(process)
         if self._stopping.is_set():
             code = 0
@@ -162,22 +156,22 @@ class _Supervisor:
             await self._ended(other)
         return code if code >= 0 else 1
 
-    async def _keep(self, number: int, process: Process) -> int:
-        """Replaces a process whenever it ends; returns the exit code of the last one."""
-        loop, pause = asyncio.get_running_loop(), 0.0
-        began = loop.time()
+    async def _keep_running(self, number: int, process: Process) -> int:
+        """Replaces a worker whenever it ends; returns the exit code of the last one."""
+        loop, delay = asyncio.get_running_loop(), 0.0
+        started_at = loop.time()
         while True:
             code = await self._ended(process)
             if self._stopping.is_set():
                 return code
-            log.error("process %d ended with %d and is replaced", process.pid, code)
-            if loop.time() - began > STEADY_SECONDS:
-                pause = 0.0
+            log.error("worker process %d exited with %d and is replaced", process.pid, code)
+            if loop.time() - started_at > STABLE_SECONDS:
+                delay = 0.0
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), pause)
+                await asyncio.wait_for(self._stopping.wait(), delay)
                 return 0
-            pause = min(max(FIRST_PAUSE_SECONDS, 2 * pause), LONGEST_PAUSE_SECONDS)
-            began = loop.time()
+            delay = min(max(MIN_DELAY_SECONDS, 2 * delay), MAX_DELAY_SECONDS)
+            started_at = loop.time()
             process, _ = await self._start(number)
 
     async def _ended(self, process: Process) -> int:
@@ -187,7 +181,6 @@ class _Supervisor:
         return code
 
     def _stop(self) -> None:
-        """Has all end once they are done."""
         if self._stopping.is_set():
             return
         self._stopping.set()
@@ -195,9 +188,9 @@ class _Supervisor:
         asyncio.get_running_loop().call_later(STOP_SECONDS, self._send, signal.SIGKILL)
 
     def _reload(self) -> None:
-        """Has all reload their certificates. A process that starts would not survive the signal."""
+        """Reloads the certificates of all workers that serve. The signal ends a starting one."""
         self._reloads += 1
-        reload_certificates([self._watch.identity])
+        reload_certificates([self._observability.identity])
         for process in self._serving:
             _signal(process, signal.SIGHUP)
 

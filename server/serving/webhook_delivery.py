@@ -1,4 +1,4 @@
-"""The delivery of webhooks in a process, and what it tells of itself."""
+"""Delivers webhooks in this process, and provides metrics about it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from ..webhooks.delivery.store_backlog import EMPTY, backlog_of_any_account
 from ..webhooks.egress.client import Client
 from ..webhooks.endpoints.signing import Secrets
 
-# Seconds between two looks at how much waits: it goes through all that does.
-LOOK_INTERVAL = 15.0
+# Seconds between queries of the backlog, which scan all due deliveries.
+BACKLOG_INTERVAL = 15.0
 
 
 async def deliver(
@@ -29,23 +29,23 @@ async def deliver(
     exposition: Exposition,
     stack: AsyncExitStack,
 ) -> None:
-    """Delivers until the stack is closed."""
+    """Delivers webhooks until the stack is closed."""
     dispatcher = Dispatcher(database, Sender(client, Secrets(encryption), system_clock))
     backlog = EMPTY
 
-    async def look() -> int:
+    async def read_backlog() -> int:
         nonlocal backlog
         backlog = await database.read(backlog_of_any_account)
         return 0
 
-    def tell() -> Iterable[Sample]:
+    def samples() -> Iterable[Sample]:
         yield Sample(metrics.WEBHOOK_BACKLOG, backlog.deliveries)
         yield Sample(metrics.WEBHOOK_OLDEST, backlog.oldest / 1000)
         for outcome, count in dispatcher.attempts.items():
             yield Sample(metrics.WEBHOOK_ATTEMPTS, count, (outcome,))
 
-    exposition.add(tell)
+    exposition.add(samples)
     await stack.enter_async_context(
-        running([PeriodicTask("look at the backlog", LOOK_INTERVAL, look)])
+        running([PeriodicTask("webhook backlog", BACKLOG_INTERVAL, read_backlog)])
     )
     await stack.enter_async_context(dispatcher.running())

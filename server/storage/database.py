@@ -8,12 +8,14 @@ query.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from .transaction import Transaction
+if TYPE_CHECKING:
+    # Not at run time: commands that need StorageError only would import Peewee.
+    from .transaction import Transaction
 
 Result = TypeVar("Result")
-Work = Callable[[Transaction], Result]
+Work = Callable[["Transaction"], Result]
 
 
 class Database(Protocol):

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 
 from peewee import Database, PeeweeException
 
-from ..config import Place, PostgresUrl, parse_database_url
+from ..config import Settings
+from ..database_url import DatabaseLocation, PostgresUrl
 from . import migrate
 from .database import StorageError
 from .distribution import DistributedTable, distribute
@@ -18,7 +19,7 @@ from .sqlite.file import FileLock, connect, make_folder, open_existing, prepare,
 from .transaction import Transaction
 
 
-def to_serve(place: Place, connections: int) -> PostgresDatabase | SqliteDatabase:
+def to_serve(place: DatabaseLocation, connections: int) -> PostgresDatabase | SqliteDatabase:
     """Returns the database for a server to open."""
     if isinstance(place, PostgresUrl):
         return PostgresDatabase(place.url, connections)
@@ -32,7 +33,7 @@ def bring_up_to_date(database_url: str) -> list[str]:
     Locks the database only if migrations are pending. Raises StorageError if another
     process serves a SQLite file that needs them.
     """
-    place = parse_database_url(database_url)
+    place = Settings.database_url.parse(database_url)
     if isinstance(place, PostgresUrl):
         with connection.opened(place.url) as server:
             return connection.bring_up_to_date(server)
@@ -57,7 +58,7 @@ def distributed(database_url: str) -> Iterator[DistributedTable]:
 
     Raises StorageError on failure.
     """
-    place = parse_database_url(database_url)
+    place = Settings.database_url.parse(database_url)
     if not isinstance(place, PostgresUrl):
         raise StorageError(
             "A SQLite file cannot be distributed. Use a PostgreSQL database with Citus."
@@ -72,7 +73,7 @@ def unit_of_work(database_url: str, *, must_exist: bool = False) -> Iterator[Tra
 
     Creates a database that does not exist, unless `must_exist` is true. Raises StorageError.
     """
-    place = parse_database_url(database_url)
+    place = Settings.database_url.parse(database_url)
     if must_exist:
         with _existing(place) as database:
             migrate.check_created(database, place)
@@ -87,7 +88,7 @@ def reading(database_url: str) -> Iterator[Transaction]:
 
     Raises StorageError if the database does not exist or its schema is not current.
     """
-    place = parse_database_url(database_url)
+    place = Settings.database_url.parse(database_url)
     with _existing(place) as database:
         migrate.check_current(database, place)
     with _transaction(place, read_only=True) as tx:
@@ -95,7 +96,7 @@ def reading(database_url: str) -> Iterator[Transaction]:
 
 
 @contextmanager
-def _existing(place: Place) -> Iterator[Database]:
+def _existing(place: DatabaseLocation) -> Iterator[Database]:
     opened = (
         connection.opened(place.url) if isinstance(place, PostgresUrl) else open_existing(place)
     )
@@ -104,7 +105,7 @@ def _existing(place: Place) -> Iterator[Database]:
 
 
 @contextmanager
-def _transaction(place: Place, *, read_only: bool = False) -> Iterator[Transaction]:
+def _transaction(place: DatabaseLocation, *, read_only: bool = False) -> Iterator[Transaction]:
     if isinstance(place, PostgresUrl):
         with (
             connection.opened(place.url) as server,

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ..cli.transfers import counted, transfer
+from ..cli.transfers import counts_of, transfer
 from ..conftest import Account, new_account
 from ..fronts import Front, HttpFront
 from ..processes import Service
@@ -140,7 +140,7 @@ def test_files_of_the_command_line_survive_an_export_and_import(
         there, back = Path(folder, f"there.{ending}"), Path(folder, f"back.{ending}")
 
         assert transfer(source, "export", str(there)).returncode == 0
-        counts: dict[str, Any] = counted(transfer(target, "import", str(there), "--json"))
+        counts: dict[str, Any] = counts_of(transfer(target, "import", str(there), "--json"))
         assert counts["created"] == len(EXAMPLES)
         assert transfer(target, "export", str(back)).returncode == 0
 

@@ -19,7 +19,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from server.config import parse_database_url
+from server.database_url import parse_database_url
 from server.emails import Email
 from server.encryption import Encryption
 from server.storage.database import Database

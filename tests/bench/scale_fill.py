@@ -10,7 +10,7 @@ from contextlib import closing
 from typing import Any, NamedTuple
 
 from server.clock import system_clock
-from server.config import PostgresUrl, parse_database_url
+from server.database_url import PostgresUrl, parse_database_url
 from server.ids import Ids
 from server.storage.databases import bring_up_to_date
 from server.storage.postgres.connection import connect

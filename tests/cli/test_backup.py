@@ -21,7 +21,7 @@ from server.storage.databases import unit_of_work
 from server.storage.installation import save_key_fingerprint
 
 from ..processes import Service, environment, limited
-from .test_commands import FREE, complaint, printed, roster
+from .commands import FREE, error_line, printed, roster
 
 LONG = 60.0
 
@@ -88,7 +88,7 @@ def test_backup_says_that_the_key_is_not_in_it_and_where_it_is(path: Path, url: 
     done = roster("backup", str(path.parent / "one"), ROSTER_DATABASE_URL=url)
 
     assert done.returncode == 0
-    assert "secret key is not in it" in done.stdout
+    assert "does not contain the secret key" in done.stdout
     assert f"{path}.key" in done.stdout
     key = path.with_name("roster.db.key").read_bytes()
     assert key not in (path.parent / "one").read_bytes()
@@ -102,7 +102,7 @@ def test_file_that_is_there_is_replaced_only_when_that_is_asked_for(
 
     done = roster("backup", str(file), ROSTER_DATABASE_URL=url)
 
-    assert "--replace" in complaint(done, ExitCode.USAGE)
+    assert "--replace" in error_line(done, ExitCode.USAGE)
     assert file.read_bytes() == before
     printed(url, "backup", str(file), "--replace")
     assert accounts(file) == ["first@example.com", "second@example.com"]
@@ -115,7 +115,7 @@ def test_file_that_cannot_be_written_is_refused(url: str, path: Path, name: str)
 
     done = roster("backup", str(path.parent / name), "--replace", ROSTER_DATABASE_URL=url)
 
-    assert name.partition("/")[0] in complaint(done, ExitCode.USAGE)
+    assert name.partition("/")[0] in error_line(done, ExitCode.USAGE)
     assert names(path.parent) == before
 
 
@@ -124,7 +124,7 @@ def test_database_that_is_not_there_is_not_made(tmp_path: Path) -> None:
 
     done = roster("backup", str(tmp_path / "one.db"), ROSTER_DATABASE_URL=url)
 
-    assert "There is no database" in complaint(done, ExitCode.DATABASE)
+    assert "There is no database" in error_line(done, ExitCode.DATABASE)
     assert names(tmp_path) == set()
 
 
@@ -132,7 +132,7 @@ def test_database_that_is_not_there_is_not_made(tmp_path: Path) -> None:
 def test_postgres_is_left_to_its_own_programs_and_the_password_not_told(command: str) -> None:
     url = "postgresql://roster:hush@db.internal/roster"
 
-    line = complaint(roster(command, "one.db", ROSTER_DATABASE_URL=url), ExitCode.DATABASE)
+    line = error_line(roster(command, "one.db", ROSTER_DATABASE_URL=url), ExitCode.DATABASE)
 
     assert "pg_" in line
     assert "hush" not in line
@@ -150,7 +150,7 @@ def test_disk_that_does_not_take_it_all_leaves_nothing_of_it(url: str, path: Pat
         timeout=30,
     )
 
-    assert "cannot be written" in complaint(done, ExitCode.BROKEN)
+    assert "cannot be written" in error_line(done, ExitCode.INCOMPLETE)
     assert not [name for name in names(path.parent) if name.startswith("one")]
 
 
@@ -165,9 +165,9 @@ def test_interrupted_command_leaves_everything_as_it_was(
     target = path.parent / "two" if command == "backup" else file
     # It stands still at its first look around, until the signal comes.
     code = "import time, server.storage.backups.verify as checking\nchecking.STEPS = 1"
-    code += "\nfrom server.cli import backup, restore, main"
+    code += "\nfrom server.cli import main\nfrom server.cli.progress import ByteProgress"
     code += "\nshow = lambda *_: (print('begun', flush=True), time.sleep(60))"
-    code += "\nbackup.BytesBar.show = restore.BytesBar.show = show\nmain()"
+    code += "\nByteProgress.show = show\nmain()"
 
     process = subprocess.Popen(
         [sys.executable, "-c", code, command, str(target)],
@@ -230,7 +230,7 @@ def test_database_that_is_served_is_not_restored(service: Service, file: Path) -
 
     done = roster("restore", str(file), ROSTER_DATABASE_URL=service.database_url)
 
-    assert f"process {service.process.pid}" in complaint(done, ExitCode.DATABASE)
+    assert f"process {service.process.pid}" in error_line(done, ExitCode.DATABASE)
     assert accounts(service.database) == before
 
 
@@ -243,7 +243,7 @@ def test_database_that_another_program_has_open_is_not_restored(
 
         done = roster("restore", str(file), ROSTER_DATABASE_URL=url)
 
-    assert "in use" in complaint(done, ExitCode.DATABASE)
+    assert "in use" in error_line(done, ExitCode.DATABASE)
     assert accounts(path) == ["first@example.com", "second@example.com"]
 
 
@@ -253,7 +253,7 @@ def test_file_that_is_missing_or_the_database_itself_is_refused(
 ) -> None:
     done = roster("restore", str(path.parent / name), ROSTER_DATABASE_URL=url)
 
-    assert name in complaint(done, ExitCode.USAGE)
+    assert name in error_line(done, ExitCode.USAGE)
 
 
 @pytest.mark.parametrize("place", ["file", "setting"])
@@ -266,7 +266,7 @@ def test_backup_of_another_secret_key_is_refused(
     else:
         settings["ROSTER_SECRET_KEY"] = make_key()
 
-    line = complaint(roster("restore", str(file), **settings), ExitCode.DATABASE)
+    line = error_line(roster("restore", str(file), **settings), ExitCode.DATABASE)
 
     assert "another secret key" in line
     assert (f"{path}.key" if place == "file" else "ROSTER_SECRET_KEY") in line
@@ -283,7 +283,7 @@ def test_key_that_is_missing_is_told_and_the_place_for_it(
     assert done.returncode == 0
     assert f"{new}.key" in done.stdout
     refused = roster("serve", ROSTER_DATABASE_URL=url, **FREE)
-    assert f"{new}.key" in complaint(refused, ExitCode.DATABASE)
+    assert f"{new}.key" in error_line(refused, ExitCode.DATABASE)
     assert accounts(new) == ["first@example.com"]
 
 

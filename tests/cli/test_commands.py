@@ -32,10 +32,9 @@ from ..fronts import HttpFront
 from ..parts import free_port
 from ..postgres import Postgres
 from ..processes import Service, environment, start
-from .transfers import in_this_process
+from .commands import FREE, error_line, in_new_process, in_this_process, printed, roster
 
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
-FREE = {"ROSTER_HTTP_ADDRESS": "127.0.0.1:0", "ROSTER_GRPC_ADDRESS": "127.0.0.1:0"}
 # To root every file is writable, by a capability that this gives up before it goes on.
 AS_EVERYONE = """
 import ctypes, os, sys
@@ -59,43 +58,13 @@ def account(url: str) -> str:
 
 
 @pytest.fixture
-def taken_address() -> Iterator[str]:
+def used_address() -> Iterator[str]:
     """An address on which another program listens."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         yield f"127.0.0.1:{listening.getsockname()[1]}"
 
 
-def roster(
-    *arguments: str, program: str = "-mserver", **settings: str
-) -> subprocess.CompletedProcess[str]:
-    """Runs a command to its end; `settings` are environment variables."""
-    return subprocess.run(
-        [sys.executable, program, *arguments],
-        env=environment(**{"COLUMNS": "200", **settings}),
-        capture_output=True,
-        text=True,
-        timeout=30,
-        stdin=subprocess.DEVNULL,
-    )
-
-
-def printed(url: str, *arguments: str) -> Any:
-    """Runs a command that has to succeed and returns the JSON that it prints."""
-    done = roster(*arguments, "--json", ROSTER_DATABASE_URL=url)
-    assert (done.returncode, done.stderr) == (0, "")
-    return json.loads(done.stdout)
-
-
-def complaint(done: subprocess.CompletedProcess[str], code: ExitCode) -> str:
-    """Returns the one line with which a command ended that could not do what it was asked."""
-    assert done.returncode == code, done.stderr
-    assert done.stdout == ""
-    (line,) = done.stderr.splitlines()
-    assert line.startswith("roster: ")
-    return line
-
-
-def is_taken(service: Service, key: str) -> bool:
+def is_accepted(service: Service, key: str) -> bool:
     """Whether a running service takes the key."""
     answer = HttpFront("http", service.http).send("GET", "/api/tags", key)
     assert answer.status in {200, 401}
@@ -126,7 +95,7 @@ def test_accounts_create_refuses_the_address_of_another_account(
 ) -> None:
     done = roster("accounts", "create", "--email", again, ROSTER_DATABASE_URL=url)
 
-    line = complaint(done, ExitCode.EXISTS)
+    line = error_line(done, ExitCode.ALREADY_EXISTS)
     assert again.strip() in line
     assert f"roster keys create --account {account} --scope admin" in line
     assert [each["id"] for each in printed(url, "accounts", "list")["accounts"]] == [account]
@@ -138,7 +107,7 @@ def test_accounts_create_compares_international_domains_in_one_form(url: str) ->
 
     again = roster("accounts", "create", "--email", "ada@xn--bcher-kva.de", ROSTER_DATABASE_URL=url)
 
-    complaint(again, ExitCode.EXISTS)
+    error_line(again, ExitCode.ALREADY_EXISTS)
 
 
 def test_last_admin_key_can_be_revoked_by_the_command_line(url: str) -> None:
@@ -168,7 +137,7 @@ def test_keys_are_created_listed_and_revoked(url: str, account: str) -> None:
     assert printed(url, "keys", "list", "--account", account) == {"apiKeys": [key]}
     printed(url, "keys", "revoke", key["id"])
     again = roster("keys", "revoke", key["id"], ROSTER_DATABASE_URL=url)
-    assert key["id"] in complaint(again, ExitCode.NOT_FOUND)
+    assert key["id"] in error_line(again, ExitCode.NOT_FOUND)
 
 
 @pytest.mark.parametrize("name", ["", " ", "\u200b", "x" * 101, "a\x1bb", "a\nb"], ids=ascii)
@@ -179,7 +148,7 @@ def test_key_with_a_name_that_the_api_refuses_is_not_created(
 
     done = roster("keys", "create", *given, ROSTER_DATABASE_URL=url)
 
-    assert "1 to 100 characters" in complaint(done, ExitCode.USAGE)
+    assert "1 to 100 characters" in error_line(done, ExitCode.USAGE)
 
 
 def test_account_and_keys_work_beside_a_running_service_at_once(service: Service) -> None:
@@ -190,8 +159,8 @@ def test_account_and_keys_work_beside_a_running_service_at_once(service: Service
     gone = printed(url, "keys", "create", "--account", account, "--scope", "write")
     printed(url, "keys", "revoke", gone["apiKey"]["id"])
 
-    assert is_taken(service, made["apiKey"])
-    assert not is_taken(service, gone["secret"])
+    assert is_accepted(service, made["apiKey"])
+    assert not is_accepted(service, gone["secret"])
 
 
 def test_keys_are_printed_once_and_not_stored(url: str, tmp_path: Path) -> None:
@@ -231,7 +200,7 @@ def test_migrate_prints_what_it_applied(url: str) -> None:
 def test_command_that_finds_nothing_says_what_it_looked_for(
     url: str, account: str, arguments: tuple[str, ...], code: ExitCode
 ) -> None:
-    line = complaint(roster(*arguments, ROSTER_DATABASE_URL=url), code)
+    line = error_line(roster(*arguments, ROSTER_DATABASE_URL=url), code)
 
     assert account not in line
     assert "nope" in line
@@ -254,7 +223,7 @@ def test_command_for_an_existing_database_creates_none(
 
     done = roster(*arguments, ROSTER_DATABASE_URL=f"sqlite:///{path}")
 
-    assert f"There is no database {path}." in complaint(done, ExitCode.DATABASE)
+    assert f"There is no database {path}." in error_line(done, ExitCode.DATABASE)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -266,7 +235,7 @@ def test_command_for_an_existing_database_creates_no_tables_on_postgres(
 
     done = roster(*arguments, ROSTER_DATABASE_URL=url)
 
-    assert "has no Roster database" in complaint(done, ExitCode.DATABASE)
+    assert "has no Roster database" in error_line(done, ExitCode.DATABASE)
     with opened(url) as database:
         assert database.get_tables() == []
 
@@ -278,7 +247,7 @@ def test_commands_that_read_do_not_migrate(tmp_path: Path, url: str, account: st
 
     done = roster("keys", "list", "--account", account, ROSTER_DATABASE_URL=url)
 
-    assert "roster migrate" in complaint(done, ExitCode.DATABASE)
+    assert "roster migrate" in error_line(done, ExitCode.DATABASE)
     assert (tmp_path / "roster.db").read_bytes() == before
 
 
@@ -328,14 +297,14 @@ def test_every_setting_is_a_flag_of_what_serves() -> None:
 def test_malformed_setting_is_refused_and_named(url: str, name: str, value: str) -> None:
     done = roster("serve", **{"ROSTER_DATABASE_URL": url, **FREE, name: value})
 
-    assert name in complaint(done, ExitCode.USAGE)
+    assert name in error_line(done, ExitCode.USAGE)
 
 
 @pytest.mark.parametrize("name", ["ROSTER_WEBHOOK_ALLOW_HTTP", "ROSTER_DANGEROUSLY_IN_PLAINTEXT"])
 def test_word_that_is_no_boolean_is_refused_with_those_that_are(url: str, name: str) -> None:
     done = roster("serve", **{"ROSTER_DATABASE_URL": url, **FREE, name: "maybe"})
 
-    assert f"{name} must be true or false" in complaint(done, ExitCode.USAGE)
+    assert f"{name} must be true or false" in error_line(done, ExitCode.USAGE)
 
 
 def test_unknown_variable_is_reported_with_the_most_similar_setting() -> None:
@@ -376,7 +345,7 @@ def test_version_is_printed() -> None:
 def commands(group: Any, *path: str) -> Iterator[tuple[str, ...]]:
     """Yields the names of every command."""
     yield path
-    for name, command in getattr(group, "commands", {}).items():
+    for name, command in dict(getattr(group, "commands", {})).items():
         yield from commands(command, *path, name)
 
 
@@ -437,20 +406,20 @@ def test_second_start_prints_and_makes_no_key(tmp_path: Path) -> None:
     second = start(tmp_path, ROSTER_BOOTSTRAP_API_KEY=key)
     try:
         assert second.first_key == ""
-        assert is_taken(second, first.first_key)
-        assert not is_taken(second, key)
+        assert is_accepted(second, first.first_key)
+        assert not is_accepted(second, key)
     finally:
         second.stop()
 
 
 @pytest.mark.parametrize("name", ["ROSTER_HTTP_ADDRESS", "ROSTER_GRPC_ADDRESS"])
 def test_address_in_use_is_named_before_anything_is_made_of_the_database(
-    tmp_path: Path, url: str, taken_address: str, name: str
+    tmp_path: Path, url: str, used_address: str, name: str
 ) -> None:
-    done = roster("serve", **{"ROSTER_DATABASE_URL": url, **FREE, name: taken_address})
+    done = roster("serve", **{"ROSTER_DATABASE_URL": url, **FREE, name: used_address})
 
-    line = complaint(done, ExitCode.PORT_IN_USE)
-    assert taken_address in line
+    line = error_line(done, ExitCode.PORT_IN_USE)
+    assert used_address in line
     assert name in line
     assert list(tmp_path.iterdir()) == []
 
@@ -476,7 +445,7 @@ def test_every_address_in_use_is_named_in_one_message(
 
         done = roster(command, **nowhere, **settings)
 
-    line = complaint(done, ExitCode.PORT_IN_USE)
+    line = error_line(done, ExitCode.PORT_IN_USE)
     assert line.count("address already in use") == len(names)
     for name, address in settings.items():
         assert f"{address} (" in line
@@ -484,30 +453,32 @@ def test_every_address_in_use_is_named_in_one_message(
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_two_settings_with_one_address_are_refused(taken_address: str, workers: str) -> None:
+def test_two_settings_with_one_address_are_refused(used_address: str, workers: str) -> None:
     address = f"127.0.0.1:{free_port()}"
     settings = {"ROSTER_HTTP_ADDRESS": address, "ROSTER_GRPC_ADDRESS": address}
     settings |= {"ROSTER_DATABASE_URL": "postgresql://127.0.0.1:1/x", "ROSTER_WORKERS": workers}
 
-    line = complaint(roster("serve", **settings), ExitCode.PORT_IN_USE)
+    line = error_line(roster("serve", **settings), ExitCode.PORT_IN_USE)
 
-    assert "ROSTER_HTTP_ADDRESS has it too" in line
+    assert "ROSTER_HTTP_ADDRESS is the same address" in line
     assert "ROSTER_GRPC_ADDRESS" in line
 
 
-def test_start_whose_first_write_is_refused_is_told_in_a_line(
+def test_rejected_first_write_of_a_service_is_reported_in_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def refuse() -> None:
+    def reject() -> None:
         raise Unavailable
 
-    monkeypatch.setattr(cli, "app", refuse)
+    monkeypatch.setattr(cli, "app", reject)
 
     with pytest.raises(SystemExit) as ended:
         cli.main()
 
     assert ended.value.code == ExitCode.DATABASE
-    assert capsys.readouterr().err == "roster: The database did not take it; the log tells why.\n"
+    assert capsys.readouterr().err == (
+        "roster: A write to the database failed. The server log states the cause.\n"
+    )
 
 
 def test_bootstrap_key_is_the_first_key_of_a_verified_account(tmp_path: Path) -> None:
@@ -561,12 +532,12 @@ def test_interrupt_while_modules_are_imported_leaves_no_traceback() -> None:
 def test_file_that_is_served_already_is_refused_and_the_owner_named(service: Service) -> None:
     done = roster("serve", ROSTER_DATABASE_URL=service.database_url, **FREE)
 
-    assert f"process {service.process.pid}" in complaint(done, ExitCode.DATABASE)
+    assert f"process {service.process.pid}" in error_line(done, ExitCode.DATABASE)
 
 
 def serve(url: str) -> str:
     """Returns why a database is not served."""
-    return complaint(roster("serve", ROSTER_DATABASE_URL=url, **FREE), ExitCode.DATABASE)
+    return error_line(roster("serve", ROSTER_DATABASE_URL=url, **FREE), ExitCode.DATABASE)
 
 
 def migrated(url: str) -> None:
@@ -584,7 +555,7 @@ def test_newer_schema_is_refused_by_every_command(tmp_path: Path, url: str) -> N
 
     assert "9999_newer" in serve(url)
     listed = roster("accounts", "list", ROSTER_DATABASE_URL=url)
-    assert "9999_newer" in complaint(listed, ExitCode.DATABASE)
+    assert "9999_newer" in error_line(listed, ExitCode.DATABASE)
 
 
 def test_file_that_is_no_database_is_refused_with_a_hint(tmp_path: Path, url: str) -> None:
@@ -605,7 +576,7 @@ def test_path_below_a_file_is_refused(tmp_path: Path, arguments: tuple[str, ...]
 
     done = roster(*arguments, ROSTER_DATABASE_URL=f"sqlite:///{tmp_path}/file/roster.db")
 
-    assert "file" in complaint(done, ExitCode.DATABASE)
+    assert "file" in error_line(done, ExitCode.DATABASE)
 
 
 CREATE = ("accounts", "create", "--email", "ada@example.com")
@@ -623,8 +594,10 @@ def test_database_that_cannot_be_written_is_refused_with_a_hint(
     place, mode = (tmp_path / "roster.db", 0o444) if unwritable == "file" else (tmp_path, 0o555)
     place.chmod(mode)
     try:
-        done = roster(*arguments, program=f"-c{AS_EVERYONE}", ROSTER_DATABASE_URL=url, **FREE)
+        done = in_new_process(
+            *arguments, program=f"-c{AS_EVERYONE}", ROSTER_DATABASE_URL=url, **FREE
+        )
     finally:
         place.chmod(0o755)
 
-    assert re.search("read-only|cannot be written", complaint(done, ExitCode.DATABASE))
+    assert re.search("read-only|cannot be written", error_line(done, ExitCode.DATABASE))

@@ -15,12 +15,12 @@ from typing import Any, ClassVar
 import pytest
 
 from server.accounts.rules import make_secret
-from server.cli.transfer.packing import packing_of
+from server.cli.transfer.compression import detect_compression
 
 from ..conftest import Account, new_account
 from ..processes import limited, start
-from .cut import cut
-from .transfers import command, counted, emails, first_account, people, transfer
+from .interruption import interrupting
+from .transfers import command, counts_of, emails, first_account, people, transfer
 
 ROWS: list[dict[str, Any]] = [
     {"email": "ada@example.com", "firstName": 'Ada "Countess"', "tags": ["a,b", "c;d", "vip"]},
@@ -52,7 +52,7 @@ def with_fields(account: Account) -> Account:
     return account
 
 
-def filled(account: Account, count: int) -> Account:
+def with_subscribers(account: Account, count: int) -> Account:
     """Returns the account, which has so many subscribers more."""
     rows = people(count)
     for first in range(0, count, 100):
@@ -65,7 +65,7 @@ def id_of(account: Account, email: str) -> str:
     return str(account.ok("GetSubscriber", id=email)["subscriber"]["id"])
 
 
-def kept(account: Account) -> list[dict[str, Any]]:
+def subscribers_of(account: Account) -> list[dict[str, Any]]:
     """Returns what an account knows of its subscribers, less what differs between accounts."""
     found = account.ok("ListSubscribers", limit=100)["subscribers"]
     return [
@@ -92,19 +92,21 @@ def test_what_was_exported_is_imported_as_the_same(
     file = tmp_path / f"all.{ending}"
 
     done = transfer(first, "export", str(file))
-    counts = counted(transfer(other, "import", str(file), "--json"))
+    counts = counts_of(transfer(other, "import", str(file), "--json"))
 
     assert (done.returncode, done.stderr) == (0, "")
-    assert f"{file} has 3 subscribers." in done.stdout
+    assert f"{file} contains 3 subscribers." in done.stdout
     assert os.listdir(tmp_path) == [file.name]
     assert counts["created"] == 3
-    assert kept(other) == kept(first)
-    packing = packing_of(file.read_bytes())
-    assert (packing.ending if packing else "") == ending.removeprefix("csv").removeprefix("ndjson")
+    assert subscribers_of(other) == subscribers_of(first)
+    compression = detect_compression(file.read_bytes())
+    assert (compression.suffix if compression else "") == ending.removeprefix("csv").removeprefix(
+        "ndjson"
+    )
 
 
 def test_standard_output_gets_ndjson_and_nothing_else(http_account: Account) -> None:
-    filled(http_account, 3)
+    with_subscribers(http_account, 3)
 
     done = transfer(http_account, "export")
 
@@ -114,13 +116,13 @@ def test_standard_output_gets_ndjson_and_nothing_else(http_account: Account) -> 
 
 
 def test_one_subscriber_is_counted_in_the_singular(http_account: Account, tmp_path: Path) -> None:
-    filled(http_account, 1)
+    with_subscribers(http_account, 1)
     file = str(tmp_path / "all.csv")
 
     exported = transfer(http_account, "export", file)
     imported = transfer(http_account, "import", file, "--on-conflict", "skip")
 
-    assert exported.stdout == f"{file} has 1 subscriber.\n"
+    assert exported.stdout == f"{file} contains 1 subscriber.\n"
     assert imported.stdout == "1 row: 0 created, 0 updated, 1 skipped, 0 failed.\n"
 
 
@@ -155,14 +157,14 @@ def test_blank_lines_that_keep_a_connection_are_no_rows_of_the_file(
         )
         slow.shutdown()
 
-    assert f"{file} has 2 subscribers." in done.stdout
+    assert f"{file} contains 2 subscribers." in done.stdout
     assert file.read_bytes() == b"".join(Slow.rows)
 
 
 def test_standard_output_can_be_a_table_and_be_imported_from_a_pipe(
     http_account: Account, other: Account
 ) -> None:
-    filled(http_account, 3)
+    with_subscribers(http_account, 3)
 
     table = transfer(http_account, "export", "-", "--format", "CSV").stdout
     done = transfer(other, "import", "-", stdin=table)
@@ -173,7 +175,7 @@ def test_standard_output_can_be_a_table_and_be_imported_from_a_pipe(
 
 
 def test_reader_that_has_enough_ends_an_export_without_a_word(http_account: Account) -> None:
-    filled(http_account, 2_000)
+    with_subscribers(http_account, 2_000)
     words, settings = command(http_account, "export")
 
     running = subprocess.Popen(words, env=settings, stdout=-1, stderr=-1)
@@ -223,7 +225,7 @@ def test_wrong_key_leaves_what_is_there(http_account: Account, tmp_path: Path) -
 
     done = transfer(http_account.with_key(make_secret()), "export", str(file))
 
-    assert (done.returncode, "does not know this API key" in done.stderr) == (7, True)
+    assert (done.returncode, "does not accept this API key" in done.stderr) == (7, True)
     assert (file.read_text(), os.listdir(tmp_path)) == ("before", ["all.csv"])
 
 
@@ -234,22 +236,22 @@ def test_wrong_key_leaves_what_is_there(http_account: Account, tmp_path: Path) -
 def test_export_goes_on_after_the_last_whole_row_and_says_so(
     http_account: Account, tmp_path: Path, ending: str
 ) -> None:
-    account = filled(http_account, 2_000)
+    account = with_subscribers(http_account, 2_000)
     account.ok("UpdateSubscriber", id=id_of(account, "p5@example.com"), lastName='x"y\nz')
     whole, file = tmp_path / f"whole.{ending}", tmp_path / f"all.{ending}"
     part = tmp_path / f"all.{ending}.part"
     transfer(account, "export", str(whole))
 
-    with cut(account.service.http, after=100_000) as between:
-        first = transfer(account, "export", str(file), url=between.url)
+    with interrupting(account.service.http, after=100_000) as proxy:
+        first = transfer(account, "export", str(file), url=proxy.url)
         assert not file.exists()
         # A program that is killed leaves a row that is half there.
         part.write_bytes(part.read_bytes()[:-7])
-        second = transfer(account, "export", str(file), url=between.url)
+        second = transfer(account, "export", str(file), url=proxy.url)
 
-    assert (first.returncode, f"{part} holds what came" in first.stderr) == (8, True)
-    assert second.stderr.startswith("roster: Goes on after ")
-    assert "has 2,000 subscribers." in second.stdout
+    assert (first.returncode, f"{part} contains the rows so far" in first.stderr) == (8, True)
+    assert second.stderr.startswith("roster: Resuming after ")
+    assert "contains 2,000 subscribers." in second.stdout
     assert file.read_bytes() == whole.read_bytes()
     assert sorted(os.listdir(tmp_path)) == sorted([whole.name, file.name])
 
@@ -257,46 +259,48 @@ def test_export_goes_on_after_the_last_whole_row_and_says_so(
 @pytest.mark.verify
 def test_export_goes_on_after_the_service_was_killed(tmp_path: Path) -> None:
     killed = start(tmp_path)
-    account, file = filled(first_account(killed), 5_000), tmp_path / "all.ndjson"
-    with cut(killed.http, after=300_000, then=lambda: killed.stop(signal.SIGKILL)) as between:
-        first = transfer(account, "export", str(file), url=between.url)
+    account, file = with_subscribers(first_account(killed), 5_000), tmp_path / "all.ndjson"
+    with interrupting(
+        killed.http, after=300_000, then=lambda: killed.stop(signal.SIGKILL)
+    ) as proxy:
+        first = transfer(account, "export", str(file), url=proxy.url)
 
         service = start(tmp_path, ROSTER_HTTP_ADDRESS=killed.http)
         try:
-            second = transfer(account, "export", str(file), url=between.url)
+            second = transfer(account, "export", str(file), url=proxy.url)
         finally:
             service.stop()
 
     assert first.returncode == 8
-    assert (second.returncode, "Goes on after" in second.stderr) == (0, True)
+    assert (second.returncode, "Resuming after" in second.stderr) == (0, True)
     assert len(ids(file)) == len(set(ids(file))) == 5_000
     assert ids(file) == sorted(ids(file))
 
 
 def test_part_of_another_export_is_not_gone_on_with(http_account: Account, tmp_path: Path) -> None:
-    account = filled(http_account, 1_000)
+    account = with_subscribers(http_account, 1_000)
     account.ok("AddSubscriberTags", id=id_of(account, "p7@example.com"), tags=["vip"])
     file = tmp_path / "all.csv"
-    with cut(account.service.http, after=30_000) as between:
-        assert transfer(account, "export", str(file), url=between.url).returncode == 8
+    with interrupting(account.service.http, after=30_000) as proxy:
+        assert transfer(account, "export", str(file), url=proxy.url).returncode == 8
 
-        done = transfer(account, "export", str(file), "--tag", "vip", url=between.url)
+        done = transfer(account, "export", str(file), "--tag", "vip", url=proxy.url)
 
-    assert "belongs to another export; starts over." in done.stderr
+    assert "belongs to another export. Starting over." in done.stderr
     assert len(ids(file)) == 1
 
 
 def test_table_whose_columns_changed_is_not_gone_on_with_unless_it_starts_over(
     http_account: Account, tmp_path: Path
 ) -> None:
-    account = filled(http_account, 1_000)
+    account = with_subscribers(http_account, 1_000)
     file = tmp_path / "all.csv"
-    with cut(account.service.http, after=30_000) as between:
-        assert transfer(account, "export", str(file), url=between.url).returncode == 8
+    with interrupting(account.service.http, after=30_000) as proxy:
+        assert transfer(account, "export", str(file), url=proxy.url).returncode == 8
         account.ok("CreateCustomField", label="City")
 
-        refused = transfer(account, "export", str(file), url=between.url)
-        done = transfer(account, "export", str(file), "--no-resume", url=between.url)
+        refused = transfer(account, "export", str(file), url=proxy.url)
+        done = transfer(account, "export", str(file), "--no-resume", url=proxy.url)
 
     assert (refused.returncode, "--no-resume" in refused.stderr) == (7, True)
     assert (done.returncode, done.stderr) == (0, "")

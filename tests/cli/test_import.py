@@ -21,13 +21,22 @@ from pathlib import Path
 import pytest
 
 from server.accounts.rules import make_secret
-from server.cli.transfer.packing import Unpacker, packing_of
-from server.cli.transfer.service_client import PIECE
+from server.cli.transfer.compression import Decompressor, detect_compression
+from server.cli.transfer.files import CHUNK_BYTES
 
 from ..conftest import Account, new_account
 from ..processes import start
-from .cut import cut
-from .transfers import command, counted, emails, first_account, people, total, transfer, written
+from .interruption import interrupting
+from .transfers import (
+    command,
+    counts_of,
+    emails,
+    first_account,
+    people,
+    total,
+    transfer,
+    write_ndjson,
+)
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -37,7 +46,7 @@ else:
 TAB = "Email\tFirst name\tTags\nada@example.com\tAda\tvip;early\n"
 
 
-def failures(path: Path) -> list[tuple[str, ...]]:
+def failure_rows(path: Path) -> list[tuple[str, ...]]:
     """Returns the rows of a table of failures, after a look at its header."""
     with path.open(encoding="utf-8", newline="") as file:
         header, *rows = csv.reader(file)
@@ -45,7 +54,7 @@ def failures(path: Path) -> list[tuple[str, ...]]:
     return [tuple(row) for row in rows]
 
 
-def beside(file: str, ending: str) -> Path:
+def file_next_to(file: str, ending: str) -> Path:
     """Returns a file that belongs to an import."""
     return Path(f"{file}.{ending}")
 
@@ -63,7 +72,7 @@ def unused_port() -> int:
 def test_import_takes_every_row_and_leaves_nothing_behind(
     http_account: Account, tmp_path: Path
 ) -> None:
-    file = written(tmp_path / "people.ndjson", people(1_200))
+    file = write_ndjson(tmp_path / "people.ndjson", people(1_200))
 
     done = transfer(http_account, "import", file)
 
@@ -78,7 +87,7 @@ def test_rows_that_fail_are_counted_and_listed_and_the_others_stay(
 ) -> None:
     rows = [*people(2), {"email": "p1@example.com"}, {"email": "é, nobody"}, {"firstName": "x"}]
     rows.append({"email": "a@example.com", "firstName": 'so "much"' * 20})
-    file = written(tmp_path / "people.jsonl", rows)
+    file = write_ndjson(tmp_path / "people.jsonl", rows)
 
     done = transfer(http_account, "import", file)
 
@@ -86,14 +95,14 @@ def test_rows_that_fail_are_counted_and_listed_and_the_others_stay(
     assert "6 rows: 2 created, 0 updated, 0 skipped, 4 failed." in done.stdout
     assert "1 ALREADY_EXISTS" in done.stdout
     assert f"{file}.failures.csv" in done.stdout
-    assert failures(beside(file, "failures.csv")) == [
+    assert failure_rows(file_next_to(file, "failures.csv")) == [
         ("3", "p1@example.com", "ALREADY_EXISTS", "email"),
         ("4", "é, nobody", "INVALID_EMAIL", "email"),
         ("5", "", "MISSING_EMAIL", "email"),
         ("6", "a@example.com", "INVALID_FIELD", "firstName"),
     ]
     assert total(http_account) == 2
-    assert not beside(file, "roster-import").exists()
+    assert not file_next_to(file, "roster-import").exists()
 
 
 @pytest.mark.parametrize(
@@ -104,10 +113,10 @@ def test_row_whose_address_is_taken_becomes_what_was_asked(
     http_account: Account, tmp_path: Path, on_conflict: str, code: int, outcome: str
 ) -> None:
     http_account.ok("CreateSubscriber", email="P0@example.com", firstName="Old")
-    file, listed = written(tmp_path / "people.ndjson", people(2)), tmp_path / "elsewhere.csv"
+    file, listed = write_ndjson(tmp_path / "people.ndjson", people(2)), tmp_path / "elsewhere.csv"
     flags = ("--on-conflict", on_conflict, "--failures", str(listed), "--json")
 
-    counts = counted(transfer(http_account, "import", file, *flags), code)
+    counts = counts_of(transfer(http_account, "import", file, *flags), code)
 
     nothing = dict.fromkeys(("created", "updated", "skipped", "failed"), 0)
     failed = outcome == "failed"
@@ -139,16 +148,18 @@ def test_form_is_found_by_the_ending_or_the_first_character(
 ) -> None:
     (tmp_path / name).write_text(content, encoding="utf-8")
 
-    assert counted(transfer(http_account, "import", str(tmp_path / name), "--json"))["created"] == 1
+    assert (
+        counts_of(transfer(http_account, "import", str(tmp_path / name), "--json"))["created"] == 1
+    )
 
     ada = http_account.ok("GetSubscriber", id="ada@example.com")["subscriber"]
     assert ada["tags"] == ["early", "vip"]
 
 
 def test_format_flag_is_stronger_than_the_ending(http_account: Account, tmp_path: Path) -> None:
-    file = written(tmp_path / "people.csv", people(1))
+    file = write_ndjson(tmp_path / "people.csv", people(1))
 
-    assert counted(transfer(http_account, "import", file, "--format", "ndjson", "--json"))[
+    assert counts_of(transfer(http_account, "import", file, "--format", "ndjson", "--json"))[
         "created"
     ]
 
@@ -176,7 +187,7 @@ def test_file_is_unpacked_by_its_content_whatever_its_name(
 
     done = transfer(http_account, "import", str(tmp_path / name), "--json")
 
-    assert counted(done)["created"] == 2
+    assert counts_of(done)["created"] == 2
 
 
 @pytest.mark.parametrize("content", PACKED.values(), ids=PACKED)
@@ -211,7 +222,9 @@ def test_damaged_file_is_named_and_the_rows_before_the_damage_are_counted(
 
     assert done.returncode == 2
     assert f"{file} cannot be read: it is damaged: " in done.stderr
-    said = re.search(r"Up to line ([\d,]+), ([\d,]+) rows taken and 0 failed\.", done.stderr)
+    said = re.search(
+        r"Up to line ([\d,]+), ([\d,]+) rows were accepted and 0 failed\.", done.stderr
+    )
     assert said is not None, done.stderr
     line, taken = (int(number.replace(",", "")) for number in said.groups())
     assert (line, taken) == (total(http_account) + 1, total(http_account))
@@ -225,10 +238,10 @@ def test_damage_before_the_first_row_is_named(http_account: Account, tmp_path: P
     file = tmp_path / "people.csv"
     file.write_bytes(gzip.compress(TABLE)[:12])
 
-    code, line = refused(http_account, str(file))
+    code, line = failed_import(http_account, str(file))
 
     assert (code, total(http_account)) == (2, 0)
-    assert f"{file} cannot be read: it is damaged: the gzip data ends early." in line
+    assert f"{file} cannot be read: it is damaged: the gzip data is truncated." in line
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, zstd.compress], ids=["gzip", "zstd"])
@@ -238,7 +251,7 @@ def test_file_that_unpacks_to_a_line_without_end_is_refused(
     file = tmp_path / "people.csv"
     file.write_bytes(pack(b"email\n" + bytes(b"x" * (1 << 26))))
 
-    code, line = refused(http_account, str(file))
+    code, line = failed_import(http_account, str(file))
 
     assert (code, "1,048,576 bytes" in line) == (7, True)
 
@@ -246,21 +259,21 @@ def test_file_that_unpacks_to_a_line_without_end_is_refused(
 @pytest.mark.parametrize("pack", [gzip.compress, zstd.compress], ids=["gzip", "zstd"])
 def test_what_is_unpacked_comes_in_short_pieces(pack: Callable[[bytes], bytes]) -> None:
     packed = pack(bytes(1 << 26))
-    packing = packing_of(packed)
-    assert packing is not None
-    unpacker = Unpacker(packing)
+    compression = detect_compression(packed)
+    assert compression is not None
+    decompressor = Decompressor(compression)
 
-    sizes = [len(piece) for piece in unpacker.unpack(packed)]
-    unpacker.finish()
+    sizes = [len(chunk) for chunk in decompressor.decompress(packed)]
+    decompressor.finish()
 
-    assert (sum(sizes), max(sizes)) == (1 << 26, PIECE)
+    assert (sum(sizes), max(sizes)) == (1 << 26, CHUNK_BYTES)
 
 
 def test_standard_input_is_read_and_leaves_no_file(http_account: Account) -> None:
     before = set(os.listdir())
     text = "email,firstName\nada@example.com,Ada\nnobody,\n"
 
-    counts = counted(transfer(http_account, "import", "-", "--json", stdin=text), 1)
+    counts = counts_of(transfer(http_account, "import", "-", "--json", stdin=text), 1)
 
     assert (counts["created"], counts["failed"], counts["failures"]) == (1, 1, None)
     assert set(os.listdir()) == before
@@ -269,7 +282,7 @@ def test_standard_input_is_read_and_leaves_no_file(http_account: Account) -> Non
 # What it cannot do
 
 
-def refused(account: Account, *arguments: str, url: str = "") -> tuple[int, str]:
+def failed_import(account: Account, *arguments: str, url: str = "") -> tuple[int, str]:
     """Returns the code and the one line with which an import ended."""
     done = transfer(account, "import", *arguments, url=url)
     assert done.stdout == ""
@@ -279,15 +292,15 @@ def refused(account: Account, *arguments: str, url: str = "") -> tuple[int, str]
 
 
 def test_missing_file_is_named(http_account: Account, tmp_path: Path) -> None:
-    code, line = refused(http_account, f"{tmp_path}/nothing.csv")
+    code, line = failed_import(http_account, f"{tmp_path}/nothing.csv")
 
     assert (code, f"{tmp_path}/nothing.csv" in line) == (2, True)
 
 
 def test_key_is_needed(http_account: Account, tmp_path: Path) -> None:
-    file = written(tmp_path / "people.ndjson", people(1))
+    file = write_ndjson(tmp_path / "people.ndjson", people(1))
 
-    code, line = refused(http_account.with_key(""), file)
+    code, line = failed_import(http_account.with_key(""), file)
 
     assert (code, "ROSTER_API_KEY" in line) == (2, True)
 
@@ -295,12 +308,12 @@ def test_key_is_needed(http_account: Account, tmp_path: Path) -> None:
 def test_wrong_key_is_told_apart_from_a_key_of_too_small_a_scope(
     http_account: Account, tmp_path: Path
 ) -> None:
-    file = written(tmp_path / "people.ndjson", people(1))
+    file = write_ndjson(tmp_path / "people.ndjson", people(1))
 
-    wrong = refused(http_account.with_key(make_secret()), file)
-    small = refused(http_account.with_key(http_account.new_key("read")), file)
+    wrong = failed_import(http_account.with_key(make_secret()), file)
+    small = failed_import(http_account.with_key(http_account.new_key("read")), file)
 
-    assert (wrong[0], "does not know this API key" in wrong[1]) == (7, True)
+    assert (wrong[0], "does not accept this API key" in wrong[1]) == (7, True)
     assert (small[0], "scope" in small[1]) == (7, True)
     assert os.listdir(tmp_path) == ["people.ndjson"]
 
@@ -308,14 +321,14 @@ def test_wrong_key_is_told_apart_from_a_key_of_too_small_a_scope(
 def test_list_of_failures_stays_while_nothing_new_is_known(
     http_account: Account, tmp_path: Path
 ) -> None:
-    file = written(tmp_path / "people.ndjson", [{"email": "nobody"}])
-    listed = beside(file, "failures.csv")
+    file = write_ndjson(tmp_path / "people.ndjson", [{"email": "nobody"}])
+    listed = file_next_to(file, "failures.csv")
     transfer(http_account, "import", file)
     before = listed.read_bytes()
 
-    refused(http_account.with_key(http_account.new_key("read")), file)
+    failed_import(http_account.with_key(http_account.new_key("read")), file)
     after_refusal = listed.read_bytes()
-    written(Path(file), people(1))
+    write_ndjson(Path(file), people(1))
     transfer(http_account, "import", file)
 
     assert after_refusal == before
@@ -326,9 +339,9 @@ def test_list_of_failures_stays_while_nothing_new_is_known(
 def test_malformed_address_is_a_fault_of_usage(
     http_account: Account, tmp_path: Path, url: str
 ) -> None:
-    file = written(tmp_path / "people.ndjson", people(1))
+    file = write_ndjson(tmp_path / "people.ndjson", people(1))
 
-    code, line = refused(http_account, file, url=url)
+    code, line = failed_import(http_account, file, url=url)
 
     assert (code, url in line) == (2, True)
 
@@ -336,13 +349,13 @@ def test_malformed_address_is_a_fault_of_usage(
 def test_other_program_that_answers_is_told_from_roster(
     http_account: Account, tmp_path: Path
 ) -> None:
-    file = written(tmp_path / "people.ndjson", people(1))
+    file = write_ndjson(tmp_path / "people.ndjson", people(1))
     (tmp_path / "api").mkdir()
     (tmp_path / "api" / "subscribers").write_text("<html></html>")
     handler = partial(QuietFiles, directory=str(tmp_path))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as other:
         threading.Thread(target=other.serve_forever, daemon=True).start()
-        code, line = refused(http_account, file, url=f"http://127.0.0.1:{other.server_port}")
+        code, line = failed_import(http_account, file, url=f"http://127.0.0.1:{other.server_port}")
         other.shutdown()
 
     assert (code, "is not Roster" in line) == (7, True)
@@ -358,9 +371,12 @@ class QuietFiles(SimpleHTTPRequestHandler):
 def test_service_that_is_not_there_is_named(
     http_account: Account, tmp_path: Path, unused_port: int
 ) -> None:
-    file, url = written(tmp_path / "people.ndjson", people(1)), f"http://127.0.0.1:{unused_port}"
+    file, url = (
+        write_ndjson(tmp_path / "people.ndjson", people(1)),
+        f"http://127.0.0.1:{unused_port}",
+    )
 
-    code, line = refused(http_account, file, url=url)
+    code, line = failed_import(http_account, file, url=url)
 
     assert (code, url in line) == (6, True)
     assert os.listdir(tmp_path) == ["people.ndjson"]
@@ -369,7 +385,7 @@ def test_service_that_is_not_there_is_named(
 def test_unknown_column_is_named(http_account: Account, tmp_path: Path) -> None:
     (tmp_path / "people.csv").write_text("email,shoe size\nada@example.com,7\n")
 
-    code, line = refused(http_account, f"{tmp_path}/people.csv")
+    code, line = failed_import(http_account, f"{tmp_path}/people.csv")
 
     assert (code, "shoe size" in line) == (7, True)
     assert os.listdir(tmp_path) == ["people.csv"]
@@ -381,12 +397,12 @@ def test_fault_in_the_middle_of_a_file_says_what_is_in_and_how_to_begin_again(
     lines = ["email", *(f"p{number}@example.com" for number in range(1_500)), '"open']
     (tmp_path / "people.csv").write_text("\n".join(lines))
 
-    code, line = refused(http_account, f"{tmp_path}/people.csv")
+    code, line = failed_import(http_account, f"{tmp_path}/people.csv")
 
     assert (
         code,
         "line 1502" in line,
-        "Up to line 1,501, 1,500 rows taken and 0 failed." in line,
+        "Up to line 1,501, 1,500 rows were accepted and 0 failed." in line,
     ) == (7, True, True)
     assert total(http_account) == 1_500
 
@@ -404,24 +420,24 @@ def test_run_that_goes_on_tells_every_row_once_though_rows_were_stored_without_a
     rows[2_000]["email"] = rows[1_999]["email"]
     rows[2_500]["email"] = "nobody"
     file, place = (
-        written(tmp_path / "people.ndjson", rows),
+        write_ndjson(tmp_path / "people.ndjson", rows),
         tmp_path / "people.ndjson.roster-import",
     )
 
-    with cut(http_account.service.http, after=80_000) as between:
-        first = transfer(http_account, "import", file, url=between.url)
+    with interrupting(http_account.service.http, after=80_000) as proxy:
+        first = transfer(http_account, "import", file, url=proxy.url)
         told = json.loads(place.read_bytes())["tally"]["line"]
         stored = total(http_account)
-        second = transfer(http_account, "import", file, "--json", url=between.url)
+        second = transfer(http_account, "import", file, "--json", url=proxy.url)
 
     assert first.returncode == 8
-    assert f"go on after line {told:,}" in first.stderr
+    assert f"resume after line {told:,}" in first.stderr
     assert told < stored == 2_997
-    assert f"Goes on after line {told:,}" in second.stderr
-    counts = counted(second, 1)
+    assert f"Resuming after line {told:,}" in second.stderr
+    counts = counts_of(second, 1)
     assert (counts["created"], counts["failed"]) == (2_994, 6)
     assert counts["resumedAfterLine"] == told
-    listed = failures(beside(file, "failures.csv"))
+    listed = failure_rows(file_next_to(file, "failures.csv"))
     assert [int(line) for line, *_ in listed] == [2, 701, 801, 2_001, 2_501, 2_901]
     assert [reason for _, _, reason, _ in listed].count("ALREADY_EXISTS") == 5
     assert total(http_account) == stored
@@ -433,12 +449,12 @@ def test_rows_in_doubt_count_as_created_and_others_as_what_they_are(
     http_account: Account, tmp_path: Path, on_conflict: str, outcome: str
 ) -> None:
     http_account.ok("CreateSubscriber", email="p1400@example.com")
-    file = written(tmp_path / "people.ndjson", people(1_500))
+    file = write_ndjson(tmp_path / "people.ndjson", people(1_500))
 
-    with cut(http_account.service.http, after=30_000) as between:
+    with interrupting(http_account.service.http, after=30_000) as proxy:
         flags = ("--on-conflict", on_conflict, "--json")
-        assert transfer(http_account, "import", file, *flags, url=between.url).returncode == 8
-        counts = counted(transfer(http_account, "import", file, *flags, url=between.url))
+        assert transfer(http_account, "import", file, *flags, url=proxy.url).returncode == 8
+        counts = counts_of(transfer(http_account, "import", file, *flags, url=proxy.url))
 
     assert (counts["created"], counts[outcome]) == (1_499, 1)
 
@@ -447,17 +463,19 @@ def test_rows_in_doubt_count_as_created_and_others_as_what_they_are(
 def test_import_of_a_large_file_goes_on_after_the_service_was_killed(tmp_path: Path) -> None:
     rows = people(10_000)
     rows[7_000]["email"] = "nobody"
-    file = written(tmp_path / "people.ndjson", rows)
+    file = write_ndjson(tmp_path / "people.ndjson", rows)
     killed = start(tmp_path)
     account = first_account(killed)
-    with cut(killed.http, after=300_000, then=lambda: killed.stop(signal.SIGKILL)) as between:
-        first = transfer(account, "import", file, url=between.url)
+    with interrupting(
+        killed.http, after=300_000, then=lambda: killed.stop(signal.SIGKILL)
+    ) as proxy:
+        first = transfer(account, "import", file, url=proxy.url)
         assert (first.returncode, "Run the same command again" in first.stderr) == (8, True)
 
         service = start(tmp_path, ROSTER_HTTP_ADDRESS=killed.http)
         try:
             half = total(account)
-            counts = counted(transfer(account, "import", file, "--json", url=between.url), 1)
+            counts = counts_of(transfer(account, "import", file, "--json", url=proxy.url), 1)
             stored = total(account)
         finally:
             service.stop()
@@ -465,53 +483,53 @@ def test_import_of_a_large_file_goes_on_after_the_service_was_killed(tmp_path: P
     assert 0 < half < 9_999
     assert (counts["created"], counts["failed"], stored) == (9_999, 1, 9_999)
     assert counts["reasons"] == {"INVALID_EMAIL": 1}
-    assert [line for line, *_ in failures(beside(file, "failures.csv"))] == ["7001"]
+    assert [line for line, *_ in failure_rows(file_next_to(file, "failures.csv"))] == ["7001"]
 
 
 def test_changed_file_another_account_and_no_resume_start_over_and_say_why(
     http_account: Account, tmp_path: Path
 ) -> None:
     other = new_account(http_account.service, http_account.front)
-    file = written(tmp_path / "people.ndjson", people(2))
-    place = beside(file, "roster-import")
-    with cut(http_account.service.http, after=2_000) as between:
-        written(Path(file), people(1_000))
-        assert transfer(http_account, "import", file, url=between.url).returncode == 8
+    file = write_ndjson(tmp_path / "people.ndjson", people(2))
+    place = file_next_to(file, "roster-import")
+    with interrupting(http_account.service.http, after=2_000) as proxy:
+        write_ndjson(Path(file), people(1_000))
+        assert transfer(http_account, "import", file, url=proxy.url).returncode == 8
         left = place.read_bytes()
 
-        by_other = transfer(other, "import", file, url=between.url)
+        by_other = transfer(other, "import", file, url=proxy.url)
         place.write_bytes(left)
         asked = transfer(
-            http_account, "import", file, "--no-resume", "--on-conflict", "Skip", url=between.url
+            http_account, "import", file, "--no-resume", "--on-conflict", "Skip", url=proxy.url
         )
         place.write_bytes(left)
-        written(Path(file), people(1_001))
-        changed = transfer(http_account, "import", file, "--on-conflict", "skip", url=between.url)
+        write_ndjson(Path(file), people(1_001))
+        changed = transfer(http_account, "import", file, "--on-conflict", "skip", url=proxy.url)
 
-    assert "The API key changed since the last run; starts over." in by_other.stderr
+    assert "The API key changed since the last run. Starting over." in by_other.stderr
     assert "1,000 created" in by_other.stdout
     assert (asked.stderr, "1,000 skipped" in asked.stdout) == ("", True)
-    assert "The file changed since the last run; starts over." in changed.stderr
+    assert "The file changed since the last run. Starting over." in changed.stderr
     assert "1 created, 0 updated, 1,000 skipped" in changed.stdout
 
 
 def test_interrupted_import_keeps_its_place_and_says_how_to_go_on(
     http_account: Account, tmp_path: Path
 ) -> None:
-    file = written(tmp_path / "people.ndjson", people(5_000))
+    file = write_ndjson(tmp_path / "people.ndjson", people(5_000))
     running: list[subprocess.Popen[str]] = []
 
     def interrupt() -> None:
         running[0].send_signal(signal.SIGINT)
         running[0].wait(timeout=30)
 
-    with cut(http_account.service.http, after=200_000, then=interrupt) as between:
-        words, settings = command(http_account, "import", file, url=between.url)
+    with interrupting(http_account.service.http, after=200_000, then=interrupt) as proxy:
+        words, settings = command(http_account, "import", file, url=proxy.url)
         running.append(subprocess.Popen(words, env=settings, stderr=subprocess.PIPE, text=True))
         said = running[0].communicate(timeout=30)[1]
-        counts = counted(transfer(http_account, "import", file, "--json", url=between.url))
+        counts = counts_of(transfer(http_account, "import", file, "--json", url=proxy.url))
 
     assert running[0].returncode == 130
-    assert said.startswith("roster: Interrupted. Run the same command again to go on after line ")
+    assert said.startswith("roster: Interrupted. Run the same command again to resume after line ")
     assert "Traceback" not in said
     assert counts["created"] == 5_000

@@ -1,4 +1,4 @@
-"""What commands print for people: tables."""
+"""Tables on the terminal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from server.cli import output
 
 
 @pytest.mark.parametrize("width", [20, 80, 200])
-def test_table_is_printed_whole_whatever_the_width_of_the_terminal(
+def test_table_is_not_truncated_to_the_width_of_the_terminal(
     width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = [["0" * 26, "[x] :smile:", "a" * 90], ["1" * 26, "漢", "https://example.com/b"]]

@@ -1,4 +1,4 @@
-"""Files that commands write: what is replaced, what is written to, and what stays as it was."""
+"""Output files of commands: which are replaced, and which are opened and written."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from server.storage.databases import unit_of_work
 
 from ..conftest import Account
 from ..processes import environment
-from .cut import cut
-from .test_commands import complaint, roster
-from .transfers import command, counted, people, total, transfer, written
+from .commands import error_line, roster
+from .interruption import interrupting
+from .transfers import command, counts_of, people, total, transfer, write_ndjson
 
 LONG = 60.0
-BAD = [{"email": "ada@example.com"}, {"email": "nobody"}]
+INVALID = [{"email": "ada@example.com"}, {"email": "invalid"}]
 
 
 class Reader:
-    """The reader of a FIFO, in a thread of its own, which reads so many bytes (-1 for all)."""
+    """The reader of a FIFO, in a thread, which reads everything (size -1) or nothing (size 0)."""
 
     def __init__(self, path: Path, size: int = -1) -> None:
         os.mkfifo(path)
@@ -63,13 +63,13 @@ def is_fifo(path: Path) -> bool:
 
 
 def failed(table: str | bytes) -> list[str]:
-    """Returns the addresses in a table of failures."""
+    """Returns the addresses in a file of failures."""
     text = table if isinstance(table, str) else table.decode()
     return [row["email"] for row in csv.DictReader(io.StringIO(text))]
 
 
 def shell(account: Account, script: str) -> subprocess.CompletedProcess[str]:
-    """Runs a script in which "$ROSTER" starts a command for an account."""
+    """Runs a script in which "$ROSTER" is the program and "$URL" the service."""
     words, settings = command(account)
     program = f"{sys.executable} -m server"
     return subprocess.run(
@@ -81,23 +81,23 @@ def shell(account: Account, script: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-# Rows that failed
+# Failed rows
 
 
-def test_failures_are_written_to_a_fifo_which_stays(http_account: Account, tmp_path: Path) -> None:
-    file = written(tmp_path / "people.ndjson", BAD)
+def test_failures_are_written_to_a_fifo(http_account: Account, tmp_path: Path) -> None:
+    file = write_ndjson(tmp_path / "people.ndjson", INVALID)
     reader = Reader(tmp_path / "fifo")
 
     done = transfer(http_account, "import", file, "--failures", str(tmp_path / "fifo"))
 
     assert (done.returncode, done.stderr) == (1, "")
-    assert failed(reader.read()) == ["nobody"]
+    assert failed(reader.read()) == ["invalid"]
     assert is_fifo(tmp_path / "fifo")
     assert sorted(os.listdir(tmp_path)) == ["fifo", "people.ndjson"]
 
 
 def test_import_without_failures_writes_nothing(http_account: Account, tmp_path: Path) -> None:
-    file = written(tmp_path / "people.ndjson", people(2))
+    file = write_ndjson(tmp_path / "people.ndjson", people(2))
     reader = Reader(tmp_path / "fifo")
 
     done = transfer(http_account, "import", file, "--failures", str(tmp_path / "fifo"))
@@ -106,10 +106,10 @@ def test_import_without_failures_writes_nothing(http_account: Account, tmp_path:
     assert is_fifo(tmp_path / "fifo")
 
 
-def test_complete_import_whose_failures_cannot_be_listed_reports_both(
+def test_complete_import_reports_failures_that_cannot_be_written(
     http_account: Account, tmp_path: Path
 ) -> None:
-    file = written(tmp_path / "people.ndjson", BAD)
+    file = write_ndjson(tmp_path / "people.ndjson", INVALID)
     Reader(tmp_path / "fifo", size=0)
 
     done = transfer(http_account, "import", file, "--failures", str(tmp_path / "fifo"))
@@ -121,12 +121,12 @@ def test_complete_import_whose_failures_cannot_be_listed_reports_both(
     assert not (tmp_path / "people.ndjson.roster-import").exists()
 
 
-@pytest.mark.parametrize("exists", [True, False], ids=["to a file", "to nothing"])
-def test_link_stays_and_the_file_behind_it_is_replaced(
+@pytest.mark.parametrize("exists", [True, False], ids=["existing target", "no target"])
+def test_target_of_a_symbolic_link_is_replaced(
     http_account: Account, tmp_path: Path, exists: bool
 ) -> None:
     file, real, link = (
-        written(tmp_path / "people.ndjson", BAD),
+        write_ndjson(tmp_path / "people.ndjson", INVALID),
         tmp_path / "real.csv",
         tmp_path / "l",
     )
@@ -139,78 +139,78 @@ def test_link_stays_and_the_file_behind_it_is_replaced(
 
     assert done.returncode == 1
     assert link.is_symlink()
-    assert failed(real.read_bytes()) == ["nobody"]
+    assert failed(real.read_bytes()) == ["invalid"]
     assert not exists or stat.S_IMODE(real.stat().st_mode) == 0o640
     assert sorted(os.listdir(tmp_path)) == ["l", "people.ndjson", "real.csv"]
 
 
-def test_list_of_failures_stays_while_nothing_is_written_to_it(
+def test_failures_of_an_earlier_import_stay_if_no_row_fails(
     http_account: Account, tmp_path: Path
 ) -> None:
-    file, listed = written(tmp_path / "people.ndjson", people(2)), tmp_path / "failures.csv"
+    file, listed = write_ndjson(tmp_path / "people.ndjson", people(2)), tmp_path / "failures.csv"
     listed.write_text("before")
 
-    refused = transfer(
+    rejected = transfer(
         http_account.with_key(http_account.new_key("read")),
         *("import", file, "--failures", str(listed)),
     )
     done = transfer(http_account, "import", file, "--failures", str(listed))
 
-    assert (refused.returncode, done.returncode) == (7, 0)
+    assert (rejected.returncode, done.returncode) == (7, 0)
     assert listed.read_text() == "before"
     assert sorted(os.listdir(tmp_path)) == ["failures.csv", "people.ndjson"]
 
 
 @pytest.mark.parametrize("name", ["-", "/dev/fd/1"])
-def test_failures_on_standard_output_are_alone_there(
+def test_failures_on_standard_output_are_not_mixed_with_messages(
     http_account: Account, tmp_path: Path, name: str
 ) -> None:
-    file = written(tmp_path / "people.ndjson", BAD)
+    file = write_ndjson(tmp_path / "people.ndjson", INVALID)
 
     done = shell(http_account, f"$ROSTER import {file} --url $URL --failures {name}")
 
     assert done.returncode == 1
-    assert failed(done.stdout) == ["nobody"]
+    assert failed(done.stdout) == ["invalid"]
     assert "2 rows: 1 created" in done.stderr
 
 
-def test_failures_of_an_import_that_broke_off_are_kept_beside_the_file(
+def test_failures_of_an_incomplete_import_are_in_a_partial_file(
     http_account: Account, tmp_path: Path
 ) -> None:
-    file = written(tmp_path / "people.ndjson", [{"email": "nobody"}, *people(3_000)])
+    file = write_ndjson(tmp_path / "people.ndjson", [{"email": "invalid"}, *people(3_000)])
     listed = tmp_path / "failures.csv"
     listed.write_text("before")
     flags = ("--failures", str(listed))
 
-    with cut(http_account.service.http, after=80_000) as between:
-        first = transfer(http_account, "import", file, *flags, url=between.url)
+    with interrupting(http_account.service.http, after=80_000) as proxy:
+        first = transfer(http_account, "import", file, *flags, url=proxy.url)
         half = listed.read_text()
-        second = transfer(http_account, "import", file, *flags, url=between.url)
+        second = transfer(http_account, "import", file, *flags, url=proxy.url)
 
     assert (first.returncode, half) == (8, "before")
     assert f"listed in {listed}.part" in first.stderr
     assert second.returncode == 1
-    assert failed(listed.read_bytes()) == ["nobody"]
+    assert failed(listed.read_bytes()) == ["invalid"]
     assert sorted(os.listdir(tmp_path)) == ["failures.csv", "people.ndjson"]
 
 
-def test_import_from_a_fifo_leaves_nothing_beside_it(http_account: Account) -> None:
+def test_import_from_a_fifo_creates_no_files(http_account: Account) -> None:
     before = set(os.listdir())
 
-    done = shell(http_account, "$ROSTER import --url $URL <(echo email; echo nobody)")
+    done = shell(http_account, "$ROSTER import --url $URL <(echo email; echo invalid)")
 
     assert (done.returncode, done.stderr) == (1, "")
     assert "1 row: 0 created, 0 updated, 0 skipped, 1 failed." in done.stdout
     assert set(os.listdir()) == before
 
 
-class Ending(BaseHTTPRequestHandler):
-    """A service that stops after the last result."""
+class FailingService(BaseHTTPRequestHandler):
+    """A service that ends its response with an error after the last result."""
 
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        self._answer(b'{"total": 0, "subscribers": []}')
+        self._respond(b'{"total": 0, "subscribers": []}')
 
     def do_POST(self) -> None:
         lines = 0
@@ -221,35 +221,35 @@ class Ending(BaseHTTPRequestHandler):
         records: list[dict[str, Any]] = [
             {"line": number, "outcome": "CREATED", "id": "x"} for number in range(1, lines + 1)
         ]
-        records.append({"error": {"code": "Unavailable", "message": "It stops."}})
-        self._answer(b"".join(json.dumps(record).encode() + b"\n" for record in records))
+        records.append({"error": {"code": "Unavailable", "message": "The server is stopping."}})
+        self._respond(b"".join(json.dumps(record).encode() + b"\n" for record in records))
 
-    def _answer(self, body: bytes) -> None:
+    def _respond(self, body: bytes) -> None:
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Says nothing."""
+        """Logs nothing."""
 
 
 @contextmanager
-def ending() -> Iterator[str]:
-    """The address of a service that stops."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), Ending) as service:
+def failing_service() -> Iterator[str]:
+    """Returns the URL of such a service."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), FailingService) as service:
         threading.Thread(target=service.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{service.server_port}"
         service.shutdown()
 
 
-def test_import_is_complete_when_the_service_stops_after_the_last_result(
+def test_import_is_complete_if_the_service_fails_after_the_last_result(
     http_account: Account, tmp_path: Path
 ) -> None:
-    file = written(tmp_path / "people.ndjson", people(20))
+    file = write_ndjson(tmp_path / "people.ndjson", people(20))
 
-    with ending() as url:
-        counts = counted(transfer(http_account, "import", file, "--json", url=url))
+    with failing_service() as url:
+        counts = counts_of(transfer(http_account, "import", file, "--json", url=url))
 
     assert counts["created"] == 20
     assert os.listdir(tmp_path) == ["people.ndjson"]
@@ -258,7 +258,7 @@ def test_import_is_complete_when_the_service_stops_after_the_last_result(
 # Exports
 
 
-def test_export_is_written_to_a_fifo_which_stays(http_account: Account, tmp_path: Path) -> None:
+def test_export_is_written_to_a_fifo(http_account: Account, tmp_path: Path) -> None:
     http_account.ok("CreateSubscriber", email="ada@example.com")
     fifo = tmp_path / "all.ndjson"
     reader = Reader(fifo)
@@ -271,7 +271,7 @@ def test_export_is_written_to_a_fifo_which_stays(http_account: Account, tmp_path
     assert os.listdir(tmp_path) == ["all.ndjson"]
 
 
-def test_export_to_a_fifo_is_packed_by_its_name(http_account: Account, tmp_path: Path) -> None:
+def test_export_to_a_fifo_is_compressed_by_its_name(http_account: Account, tmp_path: Path) -> None:
     http_account.ok("CreateSubscriber", email="ada@example.com")
     reader = Reader(tmp_path / "all.ndjson.gz")
 
@@ -281,7 +281,7 @@ def test_export_to_a_fifo_is_packed_by_its_name(http_account: Account, tmp_path:
     assert json.loads(gzip.decompress(reader.read()))["email"] == "ada@example.com"
 
 
-def test_exported_file_behind_a_link_is_replaced(http_account: Account, tmp_path: Path) -> None:
+def test_target_of_a_link_is_replaced_by_an_export(http_account: Account, tmp_path: Path) -> None:
     http_account.ok("CreateSubscriber", email="ada@example.com")
     real, link = tmp_path / "real", tmp_path / "all.ndjson"
     real.write_text("before")
@@ -293,20 +293,18 @@ def test_exported_file_behind_a_link_is_replaced(http_account: Account, tmp_path
     assert json.loads(real.read_bytes())["email"] == "ada@example.com"
 
 
-def test_export_that_breaks_off_leaves_the_file_as_it_was(
-    http_account: Account, tmp_path: Path
-) -> None:
+def test_incomplete_export_does_not_change_the_file(http_account: Account, tmp_path: Path) -> None:
     http_account.ok("BulkCreateSubscribers", subscribers=people(100))
     file = tmp_path / "all.csv"
     file.write_text("before")
 
-    with cut(http_account.service.http, after=3_000) as between:
-        done = transfer(http_account, "export", str(file), url=between.url)
+    with interrupting(http_account.service.http, after=3_000) as proxy:
+        done = transfer(http_account, "export", str(file), url=proxy.url)
 
     assert (done.returncode, file.read_text()) == (8, "before")
 
 
-def test_export_to_the_path_of_standard_output_is_appended_there(
+def test_export_to_the_file_of_standard_output_is_appended(
     http_account: Account, tmp_path: Path
 ) -> None:
     http_account.ok("CreateSubscriber", email="ada@example.com")
@@ -321,43 +319,43 @@ def test_export_to_the_path_of_standard_output_is_appended_there(
     assert (first, json.loads(row)["email"], last) == ("before", "ada@example.com", "after")
 
 
-def test_output_that_is_full_is_named(http_account: Account, tmp_path: Path) -> None:
-    file = written(tmp_path / "people.ndjson", people(2))
+def test_full_disk_of_standard_output_is_reported(http_account: Account, tmp_path: Path) -> None:
+    file = write_ndjson(tmp_path / "people.ndjson", people(2))
 
     imported = shell(http_account, f"$ROSTER import {file} --url $URL > /dev/full")
     exported = shell(http_account, "$ROSTER export --url $URL > /dev/full")
 
     assert total(http_account) == 2
     for done in (imported, exported):
-        line = complaint(done, ExitCode.BROKEN)
+        line = error_line(done, ExitCode.INCOMPLETE)
         assert "Standard output cannot be written: No space left on device." in line
     assert os.listdir(tmp_path) == ["people.ndjson"]
 
 
-def test_interrupt_while_a_fifo_waits_for_its_reader_ends_the_export(
+def test_export_that_waits_for_the_reader_of_a_fifo_can_be_interrupted(
     http_account: Account, tmp_path: Path
 ) -> None:
     os.mkfifo(tmp_path / "fifo")
     words, settings = command(http_account, "export", str(tmp_path / "fifo"))
-    waits = "import os, sys; from server.cli import main; real = os.open\n"
-    waits += "def begin(*given):\n    print('waits', flush=True)\n    return real(*given)\n"
-    waits += "import server.output_file as file; file.os = type(os)('os')\n"
-    waits += "file.os.__dict__.update(vars(os), open=begin)\nmain()"
+    program = "import os, sys; from server.cli import main; real = os.open\n"
+    program += "def announce(*args):\n    print('waiting', flush=True)\n    return real(*args)\n"
+    program += "import server.output_file as file; file.os = type(os)('os')\n"
+    program += "file.os.__dict__.update(vars(os), open=announce)\nmain()"
 
     with subprocess.Popen(
-        [sys.executable, "-c", waits, *words[2:]],
+        [sys.executable, "-c", program, *words[2:]],
         env=settings,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
         assert process.stdout is not None
-        assert process.stdout.readline() == "waits\n"
+        assert process.stdout.readline() == "waiting\n"
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=LONG)
+        _, errors = process.communicate(timeout=LONG)
 
     assert process.returncode == ExitCode.INTERRUPTED
-    assert "Traceback" not in said
+    assert "Traceback" not in errors
     assert is_fifo(tmp_path / "fifo")
 
 
@@ -366,7 +364,7 @@ def test_interrupt_while_a_fifo_waits_for_its_reader_ends_the_export(
 
 @pytest.fixture
 def database(tmp_path: Path) -> Path:
-    """A database with an account, alone in its folder."""
+    """A database with an account, in a separate folder."""
     path = tmp_path / "data" / "roster.db"
     with unit_of_work(f"sqlite:///{path}") as tx:
         store.create_account("ada@example.com", tx, verified=True)
@@ -379,7 +377,7 @@ def accounts(path: Path) -> list[str]:
         return [str(email) for (email,) in connection.execute("SELECT email FROM account")]
 
 
-def test_backup_is_written_to_a_fifo_which_stays(database: Path, tmp_path: Path) -> None:
+def test_backup_is_written_to_a_fifo(database: Path, tmp_path: Path) -> None:
     fifo, copy = tmp_path / "fifo", tmp_path / "copy.db"
     reader = Reader(fifo)
 
@@ -392,7 +390,9 @@ def test_backup_is_written_to_a_fifo_which_stays(database: Path, tmp_path: Path)
     assert {each.name for each in tmp_path.iterdir()} == {"data", "fifo", "copy.db"}
 
 
-def test_backup_on_standard_output_is_alone_there(database: Path, tmp_path: Path) -> None:
+def test_backup_on_standard_output_is_not_mixed_with_messages(
+    database: Path, tmp_path: Path
+) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "server", "backup", "-"],
         env=environment(ROSTER_DATABASE_URL=f"sqlite:///{database}", TMPDIR=str(tmp_path)),
@@ -403,11 +403,11 @@ def test_backup_on_standard_output_is_alone_there(database: Path, tmp_path: Path
     assert done.returncode == 0
     (tmp_path / "copy.db").write_bytes(done.stdout)
     assert accounts(tmp_path / "copy.db") == ["ada@example.com"]
-    assert b"- is " in done.stderr
+    assert b"Backed up " in done.stderr
     assert {each.name for each in tmp_path.iterdir()} == {"data", "copy.db"}
 
 
-def test_link_to_a_backup_stays_and_the_backup_is_replaced(database: Path, tmp_path: Path) -> None:
+def test_target_of_a_link_is_replaced_by_a_backup(database: Path, tmp_path: Path) -> None:
     real, link = tmp_path / "real.db", tmp_path / "link.db"
     real.write_text("before")
     link.symlink_to(real)
@@ -417,26 +417,26 @@ def test_link_to_a_backup_stays_and_the_backup_is_replaced(database: Path, tmp_p
     before = real.read_text()
     done = roster("backup", str(link), "--replace", ROSTER_DATABASE_URL=url)
 
-    assert "--replace" in complaint(refused, ExitCode.USAGE)
+    assert "--replace" in error_line(refused, ExitCode.USAGE)
     assert (before, done.returncode) == ("before", 0)
     assert link.is_symlink()
     assert accounts(real) == ["ada@example.com"]
 
 
-def test_link_to_the_database_is_no_place_for_its_backup(database: Path, tmp_path: Path) -> None:
+def test_backup_to_a_link_to_the_database_is_rejected(database: Path, tmp_path: Path) -> None:
     link = tmp_path / "link.db"
     link.symlink_to(database)
 
     done = roster("backup", str(link), "--replace", ROSTER_DATABASE_URL=f"sqlite:///{database}")
 
-    assert "belongs to the database" in complaint(done, ExitCode.USAGE)
+    assert "is reserved for files of the database" in error_line(done, ExitCode.USAGE)
     assert accounts(database) == ["ada@example.com"]
 
 
-# Parts
+# Partial files
 
 
-def test_part_that_another_process_writes_is_refused(tmp_path: Path) -> None:
+def test_partial_file_of_another_process_is_locked(tmp_path: Path) -> None:
     part = AtomicFile(tmp_path / "one")
 
     with pytest.raises(OSError, match="another process"):
@@ -447,7 +447,7 @@ def test_part_that_another_process_writes_is_refused(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
-def test_part_that_is_a_link_is_refused(tmp_path: Path) -> None:
+def test_partial_file_must_not_be_a_link(tmp_path: Path) -> None:
     (tmp_path / "other").write_text("other")
     (tmp_path / "one.part").symlink_to(tmp_path / "other")
 

@@ -1,4 +1,4 @@
-"""The secret key of an installation: where it is kept, and that no other is taken for it."""
+"""The secret key of an installation."""
 
 from __future__ import annotations
 
@@ -19,33 +19,31 @@ from server.storage.installation import key_fingerprint
 from server.storage.sqlite.database import SqliteDatabase
 
 from ..processes import start
-from .test_commands import FREE, complaint, roster
+from .commands import FREE, error_line, roster
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Where the database is."""
     return tmp_path / "roster.db"
 
 
 @pytest.fixture
 def file(path: Path) -> Path:
-    """Where the key is kept."""
     return path.with_name("roster.db.key")
 
 
 @pytest.fixture
 def no_umask() -> Iterator[None]:
-    """A process that keeps nothing from anyone unless it says so."""
+    """A process whose new files are readable by all users by default."""
     before = os.umask(0)
     yield
     os.umask(before)
 
 
 def opened(path: Path, setting: str = "") -> Encryption:
-    """Opens the vault as a service does that starts on the database."""
+    """Opens the encryption of a database as a service does."""
 
-    async def story() -> Encryption:
+    async def run() -> Encryption:
         database = SqliteDatabase(path)
         await database.open()
         try:
@@ -53,13 +51,13 @@ def opened(path: Path, setting: str = "") -> Encryption:
         finally:
             await database.close()
 
-    return asyncio.run(story())
+    return asyncio.run(run())
 
 
-def known(path: Path) -> str | None:
-    """Returns the fingerprint that a database keeps."""
+def stored_fingerprint(path: Path) -> str | None:
+    """Returns the fingerprint that is stored in a database."""
 
-    async def story() -> str | None:
+    async def run() -> str | None:
         database = SqliteDatabase(path)
         await database.open()
         try:
@@ -67,43 +65,43 @@ def known(path: Path) -> str | None:
         finally:
             await database.close()
 
-    return asyncio.run(story())
+    return asyncio.run(run())
 
 
-def error_response(path: Path, setting: str = "") -> str:
-    """Returns why a vault is not opened, and sees that the database keeps what it knew."""
-    before = known(path)
+def key_error(path: Path, setting: str = "") -> str:
+    """Returns the error of a rejected key. The stored fingerprint must not change."""
+    before = stored_fingerprint(path)
     with pytest.raises(StorageError) as caught:
         opened(path, setting)
-    assert known(path) == before
+    assert stored_fingerprint(path) == before
     return str(caught.value)
 
 
 @pytest.mark.usefixtures("no_umask")
-def test_key_of_a_new_database_is_put_beside_it_for_its_owner_alone(path: Path, file: Path) -> None:
+def test_key_file_of_a_new_database_is_readable_by_its_owner_only(path: Path, file: Path) -> None:
     encryption = opened(path)
 
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     key = parse_key(file.read_text())
     assert key is not None
-    assert Encryption(key).fingerprint() == encryption.fingerprint() == known(path)
+    assert Encryption(key).fingerprint() == encryption.fingerprint() == stored_fingerprint(path)
 
 
-def test_two_databases_in_a_folder_have_keys_of_their_own(tmp_path: Path) -> None:
+def test_two_databases_in_a_folder_have_different_keys(tmp_path: Path) -> None:
     one, other = (opened(tmp_path / name) for name in ("a.db", "b.db"))
 
     assert one.fingerprint() != other.fingerprint()
     assert {"a.db.key", "b.db.key"} <= {found.name for found in tmp_path.iterdir()}
 
 
-def test_key_beside_the_database_is_used_again_and_stays_as_it_is(path: Path, file: Path) -> None:
+def test_existing_key_file_is_used_and_not_changed(path: Path, file: Path) -> None:
     first, text = opened(path), file.read_text()
 
     assert opened(path).fingerprint() == first.fingerprint()
     assert file.read_text() == text
 
 
-def test_key_is_kept_nowhere_in_the_database(path: Path, file: Path) -> None:
+def test_key_is_not_stored_in_the_database(path: Path, file: Path) -> None:
     opened(path)
 
     key = file.read_text().strip()
@@ -113,31 +111,33 @@ def test_key_is_kept_nowhere_in_the_database(path: Path, file: Path) -> None:
         assert not [form for form in (key.encode(), raw, raw.hex().encode()) if form in content]
 
 
-def test_key_that_the_operator_made_beforehand_is_used(path: Path, file: Path) -> None:
+def test_key_file_created_by_the_operator_is_used(path: Path, file: Path) -> None:
     key = make_key()
     file.write_text(key)
 
     assert opened(path).fingerprint() == Encryption(parse_key(key) or b"").fingerprint()
 
 
-def test_key_that_is_set_is_used_and_kept_in_no_file(path: Path, file: Path) -> None:
+def test_key_of_the_setting_is_used_and_not_written_to_a_file(path: Path, file: Path) -> None:
     key = make_key()
 
     fingerprint = opened(path, key).fingerprint()
 
-    assert fingerprint == Encryption(parse_key(key) or b"").fingerprint() == known(path)
+    assert (
+        fingerprint == Encryption(parse_key(key) or b"").fingerprint() == stored_fingerprint(path)
+    )
     assert not file.exists()
     assert opened(path, key).fingerprint() == fingerprint
 
 
-def test_key_that_is_set_is_stronger_than_the_file(path: Path, file: Path) -> None:
+def test_setting_takes_precedence_over_the_key_file(path: Path, file: Path) -> None:
     fingerprint, key = opened(path).fingerprint(), file.read_text()
     file.write_text(make_key())
 
     assert opened(path, key).fingerprint() == fingerprint
 
 
-def test_key_that_was_moved_from_the_file_to_the_setting_is_taken(path: Path, file: Path) -> None:
+def test_key_can_be_moved_from_the_file_to_the_setting(path: Path, file: Path) -> None:
     fingerprint, key = opened(path).fingerprint(), file.read_text()
     file.unlink()
 
@@ -145,61 +145,59 @@ def test_key_that_was_moved_from_the_file_to_the_setting_is_taken(path: Path, fi
     assert not file.exists()
 
 
-def test_lost_key_is_refused_and_no_other_made(path: Path, file: Path) -> None:
+def test_missing_key_is_an_error_and_no_other_is_created(path: Path, file: Path) -> None:
     opened(path)
     file.unlink()
 
-    why = error_response(path)
+    message = key_error(path)
 
-    assert str(file) in why
-    assert "ROSTER_SECRET_KEY" in why
+    assert str(file) in message
+    assert "ROSTER_SECRET_KEY" in message
     assert not file.exists()
 
 
-@pytest.mark.parametrize("place", ["file", "setting"])
-def test_another_key_is_refused_and_not_repeated(path: Path, file: Path, place: str) -> None:
+@pytest.mark.parametrize("source", ["file", "setting"])
+def test_another_key_is_rejected_and_not_repeated(path: Path, file: Path, source: str) -> None:
     opened(path)
-    own, other = file.read_text(), make_key()
-    if place == "file":
+    key, other = file.read_text(), make_key()
+    if source == "file":
         file.write_text(other)
 
-    why = error_response(path, other if place == "setting" else "")
+    message = key_error(path, other if source == "setting" else "")
 
-    assert (str(file) if place == "file" else "ROSTER_SECRET_KEY") in why
-    assert "another secret key" in why
-    assert own.strip() not in why
-    assert other not in why
+    assert (str(file) if source == "file" else "ROSTER_SECRET_KEY") in message
+    assert "another secret key" in message
+    assert key.strip() not in message
+    assert other not in message
 
 
 @pytest.mark.parametrize("is_new", [True, False], ids=["new database", "database with a key"])
 @pytest.mark.parametrize("content", [b"", b"no key\n", b"\xff\xfe"], ids=["empty", "text", "bytes"])
-def test_file_that_holds_no_key_is_refused_named_and_left_alone(
+def test_file_without_a_key_is_rejected_and_not_changed(
     path: Path, file: Path, content: bytes, is_new: bool
 ) -> None:
     if not is_new:
         opened(path)
     file.write_bytes(content)
 
-    assert str(file) in error_response(path)
+    assert str(file) in key_error(path)
     assert file.read_bytes() == content
 
 
 @pytest.mark.parametrize("is_new", [True, False], ids=["new database", "database with a key"])
-def test_folder_in_place_of_the_file_is_refused_and_named(
-    path: Path, file: Path, is_new: bool
-) -> None:
+def test_folder_instead_of_the_key_file_is_rejected(path: Path, file: Path, is_new: bool) -> None:
     if not is_new:
         opened(path)
         file.unlink()
     file.mkdir()
 
-    assert str(file) in error_response(path)
+    assert str(file) in key_error(path)
 
 
-# Through the command line
+# The command line
 
 
-def test_service_makes_the_key_file_and_prints_nothing_of_it(path: Path, file: Path) -> None:
+def test_service_creates_the_key_file_and_does_not_print_the_key(path: Path, file: Path) -> None:
     service = start(path.parent)
     try:
         key = file.read_text().strip()
@@ -211,27 +209,25 @@ def test_service_makes_the_key_file_and_prints_nothing_of_it(path: Path, file: P
     assert key not in service.log.read_text()
 
 
-def test_database_whose_key_is_lost_is_not_served_and_the_file_is_named(
-    path: Path, file: Path
-) -> None:
+def test_database_without_its_key_is_not_served(path: Path, file: Path) -> None:
     opened(path)
     file.unlink()
 
     done = roster("serve", ROSTER_DATABASE_URL=f"sqlite:///{path}", **FREE)
 
-    line = complaint(done, ExitCode.DATABASE)
+    line = error_line(done, ExitCode.DATABASE)
     assert str(file) in line
     assert "ROSTER_SECRET_KEY" in line
 
 
-def test_malformed_key_is_refused_by_its_setting_and_not_repeated(path: Path, file: Path) -> None:
+def test_malformed_key_is_rejected_and_not_repeated(path: Path, file: Path) -> None:
     settings = {"ROSTER_DATABASE_URL": f"sqlite:///{path}", **FREE}
 
     done = roster("serve", **{**settings, "ROSTER_SECRET_KEY": "mistyped"})
 
-    line = complaint(done, ExitCode.USAGE)
+    line = error_line(done, ExitCode.USAGE)
     assert "ROSTER_SECRET_KEY" in line
     assert "mistyped" not in line
-    (fresh,) = re.findall(r"[A-Za-z0-9+/]{43}=", line)
-    assert parse_key(fresh) is not None
+    (generated,) = re.findall(r"[A-Za-z0-9+/]{43}=", line)
+    assert parse_key(generated) is not None
     assert not file.exists()

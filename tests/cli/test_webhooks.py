@@ -1,4 +1,4 @@
-"""roster webhooks: what it prints of webhooks and of what is sent to them, and how it ends."""
+"""Tests of `roster webhooks`."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ from .transfers import command, transfer
 def tailing(
     account: Account, made: dict[str, Any], *arguments: str, key: str = ""
 ) -> Iterator[tuple[subprocess.Popen[str], Iterator[str]]]:
-    """Runs `roster webhooks tail` and yields its lines once it prints any.
+    """Runs `roster webhooks tail` and yields its lines, after it printed the first one.
 
-    Until then a webhook is tested again and again; those lines are left out.
+    Test deliveries are sent until then; their lines are omitted.
     """
     words, settings = command(account.with_key(key or account.key), "webhooks", "tail", *arguments)
     process = subprocess.Popen(
         words, env=settings, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
-    told = threading.Event()
+    has_printed = threading.Event()
 
     def test() -> None:
-        while not told.wait(0.05):
+        while not has_printed.wait(0.05):
             account.ok("TestWebhook", id=made["id"])
 
     testing = threading.Thread(target=test)
@@ -51,7 +51,7 @@ def tailing(
             try:
                 assert "webhook.test" in process.stdout.readline()
             finally:
-                told.set()
+                has_printed.set()
                 testing.join()
             yield process, (line for line in process.stdout if "webhook.test" not in line)
     finally:
@@ -64,17 +64,17 @@ def test_tail_prints_a_line_for_each_attempt(http_account: Account, receiver: Re
 
     with tailing(http_account, made) as (_, lines):
         tags(http_account, "a")
-        good = next(lines)
+        success = next(lines)
         receiver.replies = [Reply(503)]
         tags(http_account, "b")
-        bad = next(lines)
+        failure = next(lines)
 
-    moment, status, kind, url, took, unit = good.split()
-    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", moment)
-    assert (status, kind, url, unit) == ("200", "tag.created", receiver.url, "ms")
-    assert took.isdigit()
+    timestamp, status, event_type, url, duration, unit = success.split()
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", timestamp)
+    assert (status, event_type, url, unit) == ("200", "tag.created", receiver.url, "ms")
+    assert duration.isdigit()
     again = deliveries(http_account, made)[0]["nextAttemptAt"]
-    assert bad.split(" ms  ")[1] == f"answered 503  again at {again}\n"
+    assert failure.split(" ms  ")[1] == f"answered 503  again at {again}\n"
 
 
 def test_tail_prints_records_for_scripts(http_account: Account, receiver: Receiver) -> None:
@@ -100,7 +100,7 @@ def test_tail_ends_when_it_is_interrupted(http_account: Account, receiver: Recei
     assert (process.returncode, said) == (130, "")
 
 
-def test_tail_tells_that_its_key_has_ended(http_account: Account, receiver: Receiver) -> None:
+def test_tail_reports_that_its_key_was_revoked(http_account: Account, receiver: Receiver) -> None:
     made = webhook(http_account, receiver.url)
     key = http_account.new_key("read")
 
@@ -110,29 +110,32 @@ def test_tail_tells_that_its_key_has_ended(http_account: Account, receiver: Rece
         _, said = process.communicate(timeout=20)
 
     assert process.returncode == 7
-    assert said == "roster: The service broke off: A valid API key is required.\n"
+    assert (
+        said
+        == "roster: The service ended the response with an error: A valid API key is required.\n"
+    )
 
 
-def test_commands_say_in_a_sentence_what_is_wrong(http_account: Account) -> None:
-    stranger = Account("", make_secret(), http_account.front, http_account.service)
-    nobody = f"http://127.0.0.1:{free_port()}"
-    endings = [
+def test_commands_report_errors_in_one_line(http_account: Account) -> None:
+    unknown = Account("", make_secret(), http_account.front, http_account.service)
+    unreachable = f"http://127.0.0.1:{free_port()}"
+    failures = [
         (transfer(http_account, "webhooks", "tail", "--webhook", MISSING_ID), 7),
-        (transfer(stranger, "webhooks", "tail"), 7),
-        (transfer(stranger, "webhooks", "list"), 7),
-        (transfer(http_account, "webhooks", "tail", url=nobody), 6),
-        (transfer(http_account, "webhooks", "list", url=nobody), 6),
+        (transfer(unknown, "webhooks", "tail"), 7),
+        (transfer(unknown, "webhooks", "list"), 7),
+        (transfer(http_account, "webhooks", "tail", url=unreachable), 6),
+        (transfer(http_account, "webhooks", "list", url=unreachable), 6),
         (transfer(http_account, "webhooks", "list", url="nonsense"), 2),
     ]
 
-    for done, code in endings:
+    for done, code in failures:
         assert (done.returncode, done.stdout) == (code, "")
         assert done.stderr.startswith("roster: ")
         assert done.stderr.count("\n") == 1
-    assert "Webhook not found." in endings[0][0].stderr
+    assert "Webhook not found." in failures[0][0].stderr
 
 
-def test_list_is_printed_whole_where_there_is_no_terminal(http_account: Account) -> None:
+def test_list_is_not_truncated_without_a_terminal(http_account: Account) -> None:
     url = f"https://example.com/{'a' * 200}"
     made = webhook(http_account, url)
 
@@ -141,7 +144,7 @@ def test_list_is_printed_whole_where_there_is_no_terminal(http_account: Account)
     assert done.stdout.splitlines()[1].split() == [made["id"], "enabled", url, "all"]
 
 
-def test_list_prints_webhooks_and_how_they_do(http_account: Account) -> None:
+def test_list_prints_webhooks_and_their_state(http_account: Account) -> None:
     first = webhook(http_account, "https://example.com/a", eventTypes=["tag.*", "subscriber.*"])
     second = webhook(http_account, "https://example.com/b", enabled=False)
 
@@ -165,5 +168,5 @@ def test_list_prints_webhooks_and_how_they_do(http_account: Account) -> None:
         ({"enabled": False, "disabledReason": "GONE"}, "disabled: gone"),
     ],
 )
-def test_state_of_a_webhook_is_told_in_a_word(shown: dict[str, Any], state: str) -> None:
+def test_state_of_a_webhook(shown: dict[str, Any], state: str) -> None:
     assert state_of(shown) == state

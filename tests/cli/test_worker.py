@@ -1,4 +1,4 @@
-"""roster worker: a process of its own, which does what a service does beside its calls."""
+"""Tests of `roster worker`."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from server.webhooks.store import NewWebhook
 from ..postgres import Postgres
 from ..processes import environment, limited
 from ..webhooks.receiver import Receiver
-from .test_commands import complaint, roster
+from .commands import error_line, roster
 
-# Runs the command line with rounds of upkeep that follow each other at once, and with one
-# search for deliveries, at the start: of what comes later it has to be told.
-HURRIES = """
+# Runs the command line with continuous maintenance, and without polling for deliveries after the
+# start, so that later ones depend on notifications.
+WITHOUT_POLLING = """
 from server.maintenance import tasks
 from server.webhooks.delivery import dispatcher
 tasks.PURGE_INTERVAL = 0.02
@@ -43,17 +43,17 @@ PATIENCE = 20.0
 
 @pytest.fixture
 def url(postgres: Postgres) -> str:
-    """A database on a server with an answer whose time is over."""
+    """A PostgreSQL database with an expired response."""
     url = postgres.new_database()
     with unit_of_work(url) as tx:
         own = accounts.create_account("ada@example.com", tx, verified=True).id
         tx.now -= RETENTION_MILLISECONDS
-        put(own, "key", StoredResponseRow("fingerprint", b"answer"), tx)
+        put(own, "key", StoredResponseRow("fingerprint", b"response"), tx)
     return url
 
 
 def start(url: str, postgres: Postgres) -> subprocess.Popen[str]:
-    """Starts a worker, and returns once it works."""
+    """Starts a worker and waits until it is ready."""
     settings = {
         "ROSTER_DATABASE_URL": url,
         "ROSTER_SECRET_KEY": postgres.secret_key,
@@ -61,7 +61,7 @@ def start(url: str, postgres: Postgres) -> subprocess.Popen[str]:
         "ROSTER_WEBHOOK_ALLOW_HTTP": "true",
     }
     process = subprocess.Popen(
-        [sys.executable, "-c", HURRIES, "worker"],
+        [sys.executable, "-c", WITHOUT_POLLING, "worker"],
         env=environment(**settings),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -70,22 +70,22 @@ def start(url: str, postgres: Postgres) -> subprocess.Popen[str]:
     assert process.stdout is not None
     with limited(process):
         line = process.stdout.readline()
-    if "looking after" not in line:
+    if "The worker processes" not in line:
         process.kill()
         raise AssertionError(process.communicate(timeout=PATIENCE)[1])
     return process
 
 
-def ended(*workers: subprocess.Popen[str]) -> list[tuple[int, str]]:
-    """Has workers end, and returns how each did, and its log."""
+def stop_all(*workers: subprocess.Popen[str]) -> list[tuple[int, str]]:
+    """Stops workers and returns their exit codes and logs."""
     for worker in workers:
         worker.send_signal(signal.SIGTERM)
     logs = [worker.communicate(timeout=PATIENCE)[1] for worker in workers]
     return [(worker.returncode, log) for worker, log in zip(workers, logs, strict=True)]
 
 
-def listen(url: str, key: str, receiver: Receiver) -> tuple[str, str]:
-    """Adds a webhook to the account of a database. Returns its account and its secret."""
+def create_webhook(url: str, key: str, receiver: Receiver) -> tuple[str, str]:
+    """Creates a webhook. Returns the account ID and the secret."""
     secret, secrets = make_secret(), Secrets(Encryption(parse_key(key) or b""))
     with unit_of_work(url) as tx:
         (own,) = [row.id for row in accounts.list_accounts(tx)]
@@ -94,8 +94,8 @@ def listen(url: str, key: str, receiver: Receiver) -> tuple[str, str]:
     return own, secret
 
 
-async def happen_until(url: str, own: str, holds: Callable[[], bool]) -> None:
-    """Creates tags in a process that tells others, as often as it takes: some come too soon."""
+async def create_tags_until(url: str, own: str, holds: Callable[[], bool]) -> None:
+    """Creates tags, with notifications, until a condition holds."""
     database = PostgresDatabase(url, 4)
     await database.open()
     try:
@@ -104,21 +104,21 @@ async def happen_until(url: str, own: str, holds: Callable[[], bool]) -> None:
             for number in count():
                 if holds():
                     return
-                name = f"told {number}"
+                name = f"notified {number}"
                 await database.write(lambda tx, name=name: tags.create(own, name, "", tx))  # type: ignore[misc]
                 await asyncio.sleep(0.05)
     finally:
         await database.close()
 
 
-def test_workers_take_away_what_is_old_and_end_with_0(url: str, postgres: Postgres) -> None:
+def test_workers_purge_expired_data_and_exit_with_0(url: str, postgres: Postgres) -> None:
     workers = [start(url, postgres) for _ in range(2)]
     try:
         with psycopg.connect(url, autocommit=True) as connection:
             while connection.execute("SELECT * FROM kept_answer").fetchall():
                 assert all(worker.poll() is None for worker in workers)
     finally:
-        codes, logs = zip(*ended(*workers), strict=True)
+        codes, logs = zip(*stop_all(*workers), strict=True)
 
     assert codes == (0, 0)
     log = "".join(logs)
@@ -126,27 +126,27 @@ def test_workers_take_away_what_is_old_and_end_with_0(url: str, postgres: Postgr
     assert "Traceback" not in log
 
 
-def test_worker_delivers_what_it_finds_and_what_it_is_told_of(
+def test_worker_delivers_backlog_and_notified_events(
     url: str, postgres: Postgres, receiver: Receiver
 ) -> None:
-    own, secret = listen(url, postgres.secret_key, receiver)
+    own, secret = create_webhook(url, postgres.secret_key, receiver)
 
     with unit_of_work(url) as tx:
         tags.create(own, "found", "", tx)
     worker = start(url, postgres)
     try:
         receiver.wait_for(1)
-        asyncio.run(happen_until(url, own, lambda: len(receiver.received) > 1))
+        asyncio.run(create_tags_until(url, own, lambda: len(receiver.received) > 1))
     finally:
-        ((code, log),) = ended(worker)
+        ((code, log),) = stop_all(worker)
 
     first, second, *_ = [request.verified(secret) for request in receiver.received]
     assert (first["type"], first["data"]["tag"]["name"]) == ("tag.created", "found")
-    assert second["data"]["tag"]["name"].startswith("told")
+    assert second["data"]["tag"]["name"].startswith("notified")
     assert (code, "Traceback" in log) == (0, False)
 
 
-def test_file_is_refused_since_its_service_does_the_work(tmp_path: object) -> None:
+def test_worker_rejects_a_sqlite_file(tmp_path: object) -> None:
     done = roster("worker", ROSTER_DATABASE_URL=f"sqlite:///{tmp_path}/roster.db")
 
-    assert "its service" in complaint(done, ExitCode.DATABASE)
+    assert "SQLite file" in error_line(done, ExitCode.DATABASE)

@@ -12,7 +12,8 @@ from pathlib import Path
 from typer.main import get_command
 
 from server import cli
-from server.config import SETTINGS, parse_database_url
+from server.config import SETTINGS
+from server.database_url import parse_database_url
 
 ROOT = Path(__file__).parents[2]
 FILE = (ROOT / "server/deploy/Containerfile").read_text()

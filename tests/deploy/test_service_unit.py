@@ -11,8 +11,9 @@ import pytest
 from typer.main import get_command
 
 from server import cli
-from server.config import SETTINGS, parse_database_url
+from server.config import SETTINGS
 from server.console import ExitCode
+from server.database_url import parse_database_url
 from server.serving.process import STOP_SECONDS
 
 from ..tools import program

@@ -26,7 +26,7 @@ from server.storage.backups.create import back_up
 from server.subscribers.counters.store_buckets import BUCKET, GROUP, OPEN_BUCKET
 
 from ..bench.scale_fill import fill
-from ..cli.test_commands import printed
+from ..cli.commands import printed
 from ..load import Client, Load, Over, Sent, Turn
 from ..processes import Service, start
 

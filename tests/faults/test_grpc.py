@@ -319,7 +319,7 @@ async def serving(folder: Path) -> AsyncIterator[tuple[dict[str, Front], str]]:
         egress_policy=egress_policy,
         client=Client(egress_policy),
     )
-    app.begin()
+    app.accept_calls()
     secret = make_secret()
 
     def create(tx: Any) -> None:

@@ -17,7 +17,7 @@ from server.console import ExitCode
 from server.encryption import make_key
 
 from ..behavior.helpers import call_concurrently, emails, failures, statuses
-from ..cli.test_commands import FREE, complaint, printed, roster
+from ..cli.commands import FREE, error_line, in_new_process, printed, roster
 from ..conftest import Account, new_account
 from ..fronts import HttpFront, Response
 from ..postgres import Postgres, running
@@ -223,11 +223,10 @@ def test_of_concurrent_commands_one_creates_the_account_of_an_address(
     create = ("accounts", "create", "--email", "grace@example.com")
 
     with ThreadPoolExecutor(4) as pool:
-        done = list(
-            pool.map(lambda _: roster(*create, ROSTER_DATABASE_URL=two[0].database_url), range(4))
-        )
+        url = two[0].database_url
+        done = list(pool.map(lambda _: in_new_process(*create, ROSTER_DATABASE_URL=url), range(4)))
 
-    assert sorted(each.returncode for each in done) == [0] + [ExitCode.EXISTS] * 3
+    assert sorted(each.returncode for each in done) == [0] + [ExitCode.ALREADY_EXISTS] * 3
 
 
 def test_commands_work_while_services_run(two: tuple[Service, Service]) -> None:
@@ -245,7 +244,7 @@ def test_commands_work_while_services_run(two: tuple[Service, Service]) -> None:
 def test_new_database_is_not_served_without_a_secret_key(postgres: Postgres) -> None:
     done = roster("serve", ROSTER_DATABASE_URL=postgres.new_database(), **QUIET)
 
-    assert "ROSTER_SECRET_KEY" in complaint(done, ExitCode.DATABASE)
+    assert "ROSTER_SECRET_KEY" in error_line(done, ExitCode.DATABASE)
 
 
 def test_database_is_served_only_with_its_secret_key(two: tuple[Service, Service]) -> None:
@@ -254,8 +253,8 @@ def test_database_is_served_only_with_its_secret_key(two: tuple[Service, Service
     missing = roster("serve", **settings)
     another = roster("serve", ROSTER_SECRET_KEY=make_key(), **settings)
 
-    assert "is missing. Set ROSTER_SECRET_KEY" in complaint(missing, ExitCode.DATABASE)
-    assert "another secret key" in complaint(another, ExitCode.DATABASE)
+    assert "is missing. Set ROSTER_SECRET_KEY" in error_line(missing, ExitCode.DATABASE)
+    assert "another secret key" in error_line(another, ExitCode.DATABASE)
 
 
 @pytest.mark.parametrize("arguments", [("serve",), ("accounts", "list")], ids=" ".join)
@@ -264,7 +263,7 @@ def test_unreachable_server_is_reported_in_one_line_without_its_password(
 ) -> None:
     url = "postgresql://ada:sesame@127.0.0.1:1/roster"
 
-    line = complaint(roster(*arguments, ROSTER_DATABASE_URL=url, **FREE), ExitCode.DATABASE)
+    line = error_line(roster(*arguments, ROSTER_DATABASE_URL=url, **FREE), ExitCode.DATABASE)
 
     assert "127.0.0.1" in line
     assert "sesame" not in line

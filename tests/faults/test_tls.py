@@ -20,14 +20,13 @@ from roster.v1.tags_pb2_grpc import TagServiceStub
 
 from http_gateway.channel.upstream import UpstreamChannel
 from server.accounts.rules import make_secret
-from server.addresses import parse_upstream
 from server.app import SERVICES
-from server.config import SettingError
+from server.config import SettingError, Settings
 from server.console import ExitCode
 from server.serving.options import grpc_options, http_options, upstream_options
 
-from ..cli.test_commands import complaint, roster
-from ..cli.transfers import counted, people, written
+from ..cli.commands import error_line, in_new_process, roster
+from ..cli.transfers import counts_of, people, write_ndjson
 from ..fronts import HttpFront
 from ..parts import Part, running, status_of
 from ..stubs.authority import Authority
@@ -226,11 +225,11 @@ def test_gateway_sends_no_api_key_to_an_untrusted_server(
 def test_import_trusts_the_authorities_in_ssl_cert_file(
     gateway: Part, certificates: Certificates, tmp_path: Path
 ) -> None:
-    rows = written(tmp_path / "people.ndjson", people(3))
+    rows = write_ndjson(tmp_path / "people.ndjson", people(3))
     url = f"https://{gateway.http}"
 
-    alone = roster("import", rows, "--url", url, ROSTER_API_KEY=KEY)
-    trusted = roster(
+    alone = in_new_process("import", rows, "--url", url, ROSTER_API_KEY=KEY)
+    trusted = in_new_process(
         "import",
         rows,
         "--url",
@@ -240,8 +239,8 @@ def test_import_trusts_the_authorities_in_ssl_cert_file(
         SSL_CERT_FILE=certificates["trusted-ca.pem"],
     )
 
-    assert "cannot be trusted" in complaint(alone, ExitCode.UNREACHABLE)
-    assert counted(trusted)["created"] == 3
+    assert "is not trusted" in error_line(alone, ExitCode.UNREACHABLE)
+    assert counts_of(trusted)["created"] == 3
 
 
 # Rejected settings
@@ -261,29 +260,32 @@ NOWHERE = {"ROSTER_DATABASE_URL": "sqlite:////nowhere/roster.db"}
 def test_plaintext_beyond_this_machine_is_rejected(
     command: str, settings: dict[str, str], named: str
 ) -> None:
-    line = complaint(roster(command, **{**NOWHERE, **settings}), ExitCode.USAGE)
+    line = error_line(roster(command, **{**NOWHERE, **settings}), ExitCode.USAGE)
 
     assert named in line
     assert "ROSTER_DANGEROUSLY_IN_PLAINTEXT=true" in line
 
 
 def test_plaintext_addresses_are_rejected_by_every_option() -> None:
-    with pytest.raises(SettingError, match="ROSTER_HTTP_ADDRESS leads"):
-        http_options("10.0.0.1:80", "", "", risk=False)
-    with pytest.raises(SettingError, match="ROSTER_GRPC_ADDRESS leads"):
-        grpc_options("10.0.0.1:80", "", "", "", risk=False)
+    with pytest.raises(SettingError, match="ROSTER_HTTP_ADDRESS is not a loopback address"):
+        http_options(Settings({"http_address": "10.0.0.1:80"}))
+    with pytest.raises(SettingError, match="ROSTER_GRPC_ADDRESS is not a loopback address"):
+        grpc_options(Settings({"grpc_address": "10.0.0.1:80"}))
 
 
 def test_client_authorities_require_tls(certificates: Certificates) -> None:
     with pytest.raises(SettingError, match="ROSTER_GRPC_TLS_CLIENT_CA"):
-        grpc_options("127.0.0.1:0", "", "", certificates["trusted-ca.pem"], risk=False)
+        grpc_options(Settings({"grpc_tls_client_ca": certificates["trusted-ca.pem"]}))
 
 
 def test_client_certificate_of_a_gateway_requires_tls(certificates: Certificates) -> None:
-    own = [certificates[f"trusted-gateway.{end}"] for end in ("pem", "key")]
+    settings = {
+        "upstream_tls_certificate": certificates["trusted-gateway.pem"],
+        "upstream_tls_key": certificates["trusted-gateway.key"],
+    }
 
     with pytest.raises(SettingError, match="ROSTER_UPSTREAM_TLS_CA"):
-        upstream_options(parse_upstream("127.0.0.1:1"), "", *own)
+        upstream_options(Settings(settings))
 
 
 def test_gateway_of_serve_cannot_use_a_grpc_port_with_tls(certificates: Certificates) -> None:
@@ -295,7 +297,7 @@ def test_gateway_of_serve_cannot_use_a_grpc_port_with_tls(certificates: Certific
         ROSTER_GRPC_TLS_KEY=certificates["trusted-server.key"],
     )
 
-    assert "ROSTER_HTTP_CHANNEL" in complaint(done, ExitCode.USAGE)
+    assert "ROSTER_HTTP_CHANNEL" in error_line(done, ExitCode.USAGE)
 
 
 def test_plaintext_beyond_loopback_is_served_if_allowed(tmp_path: Path) -> None:

@@ -139,7 +139,7 @@ def settings_of(folder: Path) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("damage", "reason"),
     [
-        (lambda files: files.certificate.write_text("nonsense"), "are not a certificate and"),
+        (lambda files: files.certificate.write_text("nonsense"), "must be a certificate and"),
         (lambda files: files.certificate.unlink(), "cannot be read"),
         (lambda files: files.key.write_bytes(Authority().certify("x")[1]), "is not the private"),
     ],

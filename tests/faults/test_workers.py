@@ -16,7 +16,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from server.console import ExitCode
 
-from ..cli.test_commands import FREE, complaint, roster
+from ..cli.commands import FREE, error_line, roster
 from ..conftest import new_account
 from ..fronts import HttpFront
 from ..load import Load, create, stored
@@ -75,8 +75,8 @@ def test_workers_are_rejected_on_sqlite_with_the_reason(tmp_path: Path) -> None:
 
     done = roster("serve", "--workers", "2", ROSTER_DATABASE_URL=url, **FREE)
 
-    line = complaint(done, ExitCode.USAGE)
-    assert "ROSTER_WORKERS is 2" in line
+    line = error_line(done, ExitCode.USAGE)
+    assert "ROSTER_WORKERS must be 1 with SQLite" in line
     assert "one process" in line
     assert list(tmp_path.iterdir()) == []
 
@@ -93,7 +93,7 @@ def test_ports_that_workers_share_are_shared_with_no_other_service(
     settings |= {"ROSTER_DATABASE_URL": workers_service.database_url}
     settings |= {"ROSTER_SECRET_KEY": postgres.secret_key}
 
-    line = complaint(roster("serve", **settings), ExitCode.PORT_IN_USE)
+    line = error_line(roster("serve", **settings), ExitCode.PORT_IN_USE)
 
     assert address in line
 
@@ -103,7 +103,7 @@ def test_worker_that_cannot_start_is_reported_once(postgres: Postgres) -> None:
 
     done = roster("serve", ROSTER_DATABASE_URL=url, ROSTER_WORKERS="3", **QUIET)
 
-    assert "ROSTER_SECRET_KEY has to be set" in complaint(done, ExitCode.DATABASE)
+    assert "ROSTER_SECRET_KEY is required" in error_line(done, ExitCode.DATABASE)
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files are not listed here")

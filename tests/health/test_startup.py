@@ -21,7 +21,7 @@ from roster.v1 import subscribers_pb2, subscribers_pb2_grpc, tags_pb2, tags_pb2_
 from server.app import SERVICES
 from server.console import ExitCode
 
-from ..cli.test_commands import FREE, complaint, roster
+from ..cli.commands import FREE, error_line, roster
 from ..parts import ready, running, status_of, wait_until, workers_of
 from ..postgres import Postgres
 from ..processes import limited
@@ -187,7 +187,7 @@ def test_start_on_a_locked_file_fails_with_the_reason(tmp_path: Path) -> None:
     with locked_file(tmp_path) as database:
         done = roster("serve", **{**FREE, **database.settings, "ROSTER_LOG_LEVEL": "error"})
 
-    assert "is locked by another program" in complaint(done, ExitCode.DATABASE)
+    assert "is locked by another program" in error_line(done, ExitCode.DATABASE)
 
 
 def test_other_workers_start_after_the_first_has_migrated(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from server.config import Rate, SettingError, parse_trusted_proxies
+from server.config import Rate, SettingError, Settings
 from server.errors import TooManyFailedAttempts, Unauthorized
 from server.interceptors.auth_throttling import AuthThrottle, client_address
 from server.interceptors.rate_limit import NANOSECONDS
@@ -118,9 +118,11 @@ def test_addresses_beyond_the_maximum_share_a_limit() -> None:
 @pytest.mark.parametrize("text", ["10.0.0.1/8", "gateway.internal", "10.0.0.0/33", "*"])
 def test_trusted_proxy_must_be_a_network(text: str) -> None:
     with pytest.raises(SettingError, match="ROSTER_TRUSTED_PROXIES"):
-        parse_trusted_proxies(text)
+        Settings.trusted_proxies.parse(text)
 
 
 def test_trusted_proxies_are_separated_by_commas() -> None:
+    parse_trusted_proxies = Settings.trusted_proxies.parse
+
     assert parse_trusted_proxies("10.0.0.0/8, ::1") == (ip_network("10.0.0.0/8"), ip_network("::1"))
     assert parse_trusted_proxies("") == ()

@@ -19,7 +19,7 @@ from server.storage.backups import verify
 from server.storage.database import StorageError
 from server.storage.databases import unit_of_work
 
-from ..cli.test_commands import FREE, complaint, roster
+from ..cli.commands import FREE, error_line, roster
 from ..parts import wait_until
 from ..processes import start
 
@@ -147,19 +147,21 @@ def test_cancelled_backup_leaves_no_file(
 
 
 @pytest.mark.parametrize(
-    ("url", "reason"),
+    ("url", "folder", "reason"),
     [
-        ("sqlite:///{}/roster.db", "must be an existing folder"),
-        ("postgresql://u:hush@h/x", "pg_dump"),
+        ("sqlite:///{}/roster.db", "missing", "must be an existing folder"),
+        ("postgresql://u:hush@h/x", ".", "pg_dump"),
     ],
     ids=["no folder", "postgres"],
 )
-def test_invalid_backup_settings_are_rejected(tmp_path: Path, url: str, reason: str) -> None:
+def test_invalid_backup_settings_are_rejected(
+    tmp_path: Path, url: str, folder: str, reason: str
+) -> None:
     settings = {"ROSTER_DATABASE_URL": url.format(tmp_path), **FREE}
 
-    done = roster("serve", ROSTER_BACKUP_FOLDER=str(tmp_path / "missing"), **settings)
+    done = roster("serve", ROSTER_BACKUP_FOLDER=str(tmp_path / folder), **settings)
 
-    line = complaint(done, ExitCode.USAGE)
+    line = error_line(done, ExitCode.USAGE)
     assert "ROSTER_BACKUP_FOLDER" in line
     assert reason in line
     assert "hush" not in line

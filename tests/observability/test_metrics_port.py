@@ -14,7 +14,7 @@ import pytest
 
 from server.console import ExitCode
 
-from ..cli.test_commands import complaint, roster
+from ..cli.commands import error_line, roster
 from ..parts import free_port, launch, running, wait_until, workers_of
 from ..postgres import Postgres
 from ..stubs.authority import Authority
@@ -65,20 +65,16 @@ def test_metrics_can_be_turned_off(tmp_path: Path) -> None:
     ],
 )
 def test_error_names_the_invalid_setting(settings: dict[str, str], name: str) -> None:
-    assert name in complaint(roster("gateway", **settings), ExitCode.USAGE)
+    assert name in error_line(roster("gateway", **settings), ExitCode.USAGE)
 
 
 # Runs a command with the default address for metrics in the first argument.
 WITH_DEFAULT = """
 import sys
-from server.cli import gateway, serve, server, worker
-address = sys.argv.pop(1)
-for command in (gateway.gateway, serve.serve, server.server, worker.worker):
-    names = command.__code__.co_varnames[:command.__code__.co_argcount]
-    defaults = dict(zip(reversed(names), reversed(command.__defaults__)))
-    defaults["metrics_address"] = address
-    command.__defaults__ = tuple(defaults[name] for name in names if name in defaults)
 from server.cli import main
+from server.config import Settings
+address = sys.argv.pop(1)
+Settings.metrics_address.default_of = lambda command: address
 main()
 """
 
@@ -118,7 +114,7 @@ def test_port_in_use_is_an_error_that_names_the_setting() -> None:
         address = f"127.0.0.1:{listener.getsockname()[1]}"
         done = roster("gateway", ROSTER_METRICS_ADDRESS=address)
 
-    assert "ROSTER_METRICS_ADDRESS" in complaint(done, ExitCode.PORT_IN_USE)
+    assert "ROSTER_METRICS_ADDRESS" in error_line(done, ExitCode.PORT_IN_USE)
 
 
 def test_gateway_serves_metrics_of_http_over_tls(tmp_path: Path) -> None:

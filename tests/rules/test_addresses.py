@@ -1,11 +1,12 @@
-"""Where to listen and whom to call, and what may go there without TLS."""
+"""Addresses to listen on and to connect to, and when plaintext is permitted."""
 
 from __future__ import annotations
 
 import pytest
 
-from server.addresses import Address, check_plaintext, parse_address, parse_upstream
-from server.config import SettingError
+from server.addresses import Address, parse_address, parse_upstream
+from server.config import SettingError, Settings
+from server.serving.options import check_plaintext
 
 RISK = "ROSTER_DANGEROUSLY_IN_PLAINTEXT=true"
 
@@ -19,8 +20,8 @@ RISK = "ROSTER_DANGEROUSLY_IN_PLAINTEXT=true"
         ("[::1]:8080", Address("::1", 8080)),
     ],
 )
-def test_address_is_read_and_written_as_host_and_port(text: str, address: Address) -> None:
-    assert parse_address("http_address", text) == address
+def test_address_is_parsed_and_formatted_as_host_and_port(text: str, address: Address) -> None:
+    assert parse_address(text) == address
     assert str(address) == text
 
 
@@ -28,9 +29,9 @@ def test_address_is_read_and_written_as_host_and_port(text: str, address: Addres
     "text",
     ["", "8080", ":8080", "localhost", "localhost:", "localhost:x", "localhost:65536", "::1:80"],
 )
-def test_malformed_address_is_refused_with_the_name_of_its_setting(text: str) -> None:
+def test_malformed_address_is_rejected_with_the_name_of_its_setting(text: str) -> None:
     with pytest.raises(SettingError, match="ROSTER_GRPC_ADDRESS"):
-        parse_address("grpc_address", text)
+        Settings.grpc_address.parse(text)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +46,7 @@ def test_malformed_address_is_refused_with_the_name_of_its_setting(text: str) ->
         ("ipv6:[::1]:1,[::2]:2", "ipv6:[::1]:1,[::2]:2", 2),
     ],
 )
-def test_upstream_is_one_name_or_several_addresses(text: str, target: str, count: int) -> None:
+def test_upstream_is_one_host_name_or_several_addresses(text: str, target: str, count: int) -> None:
     upstream = parse_upstream(text)
 
     assert (upstream.target, len(upstream.addresses)) == (target, count)
@@ -65,28 +66,29 @@ def test_upstream_is_one_name_or_several_addresses(text: str, target: str, count
         "ipv4:10.0.0.2:1,",
     ],
 )
-def test_malformed_upstream_is_refused(text: str) -> None:
+def test_malformed_upstream_is_rejected(text: str) -> None:
     with pytest.raises(SettingError, match="ROSTER_UPSTREAM must be"):
-        parse_upstream(text)
+        Settings.upstream.parse(text)
 
 
-def allow(*hosts: str, risk: bool = False) -> None:
+def check(*hosts: str, risk: bool = False) -> None:
+    settings = Settings({"dangerously_in_plaintext": str(risk)})
     addresses = [Address(host, 8080) for host in hosts]
-    check_plaintext("http_address", addresses, "http_tls_certificate", risk=risk)
+    check_plaintext(settings, Settings.http_address, addresses, Settings.http_tls_certificate)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost"])
 def test_plaintext_is_allowed_on_loopback(host: str) -> None:
-    allow(host)
+    check(host)
 
 
 @pytest.mark.parametrize(
     "host", ["0.0.0.0", "::", "10.0.0.1", "roster", "localhost.example.com", "127.0.0.1.nip.io"]
 )
-def test_plaintext_beyond_this_machine_takes_a_setting_that_names_the_risk(host: str) -> None:
-    with pytest.raises(SettingError, match=RISK) as refused:
-        allow("127.0.0.1", host)
+def test_plaintext_to_other_machines_requires_a_setting(host: str) -> None:
+    with pytest.raises(SettingError, match=RISK) as caught:
+        check("127.0.0.1", host)
 
-    assert host in str(refused.value)
-    assert "ROSTER_HTTP_TLS_CERTIFICATE" in str(refused.value)
-    allow(host, risk=True)
+    assert host in str(caught.value)
+    assert "ROSTER_HTTP_TLS_CERTIFICATE" in str(caught.value)
+    check(host, risk=True)

@@ -1,4 +1,4 @@
-"""Settings: their names, and what their values may be."""
+"""Settings: names, defaults and validation."""
 
 from __future__ import annotations
 
@@ -7,20 +7,18 @@ from pathlib import Path
 import pytest
 
 from server.accounts.rules import is_well_formed, make_secret
+from server.addresses import Address
 from server.config import (
     SETTINGS,
-    PostgresUrl,
     Rate,
+    Setting,
     SettingError,
-    check_bootstrap_key,
-    check_choice,
-    parse_boolean,
-    parse_database_pool,
-    parse_database_url,
-    parse_rate_limit,
-    parse_workers,
+    Settings,
+    number,
     unknown_variables,
 )
+from server.database_url import PostgresUrl, parse_database_url
+from server.serving.options import core_options
 
 
 @pytest.mark.parametrize(
@@ -38,12 +36,34 @@ def test_setting_has_the_documented_name_and_default(environment: str, default: 
     assert {row.environment: row.default for row in SETTINGS.values()}[environment] == default
 
 
-def test_setting_is_a_flag_too() -> None:
+def test_setting_has_a_flag() -> None:
     assert SETTINGS["http_address"].flag == "--http-address"
 
 
+class Example(Settings):
+    retries = Setting("3", number(0, 9), "Number of retries.", ("serve", "worker"), worker="5")
+
+
+def test_setting_is_declared_in_one_row() -> None:
+    row = Example.retries
+
+    assert (row.name, row.flag, row.environment) == ("retries", "--retries", "ROSTER_RETRIES")
+    assert (row.default_of("serve"), row.default_of("worker")) == ("3", "5")
+    assert row.help == "Number of retries. Default for `worker`: 5."
+    assert (Example({}).retries, Example({"retries": "7"}).retries) == (3, 7)
+    with pytest.raises(SettingError, match="ROSTER_RETRIES must be a number from 0 to 9, not 'x'"):
+        _ = Example({"retries": "x"}).retries
+
+
+def test_settings_have_the_types_of_their_rows() -> None:
+    settings = Settings({"metrics_address": "off", "rate_limit": "5/1"})
+
+    assert settings.http_address == Address("127.0.0.1", 8080)
+    assert (settings.metrics_address, settings.rate_limit) == (None, Rate(5, 1))
+
+
 @pytest.mark.parametrize("name", SETTINGS)
-def test_setting_is_explained_in_a_sentence(name: str) -> None:
+def test_help_of_a_setting_is_a_sentence(name: str) -> None:
     assert SETTINGS[name].help.endswith(".")
 
 
@@ -68,59 +88,61 @@ def test_database_url_names_a_file(url: str, path: str) -> None:
         ("postgresql://ada:se:s@me@[::1]/roster", "postgresql://ada@[::1]/roster"),
     ],
 )
-def test_database_url_names_a_server_and_is_shown_without_its_password(
-    url: str, shown: str
-) -> None:
-    place = parse_database_url(url)
+def test_database_url_of_a_server_is_printed_without_its_password(url: str, shown: str) -> None:
+    location = parse_database_url(url)
 
-    assert place == PostgresUrl(url)
-    assert str(place) == shown
+    assert location == PostgresUrl(url)
+    assert str(location) == shown
 
 
 def test_malformed_database_url_is_reported_without_its_password() -> None:
     with pytest.raises(SettingError) as caught:
-        parse_database_url("mysql://ada:sesame@host/roster")
+        Settings.database_url.parse("mysql://ada:sesame@host/roster")
 
     assert "mysql://ada" in str(caught.value)
     assert "sesame" not in str(caught.value)
 
 
-@pytest.mark.parametrize(("text", "number"), [("2", 2), ("8", 8), ("100", 100)])
-def test_number_of_connections_is_from_2_to_100(text: str, number: int) -> None:
-    assert parse_database_pool(text) == number
+@pytest.mark.parametrize(("text", "value"), [("2", 2), ("8", 8), ("100", 100)])
+def test_number_of_connections_is_from_2_to_100(text: str, value: int) -> None:
+    assert Settings.database_pool.parse(text) == value
 
 
 @pytest.mark.parametrize("text", ["", "0", "1", "101", "-3", "8.0", "many", "\u0664"])
-def test_other_number_of_connections_is_refused_and_the_setting_named(text: str) -> None:
+def test_invalid_number_of_connections_is_rejected_with_the_name_of_the_setting(text: str) -> None:
     with pytest.raises(SettingError, match="ROSTER_DATABASE_POOL"):
-        parse_database_pool(text)
+        Settings.database_pool.parse(text)
 
 
 @pytest.mark.parametrize(
     "url",
     ["", "roster.db", "sqlite:///", "sqlite://roster.db", "mysql://host/db", "sqlite:///a.db?x=1"],
 )
-def test_malformed_database_url_is_refused_and_the_setting_named(url: str) -> None:
+def test_malformed_database_url_is_rejected_with_the_name_of_the_setting(url: str) -> None:
     with pytest.raises(SettingError, match="ROSTER_DATABASE_URL"):
-        parse_database_url(url)
+        Settings.database_url.parse(url)
+
+
+def bootstrap_key(text: str) -> str:
+    return core_options(Settings({"bootstrap_api_key": text})).bootstrap_key
 
 
 def test_bootstrap_key_may_be_empty_or_well_formed() -> None:
     key = make_secret()
 
-    assert check_bootstrap_key("") == ""
-    assert check_bootstrap_key(key) == key
+    assert bootstrap_key("") == ""
+    assert bootstrap_key(key) == key
 
 
-def test_malformed_bootstrap_key_is_refused_with_one_that_would_do() -> None:
+def test_malformed_bootstrap_key_is_rejected_with_a_valid_example() -> None:
     with pytest.raises(SettingError, match="ROSTER_BOOTSTRAP_API_KEY") as caught:
-        check_bootstrap_key("secret")
+        bootstrap_key("secret")
     assert is_well_formed(str(caught.value).split()[-1])
 
 
-def test_refused_bootstrap_key_is_not_repeated() -> None:
+def test_rejected_bootstrap_key_is_not_repeated() -> None:
     with pytest.raises(SettingError) as caught:
-        check_bootstrap_key("rk_mistyped")
+        bootstrap_key("rk_mistyped")
     assert "mistyped" not in str(caught.value)
 
 
@@ -133,50 +155,50 @@ def test_refused_bootstrap_key_is_not_repeated() -> None:
         ("1/86400", Rate(1, 86_400)),
     ],
 )
-def test_rate_limit_is_calls_in_so_many_seconds(text: str, rate: Rate | None) -> None:
-    assert parse_rate_limit(text) == rate
+def test_rate_limit_is_calls_per_seconds(text: str, rate: Rate | None) -> None:
+    assert Settings.rate_limit.parse(text) == rate
 
 
 @pytest.mark.parametrize(
     "text",
     ["100", "100/", "/1", "0/1", "1/0", "-1/1", "1.5/1", "100/1s", " 100/1", "1/86401", "1/1/1"],
 )
-def test_malformed_rate_limit_is_refused_with_one_that_would_do(text: str) -> None:
+def test_malformed_rate_limit_is_rejected_with_a_valid_example(text: str) -> None:
     with pytest.raises(SettingError, match="ROSTER_RATE_LIMIT must be CALLS/SECONDS, such as"):
-        parse_rate_limit(text)
+        Settings.rate_limit.parse(text)
 
 
-def test_choice_is_one_of_those_named() -> None:
-    assert check_choice("log_level", "info", ("info", "error")) == "info"
-    with pytest.raises(SettingError, match=r"ROSTER_LOG_LEVEL .* info, error"):
-        check_choice("log_level", "loud", ("info", "error"))
+def test_invalid_choice_is_rejected_with_the_valid_ones() -> None:
+    assert Settings.log_level.parse("info") == "info"
+    with pytest.raises(SettingError, match=r"ROSTER_LOG_LEVEL .* debug, info, warning, error"):
+        Settings.log_level.parse("loud")
 
 
 @pytest.mark.parametrize("text", ["1", "2", "64"])
-def test_workers_are_counted(text: str) -> None:
-    assert parse_workers(text) == int(text)
+def test_number_of_workers_is_from_1_to_64(text: str) -> None:
+    assert Settings.workers.parse(text) == int(text)
 
 
 @pytest.mark.parametrize("text", ["", "0", "65", "-1", "two", "1.5"])
-def test_no_or_too_many_workers_are_refused(text: str) -> None:
+def test_invalid_number_of_workers_is_rejected(text: str) -> None:
     with pytest.raises(SettingError, match="ROSTER_WORKERS must be a number from 1 to 64"):
-        parse_workers(text)
+        Settings.workers.parse(text)
 
 
 @pytest.mark.parametrize("text", ["true", "TRUE", "1", "yes", "Yes", "on", "ON"])
 def test_boolean_may_be_true(text: str) -> None:
-    assert parse_boolean("webhook_allow_http", text)
+    assert Settings.webhook_allow_http.parse(text)
 
 
 @pytest.mark.parametrize("text", ["false", "False", "0", "no", "NO", "off", "Off"])
 def test_boolean_may_be_false(text: str) -> None:
-    assert not parse_boolean("webhook_allow_http", text)
+    assert not Settings.webhook_allow_http.parse(text)
 
 
 @pytest.mark.parametrize("text", ["", "maybe", "2", "y", "tru", " true"])
-def test_other_words_are_no_boolean(text: str) -> None:
+def test_invalid_boolean_is_rejected(text: str) -> None:
     with pytest.raises(SettingError, match="ROSTER_WEBHOOK_ALLOW_HTTP must be true or false"):
-        parse_boolean("webhook_allow_http", text)
+        Settings.webhook_allow_http.parse(text)
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,9 @@ def test_identity_is_what_the_files_hold(certificate: str, key: str) -> None:
 def test_certificate_and_key_go_together(missing: str, certificate: str, key: str) -> None:
     files = {"certificate": certificate, "key": key, missing: ""}
 
-    with pytest.raises(SettingError, match="GRPC_TLS_CERTIFICATE and ROSTER_GRPC_TLS_KEY go"):
+    with pytest.raises(
+        SettingError, match="GRPC_TLS_CERTIFICATE and ROSTER_GRPC_TLS_KEY must both"
+    ):
         read_identity("grpc_tls", **files)
 
 
@@ -65,7 +67,7 @@ def test_failed_reload_keeps_the_identity(certificate: str, key: str) -> None:
     before = identity.current
     Path(certificate).write_text("no certificate")
 
-    with pytest.raises(SettingError, match="are not a certificate and its open private key"):
+    with pytest.raises(SettingError, match="must be a certificate and its unencrypted private key"):
         identity.reload()
 
     assert identity.current is before
@@ -78,7 +80,7 @@ def test_sealed_key_is_refused_without_asking_for_a_password(certificate: str, k
     )
     Path(key).write_bytes(encrypted)
 
-    with pytest.raises(SettingError, match="open private key"):
+    with pytest.raises(SettingError, match="unencrypted private key"):
         read_identity("http_tls", certificate, key)
 
 
@@ -93,5 +95,5 @@ def test_authorities_are_what_the_file_holds(tmp_path: Path) -> None:
 def test_file_without_authorities_is_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_text(text)
 
-    with pytest.raises(SettingError, match="ROSTER_UPSTREAM_TLS_CA holds no certificate"):
+    with pytest.raises(SettingError, match="ROSTER_UPSTREAM_TLS_CA contains no certificate"):
         read_authorities("upstream_tls_ca", str(tmp_path / "ca.pem"))

@@ -13,13 +13,14 @@ import psycopg
 import pytest
 from playhouse.postgres_ext import Psycopg3Database
 
+from server.console import ExitCode
 from server.storage.database import StorageError
 from server.storage.databases import bring_up_to_date, distributed
 from server.storage.distribution import REFERENCE_TABLES, TableKind
 from server.storage.migrate import HISTORY
 from server.storage.postgres.connection import connect
 
-from ..cli.test_commands import ExitCode, complaint, printed, roster
+from ..cli.commands import error_line, printed, roster
 from ..postgres import Postgres
 from .citus import database_with_citus
 
@@ -142,7 +143,7 @@ def test_file_cannot_be_distributed(tmp_path: object) -> None:
         "migrate", "--distribute", "--json", "--database-url", f"sqlite:///{tmp_path}/a.db"
     )
 
-    assert "SQLite" in complaint(done, ExitCode.DATABASE)
+    assert "SQLite" in error_line(done, ExitCode.DATABASE)
 
 
 def test_every_table_is_distributed_by_account_and_three_are_on_every_node(url: str) -> None:
@@ -276,5 +277,5 @@ def test_command_says_what_it_did(url: str) -> None:
     done = roster("migrate", "--distribute", ROSTER_DATABASE_URL=url)
 
     assert done.returncode == 0
-    assert "subscriber is distributed by account_id" in done.stdout
-    assert "api_key is a reference table" in done.stdout
+    assert "subscriber is now distributed by account_id" in done.stdout
+    assert "api_key is now a reference table" in done.stdout

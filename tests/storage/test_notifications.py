@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from server.config import parse_database_url
+from server.database_url import parse_database_url
 from server.errors import TagNotFound
 from server.paging import Page
 from server.storage.database import Database

@@ -1,1 +1,1 @@
-"""Many rows in and out: `roster import` and `roster export`, over HTTP to a running service."""
+"""`roster import` and `roster export`, which call a running service over HTTP."""

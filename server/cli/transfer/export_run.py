@@ -1,114 +1,133 @@
-"""One run of an export: what the service sends, to where it goes.
+"""Runs an export: copies the response of the service to the target.
 
-An export to a file that breaks off leaves a part behind (export_part.py), and goes on
-there when it is run again.
+An incomplete export to a file is resumed by the next run, see `export_file.py`.
 """
 
 from __future__ import annotations
 
 import uvloop
 
-from ...console import ExitCode, counted, say
+from ...console import CommandError, ExitCode, notice, pluralized
 from ...output_file import replaceable
-from .errors import TransferError
-from .export_output import Stream, Target
-from .files import Form
-from .packing import packing_by_ending
-from .partial_file import ExportPart, Found, RowCounter
-from .progress import Bar
-from .service_client import Remote, blocks, fingerprint, told_error
+from ..progress import RowProgress
+from ..service_client import ServiceClient, error_of_line, fingerprint, line_blocks
+from .compression import compression_by_suffix
+from .export_file import ExportFile, RowCounter
+from .export_target import ExportTarget, PartialExport, StreamTarget
+from .files import FileFormat
 
 
-def run(file: str, form: Form, filters: dict[str, str], *, url: str, key: str, resume: bool) -> int:
-    """Exports, and returns how many rows the file has then.
+def run(
+    file: str,
+    file_format: FileFormat,
+    filters: dict[str, str],
+    *,
+    url: str,
+    key: str,
+    resume: bool,
+) -> int:
+    """Exports, and returns the number of rows in the file, including those of earlier runs.
 
-    Raises TransferError, which says how to go on, if that does not come to its end.
+    Raises CommandError, with a hint on how to resume, if the export is incomplete.
     """
-    remote = Remote(url, key)
-    packing = packing_by_ending(file)
-    job = {"service": remote.url, "key": fingerprint(key), "format": form, **filters}
+    client = ServiceClient(url, key)
+    compression = compression_by_suffix(file)
+    job = {"service": client.url, "key": fingerprint(key), "format": file_format, **filters}
     try:
         path = replaceable(file)
     except OSError as error:
-        raise TransferError(
+        raise CommandError(
             f"{file} cannot be written: {error.strerror}.", ExitCode.USAGE
         ) from error
-    target: Target = ExportPart(path, form, job, packing) if path else Stream(file, packing)
+    target: ExportTarget = (
+        ExportFile(path, file_format, job, compression) if path else StreamTarget(file, compression)
+    )
     try:
-        rows = uvloop.run(_export(remote, target, form, filters, resume=resume))
+        rows = uvloop.run(_export(client, target, file_format, filters, resume=resume))
         target.finish()
         return rows
     except KeyboardInterrupt:
-        raise TransferError(f"Interrupted. {target.hint()}", ExitCode.INTERRUPTED) from None
-    except TransferError as error:
-        if error.ending is ExitCode.BROKEN:
+        raise CommandError(f"Interrupted. {target.hint()}", ExitCode.INTERRUPTED) from None
+    except CommandError as error:
+        if error.exit_code is ExitCode.INCOMPLETE:
             raise error.with_hint(target.hint()) from error
         raise
 
 
 async def _export(
-    remote: Remote, target: Target, form: Form, filters: dict[str, str], *, resume: bool
+    client: ServiceClient,
+    target: ExportTarget,
+    file_format: FileFormat,
+    filters: dict[str, str],
+    *,
+    resume: bool,
 ) -> int:
-    """Writes what the service sends, and returns how many rows that makes with those before."""
-    async with remote:
-        total = (await remote.first(**filters)).total
-        found = target.open(resume=resume)
-        if found.rows:
-            say(f"Goes on after the {counted(found.rows, 'subscriber')} of the last run.")
+    async with client:
+        total = (await client.first_subscriber(**filters)).total
+        partial = target.open(resume=resume)
+        if partial.rows:
+            rows = pluralized(partial.rows, "subscriber")
+            notice(f"Resuming after the {rows} of the last run.")
         try:
-            rows = await _receive(remote, target, form, filters, found, total)
+            return await _receive(client, target, file_format, filters, partial, total)
         except BaseException:
-            target.leave()
+            target.abort()
             raise
-    return rows
 
 
 async def _receive(
-    remote: Remote, target: Target, form: Form, filters: dict[str, str], found: Found, total: int
+    client: ServiceClient,
+    target: ExportTarget,
+    file_format: FileFormat,
+    filters: dict[str, str],
+    partial: PartialExport,
+    total: int,
 ) -> int:
-    query = {"format": form.upper(), **filters}
-    if found.last_id:
-        query["afterId"] = found.last_id
-    rows, counter, header = found.rows, RowCounter(form), form is Form.CSV
-    with Bar(rows, rows, hidden=target.hides_bar) as bar:
-        async with remote.answer("GET", "/api/subscribers/export", query) as answer:
-            async for block in blocks(answer):
-                if header:
-                    block, header = _after_header(block, found, target), False
-                if form is Form.NDJSON:
+    """Writes the response to the target and returns the number of rows in the target."""
+    query = {"format": file_format.upper(), **filters}
+    if partial.last_id:
+        query["afterId"] = partial.last_id
+    rows, counter = partial.rows, RowCounter(file_format)
+    expects_header = file_format is FileFormat.CSV
+    with RowProgress(rows, rows, hidden=target.hides_progress) as progress:
+        async with client.request("GET", "/api/subscribers/export", query) as response:
+            async for block in line_blocks(response):
+                if expects_header:
+                    block, expects_header = _without_header(block, partial, target), False
+                if file_format is FileFormat.NDJSON:
                     block = _without_blank_lines(block)
-                data, error = _without_error(block)
+                data, error = _split_error(block)
                 target.write(data)
                 rows += counter.count(data)
                 if error is not None:
                     raise error
-                bar.show(rows, rows, total)
+                progress.show(rows, rows, total)
     return rows
 
 
-def _after_header(block: bytes, found: Found, target: Target) -> bytes:
-    """Returns what comes after the header of a table, which is written unless it is there."""
+def _without_header(block: bytes, partial: PartialExport, target: ExportTarget) -> bytes:
+    """Returns the block without its CSV header. Writes the header to a new target."""
     cut = block.index(b"\n") + 1
-    if not found.header:
+    if not partial.header:
         target.write(block[:cut])
-    elif block[:cut] != found.header:
-        raise TransferError(
-            "The account has other custom fields than when this export began. Start over with"
-            " --no-resume.",
-            ExitCode.REFUSED,
+    elif block[:cut] != partial.header:
+        raise CommandError(
+            "The custom fields of the account have changed since this export started. Start over"
+            " with --no-resume.",
+            ExitCode.REJECTED,
         )
     return block[cut:]
 
 
 def _without_blank_lines(block: bytes) -> bytes:
-    """Returns what is left of lines without those that only kept the connection."""
+    """Removes the blank lines that the service sends to keep the connection alive."""
     if not block.startswith(b"\n") and b"\n\n" not in block:
         return block
     return b"".join(line for line in block.splitlines(keepends=True) if line != b"\n")
 
 
-def _without_error(block: bytes) -> tuple[bytes, TransferError | None]:
-    """Returns the rows of a block, and the error that its last line is if it is one."""
+def _split_error(block: bytes) -> tuple[bytes, CommandError | None]:
+    """Splits off the last line if the service ended the response with an error."""
     cut = block.rfind(b"\n", 0, len(block) - 1) + 1
-    error = told_error(block[cut:])
+    error = error_of_line(block[cut:])
     return (block, None) if error is None else (block[:cut], error)

@@ -1,4 +1,4 @@
-"""Files of rows, by the form that their names tell; and small files that are always whole."""
+"""File formats, and atomic writes of small files."""
 
 from __future__ import annotations
 
@@ -10,36 +10,39 @@ from typing import Any
 
 import orjson
 
+# Bytes per read or write.
+CHUNK_BYTES = 1 << 17
 
-class Form(StrEnum):
-    """The forms in which rows are read and written."""
+
+class FileFormat(StrEnum):
+    """Formats of files with subscribers."""
 
     CSV = "csv"
     NDJSON = "ndjson"
 
 
-PACKED_ENDINGS = GZIP_ENDING, ZSTD_ENDING = ".gz", ".zst"
-_ENDINGS = {
-    ".csv": Form.CSV,
-    ".tsv": Form.CSV,
-    ".ndjson": Form.NDJSON,
-    ".jsonl": Form.NDJSON,
+COMPRESSED_SUFFIXES = GZIP_SUFFIX, ZSTD_SUFFIX = ".gz", ".zst"
+_SUFFIXES = {
+    ".csv": FileFormat.CSV,
+    ".tsv": FileFormat.CSV,
+    ".ndjson": FileFormat.NDJSON,
+    ".jsonl": FileFormat.NDJSON,
 }
 
 
-def form_by_ending(name: str) -> Form | None:
-    """Returns the form that the end of a file's name stands for, if it stands for one."""
+def format_by_suffix(name: str) -> FileFormat | None:
+    """Returns the format for the suffix of a file name, before a suffix of compressed files."""
     name = name.lower()
-    for ending in PACKED_ENDINGS:
-        name = name.removesuffix(ending)
-    return _ENDINGS.get(Path(name).suffix)
+    for suffix in COMPRESSED_SUFFIXES:
+        name = name.removesuffix(suffix)
+    return _SUFFIXES.get(Path(name).suffix)
 
 
-def write_whole(path: Path, content: Mapping[str, Any]) -> None:
-    """Writes JSON into a file so that there is always a whole one. Raises OSError."""
-    beside = path.with_name(f"{path.name}.new")
-    with beside.open("wb") as file:
+def write_json_atomically(path: Path, content: Mapping[str, Any]) -> None:
+    """Replaces a file with JSON. The file is complete at all times. Raises OSError."""
+    new = path.with_name(f"{path.name}.new")
+    with new.open("wb") as file:
         file.write(orjson.dumps(content, option=orjson.OPT_INDENT_2))
         file.flush()
         os.fsync(file.fileno())
-    beside.replace(path)
+    new.replace(path)

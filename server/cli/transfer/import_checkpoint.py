@@ -1,8 +1,7 @@
-"""Where an import is, kept in a small file beside the one that is imported.
+"""The checkpoint of an import, in a small file next to the imported one.
 
-It is written before the first row is sent, then at most once a second, and when the
-run breaks off; each time whole, under another name first, so that whatever happens
-there is a whole one. It is removed when all rows have been told of.
+It is written before the first row is sent, at most once a second after that, and when the run is
+interrupted. Each write replaces the file atomically. It is deleted when the import is complete.
 """
 
 from __future__ import annotations
@@ -15,72 +14,69 @@ from typing import Any
 
 import orjson
 
-from ...console import say
-from .files import write_whole
+from ...console import notice
+from .files import write_json_atomically
 from .import_counts import Tally
 
-SECONDS_BETWEEN = 1.0
+INTERVAL_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
-class Kept:
-    """What an earlier run came to, and how much of the table of failures belongs to it."""
+class Checkpoint:
+    """The state of an import, and the size in bytes of the failures file that belongs to it."""
 
     tally: Tally
     failures: str
     failures_size: int
 
 
-class Place:
-    """The file that says how far an import has come. `job` is what has to be the same for both."""
+class CheckpointFile:
+    """Reads and writes checkpoints. A checkpoint applies only to an import with the same `job`."""
 
     def __init__(self, path: Path, job: Mapping[str, Any]) -> None:
         self.path = path
         self._job = dict(job)
         self._due = 0.0
-        # The last line of the rows that it says are done.
+        # The last line that the stored checkpoint includes.
         self.line = 0
 
-    def read(self) -> Kept | None:
-        """Returns what an earlier run of the same job came to.
+    def read(self) -> Checkpoint | None:
+        """Returns the checkpoint of an earlier run of the same job, if there is one.
 
-        Returns None, and says why, if what is kept belongs to another job; None too if
-        there is nothing.
+        Prints a notice if there is one that does not apply.
         """
         try:
-            kept = orjson.loads(self.path.read_bytes())
-            job, tally = kept["job"], Tally(**kept["tally"])
-            failures, failures_size = str(kept["failures"]), int(kept["failuresSize"])
+            content = orjson.loads(self.path.read_bytes())
+            job, tally = content["job"], Tally(**content["tally"])
+            failures, failures_size = str(content["failures"]), int(content["failuresSize"])
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError):
-            say(f"{self.path} cannot be understood; starts over.")
+            notice(f"{self.path} is not valid. Starting over.")
             return None
         changed = [name for name, value in self._job.items() if job.get(name) != value]
         if changed:
-            say(f"The {' and the '.join(changed)} changed since the last run; starts over.")
+            notice(f"The {' and the '.join(changed)} changed since the last run. Starting over.")
             return None
-        return Kept(tally, failures, failures_size)
+        return Checkpoint(tally, failures, failures_size)
 
     def is_due(self) -> bool:
-        """Whether it is time to keep the place again."""
         return time.monotonic() >= self._due
 
-    def keep(self, kept: Kept) -> None:
-        """Writes the place. Raises OSError if it cannot be written."""
+    def write(self, checkpoint: Checkpoint) -> None:
+        """Replaces the checkpoint. Raises OSError."""
         content = {
             "job": self._job,
-            "tally": kept.tally.as_json(),
-            "failures": kept.failures,
-            "failuresSize": kept.failures_size,
+            "tally": checkpoint.tally.as_json(),
+            "failures": checkpoint.failures,
+            "failuresSize": checkpoint.failures_size,
         }
-        write_whole(self.path, content)
-        self.line = kept.tally.line
-        self._due = time.monotonic() + SECONDS_BETWEEN
+        write_json_atomically(self.path, content)
+        self.line = checkpoint.tally.line
+        self._due = time.monotonic() + INTERVAL_SECONDS
 
-    def remove(self) -> None:
-        """Forgets the place of an import that is complete."""
+    def delete(self) -> None:
         try:
             self.path.unlink(missing_ok=True)
         except OSError as error:
-            say(f"{self.path} cannot be removed: {error.strerror}.")
+            notice(f"{self.path} cannot be deleted: {error.strerror}.")

@@ -1,112 +1,110 @@
-"""roster import: rows of a file to a running service, and what became of them."""
+"""roster import"""
 
 from __future__ import annotations
 
 import os
 from contextlib import closing
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 import uvloop
 
-from ...console import ExitCode, console, counted, errors, say
+from ...console import CommandError, ExitCode, console, errors, notice, pluralized
 from ...output_file import STANDARD
-from ..output import Json, print_json
-from .errors import TransferError
-from .files import Form, form_by_ending
-from .flags import LOCAL, Key, Url
+from ..options import LOCAL_URL, ApiKey, Json, Url
+from ..output import print_json
+from ..service_client import ServiceClient
+from .files import FileFormat, format_by_suffix
 from .import_counts import OnConflict
-
-if TYPE_CHECKING:
-    from .import_run import Run
+from .import_failures import Failures
+from .import_run import ImportOptions, ImportRun
+from .import_source import Source
 
 
 def import_(
     file: Annotated[
-        str, typer.Argument(metavar="FILE", help="The file, packed or not; - is stdin.")
+        str, typer.Argument(metavar="FILE", help="File to import; - is standard input.")
     ],
-    url: Url = LOCAL,
-    api_key: Key = "",
+    url: Url = LOCAL_URL,
+    api_key: ApiKey = "",
     on_conflict: Annotated[
         OnConflict,
         typer.Option(
             case_sensitive=False,
-            help="What becomes of a row whose address is taken. Never its status.",
+            help="Action for a row whose address is already taken. The status is never changed.",
         ),
     ] = OnConflict.FAIL,
-    form: Annotated[
-        Form | None,
+    file_format: Annotated[
+        FileFormat | None,
         typer.Option(
             "--format",
             case_sensitive=False,
-            help="By the file's ending or its first character if it is not given.",
+            help="Format of the file. Default: from the file suffix or the first character.",
         ),
     ] = None,
     failures: Annotated[
         str,
         typer.Option(
             metavar="FILE.csv",
-            help="Where rows that fail are listed; - is standard output. Default:"
-            " FILE.failures.csv, and nowhere for standard input or a FIFO.",
+            help="File for the rows that fail; - is standard output. Default: FILE.failures.csv,"
+            " and none for standard input or a FIFO.",
         ),
     ] = "",
     no_resume: Annotated[
-        bool, typer.Option("--no-resume", help="Start over, even if the last run broke off.")
+        bool, typer.Option("--no-resume", help="Start over instead of resuming.")
     ] = False,
     json: Json = False,
 ) -> None:
-    """Bring subscribers from a CSV or NDJSON file into a running service.
+    """Import subscribers from a CSV or NDJSON file into a running service.
 
-    A file that is packed with gzip or Zstandard is unpacked, whatever its name. A file of
-    rows that failed is replaced when the import is complete, and only if a row failed.
-    Run it again when it breaks off: it goes on where it was, as long as
-    the file is the same. Ends with 0 if no row failed, 1 if rows failed,
-    2 if an argument is wrong, 6 if the service cannot be reached, 7 if
-    it refuses, 8 if the import broke off and 130 if it was interrupted.
+    Files that are compressed with gzip or Zstandard are detected by their content. The file for
+    failed rows is replaced when the import is complete and a row failed. Run the same command again
+    to resume an incomplete import of the same file.
+    Exit codes: 1 if rows failed, 2 if an argument is invalid, 6 if the
+    service cannot be reached, 7 if it rejects the request, 8 if the import
+    is incomplete, and 130 if the command was interrupted.
     """
     if failures and failures != STANDARD and os.path.realpath(failures) == os.path.realpath(file):
-        raise TransferError(f"{file} cannot be both read and written.", ExitCode.USAGE)
-    # Imported here, since other commands do not need what speaks HTTP.
-    from .import_failures import Failures
-    from .import_run import Options, Run
-    from .import_source import Source
-    from .service_client import Remote
-
-    remote = Remote(url, api_key)
+        raise CommandError(f"--failures must not be the imported file {file}.", ExitCode.USAGE)
+    client = ServiceClient(url, api_key)
     with closing(Source(file)) as source:
         if source.can_resume:
             failures = failures or f"{file}.failures.csv"
-        listed = Failures(failures) if failures else None
-        form = form or form_by_ending(file)
-        run = Run(remote, source, Options(on_conflict, form, listed, resume=not no_resume))
+        options = ImportOptions(
+            on_conflict=on_conflict,
+            file_format=file_format or format_by_suffix(file),
+            failures=Failures(failures) if failures else None,
+            resume=not no_resume,
+        )
+        run = ImportRun(client, source, options)
         _run(run)
     _print(run, as_json=json)
     if run.unlisted:
-        say(f"All rows were sent, but those that failed cannot be listed: {run.unlisted}")
+        notice(f"All rows were sent, but the failed rows cannot be listed: {run.unlisted}")
     if run.tally.failed:
         raise SystemExit(ExitCode.ROWS_FAILED)
 
 
-def _run(run: Run) -> None:
-    """Runs an import. Raises TransferError, which says how to go on, if it ends early."""
+def _run(run: ImportRun) -> None:
+    """Runs an import. Raises CommandError, with a hint on how to resume, if it is incomplete."""
     try:
         uvloop.run(run.run())
     except KeyboardInterrupt:
-        error = TransferError("Interrupted.", ExitCode.INTERRUPTED)
-    except TransferError as failed:
-        error = failed
-    except OSError as failed:
-        error = TransferError(f"A file cannot be written: {failed.strerror}.", ExitCode.BROKEN)
+        error = CommandError("Interrupted.", ExitCode.INTERRUPTED)
+    except CommandError as failure:
+        error = failure
+    except OSError as failure:
+        error = CommandError(f"A file cannot be written: {failure.strerror}.", ExitCode.INCOMPLETE)
     else:
         return
-    raise error.with_hint(run.hint(error.ending))
+    raise error.with_hint(run.hint(error.exit_code))
 
 
-def _print(run: Run, *, as_json: bool) -> None:
-    """Prints what became of the rows: on standard error if failures went to standard output."""
-    tally, listed = run.tally, run.failures
-    path = listed.name if listed and tally.failed and not run.unlisted else None
-    target = errors if listed and listed.is_standard_output else console
+def _print(run: ImportRun, *, as_json: bool) -> None:
+    """Prints the counts, to standard error if the failed rows went to standard output."""
+    tally, failures = run.tally, run.failures
+    path = failures.name if failures and tally.failed and not run.unlisted else None
+    target = errors if failures and failures.is_standard_output else console
     counts = {outcome.lower(): number for outcome, number in tally.counts.items()}
     if as_json:
         print_json(
@@ -120,8 +118,8 @@ def _print(run: Run, *, as_json: bool) -> None:
         )
         return
     words = ", ".join(f"{number:,} {outcome}" for outcome, number in counts.items())
-    lines = [f"{counted(tally.rows, 'row')}: {words}."]
+    lines = [f"{pluralized(tally.rows, 'row')}: {words}."]
     lines += [f"  {number:,} {reason}" for reason, number in sorted(tally.reasons.items())]
     if path is not None:
-        lines.append(f"The rows that failed are listed in {path}.")
+        lines.append(f"The failed rows are listed in {path}.")
     target.print("\n".join(lines), markup=False, soft_wrap=True)

@@ -1,19 +1,18 @@
-"""What became of the rows of an import, counted, over all the runs that it took.
+"""Counts the row outcomes of an import over all of its runs, and resolves unknown outcomes.
 
-A run that broke off may have stored rows that it was not told of. They lie in one
-stretch right after the last line that was told of, since rows act in their order;
-the next run meets their addresses as taken ones. It knows them by their ids, which
-rise in order of creation: the subscriber that has such an address is newer than all
-that was there or was told of before. Such a row is counted as created. The stretch
-ends with the first row that the service says is new. Every other row whose address
-is taken had met somebody else's subscriber, or an earlier row of the same file, and
-is told as what it is.
+If a run is interrupted, the service may have stored rows whose results the client did not
+receive. Rows are processed in order, so these rows directly follow the last received result. The
+next run sends them again and finds their addresses taken. It identifies them by their IDs, which
+increase over time: a subscriber that was created by such a row is newer than every subscriber
+before the import and every created row that was counted. Such a row is counted as created. The
+first row that the service reports as created ends this range. A later row whose address is taken
+conflicts with another subscriber or an earlier row of the file, and keeps its reported outcome.
 
-For that a run that goes on asks the service to pass over addresses that are taken
-even where such rows shall fail: of a row that is passed over it learns the id.
+A resumed run with `--on-conflict fail` therefore uses `skip`, because the result of a skipped row
+contains the ID of the existing subscriber, and reports the other conflicts as failed.
 
-One mistake is left: if, between the two runs, somebody else creates the very address
-of the next row that was not stored, then the row is counted as created and is not.
+One error remains: if another client creates the address of the first row that was not stored
+between the two runs, that row is counted as created.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ ALREADY_EXISTS = "ALREADY_EXISTS"
 
 
 class OnConflict(StrEnum):
-    """What is done with a row whose address is taken."""
+    """Actions for a row whose address is already taken."""
 
     FAIL = "fail"
     SKIP = "skip"
@@ -36,9 +35,9 @@ class OnConflict(StrEnum):
 
 @dataclass
 class Tally:
-    """How far an import has come: the last line that was told of, and what became of the rows.
+    """The last line with a received result, and the number of rows per outcome and reason.
 
-    `newest` is the id of the newest subscriber before the import, then of those it made.
+    `newest` is the ID of the newest subscriber: before the import, then of the import.
     """
 
     newest: str = ""
@@ -50,16 +49,14 @@ class Tally:
 
     @property
     def rows(self) -> int:
-        """How many rows have been told of."""
         return sum(self.counts.values())
 
     @property
     def failed(self) -> int:
-        """How many rows have failed."""
         return self.counts[FAILED]
 
     def count(self, result: dict[str, Any]) -> None:
-        """Counts a row that was told of."""
+        """Adds the result of a row."""
         outcome = result["outcome"]
         self.line = int(result["line"])
         self.counts[outcome] += 1
@@ -69,26 +66,28 @@ class Tally:
             self.reasons[result["reason"]] = self.reasons.get(result["reason"], 0) + 1
 
     def as_json(self) -> dict[str, Any]:
-        """Returns what makes the tally again."""
         return asdict(self)
 
 
-class Judge:
-    """Says what became of rows, where a run that broke off leaves that in doubt."""
+class OutcomeResolver:
+    """Resolves the outcomes of rows that an interrupted run may have stored.
+
+    `on_conflict` is the action to request from the service.
+    """
 
     def __init__(self, on_conflict: OnConflict, *, resumed: bool) -> None:
         self._fails = on_conflict is OnConflict.FAIL and resumed
-        self._in_doubt = resumed
-        self.asked = OnConflict.SKIP if self._fails else on_conflict
+        self._may_be_stored = resumed
+        self.on_conflict = OnConflict.SKIP if self._fails else on_conflict
 
-    def settle(self, result: dict[str, Any], newest: str) -> dict[str, Any]:
-        """Returns what a result of the service comes to; `newest` as a Tally has it."""
+    def resolve(self, result: dict[str, Any], newest: str) -> dict[str, Any]:
+        """Returns the result to count; `newest` is that of the Tally."""
         outcome = result["outcome"]
         if outcome == CREATED:
-            self._in_doubt = False
-        elif outcome != FAILED and self._in_doubt and result["id"] > newest:
+            self._may_be_stored = False
+        elif outcome != FAILED and self._may_be_stored and result["id"] > newest:
             return {**result, "outcome": CREATED}
         elif outcome == SKIPPED and self._fails:
-            why = {"outcome": FAILED, "reason": ALREADY_EXISTS, "field": "email", "id": ""}
-            return {**result, **why}
+            failure = {"outcome": FAILED, "reason": ALREADY_EXISTS, "field": "email", "id": ""}
+            return {**result, **failure}
         return result

@@ -1,4 +1,4 @@
-"""The table of rows that an import did not take."""
+"""Writes the failed rows of an import to a CSV file."""
 
 from __future__ import annotations
 
@@ -9,50 +9,48 @@ from contextlib import ExitStack, contextmanager
 from types import SimpleNamespace
 from typing import Any, BinaryIO
 
-from ...console import ExitCode
+from ...console import CommandError, ExitCode
 from ...output_file import AtomicFile, opened, replaceable, standard_stream
-from .errors import TransferError
 
 
 class Failures:
-    """A table that replaces a file when the import is complete, if a row failed.
+    """A CSV file that replaces FILE when the import is complete and a row failed.
 
-    Until then a file is what it was, and the table is in FILE.part. A device or FIFO is
-    written to as rows fail.
+    Until then, the rows are in FILE.part and FILE is unchanged. A device or a FIFO is written
+    directly.
     """
 
     def __init__(self, name: str) -> None:
-        """Opens what is not replaced; a FIFO waits for its reader. Raises TransferError."""
+        """Opens a device or a FIFO, which waits for its reader. Raises CommandError."""
         self.name = name
         self.is_standard_output = standard_stream(name) is sys.stdout
         self._stack = ExitStack()
         self._part: AtomicFile | None = None
         self._file: BinaryIO | None = None
         self._has_header = False
-        # What csv writes to.
         self._writer = csv.writer(SimpleNamespace(write=self._write))
-        with self._unusable():
+        with self._opening():
             self._target = replaceable(name)
             if self._target is None:
                 self._file = self._stack.enter_context(opened(name))
 
-    def open(self, keep: int) -> None:
-        """Opens the part of a file, and keeps the first bytes, which an earlier run wrote.
+    def open(self, size: int) -> None:
+        """Opens the partial file and keeps its first bytes, which an earlier run wrote.
 
-        Raises TransferError if it cannot be written.
+        Raises CommandError if it cannot be written.
         """
         if self._target is None:
             return
-        with self._unusable():
+        with self._opening():
             part = self._part = AtomicFile(self._target)
             if self._target.exists():
-                part.belong_like(self._target)
-            part.cut(keep if keep <= part.size else 0)
+                part.copy_permissions(self._target)
+            part.truncate(size if size <= part.size else 0)
             self._file, self._has_header = part.file, part.size > 0
 
     def add(self, result: dict[str, Any]) -> None:
-        """Writes a row that failed. Raises TransferError."""
-        with self._broken():
+        """Writes a failed row. Raises CommandError."""
+        with self._writing():
             if not self._has_header:
                 self._writer.writerow(("line", "email", "reason", "field"))
                 self._has_header = True
@@ -61,19 +59,16 @@ class Failures:
             )
 
     def flush(self) -> int:
-        """Hands everything to the system and returns how many bytes a file has.
-
-        Raises TransferError.
-        """
+        """Flushes the rows and returns the size of the partial file. Raises CommandError."""
         if self._file is None:
             return 0
-        with self._broken():
+        with self._writing():
             self._file.flush()
             return self._part.size if self._part else 0
 
     def finish(self) -> None:
-        """Ends the table: if it has rows, it replaces the file. Raises TransferError."""
-        with self._broken():
+        """Replaces the file if a row failed. Raises CommandError."""
+        with self._writing():
             if self._part is None:
                 self._stack.close()
             elif self._has_header:
@@ -81,8 +76,8 @@ class Failures:
             else:
                 self._part.discard()
 
-    def leave(self) -> str:
-        """Closes the table of an import that ended early, and returns where its rows are."""
+    def abort(self) -> str:
+        """Closes the file of an incomplete import. Returns the path of the rows, if any."""
         if self._part is None:
             self._stack.close()
             return ""
@@ -97,21 +92,21 @@ class Failures:
         self._file.write(text.encode())
 
     @contextmanager
-    def _unusable(self) -> Iterator[None]:
+    def _opening(self) -> Iterator[None]:
         try:
             yield
         except OSError as error:
-            raise TransferError(
-                f"{self.name} cannot be written: {error.strerror}. Name another file with"
+            raise CommandError(
+                f"{self.name} cannot be written: {error.strerror}. Choose another file with"
                 " --failures.",
                 ExitCode.USAGE,
             ) from error
 
     @contextmanager
-    def _broken(self) -> Iterator[None]:
+    def _writing(self) -> Iterator[None]:
         try:
             yield
         except OSError as error:
-            raise TransferError(
-                f"{self.name} cannot be written: {error.strerror}.", ExitCode.BROKEN
+            raise CommandError(
+                f"{self.name} cannot be written: {error.strerror}.", ExitCode.INCOMPLETE
             ) from error

@@ -1,11 +1,10 @@
-"""One run of an import: rows to the service, and what became of each back from it.
+"""Runs an import: sends rows to the service, and counts and lists their results.
 
-Rows are sent and results are read at the same time, on one request, so that neither
-side holds more than a few of them. An import of a file that breaks off leaves its
-place behind (import_place.py) and goes on there when it is run again; how it tells
-rows that were stored without a word from rows that were not is told in
-import_tally.py. Lines that were told of are sent again and passed over by the
-service: only it can tell where a row of a table begins.
+Rows are sent and results are read concurrently on one request, so memory use is bounded on both
+sides. An incomplete import of a file leaves a checkpoint (`import_checkpoint.py`), from which the
+next run resumes. All lines are sent again, and the service skips those before the checkpoint,
+because only the service determines where a CSV row starts. `import_counts.py` describes how rows
+are counted that were stored without a received result.
 """
 
 from __future__ import annotations
@@ -17,178 +16,181 @@ from pathlib import Path
 
 import orjson
 
-from ...console import ExitCode, counted, say
-from .errors import TransferError
-from .files import Form
-from .import_checkpoint import Kept, Place
-from .import_counts import FAILED, Judge, OnConflict, Tally
+from ...console import CommandError, ExitCode, notice, pluralized
+from ..progress import RowProgress
+from ..service_client import ServiceClient, error_of_line, fingerprint, line_blocks
+from .files import FileFormat
+from .import_checkpoint import Checkpoint, CheckpointFile
+from .import_counts import FAILED, OnConflict, OutcomeResolver, Tally
 from .import_failures import Failures
 from .import_source import Source
-from .progress import Bar
-from .service_client import Remote, blocks, fingerprint, told_error
 
-_CONTENT_TYPES = {Form.CSV: "text/csv", Form.NDJSON: "application/x-ndjson"}
+_CONTENT_TYPES = {FileFormat.CSV: "text/csv", FileFormat.NDJSON: "application/x-ndjson"}
 
 
 @dataclass(frozen=True)
-class Options:
-    """What an import was told. The form is looked for in the source if it is None."""
+class ImportOptions:
+    """The options of an import. If the format is None, it is detected from the content."""
 
     on_conflict: OnConflict
-    form: Form | None
+    file_format: FileFormat | None
     failures: Failures | None
     resume: bool
 
 
-class Run:
-    """One run of an import, which begins at the start or where an earlier one came to."""
+class ImportRun:
+    """One run of an import."""
 
-    def __init__(self, remote: Remote, source: Source, options: Options) -> None:
-        self._remote = remote
+    def __init__(self, client: ServiceClient, source: Source, options: ImportOptions) -> None:
+        self._client = client
         self._source = source
         self._options = options
-        self._place: Place | None = None
+        self._checkpoint: CheckpointFile | None = None
         self.tally = Tally()
         self.resumed_after = 0
         self.failures = options.failures
-        # Why the failed rows of a complete import could not be listed.
-        self.unlisted: TransferError | None = None
-        self._half_listed = ""
+        # Set if the failed rows of a complete import could not be written.
+        self.unlisted: CommandError | None = None
+        self._partial_failures = ""
 
     async def run(self) -> None:
-        """Imports all rows. Raises TransferError if that does not come to its end."""
-        async with self._remote as remote:
-            form = self._options.form or await self._source.look()
-            # Asked first of all: a wrong key is found out before anything is sent.
-            newest = (await remote.first(order="desc")).id
-            kept = self._find_place(form)
-            self._begin(kept, newest)
-            judge = Judge(self._options.on_conflict, resumed=kept is not None)
+        """Imports all rows. Raises CommandError if the import is incomplete."""
+        async with self._client as client:
+            file_format = self._options.file_format or await self._source.detect_format()
+            # The first request, so that a wrong key is reported before anything is sent.
+            newest = (await client.first_subscriber(order="desc")).id
+            checkpoint = self._read_checkpoint(file_format)
+            self._start(checkpoint, newest)
+            resumed = checkpoint is not None
+            resolver = OutcomeResolver(self._options.on_conflict, resumed=resumed)
             try:
-                await self._send(form, judge)
+                await self._send(file_format, resolver)
             except BaseException as error:
-                self._break_off(error, is_new=kept is None)
+                self._abort(error, resumed=resumed)
                 raise
             self._finish()
 
-    def hint(self, ending: ExitCode) -> str:
-        """Returns how a run that ended early can go on; empty if it had not begun."""
+    def hint(self, code: ExitCode) -> str:
+        """Returns how to resume an incomplete run; empty if it has not started."""
         tally, hints = self.tally, []
-        if ending in (ExitCode.BROKEN, ExitCode.INTERRUPTED) and self._place is not None:
-            hints.append(f"Run the same command again to go on after line {self._place.line:,}.")
+        if code in (ExitCode.INCOMPLETE, ExitCode.INTERRUPTED) and self._checkpoint is not None:
+            line = self._checkpoint.line
+            hints.append(f"Run the same command again to resume after line {line:,}.")
         elif tally.rows:
+            accepted = pluralized(tally.rows - tally.failed, "row")
             hints.append(
-                f"Up to line {tally.line:,}, {counted(tally.rows - tally.failed, 'row')} taken and"
-                f" {tally.failed:,} failed. Begin again with --on-conflict skip."
+                f"Up to line {tally.line:,}, {accepted} were accepted and {tally.failed:,} failed."
+                " To import the rest, start over with --on-conflict skip."
             )
-        elif self._source.fault:
-            hints.append("No rows were taken.")
-        if self._half_listed:
-            hints.append(f"The rows that failed so far are listed in {self._half_listed}.")
+        elif self._source.error:
+            hints.append("No rows were imported.")
+        if self._partial_failures:
+            hints.append(f"The failed rows so far are listed in {self._partial_failures}.")
         return " ".join(hints)
 
-    def _find_place(self, form: Form) -> Kept | None:
-        """Sees where an earlier run of the same import came to, if there is one."""
+    def _read_checkpoint(self, file_format: FileFormat) -> Checkpoint | None:
+        """Returns the checkpoint from which this run resumes, if there is one."""
         if not self._source.can_resume:
             return None
         job = {
             "file": list(self._source.identity),
-            "service": self._remote.url,
-            "API key": fingerprint(self._remote.key),
-            "format": form.value,
+            "service": self._client.url,
+            "API key": fingerprint(self._client.key),
+            "format": file_format.value,
         }
-        self._place = Place(Path(f"{self._source.name}.roster-import"), job)
-        return self._place.read() if self._options.resume else None
+        self._checkpoint = CheckpointFile(Path(f"{self._source.name}.roster-import"), job)
+        return self._checkpoint.read() if self._options.resume else None
 
-    def _begin(self, kept: Kept | None, newest: str) -> None:
-        """Takes over what an earlier run came to, or begins anew; and keeps the place."""
-        self.tally = kept.tally if kept else Tally(newest)
+    def _start(self, checkpoint: Checkpoint | None, newest: str) -> None:
+        self.tally = checkpoint.tally if checkpoint else Tally(newest)
         self.resumed_after = self.tally.line
         if self.failures is not None:
-            same = kept is not None and kept.failures == os.path.abspath(self.failures.name)
-            self.failures.open(kept.failures_size if kept and same else 0)
-        if kept:
-            say(f"Goes on after line {self.tally.line:,} of {self._source.name}.")
-        self._keep_place()
+            path = os.path.abspath(self.failures.name)
+            is_same = checkpoint is not None and checkpoint.failures == path
+            self.failures.open(checkpoint.failures_size if checkpoint and is_same else 0)
+        if checkpoint:
+            notice(f"Resuming after line {self.tally.line:,} of {self._source.name}.")
+        self._write_checkpoint()
 
-    async def _send(self, form: Form, judge: Judge) -> None:
-        """Sends all lines, and counts what is told of them meanwhile."""
-        query = {"onConflict": judge.asked.upper(), "afterLine": str(self.tally.line)}
+    async def _send(self, file_format: FileFormat, resolver: OutcomeResolver) -> None:
+        """Sends all lines and counts their results."""
+        query = {"onConflict": resolver.on_conflict.upper(), "afterLine": str(self.tally.line)}
         try:
-            async with self._remote.answer(
+            async with self._client.request(
                 "POST",
                 "/api/subscribers/import",
                 query,
-                data=self._source.pieces(),
-                expect100=True,  # so that a refusal comes before the rows are sent
-                headers={"Content-Type": _CONTENT_TYPES[form]},
-            ) as answer:
-                with Bar(self.tally.line, self.tally.rows) as bar:
-                    async for block in blocks(answer):
-                        self._take(block, judge)
-                        bar.show(self.tally.line, self.tally.rows, self._source.total_lines())
-        except TransferError as error:
-            # Rows before the place where a file is damaged may make no whole table.
-            if self._source.fault:
-                raise self._source.fault from error
-            if error.ending is not ExitCode.BROKEN or not self._is_complete():
+                data=self._source.chunks(),
+                headers={"Content-Type": _CONTENT_TYPES[file_format]},
+            ) as response:
+                with RowProgress(self.tally.line, self.tally.rows) as progress:
+                    async for block in line_blocks(response):
+                        self._count(block, resolver)
+                        progress.show(self.tally.line, self.tally.rows, self._source.total_lines())
+        except CommandError as error:
+            # A CSV file that is truncated at a damaged position may also be rejected.
+            if self._source.error:
+                raise self._source.error from error
+            if error.exit_code is not ExitCode.INCOMPLETE or not self._is_complete():
                 raise
-        if self._source.fault:
-            raise self._source.fault
+        if self._source.error:
+            raise self._source.error
         if not self._source.ended:
-            raise TransferError("The service ended before all rows were sent.", ExitCode.BROKEN)
+            raise CommandError(
+                "The service ended the response before all rows were sent.", ExitCode.INCOMPLETE
+            )
 
     def _is_complete(self) -> bool:
-        """Whether the result of the last row is there, whatever becomes of the connection then."""
+        """Returns whether the result of the last row was received."""
         return self._source.ended and self.tally.line >= self._source.last_line > 0
 
-    def _take(self, block: bytes, judge: Judge) -> None:
+    def _count(self, block: bytes, resolver: OutcomeResolver) -> None:
         for line in block.split(b"\n"):
             if not line:
                 continue
-            error = told_error(line)
+            error = error_of_line(line)
             if error is not None:
                 raise error
-            result = judge.settle(orjson.loads(line), self.tally.newest)
+            result = resolver.resolve(orjson.loads(line), self.tally.newest)
             if self.failures is not None and result["outcome"] == FAILED:
                 self.failures.add(result)
             self.tally.count(result)
-        if self._place is not None and self._place.is_due():
-            self._keep_place()
+        if self._checkpoint is not None and self._checkpoint.is_due():
+            self._write_checkpoint()
 
-    def _keep_place(self) -> None:
-        # The table first: what the place speaks of has to be in it.
+    def _write_checkpoint(self) -> None:
+        # The failures are flushed first, so that they include all rows of the checkpoint.
         size = self.failures.flush() if self.failures else 0
         path = os.path.abspath(self.failures.name) if self.failures else ""
-        if self._place is None:
+        if self._checkpoint is None:
             return
         try:
-            self._place.keep(Kept(self.tally, path, size))
+            self._checkpoint.write(Checkpoint(self.tally, path, size))
         except OSError as error:
-            say(
-                f"{self._place.path} cannot be written: {error.strerror}. A run that breaks off"
-                " cannot go on."
+            notice(
+                f"{self._checkpoint.path} cannot be written: {error.strerror}. If this run is"
+                " interrupted, it cannot be resumed."
             )
-            self._place = None
+            self._checkpoint = None
 
-    def _break_off(self, error: BaseException, *, is_new: bool) -> None:
-        """Keeps the place, unless the service refused all of it: then there is none to keep."""
-        refused = isinstance(error, TransferError) and error.ending is ExitCode.REFUSED
-        if refused and is_new and not self.tally.line and self._place is not None:
-            self._place.remove()
+    def _abort(self, error: BaseException, *, resumed: bool) -> None:
+        """Writes a last checkpoint, or deletes it if the service rejected the whole import."""
+        rejected = isinstance(error, CommandError) and error.exit_code is ExitCode.REJECTED
+        if rejected and not resumed and not self.tally.line and self._checkpoint is not None:
+            self._checkpoint.delete()
         else:
-            # The place stays what it was if the table cannot be written.
-            with suppress(TransferError):
-                self._keep_place()
+            # The previous checkpoint stays if the failures cannot be written.
+            with suppress(CommandError):
+                self._write_checkpoint()
         if self.failures is not None:
-            self._half_listed = self.failures.leave()
+            self._partial_failures = self.failures.abort()
 
     def _finish(self) -> None:
-        # The place first: a table that has replaced the file cannot be gone on with.
-        if self._place is not None:
-            self._place.remove()
+        # The checkpoint is deleted first: failures that replaced their file cannot be resumed.
+        if self._checkpoint is not None:
+            self._checkpoint.delete()
         if self.failures is not None:
             try:
                 self.failures.finish()
-            except TransferError as error:
+            except CommandError as error:
                 self.unlisted = error

@@ -1,4 +1,4 @@
-"""What an import reads: a file or standard input, packed or not, in pieces of whole lines."""
+"""Reads the file or standard input of an import in chunks of complete lines."""
 
 from __future__ import annotations
 
@@ -10,45 +10,39 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import BinaryIO
 
-from ...console import ExitCode
+from ...console import CommandError, ExitCode
 from ...output_file import STANDARD
-from .errors import TransferError
-from .files import Form
-from .packing import DAMAGED, MAGIC_BYTES, Unpacker, packing_of
-from .service_client import PIECE
+from .compression import DECOMPRESSION_ERRORS, MAGIC_BYTES, Decompressor, detect_compression
+from .files import CHUNK_BYTES, FileFormat
 
 STANDARD_INPUT = 0
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-# A longer line is passed on in pieces; the service refuses it.
-_LONGEST_LINE = 1 << 20
+# A longer line is sent in chunks, and the service rejects it.
+_MAX_LINE_BYTES = 1 << 20
 
 
 class Source:
-    """The bytes that are to be imported, and how many of them have been sent.
-
-    Only a file can be read again from its beginning, so only an import of a file can
-    go on after it broke off.
-    """
+    """The input of an import. Only a regular file can be read again to resume an import."""
 
     def __init__(self, name: str) -> None:
-        """Raises TransferError if there is no such file."""
+        """Raises CommandError if the file cannot be opened."""
         self._raw = self._open(name)
-        found = os.fstat(self._raw.fileno())
-        self._is_file = stat.S_ISREG(found.st_mode)
-        self._size = found.st_size
-        is_standard = name == STANDARD or _is_standard_input(found)
+        status = os.fstat(self._raw.fileno())
+        self._is_file = stat.S_ISREG(status.st_mode)
+        self._size = status.st_size
+        is_standard = name == STANDARD or _is_standard_input(status)
         self.name = "standard input" if is_standard else name
         self.can_resume = self._is_file and not is_standard
-        # What a file is known by again; a change gives it another size or time.
-        self.identity = (found.st_size, found.st_mtime_ns)
+        # Detects a changed file.
+        self.identity = (status.st_size, status.st_mtime_ns)
         self._pipe: asyncio.StreamReader | None = None
-        self._content = self._unpacked()
+        self._content = self._decompressed()
         self._first = b""
         self._lines = 0
-        # The number of the last line that is not blank.
+        # Number of the last line that is not blank.
         self.last_line = 0
         self.ended = False
-        self.fault: TransferError | None = None
+        self.error: CommandError | None = None
 
     def _open(self, name: str) -> BinaryIO:
         if name == STANDARD:
@@ -56,41 +50,41 @@ class Source:
         try:
             return open(name, "rb")
         except FileNotFoundError:
-            raise TransferError(f"There is no file {name}.", ExitCode.USAGE) from None
+            raise CommandError(f"The file {name} does not exist.", ExitCode.USAGE) from None
         except OSError as error:
-            raise TransferError(
+            raise CommandError(
                 f"{name} cannot be read: {error.strerror}.", ExitCode.USAGE
             ) from error
 
-    async def look(self) -> Form:
-        """Returns the form that the first character speaks for: JSON begins with a brace."""
+    async def detect_format(self) -> FileFormat:
+        """Returns NDJSON if the content starts with a brace, otherwise CSV."""
         self._first = await anext(self._content, b"")
-        begin = self._first.removeprefix(_BYTE_ORDER_MARK).lstrip()
-        return Form.NDJSON if begin.startswith(b"{") else Form.CSV
+        start = self._first.removeprefix(_BYTE_ORDER_MARK).lstrip()
+        return FileFormat.NDJSON if start.startswith(b"{") else FileFormat.CSV
 
-    async def pieces(self) -> AsyncIterator[bytes]:
-        """Yields all bytes in pieces of whole lines.
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """Yields the content in chunks of complete lines.
 
-        If they cannot be read to their end, notes that in `fault`, and ends before the line that
-        was cut off: the service then takes the rows before it, and reports each.
+        On a read error, sets `error` and ends before the incomplete line, so that the service
+        imports the rows before it and reports their results.
         """
-        begun = b""
+        line = b""
         try:
-            async for piece in self._all():
-                cut = piece.rfind(b"\n") + 1
-                if cut or len(begun) > _LONGEST_LINE:
-                    yield self._counted(begun + piece[:cut])
-                    begun = piece[cut:]
+            async for chunk in self._all():
+                cut = chunk.rfind(b"\n") + 1
+                if cut or len(line) > _MAX_LINE_BYTES:
+                    yield self._counted(line + chunk[:cut])
+                    line = chunk[cut:]
                 else:
-                    begun += piece
-        except TransferError:
+                    line += chunk
+        except CommandError:
             return
-        if begun:
-            yield self._counted(begun)
+        if line:
+            yield self._counted(line)
         self.ended = True
 
     def total_lines(self) -> int | None:
-        """Returns how many lines there are: a guess until all are read, None for a pipe."""
+        """Returns the number of lines, an estimate until all are read, or None for a pipe."""
         if self.ended:
             return self._lines
         if not self._is_file or not self._lines:
@@ -98,7 +92,6 @@ class Source:
         return self._lines * self._size // max(self._raw.tell(), 1)
 
     def close(self) -> None:
-        """Closes the file."""
         self._raw.close()
 
     def _counted(self, data: bytes) -> bytes:
@@ -111,51 +104,50 @@ class Source:
     async def _all(self) -> AsyncIterator[bytes]:
         if self._first:
             yield self._first
-        async for piece in self._content:
-            yield piece
+        async for chunk in self._content:
+            yield chunk
 
-    async def _unpacked(self) -> AsyncIterator[bytes]:
-        """Yields the content. Raises TransferError, which `fault` is then, where it ends badly."""
+    async def _decompressed(self) -> AsyncIterator[bytes]:
+        """Yields the content. On failure, sets `error` and raises it."""
         try:
-            piece = await self._beginning()
-            packing = packing_of(piece)
-            unpacker = Unpacker(packing) if packing else None
-            while piece:
-                for content in unpacker.unpack(piece) if unpacker else (piece,):
+            chunk = await self._start()
+            compression = detect_compression(chunk)
+            decompressor = Decompressor(compression) if compression else None
+            while chunk:
+                for content in decompressor.decompress(chunk) if decompressor else (chunk,):
                     yield content
-                piece = await self._read()
-            if unpacker:
-                unpacker.finish()
-        except (OSError, *DAMAGED) as error:
+                chunk = await self._read()
+            if decompressor:
+                decompressor.finish()
+        except (OSError, *DECOMPRESSION_ERRORS) as error:
             reason = error.strerror if isinstance(error, OSError) else f"it is damaged: {error}"
-            self.fault = TransferError(f"{self.name} cannot be read: {reason}.", ExitCode.USAGE)
-            raise self.fault from error
+            self.error = CommandError(f"{self.name} cannot be read: {reason}.", ExitCode.USAGE)
+            raise self.error from error
 
-    async def _beginning(self) -> bytes:
-        """Returns the first bytes, enough to recognize how they are packed."""
-        begin = piece = await self._read()
-        while piece and len(begin) < MAGIC_BYTES:
-            piece = await self._read()
-            begin += piece
-        return begin
+    async def _start(self) -> bytes:
+        """Returns the first bytes, enough to detect the compression."""
+        start = chunk = await self._read()
+        while chunk and len(start) < MAGIC_BYTES:
+            chunk = await self._read()
+            start += chunk
+        return start
 
     async def _read(self) -> bytes:
-        pipe = await self._opened_pipe()
-        return await pipe.read(PIECE) if pipe else self._raw.read(PIECE)
+        pipe = await self._open_pipe()
+        return await pipe.read(CHUNK_BYTES) if pipe else self._raw.read(CHUNK_BYTES)
 
-    async def _opened_pipe(self) -> asyncio.StreamReader | None:
-        """Returns a reader for what may let one wait, which must not keep answers from coming."""
-        waits = not self._is_file and stat.S_ISFIFO(os.fstat(self._raw.fileno()).st_mode)
-        if waits and self._pipe is None:
-            pipe = self._pipe = asyncio.StreamReader(limit=PIECE)
+    async def _open_pipe(self) -> asyncio.StreamReader | None:
+        """Returns a reader for a FIFO, whose blocking reads would delay responses."""
+        is_fifo = not self._is_file and stat.S_ISFIFO(os.fstat(self._raw.fileno()).st_mode)
+        if is_fifo and self._pipe is None:
+            pipe = self._pipe = asyncio.StreamReader(limit=CHUNK_BYTES)
             await asyncio.get_running_loop().connect_read_pipe(
                 lambda: asyncio.StreamReaderProtocol(pipe), self._raw
             )
         return self._pipe
 
 
-def _is_standard_input(found: os.stat_result) -> bool:
-    """Whether a file that is open is the one that standard input comes from."""
+def _is_standard_input(status: os.stat_result) -> bool:
     with suppress(OSError):
-        return os.path.samestat(os.fstat(STANDARD_INPUT), found)
+        return os.path.samestat(os.fstat(STANDARD_INPUT), status)
     return False

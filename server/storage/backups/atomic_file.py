@@ -25,7 +25,7 @@ def replace_atomically(target: Path) -> Iterator[AtomicFile]:
     try:
         part = AtomicFile(target, mode=0o600)
         try:
-            part.cut(0)
+            part.truncate(0)
             os.fchmod(part.file.fileno(), 0o600)
             yield part
             part.publish()

@@ -73,7 +73,7 @@ def _replace(database: Path, part: AtomicFile) -> Restored:
     kept = database.with_name(f"{database.name}.replaced-{datetime.now(UTC).strftime(_TIMESTAMP)}")
     has_old = database.is_file()
     if has_old:
-        part.belong_like(database)
+        part.copy_permissions(database)
         is_whole = _checkpoint(database)
         os.link(database, kept)
     for log in _LOGS:

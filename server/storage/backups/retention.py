@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from ...output_file import ENDING
+from ...output_file import PART_SUFFIX
 
 HOURS, DAYS = 24, 7
 APART = timedelta(hours=1)
@@ -43,7 +43,8 @@ class BackupFolder:
         return [
             path
             for path in self._folder.iterdir()
-            if path.name.endswith(ENDING) and self._name.fullmatch(path.name[: -len(ENDING)])
+            if path.name.endswith(PART_SUFFIX)
+            and self._name.fullmatch(path.name[: -len(PART_SUFFIX)])
         ]
 
 

@@ -1,4 +1,4 @@
-"""Databases to copy, and batches so small that a few hundred rows make many."""
+"""Databases to copy, and small batches."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from server.storage.copy import endpoint
 from server.storage.databases import unit_of_work
 
 from ...postgres import Postgres
-from .helpers import BATCH, Places, fill
+from .helpers import BATCH, Databases, create_everything
 
 
 @pytest.fixture
-def places(tmp_path: Path, postgres: Postgres) -> Places:
-    return Places(tmp_path, postgres)
+def databases(tmp_path: Path, postgres: Postgres) -> Databases:
+    return Databases(tmp_path, postgres)
 
 
 @pytest.fixture
-def source(places: Places) -> str:
-    """A file that holds something of everything."""
-    url = places.new("sqlite")
+def source(databases: Databases) -> str:
+    """A file with rows in every table."""
+    url = databases.new("sqlite")
     with unit_of_work(url) as tx:
-        fill(tx)
+        create_everything(tx)
     return url
 
 

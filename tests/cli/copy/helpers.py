@@ -1,4 +1,4 @@
-"""What the tests of roster copy have in common: databases of both kinds with something in them."""
+"""Databases of both kinds with rows in every table, and ways to copy them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from server.accounts import store as accounts
-from server.config import PostgresUrl, parse_database_url
+from server.database_url import PostgresUrl, parse_database_url
 from server.idempotency.store import StoredResponseRow, put
 from server.ids import first_id_at
 from server.storage.copy.copy import Copied, Copy, ReportProgress
@@ -33,12 +33,16 @@ from server.webhooks.store import NewWebhook
 
 from ...postgres import Postgres
 from ...storage.helpers import ENCRYPTION, SUBSCRIBERS, SUPPRESSIONS, field, new, select
-from ..test_commands import roster
+from ..commands import roster
 
 PEOPLE = 300
-# Rows at a time, so that a few hundred make many batches.
+# Rows per batch, so that a few hundred rows make many batches.
 BATCH = 64
 SECRET, OLD_SECRET = make_secret(), make_secret()
+TABLES = {
+    "sqlite": "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'",
+    "postgresql": "SELECT tablename FROM pg_tables WHERE schemaname = 'public'",
+}
 TEXTS = (
     "a\tb",
     "line\nbreak\r",
@@ -50,8 +54,8 @@ TEXTS = (
 )
 
 
-class Places:
-    """Makes databases: a new file or a new database on a server each time."""
+class Databases:
+    """Creates empty databases: files, or databases on a server."""
 
     def __init__(self, folder: Path, postgres: Postgres) -> None:
         self._folder, self._postgres, self._number = folder, postgres, 0
@@ -63,22 +67,24 @@ class Places:
         return f"sqlite:///{self._folder}/{self._number}.db"
 
     def copy_of(self, file: str) -> str:
-        """Returns a file with the same contents, that nobody has locked."""
+        """Returns a copy of the file, which is not locked."""
         other = self.new("sqlite")
         shutil.copy(*(url.removeprefix("sqlite:///") for url in (file, other)))
         return other
 
 
-def fill(tx: Transaction, people: int = PEOPLE, hook: str = "https://example.com/hook") -> str:
-    """Stores something of everything, and returns the id of an account.
+def create_everything(
+    tx: Transaction, people: int = PEOPLE, hook: str = "https://example.com/hook"
+) -> str:
+    """Creates rows in every table, and returns the id of an account.
 
-    What is left of its deliveries goes to `hook`.
+    `hook` is the URL of its webhook, with unfinished deliveries.
     """
     save_key_fingerprint(ENCRYPTION.fingerprint(), tx)
     own = accounts.create_account("ada@example.com", tx, verified=True).id
     other = accounts.create_account("bob@example.com", tx, verified=False).id
-    accounts.create_key(own, "for ever", "admin", "hash", tx)
-    accounts.create_key(own, "for a while", "read", "other hash", tx, expires_at=2**41)
+    accounts.create_key(own, "permanent", "admin", "hash", tx)
+    accounts.create_key(own, "temporary", "read", "other hash", tx, expires_at=2**41)
     for key in ("city", "note"):
         field(own, tx, key)
     for first in range(0, people, 100):
@@ -92,14 +98,14 @@ def fill(tx: Transaction, people: int = PEOPLE, hook: str = "https://example.com
     tags.create(own, "by an older version", "\x01\x7f", tx)
     SUPPRESSIONS.add(own, "gone@example.com", 4, tx)
     put(own, "key", StoredResponseRow("fingerprint", bytes(range(256))), tx)
-    fill_deliveries(own, hook, tx)
+    create_deliveries(own, hook, tx)
     return own
 
 
-def fill_deliveries(own: str, hook: str, tx: Transaction) -> None:
-    """Stores a webhook and an event of each kind: sent, failed, being sent, and not looked at.
+def create_deliveries(own: str, hook: str, tx: Transaction) -> None:
+    """Creates a webhook, and an event in each state: sent, failed, leased, and not expanded.
 
-    All but the last are to be delivered once more.
+    A replay covers all but the last.
     """
     new = NewWebhook(hook, "", ("tag.*",), enabled=True)
     webhook = webhooks.create(own, new, partial(encrypted, own, OLD_SECRET), tx)
@@ -112,59 +118,58 @@ def fill_deliveries(own: str, hook: str, tx: Transaction) -> None:
         FinishedAttempt(failed, tx.now, 5, 503, "answered 503", "\\x00", None, 0.5, hook),
     ]
     record_attempts(own, finished, tx)
-    tags.create(own, "being sent", "", tx)
+    tags.create(own, "leased", "", tx)
     lease_due(own, tx)
     everything = ReplayFilter(first_id_at(0), None, [], only_failed=False)
     store_replays.create(own, webhook.id, everything, tx)
-    tags.create(own, "not looked at", "", tx)
+    tags.create(own, "not expanded", "", tx)
 
 
 def encrypted(account_id: str, secret: str, webhook_id: str) -> bytes:
-    """Returns a secret as the databases keep it."""
     return Secrets(ENCRYPTION).encrypt(account_id, webhook_id, secret)
 
 
 def copy(
-    source: str, target: str, report_progress: ReportProgress = lambda rows, total: None
+    source: str, target: str, report_progress: ReportProgress = lambda *_: None
 ) -> list[Copied]:
-    """Copies as the command does, in small batches."""
-    places = [parse_database_url(url) for url in (source, target)]
-    urls = [place.url if isinstance(place, PostgresUrl) else place for place in places]
-    with both_endpoints(*urls) as sides:
-        return Copy(*sides, str(places[0]), report_progress).run()
+    """Copies in this process."""
+    locations = [parse_database_url(url) for url in (source, target)]
+    urls = [each.url if isinstance(each, PostgresUrl) else each for each in locations]
+    with both_endpoints(*urls) as endpoints:
+        return Copy(*endpoints, str(locations[0]), report_progress).run()
 
 
 def command(source: str, target: str, *flags: str) -> subprocess.CompletedProcess[str]:
-    """Runs the command to its end."""
     return roster("copy", "--from", source, "--to", target, *flags)
 
 
-def error_response(source: str, target: str) -> str:
-    """Returns why a copy is refused."""
+def copy_error(source: str, target: str) -> str:
+    """Returns the error of a copy that is rejected."""
     with pytest.raises(StorageError) as caught:
         copy(source, target)
     return str(caught.value)
 
 
-class Broken(Exception):
-    """Ends a copy where a test wants it to end."""
+class InterruptedCopy(Exception):
+    """Interrupts a copy."""
 
 
-def broken_off(source: str, target: str, rows: int) -> None:
-    """Copies until so many rows were read."""
+def interrupted_copy(source: str, target: str, rows: int) -> None:
+    """Copies until this number of rows was read."""
 
     def report_progress(read: int, _: int) -> None:
         if read >= rows:
-            raise Broken
+            raise InterruptedCopy
 
-    with pytest.raises(Broken):
+    with pytest.raises(InterruptedCopy):
         copy(source, target, report_progress)
 
 
-def whole(url: str) -> dict[str, list[tuple[Any, ...]]]:
-    """Returns every row of every table, in the same form from either kind of database."""
+def all_rows(url: str) -> dict[str, list[tuple[Any, ...]]]:
+    """Returns the rows of every table, in the same form from both kinds of databases."""
     with reading(url) as tx:
-        tables = sorted(set(tx._database.get_tables()) - {"schema_migration"})
+        names = select(TABLES[url.partition(":")[0]], tx)
+        tables = sorted({name for (name,) in names} - {"schema_migration"})
         return {
             name: sorted(
                 tuple(int(value) if isinstance(value, bool) else value for value in row)
@@ -175,6 +180,5 @@ def whole(url: str) -> dict[str, list[tuple[Any, ...]]]:
 
 
 def change(url: str, work: Callable[[Transaction], object]) -> None:
-    """Changes a database between two runs."""
     with unit_of_work(url) as tx:
         work(tx)

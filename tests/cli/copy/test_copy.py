@@ -1,4 +1,4 @@
-"""roster copy: everything of one database in another, and what cannot be copied."""
+"""Tests of `roster copy`."""
 
 from __future__ import annotations
 
@@ -22,19 +22,29 @@ from ...processes import start
 from ...storage.helpers import SUBSCRIBERS, new
 from ...webhooks.receiver import Receiver
 from ...webhooks.worker import DatabaseLocation, TestClock, running_worker
-from ..test_commands import complaint
-from .helpers import OLD_SECRET, SECRET, Places, change, command, copy, error_response, fill, whole
+from ..commands import error_line
+from .helpers import (
+    OLD_SECRET,
+    SECRET,
+    Databases,
+    all_rows,
+    change,
+    command,
+    copy,
+    copy_error,
+    create_everything,
+)
 
 
-def test_everything_is_there_and_back_again(places: Places, source: str) -> None:
-    server, file = places.new("postgres"), places.new("sqlite")
+def test_copy_to_postgres_and_back_is_equal(databases: Databases, source: str) -> None:
+    server, file = databases.new("postgres"), databases.new("sqlite")
 
     there, back = copy(source, server), copy(server, file)
 
-    original = whole(source)
-    assert all(original.values()), "the source has something of everything"
-    assert whole(server) == original
-    assert whole(file) == original
+    original = all_rows(source)
+    assert all(original.values()), "every table has rows"
+    assert all_rows(server) == original
+    assert all_rows(file) == original
     assert there == back
     assert all(each.source == each.target for each in there)
     assert {each.table: each.source.rows for each in there} == {
@@ -42,13 +52,15 @@ def test_everything_is_there_and_back_again(places: Places, source: str) -> None
     }
 
 
-def test_copy_delivers_what_the_source_had_not(places: Places, receiver: Receiver) -> None:
-    source, target = places.new("sqlite"), places.new("postgres")
-    change(source, lambda tx: fill(tx, 0, receiver.url))
+def test_copy_delivers_what_the_source_had_not_delivered(
+    databases: Databases, receiver: Receiver
+) -> None:
+    source, target = databases.new("sqlite"), databases.new("postgres")
+    change(source, lambda tx: create_everything(tx, 0, receiver.url))
     copy(source, target)
 
     async def run() -> None:
-        # What is being sent is given up for lost by then.
+        # The lease of the source has expired by then.
         clock = TestClock(system_clock() + LEASE_DURATION)
         async with running_worker(DatabaseLocation(target, clock)) as worker:
             await worker.wait_for_rows(
@@ -63,28 +75,30 @@ def test_copy_delivers_what_the_source_had_not(places: Places, receiver: Receive
         for request in receiver.received
         for secret in (SECRET, OLD_SECRET)
     )
-    # Each by itself, if it was not sent, and in the replay; with both secrets.
-    assert names == {"sent": 2, "failed": 4, "being sent": 4, "not looked at": 2}
+    # Deliveries that were not sent, and the replay; with both secrets.
+    assert names == {"sent": 2, "failed": 4, "leased": 4, "not expanded": 2}
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-def test_two_databases_of_a_kind_are_copied_too(places: Places, source: str, kind: str) -> None:
-    first, second = places.new(kind), places.new(kind)
+def test_databases_of_the_same_kind_are_copied(
+    databases: Databases, source: str, kind: str
+) -> None:
+    first, second = databases.new(kind), databases.new(kind)
     copy(source, first)
 
     copy(first, second)
 
-    assert whole(second) == whole(source)
+    assert all_rows(second) == all_rows(source)
 
 
-def test_command_tells_every_table_and_which_secret_key_the_copy_needs(
-    places: Places, tmp_path: Path
+def test_command_prints_every_table_and_the_required_secret_key(
+    databases: Databases, tmp_path: Path
 ) -> None:
     folder = tmp_path / "original"
     folder.mkdir()
     original = start(folder)
     original.stop()
-    server = places.new("postgres")
+    server = databases.new("postgres")
 
     done = command(original.database_url, server)
 
@@ -101,84 +115,82 @@ def test_command_tells_every_table_and_which_secret_key_the_copy_needs(
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-def test_target_that_holds_other_data_is_left_as_it_is(
-    places: Places, source: str, kind: str
+def test_target_with_other_data_is_not_changed(
+    databases: Databases, source: str, kind: str
 ) -> None:
-    target = places.new(kind)
+    target = databases.new(kind)
     change(target, lambda tx: accounts.create_account("eve@example.com", tx, verified=True))
-    before = whole(target)
+    before = all_rows(target)
 
-    assert "has data in account" in error_response(source, target)
-    assert whole(target) == before
+    assert "has data in account" in copy_error(source, target)
+    assert all_rows(target) == before
 
 
-def test_finished_copy_is_not_copied_into_again(places: Places, source: str) -> None:
-    target = places.new("sqlite")
+def test_finished_copy_is_not_overwritten(databases: Databases, source: str) -> None:
+    target = databases.new("sqlite")
     copy(source, target)
 
-    assert "has data in" in error_response(source, target)
+    assert "has data in" in copy_error(source, target)
 
 
 @pytest.mark.parametrize("side_of", ["source", "target"])
-def test_file_that_is_served_is_refused(places: Places, source: str, side_of: str) -> None:
-    served = places.new("sqlite")
+def test_served_file_is_rejected(databases: Databases, source: str, side_of: str) -> None:
+    served = databases.new("sqlite")
     change(served, lambda _: None)
     lock = FileLock(Path(served.removeprefix("sqlite:///")))
     lock.acquire()
     try:
-        pair = (served, places.new("sqlite")) if side_of == "source" else (source, served)
-        assert f"served by process {os.getpid()}" in error_response(*pair)
+        pair = (served, databases.new("sqlite")) if side_of == "source" else (source, served)
+        assert f"served by process {os.getpid()}" in copy_error(*pair)
     finally:
         lock.release()
 
 
-def test_server_that_another_copy_goes_into_is_refused(places: Places, source: str) -> None:
-    target = places.new("postgres")
-    refusals: list[str] = []
+def test_target_of_a_running_copy_is_rejected(databases: Databases, source: str) -> None:
+    target = databases.new("postgres")
+    copy_errors: list[str] = []
 
-    def tell(rows: int, _: int) -> None:
-        if not refusals:
-            refusals.append(error_response(places.copy_of(source), target))
+    def copy_again(*_: int) -> None:
+        if not copy_errors:
+            copy_errors.append(copy_error(databases.copy_of(source), target))
 
-    copy(source, target, tell)
+    copy(source, target, copy_again)
 
-    assert "Another copy" in refusals[0]
+    assert "Another copy" in copy_errors[0]
 
 
-def test_server_may_be_written_to_meanwhile_and_the_copy_is_of_one_moment(
-    places: Places, source: str
-) -> None:
-    server, file = places.new("postgres"), places.new("sqlite")
+def test_copy_is_a_snapshot_of_a_source_that_changes(databases: Databases, source: str) -> None:
+    server, file = databases.new("postgres"), databases.new("sqlite")
     copy(source, server)
-    before = whole(server)
+    before = all_rows(server)
     own = before["account"][0][0]
 
-    def tell(rows: int, _: int) -> None:
+    def add_subscriber(rows: int, _: int) -> None:
         change(server, lambda tx: SUBSCRIBERS.create(own, new(f"late{rows}", "vip"), tx))
 
-    copy(server, file, tell)
+    copy(server, file, add_subscriber)
 
-    assert whole(file) == before
-    assert len(whole(server)["subscriber"]) > len(before["subscriber"])
+    assert all_rows(file) == before
+    assert len(all_rows(server)["subscriber"]) > len(before["subscriber"])
 
 
-def test_row_that_the_target_cannot_hold_is_named(places: Places) -> None:
-    source, target = places.new("sqlite"), places.new("postgres")
+def test_row_that_the_target_cannot_store_is_named(databases: Databases) -> None:
+    source, target = databases.new("sqlite"), databases.new("postgres")
     with unit_of_work(source) as tx:
         own = accounts.create_account("a\0b@example.com", tx, verified=True).id
 
-    assert re.search(f"rows of account, from {own} .*NUL", error_response(source, target))
+    assert re.search(f"rows of account, from {own} .*NUL", copy_error(source, target))
 
 
-def test_progress_ends_with_every_row(places: Places, source: str) -> None:
-    told: list[tuple[int, int]] = []
+def test_progress_ends_with_every_row(databases: Databases, source: str) -> None:
+    progress: list[tuple[int, int]] = []
 
-    copied = copy(source, places.new("sqlite"), lambda *both: told.append(both))
+    copied = copy(source, databases.new("sqlite"), lambda *both: progress.append(both))
 
     rows = sum(each.source.rows for each in copied)
-    assert told[-1] == (rows, rows)
-    assert [read for read, _ in told] == sorted({read for read, _ in told})
-    assert {total for _, total in told} == {rows}
+    assert progress[-1] == (rows, rows)
+    assert [read for read, _ in progress] == sorted({read for read, _ in progress})
+    assert {total for _, total in progress} == {rows}
 
 
 @pytest.mark.parametrize(
@@ -191,24 +203,22 @@ def test_progress_ends_with_every_row(places: Places, source: str) -> None:
     ],
     ids=["no source", "unknown kind", "same file", "no server"],
 )
-def test_what_cannot_be_copied_is_said(
+def test_copy_that_is_not_possible_is_rejected(
     tmp_path: Path, source: str, target: str, code: ExitCode
 ) -> None:
     if "a.db" in source:
         change(f"sqlite:///{tmp_path}/a.db", lambda _: None)
     urls = [url.format(tmp_path, tmp_path.name) for url in (source, target)]
 
-    complaint(command(*urls), code)
+    error_line(command(*urls), code)
 
     assert not (tmp_path / "none.db").exists()
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-def test_source_without_tables_of_roster_is_refused(
-    tmp_path: Path, places: Places, kind: str
-) -> None:
-    source = places.new(kind)
+def test_source_without_tables_is_rejected(databases: Databases, kind: str) -> None:
+    source = databases.new(kind)
     if kind == "sqlite":
         Path(source.removeprefix("sqlite:///")).touch()
 
-    assert "has no Roster database" in error_response(source, places.new("sqlite"))
+    assert "has no Roster database" in copy_error(source, databases.new("sqlite"))

@@ -11,7 +11,7 @@ from pathlib import Path
 import apsw
 
 from server.accounts import store
-from server.config import PostgresUrl, parse_database_url
+from server.database_url import PostgresUrl, parse_database_url
 from server.storage.databases import bring_up_to_date, reading
 from server.storage.transaction import Transaction
 from server.subscribers.counters.store_buckets import BUCKET, GROUP, OPEN_BUCKET

@@ -69,7 +69,7 @@ async def serving(path: Path) -> AsyncIterator[Service]:
             egress_policy=egress_policy,
             client=Client(egress_policy),
         )
-        app.begin()
+        app.accept_calls()
         is_new = await database.write(lambda tx: bootstrap(_KEY, tx))
         service = Service(InProcessChannel(app.register, app.interceptors))
         if is_new:

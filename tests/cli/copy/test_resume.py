@@ -1,4 +1,4 @@
-"""A copy that broke off, and goes on when it is begun again."""
+"""Resumed copies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from server.paging import Page
 from server.serving.secret_key import open_encryption
 from server.storage.copy import endpoint
 from server.storage.copy.copy import Copy
-from server.storage.copy.table import Sum, Table
+from server.storage.copy.opening import both_endpoints
 from server.storage.database import StorageError
 from server.storage.sqlite.database import SqliteDatabase
 from server.storage.transaction import Transaction
@@ -26,15 +26,25 @@ from server.tags.rules import distinct
 
 from ...processes import environment
 from ...storage.helpers import EVERYONE, SUBSCRIBERS, email, listed, new
-from .helpers import BATCH, PEOPLE, Places, broken_off, change, copy, error_response, fill, whole
+from .helpers import (
+    BATCH,
+    PEOPLE,
+    Databases,
+    all_rows,
+    change,
+    copy,
+    copy_error,
+    create_everything,
+    interrupted_copy,
+)
 
-# Runs the command line with small batches, and dies with the last of so many.
-DIES = f"""
+# Runs the command line with small batches, and kills the process after a number of batches.
+KILLED = f"""
 import os, signal, sys
-from server.storage.copy import endpoint as side
-side.BATCH = {BATCH}
+from server.storage.copy import endpoint
+endpoint.BATCH = {BATCH}
 left = int(sys.argv.pop(1))
-for kind in (side.SqliteEndpoint, side.PostgresEndpoint):
+for kind in (endpoint.SqliteEndpoint, endpoint.PostgresEndpoint):
     def insert(self, table, rows, real=kind.insert):
         global left
         real(self, table, rows)
@@ -48,12 +58,12 @@ main()
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-def test_copy_that_was_killed_goes_on_where_it_was(
-    places: Places, source: str, kind: str, monkeypatch: pytest.MonkeyPatch
+def test_killed_copy_is_resumed(
+    databases: Databases, source: str, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    target = places.new(kind)
+    target = databases.new(kind)
     killed = subprocess.run(
-        [sys.executable, "-c", DIES, "9", "copy", "--from", source, "--to", target],
+        [sys.executable, "-c", KILLED, "9", "copy", "--from", source, "--to", target],
         env=environment(),
         timeout=60,
     )
@@ -69,24 +79,24 @@ def test_copy_that_was_killed_goes_on_where_it_was(
 
     copied = copy(source, target)
 
-    # The batch that was under way when it died is undone; those before it are there.
+    # The last batch was rolled back; the earlier ones are stored.
     rows = sum(each.source.rows for each in copied)
     assert 0 < sum(stored) < rows - 3 * BATCH
-    assert whole(target) == whole(source)
+    assert all_rows(target) == all_rows(source)
 
 
-def test_what_changed_in_the_source_between_two_runs_is_in_the_copy(
-    places: Places, source: str
+def test_changes_of_the_source_between_two_runs_are_copied(
+    databases: Databases, source: str
 ) -> None:
-    target = places.new("postgres")
-    broken_off(source, target, PEOPLE + 3 * BATCH)
+    target = databases.new("postgres")
+    interrupted_copy(source, target, PEOPLE + 3 * BATCH)
 
     def edit(tx: Transaction) -> None:
         (own, _) = [row.id for row in accounts.list_accounts(tx)]
         first, second, third = listed(own, tx, EVERYONE, PagePosition(3)).rows
         SUBSCRIBERS.delete(own, first.id, tx)
         add_tags(own, second.id, distinct(["late"]), tx)
-        # Its address goes to another, whom the target has to take beside the old one.
+        # Another subscriber gets this address, before the target deletes the previous one.
         SUBSCRIBERS.delete(own, third.id, tx)
         SUBSCRIBERS.create(own, new(third.email.partition("@")[0]), tx)
 
@@ -94,14 +104,14 @@ def test_what_changed_in_the_source_between_two_runs_is_in_the_copy(
 
     copy(source, target)
 
-    assert whole(target) == whole(source)
+    assert all_rows(target) == all_rows(source)
 
 
-def test_what_is_gone_from_the_end_of_the_source_is_gone_from_the_copy(
-    places: Places, source: str
+def test_rows_deleted_at_the_end_of_the_source_are_deleted_in_the_copy(
+    databases: Databases, source: str
 ) -> None:
-    target = places.new("postgres")
-    broken_off(source, target, 3 * PEOPLE)
+    target = databases.new("postgres")
+    interrupted_copy(source, target, 3 * PEOPLE)
 
     def remove(tx: Transaction) -> None:
         for account in accounts.list_accounts(tx):
@@ -112,14 +122,12 @@ def test_what_is_gone_from_the_end_of_the_source_is_gone_from_the_copy(
 
     copy(source, target)
 
-    assert whole(target) == whole(source)
+    assert all_rows(target) == all_rows(source)
 
 
-def test_address_that_two_have_exchanged_between_two_runs_is_taken(
-    places: Places, source: str
-) -> None:
-    target = places.new("postgres")
-    broken_off(source, target, 3 * PEOPLE)
+def test_addresses_exchanged_between_two_runs_are_copied(databases: Databases, source: str) -> None:
+    target = databases.new("postgres")
+    interrupted_copy(source, target, 3 * PEOPLE)
 
     def exchange(tx: Transaction) -> None:
         own = accounts.list_accounts(tx)[0].id
@@ -132,12 +140,12 @@ def test_address_that_two_have_exchanged_between_two_runs_is_taken(
 
     copy(source, target)
 
-    assert whole(target) == whole(source)
+    assert all_rows(target) == all_rows(source)
 
 
-def test_unfinished_copy_is_neither_served_nor_copied(places: Places, source: str) -> None:
-    target = places.new("sqlite")
-    broken_off(source, target, PEOPLE)
+def test_unfinished_copy_is_neither_served_nor_copied(databases: Databases, source: str) -> None:
+    target = databases.new("sqlite")
+    interrupted_copy(source, target, PEOPLE)
     path = Path(target.removeprefix("sqlite:///"))
 
     async def serve() -> None:
@@ -150,32 +158,31 @@ def test_unfinished_copy_is_neither_served_nor_copied(places: Places, source: st
 
     with pytest.raises(StorageError, match="unfinished copy"):
         asyncio.run(serve())
-    assert "unfinished copy" in error_response(target, places.new("sqlite"))
+    assert "unfinished copy" in copy_error(target, databases.new("sqlite"))
 
 
-def test_unfinished_copy_of_another_is_refused(places: Places, source: str) -> None:
-    target, other = places.new("sqlite"), places.new("sqlite")
-    broken_off(source, target, PEOPLE)
-    change(other, lambda tx: fill(tx, 0))
+def test_unfinished_copy_of_another_source_is_rejected(databases: Databases, source: str) -> None:
+    target, other = databases.new("sqlite"), databases.new("sqlite")
+    interrupted_copy(source, target, PEOPLE)
+    change(other, lambda tx: create_everything(tx, 0))
 
-    assert source.removeprefix("sqlite:///") in error_response(other, target)
+    assert source.removeprefix("sqlite:///") in copy_error(other, target)
 
 
-def test_copy_that_is_not_what_was_there_is_told_and_not_finished(
-    places: Places, source: str, monkeypatch: pytest.MonkeyPatch
+def test_copy_that_differs_is_reported_and_can_be_repeated(
+    databases: Databases, source: str
 ) -> None:
-    target, real = places.new("sqlite"), Copy._fill
+    target = databases.new("sqlite")
+    paths = [url.removeprefix("sqlite:///") for url in (source, target)]
+    with both_endpoints(*map(Path, paths)) as (original, copied):
 
-    def fill(self: Copy, tables: list[Table]) -> dict[Table, Sum]:
-        sums = real(self, tables)
-        self._target.database.execute_sql("UPDATE tag SET description = 'x' WHERE name = 'vip'")
-        return sums
+        def corrupt(rows: int, total: int) -> None:
+            if rows == total:
+                statement = "UPDATE tag SET description = 'x' WHERE name = 'vip'"
+                copied.database.execute_sql(statement)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(Copy, "_fill", fill)
-        wrong = [each for each in copy(source, target) if each.source != each.target]
+        tables = Copy(original, copied, paths[0], corrupt).run()
 
-    assert [each.table for each in wrong] == ["tag"]
-    # The same command puts it right.
+    assert [each.table for each in tables if each.source != each.target] == ["tag"]
     assert all(each.source == each.target for each in copy(source, target))
-    assert whole(target) == whole(source)
+    assert all_rows(target) == all_rows(source)

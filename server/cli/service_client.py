@@ -1,0 +1,191 @@
+"""An HTTP client for commands that call a running service."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from types import TracebackType
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import aiohttp
+import orjson
+
+from ..config import API_KEY
+from ..console import CommandError, ExitCode
+from .transfer.files import CHUNK_BYTES
+
+CONNECT_SECONDS = 10.0
+# The service sends nothing while it skips lines that an earlier run has already imported.
+READ_SECONDS = 300.0
+# Codes of errors that may not occur again if the request is repeated.
+_TRANSIENT_CODES = {"Internal", "Unavailable", "DeadlineExceeded", "RateLimited", "RequestTimeout"}
+
+
+def fingerprint(key: str) -> str:
+    """Returns a short hash that identifies an API key without revealing it."""
+    return hashlib.sha256(key.encode()).hexdigest()[:16]
+
+
+class FirstSubscriber(NamedTuple):
+    """The number of subscribers in a list, and the ID of its first one; empty if there is none."""
+
+    total: int
+    id: str
+
+
+class ServiceClient:
+    """A client with an API key of one account, to be used as an async context manager."""
+
+    def __init__(self, url: str, key: str) -> None:
+        """Raises CommandError if the URL or the key is malformed."""
+        if not _is_http_url(url):
+            raise CommandError(f"{url!r} is not an http:// or https:// URL.", ExitCode.USAGE)
+        if not key:
+            raise CommandError(
+                f"An API key is required. Set {API_KEY} or use --api-key.", ExitCode.USAGE
+            )
+        if not (key.isascii() and key.isprintable()):
+            raise CommandError("The API key contains invalid characters.", ExitCode.USAGE)
+        self.url = url.rstrip("/")
+        self.key = key
+
+    async def __aenter__(self) -> ServiceClient:
+        timeout = aiohttp.ClientTimeout(
+            total=None, sock_connect=CONNECT_SECONDS, sock_read=READ_SECONDS
+        )
+        self._session = aiohttp.ClientSession(
+            headers={"Authorization": f"Bearer {self.key}", "User-Agent": "roster"},
+            timeout=timeout,
+            read_bufsize=CHUNK_BYTES,
+        )
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._session.close()
+
+    async def first_subscriber(self, **query: str) -> FirstSubscriber:
+        """Returns the first subscriber of the list with these filters and this order."""
+        page = await self.get("/api/subscribers", limit="1", **query)
+        try:
+            total = int(page["total"])
+            return FirstSubscriber(total, page["subscribers"][0]["id"] if total else "")
+        except (ValueError, LookupError, TypeError):
+            raise self.not_roster() from None
+
+    async def get(self, path: str, **query: str) -> Any:
+        """Returns the JSON value at a path."""
+        async with self.request("GET", path, query) as response:
+            body = b"".join([block async for block in line_blocks(response)])
+        try:
+            return orjson.loads(body)
+        except ValueError:
+            raise self.not_roster() from None
+
+    def not_roster(self) -> CommandError:
+        """Returns the error for a response that Roster does not send."""
+        return CommandError(f"The server at {self.url} is not Roster.", ExitCode.REJECTED)
+
+    @asynccontextmanager
+    async def request(
+        self, method: str, path: str, query: Mapping[str, str], **options: Any
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """Sends a request and yields the response when its headers arrive.
+
+        Raises CommandError unless its status is 200.
+        """
+        try:
+            response = await self._session.request(
+                method, f"{self.url}{path}", params=query, allow_redirects=False, **options
+            )
+        except aiohttp.ClientConnectorCertificateError as error:
+            raise CommandError(
+                f"The TLS certificate of {self.url} is not trusted: {error.certificate_error}. To"
+                " trust a private CA, set SSL_CERT_FILE to a file with its certificate.",
+                ExitCode.UNREACHABLE,
+            ) from error
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
+            raise CommandError(f"Cannot connect to {self.url}.", ExitCode.UNREACHABLE) from error
+        except (TimeoutError, aiohttp.ClientError, OSError) as error:
+            raise connection_lost(error) from error
+        async with response:
+            if response.status != 200:
+                raise await self._rejection(response)
+            yield response
+
+    async def _rejection(self, response: aiohttp.ClientResponse) -> CommandError:
+        try:
+            text = _error_text(orjson.loads(await response.read()))
+        except (TimeoutError, aiohttp.ClientError, OSError, ValueError):
+            text = f"status {response.status}"
+        if response.status == 401:
+            message = f"The service at {self.url} does not accept this API key."
+        elif response.status == 403:
+            message = f"This API key is not permitted to do this: {text}"
+        else:
+            message = f"The service at {self.url} rejected the request: {text}"
+        is_transient = response.status >= 500 or response.status == 429
+        return CommandError(message, ExitCode.INCOMPLETE if is_transient else ExitCode.REJECTED)
+
+
+def _is_http_url(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
+async def line_blocks(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    """Yields the body as it arrives, in blocks of complete lines.
+
+    The last line may lack its line break. Raises CommandError if the connection is lost; an
+    incomplete line is then dropped.
+    """
+    rest: list[bytes] = []
+    try:
+        async for chunk in response.content.iter_any():
+            cut = chunk.rfind(b"\n") + 1
+            if cut:
+                yield b"".join((*rest, chunk[:cut]))
+                rest = []
+            rest.append(chunk[cut:])
+    except (TimeoutError, aiohttp.ClientError, OSError) as error:
+        raise connection_lost(error) from error
+    if any(rest):
+        yield b"".join(rest)
+
+
+def connection_lost(error: Exception) -> CommandError:
+    """Returns the error for a connection that failed after it was established."""
+    timed_out = isinstance(error, TimeoutError)
+    silent = f"The service sent no data for {READ_SECONDS:.0f} seconds."
+    return CommandError(silent if timed_out else "The connection was lost.", ExitCode.INCOMPLETE)
+
+
+def error_of_line(line: bytes) -> CommandError | None:
+    """Returns the error with which the service ended a streamed response, if the line is one."""
+    if not line.startswith(b'{"error"'):
+        return None
+    body = orjson.loads(line)
+    is_transient = body["error"].get("code") in _TRANSIENT_CODES
+    return CommandError(
+        f"The service ended the response with an error: {_error_text(body)}",
+        ExitCode.INCOMPLETE if is_transient else ExitCode.REJECTED,
+    )
+
+
+def _error_text(body: Any) -> str:
+    """Returns the message of an error response with its details, on one line."""
+    error = body.get("error") if isinstance(body, dict) else None
+    if not isinstance(error, dict):
+        raise ValueError("not an error of the service")
+    details = [f"{detail['field']} {detail['message']}" for detail in error.get("details") or []]
+    message = str(error.get("message", error.get("code")))
+    return " ".join([message, "; ".join(details)]).strip() if details else message

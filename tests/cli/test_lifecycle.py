@@ -1,0 +1,66 @@
+"""Processes that are stopped during and after their start."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Callable, Coroutine, Iterator
+
+import pytest
+
+from server.serving.process import Lifecycle
+from server.serving.ready import Ready
+
+
+@pytest.fixture(autouse=True)
+def garbage_collection() -> Iterator[None]:
+    """Restores the garbage collector, which a serving process tunes."""
+    before = gc.get_threshold()
+    yield
+    gc.unfreeze()
+    gc.set_threshold(*before)
+
+
+def run_service(service: Callable[[Lifecycle], Coroutine[None, None, None]]) -> list[Ready]:
+    """Runs a service and returns its reports. Raises CancelledError if it was cancelled."""
+    reports: list[Ready] = []
+
+    async def main() -> None:
+        await service(Lifecycle(reports.append))
+
+    asyncio.run(main())
+    return reports
+
+
+def test_stop_cancels_a_start() -> None:
+    async def service(life: Lifecycle) -> None:
+        with life.starting():
+            asyncio.get_running_loop().call_soon(life.stop)
+            await asyncio.Event().wait()
+
+    with pytest.raises(asyncio.CancelledError):
+        run_service(service)
+
+
+def test_start_after_a_stop_is_cancelled() -> None:
+    started = []
+
+    async def service(life: Lifecycle) -> None:
+        life.stop()
+        with life.starting():
+            started.append(True)
+
+    with pytest.raises(asyncio.CancelledError):
+        run_service(service)
+    assert started == []
+
+
+def test_report_after_a_start_is_not_cancelled() -> None:
+    async def service(life: Lifecycle) -> None:
+        with life.starting():
+            await asyncio.sleep(0)
+        life.stop()
+        await asyncio.sleep(0)
+        await life.serving(Ready(first_key="rk_first"))
+
+    assert run_service(service) == [Ready(first_key="rk_first")]
