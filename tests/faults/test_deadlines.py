@@ -80,7 +80,7 @@ def test_import_ends_at_its_deadline_and_keeps_reported_rows(account: Account) -
                 "POST", IMPORT, Authorization=f"Bearer {account.key}", Grpc_Timeout="700m"
             )
             await client.send(row(1))
-            return (await client.answer()).records  # and no more of the body
+            return (await client.response()).records  # and no more of the body
 
     result, last = run(main())
 

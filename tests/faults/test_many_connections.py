@@ -18,9 +18,9 @@ import pytest
 from http_gateway import http_server
 
 from ..conftest import Account
-from ..http_gateway.client import Client, Got
-from ..http_gateway.made import message
+from ..http_gateway.client import Client, ReceivedResponse
 from ..http_gateway.serving import OPTIONS, gateway_to, run
+from ..http_gateway.stream_service import message
 from ..processes import Service, start
 from .test_http import talk_of
 
@@ -67,11 +67,11 @@ async def once(request: Any, context: Any) -> Any:
     return message("Sum", total=1)
 
 
-async def ask(client: Client) -> Got:
+async def ask(client: Client) -> ReceivedResponse:
     await client.begin("POST", "/once")
     await client.send(b"{}")
     await client.finish()
-    return await client.answer()
+    return await client.response()
 
 
 def test_connection_over_the_limit_gets_503_and_is_closed() -> None:
@@ -83,14 +83,14 @@ def test_connection_over_the_limit_gets_503_and_is_closed() -> None:
             assert [(await ask(client)).status for client in held] == [200, 200]
 
             refused = await Client.to(runner)
-            got = await refused.answer()
+            got = await refused.response()
             assert (got.status, got.headers["connection"]) == (503, "close")
             assert json.loads(got.body)["error"]["code"] == "Unavailable"
             assert json.loads(got.body)["error"]["requestId"] == got.headers["x-request-id"]
             assert await refused.is_closed()
 
             assert [(await ask(client)).status for client in held] == [200, 200]
-            held[0].leave()
+            held[0].disconnect()
             while len(runner.server.connections) == 2:  # noqa: ASYNC110 - aiohttp has no event for it
                 await asyncio.sleep(0.01)
             assert (await ask(await Client.to(runner))).status == 200
@@ -111,7 +111,7 @@ def test_number_of_concurrent_rejections_is_bounded() -> None:
 
 async def is_rejected(client: Client) -> bool:
     try:
-        return (await client.answer()).status == 503
+        return (await client.response()).status == 503
     except (ConnectionError, asyncio.IncompleteReadError):
         return False
 

@@ -14,9 +14,9 @@ import pytest
 
 from http_gateway.options import Options
 
-from ..http_gateway.client import Client, Got
-from ..http_gateway.made import message
+from ..http_gateway.client import Client, ReceivedResponse
 from ..http_gateway.serving import OPTIONS, gateway_to, run
+from ..http_gateway.stream_service import message
 from ..http_gateway.streams.handlers import count, each_channel, echo
 
 ONCE = b"POST /once HTTP/1.1\r\nHost: x\r\n"
@@ -41,11 +41,11 @@ def with_client(kind: str, scenario: Any, **limits: float) -> Any:
     return run(main())
 
 
-def code_of(got: Got) -> tuple[int, str]:
+def code_of(got: ReceivedResponse) -> tuple[int, str]:
     return got.status, json.loads(got.body)["error"]["code"]
 
 
-async def send_slowly(client: Client, data: bytes) -> tuple[Got, bool]:
+async def send_slowly(client: Client, data: bytes) -> tuple[ReceivedResponse, bool]:
     """Sends byte by byte until there is a response. Returns it, and whether it was the last."""
 
     async def drip() -> None:
@@ -54,7 +54,7 @@ async def send_slowly(client: Client, data: bytes) -> tuple[Got, bool]:
             await asyncio.sleep(0.05)
 
     dripping = asyncio.ensure_future(drip())
-    got = await client.answer()
+    got = await client.response()
     dripping.cancel()
     return got, await client.is_closed()
 
@@ -68,7 +68,7 @@ def test_limits_are_those_documented() -> None:
 
 @pytest.mark.parametrize("head", [DECLARED, CHUNKED + b"28\r\n"], ids=["declared", "chunked"])
 def test_slow_body_times_out(head: bytes) -> None:
-    async def scenario(client: Client) -> tuple[Got, bool]:
+    async def scenario(client: Client) -> tuple[ReceivedResponse, bool]:
         await client.raw(head)
         return await send_slowly(client, b"{" + b" " * 60)
 
@@ -91,9 +91,9 @@ def test_slow_body_times_out(head: bytes) -> None:
     ids=["nothing", "begun", "no chunk", "half a chunk", "a chunk", "half the size of a chunk"],
 )
 def test_stalled_body_times_out(sent: bytes) -> None:
-    async def scenario(client: Client) -> Got:
+    async def scenario(client: Client) -> ReceivedResponse:
         await client.raw(sent)
-        return await client.answer()
+        return await client.response()
 
     assert code_of(with_client("in-process", scenario, body_seconds=0.2)) == (408, "RequestTimeout")
 
@@ -109,11 +109,11 @@ each_invalid_chunk = pytest.mark.parametrize(
 def test_invalid_chunk_in_a_body_is_rejected_immediately(
     invalid: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def scenario(client: Client) -> tuple[Got, bool]:
+    async def scenario(client: Client) -> tuple[ReceivedResponse, bool]:
         await client.raw(CHUNKED + b"1\r\n{\r\n")
         await asyncio.sleep(0.05)
         await client.raw(invalid)
-        return await client.answer(), await client.is_closed()
+        return await client.response(), await client.is_closed()
 
     got, is_closed = with_client("in-process", scenario)
 
@@ -126,14 +126,14 @@ def test_invalid_chunk_in_a_body_is_rejected_immediately(
 def test_invalid_chunk_in_a_stream_is_reported_by_the_last_record(
     kind: str, invalid: bytes
 ) -> None:
-    async def scenario(client: Client) -> tuple[Got, bool]:
+    async def scenario(client: Client) -> tuple[ReceivedResponse, bool]:
         await client.begin("POST", "/both")
         await client.send(LINE)
         head, first = await client.head(), await client.chunk()
         await client.raw(invalid)
         last = await client.chunk()
         whole = await client.chunk() == b""
-        return Got(*head, first + last, is_whole=whole), await client.is_closed()
+        return ReceivedResponse(*head, first + last, is_whole=whole), await client.is_closed()
 
     got, is_closed = with_client(kind, scenario)
 
@@ -144,12 +144,12 @@ def test_invalid_chunk_in_a_stream_is_reported_by_the_last_record(
 @each_channel
 @pytest.mark.parametrize("path", ["/both", "/collect/x"])
 def test_invalid_chunk_before_the_first_record_is_a_regular_error(kind: str, path: str) -> None:
-    async def scenario(client: Client) -> tuple[Got, bool]:
+    async def scenario(client: Client) -> tuple[ReceivedResponse, bool]:
         await client.begin("POST", path)
         await client.send(LINE[:5])
         await asyncio.sleep(0.05)
         await client.raw(b"zz\r\n")
-        return await client.answer(), await client.is_closed()
+        return await client.response(), await client.is_closed()
 
     got, is_closed = with_client(kind, scenario)
 
@@ -172,7 +172,7 @@ def test_invalid_chunk_of_a_pipelined_request_is_rejected() -> None:
                 await client.raw(piece)
                 await asyncio.sleep(0.05)
             may_proceed.set()
-            return [(await client.answer()).status for _ in range(2)]
+            return [(await client.response()).status for _ in range(2)]
 
     assert run(main()) == [200, 400]
 
@@ -208,12 +208,12 @@ def test_request_head_on_a_reused_connection_has_its_own_timeout() -> None:
         await client.raw(whole[:20])
         await asyncio.sleep(0.05)
         await client.raw(whole[20:])
-        first = await client.answer()
+        first = await client.response()
         await asyncio.sleep(0.6)  # idle, which a connection may be for longer
         await client.raw(whole)
-        second = await client.answer()
+        second = await client.response()
         await client.raw(whole[:20])
-        return [first.status, second.status, (await client.answer()).status]
+        return [first.status, second.status, (await client.response()).status]
 
     assert with_client("in-process", scenario, head_seconds=0.5) == [200, 200, 408]
 
@@ -223,7 +223,7 @@ def test_idle_connection_is_closed(*, after_a_request: bool) -> None:
     async def scenario(client: Client) -> bool:
         if after_a_request:
             await client.raw(ONCE + b"Content-Length: 2\r\n\r\n{}")
-            assert (await client.answer()).status == 200
+            assert (await client.response()).status == 200
         return await client.is_closed()
 
     assert with_client("in-process", scenario, keepalive_seconds=0.2)
@@ -244,13 +244,13 @@ def test_stopping_gateway_does_not_wait_for_a_request_head() -> None:
 def test_slow_stream_is_read_to_its_end() -> None:
     # A stream has an idle timeout and no total one.
 
-    async def scenario(client: Client) -> Got:
+    async def scenario(client: Client) -> ReceivedResponse:
         await client.begin("POST", "/both")
         for byte in LINE:
             await client.send(bytes([byte]))
             await asyncio.sleep(0.1)
         await client.finish()
-        return await client.answer()
+        return await client.response()
 
     limits = {"stream_idle_seconds": 1.0, "body_seconds": 0.2}
     assert with_client("in-process", scenario, **limits).texts == ["a"]

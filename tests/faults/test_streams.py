@@ -16,7 +16,7 @@ import pytest
 from ..behavior.helpers import emails
 from ..conftest import Account, new_account
 from ..fronts import HttpFront
-from ..http_gateway.client import Client, Got
+from ..http_gateway.client import Client, ReceivedResponse
 from ..http_gateway.serving import run
 from ..processes import Service, start
 
@@ -33,17 +33,17 @@ async def connection(account: Account) -> AsyncIterator[Client]:
     try:
         yield client
     finally:
-        client.leave()
+        client.disconnect()
 
 
-async def sent(account: Account, *pieces: bytes, content_type: str = "") -> Got:
+async def sent(account: Account, *pieces: bytes, content_type: str = "") -> ReceivedResponse:
     """Returns the response to an import whose body is sent in these chunks."""
     async with connection(account) as client:
         await begin(client, account, content_type)
         for piece in pieces:
             await client.send(piece)
         await client.finish()
-        return await client.answer()
+        return await client.response()
 
 
 async def begin(client: Client, account: Account, content_type: str = "") -> None:
@@ -55,7 +55,7 @@ def row(number: int, **more: Any) -> bytes:
     return json.dumps({"email": f"a{number}@example.com", **more}).encode() + b"\n"
 
 
-def code_of(got: Got) -> str:
+def code_of(got: ReceivedResponse) -> str:
     return str(json.loads(got.body)["error"]["code"])
 
 
@@ -67,10 +67,10 @@ def test_unauthorized_import_is_rejected_before_its_body_is_read(
 ) -> None:
     caller = account.with_key(account.new_key("read") if key == "read" else key)
 
-    async def main() -> tuple[Got, bool]:
+    async def main() -> tuple[ReceivedResponse, bool]:
         async with connection(caller) as client:
             await begin(client, caller, content_type)  # and nothing of the body
-            got = await client.answer()
+            got = await client.response()
             await client.finish()
             return got, await client.is_closed()
 

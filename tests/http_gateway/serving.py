@@ -1,8 +1,4 @@
-"""A gateway in front of handlers that a test hands over, which it reaches over either channel.
-
-What they do is all there is behind the gateway. It runs on the event loop that a
-service runs on.
-"""
+"""Runs a gateway in front of the handlers of a test, over either channel."""
 
 from __future__ import annotations
 
@@ -23,14 +19,14 @@ from http_gateway.channel.in_process import InProcessChannel
 from http_gateway.options import Options
 
 from .client import OPEN
-from .made import SERVICE
+from .stream_service import SERVICE
 
 # The metadata in which servers of these tests accept errors of requests.
 REQUEST_ERROR = "request-error-bin"
 OPTIONS = Options(request_error_metadata=REQUEST_ERROR, lingering_seconds=0.1)
 
 Handler = Callable[[Any, Any], Any]
-# Adds handlers to a server, or to what stands in its place.
+# Adds handlers to a server or an in-process channel.
 Register = Callable[[Any], None]
 
 
@@ -38,7 +34,7 @@ Register = Callable[[Any], None]
 async def channel_to(
     kind: str, register: Register, interceptors: Sequence[Any] = ()
 ) -> AsyncIterator[aio.Channel]:
-    """Yields a channel, "real" or "in-process", to what `register` adds to a server."""
+    """Yields a channel, "real" or "in-process", to the handlers that `register` adds."""
     if kind == "in-process":
         async with InProcessChannel(register, interceptors) as channel:
             yield channel
@@ -54,25 +50,25 @@ async def channel_to(
         await server.stop(None)
 
 
-def handled_by(service: ServiceDescriptor, handlers: Mapping[str, Handler]) -> Register:
-    """Returns what adds a service to a server, with these handlers by the names of its methods."""
-    made = {}
+def register_handlers(service: ServiceDescriptor, handlers: Mapping[str, Handler]) -> Register:
+    """Returns a function that adds a service with handlers by method name to a server."""
+    rpc_handlers = {}
     for name, handler in handlers.items():
         method = service.methods_by_name[name]
         shape = "_".join(
             "stream" if streams else "unary"
             for streams in (method.client_streaming, method.server_streaming)
         )
-        made[name] = getattr(grpc, f"{shape}_rpc_method_handler")(
+        rpc_handlers[name] = getattr(grpc, f"{shape}_rpc_method_handler")(
             handler,
             message_factory.GetMessageClass(method.input_type).FromString,
             message_factory.GetMessageClass(method.output_type).SerializeToString,
         )
 
     def register(server: Any) -> None:
-        generic = grpc.method_handlers_generic_handler(service.full_name, made)
+        generic = grpc.method_handlers_generic_handler(service.full_name, rpc_handlers)
         server.add_generic_rpc_handlers((generic,))
-        server.add_registered_method_handlers(service.full_name, made)
+        server.add_registered_method_handlers(service.full_name, rpc_handlers)
 
     return register
 
@@ -86,12 +82,9 @@ async def gateway_to(
     options: Options = OPTIONS,
     **handlers: Handler,
 ) -> AsyncIterator[web.ServerRunner]:
-    """Yields a running gateway over a channel to a service, made.Service unless another is given.
-
-    `grace` is for its end.
-    """
+    """Yields a running gateway in front of handlers. `grace` is its shutdown timeout."""
     async with (
-        channel_to(kind, handled_by(service, handlers)) as channel,
+        channel_to(kind, register_handlers(service, handlers)) as channel,
         running(Gateway(channel, [service], options), grace=grace) as runner,
     ):
         yield runner
@@ -99,7 +92,7 @@ async def gateway_to(
 
 @asynccontextmanager
 async def running(gateway: Gateway, *, grace: float = 0.5) -> AsyncIterator[web.ServerRunner]:
-    """Yields what runs a gateway on a free port; `grace` is for its end."""
+    """Yields a running gateway on a free port. `grace` is its shutdown timeout."""
     runner = web.ServerRunner(gateway.server(), shutdown_timeout=grace)
     await runner.setup()
     try:
@@ -107,10 +100,10 @@ async def running(gateway: Gateway, *, grace: float = 0.5) -> AsyncIterator[web.
         yield runner
     finally:
         while OPEN:
-            OPEN.pop().leave()
+            OPEN.pop().disconnect()
         await runner.cleanup()
 
 
 def run(body: Any) -> Any:
-    """Runs a test's body, which has to end in time."""
+    """Runs a coroutine with a timeout."""
     return uvloop.run(asyncio.wait_for(body, 60))

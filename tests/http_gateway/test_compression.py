@@ -1,4 +1,4 @@
-"""Which responses are compressed, and for whom."""
+"""Compression of responses with gzip."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def request_with(*accepted: str) -> Any:
         (["gzip;q=x"], False),
     ],
 )
-def test_gzip_is_for_clients_that_accept_it(accepted: list[str], is_accepted: bool) -> None:
+def test_gzip_is_used_if_the_client_accepts_it(accepted: list[str], is_accepted: bool) -> None:
     assert accepts_gzip(request_with(*accepted)) == is_accepted
 
 
 @pytest.mark.parametrize("size", [MIN_BYTES, SLICE_BYTES, 3 * SLICE_BYTES + 1])
-def test_compressed_body_of_any_size_is_the_same_again(size: int) -> None:
+def test_compressed_body_decompresses_to_the_original(size: int) -> None:
     body = bytes(place % 251 for place in range(size))
     answer = Response(200, "a", body)
 
@@ -62,7 +62,7 @@ def test_compressed_body_of_any_size_is_the_same_again(size: int) -> None:
     )
 
 
-def test_small_body_stays_as_it_is() -> None:
+def test_small_body_is_not_compressed() -> None:
     body = b"a" * (MIN_BYTES - 1)
     answer = Response(200, "a", body)
 
@@ -71,7 +71,7 @@ def test_small_body_stays_as_it_is() -> None:
     assert (answer.body, answer.headers.keys()) == (body, {"X-Request-Id"})
 
 
-def test_large_body_lets_other_tasks_run_while_it_is_compressed() -> None:
+def test_compression_of_a_large_body_yields_to_other_tasks() -> None:
     async def main() -> int:
         turns = 0
 
@@ -89,7 +89,7 @@ def test_large_body_lets_other_tasks_run_while_it_is_compressed() -> None:
     assert asyncio.run(main()) == 3
 
 
-def test_responses_with_a_new_secret_are_known_by_their_descriptors() -> None:
+def test_bindings_with_a_secret_in_the_response_are_detected() -> None:
     found = {
         message.name
         for file in (api_keys_pb2, tags_pb2, webhooks_pb2)

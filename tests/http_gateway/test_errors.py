@@ -1,4 +1,4 @@
-"""From what a call failed with to an HTTP answer."""
+"""Mapping of failed calls to HTTP errors."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from ..fronts import HttpFront
 REASONS = [value for value in errors_pb2.Error.Reason.DESCRIPTOR.values if value.number]
 
 
-def failure(code: StatusCode, *details: Any, message: str = "Told.") -> aio.AioRpcError:
-    """Returns what a call fails with; `details` are messages of google.rpc."""
+def failure(code: StatusCode, *details: Any, message: str = "No.") -> aio.AioRpcError:
+    """Returns the error of a call; `details` are messages of google.rpc."""
     packed = [AnyMessage() for _ in details]
     for slot, detail in zip(packed, details, strict=True):
         slot.Pack(detail)
@@ -57,7 +57,7 @@ def test_every_reason_has_a_status_on_each_front(value: Any) -> None:
         ("API_KEY_NOT_FOUND", "ApiKeyNotFound"),
     ],
 )
-def test_a_code_is_the_reason_in_pascal_case(reason: str, code: str) -> None:
+def test_code_is_the_reason_in_pascal_case(reason: str, code: str) -> None:
     assert errors.error_code_of(reason) == code
 
 
@@ -84,23 +84,23 @@ FAILURES = [code for code in StatusCode if code is not StatusCode.OK]
 each_code = pytest.mark.parametrize("code", FAILURES, ids=lambda code: code.name)
 
 
-def told(error: errors.HttpError) -> tuple[int, str]:
+def status_and_code(error: errors.HttpError) -> tuple[int, str]:
     return error.status, error.code
 
 
 @each_code
-def test_status_without_a_reason_is_that_of_its_code_and_its_message_is_not_sent(
+def test_error_without_a_reason_depends_on_the_grpc_code_and_hides_its_message(
     code: StatusCode,
 ) -> None:
     error = errors.call_error(failure(code, message="Unexpected <class 'Rose'> at 10.0.0.1"))
 
-    assert told(error) == STATUSES[code]
+    assert status_and_code(error) == STATUSES[code]
     assert error.message.endswith(".")
     assert "Rose" not in error.message
 
 
 @each_code
-def test_reason_of_a_newer_server_has_the_status_of_its_code(code: StatusCode) -> None:
+def test_unknown_reason_gets_the_status_of_its_grpc_code(code: StatusCode) -> None:
     info = error_details_pb2.ErrorInfo(reason="GARDEN_2_IS_CLOSED", domain="roster")
     violation = error_details_pb2.BadRequest.FieldViolation(
         field="gate", reason="LOCKED", description="is locked"
@@ -109,7 +109,7 @@ def test_reason_of_a_newer_server_has_the_status_of_its_code(code: StatusCode) -
 
     error = errors.call_error(failure(code, info, request, message="The garden is closed."))
 
-    assert told(error) == (STATUSES[code][0], "Garden2IsClosed")
+    assert status_and_code(error) == (STATUSES[code][0], "Garden2IsClosed")
     assert error.message == "The garden is closed."
     assert error.details == [errors.Detail("gate", "LOCKED", "is locked")]
 
@@ -126,12 +126,15 @@ def test_reason_of_a_newer_server_has_the_status_of_its_code(code: StatusCode) -
         ("X" * 64, "roster"),
     ],
 )
-def test_reason_of_another_domain_or_form_is_as_good_as_none(reason: str, domain: str) -> None:
+def test_reason_of_another_domain_or_format_is_ignored(reason: str, domain: str) -> None:
     info = error_details_pb2.ErrorInfo(reason=reason, domain=domain)
 
     error = errors.call_error(failure(StatusCode.NOT_FOUND, info, message="SELECT rose"))
 
-    assert (told(error), error.message) == ((404, "NotFound"), "The resource does not exist.")
+    assert (status_and_code(error), error.message) == (
+        (404, "NotFound"),
+        "The resource does not exist.",
+    )
 
 
 @pytest.mark.parametrize(
@@ -151,7 +154,7 @@ def test_reason_of_another_domain_or_form_is_as_good_as_none(reason: str, domain
         ("", 429),
     ],
 )
-def test_exhausted_resource_is_a_large_request_a_large_response_or_a_quota(
+def test_resource_exhausted_is_a_large_request_a_large_response_or_a_quota(
     text: str, status: int
 ) -> None:
     error = errors.call_error(failure(StatusCode.RESOURCE_EXHAUSTED, message=text))
@@ -160,7 +163,7 @@ def test_exhausted_resource_is_a_large_request_a_large_response_or_a_quota(
     assert not text or text not in error.message
 
 
-def test_a_failure_with_a_reason_is_told_with_its_details() -> None:
+def test_error_with_a_reason_keeps_its_message_and_details() -> None:
     violation = error_details_pb2.BadRequest.FieldViolation(
         field="name", reason="TOO_LONG", description="is too long"
     )
@@ -172,7 +175,7 @@ def test_a_failure_with_a_reason_is_told_with_its_details() -> None:
     )
 
     assert errors.call_error(failed) == errors.HttpError(
-        400, "ValidationError", "Told.", [errors.Detail("name", "TOO_LONG", "is too long")]
+        400, "ValidationError", "No.", [errors.Detail("name", "TOO_LONG", "is too long")]
     )
 
 
@@ -193,29 +196,32 @@ INFO = "type.googleapis.com/google.rpc.ErrorInfo"
         status_of(**{**GONE, "message": "here"}),
         status_of(**GONE, details=[{"type_url": INFO, "value": b"\xff"}]),
     ],
-    ids=["no status", "another code", "no code", "another message", "no detail"],
+    ids=["no status", "another code", "no code", "another message", "malformed detail"],
 )
-def test_details_that_cannot_be_read_are_as_good_as_none(sent: bytes) -> None:
+def test_malformed_details_are_ignored(sent: bytes) -> None:
     trailing = aio.Metadata(("grpc-status-details-bin", sent))
     failed = aio.AioRpcError(StatusCode.NOT_FOUND, aio.Metadata(), trailing, "gone")
 
     error = errors.call_error(failed)
 
-    assert (told(error), error.message) == ((404, "NotFound"), "The resource does not exist.")
+    assert (status_and_code(error), error.message) == (
+        (404, "NotFound"),
+        "The resource does not exist.",
+    )
 
 
-def test_a_reason_that_says_nothing_is_as_good_as_none() -> None:
+def test_unspecified_reason_is_ignored() -> None:
     info = error_details_pb2.ErrorInfo(reason="REASON_UNSPECIFIED", domain="roster")
     violation = error_details_pb2.BadRequest.FieldViolation(reason="CODE_UNSPECIFIED")
     request = error_details_pb2.BadRequest(field_violations=[violation])
 
     error = errors.call_error(failure(StatusCode.UNAVAILABLE, info, request))
 
-    assert told(error) == (503, "Unavailable")
+    assert status_and_code(error) == (503, "Unavailable")
     assert [detail.code for detail in error.details] == ["INVALID_VALUE"]
 
 
-def test_an_answer_has_the_one_shape_of_errors() -> None:
+def test_error_response_has_the_common_format() -> None:
     error = errors_pb2.Error(
         reason=Reason.Value("TAG_ALREADY_EXISTS"),
         message="Taken.",
@@ -236,14 +242,14 @@ def test_an_answer_has_the_one_shape_of_errors() -> None:
     assert answer.headers == {"X-Request-Id": "abc", "X-Other": "1"}
 
 
-def test_an_answer_without_details_has_an_empty_list_of_them() -> None:
+def test_error_response_without_details_has_an_empty_list() -> None:
     answer = errors.response(errors.INTERNAL, "abc")
 
     assert body_of(answer)["error"]["details"] == []
 
 
 @pytest.mark.parametrize("value", REASONS, ids=lambda value: value.name)
-def test_only_unauthorized_asks_for_a_key(value: Any) -> None:
+def test_only_unauthorized_has_an_authentication_challenge(value: Any) -> None:
     answer = errors.response(errors.http_error(errors_pb2.Error(reason=value.number)), "abc")
 
     asked = answer.headers.get("WWW-Authenticate")
@@ -251,11 +257,11 @@ def test_only_unauthorized_asks_for_a_key(value: Any) -> None:
 
 
 @pytest.mark.parametrize("close", [True, False])
-def test_an_answer_closes_the_connection_if_asked(close: bool) -> None:
+def test_error_response_can_close_the_connection(close: bool) -> None:
     assert errors.response(errors.INTERNAL, "abc", close=close).keep_alive is not close
 
 
-def test_a_failure_of_the_gateway_itself_is_told_in_the_log_only(
+def test_error_in_the_gateway_is_only_logged(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     channel = InProcessChannel(lambda _: None, ())

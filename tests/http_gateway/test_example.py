@@ -1,4 +1,4 @@
-"""The example in the gateway's README, in front of a service of another project."""
+"""The example in the gateway's README."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from ..documents import GATEWAY, code
 from ..fronts import HttpFront
 from ..parts import free_port
 from .routing.protos import library
-from .serving import handled_by, run
+from .serving import register_handlers, run
 
 LIBRARY = library()
 
 
-def test_documented_example_serves_services_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_documented_example_serves_another_service(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "library_pb2", SimpleNamespace(DESCRIPTOR=LIBRARY.file))
     example: dict[str, Any] = {}
     exec(code(GATEWAY, "example: gateway"), example)
 
-    async def get_book(request: Any, context: Any) -> Any:
+    async def get_book(request: Any, _context: Any) -> Any:
         book = GetMessageClass(LIBRARY.methods_by_name["GetBook"].output_type)
         return book(name=request.name, title="Emma")
 
     async def body() -> tuple[int, bytes]:
         server = aio.server()
-        handled_by(LIBRARY, {"GetBook": get_book})(server)
+        register_handlers(LIBRARY, {"GetBook": get_book})(server)
         target = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
         await server.start()
         port = free_port()

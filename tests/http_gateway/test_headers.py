@@ -1,4 +1,4 @@
-"""Headers that are metadata on the other side, over both channels."""
+"""Conversion between HTTP headers and gRPC metadata, over both channels."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LIMIT_HEADERS = {"RateLimit": '"default";r=1;t=1', "RateLimit-Policy": '"default
 
 
 class Tags(tags_pb2_grpc.TagServiceServicer):
-    """Says what it is told to say at the end of a call, and notes what came with it."""
+    """Sends trailing metadata and records the metadata of its calls."""
 
     def __init__(self, trailing: Sequence[tuple[str, str | bytes]] = ()) -> None:
         self.trailing = tuple(trailing)
@@ -46,11 +46,11 @@ class Tags(tags_pb2_grpc.TagServiceServicer):
             await context.abort(StatusCode.NOT_FOUND, "gone")
         return pb.GetTagResponse()
 
-    async def DeleteTag(self, request: Any, context: Any) -> Any:
+    async def DeleteTag(self, _request: Any, context: Any) -> Any:
         self.note(context)
         return pb.DeleteTagResponse()
 
-    async def CreateTag(self, request: Any, context: Any) -> Any:
+    async def CreateTag(self, _request: Any, context: Any) -> Any:
         self.note(context)
         if REQUEST_ERROR in dict(self.seen):
             await context.abort(StatusCode.UNAUTHENTICATED, "no")
@@ -67,7 +67,7 @@ each_channel = pytest.mark.parametrize("kind", ["real", "in-process"])
 def ask(
     kind: str, tags: Tags, method: str, path: str, *headers: tuple[str, str], body: bytes = b""
 ) -> Response:
-    """Asks a gateway in front of the servicer, and returns its answer."""
+    """Sends a request to a gateway in front of the servicer."""
 
     async def main() -> Response:
         async with channel_to(kind, served_by(tags)) as channel:
@@ -80,7 +80,7 @@ def ask(
 
 
 def payload(body: bytes) -> Any:
-    """Returns a body as aiohttp's server hands it over."""
+    """Returns a body as aiohttp's server provides it."""
     loop = asyncio.get_running_loop()
     stream = StreamReader(BaseProtocol(loop), 2**16, loop=loop)
     stream.feed_data(body)
@@ -98,7 +98,7 @@ def payload(body: bytes) -> Any:
     ],
     ids=["success", "no content", "error"],
 )
-def test_what_a_call_says_at_its_end_becomes_headers(
+def test_trailing_metadata_becomes_response_headers(
     kind: str, method: str, path: str, status: int
 ) -> None:
     more = (("retry-after", "7"), ("idempotency-replayed", "true"))
@@ -111,7 +111,7 @@ def test_what_a_call_says_at_its_end_becomes_headers(
 
 
 @each_channel
-def test_an_answer_to_an_unreadable_body_has_the_headers_of_its_call(kind: str) -> None:
+def test_response_to_an_invalid_body_has_the_headers_of_its_call(kind: str) -> None:
     answer = ask(kind, Tags(LIMIT), "POST", "/api/tags", body=b"{")
 
     assert answer.status == 401
@@ -119,19 +119,19 @@ def test_an_answer_to_an_unreadable_body_has_the_headers_of_its_call(kind: str) 
 
 
 @each_channel
-def test_other_metadata_of_a_call_stays_with_the_gateway(kind: str) -> None:
+def test_other_metadata_is_not_returned(kind: str) -> None:
     said = (("x-other", "1"), ("set-cookie", "a=b"), ("ratelimit-bin", b"\0"), *LIMIT)
 
     assert ask(kind, Tags(said), "GET", "/api/tags/x").headers == {**OWN, **LIMIT_HEADERS}
 
 
 @pytest.mark.parametrize("value", ["7\r\nSet-Cookie: a=b", "7\n", "é", b"7", "\x7f"])
-def test_what_cannot_stand_in_a_header_is_dropped(value: str | bytes) -> None:
+def test_invalid_header_values_are_dropped(value: str | bytes) -> None:
     assert response_headers([("retry-after", value), *LIMIT]) == LIMIT_HEADERS
 
 
 @each_channel
-def test_an_idempotency_key_reaches_the_server_word_for_word(kind: str) -> None:
+def test_idempotency_key_is_forwarded_unchanged(kind: str) -> None:
     tags = Tags()
 
     ask(kind, tags, "GET", "/api/tags/x", ("Idempotency-Key", 'a "b"; c'))
@@ -139,7 +139,7 @@ def test_an_idempotency_key_reaches_the_server_word_for_word(kind: str) -> None:
     assert ("idempotency-key", 'a "b"; c') in tags.seen
 
 
-# What would say who is calling, or something that only the gateway and the server say.
+# Headers that would identify the caller, or imitate metadata of the gateway or the server.
 SPOOFED = [
     ("Cookie", "a=b"),
     ("X-Account-Id", "1"),
@@ -162,7 +162,7 @@ SPOOFED = [
 
 
 @each_channel
-def test_other_headers_stay_with_the_gateway(kind: str) -> None:
+def test_other_headers_are_not_forwarded(kind: str) -> None:
     tags = Tags()
 
     ask(kind, tags, "GET", "/api/tags/x", *SPOOFED)
@@ -171,7 +171,7 @@ def test_other_headers_stay_with_the_gateway(kind: str) -> None:
 
 
 @each_channel
-def test_a_trace_goes_on_and_keys_are_passed_as_they_are(kind: str) -> None:
+def test_trace_context_and_credentials_are_forwarded(kind: str) -> None:
     tags = Tags()
     parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
     sent = [("X-Api-Key", "k"), ("Authorization", "Bearer t"), ("Idempotency-Key", "i")]
@@ -190,7 +190,7 @@ def test_a_trace_goes_on_and_keys_are_passed_as_they_are(kind: str) -> None:
 
 
 @each_channel
-def test_an_idempotency_key_that_cannot_be_passed_on_is_a_fault_that_the_server_hears_of(
+def test_idempotency_key_that_is_not_ascii_is_reported_to_the_server(
     kind: str,
 ) -> None:
     tags = Tags()
@@ -211,7 +211,7 @@ def test_an_idempotency_key_that_cannot_be_passed_on_is_a_fault_that_the_server_
     )
 
 
-def test_a_readable_body_reaches_the_server_without_a_fault() -> None:
+def test_valid_body_reaches_the_server_without_an_error() -> None:
     tags = Tags()
 
     answer = ask("in-process", tags, "POST", "/api/tags", body=b'{"name": "vip"}')

@@ -1,4 +1,4 @@
-"""The link to the next page."""
+"""The Link header with the next page."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ def service_of(
 
 
 def ask(target: str, token: str, method: str = "GET") -> Response:
-    """Asks for a list whose next page has the token."""
+    """Requests a list whose next page has a token."""
     service = service_of()
     reply = message_factory.GetMessageClass(service.methods_by_name["List"].output_type)
 
-    async def handle(request: Any, context: Any) -> Any:
+    async def handle(_request: Any, _context: Any) -> Any:
         return reply(next=token)
 
     def register(server: Any) -> None:
@@ -84,14 +84,14 @@ def ask(target: str, token: str, method: str = "GET") -> Response:
         ("http://evil.test/a/x?q=y", "/a/x?q=y&pageToken=t"),
     ],
 )
-def test_link_is_the_request_with_another_token(target: str, link: str) -> None:
+def test_link_is_the_request_with_the_next_token(target: str, link: str) -> None:
     answer = ask(target, "t")
 
     assert answer.status == 200, answer.body
     assert answer.headers["Link"] == f'<{link}>; rel="next"'
 
 
-def test_head_gets_the_link_too() -> None:
+def test_head_response_has_the_link() -> None:
     assert ask("/a/x", "t", "HEAD").headers["Link"] == '</a/x?pageToken=t>; rel="next"'
 
 
@@ -114,17 +114,17 @@ def test_token_is_encoded() -> None:
         ("/a/x?q=\\^`{|}", "/a/x?q=%5C%5E%60%7B%7C%7D&pageToken=t"),
     ],
 )
-def test_nothing_that_was_sent_ends_the_link(target: str, link: str) -> None:
+def test_client_input_cannot_end_the_link(target: str, link: str) -> None:
     assert ask(target, "t").headers["Link"] == f'<{link}>; rel="next"'
 
 
-# What aiohttp's parser in Python makes of bytes that are no UTF-8.
+# Invalid UTF-8 as decoded by aiohttp's parser in Python.
 undecoded = st.integers(0xDC80, 0xDCFF).map(chr)
 anything = st.text(st.characters(codec="utf-8", exclude_characters="?") | undecoded)
 
 
 @given(anything, anything, st.text())
-def test_link_is_one_header_value_whatever_was_sent(path: str, query: str, token: str) -> None:
+def test_link_is_always_one_header_value(path: str, query: str, token: str) -> None:
     link = next_page(path, query, token)
 
     assert re.fullmatch(r'<[!#-;=?-\[\]_a-z~]*>; rel="next"', link)
@@ -135,16 +135,16 @@ def test_link_is_one_header_value_whatever_was_sent(path: str, query: str, token
 @pytest.mark.parametrize(
     "service",
     [
-        pytest.param({"asks": "token"}, id="no token to ask with"),
-        pytest.param({"leads": ("next", "other")}, id="two ways on"),
+        pytest.param({"asks": "token"}, id="no request field"),
+        pytest.param({"leads": ("next", "other")}, id="two response fields"),
     ],
 )
-def test_a_link_that_cannot_be_followed_stops_the_start(service: dict[str, Any]) -> None:
+def test_ambiguous_page_token_fields_stop_the_start(service: dict[str, Any]) -> None:
     with pytest.raises(InvalidBinding, match=r"made\.Service\.List"):
         Routes([service_of(**service)])
 
 
-def test_a_response_without_such_a_field_leads_nowhere() -> None:
+def test_response_without_a_page_token_field_has_no_link() -> None:
     match = Routes([service_of(leads=())]).match("GET", "/a/x")
 
     assert match is not None

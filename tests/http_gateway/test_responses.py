@@ -1,4 +1,4 @@
-"""The bytes of an answer, as a client that is no library sees them."""
+"""The bytes of responses."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from http_gateway.options import Options
 
 from ..conftest import Account
 from ..processes import Service
-from .streams.test_stream_parts import Transport
+from .streams.test_flow_control import Transport
 
 COMMON = {b"server", b"x-content-type-options", b"date", b"x-request-id"}
 
 
-def exchange(service: Service, request: str, answers: int = 1) -> bytes:
-    """Sends a request, or several in one piece, and returns the bytes of so many answers."""
+def exchange(service: Service, request: str, responses: int = 1) -> bytes:
+    """Sends requests in one piece and returns the bytes of their responses."""
     host, _, port = service.http.rpartition(":")
     data = b""
     with socket.create_connection((host, int(port)), timeout=10) as connection:
         connection.sendall(request.replace("\n", "\r\n").encode())
-        while data.count(b"\r\n\r\n") < answers:
+        while data.count(b"\r\n\r\n") < responses:
             data += connection.recv(65_536)
     return data
 
 
 def parts(data: bytes) -> tuple[bytes, dict[bytes, bytes], bytes]:
-    """Returns the status line, the headers and what follows them."""
+    """Returns the status line, the headers and the rest."""
     head, _, body = data.partition(b"\r\n\r\n")
     status, *lines = head.split(b"\r\n")
     return status, dict(line.lower().split(b": ", 1) for line in lines), body
 
 
-def test_an_answer_has_a_date_a_length_and_no_word_of_what_it_runs_on(service: Service) -> None:
+def test_response_has_date_and_length_and_hides_the_software(service: Service) -> None:
     status, headers, body = parts(exchange(service, "GET /healthz HTTP/1.1\nHost: x\n\n"))
 
     assert status == b"HTTP/1.1 200 OK"
@@ -49,7 +49,7 @@ def test_an_answer_has_a_date_a_length_and_no_word_of_what_it_runs_on(service: S
     assert int(headers[b"content-length"]) == len(body)
 
 
-def test_head_tells_the_length_and_sends_no_body(service: Service) -> None:
+def test_head_response_has_the_length_and_no_body(service: Service) -> None:
     _, headers, body = parts(exchange(service, "HEAD /healthz HTTP/1.1\nHost: x\n\n"))
 
     assert int(headers[b"content-length"]) > 0
@@ -75,7 +75,7 @@ def test_no_content_has_neither_length_nor_type(http_account: Account) -> None:
     ],
     ids=["1.1", "1.1 close", "1.0", "1.0 keep-alive"],
 )
-def test_the_connection_is_kept_as_its_version_has_it(
+def test_connection_header_follows_the_http_version(
     service: Service, request_head: str, connection: bytes | None
 ) -> None:
     headers = parts(exchange(service, f"{request_head}\n"))[1]
@@ -83,15 +83,15 @@ def test_the_connection_is_kept_as_its_version_has_it(
     assert headers.get(b"connection") == connection
 
 
-def test_requests_that_come_in_one_piece_are_answered_in_order(service: Service) -> None:
+def test_pipelined_requests_are_answered_in_order(service: Service) -> None:
     once = "GET /healthz HTTP/1.1\nHost: x\nX-Request-Id: {}\n\n"
 
-    data = exchange(service, "".join(once.format(name) for name in "abc"), answers=3)
+    data = exchange(service, "".join(once.format(name) for name in "abc"), responses=3)
 
     assert re.findall(rb"X-Request-Id: (\w)", data) == [b"a", b"b", b"c"]
 
 
-def test_a_client_that_does_not_read_its_answer_is_cut_off() -> None:
+def test_client_that_does_not_read_its_response_is_disconnected() -> None:
     async def main() -> Transport:
         transport = Transport()
         request: Any = SimpleNamespace(

@@ -1,4 +1,4 @@
-"""Statuses of gRPC over HTTP, of services from a pool of their own, over both channels."""
+"""HTTP statuses of gRPC errors, over both channels."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from grpc import StatusCode, aio
 from http_gateway.app import Gateway
 
 from ..parts import free_port
-from .client import Client, Got, get, post
-from .made import SERVICE, refuse, told
-from .serving import channel_to, gateway_to, handled_by, run, running
+from .client import Client, ReceivedResponse, get, post
+from .serving import channel_to, gateway_to, register_handlers, run, running
+from .stream_service import SERVICE, notes_reply, reject
 from .test_errors import STATUSES, each_code
 
 each_channel = pytest.mark.parametrize("kind", ["real", "in-process"])
 
 
-def error_of(got: Got) -> dict[str, Any]:
-    """Returns the error of a response, which has the one shape that errors have."""
+def error_of(got: ReceivedResponse) -> dict[str, Any]:
+    """Returns the error of a response in the common format."""
     error: dict[str, Any] = json.loads(got.body)["error"]
     assert set(error) == {"code", "message", "details", "requestId"}
     assert error["requestId"] == got.headers["x-request-id"]
     return error
 
 
-async def send(runner: web.ServerRunner, method: str, path: str) -> Got:
+async def send(runner: web.ServerRunner, method: str, path: str) -> ReceivedResponse:
     if method == "GET":
         return await get(runner, path)
     kind = "application/json" if path == "/once" else "application/x-ndjson"
@@ -41,15 +41,17 @@ async def send(runner: web.ServerRunner, method: str, path: str) -> Got:
 @each_channel
 @each_code
 @pytest.mark.parametrize("path", ["/once", "/give", "/collect/x", "/both"])
-def test_each_code_has_its_status_whatever_streams(kind: str, code: StatusCode, path: str) -> None:
-    async def fail(request: Any, context: Any) -> Any:
+def test_each_code_has_its_status_for_unary_and_streaming_rpcs(
+    kind: str, code: StatusCode, path: str
+) -> None:
+    async def fail(_request: Any, context: Any) -> Any:
         await context.abort(code, "SELECT rose")
 
-    async def fail_stream(request: Any, context: Any) -> AsyncIterator[Any]:
+    async def fail_stream(_request: Any, context: Any) -> AsyncIterator[Any]:
         await context.abort(code, "SELECT rose")
-        yield told()
+        yield notes_reply()
 
-    async def main() -> Got:
+    async def main() -> ReceivedResponse:
         handlers = {"Once": fail, "Collect": fail, "Give": fail_stream, "Both": fail_stream}
         async with gateway_to(kind, **handlers) as runner:
             return await send(runner, "GET" if path == "/give" else "POST", path)
@@ -63,12 +65,12 @@ def test_each_code_has_its_status_whatever_streams(kind: str, code: StatusCode, 
 
 
 @each_channel
-def test_stream_that_the_server_cancels_ends_with_that_error(kind: str) -> None:
-    async def give(request: Any, context: Any) -> AsyncIterator[Any]:
-        yield told("a")
+def test_stream_canceled_by_the_server_ends_with_an_error(kind: str) -> None:
+    async def give(_request: Any, context: Any) -> AsyncIterator[Any]:
+        yield notes_reply("a")
         await context.abort(StatusCode.CANCELLED, "no")
 
-    async def main() -> Got:
+    async def main() -> ReceivedResponse:
         async with gateway_to(kind, Give=give) as runner:
             return await get(runner, "/give")
 
@@ -80,9 +82,9 @@ def test_stream_that_the_server_cancels_ends_with_that_error(kind: str) -> None:
 @each_channel
 def test_reason_of_the_server_is_kept(kind: str) -> None:
     async def once(request: Any, context: Any) -> Any:
-        await refuse(context, request.name)
+        await reject(context, request.name)
 
-    async def main() -> list[Got]:
+    async def main() -> list[ReceivedResponse]:
         async with gateway_to(kind, Once=once) as runner:
             return [
                 await post(runner, "/once", b'{"name": "%s"}' % reason, "application/json")
@@ -97,7 +99,7 @@ def test_reason_of_the_server_is_kept(kind: str) -> None:
 
 
 class Statuses:
-    """Watches a gateway, and notes the status of each request."""
+    """An observer that records the status of each request."""
 
     trace = ()
 
@@ -123,16 +125,14 @@ class Statuses:
 @pytest.mark.parametrize(
     ("code", "status"), [(StatusCode.CANCELLED, 499), (StatusCode.UNAVAILABLE, 503)]
 )
-def test_status_that_is_logged_and_counted_is_the_one_that_was_sent(
-    kind: str, code: StatusCode, status: int
-) -> None:
+def test_observed_status_is_the_one_that_was_sent(kind: str, code: StatusCode, status: int) -> None:
     statuses = Statuses()
 
-    async def once(request: Any, context: Any) -> Any:
+    async def once(_request: Any, context: Any) -> Any:
         await context.abort(code)
 
-    async def main() -> Got:
-        async with channel_to(kind, handled_by(SERVICE, {"Once": once})) as channel:
+    async def main() -> ReceivedResponse:
+        async with channel_to(kind, register_handlers(SERVICE, {"Once": once})) as channel:
             gateway = Gateway(channel, [SERVICE], observer=statuses)
             async with running(gateway) as runner:
                 return await send(runner, "POST", "/once")
@@ -141,16 +141,16 @@ def test_status_that_is_logged_and_counted_is_the_one_that_was_sent(
 
 
 @each_channel
-def test_client_that_leaves_is_counted_as_499(kind: str) -> None:
+def test_disconnected_client_is_observed_as_499(kind: str) -> None:
     statuses = Statuses()
     begun = asyncio.Event()
 
-    async def once(request: Any, context: Any) -> Any:
+    async def once(_request: Any, _context: Any) -> Any:
         begun.set()
         await asyncio.Event().wait()
 
     async def main() -> None:
-        async with channel_to(kind, handled_by(SERVICE, {"Once": once})) as channel:
+        async with channel_to(kind, register_handlers(SERVICE, {"Once": once})) as channel:
             gateway = Gateway(channel, [SERVICE], observer=statuses)
             async with running(gateway) as runner:
                 client = await Client.to(runner)
@@ -158,7 +158,7 @@ def test_client_that_leaves_is_counted_as_499(kind: str) -> None:
                 await client.send(b"{}")
                 await client.finish()
                 await begun.wait()
-                client.leave()
+                client.disconnect()
                 await statuses.has_seen.wait()
 
     run(main())
@@ -166,8 +166,10 @@ def test_client_that_leaves_is_counted_as_499(kind: str) -> None:
     assert statuses.seen == [499]
 
 
-async def answer_of(address: str, method: str, path: str, body: bytes = b"{}") -> Got:
-    """Returns the response of a gateway to a server, by a channel with gRPC's defaults."""
+async def response_of(
+    address: str, method: str, path: str, body: bytes = b"{}"
+) -> ReceivedResponse:
+    """Returns the response of a gateway over a channel with gRPC's default limits."""
     async with (
         aio.insecure_channel(address) as channel,
         running(Gateway(channel, [SERVICE])) as runner,
@@ -183,13 +185,13 @@ async def answer_of(address: str, method: str, path: str, body: bytes = b"{}") -
     [(2_000, 0, 413, "PayloadTooLarge"), (0, 5_000_000, 500, "Internal")],
     ids=["request", "response"],
 )
-def test_message_that_is_too_large_is_the_fault_of_whoever_sent_it(
+def test_too_large_message_is_an_error_of_its_sender(
     received: int, returned: int, status: int, code: str
 ) -> None:
-    async def once(request: bytes, context: Any) -> bytes:
+    async def once(_request: bytes, _context: Any) -> bytes:
         return b"\x12" + bytes([*varint(returned)]) + bytes(returned)
 
-    async def main() -> Got:
+    async def main() -> ReceivedResponse:
         server = aio.server(options=[("grpc.max_receive_message_length", 1_000)])
         handler = grpc.unary_unary_rpc_method_handler(once)
         generic = grpc.method_handlers_generic_handler("made.Service", {"Once": handler})
@@ -198,7 +200,7 @@ def test_message_that_is_too_large_is_the_fault_of_whoever_sent_it(
         await server.start()
         try:
             body = json.dumps({"name": "x" * received}).encode()
-            return await answer_of(f"127.0.0.1:{port}", "POST", "/once", body)
+            return await response_of(f"127.0.0.1:{port}", "POST", "/once", body)
         finally:
             await server.stop(None)
 
@@ -209,12 +211,12 @@ def test_message_that_is_too_large_is_the_fault_of_whoever_sent_it(
 
 
 def varint(number: int) -> list[int]:
-    """Returns a number as protobuf writes it."""
+    """Encodes a number as a protobuf varint."""
     return [number & 0x7F | 0x80, *varint(number >> 7)] if number > 0x7F else [number]
 
 
 def relaying(port: int, writers: list[asyncio.StreamWriter]) -> Any:
-    """Returns what passes on bytes between a client and a port, and collects both writers."""
+    """Returns a relay between a client and a port that collects both writers."""
 
     async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while data := await reader.read(65536):
@@ -236,7 +238,7 @@ def relaying(port: int, writers: list[asyncio.StreamWriter]) -> Any:
         ("GET", "/give", 503, "is unavailable"),
     ],
 )
-def test_connection_that_is_lost_leaves_a_change_unknown_and_a_read_unavailable(
+def test_lost_connection_is_an_unknown_outcome_for_changes_and_unavailable_for_reads(
     method: str, path: str, status: int, words: str
 ) -> None:
     writers: list[asyncio.StreamWriter] = []
@@ -246,19 +248,19 @@ def test_connection_that_is_lost_leaves_a_change_unknown_and_a_read_unavailable(
             writer.transport.abort()
         await asyncio.Event().wait()
 
-    async def give(request: Any, context: Any) -> AsyncIterator[Any]:
+    async def give(_request: Any, _context: Any) -> AsyncIterator[Any]:
         await lose()
-        yield told()
+        yield notes_reply()
 
-    async def main() -> Got:
+    async def main() -> ReceivedResponse:
         server = aio.server()
-        handled_by(SERVICE, {"Once": lose, "Collect": lose, "Give": give})(server)
+        register_handlers(SERVICE, {"Once": lose, "Collect": lose, "Give": give})(server)
         port = server.add_insecure_port("127.0.0.1:0")
         await server.start()
         relay = await asyncio.start_server(relaying(port, writers), "127.0.0.1", 0)
         host, relayed = relay.sockets[0].getsockname()
         try:
-            return await answer_of(f"{host}:{relayed}", method, path)
+            return await response_of(f"{host}:{relayed}", method, path)
         finally:
             relay.close()
             await server.stop(None)
@@ -270,8 +272,8 @@ def test_connection_that_is_lost_leaves_a_change_unknown_and_a_read_unavailable(
 
 
 @pytest.mark.parametrize("path", ["/once", "/collect/x", "/both"])
-def test_call_that_reaches_no_server_changed_nothing(path: str) -> None:
-    got = run(answer_of(f"127.0.0.1:{free_port()}", "POST", path))
+def test_call_without_a_server_reports_that_nothing_was_changed(path: str) -> None:
+    got = run(response_of(f"127.0.0.1:{free_port()}", "POST", path))
 
     assert (got.status, error_of(got)["code"]) == (503, "Unavailable")
     assert "Nothing was changed" in error_of(got)["message"]

@@ -1,4 +1,4 @@
-"""Grpc-Timeout: what it says, and what a handler is told of it over either channel."""
+"""The header Grpc-Timeout, over both channels."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from multidict import CIMultiDict
 from http_gateway import app, timeouts
 from http_gateway.request_errors import Reason, RequestError
 
-from .client import Client, Got
-from .made import message, told
+from .client import Client, ReceivedResponse
 from .serving import gateway_to, run
+from .stream_service import message, notes_reply
 
 each_channel = pytest.mark.parametrize("kind", ["real", "in-process"])
 DAY = 24 * 3600.0
-# gRPC rounds a timeout up when it sends it on.
+# gRPC rounds a forwarded timeout up.
 ROUNDED = 1.1
 
 
@@ -42,12 +42,12 @@ def given(*values: str) -> float | None:
         ("99999999H", timeouts.MAX_SECONDS),
     ],
 )
-def test_a_timeout_is_digits_and_a_unit(text: str, seconds: float) -> None:
+def test_timeout_is_digits_and_a_unit(text: str, seconds: float) -> None:
     assert given(text) == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize("text", ["1n", "999u"])
-def test_a_time_in_which_no_call_could_be_made_is_over(text: str) -> None:
+def test_timeout_too_short_for_a_call_is_exceeded(text: str) -> None:
     with pytest.raises(RequestError) as caught:
         given(text)
 
@@ -81,7 +81,7 @@ def test_without_a_header_there_is_no_timeout() -> None:
     ],
     ids=ascii,
 )
-def test_anything_else_is_refused_and_the_header_named(values: tuple[str, ...]) -> None:
+def test_invalid_timeout_is_rejected_with_the_header_name(values: tuple[str, ...]) -> None:
     with pytest.raises(RequestError) as caught:
         given(*values)
 
@@ -89,26 +89,28 @@ def test_anything_else_is_refused_and_the_header_named(values: tuple[str, ...]) 
     assert detail.field == "Grpc-Timeout"
 
 
-class Told:
-    """Handlers that note how much time they have."""
+class TimeoutRecorder:
+    """Handlers that record the remaining time."""
 
     def __init__(self) -> None:
         self.remaining: list[float | None] = []
 
-    async def once(self, request: Any, context: Any) -> Any:
+    async def once(self, _request: Any, context: Any) -> Any:
         self.remaining.append(context.time_remaining())
         return message("Sum")
 
-    async def give(self, request: Any, context: Any) -> AsyncIterator[Any]:
+    async def give(self, _request: Any, context: Any) -> AsyncIterator[Any]:
         self.remaining.append(context.time_remaining())
-        yield told("a")
+        yield notes_reply("a")
 
 
-def remaining(kind: str, method: str, path: str, timeout: str) -> tuple[Got, float | None]:
-    """Returns the answer, and what time a handler had."""
-    handlers = Told()
+def remaining(
+    kind: str, method: str, path: str, timeout: str
+) -> tuple[ReceivedResponse, float | None]:
+    """Returns the response and the remaining time of the handler."""
+    handlers = TimeoutRecorder()
 
-    async def main() -> Got:
+    async def main() -> ReceivedResponse:
         async with gateway_to(kind, Once=handlers.once, Give=handlers.give) as runner:
             client = await Client.to(runner)
             headers = {"Grpc_Timeout": timeout} if timeout else {}
@@ -116,7 +118,7 @@ def remaining(kind: str, method: str, path: str, timeout: str) -> tuple[Got, flo
             if method == "POST":
                 await client.send(b"{}")
                 await client.finish()
-            return await client.answer()
+            return await client.response()
 
     got = run(main())
     return got, handlers.remaining[-1] if handlers.remaining else None
@@ -132,7 +134,7 @@ def remaining(kind: str, method: str, path: str, timeout: str) -> tuple[Got, flo
         ("99999999H", 20.0, app.CALL_SECONDS),
     ],
 )
-def test_a_timeout_shortens_the_deadline_of_a_call_and_never_lengthens_it(
+def test_timeout_can_only_shorten_the_deadline_of_a_call(
     kind: str, timeout: str, least: float, most: float
 ) -> None:
     got, seconds = remaining(kind, "POST", "/once", timeout)
@@ -144,7 +146,7 @@ def test_a_timeout_shortens_the_deadline_of_a_call_and_never_lengthens_it(
 
 @each_channel
 @pytest.mark.parametrize(("timeout", "least", "most"), [("9S", 5.0, 9.0), ("24H", DAY - 100, DAY)])
-def test_a_timeout_is_the_deadline_of_a_stream(
+def test_timeout_is_the_deadline_of_a_stream(
     kind: str, timeout: str, least: float, most: float
 ) -> None:
     got, seconds = remaining(kind, "GET", "/give", timeout)
@@ -155,18 +157,18 @@ def test_a_timeout_is_the_deadline_of_a_stream(
 
 
 @each_channel
-def test_the_longest_timeout_is_no_harm_to_a_stream(kind: str) -> None:
+def test_longest_timeout_works_for_a_stream(kind: str) -> None:
     assert remaining(kind, "GET", "/give", "99999999H")[0].texts == ["a"]
 
 
 @each_channel
-def test_a_stream_has_no_deadline_of_its_own(kind: str) -> None:
+def test_stream_has_no_default_deadline(kind: str) -> None:
     assert remaining(kind, "GET", "/give", "")[1] is None
 
 
 @each_channel
 @pytest.mark.parametrize(("method", "path"), [("POST", "/once"), ("GET", "/give")])
-def test_a_timeout_that_says_nothing_clear_is_refused(kind: str, method: str, path: str) -> None:
+def test_invalid_timeout_is_a_validation_error(kind: str, method: str, path: str) -> None:
     got, _ = remaining(kind, method, path, "soon")
 
     (detail,) = json.loads(got.body)["error"]["details"]
@@ -182,44 +184,42 @@ def test_a_timeout_that_says_nothing_clear_is_refused(kind: str, method: str, pa
         ("/collect/x", "text/csv", b'"a'),
     ],
 )
-def test_a_request_at_fault_has_no_more_time_than_any_other(
-    path: str, content_type: str, body: bytes
-) -> None:
-    async def once(request: Any, context: Any) -> Any:
+def test_timeout_applies_to_invalid_requests(path: str, content_type: str, body: bytes) -> None:
+    async def once(_request: Any, _context: Any) -> Any:
         await asyncio.Event().wait()
 
-    async def both(requests: Any, context: Any) -> AsyncIterator[Any]:
+    async def both(_requests: Any, _context: Any) -> AsyncIterator[Any]:
         await asyncio.Event().wait()
-        yield told()
+        yield notes_reply()
 
-    async def collect(requests: Any, context: Any) -> Any:
+    async def collect(requests: Any, _context: Any) -> Any:
         async for _ in requests:
             pass
         await asyncio.Event().wait()
 
-    async def main() -> Got:
+    async def main() -> ReceivedResponse:
         async with gateway_to("real", Once=once, Both=both, Collect=collect) as runner:
             client = await Client.to(runner)
             await client.begin("POST", path, Content_Type=content_type, Grpc_Timeout="300m")
             await client.send(body)
             await client.finish()
-            return await client.answer()
+            return await client.response()
 
     got = run(main())
 
     assert (got.status, json.loads(got.body)["error"]["code"]) == (504, "DeadlineExceeded")
 
 
-def test_a_stream_over_a_real_channel_ends_when_its_time_is_over() -> None:
-    async def endless(request: Any, context: Any) -> AsyncIterator[Any]:
-        yield told("a")
+def test_stream_over_a_network_channel_ends_at_its_deadline() -> None:
+    async def endless(_request: Any, _context: Any) -> AsyncIterator[Any]:
+        yield notes_reply("a")
         await asyncio.Event().wait()
 
-    async def main() -> Got:
+    async def main() -> ReceivedResponse:
         async with gateway_to("real", Give=endless) as runner:
             client = await Client.to(runner)
             await client.begin("GET", "/give", Grpc_Timeout="300m")
-            return await client.answer()
+            return await client.response()
 
     got = run(main())
 

@@ -1,4 +1,4 @@
-"""Streams of the in-process channel behave as those of a real one: one table for both."""
+"""Streams of the in-process channel behave like those of a network channel."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from grpc import StatusCode, aio
 
 from http_gateway.channel.in_process import InProcessChannel
 
-from ..made import METHODS, SERVICE, message, told
-from ..serving import Handler, channel_to, handled_by, run
+from ..serving import Handler, channel_to, register_handlers, run
+from ..stream_service import METHODS, SERVICE, message, notes_reply
 
 CHANNELS = ("real", "in-process")
 each_channel = pytest.mark.parametrize("kind", CHANNELS)
@@ -38,13 +38,13 @@ Body = Callable[[Callable[..., Any]], Awaitable[Any]]
 
 
 def call_of(kind: str, name: str, handler: Handler | None, body: Body) -> Any:
-    """Runs a test's body with what calls the method of this name, and the handler behind it."""
+    """Runs a coroutine function with the multi-callable of a method."""
     request, reply, _ = METHODS[name]
     shape = "_".join("stream" if side[0] == "*" else "unary" for side in (request, reply))
 
     async def main() -> Any:
         handlers = {} if handler is None else {name: handler}
-        async with channel_to(kind, handled_by(SERVICE, handlers)) as channel:
+        async with channel_to(kind, register_handlers(SERVICE, handlers)) as channel:
             method = getattr(channel, shape)(
                 f"/{SERVICE.full_name}/{name}",
                 request_serializer=lambda sent: sent.SerializeToString(),
@@ -55,8 +55,8 @@ def call_of(kind: str, name: str, handler: Handler | None, body: Body) -> Any:
     return run(main())
 
 
-async def told_by(call: Any) -> dict[str, Any]:
-    """Returns everything that a call gives, and says once it is over."""
+async def outcome_of(call: Any) -> dict[str, Any]:
+    """Returns the responses, metadata and status of a call."""
     said: dict[str, Any] = {"replies": [], "iterates over itself": aiter(call) is aiter(call)}
     try:
         async for reply in call:
@@ -111,7 +111,7 @@ async def set_code(context: Any) -> None:
         (set_code, StatusCode.DATA_LOSS, "lost"),
     ],
 )
-def test_both_channels_tell_the_same_of_a_stream(
+def test_streams_have_the_same_outcome_on_both_channels(
     does: Callable[[Any], Awaitable[None]], code: StatusCode, details: str, replies: int
 ) -> None:
     async def give(request: Any, context: Any) -> AsyncIterator[Any]:
@@ -119,12 +119,12 @@ def test_both_channels_tell_the_same_of_a_stream(
         if does is send_initial:
             await does(context)
         for number in range(replies):
-            yield told(request.name, str(number))
+            yield notes_reply(request.name, str(number))
         if does is not send_initial:
             await does(context)
 
     async def body(method: Any) -> Any:
-        return await told_by(method(message("Ask", name="x"), metadata=(), timeout=20))
+        return await outcome_of(method(message("Ask", name="x"), metadata=(), timeout=20))
 
     real, in_process = (call_of(kind, "Give", give, body) for kind in CHANNELS)
 
@@ -134,13 +134,13 @@ def test_both_channels_tell_the_same_of_a_stream(
 
 
 @each_channel
-def test_a_handler_that_fails_amid_its_replies_gives_unknown(kind: str) -> None:
-    async def give(request: Any, context: Any) -> AsyncIterator[Any]:
-        yield told("a")
+def test_exception_between_responses_is_unknown(kind: str) -> None:
+    async def give(_request: Any, _context: Any) -> AsyncIterator[Any]:
+        yield notes_reply("a")
         raise LookupError("rose")
 
     async def body(method: Any) -> Any:
-        return await told_by(method(message("Ask")))
+        return await outcome_of(method(message("Ask")))
 
     said = call_of(kind, "Give", give, body)
 
@@ -148,9 +148,9 @@ def test_a_handler_that_fails_amid_its_replies_gives_unknown(kind: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["Give", "Both"])
-def test_both_channels_tell_the_same_of_an_unknown_method(name: str) -> None:
+def test_unknown_method_has_the_same_outcome_on_both_channels(name: str) -> None:
     async def body(method: Any) -> Any:
-        return await told_by(method(puts() if name == "Both" else message("Ask")))
+        return await outcome_of(method(puts() if name == "Both" else message("Ask")))
 
     real, in_process = (call_of(kind, name, None, body) for kind in CHANNELS)
 
@@ -159,10 +159,10 @@ def test_both_channels_tell_the_same_of_an_unknown_method(name: str) -> None:
 
 
 @each_channel
-def test_each_message_is_answered_before_the_next_is_sent(kind: str) -> None:
-    async def both(requests: Any, context: Any) -> AsyncIterator[Any]:
+def test_response_to_a_message_arrives_before_the_next_message_is_sent(kind: str) -> None:
+    async def both(requests: Any, _context: Any) -> AsyncIterator[Any]:
         async for request in requests:
-            yield told(*(item.name for item in request.items))
+            yield notes_reply(*(item.name for item in request.items))
 
     async def body(method: Any) -> Any:
         sent: asyncio.Queue[Any] = asyncio.Queue()
@@ -182,7 +182,7 @@ def test_each_message_is_answered_before_the_next_is_sent(kind: str) -> None:
 
 
 @each_channel
-def test_a_client_stream_is_answered_once(kind: str) -> None:
+def test_client_stream_has_one_response(kind: str) -> None:
     async def collect(requests: Any, context: Any) -> Any:
         context.set_trailing_metadata(TRAILING)
         return message("Sum", total=len([request async for request in requests]))
@@ -196,13 +196,13 @@ def test_a_client_stream_is_answered_once(kind: str) -> None:
 
 
 @each_channel
-def test_a_handler_may_answer_before_it_has_read_everything(kind: str) -> None:
-    async def collect(requests: Any, context: Any) -> Any:
+def test_handler_can_respond_before_it_has_read_all_requests(kind: str) -> None:
+    async def collect(requests: Any, _context: Any) -> Any:
         await anext(aiter(requests))
         return message("Sum", total=1)
 
-    async def both(requests: Any, context: Any) -> AsyncIterator[Any]:
-        yield told((await anext(aiter(requests))).items[0].name)
+    async def both(requests: Any, _context: Any) -> AsyncIterator[Any]:
+        yield notes_reply((await anext(aiter(requests))).items[0].name)
 
     async def once(method: Any) -> Any:
         return (await method(puts(*"abc"))).total
@@ -216,10 +216,10 @@ def test_a_handler_may_answer_before_it_has_read_everything(kind: str) -> None:
 
 @each_channel
 @pytest.mark.parametrize("name", ["Give", "Both"])
-def test_replies_can_be_read_one_by_one(kind: str, name: str) -> None:
-    async def handler(request: Any, context: Any) -> AsyncIterator[Any]:
-        yield told("a")
-        yield told("b")
+def test_responses_can_be_read_one_by_one(kind: str, name: str) -> None:
+    async def handler(_request: Any, _context: Any) -> AsyncIterator[Any]:
+        yield notes_reply("a")
+        yield notes_reply("b")
 
     async def body(method: Any) -> Any:
         call = method(message("Ask") if name == "Give" else puts())
@@ -229,16 +229,16 @@ def test_replies_can_be_read_one_by_one(kind: str, name: str) -> None:
 
 
 @each_channel
-def test_a_handler_sees_metadata_and_what_is_left_of_the_deadline(kind: str) -> None:
+def test_handler_receives_metadata_and_the_remaining_time(kind: str) -> None:
     seen: list[Any] = []
 
-    async def both(requests: Any, context: Any) -> AsyncIterator[Any]:
+    async def both(_requests: Any, context: Any) -> AsyncIterator[Any]:
         seen.append([pair for pair in context.invocation_metadata() if pair[0] == "x-a"])
         seen.append(context.time_remaining())
-        yield told("a")
+        yield notes_reply("a")
 
     async def body(method: Any) -> Any:
-        return await told_by(method(puts(), metadata=(("x-a", "1"),), timeout=20))
+        return await outcome_of(method(puts(), metadata=(("x-a", "1"),), timeout=20))
 
     call_of(kind, "Both", both, body)
 
@@ -246,23 +246,23 @@ def test_a_handler_sees_metadata_and_what_is_left_of_the_deadline(kind: str) -> 
     assert 0 < seen[1] < 21
 
 
-class PausedConnection:
-    """A handler that gives one reply and then waits; notes how it ends."""
+class WaitingHandler:
+    """A handler that sends one response, waits, and records how it ends."""
 
     def __init__(self) -> None:
         self.begun = asyncio.Event()
         self.ended = asyncio.Event()
 
-    async def give(self, request: Any, context: Any) -> AsyncIterator[Any]:
+    async def give(self, _request: Any, _context: Any) -> AsyncIterator[Any]:
         try:
-            yield told("a")
+            yield notes_reply("a")
             self.begun.set()
             await asyncio.Event().wait()
         finally:
             self.ended.set()
 
 
-async def classify_failure(call: Any) -> str:
+async def read_until_error(call: Any) -> str:
     try:
         async for _ in call:
             pass
@@ -275,18 +275,18 @@ async def classify_failure(call: Any) -> str:
 
 @each_channel
 @pytest.mark.parametrize("when", ["before it runs", "between two replies", "while it waits"])
-def test_a_call_that_is_cancelled_ends_and_its_handler_too(kind: str, when: str) -> None:
+def test_cancellation_ends_the_call_and_its_handler(kind: str, when: str) -> None:
     async def main(method: Any) -> Any:
         call = method(message("Ask"))
         if when == "before it runs":
             cancelled = call.cancel()
-            return cancelled, await classify_failure(call), call.cancelled(), call.done()
+            return cancelled, await read_until_error(call), call.cancelled(), call.done()
         assert texts(await anext(aiter(call))) == ["a"]
-        task = asyncio.create_task(classify_failure(call)) if when == "while it waits" else None
+        task = asyncio.create_task(read_until_error(call)) if when == "while it waits" else None
         if task:
             await waiting.begun.wait()
         cancelled = call.cancel()
-        outcome = await (task or classify_failure(call))
+        outcome = await (task or read_until_error(call))
         await waiting.ended.wait()
         return cancelled, outcome, call.cancelled(), call.done()
 
@@ -295,19 +295,19 @@ def test_a_call_that_is_cancelled_ends_and_its_handler_too(kind: str, when: str)
             async for reply in replies:
                 yield reply
 
-    waiting = PausedConnection()
+    waiting = WaitingHandler()
 
     assert call_of(kind, "Give", give, main) == (True, "cancelled", True, True)
 
 
 @each_channel
-def test_a_call_ends_when_the_task_that_iterates_is_cancelled(kind: str) -> None:
-    waiting = PausedConnection()
+def test_call_ends_when_its_iterating_task_is_cancelled(kind: str) -> None:
+    waiting = WaitingHandler()
 
     async def body(method: Any) -> Any:
         call = method(message("Ask"))
         await anext(aiter(call))
-        task = asyncio.create_task(classify_failure(call))
+        task = asyncio.create_task(read_until_error(call))
         await waiting.begun.wait()
         await asyncio.sleep(0.01)
         task.cancel()
@@ -320,7 +320,7 @@ def test_a_call_ends_when_the_task_that_iterates_is_cancelled(kind: str) -> None
 
 @each_channel
 @pytest.mark.parametrize("name", ["Both", "Collect"])
-def test_a_client_whose_messages_fail_cancels_its_call(kind: str, name: str) -> None:
+def test_exception_in_the_request_iterator_cancels_the_call(kind: str, name: str) -> None:
     ended: list[str] = []
     over = asyncio.Event()
 
@@ -335,11 +335,11 @@ def test_a_client_whose_messages_fail_cancels_its_call(kind: str, name: str) -> 
         finally:
             over.set()
 
-    async def both(requests: Any, context: Any) -> AsyncIterator[Any]:
+    async def both(requests: Any, _context: Any) -> AsyncIterator[Any]:
         await read(requests)
-        yield told("all")
+        yield notes_reply("all")
 
-    async def collect(requests: Any, context: Any) -> Any:
+    async def collect(requests: Any, _context: Any) -> Any:
         await read(requests)
         return message("Sum")
 
@@ -350,33 +350,32 @@ def test_a_client_whose_messages_fail_cancels_its_call(kind: str, name: str) -> 
     async def body(method: Any) -> Any:
         call = method(failing())
         with suppress(asyncio.CancelledError):
-            await (call if name == "Collect" else classify_failure(call))
+            await (call if name == "Collect" else read_until_error(call))
         if ended:
             await over.wait()
         return call.cancelled(), await call.code()
 
     handler = both if name == "Both" else collect
     assert call_of(kind, name, handler, body) == (True, StatusCode.CANCELLED)
-    # To a handler behind a socket a call that was cancelled may look as if it had ended,
-    # and be over before it has begun.
+    # Over a network channel, a canceled call can look like one that ended, or never start.
     assert ended == ["a", "cancelled"] or kind == "real"
 
 
 @each_channel
-def test_nothing_is_taken_from_a_handler_before_it_is_asked_for(kind: str) -> None:
+def test_handler_does_not_run_ahead_of_its_client(kind: str) -> None:
     given = 0
 
-    async def give(request: Any, context: Any) -> AsyncIterator[Any]:
+    async def give(_request: Any, _context: Any) -> AsyncIterator[Any]:
         nonlocal given
         while True:
             given += 1
-            yield told("x" * 65_536)
+            yield notes_reply("x" * 65_536)
 
     async def body(method: Any) -> Any:
         call = method(message("Ask"))
         await anext(aiter(call))
         before = 0
-        # This comes to an end, since the handler has to stand still.
+        # This ends because the handler is suspended.
         while before != given:
             before = given
             await asyncio.sleep(0.5)
@@ -384,11 +383,11 @@ def test_nothing_is_taken_from_a_handler_before_it_is_asked_for(kind: str) -> No
         return given
 
     taken = call_of(kind, "Give", give, body)
-    # A socket holds a window of messages, how large gRPC says.
+    # A connection holds a window of messages, whose size gRPC determines.
     assert taken == 1 or kind == "real"
 
 
-def test_interceptors_wrap_streams_the_first_outermost() -> None:
+def test_first_interceptor_of_a_stream_is_the_outermost() -> None:
     seen: list[str] = []
 
     class Noting(aio.ServerInterceptor):  # type: ignore[misc]
@@ -405,9 +404,9 @@ def test_interceptors_wrap_streams_the_first_outermost() -> None:
 
             return handler._replace(stream_stream=noted)
 
-    async def both(requests: Any, context: Any) -> AsyncIterator[Any]:
+    async def both(requests: Any, _context: Any) -> AsyncIterator[Any]:
         async for _ in requests:
-            yield told("a")
+            yield notes_reply("a")
 
     def register(server: Any) -> None:
         handler = grpc.stream_stream_rpc_method_handler(both)

@@ -1,4 +1,4 @@
-"""The in-process channel behaves as a real channel of grpc.aio: one table for both."""
+"""The in-process channel behaves like a network channel of grpc.aio."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ each_channel = pytest.mark.parametrize("kind", CHANNELS)
 
 
 class Tags(tags_pb2_grpc.TagServiceServicer):
-    """Does what the name in the request says; GetTag is left as it is generated."""
+    """Behaves as the name in the request requires; GetTag is not implemented."""
 
     def __init__(self) -> None:
         self.begun = asyncio.Event()
@@ -71,14 +71,14 @@ class Tags(tags_pb2_grpc.TagServiceServicer):
         context.set_code(StatusCode.DATA_LOSS)
         context.set_details("lost")
 
-    async def fail(self, context: Any) -> None:
+    async def fail(self, _context: Any) -> None:
         raise LookupError("rose")
 
     async def set_code_and_fail(self, context: Any) -> None:
         await self.set_code(context)
         raise LookupError("rose")
 
-    async def wait(self, context: Any) -> None:
+    async def wait(self, _context: Any) -> None:
         self.begun.set()
         try:
             await asyncio.Event().wait()
@@ -95,7 +95,7 @@ Body = Callable[[Any, Tags], Awaitable[Any]]
 
 
 def run(kind: str, body: Body, interceptors: Sequence[Any] = ()) -> Any:
-    """Runs a test's body with a stub over a channel and the servicer behind it."""
+    """Runs a coroutine function with a stub for the servicer."""
 
     async def main() -> Any:
         tags = Tags()
@@ -105,8 +105,8 @@ def run(kind: str, body: Body, interceptors: Sequence[Any] = ()) -> Any:
     return asyncio.run(main())
 
 
-async def told_by(call: Any) -> dict[str, Any]:
-    """Returns everything that a finished call says, and what awaiting it gave."""
+async def outcome_of(call: Any) -> dict[str, Any]:
+    """Returns the response, metadata and status of a call."""
     failure: dict[str, Any] = {}
     try:
         failure["reply"] = await call
@@ -138,9 +138,11 @@ async def told_by(call: Any) -> dict[str, Any]:
         ("set_code", StatusCode.DATA_LOSS, "lost"),
     ],
 )
-def test_both_channels_tell_the_same(does: str, code: StatusCode, details: str) -> None:
-    async def body(stub: Any, tags: Tags) -> Any:
-        return await told_by(stub.CreateTag(pb.CreateTagRequest(name=does), timeout=20))
+def test_calls_have_the_same_outcome_on_both_channels(
+    does: str, code: StatusCode, details: str
+) -> None:
+    async def body(stub: Any, _tags: Tags) -> Any:
+        return await outcome_of(stub.CreateTag(pb.CreateTagRequest(name=does), timeout=20))
 
     real, in_process = (run(kind, body) for kind in CHANNELS)
 
@@ -153,21 +155,21 @@ def test_both_channels_tell_the_same(does: str, code: StatusCode, details: str) 
     ("does", "code"),
     [("fail", StatusCode.UNKNOWN), ("set_code_and_fail", StatusCode.DATA_LOSS)],
 )
-def test_a_handler_that_fails_gives_the_same_code(kind: str, does: str, code: StatusCode) -> None:
-    async def body(stub: Any, tags: Tags) -> Any:
-        return await told_by(stub.CreateTag(pb.CreateTagRequest(name=does), timeout=20))
+def test_exceptions_of_a_handler_have_the_same_code(kind: str, does: str, code: StatusCode) -> None:
+    async def body(stub: Any, _tags: Tags) -> Any:
+        return await outcome_of(stub.CreateTag(pb.CreateTagRequest(name=does), timeout=20))
 
     assert run(kind, body)["code"] is code
 
 
 @pytest.mark.parametrize("method", ["/roster.v1.TagService/Nothing", "/no.Service/GetTag"])
-def test_both_channels_tell_the_same_of_an_unknown_method(method: str) -> None:
+def test_unknown_method_has_the_same_outcome_on_both_channels(method: str) -> None:
     async def main(kind: str) -> Any:
         async with channel_to(kind, served_by(Tags())) as channel:
             call = channel.unary_unary(
                 method, request_serializer=bytes, response_deserializer=bytes
             )
-            return await told_by(call(b"", timeout=20))
+            return await outcome_of(call(b"", timeout=20))
 
     real, in_process = (asyncio.run(main(kind)) for kind in CHANNELS)
 
@@ -176,15 +178,15 @@ def test_both_channels_tell_the_same_of_an_unknown_method(method: str) -> None:
 
 
 @each_channel
-def test_a_method_that_nobody_wrote_is_unimplemented(kind: str) -> None:
-    async def body(stub: Any, tags: Tags) -> Any:
-        return await told_by(stub.GetTag(pb.GetTagRequest(), timeout=20))
+def test_generated_method_without_implementation_is_unimplemented(kind: str) -> None:
+    async def body(stub: Any, _tags: Tags) -> Any:
+        return await outcome_of(stub.GetTag(pb.GetTagRequest(), timeout=20))
 
     assert run(kind, body)["code"] is StatusCode.UNIMPLEMENTED
 
 
 @each_channel
-def test_a_handler_sees_the_metadata_in_order(kind: str) -> None:
+def test_handler_receives_the_metadata_in_order(kind: str) -> None:
     async def body(stub: Any, tags: Tags) -> Any:
         await stub.CreateTag(pb.CreateTagRequest(name="succeed"), metadata=SENT, timeout=20)
         return tags.seen["metadata"]
@@ -196,24 +198,26 @@ def test_a_handler_sees_the_metadata_in_order(kind: str) -> None:
 
 @each_channel
 @pytest.mark.parametrize("timeout", [None, 20.0])
-def test_a_handler_sees_what_is_left_of_the_deadline(kind: str, timeout: float | None) -> None:
+def test_handler_receives_the_remaining_time(kind: str, timeout: float | None) -> None:
     async def body(stub: Any, tags: Tags) -> Any:
         await stub.CreateTag(pb.CreateTagRequest(name="succeed"), timeout=timeout)
         return tags.seen["remaining"]
 
     remaining = run(kind, body)
 
-    # gRPC rounds a deadline up to its own clock.
+    # gRPC rounds a deadline up.
     assert remaining is None if timeout is None else 0 < remaining < timeout + 1
 
 
 @each_channel
-def test_a_deadline_that_passes_ends_the_call_and_the_handler(kind: str) -> None:
+def test_exceeded_deadline_ends_the_call_and_the_handler(kind: str) -> None:
     async def body(stub: Any, tags: Tags) -> Any:
-        # A deadline may pass before the handler starts, which then never runs.
+        # If the deadline passes before the handler starts, it never runs.
         for timeout in (0.1, 1, 5):
-            told = await told_by(stub.CreateTag(pb.CreateTagRequest(name="wait"), timeout=timeout))
-            assert told["code"] is StatusCode.DEADLINE_EXCEEDED
+            outcome = await outcome_of(
+                stub.CreateTag(pb.CreateTagRequest(name="wait"), timeout=timeout)
+            )
+            assert outcome["code"] is StatusCode.DEADLINE_EXCEEDED
             if tags.begun.is_set():
                 break
         await tags.cancelled.wait()
@@ -222,7 +226,7 @@ def test_a_deadline_that_passes_ends_the_call_and_the_handler(kind: str) -> None
 
 
 @each_channel
-def test_a_call_ends_when_the_task_that_awaits_it_is_cancelled(kind: str) -> None:
+def test_call_ends_when_its_awaiting_task_is_cancelled(kind: str) -> None:
     async def body(stub: Any, tags: Tags) -> Any:
         call = stub.CreateTag(pb.CreateTagRequest(name="wait"), timeout=20)
 
@@ -241,8 +245,8 @@ def test_a_call_ends_when_the_task_that_awaits_it_is_cancelled(kind: str) -> Non
 
 
 @each_channel
-@pytest.mark.parametrize("begun", [True, False], ids=["once it runs", "before it is awaited"])
-def test_a_call_that_is_cancelled_raises_cancelled_error(kind: str, begun: bool) -> None:
+@pytest.mark.parametrize("begun", [True, False], ids=["running", "not awaited"])
+def test_cancelled_call_raises_cancelled_error(kind: str, begun: bool) -> None:
     async def body(stub: Any, tags: Tags) -> Any:
         call = stub.CreateTag(pb.CreateTagRequest(name="wait"), timeout=20)
 
@@ -266,8 +270,8 @@ def test_a_call_that_is_cancelled_raises_cancelled_error(kind: str, begun: bool)
 
 
 @each_channel
-def test_a_call_that_is_awaited_again_gives_the_same_reply(kind: str) -> None:
-    async def body(stub: Any, tags: Tags) -> Any:
+def test_call_awaited_again_returns_the_same_response(kind: str) -> None:
+    async def body(stub: Any, _tags: Tags) -> Any:
         call = stub.CreateTag(pb.CreateTagRequest(name="succeed"), timeout=20)
         return await call == await call
 
@@ -275,17 +279,17 @@ def test_a_call_that_is_awaited_again_gives_the_same_reply(kind: str) -> None:
 
 
 @each_channel
-def test_a_call_that_failed_fails_again_when_it_is_awaited_again(kind: str) -> None:
-    async def body(stub: Any, tags: Tags) -> Any:
+def test_failed_call_awaited_again_fails_again(kind: str) -> None:
+    async def body(stub: Any, _tags: Tags) -> Any:
         call = stub.CreateTag(pb.CreateTagRequest(name="abort"), timeout=20)
-        return [(await told_by(call))["code"] for _ in range(2)]
+        return [(await outcome_of(call))["code"] for _ in range(2)]
 
     assert run(kind, body) == [StatusCode.NOT_FOUND] * 2
 
 
 @each_channel
-def test_a_finished_call_cannot_be_cancelled(kind: str) -> None:
-    async def body(stub: Any, tags: Tags) -> Any:
+def test_finished_call_cannot_be_cancelled(kind: str) -> None:
+    async def body(stub: Any, _tags: Tags) -> Any:
         call = stub.CreateTag(pb.CreateTagRequest(name="succeed"), timeout=20)
         await call
         return call.cancel(), call.cancelled()
@@ -294,7 +298,7 @@ def test_a_finished_call_cannot_be_cancelled(kind: str) -> None:
 
 
 class Recording(aio.ServerInterceptor):  # type: ignore[misc]
-    """Notes its name, and the method that was called."""
+    """Records its name and the called method."""
 
     def __init__(self, name: str, seen: list[tuple[str, str]]) -> None:
         self._name, self._seen = name, seen
@@ -305,10 +309,10 @@ class Recording(aio.ServerInterceptor):  # type: ignore[misc]
 
 
 @each_channel
-def test_the_first_interceptor_is_the_outermost(kind: str) -> None:
+def test_first_interceptor_is_the_outermost(kind: str) -> None:
     seen: list[tuple[str, str]] = []
 
-    async def body(stub: Any, tags: Tags) -> Any:
+    async def body(stub: Any, _tags: Tags) -> Any:
         await stub.CreateTag(pb.CreateTagRequest(name="succeed"), timeout=20)
 
     run(kind, body, [Recording("first", seen), Recording("second", seen)])
@@ -318,17 +322,17 @@ def test_the_first_interceptor_is_the_outermost(kind: str) -> None:
 
 
 @each_channel
-def test_calls_side_by_side_do_not_disturb_each_other(kind: str) -> None:
-    async def body(stub: Any, tags: Tags) -> Any:
+def test_concurrent_calls_are_independent(kind: str) -> None:
+    async def body(stub: Any, _tags: Tags) -> Any:
         names = ["succeed", "abort", "set_code"] * 5
         calls = [stub.CreateTag(pb.CreateTagRequest(name=name), timeout=20) for name in names]
-        return [told["call code"] for told in await asyncio.gather(*map(told_by, calls))]
+        return [outcome["call code"] for outcome in await asyncio.gather(*map(outcome_of, calls))]
 
     assert run(kind, body) == [StatusCode.OK, StatusCode.NOT_FOUND, StatusCode.DATA_LOSS] * 5
 
 
 @each_channel
-def test_a_channel_says_when_it_is_ready(kind: str) -> None:
+def test_channel_reports_when_it_is_ready(kind: str) -> None:
     async def main() -> Any:
         async with channel_to(kind, served_by(Tags())) as channel:
             await channel.channel_ready()

@@ -1,4 +1,4 @@
-"""What a gateway repeats, how long it waits, and that it fails fast."""
+"""Retries, deadlines and fast failures of the network channel."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ EXPORT = "/roster.v1.SubscriberService/ExportSubscribers"
 KEY = (("idempotency-key", "once"),)
 
 
-def repeated(*, keyed: bool) -> set[str]:
-    """Returns the rpcs that are repeated, by name."""
+def retried(*, keyed: bool) -> set[str]:
+    """Returns the names of the rpcs that are retried."""
     (entry,) = json.loads(service_config(SERVICES, have_keys=keyed))["methodConfig"]
     return {name["method"] for name in entry["name"]}
 
 
-def test_reads_and_updates_are_repeated_and_what_takes_a_key_if_it_has_one() -> None:
-    always, with_key = repeated(keyed=False), repeated(keyed=True)
+def test_reads_updates_and_calls_with_a_key_are_retried() -> None:
+    always, with_key = retried(keyed=False), retried(keyed=True)
 
     assert {"GetTag", "ListSubscribers", "UpdateTag", "RenderMergeTags"} <= always
     assert with_key - always == {
@@ -59,7 +59,7 @@ def test_reads_and_updates_are_repeated_and_what_takes_a_key_if_it_has_one() -> 
 
 
 class Failing(aio.ServerInterceptor):
-    """Has all calls of services fail as UNAVAILABLE, and notes them."""
+    """Fails all calls with UNAVAILABLE, and records them."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []
@@ -71,7 +71,7 @@ class Failing(aio.ServerInterceptor):
             return await continuation(details)
         self.calls.append(details.method)
 
-        async def fail(request: Any, context: Any) -> Any:
+        async def fail(_request: Any, context: Any) -> Any:
             self.peers.append(context.peer())
             self.remaining = context.time_remaining()
             await context.abort(StatusCode.UNAVAILABLE, "no")
@@ -86,7 +86,7 @@ class Failing(aio.ServerInterceptor):
 
 
 def failed(method: str, *metadata: Any, **options: Any) -> Failing:
-    """Calls a failing server, once with each of these, and returns what came to it."""
+    """Calls a failing server once with each metadata, and returns the received calls."""
     failing = Failing()
     asyncio.run(call(failing, method, *metadata or ((),), **options))
     return failing
@@ -111,12 +111,12 @@ async def call(failing: Failing, method: str, *each: Any, **options: Any) -> Non
     ("method", "metadata", "attempts"),
     [(GET, (), 3), (CREATE, KEY, 3), (CREATE, (), 1), (DELETE, (), 1), (DELETE, KEY, 1)],
 )
-def test_call_is_sent_again_where_that_is_safe(method: str, metadata: Any, attempts: int) -> None:
+def test_call_is_retried_if_that_is_safe(method: str, metadata: Any, attempts: int) -> None:
     assert failed(method, metadata).calls == [method] * attempts
 
 
-def test_calls_that_are_repeated_share_no_connection_with_the_others() -> None:
-    # Two channels that watch the health of one connection end the process now and then.
+def test_calls_with_keys_have_their_own_connection() -> None:
+    # Two channels that watch the health of one connection can abort the process.
     once, *repeatedly = failed(CREATE, (), KEY).peers
 
     assert len(repeatedly) == 3
@@ -131,19 +131,19 @@ def test_every_call_has_a_deadline(method: str, seconds: float) -> None:
     assert 0 < remaining <= seconds
 
 
-def test_deadline_that_a_call_has_is_kept() -> None:
+def test_deadline_of_a_call_is_kept() -> None:
     remaining = failed(DELETE, timeout=5.0).remaining
 
     assert remaining is not None
     assert 0 < remaining <= 5
 
 
-def test_call_fails_at_once_where_nobody_listens() -> None:
+def test_call_fails_at_once_without_a_server() -> None:
     async def reach_nobody() -> None:
         async with UpstreamChannel(f"127.0.0.1:{free_port()}", SERVICES) as channel:
             await channel.unary_unary(DELETE, empty_pb2.Empty.SerializeToString)(empty_pb2.Empty())
 
-    # Whoever waited for a server would fail by the deadline.
+    # A call that waits for a server fails at its deadline.
     with pytest.raises(aio.AioRpcError) as error:
         asyncio.run(reach_nobody())
     assert error.value.code() is StatusCode.UNAVAILABLE

@@ -84,7 +84,7 @@ def send(
                 await client.finish()
             elif data:
                 await client.raw(data)
-            got = await client.answer(has_body=method != "HEAD")
+            got = await client.response(has_body=method != "HEAD")
             exchange.status, exchange.body = got.status, got.body
 
     run(main())

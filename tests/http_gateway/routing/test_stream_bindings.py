@@ -9,7 +9,7 @@ from http_gateway.routing.bindings import UNARY, InvalidBinding, bindings_of
 from http_gateway.routing.routes import Routes
 from http_gateway.routing.stream_fields import MAX_RECORDS
 
-from ..made import LINE, MESSAGES, METHODS, service_of
+from ..stream_service import LINE, MESSAGES, METHODS, service_of
 
 Rule = google_http.HttpRule
 
@@ -41,7 +41,9 @@ def test_streaming_rpcs_are_bound_by_their_options() -> None:
         assert (requests.csv_field if requests else None) == (
             "lines" if request == "*Put" else None
         )
-        assert (replies.csv_field if replies else None) == ("lines" if reply == "*Told" else None)
+        assert (replies.csv_field if replies else None) == (
+            "lines" if reply == "*NotesReply" else None
+        )
 
 
 @pytest.mark.parametrize(
@@ -58,7 +60,7 @@ def test_message_holds_at_most_as_many_records_as_its_max_items(
 ) -> None:
     put = {"items": f"*.made.Item{items}", "lines": f"*{LINE}{lines}"}
     rule = Rule(post="/a", body="items", response_body="notes")
-    service = service_of({"Put": ("*Put", "*Told", rule)}, {**MESSAGES, "Put": put})
+    service = service_of({"Put": ("*Put", "*NotesReply", rule)}, {**MESSAGES, "Put": put})
 
     (binding,) = bindings_of(service)
 
@@ -75,11 +77,13 @@ def test_message_holds_at_most_as_many_records_as_its_max_items(
         pytest.param("*Put", "Sum", Rule(post="/a", body="lines"), id="lines as records"),
         pytest.param("*One", "Sum", Rule(post="/a", body="item"), id="no repeated field"),
         pytest.param("*Put", "Sum", Rule(get="/a", body="items"), id="GET with a stream"),
-        pytest.param("Ask", "*Told", Rule(get="/a", response_body="*"), id="whole response"),
-        pytest.param("Ask", "*Told", Rule(get="/a", response_body="lines"), id="lines as response"),
+        pytest.param("Ask", "*NotesReply", Rule(get="/a", response_body="*"), id="whole response"),
+        pytest.param(
+            "Ask", "*NotesReply", Rule(get="/a", response_body="lines"), id="lines as response"
+        ),
         pytest.param("Ask", "*Sum", Rule(get="/a", response_body="total"), id="number as response"),
         pytest.param(
-            "*Put", "*Told", Rule(post="/a", response_body="notes"), id="only one way of two"
+            "*Put", "*NotesReply", Rule(post="/a", response_body="notes"), id="only one way of two"
         ),
     ],
 )
@@ -104,9 +108,9 @@ def test_response_to_a_client_stream_can_be_one_field() -> None:
 @pytest.mark.parametrize(
     ("reply", "rule"),
     [
-        ("*Told", Rule(get="/a", response_body="notes")),
-        ("*Told", Rule(get="/a")),
-        ("Told", Rule(get="/a", response_body="notes")),
+        ("*NotesReply", Rule(get="/a", response_body="notes")),
+        ("*NotesReply", Rule(get="/a")),
+        ("NotesReply", Rule(get="/a", response_body="notes")),
     ],
 )
 def test_response_body_with_status_204_fails_the_start(reply: str, rule: Rule) -> None:

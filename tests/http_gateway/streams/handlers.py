@@ -11,25 +11,25 @@ from roster.v1 import http_pb2
 
 from http_gateway.options import Options
 
-from ..made import message, told
 from ..serving import OPTIONS, Handler, gateway_to, run
+from ..stream_service import message, notes_reply
 
 CSV = "text/csv"
 each_channel = pytest.mark.parametrize("kind", ["real", "in-process"])
 
 
-async def echo(requests: Any, context: Any) -> AsyncIterator[Any]:
-    """Tells of each record as it comes: its name, its faults, its cells."""
+async def echo(requests: Any, _context: Any) -> AsyncIterator[Any]:
+    """Returns the name, invalid fields and cells of each record when it arrives."""
     async for request in requests:
         notes = [
             ":".join([item.name, *sorted(fault.field or "all" for fault in item.faults)])
             for item in request.items
         ]
         lines = [f"{line.number}:{'|'.join(line.cells)}" for line in request.lines]
-        yield told(*notes, *lines)
+        yield notes_reply(*notes, *lines)
 
 
-async def count(requests: Any, context: Any) -> Any:
+async def count(requests: Any, _context: Any) -> Any:
     total = 0
     async for request in requests:
         total += len(request.items)
@@ -37,23 +37,23 @@ async def count(requests: Any, context: Any) -> Any:
 
 
 class Handlers:
-    """Handlers that note what they get and how they end."""
+    """Handlers that record their requests and their end."""
 
     def __init__(self) -> None:
         self.seen: list[Any] = []
         self.begun = asyncio.Event()
         self.ended = asyncio.Event()
 
-    async def both(self, requests: Any, context: Any) -> AsyncIterator[Any]:
+    async def both(self, requests: Any, _context: Any) -> AsyncIterator[Any]:
         try:
             async for request in requests:
                 self.seen.append(request)
-                yield told("a")
+                yield notes_reply("a")
             self.seen.append("end")
         finally:
             self.ended.set()
 
-    async def collect(self, requests: Any, context: Any) -> Any:
+    async def collect(self, requests: Any, _context: Any) -> Any:
         try:
             async for request in requests:
                 self.seen.append(request)
@@ -63,12 +63,12 @@ class Handlers:
         finally:
             self.ended.set()
 
-    async def endless(self, request: Any, context: Any) -> AsyncIterator[Any]:
-        """Gives the first reply, or as many as the request's name says, and waits for ever."""
+    async def endless(self, request: Any, _context: Any) -> AsyncIterator[Any]:
+        """Sends one response, or the number in the name of the request, and never ends."""
         try:
             while len(self.seen) < int(request.name or "1"):
                 self.seen.append("given")
-                yield told("x" * 65_536 if request.name else "a")
+                yield notes_reply("x" * 65_536 if request.name else "a")
             await asyncio.Event().wait()
         finally:
             self.ended.set()
@@ -82,7 +82,7 @@ def with_gateway(
     options: Options = OPTIONS,
     **handlers: Handler,
 ) -> Any:
-    """Runs a test's body with a gateway over a channel to these handlers."""
+    """Runs a coroutine function with a gateway in front of these handlers."""
 
     async def main() -> Any:
         async with gateway_to(kind, grace=grace, options=options, **handlers) as runner:
@@ -91,7 +91,7 @@ def with_gateway(
     return run(main())
 
 
-def message_of_cells(cells: list[str]) -> Any:
-    line = type(message("Told").lines.add())()
+def csv_line(cells: list[str]) -> Any:
+    line = type(message("NotesReply").lines.add())()
     line.MergeFromString(http_pb2.CsvLine(cells=cells).SerializeToString())
     return line

@@ -16,7 +16,7 @@ from http_gateway.request_errors import RequestError
 from http_gateway.streams.csv_lines import CsvParser, encode
 from http_gateway.streams.records import MAX_RECORD_BYTES
 
-from ..made import message
+from ..stream_service import message
 from .test_ndjson import BOM, add, splits
 
 

@@ -1,4 +1,4 @@
-"""Server-sent events as a browser takes them: by its own EventSource, without a header of ours."""
+"""Server-sent events with the EventSource of a browser, which sets no headers."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import pytest
 from playwright.async_api import async_playwright
 
 from ...tools import program
-from ..made import refuse, told
 from ..serving import gateway_to, run
+from ..stream_service import notes_reply, reject
 
 pytestmark = pytest.mark.verify
 
-# Collects the records of a stream until an event says that it is over.
+# Collects the records of a stream until its last event.
 COLLECT = """path => new Promise(resolve => {
     const texts = [], source = new EventSource(path);
     const over = event => {
@@ -28,15 +28,15 @@ COLLECT = """path => new Promise(resolve => {
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_a_browser_gets_every_record_and_learns_how_the_stream_ended(*, fails: bool) -> None:
+def test_browser_receives_every_record_and_the_end_of_the_stream(*, fails: bool) -> None:
     chromium = program("chromium", "chromium")
     texts = [f"é\n{number}" for number in range(500)]
 
-    async def give(request: Any, context: Any) -> AsyncIterator[Any]:
+    async def give(_request: Any, context: Any) -> AsyncIterator[Any]:
         for text in texts:
-            yield told(text)
+            yield notes_reply(text)
         if fails:
-            await refuse(context, "TAG_NOT_FOUND")
+            await reject(context, "TAG_NOT_FOUND")
 
     async def main() -> Any:
         async with gateway_to("in-process", Give=give) as runner, async_playwright() as playwright:

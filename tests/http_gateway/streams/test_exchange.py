@@ -1,4 +1,4 @@
-"""Streaming rpcs over HTTP: records in, records out."""
+"""Streaming rpcs over HTTP."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from aiohttp import web
 
 from http_gateway.routing.stream_fields import MAX_RECORDS
 
-from ..client import Client, Got, get, post
-from ..made import message, told
-from .handlers import CSV, Handlers, count, each_channel, echo, message_of_cells, with_gateway
+from ..client import Client, ReceivedResponse, get, post
+from ..stream_service import message, notes_reply
+from .handlers import CSV, Handlers, count, csv_line, each_channel, echo, with_gateway
 
 
 @each_channel
@@ -29,7 +29,7 @@ from .handlers import CSV, Handlers, count, each_channel, echo, message_of_cells
     ],
     ids=["NDJSON", "CSV"],
 )
-def test_every_record_reaches_the_server_and_every_reply_the_client(
+def test_records_reach_the_server_and_responses_the_client(
     kind: str, content_type: str, body: bytes, texts: list[str]
 ) -> None:
     got = with_gateway(kind, lambda to: post(to, "/both", body, content_type), Both=echo)
@@ -41,7 +41,7 @@ def test_every_record_reaches_the_server_and_every_reply_the_client(
 
 
 @each_channel
-def test_a_record_is_answered_before_the_next_one_is_sent(kind: str) -> None:
+def test_response_to_a_record_arrives_before_the_next_record_is_sent(kind: str) -> None:
     async def body(runner: web.ServerRunner) -> Any:
         client, seen = await Client.to(runner), []
         await client.begin("POST", "/both")
@@ -59,16 +59,16 @@ def test_a_record_is_answered_before_the_next_one_is_sent(kind: str) -> None:
 
 
 @each_channel
-def test_a_client_stream_is_answered_by_one_object(kind: str) -> None:
+def test_client_stream_returns_one_object(kind: str) -> None:
     async def body(runner: web.ServerRunner) -> Any:
         client = await Client.to(runner)
         await client.begin("POST", "/collect/x")
         await client.send(b'{"name":"a"}\n' * 1_200)
         await client.finish()
-        first = await client.answer()
+        first = await client.response()
         await client.begin("POST", "/collect/x")  # the connection goes on
         await client.finish()
-        return first, await client.answer()
+        return first, await client.response()
 
     first, second = with_gateway(kind, body, Collect=count)
 
@@ -77,7 +77,7 @@ def test_a_client_stream_is_answered_by_one_object(kind: str) -> None:
 
 
 @each_channel
-def test_path_and_query_are_in_every_message(kind: str) -> None:
+def test_fields_of_path_and_query_are_in_every_message(kind: str) -> None:
     async def body(runner: web.ServerRunner) -> Any:
         lines = b'{"name":"a"}\n' * (MAX_RECORDS + 1)
         await post(runner, "/collect/a%20b", lines)
@@ -95,7 +95,7 @@ def test_path_and_query_are_in_every_message(kind: str) -> None:
 
 @each_channel
 @pytest.mark.parametrize("body", [b"", b"\n\r\n"])
-def test_a_body_without_records_still_says_what_the_query_says(kind: str, body: bytes) -> None:
+def test_body_without_records_is_one_message_with_the_query(kind: str, body: bytes) -> None:
     handlers = Handlers()
 
     with_gateway(kind, lambda to: post(to, "/both?set=x", body), Both=handlers.both)
@@ -115,11 +115,11 @@ def test_a_body_without_records_still_says_what_the_query_says(kind: str, body: 
         ("Content_Encoding", "gzip"),
     ],
 )
-def test_a_body_of_another_kind_is_refused(kind: str, header: str, value: str) -> None:
-    async def body(runner: web.ServerRunner) -> Got:
+def test_unsupported_content_type_is_rejected(kind: str, header: str, value: str) -> None:
+    async def body(runner: web.ServerRunner) -> ReceivedResponse:
         client = await Client.to(runner)
         await client.begin("POST", "/both", **{header: value})
-        return await client.answer()
+        return await client.response()
 
     got = with_gateway(kind, body, Both=echo)
 
@@ -133,19 +133,19 @@ def test_a_body_of_another_kind_is_refused(kind: str, header: str, value: str) -
     ["application/x-ndjson", "application/ndjson; charset=UTF-8", "Application/JSONL", None],
 )
 def test_ndjson_has_several_names_or_none(kind: str, content_type: str | None) -> None:
-    async def body(runner: web.ServerRunner) -> Got:
+    async def body(runner: web.ServerRunner) -> ReceivedResponse:
         client = await Client.to(runner)
         headers = {"Content_Type": content_type} if content_type else {}
         await client.begin("POST", "/both", **headers)
         await client.send(b'{"name":"a"}\n')
         await client.finish()
-        return await client.answer()
+        return await client.response()
 
     assert with_gateway(kind, body, Both=echo).texts == ["a"]
 
 
 def test_csv_is_refused_where_a_request_has_no_lines() -> None:
-    async def body(runner: web.ServerRunner) -> Got:
+    async def body(runner: web.ServerRunner) -> ReceivedResponse:
         return await post(runner, "/strictly", b"a,b\n", CSV)
 
     got = with_gateway("in-process", body, Strictly=echo)
@@ -155,12 +155,12 @@ def test_csv_is_refused_where_a_request_has_no_lines() -> None:
 
 
 @each_channel
-def test_a_server_stream_is_a_line_for_each_record(kind: str) -> None:
-    async def give(request: Any, context: Any) -> AsyncIterator[Any]:
-        yield told()
-        yield told(request.name, "b")
-        yield told()
-        yield told("é\n")
+def test_server_stream_is_a_line_for_each_record(kind: str) -> None:
+    async def give(request: Any, _context: Any) -> AsyncIterator[Any]:
+        yield notes_reply()
+        yield notes_reply(request.name, "b")
+        yield notes_reply()
+        yield notes_reply("é\n")
 
     got = with_gateway(kind, lambda to: get(to, "/give?name=a"), Give=give)
 
@@ -169,11 +169,11 @@ def test_a_server_stream_is_a_line_for_each_record(kind: str) -> None:
 
 
 @each_channel
-def test_a_server_stream_of_lines_is_csv(kind: str) -> None:
-    async def give(request: Any, context: Any) -> AsyncIterator[Any]:
-        yield told()
+def test_server_stream_of_csv_lines_is_csv(kind: str) -> None:
+    async def give(_request: Any, _context: Any) -> AsyncIterator[Any]:
+        yield notes_reply()
         for row in (["id", "name"], ["1", 'a "b", c']):
-            yield message("Told", lines=[message_of_cells(row)])
+            yield message("NotesReply", lines=[csv_line(row)])
 
     got = with_gateway(kind, lambda to: get(to, "/give"), Give=give)
 
@@ -182,9 +182,9 @@ def test_a_server_stream_of_lines_is_csv(kind: str) -> None:
 
 
 @each_channel
-def test_a_stream_without_records_is_an_empty_answer(kind: str) -> None:
-    async def give(request: Any, context: Any) -> AsyncIterator[Any]:
-        yield told()
+def test_stream_without_records_is_an_empty_response(kind: str) -> None:
+    async def give(_request: Any, _context: Any) -> AsyncIterator[Any]:
+        yield notes_reply()
 
     got = with_gateway(kind, lambda to: get(to, "/give"), Give=give)
 
@@ -193,30 +193,30 @@ def test_a_stream_without_records_is_an_empty_answer(kind: str) -> None:
 
 
 @each_channel
-def test_a_connection_goes_on_after_a_stream(kind: str) -> None:
+def test_connection_is_reused_after_a_stream(kind: str) -> None:
     async def body(runner: web.ServerRunner) -> Any:
         client, seen = await Client.to(runner), []
         for name in ("a", "b"):
             await client.begin("POST", "/both")
             await client.send(b'{"name":"%b"}' % name.encode())
             await client.finish()
-            seen += (await client.answer()).texts
+            seen += (await client.response()).texts
         return seen
 
     assert with_gateway(kind, body, Both=echo) == ["a", "b"]
 
 
 @each_channel
-def test_head_gives_the_headers_of_get_and_ends_the_call(kind: str) -> None:
+def test_head_returns_the_headers_of_get_and_ends_the_call(kind: str) -> None:
     handlers = Handlers()
 
     async def body(runner: web.ServerRunner) -> Any:
         client = await Client.to(runner)
         await client.begin("HEAD", "/give?name=1")
-        of_head = await client.answer(has_body=False)
+        of_head = await client.response(has_body=False)
         await handlers.ended.wait()
         await client.begin("HEAD", "/give?name=none")  # the connection goes on
-        return of_head, await client.answer(has_body=False)
+        return of_head, await client.response(has_body=False)
 
     of_head, second = with_gateway(kind, body, Give=handlers.endless)
 
@@ -225,7 +225,7 @@ def test_head_gives_the_headers_of_get_and_ends_the_call(kind: str) -> None:
     assert second.status == 500
 
 
-def test_http_1_0_gets_an_answer_that_ends_with_the_connection() -> None:
+def test_http_1_0_response_ends_with_the_connection() -> None:
     async def body(runner: web.ServerRunner) -> bytes:
         client = await Client.to(runner)
         await client.raw(b"POST /both HTTP/1.0\r\nContent-Length: 12\r\n\r\n" + b'{"name":"a"}')

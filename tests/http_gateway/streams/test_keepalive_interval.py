@@ -1,4 +1,4 @@
-"""When keepalive records are written, on a clock that jumps to the next timer."""
+"""The interval of keepalive records, on a clock that jumps to the next timer."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from http_gateway.options import Options
 from http_gateway.routing.bindings import bindings_of
 from http_gateway.streams.server_stream import ResponseWriter
 
-from ..made import SERVICE, message
-from ..serving import channel_to, handled_by
+from ..serving import channel_to, register_handlers
+from ..stream_service import SERVICE, message
 
 KEEPALIVE, RECORD = b"1\r\n\n\r\n", b'd\r\n{"text":"a"}\n\r\n'
 
 
-class Jumping(selectors.DefaultSelector):
-    """Takes no time to wait for a timer, but says how long it would have been."""
+class JumpingSelector(selectors.DefaultSelector):
+    """Advances its clock instead of waiting for a timer."""
 
     now = 0.0
 
@@ -36,7 +36,7 @@ class Loop(asyncio.SelectorEventLoop):
     """An event loop on the clock of its selector."""
 
     def __init__(self) -> None:
-        self._jumping = Jumping()
+        self._jumping = JumpingSelector()
         super().__init__(self._jumping)
 
     def time(self) -> float:
@@ -44,7 +44,7 @@ class Loop(asyncio.SelectorEventLoop):
 
 
 class Transport:
-    """Notes what is written, and when."""
+    """Records each write with its time."""
 
     def __init__(self) -> None:
         self.written: list[tuple[float, bytes]] = []
@@ -59,8 +59,8 @@ class Transport:
         return False
 
 
-async def written_by(*pauses: float, accepts: bool = False) -> list[tuple[float, bytes]]:
-    """Returns what a call of Each writes that has a record after each pause, but for the head."""
+async def written_records(*pauses: float, accepts: bool = False) -> list[tuple[float, bytes]]:
+    """Returns the writes, without the head, of a call with a record after each pause."""
     (binding,) = (b for b in bindings_of(SERVICE) if b.rpc.endswith("/Each"))
     transport = Transport()
     request: Any = SimpleNamespace(
@@ -72,14 +72,14 @@ async def written_by(*pauses: float, accepts: bool = False) -> list[tuple[float,
         options=Options(),
     )
 
-    async def each(request: Any, context: Any) -> AsyncIterator[Any]:
+    async def each(_request: Any, context: Any) -> AsyncIterator[Any]:
         if accepts:
             await context.send_initial_metadata((("x-a", "1"),))
         for pause in pauses:
             await asyncio.sleep(pause)
             yield message("Note", text="a")
 
-    async with channel_to("in-process", handled_by(SERVICE, {"Each": each})) as channel:
+    async with channel_to("in-process", register_handlers(SERVICE, {"Each": each})) as channel:
         writer = ResponseWriter(
             request, "a", binding, message("Ask"), body_error=lambda: None, is_unread=lambda: False
         )
@@ -99,9 +99,9 @@ async def written_by(*pauses: float, accepts: bool = False) -> list[tuple[float,
     ],
     ids=["after a record", "never", "before a record", "after the head"],
 )
-def test_keepalive_follows_the_last_bytes_by_15_seconds(
+def test_keepalive_record_is_sent_15_seconds_after_the_last_bytes(
     pauses: list[float], accepts: bool, expected: list[tuple[float, bytes]]
 ) -> None:
     assert Options().stream_keepalive_seconds == 15
     with asyncio.Runner(loop_factory=Loop) as runner:
-        assert runner.run(written_by(*pauses, accepts=accepts)) == expected
+        assert runner.run(written_records(*pauses, accepts=accepts)) == expected

@@ -13,7 +13,7 @@ from http_gateway.routing.bindings import bindings_of
 from http_gateway.streams.ndjson import NdjsonParser
 from http_gateway.streams.records import MAX_RECORD_BYTES, Record, RecordParser
 
-from ..made import SERVICE, message
+from ..stream_service import SERVICE, message
 
 REQUESTS = {
     binding.rpc.rpartition("/")[2]: binding.request_records for binding in bindings_of(SERVICE)

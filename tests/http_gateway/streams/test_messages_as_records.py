@@ -1,4 +1,4 @@
-"""Streaming rpcs whose every message is one record."""
+"""Streaming rpcs whose messages are records."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from ..client import Got, get, post
-from ..made import message
+from ..client import ReceivedResponse, get, post
+from ..stream_service import message
 from .handlers import CSV, each_channel, with_gateway
 
 
-class Sifting:
-    """A handler that notes each message it gets."""
+class RecordingHandler:
+    """A handler that records its requests."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[str, str, int]] = []
         self.has_ended = False
 
-    async def sift(self, requests: Any, context: Any) -> Any:
+    async def sift(self, requests: Any, _context: Any) -> Any:
         async for request in requests:
             self.seen.append((request.set, request.name, request.size))
         self.has_ended = True
@@ -29,8 +29,8 @@ class Sifting:
 
 
 @each_channel
-def test_every_reply_is_a_record(kind: str) -> None:
-    async def each(request: Any, context: Any) -> AsyncIterator[Any]:
+def test_each_response_is_a_record(kind: str) -> None:
+    async def each(request: Any, _context: Any) -> AsyncIterator[Any]:
         for text in (request.name, "", "é\n"):
             yield message("Note", text=text)
 
@@ -41,8 +41,8 @@ def test_every_reply_is_a_record(kind: str) -> None:
 
 
 @each_channel
-def test_every_line_is_a_request_and_the_path_is_in_each(kind: str) -> None:
-    sifting = Sifting()
+def test_each_line_is_a_request_with_the_fields_of_the_path(kind: str) -> None:
+    sifting = RecordingHandler()
     body = b'{"name":"a"}\n\n{"name":"b","size":7}'
 
     got = with_gateway(kind, lambda to: post(to, "/sift/x%20y", body), Sift=sifting.sift)
@@ -53,8 +53,8 @@ def test_every_line_is_a_request_and_the_path_is_in_each(kind: str) -> None:
 
 @each_channel
 @pytest.mark.parametrize("body", [b"", b"\n\r\n"])
-def test_a_body_without_lines_is_no_request_at_all(kind: str, body: bytes) -> None:
-    sifting = Sifting()
+def test_body_without_lines_has_no_requests(kind: str, body: bytes) -> None:
+    sifting = RecordingHandler()
 
     got = with_gateway(kind, lambda to: post(to, "/sift/x", body), Sift=sifting.sift)
 
@@ -72,8 +72,8 @@ def test_a_body_without_lines_is_no_request_at_all(kind: str, body: bytes) -> No
     ],
     ids=["wrong type", "of the path", "no object", "no JSON"],
 )
-def test_a_line_at_fault_is_named_by_its_place(kind: str, line: bytes, field: str) -> None:
-    sifting = Sifting()
+def test_invalid_line_is_located(kind: str, line: bytes, field: str) -> None:
+    sifting = RecordingHandler()
     body = b'{"name":"a"}\n' + line + b'\n{"name":"c"}\n'
 
     got = with_gateway(kind, lambda to: post(to, "/sift/x", body), Sift=sifting.sift)
@@ -84,13 +84,13 @@ def test_a_line_at_fault_is_named_by_its_place(kind: str, line: bytes, field: st
     assert "c" not in {name for _, name, _ in sifting.seen}
 
 
-def test_what_is_no_ndjson_and_what_the_query_says_are_refused() -> None:
-    async def body(runner: web.ServerRunner) -> tuple[Got, Got]:
+def test_other_content_types_and_query_parameters_are_rejected() -> None:
+    async def body(runner: web.ServerRunner) -> tuple[ReceivedResponse, ReceivedResponse]:
         return (
             await post(runner, "/sift/x", b"a,b\n", CSV),
             await post(runner, "/sift/x?name=a", b'{"name":"b"}\n'),
         )
 
-    table, query = with_gateway("in-process", body, Sift=Sifting().sift)
+    table, query = with_gateway("in-process", body, Sift=RecordingHandler().sift)
 
     assert (table.status, query.status) == (415, 400)

@@ -1,4 +1,4 @@
-"""What is told of a call whose answer was lost."""
+"""Errors of calls that may or may not have taken effect."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ def failure(code: StatusCode, details: str, *trailing: tuple[str, bytes]) -> Aio
         (SUBSCRIBERS["ExportSubscribers"], False),
     ],
 )
-def test_protos_say_what_changes_something(method: MethodDescriptor, changes: bool) -> None:
+def test_method_options_determine_which_calls_have_an_effect(
+    method: MethodDescriptor, changes: bool
+) -> None:
     assert has_effect(method) is changes
 
 
@@ -54,27 +56,27 @@ def test_protos_say_what_changes_something(method: MethodDescriptor, changes: bo
         "upstream connect error or disconnect/reset before headers",
     ],
 )
-def test_lost_answer_of_a_call_with_an_effect_is_no_promise_that_nothing_was_changed(
+def test_lost_connection_of_a_call_with_an_effect_is_an_unknown_outcome(
     text: str,
 ) -> None:
-    told = classify_failure(failure(StatusCode.UNAVAILABLE, text), CREATE, ())
+    error = classify_failure(failure(StatusCode.UNAVAILABLE, text), CREATE, ())
 
-    assert isinstance(told, RequestError)
-    assert told.error.reason == Reason.Value("INTERNAL")
-    assert "unknown whether this request took effect" in told.error.message
+    assert isinstance(error, RequestError)
+    assert error.error.reason == Reason.Value("INTERNAL")
+    assert "unknown whether this request took effect" in error.error.message
 
 
 @pytest.mark.parametrize("details", [REFUSED, ALL_REFUSED, "DNS resolution failed for roster"])
-def test_call_that_was_never_sent_changed_nothing(details: str) -> None:
+def test_call_without_a_connection_reports_that_nothing_was_changed(details: str) -> None:
     for method in (CREATE, GET):
-        told = classify_failure(failure(StatusCode.UNAVAILABLE, details), method, ())
+        error = classify_failure(failure(StatusCode.UNAVAILABLE, details), method, ())
 
-        assert isinstance(told, RequestError)
-        assert told.error.reason == Reason.Value("UNAVAILABLE")
-        assert "Nothing was changed" in told.error.message
+        assert isinstance(error, RequestError)
+        assert error.error.reason == Reason.Value("UNAVAILABLE")
+        assert "Nothing was changed" in error.error.message
 
 
-def test_server_that_gives_no_reason_is_unavailable_and_promises_nothing() -> None:
+def test_unavailable_without_a_reason_does_not_claim_that_nothing_was_changed() -> None:
     failed = failure(StatusCode.UNAVAILABLE, "The library is closed.")
 
     assert classify_failure(failed, CREATE, ()) is failed
@@ -85,15 +87,15 @@ def test_server_that_gives_no_reason_is_unavailable_and_promises_nothing() -> No
 @pytest.mark.parametrize(
     ("method", "metadata"), [(UPDATE, ()), (CREATE, KEY)], ids=["put", "keyed"]
 )
-def test_call_that_is_repeated_may_have_been_sent_before_there_was_no_connection(
+def test_retried_call_without_a_connection_is_an_unknown_outcome(
     method: MethodDescriptor, metadata: tuple[tuple[str, str], ...]
 ) -> None:
-    told = classify_failure(failure(StatusCode.UNAVAILABLE, ALL_REFUSED), method, metadata)
+    error = classify_failure(failure(StatusCode.UNAVAILABLE, ALL_REFUSED), method, metadata)
 
-    assert isinstance(told, RequestError)
+    assert isinstance(error, RequestError)
 
 
-def test_call_that_the_server_refused_changed_nothing() -> None:
+def test_rejection_by_the_server_is_passed_on() -> None:
     packed = any_pb2.Any()
     packed.Pack(error_details_pb2.ErrorInfo(reason="UNAVAILABLE", domain="roster"))
     status = status_pb2.Status(code=14, message="busy", details=[packed])
@@ -107,7 +109,7 @@ def test_call_that_the_server_refused_changed_nothing() -> None:
     ("code", "method"),
     [(StatusCode.UNAVAILABLE, GET), (StatusCode.DEADLINE_EXCEEDED, CREATE)],
 )
-def test_other_failures_are_told_as_they_are(code: StatusCode, method: MethodDescriptor) -> None:
+def test_other_failures_are_passed_on(code: StatusCode, method: MethodDescriptor) -> None:
     failed = failure(code, "Socket closed")
 
     assert classify_failure(failed, method, ()) is failed

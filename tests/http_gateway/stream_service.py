@@ -1,4 +1,4 @@
-"""A service made for tests of streams: its messages, its methods, and how it refuses."""
+"""A service for tests of streams, built without a .proto file."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ LINE, FAULT = ".roster.v1.CsvLine", ".roster.v1.Row.Fault"
 MESSAGES: dict[str, dict[str, str]] = {
     "Item": {"name": "", "size": "int32", "faults": f"*{FAULT}"},
     "Strict": {"name": ""},
-    # In requests.
+    # Requests.
     "Put": {"set": "", "items": "*.made.Item", "lines": f"*{LINE}"},
     "PutStrict": {"stricts": "*.made.Strict"},
     "Ask": {"name": ""},
     "Pick": {"set": "", "name": "", "size": "int32"},
-    # In replies.
+    # Responses.
     "Note": {"text": ""},
-    "Told": {"notes": "*.made.Note", "lines": f"*{LINE}"},
+    "NotesReply": {"notes": "*.made.Note", "lines": f"*{LINE}"},
     "Sum": {"total": "int32"},
 }
 BOTH = Rule(post="/both", body="items", response_body="notes")
 METHODS = {
-    # The name, the types of request and reply with * for a stream, and the binding.
-    "Both": ("*Put", "*Told", BOTH),
+    # By name: the types of request and response, with * for a stream, and the binding.
+    "Both": ("*Put", "*NotesReply", BOTH),
     "Strictly": (
         "*PutStrict",
-        "*Told",
+        "*NotesReply",
         Rule(post="/strictly", body="stricts", response_body="notes"),
     ),
     "Collect": ("*Put", "Sum", Rule(post="/collect/{set}", body="items")),
-    "Give": ("Ask", "*Told", Rule(get="/give", response_body="notes")),
-    # Every message is a record.
+    "Give": ("Ask", "*NotesReply", Rule(get="/give", response_body="notes")),
+    # Each message is a record.
     "Each": ("Ask", "*Note", Rule(get="/each")),
     "Sift": ("*Pick", "Sum", Rule(post="/sift/{set}", body="*")),
-    # Without a stream.
+    # Unary.
     "Once": ("Pick", "Sum", Rule(post="/once", body="*")),
 }
 
@@ -58,24 +58,24 @@ def file_of(
 ) -> descriptor_pb2.FileDescriptorProto:
     """Returns made.proto.
 
-    A field is named with its type, none for a string; * says that it is repeated, and
-    <= how many items it may have.
+    The type of a field is empty for a string, has a * for a repeated field, and <= for its
+    maximum number of items.
     """
     file = descriptor_pb2.FileDescriptorProto(name="made.proto", package="made", syntax="proto3")
     file.dependency.append("roster/v1/http.proto")
     for name, fields in messages.items():
         message = file.message_type.add(name=name)
         for number, (field, kind) in enumerate(fields.items(), start=1):
-            made = message.field.add(name=field, number=number, type=F.TYPE_STRING)
-            made.label = F.LABEL_REPEATED if kind.startswith("*") else F.LABEL_OPTIONAL
+            descriptor = message.field.add(name=field, number=number, type=F.TYPE_STRING)
+            descriptor.label = F.LABEL_REPEATED if kind.startswith("*") else F.LABEL_OPTIONAL
             kind, _, most = kind.removeprefix("*").partition("<=")
             if most:
-                made.options.Extensions[validate_pb2.field].repeated.max_items = int(most)
+                descriptor.options.Extensions[validate_pb2.field].repeated.max_items = int(most)
             if kind == "int32":
-                made.type = F.TYPE_INT32
+                descriptor.type = F.TYPE_INT32
             elif kind:
-                made.type, made.type_name = F.TYPE_MESSAGE, kind
-            made.options.Extensions[http_pb2.row_faults] = kind == FAULT
+                descriptor.type, descriptor.type_name = F.TYPE_MESSAGE, kind
+            descriptor.options.Extensions[http_pb2.row_faults] = kind == FAULT
     service = file.service.add(name="Service")
     for name, (request, reply, rule) in methods.items():
         method = service.method.add(name=name)
@@ -101,7 +101,7 @@ def service_of(
 
 
 def add_known(pool: descriptor_pool.DescriptorPool, file: Any) -> None:
-    """Adds a file that was generated, and all that it imports, to a pool."""
+    """Adds a generated file and its imports to a pool."""
     for imported in file.dependencies:
         add_known(pool, imported)
     known = descriptor_pb2.FileDescriptorProto()
@@ -113,18 +113,17 @@ SERVICE = service_of()
 
 
 def message(name: str, /, **fields: Any) -> Any:
-    """Returns a message of a made type, such as Told(notes=[…])."""
+    """Returns a message of made.proto, such as NotesReply(notes=[…])."""
     descriptor = SERVICE.file.message_types_by_name[name]
     return message_factory.GetMessageClass(descriptor)(**fields)
 
 
-def told(*texts: str) -> Any:
-    """Returns a reply that holds notes."""
-    return message("Told", notes=[message("Note", text=text) for text in texts])
+def notes_reply(*texts: str) -> Any:
+    return message("NotesReply", notes=[message("Note", text=text) for text in texts])
 
 
-async def refuse(context: Any, reason: str) -> None:
-    """Ends a call as the server does, with a reason of errors.proto."""
+async def reject(context: Any, reason: str) -> None:
+    """Ends a call with a reason from errors.proto."""
     detail = AnyMessage()
     detail.Pack(error_details_pb2.ErrorInfo(reason=reason, domain="roster"))
     status = status_pb2.Status(code=StatusCode.ABORTED.value[0], message="No.", details=[detail])

@@ -1,4 +1,4 @@
-"""Server-sent events: who is given them, and what they tell."""
+"""Server-sent events."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from ..client import Client, Got
-from ..made import message, refuse, told
-from .handlers import each_channel, echo, message_of_cells, with_gateway
+from ..client import Client, ReceivedResponse
+from ..stream_service import message, notes_reply, reject
+from .handlers import csv_line, each_channel, echo, with_gateway
 
 SSE = "text/event-stream"
 END = b"event: end\ndata: {}\n\n"
 
 
-async def ask(runner: web.ServerRunner, accept: str = SSE, method: str = "GET") -> Got:
+async def ask(runner: web.ServerRunner, accept: str = SSE, method: str = "GET") -> ReceivedResponse:
     client = await Client.to(runner)
     await client.begin(method, "/give?name=a", Accept=accept)
-    return await client.answer(has_body=method != "HEAD")
+    return await client.response(has_body=method != "HEAD")
 
 
-async def give(request: Any, context: Any) -> AsyncIterator[Any]:
-    yield told()
-    yield told(request.name, "b")
-    yield told("é\r\n")
+async def give(request: Any, _context: Any) -> AsyncIterator[Any]:
+    yield notes_reply()
+    yield notes_reply(request.name, "b")
+    yield notes_reply("é\r\n")
 
 
 @each_channel
-def test_every_record_is_an_event_and_the_last_one_says_that_there_are_no_more(kind: str) -> None:
+def test_each_record_is_an_event_and_the_last_event_is_the_end(kind: str) -> None:
     got = with_gateway(kind, ask, Give=give)
 
     assert (got.status, got.headers["content-type"]) == (200, SSE)
@@ -59,7 +59,7 @@ def test_every_record_is_an_event_and_the_last_one_says_that_there_are_no_more(k
         ("", False),
     ],
 )
-def test_events_are_for_whoever_asks_for_them_by_name(accept: str, is_given: bool) -> None:
+def test_events_are_sent_only_if_accept_names_them(accept: str, is_given: bool) -> None:
     got = with_gateway("in-process", lambda to: ask(to, accept), Give=give)
 
     expected = SSE if is_given else "application/x-ndjson"
@@ -74,7 +74,7 @@ def test_head_of_events_has_no_event() -> None:
 
 
 @each_channel
-def test_an_event_is_sent_as_soon_as_there_is_its_record(kind: str) -> None:
+def test_event_is_sent_immediately(kind: str) -> None:
     async def body(runner: web.ServerRunner) -> list[bytes]:
         client, seen = await Client.to(runner), []
         await client.begin("POST", "/both", Accept=SSE)
@@ -91,10 +91,10 @@ def test_an_event_is_sent_as_soon_as_there_is_its_record(kind: str) -> None:
 
 
 @each_channel
-def test_a_line_of_a_table_is_an_event_with_its_cells(kind: str) -> None:
-    async def lines(request: Any, context: Any) -> AsyncIterator[Any]:
-        yield message("Told", lines=[message_of_cells(["id", "name"])])
-        yield message("Told", lines=[message_of_cells(["1", 'a\n"b"'])])
+def test_csv_line_is_an_event_with_its_cells(kind: str) -> None:
+    async def lines(_request: Any, _context: Any) -> AsyncIterator[Any]:
+        yield message("NotesReply", lines=[csv_line(["id", "name"])])
+        yield message("NotesReply", lines=[csv_line(["1", 'a\n"b"'])])
 
     got = with_gateway(kind, ask, Give=lines)
 
@@ -102,9 +102,9 @@ def test_a_line_of_a_table_is_an_event_with_its_cells(kind: str) -> None:
 
 
 @each_channel
-def test_a_stream_without_records_is_only_its_end(kind: str) -> None:
-    async def nothing(request: Any, context: Any) -> AsyncIterator[Any]:
-        yield told()
+def test_stream_without_records_has_only_the_end_event(kind: str) -> None:
+    async def nothing(_request: Any, _context: Any) -> AsyncIterator[Any]:
+        yield notes_reply()
 
     got = with_gateway(kind, ask, Give=nothing)
 
@@ -112,10 +112,10 @@ def test_a_stream_without_records_is_only_its_end(kind: str) -> None:
 
 
 @each_channel
-def test_an_error_is_the_last_event(kind: str) -> None:
-    async def failing(request: Any, context: Any) -> AsyncIterator[Any]:
-        yield told("a")
-        await refuse(context, "TAG_NOT_FOUND")
+def test_error_is_the_last_event(kind: str) -> None:
+    async def failing(_request: Any, context: Any) -> AsyncIterator[Any]:
+        yield notes_reply("a")
+        await reject(context, "TAG_NOT_FOUND")
 
     got = with_gateway(kind, ask, Give=failing)
 
@@ -127,10 +127,10 @@ def test_an_error_is_the_last_event(kind: str) -> None:
 
 
 @each_channel
-def test_an_error_before_the_first_event_is_an_error_like_any_other(kind: str) -> None:
-    async def failing(request: Any, context: Any) -> AsyncIterator[Any]:
-        await refuse(context, "TAG_NOT_FOUND")
-        yield told()
+def test_error_before_the_first_event_is_an_error_response(kind: str) -> None:
+    async def failing(_request: Any, context: Any) -> AsyncIterator[Any]:
+        await reject(context, "TAG_NOT_FOUND")
+        yield notes_reply()
 
     got = with_gateway(kind, ask, Give=failing)
 

@@ -1,4 +1,4 @@
-"""The parts of a stream over HTTP that no client can see by itself."""
+"""Flow control of streams, with simulated connections and bodies."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from http_gateway.streams.client_stream import (
 from http_gateway.streams.records import MAX_RECORD_BYTES
 from http_gateway.streams.response import StreamResponse
 
-from ..made import SERVICE, message
 from ..serving import run
+from ..stream_service import SERVICE, message
 
 
 class Transport:
-    """A connection of which the client reads as much at a time as a test says."""
+    """A connection whose client reads these numbers of bytes at a time."""
 
     def __init__(self, *reads: int) -> None:
         self.reads = list(reads)
@@ -56,7 +56,7 @@ class Transport:
         await self.has_drained.wait()
 
 
-def answer_over(transport: Transport) -> StreamResponse:
+def response_over(transport: Transport) -> StreamResponse:
     request: Any = SimpleNamespace(
         transport=transport,
         writer=SimpleNamespace(drain=transport.drain),
@@ -68,11 +68,11 @@ def answer_over(transport: Transport) -> StreamResponse:
     return StreamResponse(request, 200, "abc")
 
 
-def test_a_slow_reader_is_waited_for_as_long_as_it_reads_at_all() -> None:
+def test_slow_reader_is_kept_while_it_reads() -> None:
     async def main() -> Transport:
-        # The size is asked for twice before the first wait, and once after each.
+        # The size is requested twice before the first wait, and once after each wait.
         transport = Transport(0, *[10_000] * 9)
-        await answer_over(transport).write(b"x" * (UNREAD_BYTES + 20_000))
+        await response_over(transport).write(b"x" * (UNREAD_BYTES + 20_000))
         return transport
 
     transport = run(main())
@@ -81,27 +81,27 @@ def test_a_slow_reader_is_waited_for_as_long_as_it_reads_at_all() -> None:
     assert transport.unread < UNREAD_BYTES // 4
 
 
-def test_a_reader_that_stops_is_cut_off() -> None:
+def test_reader_that_stops_is_disconnected() -> None:
     async def main() -> Transport:
         transport = Transport(0, 10_000, 10_000, 0, 10_000)
         with pytest.raises(ConnectionError):
-            await answer_over(transport).write(b"x" * (UNREAD_BYTES + 20_000))
+            await response_over(transport).write(b"x" * (UNREAD_BYTES + 20_000))
         return transport
 
     assert run(main()).was_aborted
 
 
-def test_what_is_not_much_is_not_waited_for() -> None:
+def test_small_write_does_not_wait() -> None:
     async def main() -> Transport:
         transport = Transport()
-        await answer_over(transport).write(b"x" * (UNREAD_BYTES - 100))
+        await response_over(transport).write(b"x" * (UNREAD_BYTES - 100))
         return transport
 
     assert not run(main()).was_aborted
 
 
 async def messages_of(*pieces: bytes) -> list[Any]:
-    """Returns the request messages that a body makes which comes in these pieces."""
+    """Returns the request messages for a body that arrives in these pieces."""
     rest = [*pieces, b""]
 
     async def readany() -> bytes:
@@ -118,7 +118,7 @@ async def messages_of(*pieces: bytes) -> list[Any]:
 
 
 @pytest.mark.parametrize("line", [b"\n", b'{"name":"a"}\n'])
-def test_a_large_piece_of_a_body_lets_others_have_their_turns(line: bytes) -> None:
+def test_parsing_of_a_large_body_yields_to_other_tasks(line: bytes) -> None:
     turns = 0
 
     async def others() -> None:
@@ -137,7 +137,7 @@ def test_a_large_piece_of_a_body_lets_others_have_their_turns(line: bytes) -> No
     assert turns >= 50
 
 
-def test_a_message_holds_what_has_come_and_so_many_records_at_most() -> None:
+def test_message_contains_the_received_records_up_to_the_maximum() -> None:
     line = b'{"name":"a"}\n'
 
     made = run(messages_of(line, line * 3 + b"{", b"}\n", line * (2 * MAX_RECORDS + 1)))
@@ -145,7 +145,7 @@ def test_a_message_holds_what_has_come_and_so_many_records_at_most() -> None:
     assert [len(each.items) for each in made] == [1, 3, 1, MAX_RECORDS, MAX_RECORDS, 1]
 
 
-def test_a_message_holds_so_many_bytes_and_one_record_at_most() -> None:
+def test_message_exceeds_its_size_by_at_most_one_record() -> None:
     line = b'{"name":"%b"}\n' % (b"x" * 100_000)
     longest = b'{"name":"%b"}\n' % (b"x" * (MAX_RECORD_BYTES - 12))
 

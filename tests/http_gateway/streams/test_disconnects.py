@@ -1,4 +1,4 @@
-"""Clients of streaming rpcs that go away, or do not read, or send faster than is taken."""
+"""Clients of streaming rpcs that disconnect, or read or send at their own pace."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import pytest
 from aiohttp import web
 
 from ..client import Client
-from ..made import told
 from ..serving import OPTIONS
+from ..stream_service import notes_reply
 from .handlers import Handlers, each_channel, with_gateway
 
 
 @each_channel
 @pytest.mark.parametrize("when", ["amid the body", "while the server works"])
-def test_a_client_that_leaves_ends_the_call(kind: str, when: str) -> None:
+def test_disconnect_of_the_client_ends_the_call(kind: str, when: str) -> None:
     handlers = Handlers()
 
     async def body(runner: web.ServerRunner) -> None:
@@ -31,16 +31,16 @@ def test_a_client_that_leaves_ends_the_call(kind: str, when: str) -> None:
         await client.head()
         await client.chunk()
         assert not handlers.ended.is_set()
-        client.leave()
+        client.disconnect()
         await handlers.ended.wait()
 
     with_gateway(kind, body, Both=handlers.both, Give=handlers.endless)
 
-    # To a handler behind a socket a call that was cancelled may look as if it had ended.
+    # Over a network channel, a canceled call can look like one that ended.
     assert "end" not in handlers.seen or kind == "real"
 
 
-def test_nobody_asks_for_a_client_that_left_what_the_server_says_to_its_body() -> None:
+def test_no_second_call_is_made_for_a_disconnected_client() -> None:
     calls, stopping, stopped = [], asyncio.Event(), asyncio.Event()
 
     async def collect(requests: Any, context: Any) -> Any:
@@ -60,7 +60,7 @@ def test_nobody_asks_for_a_client_that_left_what_the_server_says_to_its_body() -
         await client.begin("POST", "/collect/x", Content_Type="text/csv")
         await client.send(b'"a"b\n')
         await stopping.wait()
-        client.leave()
+        client.disconnect()
         await stopped.wait()
 
     with_gateway("in-process", body, Collect=collect)
@@ -69,13 +69,13 @@ def test_nobody_asks_for_a_client_that_left_what_the_server_says_to_its_body() -
 
 
 @each_channel
-def test_a_client_that_leaves_before_it_was_answered_ends_the_call(kind: str) -> None:
+def test_disconnect_before_the_response_ends_the_call(kind: str) -> None:
     handlers, begun = Handlers(), asyncio.Event()
 
-    async def give(request: Any, context: Any) -> AsyncIterator[Any]:
+    async def give(_request: Any, context: Any) -> AsyncIterator[Any]:
         begun.set()
         await handlers.collect(never(), context)
-        yield told()
+        yield notes_reply()
 
     async def never() -> AsyncIterator[Any]:
         await asyncio.Event().wait()
@@ -85,7 +85,7 @@ def test_a_client_that_leaves_before_it_was_answered_ends_the_call(kind: str) ->
         client = await Client.to(runner)
         await client.begin("GET", "/give")
         await begun.wait()
-        client.leave()
+        client.disconnect()
         await handlers.ended.wait()
 
     with_gateway(kind, body, Give=give)
@@ -94,7 +94,7 @@ def test_a_client_that_leaves_before_it_was_answered_ends_the_call(kind: str) ->
 
 
 async def settled(handlers: Handlers) -> int:
-    """Returns how many replies were given once there come no more."""
+    """Returns the number of responses when it no longer grows."""
     before = -1
     while before != len(handlers.seen):
         before = len(handlers.seen)
@@ -103,7 +103,7 @@ async def settled(handlers: Handlers) -> int:
 
 
 @each_channel
-def test_a_server_gives_no_more_than_its_client_reads(kind: str) -> None:
+def test_server_is_not_read_faster_than_the_client_reads(kind: str) -> None:
     handlers = Handlers()
 
     async def body(runner: web.ServerRunner) -> Any:
@@ -117,15 +117,15 @@ def test_a_server_gives_no_more_than_its_client_reads(kind: str) -> None:
 
     before, after = with_gateway(kind, body, Give=handlers.endless)
 
-    # What sockets and windows hold is some megabytes.
+    # Socket buffers and flow control windows hold some megabytes.
     assert before < 500
     assert before < after < before + 500
 
 
 @each_channel
-def test_a_body_is_read_no_faster_than_the_server_takes_it(kind: str) -> None:
-    async def both(requests: Any, context: Any) -> AsyncIterator[Any]:
-        yield told("a")
+def test_body_is_not_read_faster_than_the_server_reads(kind: str) -> None:
+    async def both(_requests: Any, _context: Any) -> AsyncIterator[Any]:
+        yield notes_reply("a")
         await asyncio.Event().wait()
 
     async def body(runner: web.ServerRunner) -> int:
@@ -138,7 +138,7 @@ def test_a_body_is_read_no_faster_than_the_server_takes_it(kind: str) -> None:
                 sent += 1
         except TimeoutError:
             pass
-        client.leave()
+        client.disconnect()
         return sent
 
     # 5,000 lines are 300 MB.
@@ -146,7 +146,7 @@ def test_a_body_is_read_no_faster_than_the_server_takes_it(kind: str) -> None:
 
 
 @each_channel
-def test_a_client_that_does_not_read_is_cut_off(kind: str) -> None:
+def test_client_that_does_not_read_is_disconnected(kind: str) -> None:
     options = replace(OPTIONS, write_seconds=0.2)
     handlers = Handlers()
 
@@ -154,7 +154,7 @@ def test_a_client_that_does_not_read_is_cut_off(kind: str) -> None:
         client = await Client.to(runner)
         await client.begin("GET", "/give?name=100000")
         await handlers.ended.wait()
-        return await client.answer()
+        return await client.response()
 
     assert not with_gateway(kind, body, options=options, Give=handlers.endless).is_whole
     assert len(handlers.seen) < 500

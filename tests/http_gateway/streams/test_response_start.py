@@ -1,4 +1,4 @@
-"""When a streamed response begins: as soon as the server accepts the call, and not before."""
+"""A streamed response starts when the server accepts the call."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from ..client import Client, Got
-from ..made import message, refuse, told
+from ..client import Client, ReceivedResponse
+from ..stream_service import message, notes_reply, reject
 from .handlers import each_channel, with_gateway
 
 ACCEPTED = (("ratelimit", "7"), ("x-other", "1"))
@@ -20,10 +20,10 @@ each_form = pytest.mark.parametrize("accept", ["text/event-stream", "application
 
 @each_channel
 @each_form
-def test_the_head_is_sent_when_the_server_accepts_the_call(kind: str, accept: str) -> None:
+def test_head_is_sent_when_the_server_accepts_the_call(kind: str, accept: str) -> None:
     seen = asyncio.Event()
 
-    async def late(request: Any, context: Any) -> AsyncIterator[Any]:
+    async def late(_request: Any, context: Any) -> AsyncIterator[Any]:
         await context.send_initial_metadata(ACCEPTED)
         await seen.wait()
         yield message("Note", text="a")
@@ -43,11 +43,11 @@ def test_the_head_is_sent_when_the_server_accepts_the_call(kind: str, accept: st
 
 
 @each_channel
-def test_the_head_is_sent_while_the_body_of_the_request_still_comes(kind: str) -> None:
+def test_head_is_sent_before_the_request_body_is_complete(kind: str) -> None:
     async def both(requests: Any, context: Any) -> AsyncIterator[Any]:
         await context.send_initial_metadata(ACCEPTED)
         async for request in requests:
-            yield told(request.items[0].name)
+            yield notes_reply(request.items[0].name)
 
     async def body(runner: web.ServerRunner) -> tuple[int, bytes]:
         client = await Client.to(runner)
@@ -60,10 +60,10 @@ def test_the_head_is_sent_while_the_body_of_the_request_still_comes(kind: str) -
 
 
 @each_channel
-def test_head_asks_for_no_record(kind: str) -> None:
+def test_head_request_reads_no_record(kind: str) -> None:
     ended = asyncio.Event()
 
-    async def endless(request: Any, context: Any) -> AsyncIterator[Any]:
+    async def endless(_request: Any, context: Any) -> AsyncIterator[Any]:
         try:
             await context.send_initial_metadata(ACCEPTED)
             await asyncio.Event().wait()
@@ -76,7 +76,7 @@ def test_head_asks_for_no_record(kind: str) -> None:
         statuses = []
         for _ in range(2):  # the connection goes on
             await client.begin("HEAD", "/each")
-            statuses.append((await client.answer(has_body=False)).status)
+            statuses.append((await client.response(has_body=False)).status)
             await ended.wait()
             ended.clear()
         return statuses
@@ -85,15 +85,15 @@ def test_head_asks_for_no_record(kind: str) -> None:
 
 
 @each_channel
-def test_a_call_that_is_refused_has_the_status_of_its_error(kind: str) -> None:
-    async def refused(request: Any, context: Any) -> AsyncIterator[Any]:
-        await refuse(context, "TAG_NOT_FOUND")
+def test_rejected_call_has_the_status_of_its_error(kind: str) -> None:
+    async def refused(_request: Any, context: Any) -> AsyncIterator[Any]:
+        await reject(context, "TAG_NOT_FOUND")
         yield message("Note")
 
-    async def body(runner: web.ServerRunner) -> Got:
+    async def body(runner: web.ServerRunner) -> ReceivedResponse:
         client = await Client.to(runner)
         await client.begin("GET", "/each")
-        return await client.answer()
+        return await client.response()
 
     got = with_gateway(kind, body, Each=refused)
 
@@ -102,13 +102,13 @@ def test_a_call_that_is_refused_has_the_status_of_its_error(kind: str) -> None:
 
 
 @each_channel
-def test_an_error_after_acceptance_is_the_last_record(kind: str) -> None:
+def test_error_after_acceptance_is_the_last_record(kind: str) -> None:
     begun = asyncio.Event()
 
-    async def failing(request: Any, context: Any) -> AsyncIterator[Any]:
+    async def failing(_request: Any, context: Any) -> AsyncIterator[Any]:
         await context.send_initial_metadata(ACCEPTED)
         await begun.wait()
-        await refuse(context, "UNAVAILABLE")
+        await reject(context, "UNAVAILABLE")
         yield message("Note")
 
     async def body(runner: web.ServerRunner) -> tuple[int, Any]:

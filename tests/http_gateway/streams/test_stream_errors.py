@@ -1,4 +1,4 @@
-"""Streaming rpcs over HTTP that fail, on either side of the gateway, or at the gateway itself."""
+"""Errors of streams: of the server, the client and the gateway."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from roster.v1 import errors_pb2
 from http_gateway import errors
 from http_gateway.streams.records import MAX_RECORD_BYTES
 
-from ..client import Client, Got, get, post
-from ..made import message, refuse, told
+from ..client import Client, ReceivedResponse, get, post
 from ..serving import OPTIONS, REQUEST_ERROR
-from .handlers import CSV, Handlers, count, each_channel, echo, message_of_cells, with_gateway
+from ..stream_service import message, notes_reply, reject
+from .handlers import CSV, Handlers, count, csv_line, each_channel, echo, with_gateway
 
 
 @each_channel
-def test_a_refusal_comes_before_the_body_is_read(
+def test_rejection_is_sent_before_the_body_is_read(
     kind: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def both(requests: Any, context: Any) -> AsyncIterator[Any]:
-        await refuse(context, "UNAUTHORIZED")
-        yield told()
+    async def both(_requests: Any, context: Any) -> AsyncIterator[Any]:
+        await reject(context, "UNAUTHORIZED")
+        yield notes_reply()
 
     async def body(runner: web.ServerRunner) -> Any:
         client = await Client.to(runner)
         await client.begin("POST", "/both")  # and nothing of the body
-        got = await client.answer()
+        got = await client.response()
         await client.finish()
         return got, await client.is_closed()
 
@@ -47,14 +47,14 @@ def test_a_refusal_comes_before_the_body_is_read(
 
 @each_channel
 @pytest.mark.parametrize("path", ["/both", "/collect/x"])
-def test_a_refusal_is_told_though_the_body_is_being_handed_on(kind: str, path: str) -> None:
+def test_rejection_is_sent_while_the_body_is_forwarded(kind: str, path: str) -> None:
     async def both(requests: Any, context: Any) -> AsyncIterator[Any]:
         await collect(requests, context)
-        yield told()
+        yield notes_reply()
 
     async def collect(requests: Any, context: Any) -> Any:
         await anext(aiter(requests))
-        await refuse(context, "FORBIDDEN")
+        await reject(context, "FORBIDDEN")
 
     async def body(runner: web.ServerRunner) -> Any:
         record = b'{"name":"%b"}\n' % (b"x" * 65_536)
@@ -65,18 +65,18 @@ def test_a_refusal_is_told_though_the_body_is_being_handed_on(kind: str, path: s
             sending = asyncio.ensure_future(client.send(record * 64))
             statuses.append((await client.head())[0])
             sending.cancel()
-            client.leave()
+            client.disconnect()
         return statuses
 
     assert with_gateway(kind, body, Both=both, Collect=collect) == [403] * 20
 
 
-def test_a_body_is_asked_for_only_when_the_server_wants_it() -> None:
+def test_100_continue_is_sent_only_when_the_server_reads() -> None:
     async def both(requests: Any, context: Any) -> AsyncIterator[Any]:
         if dict(context.invocation_metadata()).get("authorization") != "yes":
-            await refuse(context, "UNAUTHORIZED")
+            await reject(context, "UNAUTHORIZED")
         async for request in requests:
-            yield told(request.items[0].name)
+            yield notes_reply(request.items[0].name)
 
     async def body(runner: web.ServerRunner) -> Any:
         refused, taken = await Client.to(runner), await Client.to(runner)
@@ -85,26 +85,26 @@ def test_a_body_is_asked_for_only_when_the_server_wants_it() -> None:
         statuses = [(await client.head())[0] for client in (refused, taken)]
         await taken.send(b'{"name":"a"}')
         await taken.finish()
-        return statuses, (await taken.answer()).texts
+        return statuses, (await taken.response()).texts
 
     assert with_gateway("in-process", body, Both=both) == ([401, 100], ["a"])
 
 
 @each_channel
-def test_an_error_before_the_first_record_is_an_error_like_any_other(kind: str) -> None:
+def test_error_before_the_first_record_is_an_error_response(kind: str) -> None:
     async def both(requests: Any, context: Any) -> AsyncIterator[Any]:
         async for _ in requests:
-            await refuse(context, "TAG_NOT_FOUND")
-        yield told()
+            await reject(context, "TAG_NOT_FOUND")
+        yield notes_reply()
 
-    async def give(request: Any, context: Any) -> AsyncIterator[Any]:
-        await refuse(context, "TAG_NOT_FOUND")
-        yield told()
+    async def give(_request: Any, context: Any) -> AsyncIterator[Any]:
+        await reject(context, "TAG_NOT_FOUND")
+        yield notes_reply()
 
-    async def collect(requests: Any, context: Any) -> None:
-        await refuse(context, "TAG_NOT_FOUND")
+    async def collect(_requests: Any, context: Any) -> None:
+        await reject(context, "TAG_NOT_FOUND")
 
-    async def body(runner: web.ServerRunner) -> list[Got]:
+    async def body(runner: web.ServerRunner) -> list[ReceivedResponse]:
         line = b'{"name":"a"}\n'
         return [
             await post(runner, "/both", line),
@@ -119,19 +119,19 @@ def test_an_error_before_the_first_record_is_an_error_like_any_other(kind: str) 
 
 @each_channel
 @pytest.mark.parametrize(("reason", "code"), [("TAG_NOT_FOUND", "TagNotFound"), ("", "Internal")])
-def test_an_error_after_the_first_record_is_the_last_one(kind: str, reason: str, code: str) -> None:
-    async def give(request: Any, context: Any) -> AsyncIterator[Any]:
-        yield told("a", "b")
+def test_error_after_the_first_record_is_the_last_record(kind: str, reason: str, code: str) -> None:
+    async def give(_request: Any, context: Any) -> AsyncIterator[Any]:
+        yield notes_reply("a", "b")
         if reason:
-            await refuse(context, reason)
+            await reject(context, reason)
         raise LookupError("rose")
 
     async def body(runner: web.ServerRunner) -> Any:
         client = await Client.to(runner)
         await client.begin("GET", "/give", X_Request_Id="abc")
-        first = await client.answer()
+        first = await client.response()
         await client.begin("GET", "/give")  # the connection goes on
-        return first, await client.answer()
+        return first, await client.response()
 
     got, second = with_gateway(kind, body, Give=give)
 
@@ -144,19 +144,19 @@ def test_an_error_after_the_first_record_is_the_last_one(kind: str, reason: str,
 
 
 @each_channel
-def test_details_of_an_error_that_cannot_be_read_spoil_no_answer(kind: str) -> None:
+def test_malformed_error_details_do_not_break_the_response(kind: str) -> None:
     unreadable = (("grpc-status-details-bin", b"\xff"),)
 
     async def give(request: Any, context: Any) -> AsyncIterator[Any]:
         if request.name:
-            yield told(request.name)
+            yield notes_reply(request.name)
         await context.abort(StatusCode.NOT_FOUND, "gone", trailing_metadata=unreadable)
 
-    async def body(runner: web.ServerRunner) -> list[Got]:
+    async def body(runner: web.ServerRunner) -> list[ReceivedResponse]:
         clients = [await Client.to(runner) for _ in range(2)]
         for client, target in zip(clients, ("/give?name=a", "/give"), strict=True):
             await client.begin("GET", target, X_Request_Id="abc")
-        return [await client.answer() for client in clients]
+        return [await client.response() for client in clients]
 
     begun, other = with_gateway(kind, body, Give=give)
 
@@ -165,15 +165,15 @@ def test_details_of_an_error_that_cannot_be_read_spoil_no_answer(kind: str) -> N
 
 
 @each_channel
-def test_an_answer_that_has_begun_breaks_off_where_the_gateway_fails(
+def test_started_response_is_aborted_if_the_gateway_fails(
     kind: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(*_: Any) -> Any:
         raise LookupError("rose")
 
-    async def give(request: Any, context: Any) -> AsyncIterator[Any]:
-        yield told("a")
-        await refuse(context, "TAG_NOT_FOUND")
+    async def give(_request: Any, context: Any) -> AsyncIterator[Any]:
+        yield notes_reply("a")
+        await reject(context, "TAG_NOT_FOUND")
 
     monkeypatch.setattr(errors, "call_error", broken)
 
@@ -184,17 +184,17 @@ def test_an_answer_that_has_begun_breaks_off_where_the_gateway_fails(
 
 
 @each_channel
-def test_an_error_in_the_midst_of_a_body_ends_the_connection(kind: str) -> None:
+def test_error_during_the_body_closes_the_connection(kind: str) -> None:
     async def both(requests: Any, context: Any) -> AsyncIterator[Any]:
         async for request in requests:
-            yield told(request.items[0].name)
-            await refuse(context, "UNAVAILABLE")
+            yield notes_reply(request.items[0].name)
+            await reject(context, "UNAVAILABLE")
 
     async def body(runner: web.ServerRunner) -> Any:
         client = await Client.to(runner)
         await client.begin("POST", "/both")
         await client.send(b'{"name":"a"}\n')  # and no end of it
-        return await client.answer(), await client.is_closed()
+        return await client.response(), await client.is_closed()
 
     got, is_closed = with_gateway(kind, body, Both=both)
 
@@ -203,9 +203,9 @@ def test_an_error_in_the_midst_of_a_body_ends_the_connection(kind: str) -> None:
 
 @each_channel
 def test_csv_breaks_off_at_an_error(kind: str) -> None:
-    async def give(request: Any, context: Any) -> AsyncIterator[Any]:
-        yield message("Told", lines=[message_of_cells(["a"])])
-        await refuse(context, "UNAVAILABLE")
+    async def give(_request: Any, context: Any) -> AsyncIterator[Any]:
+        yield message("NotesReply", lines=[csv_line(["a"])])
+        await reject(context, "UNAVAILABLE")
 
     got = with_gateway(kind, lambda to: get(to, "/give"), Give=give)
 
@@ -217,7 +217,7 @@ BAD_CSV = b"a,b\n1,2\n" + b'"3"4,5\n' + b"6,7\n"
 
 
 @each_channel
-def test_what_came_before_a_fault_of_the_body_is_answered_before_the_fault(kind: str) -> None:
+def test_records_before_an_invalid_one_are_answered_first(kind: str) -> None:
     got = with_gateway(kind, lambda to: post(to, "/both", BAD_CSV, CSV), Both=echo)
 
     assert (got.status, got.texts) == (200, ["1:a|b", "2:1|2", "ValidationError"])
@@ -226,10 +226,10 @@ def test_what_came_before_a_fault_of_the_body_is_answered_before_the_fault(kind:
 
 
 @each_channel
-def test_a_record_with_a_fault_that_has_no_place_reaches_no_server(kind: str) -> None:
-    async def strictly(requests: Any, context: Any) -> AsyncIterator[Any]:
+def test_invalid_record_without_a_field_for_errors_is_not_sent(kind: str) -> None:
+    async def strictly(requests: Any, _context: Any) -> AsyncIterator[Any]:
         async for request in requests:
-            yield told(*(strict.name for strict in request.stricts))
+            yield notes_reply(*(strict.name for strict in request.stricts))
 
     body = b'{"name":"a"}\n{"name":"b"}\n{"name":"c","x":1}\n'
     got = with_gateway(kind, lambda to: post(to, "/strictly", body), Strictly=strictly)
@@ -239,15 +239,15 @@ def test_a_record_with_a_fault_that_has_no_place_reaches_no_server(kind: str) ->
 
 
 @each_channel
-def test_a_fault_of_the_body_before_any_answer_is_the_answer(kind: str) -> None:
-    async def body(runner: web.ServerRunner) -> list[Got]:
+def test_error_in_the_body_before_any_response_is_the_response(kind: str) -> None:
+    async def body(runner: web.ServerRunner) -> list[ReceivedResponse]:
         client = await Client.to(runner)
         await client.begin("POST", "/both")
         await client.send(b"x" * (MAX_RECORD_BYTES + 1))  # and no end of it
         return [
             await post(runner, "/both", b'"a', CSV),
             await post(runner, "/strictly", b'{"name":7}'),
-            await client.answer(),
+            await client.response(),
         ]
 
     for got in with_gateway(kind, body, Both=echo, Strictly=echo):
@@ -255,7 +255,7 @@ def test_a_fault_of_the_body_before_any_answer_is_the_answer(kind: str) -> None:
 
 
 @each_channel
-def test_half_a_body_is_no_whole_one_for_a_server_that_answers_at_the_end(kind: str) -> None:
+def test_incomplete_body_cancels_the_call_of_a_client_stream(kind: str) -> None:
     handlers = Handlers()
 
     async def collect(requests: Any, context: Any) -> Any:
@@ -267,18 +267,18 @@ def test_half_a_body_is_no_whole_one_for_a_server_that_answers_at_the_end(kind: 
 
     assert (got.status, got.headers["connection"]) == (400, "close")
     assert json.loads(got.body)["error"]["code"] == "ValidationError"
-    # The first call was cancelled; the second asks the server what it says to the fault.
+    # The first call was canceled; the second has the error in its metadata.
     *first, fault, _ = handlers.seen
-    # To a handler behind a socket a call that was cancelled may look as if it had ended.
+    # Over a network channel, a canceled call can look like one that ended.
     assert "end" not in first or kind == "real"
     assert errors_pb2.Error.FromString(fault).details[0].message.endswith("(line 3)")
 
 
 @each_channel
-def test_the_server_says_first_whether_a_caller_learns_of_the_faults_of_a_body(kind: str) -> None:
+def test_server_is_asked_before_an_error_in_the_body_is_reported(kind: str) -> None:
     async def collect(requests: Any, context: Any) -> Any:
         if REQUEST_ERROR in dict(context.invocation_metadata()):
-            await refuse(context, "FORBIDDEN")
+            await reject(context, "FORBIDDEN")
         return await count(requests, context)
 
     got = with_gateway(kind, lambda to: post(to, "/collect/x", BAD_CSV, CSV), Collect=collect)
@@ -288,7 +288,7 @@ def test_the_server_says_first_whether_a_caller_learns_of_the_faults_of_a_body(k
 
 @each_channel
 @pytest.mark.parametrize("begun", [False, True])
-def test_a_body_of_which_nothing_comes_any_more_is_given_up(kind: str, begun: bool) -> None:
+def test_idle_body_times_out(kind: str, begun: bool) -> None:
     options = replace(OPTIONS, stream_idle_seconds=0.3)
 
     async def body(runner: web.ServerRunner) -> Any:
@@ -296,7 +296,7 @@ def test_a_body_of_which_nothing_comes_any_more_is_given_up(kind: str, begun: bo
         await client.begin("POST", "/both")
         if begun:
             await client.send(b'{"name":"a"}\n{"na')
-        got = await client.answer()
+        got = await client.response()
         await client.finish()
         return got, await client.is_closed()
 
@@ -309,16 +309,16 @@ def test_a_body_of_which_nothing_comes_any_more_is_given_up(kind: str, begun: bo
     assert is_closed
 
 
-# More than a test may take: what ends sooner does so by itself.
+# Longer than the timeout of a test.
 LONG = 60.0
 
 
 @each_channel
 @pytest.mark.parametrize("working", [False, True])
-def test_a_gateway_that_stops_ends_a_body_and_says_so(kind: str, working: bool) -> None:
-    async def both(requests: Any, context: Any) -> AsyncIterator[Any]:
+def test_draining_gateway_stops_reading_the_body_with_an_error(kind: str, working: bool) -> None:
+    async def both(requests: Any, _context: Any) -> AsyncIterator[Any]:
         async for request in requests:
-            yield told(request.items[0].name)
+            yield notes_reply(request.items[0].name)
             if working:
                 await stopping.wait()
 
@@ -332,8 +332,8 @@ def test_a_gateway_that_stops_ends_a_body_and_says_so(kind: str, working: bool) 
         await asyncio.sleep(0.01)
         stopping.set()
         last = await client.chunk()
-        got = Got(*head, first + last, is_whole=await client.chunk() == b"")
-        client.leave()
+        got = ReceivedResponse(*head, first + last, is_whole=await client.chunk() == b"")
+        client.disconnect()
         await stop
         return got
 
@@ -344,17 +344,17 @@ def test_a_gateway_that_stops_ends_a_body_and_says_so(kind: str, working: bool) 
 
 
 @each_channel
-def test_a_gateway_that_stops_does_not_ask_the_server_what_it_says_to_that(kind: str) -> None:
+def test_draining_gateway_makes_no_second_call(kind: str) -> None:
     handlers = Handlers()
 
-    async def body(runner: web.ServerRunner) -> Got:
+    async def body(runner: web.ServerRunner) -> ReceivedResponse:
         client = await Client.to(runner)
         await client.begin("POST", "/collect/x")
         await client.send(b'{"name":"a"}\n')
         await handlers.begun.wait()
         stop = asyncio.create_task(runner.cleanup())
-        got = await client.answer()
-        client.leave()
+        got = await client.response()
+        client.disconnect()
         await stop
         return got
 
