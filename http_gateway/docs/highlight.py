@@ -25,7 +25,7 @@ _NAMES = {
 }
 _COMMENTS = {"python": "#.*", "javascript": "//.*", "go": "//.*", "curl": r"(?m:(?<=\s)#.*|^#.*)"}
 _KEYWORDS = {
-    "curl": (r"(?<![\w./-])(?:curl|grpcurl|roster|export)\b(?=\s)|(?<=\s)-{1,2}[A-Za-z][\w-]*"),
+    "curl": (r"(?<![\w./-])(?:curl|grpcurl|export)\b(?=\s)|(?<=\s)-{1,2}[A-Za-z][\w-]*"),
     "python": (
         r"\b(?:import|from|def|class|while|with|as|for|if|not|in|try|except|return|True|False"
         r"|None)\b"

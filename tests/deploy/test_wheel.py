@@ -85,7 +85,7 @@ def test_service_runs_from_a_folder_that_it_cannot_write_to(
     unpacked: Path, installed: Service
 ) -> None:
     front = HttpFront("http", installed.http)
-    pages = ("/readyz", "/openapi.json", "/docs", "/docs/webhooks")
+    pages = ("/readyz", "/openapi.json", "/docs", "/docs/guides/statuses")
 
     assert {front.exchange("GET", page)[0] for page in pages} == {200}
     assert not list(unpacked.rglob("__pycache__"))

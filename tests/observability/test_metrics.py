@@ -18,6 +18,7 @@ from server.observability.metrics import (
     WEBHOOK_ATTEMPTS,
     Sample,
 )
+from server.serving.documentation import documentation
 
 from ..conftest import Account
 from ..documents import OPERATION, table
@@ -27,8 +28,8 @@ from ..processes import Service
 from ..tools import program
 from .helpers import Samples, get, metrics_url, samples_of, value
 
-# Routes that are not rpcs: OpenAPI, reference, health, and `none`.
-PAGES = 9
+# Routes that are not rpcs: OpenAPI, reference, search, guides, health, and `none`.
+PAGES = 10 + len(documentation().guides)
 GET, TAGS = "SubscriberService.GetSubscriber", "TagService.ListTags"
 CALLS = "roster_rpc_calls_total"
 
