@@ -23,7 +23,7 @@ class CustomFieldService(CustomFieldServiceServicer):
         self._database = database
 
     async def CreateCustomField(
-        self, request: pb.CreateCustomFieldRequest, context: Context
+        self, request: pb.CreateCustomFieldRequest, _context: Context
     ) -> pb.CreateCustomFieldResponse:
         account, key = account_id(), derive_key(request.label)
         data_type = DataType(request.data_type or DataType.TEXT)
@@ -35,14 +35,14 @@ class CustomFieldService(CustomFieldServiceServicer):
         return await self._database.write(create)
 
     async def GetCustomField(
-        self, request: pb.GetCustomFieldRequest, context: Context
+        self, request: pb.GetCustomFieldRequest, _context: Context
     ) -> pb.GetCustomFieldResponse:
         account, field_id = account_id(), checked_id(request.id, CustomFieldNotFound)
         row = await self._database.read(lambda tx: store.find(account, field_id, tx))
         return pb.GetCustomFieldResponse(custom_field=_custom_field(row))
 
     async def ListCustomFields(
-        self, request: pb.ListCustomFieldsRequest, context: Context
+        self, request: pb.ListCustomFieldsRequest, _context: Context
     ) -> pb.ListCustomFieldsResponse:
         account, page = account_id(), page_of(request)
         rows, total = await self._database.read(lambda tx: store.page(account, page, tx))
@@ -52,7 +52,7 @@ class CustomFieldService(CustomFieldServiceServicer):
         )
 
     async def UpdateCustomField(
-        self, request: pb.UpdateCustomFieldRequest, context: Context
+        self, request: pb.UpdateCustomFieldRequest, _context: Context
     ) -> pb.UpdateCustomFieldResponse:
         account, fields = account_id(), changed_fields(request, ("label", "fallback"))
         if "label" in fields and not request.label:
@@ -63,7 +63,7 @@ class CustomFieldService(CustomFieldServiceServicer):
         return pb.UpdateCustomFieldResponse(custom_field=_custom_field(row))
 
     async def DeleteCustomField(
-        self, request: pb.DeleteCustomFieldRequest, context: Context
+        self, request: pb.DeleteCustomFieldRequest, _context: Context
     ) -> pb.DeleteCustomFieldResponse:
         account, field_id = account_id(), checked_id(request.id, CustomFieldNotFound)
         await self._database.write(lambda tx: store.delete(account, field_id, tx))

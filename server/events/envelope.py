@@ -1,11 +1,11 @@
-"""What an event says: its envelope, made once and sent to the byte the same ever after.
+"""Builds the envelope of an event, the JSON text that is stored and sent unchanged.
 
     {"id": "evt_...", "type": "tag.updated", "timestamp": "2026-11-21T03:33:16.247Z",
      "sequence": 7, "data": {"tag": {...}}, "previous": {"name": "..."}}
 
-`data` holds the resource as the API would return it after the change, or before it where
-the change was its end. `previous` holds the members that the change gave another value, as
-they were; what was absent before is null there. It is left out where nothing was before.
+`data` contains the resource as the API returns it after the change, or before a deletion.
+`previous` contains the old values of the members that changed; null means absent. An event of a
+creation or deletion has no `previous`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ PREFIX = "evt_"
 
 
 def envelope(event_id: str, sequence: int, milliseconds: int, change: Change) -> str:
-    """Returns the text of an event."""
     before = change.before.as_json() if change.before else {}
     after = change.after.as_json() if change.after else {}
     message: dict[str, Any] = {

@@ -6,10 +6,10 @@ from peewee import BigIntegerField, CompositeKey, IntegerField, Model, TextField
 
 
 class EventStream(Model):
-    """How far the events of an account have come, and how many webhooks it has.
+    """The last sequence number of an account's events, and its number of webhooks.
 
-    An account that never had a webhook has no row. The sequence goes on where it was when
-    the last webhook leaves and another comes.
+    An account that never had a webhook has no row. The sequence continues if an account
+    deletes its last webhook and creates another one.
     """
 
     account_id = TextField(primary_key=True)
@@ -22,7 +22,7 @@ class EventStream(Model):
 
 
 class Event(Model):
-    """An event; `envelope` is what is sent, to the byte, and `created_at` in milliseconds."""
+    """An event; `envelope` is the exact text that is sent, `created_at` is in milliseconds."""
 
     account_id = TextField()
     sequence = BigIntegerField()

@@ -1,4 +1,4 @@
-"""Events: what can happen, and what an endpoint says that it wants to hear of."""
+"""Declares the event types, and matches them with the patterns of webhooks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..texts import json_name
 
 
 class EventType(StrEnum):
-    """What happened; the word before the dot says to what."""
+    """An event type: the kind of resource, and what happened to it."""
 
     SUBSCRIBER_CREATED = "subscriber.created"
     SUBSCRIBER_UPDATED = "subscriber.updated"
@@ -30,14 +30,14 @@ class EventType(StrEnum):
 
 
 class Resource(Protocol):
-    """What an event happens to."""
+    """The resource of an event."""
 
     def as_json(self) -> dict[str, Any]:
         """Returns the resource as the API returns it."""
 
 
 class Change(NamedTuple):
-    """A change to tell of: what there was before it, and what there is after it."""
+    """A change of a resource: its state before and after. None is a missing resource."""
 
     event_type: EventType
     before: Resource | None
@@ -45,12 +45,10 @@ class Change(NamedTuple):
 
 
 def created(event_type: EventType, after: Resource) -> Change:
-    """Returns the change by which something comes to be."""
     return Change(event_type, None, after)
 
 
 def deleted(event_type: EventType, before: Resource) -> Change:
-    """Returns the change by which something ends."""
     return Change(event_type, before, None)
 
 
@@ -58,20 +56,20 @@ _WILDCARD_PATTERNS = {f"{event_type.partition('.')[0]}.*" for event_type in Even
 
 
 def is_pattern(text: str) -> bool:
-    """Whether a text names a kind, or all kinds of one thing, such as `subscriber.*`."""
+    """Returns whether a text is an event type, or a wildcard such as `subscriber.*`."""
     return text in _WILDCARD_PATTERNS or text in set(EventType)
 
 
 def event_types_matching(pattern: str) -> list[str]:
-    """Returns the kinds that a text names, as `is_pattern` has it; none where it is none."""
+    """Returns the event types that a pattern matches."""
     return [event_type for event_type in EventType if matches_any(event_type, [pattern])]
 
 
 def matches_any(event_type: str, patterns: Collection[str]) -> bool:
-    """Whether an event of the kind is among those named; no pattern names all."""
+    """Returns whether any pattern matches the event type. No patterns match every type."""
     return not patterns or event_type in patterns or f"{event_type.partition('.')[0]}.*" in patterns
 
 
 def data_key(event_type: str) -> str:
-    """Returns the name under which the data of an event holds what it happened to."""
+    """Returns the member of `data` that contains the resource."""
     return json_name(event_type.partition(".")[0])

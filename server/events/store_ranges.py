@@ -1,6 +1,6 @@
-"""Stretches of an account's events: from moments, as callers name them, to places in the sequence.
+"""Converts a time range to a range of sequence numbers of an account's events.
 
-The moments are those in the ids of events, which rise with the sequence.
+The IDs of events contain timestamps and ascend with the sequence.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from ..storage.transaction import Transaction
 from .envelope import PREFIX
 from .models import Event
 
-# Greater than every id: no id has a letter at this place.
+# Greater than every ID, which has a digit in this position.
 _AFTER_EVERY_ID = f"{PREFIX}Z"
 
 _IN_ACCOUNT = Event.account_id == param("account_id")
@@ -35,7 +35,7 @@ _LAST = Statement(
 
 
 class SequenceRange(NamedTuple):
-    """The events whose sequence is greater than `after` and at most `until`; maybe none."""
+    """The events with a sequence number greater than `after` and at most `until`."""
 
     after: int
     until: int
@@ -44,11 +44,11 @@ class SequenceRange(NamedTuple):
 def sequence_range(
     account_id: str, first_id: str, end_id: str | None, tx: Transaction
 ) -> SequenceRange:
-    """Returns the events from one moment to before another, or up to now. Two statements.
+    """Returns the events with an ID from `first_id` to before `end_id`. Two statements.
 
-    The moments are given as the first ids of all that may have been made at them.
+    The IDs have no prefix. Without an end the range includes the last event.
     """
-    first = tx.one(_FIRST, account_id=account_id, first_id=f"{PREFIX}{first_id}", limit=1)
-    beyond = _AFTER_EVERY_ID if end_id is None else f"{PREFIX}{end_id}"
-    last = tx.one(_LAST, account_id=account_id, end_id=beyond, limit=1)
-    return SequenceRange(first[0] - 1, last[0]) if first and last else SequenceRange(0, 0)
+    first = tx.scalar(_FIRST, account_id=account_id, first_id=f"{PREFIX}{first_id}", limit=1)
+    end = _AFTER_EVERY_ID if end_id is None else f"{PREFIX}{end_id}"
+    last = tx.scalar(_LAST, account_id=account_id, end_id=end, limit=1)
+    return SequenceRange(first - 1, last) if first and last else SequenceRange(0, 0)

@@ -1,7 +1,7 @@
-"""Events as they are read: pages of them, in their sequence.
+"""Reads pages of events in the order of their sequence.
 
-The sequence has no gap, and what is taken away is its beginning. So how many there are
-between two places, and where a page of them begins, is known without counting.
+The sequence has no gaps, and only its oldest events are deleted. The number of events between
+two sequence numbers, and the start of a page, are therefore known without counting.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .store_ranges import SequenceRange, sequence_range
 
 
 class EventRow(NamedTuple):
-    """An event as it is stored; its envelope says all that there is to say."""
+    """A stored event; the envelope contains all of its data."""
 
     sequence: int
     id: str
@@ -28,10 +28,9 @@ class EventRow(NamedTuple):
 
 
 class Filter(NamedTuple):
-    """What an event has to be to be on the list; no kinds are all of them.
+    """The filters of a list. No event types match every type.
 
-    Its id lies from `first_id` on and before `end_id`, which are without what ids of events
-    begin with; None is no bound.
+    `first_id` is inclusive, `end_id` exclusive. Both have no prefix; None is no bound.
     """
 
     after: int = 0
@@ -53,9 +52,9 @@ def _range_query(*order: object) -> ModelSelect[Event]:
 
 
 def _type_query(dialect: Dialect, *, descending: bool) -> ModelSelect[Event]:
-    """Selects a page whose places an index has in order: no envelope beside it is read."""
+    """Selects a page of one event type, found in its index without reading other envelopes."""
     one = Event.alias()
-    places = (
+    sequences = (
         one.select(one.sequence)
         .where(
             (one.account_id == param("account_id"))
@@ -67,7 +66,7 @@ def _type_query(dialect: Dialect, *, descending: bool) -> ModelSelect[Event]:
         .limit(param("limit"))
         .offset(param("offset"))
     )
-    query = Event.select(*_COLUMNS).where(_IN_ACCOUNT & dialect.within(Event.sequence, places))
+    query = Event.select(*_COLUMNS).where(_IN_ACCOUNT & dialect.within(Event.sequence, sequences))
     return query.order_by(*(_BACKWARDS if descending else _FORWARDS))
 
 
@@ -77,7 +76,9 @@ def _types_query(dialect: Dialect, *order: object) -> ModelSelect[Event]:
 
 
 _FIRST = Statement(
-    lambda _: Event.select(*_COLUMNS).where(_IN_ACCOUNT).order_by(*_FORWARDS).limit(param("limit"))
+    lambda _: (
+        Event.select(Event.sequence).where(_IN_ACCOUNT).order_by(*_FORWARDS).limit(param("limit"))
+    )
 )
 _LAST = Statement(
     lambda _: Event.select(*_COLUMNS).where(_IN_ACCOUNT).order_by(*_BACKWARDS).limit(param("limit"))
@@ -97,13 +98,13 @@ _COUNT_OF_TYPES = Statement(
 
 
 def newest_id(account_id: str, tx: Transaction) -> str | None:
-    """Returns the greatest of the ids of an account's events, without what they begin with."""
-    row = tx.one(_NEWEST, account_id=account_id)
-    return row[0].removeprefix(PREFIX) if row and row[0] else None
+    """Returns the newest event ID of an account without its prefix, or None."""
+    event_id: str | None = tx.scalar(_NEWEST, account_id=account_id)
+    return event_id.removeprefix(PREFIX) if event_id else None
 
 
 def last(account_id: str, tx: Transaction) -> EventRow:
-    """Returns the event of an account that was recorded last. Raises LookupError without one."""
+    """Returns the last event of an account. Raises LookupError if there is none."""
     row = tx.one(_LAST, account_id=account_id, limit=1)
     if row is None:
         raise LookupError(f"account {account_id} has no events")
@@ -113,7 +114,7 @@ def last(account_id: str, tx: Transaction) -> EventRow:
 def page(
     account_id: str, filters: Filter, page: Page, tx: Transaction, *, descending: bool
 ) -> tuple[list[EventRow], int]:
-    """Returns the events of a page, and how many the filter matches. Six statements at most."""
+    """Returns the events of a page and the number of matches. At most six statements."""
     bounds = _sequence_range(account_id, filters, tx)
     if filters.event_types:
         return _page_of_types(
@@ -137,29 +138,29 @@ def _page_of_types(
     descending: bool,
 ) -> tuple[list[EventRow], int]:
     values = {"account_id": account_id, **bounds._asdict()}
-    piece = {"limit": page.limit, "offset": page.offset, **values}
+    position = {"limit": page.limit, "offset": page.offset, **values}
     if len(event_types) == 1:
         statement = _PAGE_OF_TYPE_BACKWARDS if descending else _PAGE_OF_TYPE
-        rows = tx.all(statement, kind=event_types[0], **piece)
+        rows = tx.all(statement, kind=event_types[0], **position)
     else:
         statement = _PAGE_OF_TYPES_BACKWARDS if descending else _PAGE_OF_TYPES
-        rows = tx.all(statement, event_types=event_types, **piece)
-    total = tx.one(_COUNT_OF_TYPES, event_types=event_types, **values)
-    return [EventRow._make(row) for row in rows], int(total[0]) if total else 0
+        rows = tx.all(statement, event_types=event_types, **position)
+    total = tx.scalar(_COUNT_OF_TYPES, event_types=event_types, **values)
+    return [EventRow._make(row) for row in rows], int(total)
 
 
 def _sequence_range(account_id: str, filters: Filter, tx: Transaction) -> SequenceRange:
-    """Returns the part of the sequence that a filter leaves, whatever the kinds are."""
-    first = tx.one(_FIRST, account_id=account_id, limit=1)
+    """Returns the range of the filters other than event types."""
+    first = tx.scalar(_FIRST, account_id=account_id, limit=1)
     if first is None:
         return SequenceRange(0, 0)
-    after, until = max(filters.after, first[0] - 1), last(account_id, tx).sequence
+    after, until = max(filters.after, first - 1), last(account_id, tx).sequence
     if filters.first_id is None and filters.end_id is None:
         return SequenceRange(after, until)
     id_range = sequence_range(account_id, filters.first_id or "", filters.end_id, tx)
     if filters.first_id is not None:
         after = max(after, id_range.after)
-    # Ids of several processes may lie a little apart: without an end the last one counts.
+    # The clocks of processes may differ, so a range without an end includes the last event.
     if filters.end_id is not None or id_range == SequenceRange(0, 0):
         until = min(until, id_range.until)
     return SequenceRange(after, until)

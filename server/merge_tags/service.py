@@ -21,7 +21,7 @@ class MergeTagService(MergeTagServiceServicer):
         self._database = database
 
     async def RenderMergeTags(
-        self, request: pb.RenderMergeTagsRequest, context: Context
+        self, request: pb.RenderMergeTagsRequest, _context: Context
     ) -> pb.RenderMergeTagsResponse:
         account, reference = account_id(), check_reference(request.subscriber_id)
         values = await self._database.read(lambda tx: _values(account, reference, tx))

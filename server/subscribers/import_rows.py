@@ -14,21 +14,21 @@ from .rules import Failure, NewSubscriber, RowError, Validated
 from .store import Changes, SubscriberStore, ids_by_address, row_error_for
 from .store_reading import find
 
-# What one transaction takes: enough that its commit costs little beside it, and so
-# little that other writers do not wait long. A row weighs as many as it and its tags
-# and values are; one that may change a subscriber costs ten times as much.
+# The limits of one transaction. A large transaction amortizes the commit, a small one keeps
+# other writers from waiting. The weight of a row is 1 plus its tags and values. A row that may
+# update a subscriber costs ten times as much.
 MAX_WEIGHT = 4_000
 MAX_ROWS = 2_000
 MAX_ROWS_OF_AN_UPDATE = 200
 
 
-# The failures of a row whose address a subscriber has, of an earlier row or from before.
+# The failures of a row whose address already has a subscriber.
 _CONFLICTS = (Failure.ALREADY_EXISTS, Failure.DUPLICATE_IN_REQUEST)
 _ALREADY_EXISTS = RowError(Failure.ALREADY_EXISTS, "email")
 
 
 class OnConflict(IntEnum):
-    """What is done with a row whose address is taken; the numbers of the proto."""
+    """What happens to a row whose address already has a subscriber; the numbers of the proto."""
 
     FAIL = 1
     SKIP = 2
@@ -45,7 +45,7 @@ class Outcome(IntEnum):
 
 
 class Result(NamedTuple):
-    """What became of a row: of its subscriber, or why there is none."""
+    """The result of a row: its subscriber, or its error."""
 
     outcome: Outcome
     subscriber_id: str = ""
@@ -60,24 +60,24 @@ class Importer:
         self._on_conflict = on_conflict
         self._store = store
 
-    def parts(self, validated: Sequence[Validated]) -> Iterator[slice]:
-        """Yields which rows go into a transaction each, in their order."""
-        most = MAX_ROWS_OF_AN_UPDATE if self._on_conflict is OnConflict.UPDATE else MAX_ROWS
+    def chunks(self, validated: Sequence[Validated]) -> Iterator[slice]:
+        """Yields the rows of each transaction, in order."""
+        max_rows = MAX_ROWS_OF_AN_UPDATE if self._on_conflict is OnConflict.UPDATE else MAX_ROWS
         first = weight = 0
         for number, row in enumerate(validated):
-            own = 1 if isinstance(row, RowError) else 1 + len(row.tags) + len(row.values)
-            weight += own
-            if number > first and (number - first >= most or weight > MAX_WEIGHT):
+            row_weight = 1 if isinstance(row, RowError) else 1 + len(row.tags) + len(row.values)
+            weight += row_weight
+            if number > first and (number - first >= max_rows or weight > MAX_WEIGHT):
                 yield slice(first, number)
-                first, weight = number, own
+                first, weight = number, row_weight
         if first < len(validated):
             yield slice(first, len(validated))
 
     def store_rows(self, validated: Sequence[Validated], tx: Transaction) -> list[Result]:
-        """Stores rows and returns what became of each.
+        """Stores rows and returns their results.
 
-        Rows with one address act in their order: the first that can be taken creates the
-        subscriber, and those after it find the address taken.
+        Of rows with the same address, the first valid one creates the subscriber. The others
+        are conflicts.
         """
         rows = {
             number: row for number, row in enumerate(validated) if isinstance(row, NewSubscriber)
@@ -94,7 +94,7 @@ class Importer:
     def _resolve_conflicts(
         self, rows: Mapping[int, NewSubscriber], row_errors: Mapping[int, RowError], tx: Transaction
     ) -> dict[int, Result]:
-        """Returns what becomes of rows that could not be stored as new ones."""
+        """Returns the results of rows that did not create a subscriber."""
         results = {
             number: Result(Outcome.FAILED, row_error=error) for number, error in row_errors.items()
         }
@@ -110,7 +110,7 @@ class Importer:
         ids = ids_by_address(self._account_id, keys, tx)
         for number in conflicts:
             subscriber_id = ids.get(rows[number].email.key)
-            if subscriber_id is None:  # deleted meanwhile
+            if subscriber_id is None:  # Deleted in the meantime.
                 continue
             if self._on_conflict is OnConflict.UPDATE:
                 results[number] = self._update(subscriber_id, rows[number], tx)
@@ -119,7 +119,7 @@ class Importer:
         return results
 
     def _update(self, subscriber_id: str, new: NewSubscriber, tx: Transaction) -> Result:
-        """Changes what the row gives. Never the status."""
+        """Updates a subscriber with the fields that the row has. Never changes the status."""
         before = find(self._account_id, subscriber_id, tx)
         tags = {**distinct(list(before.tags)), **new.tags}
         if len(tags) > rules.MAX_TAGS:

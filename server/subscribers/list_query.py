@@ -64,12 +64,11 @@ def export_filter(request: pb.ExportSubscribersRequest) -> Filter:
 
 
 def next_page_token(query: ListQuery, last_id: str) -> str:
-    """Returns the token that leads on from a page, whose last subscriber has the id."""
+    """Returns the token of the page after the subscriber with this ID."""
     return PageToken(last_id, query.page + 1).text(query.list_key)
 
 
 def _first_id(request: ListRequest) -> str | None:
-    """Returns the least id of those created later than asked."""
     return first_id_after(request.created_after) if request.HasField("created_after") else None
 
 

@@ -13,12 +13,10 @@ from peewee import (
 
 
 class Subscriber(Model):
-    """A subscriber; `email_key` is the address as it is compared.
+    """A subscriber; `email_key` is the normal form of the address.
 
-    `name_key` and `last_name_key` are what a search by name finds: first and last
-    name, and the last name where it does not come first; null where there is none.
-    `email_unicode_key` is the address as it is compared with its domain in Unicode; null
-    where that is no different.
+    `name_key` and `last_name_key` are for searches by name, see `rules.SearchKeys`.
+    `email_unicode_key` is the email key with its domain in Unicode, or null if that is equal.
     """
 
     account_id = TextField()
@@ -59,10 +57,7 @@ for _name, _key in (
 
 
 class SubscriberCounter(Model):
-    """How many subscribers there are from an id on, up to the next row's of the same level.
-
-    Changed in the transaction that adds or removes them; `store_blocks` says more.
-    """
+    """The number of subscribers in a range of ids, see `counters/store_buckets.py`."""
 
     account_id = TextField()
     level = SmallIntegerField()
@@ -76,7 +71,7 @@ class SubscriberCounter(Model):
 
 
 class SubscriberTag(Model):
-    """That a tag is on a subscriber. Leaves with either of them."""
+    """A tag of a subscriber. Deleted with either of them."""
 
     account_id = TextField()
     subscriber_id = TextField()
@@ -99,7 +94,7 @@ class SubscriberTag(Model):
 
 
 class CustomValue(Model):
-    """A subscriber's value of a custom field, as JSON. Leaves with either of them."""
+    """A subscriber's value of a custom field, as JSON. Deleted with either of them."""
 
     account_id = TextField()
     subscriber_id = TextField()

@@ -39,23 +39,22 @@ Reply = TypeVar(
     pb.RemoveSubscriberTagsResponse,
 )
 
-# Subscribers in one message of an export: few enough that it waits for memory rather
-# than takes it, many enough that reading them costs little beside writing them.
-EXPORTED_AT_ONCE = 500
+# The maximum number of subscribers in one read of an export. Bounds its memory.
+EXPORT_BATCH = 500
 UPDATABLE = ("email", *PROFILE, "tags", "custom_fields")
 # The fields of the message that are copied from a row as they are.
 _COPIED = [field.name for field in FIELDS if field.name not in ("tags", "created_at")]
 
 
 class SubscriberService(SubscriberServiceServicer):
-    """Keeps the subscribers of the caller's account."""
+    """Manages the subscribers of the caller's account."""
 
     def __init__(self, database: Database, suppressions: Suppressions) -> None:
         self._database = database
         self._store = store.SubscriberStore(suppressions)
 
     async def CreateSubscriber(
-        self, request: pb.CreateSubscriberRequest, context: Context
+        self, request: pb.CreateSubscriberRequest, _context: Context
     ) -> pb.CreateSubscriberResponse:
         account = account_id()
         new = rules.NewSubscriber(
@@ -70,11 +69,11 @@ class SubscriberService(SubscriberServiceServicer):
         )
 
     async def BulkCreateSubscribers(
-        self, request: pb.BulkCreateSubscribersRequest, context: Context
+        self, request: pb.BulkCreateSubscribersRequest, _context: Context
     ) -> pb.BulkCreateSubscribersResponse:
         account, rows = account_id(), request.subscribers
         validated = dict(enumerate(rules.validate_rows(rows)))
-        good = {i: row for i, row in validated.items() if isinstance(row, rules.NewSubscriber)}
+        valid = {i: row for i, row in validated.items() if isinstance(row, rules.NewSubscriber)}
         failed = {i: row for i, row in validated.items() if isinstance(row, rules.RowError)}
 
         def reply(failed: Mapping[int, rules.RowError]) -> pb.BulkCreateSubscribersResponse:
@@ -90,19 +89,19 @@ class SubscriberService(SubscriberServiceServicer):
             )
 
         def create(tx: Transaction) -> pb.BulkCreateSubscribersResponse:
-            return reply(failed | self._store.create_many(account, good, tx).row_errors)
+            return reply(failed | self._store.create_many(account, valid, tx).row_errors)
 
         return await self._database.write(create)
 
     async def GetSubscriber(
-        self, request: pb.GetSubscriberRequest, context: Context
+        self, request: pb.GetSubscriberRequest, _context: Context
     ) -> pb.GetSubscriberResponse:
         account, reference = account_id(), check_reference(request.id)
         row = await self._database.read(lambda tx: find(account, reference, tx))
         return _filled(pb.GetSubscriberResponse(), row)
 
     async def ListSubscribers(
-        self, request: pb.ListSubscribersRequest, context: Context
+        self, request: pb.ListSubscribersRequest, _context: Context
     ) -> pb.ListSubscribersResponse:
         account, query = account_id(), list_query(request)
         reply = pb.ListSubscribersResponse(page=query.page, limit=query.position.limit)
@@ -119,7 +118,7 @@ class SubscriberService(SubscriberServiceServicer):
         return reply
 
     async def UpdateSubscriber(
-        self, request: pb.UpdateSubscriberRequest, context: Context
+        self, request: pb.UpdateSubscriberRequest, _context: Context
     ) -> pb.UpdateSubscriberResponse:
         account, fields = account_id(), changed_fields(request, UPDATABLE)
         changes = store.Changes(
@@ -137,7 +136,7 @@ class SubscriberService(SubscriberServiceServicer):
         )
 
     async def ChangeSubscriberStatus(
-        self, request: pb.ChangeSubscriberStatusRequest, context: Context
+        self, request: pb.ChangeSubscriberStatusRequest, _context: Context
     ) -> pb.ChangeSubscriberStatusResponse:
         caller, reference = current(), check_reference(request.id)
         status, by_admin = Status(request.status), caller.scope == "admin"
@@ -149,7 +148,7 @@ class SubscriberService(SubscriberServiceServicer):
         )
 
     async def AddSubscriberTags(
-        self, request: pb.AddSubscriberTagsRequest, context: Context
+        self, request: pb.AddSubscriberTagsRequest, _context: Context
     ) -> pb.AddSubscriberTagsResponse:
         account, reference = account_id(), check_reference(request.id)
         tags = distinct(list(request.tags))
@@ -160,7 +159,7 @@ class SubscriberService(SubscriberServiceServicer):
         )
 
     async def RemoveSubscriberTags(
-        self, request: pb.RemoveSubscriberTagsRequest, context: Context
+        self, request: pb.RemoveSubscriberTagsRequest, _context: Context
     ) -> pb.RemoveSubscriberTagsResponse:
         account, reference = account_id(), check_reference(request.id)
         keys = {name_key(name) for name in request.tags}
@@ -174,20 +173,20 @@ class SubscriberService(SubscriberServiceServicer):
     async def ImportSubscribers(
         self, requests: AsyncIterator[pb.ImportSubscribersRequest], context: Context
     ) -> AsyncIterator[pb.ImportSubscribersResponse]:
-        # One message is read, one judged, one stored and one told of at the same time.
-        # What works ahead is closed by name: left to the collector, it would outlive the call.
+        # Reading, validating, storing and responding run concurrently, one message each.
+        # The generators are closed explicitly. Otherwise they could outlive the call.
         pipeline = ImportPipeline(self._store, self._database)
         async with (
-            aclosing(prefetch(requests)) as coming,
-            aclosing(pipeline.validated(coming)) as judging,
-            # A first message that is not valid, such as a header at fault, fails the whole call.
-            aclosing(accept_with_first(context, judging)) as accepted,
+            aclosing(prefetch(requests)) as messages,
+            aclosing(pipeline.validated(messages)) as batches,
+            # An invalid first message, such as an invalid header, fails the whole call.
+            aclosing(accept_with_first(context, batches)) as accepted,
             aclosing(prefetch(accepted)) as validated,
-            aclosing(pipeline.stored(validated)) as storing,
-            aclosing(prefetch(storing)) as stored,
+            aclosing(pipeline.stored(validated)) as results,
+            aclosing(prefetch(results)) as stored,
         ):
-            async for told in stored:
-                for piece in split_message(told.reply()):
+            async for batch in stored:
+                for piece in split_message(batch.reply()):
                     yield piece
 
     async def ExportSubscribers(
@@ -204,7 +203,7 @@ class SubscriberService(SubscriberServiceServicer):
             keys = [field.key for field in fields]
             header = pb_http.CsvLine(cells=written_header(keys))
             yield pb.ExportSubscribersResponse(lines=[header])
-        limit = EXPORTED_AT_ONCE
+        limit = EXPORT_BATCH
         while True:
             position = PagePosition(limit, after=after)
             rows = await self._database.read(
@@ -218,11 +217,11 @@ class SubscriberService(SubscriberServiceServicer):
             if len(rows) < limit:
                 return
             after = rows[-1].id
-            # As many as one message holds, so that large subscribers take no more memory.
-            limit = min(limit * 2, EXPORTED_AT_ONCE) if pieces == 1 else max(limit // pieces, 1)
+            # At most one message of large subscribers is read at once.
+            limit = min(limit * 2, EXPORT_BATCH) if pieces == 1 else max(limit // pieces, 1)
 
     async def DeleteSubscriber(
-        self, request: pb.DeleteSubscriberRequest, context: Context
+        self, request: pb.DeleteSubscriberRequest, _context: Context
     ) -> pb.DeleteSubscriberResponse:
         account, reference = account_id(), check_reference(request.id)
         await self._database.write(lambda tx: self._store.delete(account, reference, tx))

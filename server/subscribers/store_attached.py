@@ -49,45 +49,44 @@ _REMOVE_VALUES = Statement(
 
 
 def attach(
-    account_id: str, wanted: Sequence[tuple[str, Mapping[str, str]]], tx: Transaction
+    account_id: str, tags_by_id: Sequence[tuple[str, Mapping[str, str]]], tx: Transaction
 ) -> Mapping[str, str]:
-    """Puts tags on subscribers, creating the tags that are missing. Four statements at most.
+    """Adds tags to subscribers, and creates missing tags. Four statements at most.
 
-    Takes pairs of a subscriber's id and the tags' names by key. Returns the names of all
-    of them by key, in the tags' own spelling.
+    Receives pairs of a subscriber ID and tag names by key. Returns the stored names of all
+    these tags by key.
     """
     names: dict[str, str] = {}
-    for _, own in wanted:
-        for key, name in own.items():
+    for _, tag_names in tags_by_id:
+        for key, name in tag_names.items():
             names.setdefault(key, name)
     if not names:
         return {}
-    found = tags.ensure(account_id, names, tx)
-    links = [(subscriber_id, found[key].id) for subscriber_id, own in wanted for key in own]
+    stored = tags.ensure(account_id, names, tx)
+    links = [(id_, stored[key].id) for id_, tag_names in tags_by_id for key in tag_names]
     tx.run(_ATTACH_ALL, account_id=account_id, rows=links)
-    return {key: found[key].name for key in sorted(found)}
+    return {key: stored[key].name for key in sorted(stored)}
 
 
 def detach(account_id: str, subscriber_id: str, keys: Collection[str], tx: Transaction) -> None:
-    """Takes the tags of these name keys off a subscriber."""
+    """Removes the tags with these name keys from a subscriber."""
     tx.run(_DETACH, account_id=account_id, subscriber_id=subscriber_id, keys=list(keys))
 
 
 def detach_all(account_id: str, subscriber_id: str, tx: Transaction) -> None:
-    """Takes all tags off a subscriber."""
     tx.run(_DETACH_ALL, account_id=account_id, subscriber_id=subscriber_id)
 
 
 def put_values(
-    account_id: str, wanted: Sequence[tuple[str, Mapping[str, Any]]], tx: Transaction
+    account_id: str, values_by_id: Sequence[tuple[str, Mapping[str, Any]]], tx: Transaction
 ) -> None:
-    """Stores values of custom fields for subscribers that have none of them yet.
+    """Inserts values of custom fields. One statement.
 
-    Takes pairs of a subscriber's id and values by key; None is no value. One statement.
+    Receives pairs of a subscriber ID and values by key. A value of None is not stored.
     """
     rows = [
         (subscriber_id, key, orjson.dumps(value).decode())
-        for subscriber_id, values in wanted
+        for subscriber_id, values in values_by_id
         for key, value in values.items()
         if value is not None
     ]
@@ -98,6 +97,6 @@ def put_values(
 def merge_values(
     account_id: str, subscriber_id: str, values: Mapping[str, Any], tx: Transaction
 ) -> None:
-    """Stores values of custom fields, and removes those that are None. Two statements."""
+    """Replaces values of custom fields; None removes one. Two statements."""
     tx.run(_REMOVE_VALUES, account_id=account_id, subscriber_id=subscriber_id, keys=list(values))
     put_values(account_id, [(subscriber_id, values)], tx)

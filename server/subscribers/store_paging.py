@@ -61,20 +61,20 @@ _BOUNDS = frozenset({"first_id", "end_id"})
 def page(
     account_id: str, filters: Filter, position: PagePosition, tx: Transaction
 ) -> SubscriberPage:
-    """Returns a page in order of creation. Three statements, whatever it holds, or four.
+    """Returns a page in order of creation. Three statements, or four for an unfiltered offset.
 
-    A place that names an id is found as fast on the last page as on the first, and so is
-    any place on the list of everyone, by one statement more.
+    A position after an ID costs the same on every page. So does an offset without filters,
+    which is located by the counters.
     """
     one_more = position._replace(limit=position.limit + 1)
-    whole = _values(filters)
-    if position.offset and not whole and position.after is None:
+    values = _values(filters)
+    if position.offset and not values and position.after is None:
         rows, count = page_by_offset(
             account_id, position.offset, one_more.limit, tx, descending=position.descending
         )
     else:
         rows = _rows(account_id, filters, one_more, tx)
-        count = _count(account_id, whole, tx)
+        count = _count(account_id, values, tx)
     return SubscriberPage(
         rows=complete(account_id, rows[: position.limit], tx),
         total=count,
@@ -92,10 +92,10 @@ def page_without_total(
 def _rows(
     account_id: str, filters: Filter, position: PagePosition, tx: Transaction
 ) -> list[SelectedRow]:
-    rest = _values(_rest(filters, position))
-    statement = _page(tuple(rest), descending=position.descending)
+    values = _values(_after_position(filters, position))
+    statement = _page(tuple(values), descending=position.descending)
     return tx.all(
-        statement, account_id=account_id, limit=position.limit, offset=position.offset, **rest
+        statement, account_id=account_id, limit=position.limit, offset=position.offset, **values
     )
 
 
@@ -106,23 +106,23 @@ def _count(account_id: str, values: Mapping[str, str | int], tx: Transaction) ->
     return int(tx.scalar(_counting(tuple(values)), account_id=account_id, **values) or 0)
 
 
-def _rest(filters: Filter, position: PagePosition) -> Filter:
-    """Returns what is on the list from the place on.
+def _after_position(filters: Filter, position: PagePosition) -> Filter:
+    """Returns the filters with the ID of the position as a bound.
 
-    An id to begin after is one more bound of ids. An index is entered at one bound
-    only, and passes over all that lies between it and a closer one.
+    Of two bounds only the closer one is kept. With both, an index would be entered at one and
+    scanned up to the other.
     """
     if position.after is None:
         return filters
     if position.descending:
         return filters._replace(end_id=min(position.after, filters.end_id or position.after))
-    # All ids are of one length, so nothing lies between this and the next id.
-    beyond = f"{position.after}0"
-    return filters._replace(first_id=max(beyond, filters.first_id or beyond))
+    # IDs have a fixed length, so no ID is between this text and the next ID.
+    next_id = f"{position.after}0"
+    return filters._replace(first_id=max(next_id, filters.first_id or next_id))
 
 
 def _values(filters: Filter) -> dict[str, str | int]:
-    """Returns what a filter asks for, by the names of parameters."""
+    """Returns the parameters of the filters that are set."""
     values = {name: value for name, value in filters._asdict().items() if value is not None}
     for name in ("prefix", "folded_prefix"):
         if name in values:
@@ -132,22 +132,23 @@ def _values(filters: Filter) -> dict[str, str | int]:
 
 @cache
 def _page(filters: tuple[str, ...], *, descending: bool) -> Statement:
-    """Returns the statement for a page that these filters make.
+    """Returns the statement for a page with these filters.
 
-    What the rows themselves do not lie in the order of is found first, by ids
-    alone: asked for whole rows at once, SQLite would rather read all that the
-    account has, in order, than find the few of a status by their index.
+    Filters other than ID bounds select IDs in a subquery. If whole rows were selected, SQLite
+    would scan all subscribers in order instead of using the index of a filter.
     """
 
-    def cut(query: ModelSelect[Any], own_id: Field) -> ModelSelect[Any]:
-        query = query.order_by(own_id.desc() if descending else own_id)
+    def limited(query: ModelSelect[Any], id_: Field) -> ModelSelect[Any]:
+        query = query.order_by(id_.desc() if descending else id_)
         return query.limit(param("limit")).offset(param("offset"))
 
     def build(dialect: Dialect) -> ModelSelect[Subscriber]:
         query = select_rows(dialect)
         if _BOUNDS.issuperset(filters):
-            return cut(_where(query, filters, Subscriber, Subscriber.id, dialect), Subscriber.id)
-        query = query.where(dialect.within(Subscriber.id, cut(*_matching(filters, dialect))))
+            return limited(
+                _where(query, filters, Subscriber, Subscriber.id, dialect), Subscriber.id
+            )
+        query = query.where(dialect.within(Subscriber.id, limited(*_matching(filters, dialect))))
         return query.order_by(Subscriber.id.desc() if descending else Subscriber.id)
 
     return Statement(build)
@@ -155,19 +156,19 @@ def _page(filters: tuple[str, ...], *, descending: bool) -> Statement:
 
 @cache
 def _counting(filters: tuple[str, ...]) -> Statement:
-    """Returns the statement that counts what these filters match."""
+    """Returns the statement that counts the matches of these filters."""
 
     def build(dialect: Dialect) -> ModelSelect[Subscriber]:
-        ids, own_id = _matching(filters, dialect)
-        return ids.select(fn.COUNT(own_id))
+        ids, id_ = _matching(filters, dialect)
+        return ids.select(fn.COUNT(id_))
 
     return Statement(build)
 
 
 def _matching(filters: tuple[str, ...], dialect: Dialect) -> tuple[ModelSelect[Any], Field]:
-    """Selects the ids of those that match; returns also the column that these are read from.
+    """Selects the IDs of the matches. Also returns the column of these IDs.
 
-    Where a tag is asked for its links are walked, which are in the order of ids.
+    A filter by tag scans the subscribers of the tag, which are in the order of IDs.
     """
     one, link = Subscriber.alias(), SubscriberTag.alias()
     if "tag_key" not in filters:
@@ -187,15 +188,15 @@ def _matching(filters: tuple[str, ...], dialect: Dialect) -> tuple[ModelSelect[A
 
 
 def _where(
-    query: ModelSelect[Any], filters: tuple[str, ...], one: Any, own_id: Field, dialect: Dialect
+    query: ModelSelect[Any], filters: tuple[str, ...], one: Any, id_: Field, dialect: Dialect
 ) -> ModelSelect[Any]:
-    """Adds what a subscriber has to be by its columns and its id."""
+    """Adds the conditions on the columns and the ID of a subscriber."""
     conditions = {
         "status": one.status == param("status"),
         "email_key": one.email_key == param("email_key"),
-        "prefix": dialect.within(own_id, _beginning()),
-        "first_id": own_id >= param("first_id"),
-        "end_id": own_id < param("end_id"),
+        "prefix": dialect.within(id_, _with_prefix()),
+        "first_id": id_ >= param("first_id"),
+        "end_id": id_ < param("end_id"),
     }
     for name, condition in conditions.items():
         if name in filters:
@@ -203,20 +204,20 @@ def _where(
     return query
 
 
-def _beginning() -> ModelCompoundSelectQuery:
-    """Selects the ids of those whose address, name or last name begins as asked for."""
+def _with_prefix() -> ModelCompoundSelectQuery:
+    """Selects the IDs of subscribers with an address, name or last name with the prefix."""
     other = Subscriber.alias()
 
     def ids(condition: Expression) -> ModelSelect[Subscriber]:
         return other.select(other.id).where((other.account_id == param("account_id")) & condition)
 
-    def begins(column: str, prefix: str) -> ModelSelect[Subscriber]:
+    def starts_with(column: str, prefix: str) -> ModelSelect[Subscriber]:
         field = getattr(other, column)
         return ids((field >= param(prefix)) & (field < param(f"{prefix}_end")))
 
     return (
-        begins("email_key", "prefix")
-        + begins("email_unicode_key", "prefix")
-        + begins("name_key", "folded_prefix")
-        + begins("last_name_key", "folded_prefix")
+        starts_with("email_key", "prefix")
+        + starts_with("email_unicode_key", "prefix")
+        + starts_with("name_key", "folded_prefix")
+        + starts_with("last_name_key", "folded_prefix")
     )

@@ -23,14 +23,14 @@ class SuppressionService(SuppressionServiceServicer):
         self._suppressions = suppressions
 
     async def GetSuppression(
-        self, request: pb.GetSuppressionRequest, context: Context
+        self, request: pb.GetSuppressionRequest, _context: Context
     ) -> pb.GetSuppressionResponse:
         account, key = account_id(), _email_key(request.email)
         row = await self._database.read(lambda tx: self._suppressions.find(account, key, tx))
         return pb.GetSuppressionResponse(suppression=_suppression(row))
 
     async def ListSuppressions(
-        self, request: pb.ListSuppressionsRequest, context: Context
+        self, request: pb.ListSuppressionsRequest, _context: Context
     ) -> pb.ListSuppressionsResponse:
         account, page = account_id(), page_of(request)
         rows, total = await self._database.read(
@@ -44,7 +44,7 @@ class SuppressionService(SuppressionServiceServicer):
         )
 
     async def DeleteSuppression(
-        self, request: pb.DeleteSuppressionRequest, context: Context
+        self, request: pb.DeleteSuppressionRequest, _context: Context
     ) -> pb.DeleteSuppressionResponse:
         account, key = account_id(), _email_key(request.email)
         await self._database.write(lambda tx: self._suppressions.delete(account, key, tx))

@@ -21,7 +21,7 @@ class TagService(TagServiceServicer):
         self._database = database
 
     async def CreateTag(
-        self, request: pb.CreateTagRequest, context: Context
+        self, request: pb.CreateTagRequest, _context: Context
     ) -> pb.CreateTagResponse:
         account = account_id()
         return await self._database.write(
@@ -30,19 +30,19 @@ class TagService(TagServiceServicer):
             )
         )
 
-    async def GetTag(self, request: pb.GetTagRequest, context: Context) -> pb.GetTagResponse:
+    async def GetTag(self, request: pb.GetTagRequest, _context: Context) -> pb.GetTagResponse:
         account, tag_id = account_id(), checked_id(request.id, TagNotFound)
         row = await self._database.read(lambda tx: store.find(account, tag_id, tx))
         return pb.GetTagResponse(tag=_tag(row))
 
-    async def ListTags(self, request: pb.ListTagsRequest, context: Context) -> pb.ListTagsResponse:
+    async def ListTags(self, request: pb.ListTagsRequest, _context: Context) -> pb.ListTagsResponse:
         account, page = account_id(), page_of(request)
         rows, total = await self._database.read(lambda tx: store.page(account, page, tx))
         tags = [_tag(row) for row in rows]
         return pb.ListTagsResponse(tags=tags, total=total, page=page.number, limit=page.limit)
 
     async def UpdateTag(
-        self, request: pb.UpdateTagRequest, context: Context
+        self, request: pb.UpdateTagRequest, _context: Context
     ) -> pb.UpdateTagResponse:
         account, fields = account_id(), changed_fields(request, ("name", "description"))
         if "name" in fields and not request.name:
@@ -53,7 +53,7 @@ class TagService(TagServiceServicer):
         return pb.UpdateTagResponse(tag=_tag(row))
 
     async def DeleteTag(
-        self, request: pb.DeleteTagRequest, context: Context
+        self, request: pb.DeleteTagRequest, _context: Context
     ) -> pb.DeleteTagResponse:
         account, tag_id = account_id(), checked_id(request.id, TagNotFound)
         await self._database.write(lambda tx: store.delete(account, tag_id, tx))

@@ -51,9 +51,9 @@ def nth() -> ModelSelect[Subscriber]:
 
 
 def _add(condition: Expression) -> ModelUpdate:
-    own = SubscriberCounter
-    query = own.update({own.total: own.total + param("change")}).where(condition)
-    return query.returning(own.level, own.first_id, own.total)
+    counter = SubscriberCounter
+    query = counter.update({counter.total: counter.total + param("change")}).where(condition)
+    return query.returning(counter.level, counter.first_id, counter.total)
 
 
 def _holding(level: int) -> Expression:

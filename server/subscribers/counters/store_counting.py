@@ -29,16 +29,17 @@ def add_to_counters(account_id: str, ids: Sequence[str], tx: Transaction) -> Non
 
     One statement, and a few more when a bucket is full.
     """
-    found = tx.all(ADD_TO_OPEN, account_id=account_id, id=ids[0], change=len(ids))
-    if found:
-        _close_full(account_id, found[0][1:], tx)
+    for _, first_id, total in tx.all(
+        ADD_TO_OPEN, account_id=account_id, id=ids[0], change=len(ids)
+    ):
+        _close_full(account_id, first_id, total, tx)
         return
-    opened = tx.one(FIRST_OF_OPEN, account_id=account_id)
-    if opened is None:
+    open_first_id = tx.scalar(FIRST_OF_OPEN, account_id=account_id)
+    if open_first_id is None:
         tx.run(BEGIN, account_id=account_id, rows=[(OPEN_BUCKET, "", len(ids))])
-        _close_full(account_id, ("", len(ids)), tx)
+        _close_full(account_id, "", len(ids), tx)
         return
-    late = [subscriber_id for subscriber_id in ids if subscriber_id < opened[0]]
+    late = [subscriber_id for subscriber_id in ids if subscriber_id < open_first_id]
     _add_late_ids(account_id, late, tx)
     if len(late) < len(ids):
         add_to_counters(account_id, ids[len(late) :], tx)
@@ -71,7 +72,7 @@ def _add_late_ids(account_id: str, ids: Sequence[str], tx: Transaction) -> None:
         before = [subscriber_id for subscriber_id in ids if subscriber_id < first_id]
         if before:
             _change_closed(account_id, ids[-1], -len(before), tx)
-        _divide(account_id, (first_id, total - len(before)), tx)
+        _divide(account_id, first_id, total - len(before), tx)
         ids = before
 
 
@@ -83,9 +84,8 @@ def _change_closed(
     return {level: (first_id, total) for level, first_id, total in rows}
 
 
-def _close_full(account_id: str, bucket: IdRange, tx: Transaction) -> None:
+def _close_full(account_id: str, first_id: str, total: int, tx: Transaction) -> None:
     """Closes the open bucket while it is full; its remainder becomes the open bucket."""
-    first_id, total = bucket
     while total >= 2 * BUCKET_SIZE:
         following = _nth(account_id, first_id, tx)
         total -= BUCKET_SIZE
@@ -105,9 +105,8 @@ def _add_to_group(account_id: str, first_id: str, tx: Transaction) -> None:
     tx.run(BEGIN, account_id=account_id, rows=closed)
 
 
-def _divide(account_id: str, bucket: IdRange, tx: Transaction) -> None:
+def _divide(account_id: str, first_id: str, total: int, tx: Transaction) -> None:
     """Splits a closed bucket that has become too large."""
-    first_id, total = bucket
     while total >= 2 * BUCKET_SIZE:
         following = _nth(account_id, first_id, tx)
         total -= BUCKET_SIZE
@@ -118,9 +117,7 @@ def _divide(account_id: str, bucket: IdRange, tx: Transaction) -> None:
 
 def _nth(account_id: str, first_id: str, tx: Transaction) -> str:
     """Returns the first ID after a bucket of the regular size."""
-    found = tx.one(NTH, account_id=account_id, first_id=first_id, skip=BUCKET_SIZE)
-    assert found is not None
-    return str(found[0])
+    return str(tx.scalar(NTH, account_id=account_id, first_id=first_id, skip=BUCKET_SIZE))
 
 
 def _add_to(account_id: str, level: int, first_id: str, change: int, tx: Transaction) -> None:

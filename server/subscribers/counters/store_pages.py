@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from peewee import SQL, Expression, ModelSelect, fn
@@ -13,7 +13,9 @@ from ..models import Subscriber, SubscriberCounter
 from ..store_reading import SelectedRow, select_rows
 from .store_buckets import BUCKET, GROUP, IdRange, nth, of_level
 
-# The groups and the open bucket, which together cover all subscribers.
+# The groups and the open bucket, which together cover all subscribers. With buckets alone, a
+# page by offset in a million subscribers takes nine times as long (0.9 ms instead of 0.1 ms on
+# SQLite), and the total 0.1 ms. `make bench-scale` measures pages and totals.
 _GROUPS_AND_OPEN = (SubscriberCounter.account_id == param("account_id")) & (
     SubscriberCounter.level >= SQL(str(GROUP))
 )
@@ -51,14 +53,14 @@ _NEWEST_FIRST = Statement(
 
 
 class OffsetPage(NamedTuple):
-    """Rows for `complete`, and how many subscribers the account has."""
+    """Rows for `complete`, and the number of subscribers of the account."""
 
     rows: list[SelectedRow]
     total: int
 
 
 def total(account_id: str, tx: Transaction) -> int:
-    """Returns how many subscribers the account has. One statement."""
+    """Returns the number of subscribers of the account. One statement."""
     return int(tx.scalar(_TOTAL, account_id=account_id) or 0)
 
 
@@ -67,25 +69,24 @@ def page_by_offset(
 ) -> OffsetPage:
     """Returns the subscribers after an offset, in order of creation. At most three statements."""
     ranges = tx.all(_GROUPS, account_id=account_id)
-    count = sum(own for _, own in ranges)
+    count = sum(total for _, total in ranges)
     before = count - 1 - offset if descending else offset
     if not 0 <= before < count:
         return OffsetPage([], count)
-    place, before = _where(ranges, before)
-    if place + 1 < len(ranges):
-        first_id, end_id = ranges[place][0], ranges[place + 1][0]
-        ranges = tx.all(_BUCKETS, account_id=account_id, first_id=first_id, end_id=end_id)
-        place, before = _where(ranges, before)
-    first_id = ranges[place][0]
+    (first_id, end_id), before = _locate(ranges, before)
+    if end_id is not None:
+        buckets = tx.all(_BUCKETS, account_id=account_id, first_id=first_id, end_id=end_id)
+        (first_id, _), before = _locate(buckets, before)
     statement = _NEWEST_FIRST if descending else _OLDEST_FIRST
     rows = tx.all(statement, account_id=account_id, first_id=first_id, skip=before, limit=limit)
     return OffsetPage(rows, count)
 
 
-def _where(ranges: Iterable[IdRange], before: int) -> tuple[int, int]:
-    """Returns the index of the range that contains an offset, and the offset in that range."""
-    for place, (_, own) in enumerate(ranges):
-        if before < own:
-            return place, before
-        before -= own
-    raise AssertionError("a group has as many subscribers as its buckets")
+def _locate(ranges: Sequence[IdRange], before: int) -> tuple[tuple[str, str | None], int]:
+    """Returns the bounds of the range that contains an offset, and the offset in that range."""
+    end_ids: list[str | None] = [first_id for first_id, _ in ranges[1:]]
+    for (first_id, total), end_id in zip(ranges, [*end_ids, None], strict=True):
+        if before < total:
+            return (first_id, end_id), before
+        before -= total
+    raise AssertionError("a group contains as many subscribers as its buckets")
