@@ -6,7 +6,7 @@ from peewee import BigIntegerField, CompositeKey, Model, SmallIntegerField, Text
 
 
 class CustomField(Model):
-    """A custom field; `label_key` is the label as it is compared."""
+    """A custom field; `label_key` is the normal form of the label."""
 
     account_id = TextField()
     id = TextField()

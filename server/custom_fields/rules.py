@@ -21,22 +21,22 @@ from ..texts import has_control_characters
 MAX_FIELDS = 100
 MAX_KEY_LENGTH = 64
 MAX_TEXT_LENGTH = 1_000
-# All values of a subscriber with their keys, as JSON in UTF-8: a page of 100 subscribers with
-# so much each keeps within the 4 MiB that gRPC clients accept.
+# The maximum size of all values of a subscriber with their keys, as JSON in UTF-8. A page of 100
+# such subscribers is within the 4 MiB that gRPC clients accept.
 MAX_VALUES_BYTES = 32 * 1024
-# What JSON makes of a character at most, such as \u001f.
+# The maximum bytes of a character in JSON, such as \u001f.
 _BYTES_PER_CHARACTER = 6
-# Characters of a number, true or false at most, and of the quotes and signs around a member.
+# The maximum characters of a number or a boolean, and of the punctuation of a JSON member.
 _PLAIN_CHARACTERS, _MEMBER_CHARACTERS = 26, 6
-# Up to here every whole number is a double.
+# Every integer up to this one is exact as a double.
 LARGEST_EXACT = 2**53
-# How a path names a key that is empty.
+# An empty key in the path of an error.
 EMPTY_KEY = '""'
-# A date, and maybe a time with seconds, fractions and an offset that need not be there.
+# A date, optionally with a time. Seconds, fractions and the offset are optional too.
 _DATE = re.compile(
     r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)?)?", re.ASCII
 )
-# The words that templates and exports use for what every subscriber has.
+# The names of built-in fields in templates and exports.
 RESERVED_KEYS = frozenset(
     {
         "id",
@@ -54,7 +54,7 @@ RESERVED_KEYS = frozenset(
 
 
 class DataType(IntEnum):
-    """What values of a field are; the numbers of CustomField.DataType."""
+    """The type of a field's values; the numbers of CustomField.DataType."""
 
     TEXT = 1
     NUMBER = 2
@@ -63,17 +63,17 @@ class DataType(IntEnum):
 
 
 def label_key(label: str) -> str:
-    """Returns the label as it is compared: Unicode NFC, without regard to case."""
+    """Returns the label for comparison: Unicode NFC, case-folded."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", label).casefold())
 
 
 def derive_key(label: str) -> str:
     """Returns the key of a label.
 
-    Unicode NFKD, transliterated to ASCII, lower case, every run of other
-    characters one underscore, none at the edges, at most 64 characters, `f_`
-    before a leading digit. Camel case is not split. Raises ValidationError if
-    nothing is left (an emoji, say) or the key is one of the service's own words.
+    The label is converted to Unicode NFKD, ASCII and lower case. Each run of other characters
+    becomes an underscore, except at the start and end. A leading digit gets the prefix `f_`.
+    The key is truncated to 64 characters. Camel case is not split. Raises ValidationError if
+    the key is empty, for example of an emoji, or reserved.
     """
     plain = "".join(_transliterate(letter) for letter in unicodedata.normalize("NFKD", label))
     key = re.sub(r"[^a-z0-9]+", "_", plain.lower()).strip("_")
@@ -88,22 +88,22 @@ def derive_key(label: str) -> str:
 
 
 def as_json(value: Any) -> Any:
-    """Returns a value as JSON has it: a whole number without a fraction, where that is exact."""
+    """Returns a value for JSON: an integer without a fraction, if that is exact."""
     if isinstance(value, float) and value.is_integer() and abs(value) <= LARGEST_EXACT:
         return int(value)
     return value
 
 
 def merge_tag(key: str) -> str:
-    """Returns what a template writes to get the value of the field with this key."""
+    """Returns the merge tag of the field with this key."""
     return f"{{{{customFields.{key}}}}}"
 
 
 def check_values(values: Mapping[str, Any], types: Mapping[str, int]) -> list[Detail]:
-    """Returns what is wrong with the values of a subscriber, by the data types of the fields.
+    """Returns the errors of a subscriber's values, given the data types of the fields by key.
 
-    A value of None removes what is stored, and is right for every field that there is.
-    The faults are in the order of the keys: the members of an object have none.
+    None removes a value and is valid for every field. The errors are in the order of the keys,
+    because members of a JSON object have no order.
     """
     faults = []
     for key, value in sorted(values.items(), key=itemgetter(0)):
@@ -123,10 +123,10 @@ def merged(stored: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
 
 
 def check_size(values: Mapping[str, Any], stored: Mapping[str, Any] | None = None) -> list[Detail]:
-    """Returns what is wrong with the size of all values of a subscriber.
+    """Returns an error if all values of a subscriber are too large.
 
-    Values that are too large but no larger than the stored ones are right: a subscriber of
-    an earlier version can be made smaller step by step.
+    Values that are too large, but not larger than the stored ones, are valid. So values stored
+    by an earlier version can be reduced step by step.
     """
     if _is_small(values):
         return []
@@ -138,13 +138,13 @@ def check_size(values: Mapping[str, Any], stored: Mapping[str, Any] | None = Non
 
 
 def _is_small(values: Mapping[str, Any]) -> bool:
-    """Whether values are within the bound whatever their characters are; cheaper than `_size`."""
+    """Returns whether values are surely within the bound. Cheaper than `_size`."""
     characters = sum(
         len(key) + (len(value) if isinstance(value, str) else _PLAIN_CHARACTERS)
         for key, value in values.items()
     )
-    most = _BYTES_PER_CHARACTER * (characters + _MEMBER_CHARACTERS * len(values))
-    return most <= MAX_VALUES_BYTES
+    max_bytes = _BYTES_PER_CHARACTER * (characters + _MEMBER_CHARACTERS * len(values))
+    return max_bytes <= MAX_VALUES_BYTES
 
 
 def _size(values: Mapping[str, Any]) -> int:
@@ -195,8 +195,8 @@ _CHECKS: Mapping[DataType, Callable[[Any], Fault | None]] = {
 
 
 def _transliterate(letter: str) -> str:
-    # The tables have names for emoji too, between colons (:thumbsup:), but a
-    # field that is labelled with pictures alone has no word to be called by.
+    # anyascii also has names for emoji, between colons (:thumbsup:). They are dropped, because
+    # a key should not consist of the name of a picture.
     plain: str = anyascii(letter)
     is_picture = unicodedata.category(letter) == "So" or plain[:1] == plain[-1:] == ":"
     return " " if is_picture else plain

@@ -17,7 +17,7 @@ from .rules import DataType, derive_key, merge_tag
 
 
 class CustomFieldService(CustomFieldServiceServicer):
-    """Keeps the custom fields of the caller's account."""
+    """Manages the custom fields of the caller's account."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -1,4 +1,4 @@
-"""Custom fields in the database."""
+"""Stores custom fields."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .rules import MAX_FIELDS, DataType, label_key, merge_tag
 
 
 class CustomFieldRow(NamedTuple):
-    """A custom field as it is stored; times in milliseconds, an empty fallback is none."""
+    """A stored custom field. Timestamps are in milliseconds; an empty fallback is none."""
 
     id: str
     key: str
@@ -104,8 +104,8 @@ def create(
 ) -> CustomFieldRow:
     """Stores a new custom field.
 
-    Raises CustomFieldAlreadyExists if its label or key is taken, or
-    CustomFieldLimitReached if the account has as many as it may have.
+    Raises CustomFieldAlreadyExists if its label or key exists, or CustomFieldLimitReached if
+    the account has the maximum number of fields.
     """
     row = CustomFieldRow(tx.new_id(), key, label, data_type, fallback, tx.now, tx.now)
     if not tx.run(_INSERT, account_id=account_id, label_key=label_key(label), **row._asdict()):
@@ -125,21 +125,20 @@ def find(account_id: str, field_id: str, tx: Transaction) -> CustomFieldRow:
 
 
 def page(account_id: str, page: Page, tx: Transaction) -> tuple[list[CustomFieldRow], int]:
-    """Returns the custom fields of a page, oldest first, and how many the account has."""
+    """Returns the custom fields of a page, oldest first, and the number of fields."""
     rows = tx.all(_PAGE, account_id=account_id, limit=page.limit, offset=page.offset)
     return [CustomFieldRow._make(row) for row in rows], count(account_id, tx)
 
 
 def count(account_id: str, tx: Transaction) -> int:
-    """Returns how many custom fields the account has."""
-    row = tx.one(_COUNT, account_id=account_id)
-    return int(row[0]) if row else 0
+    """Returns the number of custom fields of the account."""
+    return int(tx.scalar(_COUNT, account_id=account_id))
 
 
 def update(
     account_id: str, field_id: str, changes: Mapping[str, Any], tx: Transaction
 ) -> CustomFieldRow:
-    """Changes a custom field and returns it; a change that changes nothing leaves `updated_at`.
+    """Changes a custom field and returns it. Sets `updated_at` only if a value differs.
 
     Raises CustomFieldNotFound, or CustomFieldAlreadyExists if another field has the label.
     """
@@ -147,19 +146,11 @@ def update(
     row = before._replace(**changes)
     if row == before:
         return before
-    taken = tx.one(_BY_LABEL, account_id=account_id, label_key=label_key(row.label))
-    if taken is not None and taken[0] != field_id:
+    key = label_key(row.label)
+    if tx.scalar(_BY_LABEL, account_id=account_id, label_key=key) not in (None, field_id):
         raise CustomFieldAlreadyExists
     row = row._replace(updated_at=tx.now)
-    tx.run(
-        _UPDATE,
-        account_id=account_id,
-        id=field_id,
-        label=row.label,
-        label_key=label_key(row.label),
-        fallback=row.fallback,
-        updated_at=row.updated_at,
-    )
+    tx.run(_UPDATE, account_id=account_id, label_key=key, **row._asdict())
     record(account_id, [Change(EventType.CUSTOM_FIELD_UPDATED, before, row)], tx)
     return row
 
@@ -177,7 +168,7 @@ def types(account_id: str, tx: Transaction) -> dict[str, int]:
 
 
 class ColumnField(NamedTuple):
-    """A custom field as a table names and fills it."""
+    """A custom field as a column of a CSV file."""
 
     key: str
     label_key: str
@@ -190,11 +181,11 @@ def column_fields(account_id: str, tx: Transaction) -> list[ColumnField]:
 
 
 def fallbacks(account_id: str, tx: Transaction) -> dict[str, str]:
-    """Returns the fallbacks of all custom fields of the account, by key; empty is none."""
+    """Returns the fallbacks of all custom fields of the account, by key; "" is none."""
     return dict(tx.all(_FALLBACKS, account_id=account_id))
 
 
 def newest_id_of_any_account(tx: Transaction) -> str | None:
-    """Returns the greatest id of all, or None. For the start of the service."""
-    row = tx.one(_NEWEST)
-    return row[0] if row else None
+    """Returns the greatest id of all accounts, or None. For the start of the service."""
+    newest: str | None = tx.scalar(_NEWEST)
+    return newest

@@ -1,13 +1,11 @@
-"""What a template's merge tags are, and what stands in their place for one subscriber.
+"""Renders the merge tags of a template for one subscriber.
 
-A tag is `{{email}}`, `{{firstName}}`, `{{lastName}}` or `{{customFields.key}}`,
-any of them with a fallback of its own: `{{firstName | fallback: "friend"}}`.
-Everything else, in braces or not, is the template's own text and stays as it is.
+A tag is `{{email}}`, `{{firstName}}`, `{{lastName}}` or `{{customFields.key}}`. Each can have a
+fallback: `{{firstName | fallback: "friend"}}`. All other text, in braces or not, is unchanged.
 
-One regular expression finds a tag whole, so a template is read from left to
-right once, and what was put in is never read again. Templates come from anyone
-who can call: the time that it takes grows with the template's length, and no
-more, because of how the expression is made (see `_tag`).
+A regular expression matches a whole tag, so a template is scanned once and inserted values are
+not scanned. Templates are untrusted input: the time is linear in the length of the template,
+because of how the expression is built (see `_tag`).
 """
 
 from __future__ import annotations
@@ -20,25 +18,25 @@ from typing import NamedTuple
 
 from ..errors import invalid
 
-# The most bytes that are put into a subject and a body together: half of what a gRPC
-# client takes in an answer by default.
-MAX_PUT_IN = 2_000_000
-# What Unicode breaks a line at, whatever the language (UAX #14: BK, CR, LF, NL).
+# The maximum bytes of all values inserted into a subject and a body: half of the default limit of
+# a response in gRPC clients.
+MAX_INSERTED = 2_000_000
+# The mandatory line breaks of Unicode (UAX #14: BK, CR, LF, NL).
 _BREAKS = r"\n\v\f\r\x85\u2028\u2029"
-# A key is at most as long as custom fields' keys are.
+# A key is limited to the maximum length of custom field keys.
 _NAME = r"(?:(?P<word>email|firstName|lastName)|customFields\.(?P<key>[a-z0-9_]{1,64}+))"
-_BLANKS = r"[ \t]*+"
-# What an editor writes for a character: &amp; or &#38; or &#x26;. Longer numbers
-# are no characters, and int() raises at more than 4,300 digits.
+_SPACES = r"[ \t]*+"
+# A character reference of HTML: &amp; or &#38; or &#x26;. Longer numbers are not characters, and
+# int() raises for more than 4,300 digits.
 _REFERENCE = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
 class Values(NamedTuple):
-    """What is known of a subscriber.
+    """The values of a subscriber.
 
-    `custom` holds its values by key; `fallbacks` has every custom field of the
-    account, by key, with what stands in for a missing value, which may be "".
+    `custom` are its custom field values by key. `fallbacks` are the fallbacks of all custom
+    fields of the account by key; "" is none.
     """
 
     email: str
@@ -49,7 +47,7 @@ class Values(NamedTuple):
 
 
 class Rendered(NamedTuple):
-    """A template with its tags filled in, and the keys that the account does not have."""
+    """A rendered template, and the keys that the account does not have."""
 
     subject: str
     body: str
@@ -57,79 +55,76 @@ class Rendered(NamedTuple):
 
 
 def render(subject: str, body: str, values: Values) -> Rendered:
-    """Returns the template as the subscriber gets it.
+    """Renders a template for a subscriber.
 
-    In the place of a tag stands the first of these that there is: the value, the
-    tag's fallback (written as "", it is there: nothing is put in), the field's
-    fallback, nothing. An empty text is no value; 0 and false are values. A key
-    that the account has no field for is put in as nothing, even if the tag has a
-    fallback, so that a misspelt key shows; it is listed once, in the order of
-    first appearance, the subject's before the body's.
+    A tag is replaced by its value, or else the fallback of the tag, even if that is "", or else
+    the fallback of the field. Empty text is not a value; 0 and false are. An unknown key is
+    replaced by nothing, even if the tag has a fallback, so that a misspelled key is noticed.
+    Unknown keys are listed once, in order of appearance, those of the subject first.
 
-    Whatever is put into the body is HTML-escaped. Whatever is put into the subject
-    is not, but its line breaks and other control characters, each run of them,
-    become one space: a value must not be able to begin a new header line.
+    Values in the body are HTML-escaped. In the subject, each run of line breaks and other
+    control characters becomes one space, so that a value cannot start another header line.
 
-    Raises ValidationError if more is put in than `MAX_PUT_IN`.
+    Raises ValidationError if the inserted values are larger than `MAX_INSERTED`.
     """
     unknown: dict[str, None] = {}
-    filling = _Filling()
+    insertion = _Insertion()
     return Rendered(
         _IN_SUBJECT.sub(
-            lambda tag: filling.put("subject", _CONTROLS.sub(" ", _text(tag, values, unknown))),
+            lambda tag: insertion.checked(
+                "subject", _CONTROLS.sub(" ", _text(tag, values, unknown))
+            ),
             subject,
         ),
         _IN_BODY.sub(
-            lambda tag: filling.put("body", html.escape(_text(tag, values, unknown))), body
+            lambda tag: insertion.checked("body", html.escape(_text(tag, values, unknown))), body
         ),
         list(unknown),
     )
 
 
-class _Filling:
-    """Counts what is put into a template.
+class _Insertion:
+    """Limits the size of the values that are inserted into a template.
 
-    A template of a few characters a tag, and a value of a thousand, would otherwise
-    come to hundreds of times the template.
+    Otherwise short tags with long values could expand a template by a factor of hundreds.
     """
 
     def __init__(self) -> None:
-        self._room = MAX_PUT_IN
+        self._remaining = MAX_INSERTED
 
-    def put(self, part: str, text: str) -> str:
-        """Returns the text. Raises ValidationError for the part once too much was put in."""
-        self._room -= len(text.encode())
-        if self._room < 0:
-            raise invalid(part, "TOO_LONG", f"must not expand by more than {MAX_PUT_IN:,} bytes")
+    def checked(self, field: str, text: str) -> str:
+        """Returns the text. Raises ValidationError for the field if the limit is exceeded."""
+        self._remaining -= len(text.encode())
+        if self._remaining < 0:
+            raise invalid(field, "TOO_LONG", f"must not expand by more than {MAX_INSERTED:,} bytes")
         return text
 
 
 def _tag(quote: str) -> re.Pattern[str]:
-    r"""Returns the expression for a tag whose fallback stands between two of these quotes.
+    r"""Returns the expression for a tag whose fallback is in this kind of quotes.
 
-    It is linear since every piece but the fallback's text has one way to match
-    and starts right after a `{{` of its own. The text is atomic: it ends at the
-    first quote that has no odd number of backslashes before it, or the tag is
-    none. The quote that opens a text comes after a colon or a blank, never after
-    a backslash, so a text ends at the next tag's opening quote at the latest: no
-    character is in more than one text for each kind of quote.
+    Matching is linear. Every part except the text of the fallback has only one way to match
+    and starts right after a `{{`. The text is atomic: it ends at the first quote that is not
+    escaped, or the tag does not match. An opening quote follows a colon or whitespace, never a
+    backslash. So a text ends at the opening quote of the next tag at the latest, and no
+    character is scanned in more than one text per kind of quote.
     """
-    # Lazy in an atomic group, and not a possessive group of alternatives, which
-    # would read better: Python before 3.11.5 matches those wrongly where one fails
-    # half-way (gh-100061, gh-106052), and a greedy group takes 114 bytes of memory
-    # for each backslash. Backslashes are counted only from the first of a run.
+    # A lazy match in an atomic group. A possessive group of alternatives would be easier to
+    # read, but Python before 3.11.5 matches it incorrectly (gh-100061, gh-106052). A greedy
+    # group takes 114 bytes per backslash. The lookbehind counts backslashes only from the first
+    # of a run.
     text = rf"(?>[^{_BREAKS}]*?(?<!\\)(?:\\\\)*+(?P=quote))"
-    fallback = rf"\|{_BLANKS}fallback:{_BLANKS}(?P<quoted>(?P<quote>{quote}){text}){_BLANKS}"
-    return re.compile(rf"\{{\{{{_BLANKS}{_NAME}{_BLANKS}(?:{fallback})?\}}\}}")
+    fallback = rf"\|{_SPACES}fallback:{_SPACES}(?P<quoted>(?P<quote>{quote}){text}){_SPACES}"
+    return re.compile(rf"\{{\{{{_SPACES}{_NAME}{_SPACES}(?:{fallback})?\}}\}}")
 
 
 _IN_SUBJECT = _tag('"')
-# Editors of rich text write a quote as a reference to it.
+# Rich text editors write a quote as a character reference.
 _IN_BODY = _tag('"|&quot;')
 
 
 def _text(tag: re.Match[str], values: Values, unknown: dict[str, None]) -> str:
-    """Returns what stands in the tag's place, as plain text, and notes an unknown key."""
+    """Returns the replacement of a tag as plain text, and records an unknown key."""
     key = tag["key"]
     if key is None:
         value, fallback = _built_in(tag["word"], values), ""
@@ -150,24 +145,24 @@ def _built_in(word: str, values: Values) -> str:
 
 
 def _written(value: str | float | bool) -> str:
-    """Returns a value of a custom field as text; a text or a date word for word.
+    """Returns a value of a custom field as text.
 
-    A number is written out without an exponent, in the fewest digits that make
-    the same number again: 5, 0.1, 1000000000000000000000.
+    A number has no exponent and the fewest digits that convert back to the same number: 5,
+    0.1, 1000000000000000000000.
     """
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
         return "true" if value else "false"
-    # Adding 0.0 takes the sign off a negative zero.
+    # Adding 0.0 removes the sign of a negative zero.
     return format(Decimal(repr(value + 0.0).removesuffix(".0")), "f")
 
 
 def _unquoted(quoted: str) -> str:
     r"""Returns the text between the quotes.
 
-    `\"` is a quote and `\\` a backslash; a backslash before anything else is one
-    too. If the quotes are references, whatever is between them is read as HTML.
+    `\"` is a quote and `\\` a backslash. Any other backslash is unchanged. If the quotes are
+    character references, the text between them is HTML.
     """
     if quoted.startswith("&"):
         quoted = _REFERENCE.sub(lambda reference: html.unescape(reference[0]), quoted)

@@ -6,7 +6,7 @@ from peewee import BigIntegerField, CompositeKey, Model, SmallIntegerField, Text
 
 
 class Suppression(Model):
-    """An address that may not be subscribed again; `reason` is the status it had."""
+    """A suppressed address; `reason` is the status of the deleted subscriber."""
 
     account_id = TextField()
     email_hash = TextField()

@@ -16,7 +16,7 @@ from .store import SuppressionRow, Suppressions
 
 
 class SuppressionService(SuppressionServiceServicer):
-    """Keeps the suppressions of the caller's account."""
+    """Manages the suppressions of the caller's account."""
 
     def __init__(self, database: Database, suppressions: Suppressions) -> None:
         self._database = database
@@ -52,7 +52,7 @@ class SuppressionService(SuppressionServiceServicer):
 
 
 def _email_key(text: str) -> str:
-    """Returns the address as it is compared. Raises SuppressionNotFound for what is none."""
+    """Returns the email key. Raises SuppressionNotFound if the text is not an address."""
     email = parse_email(text)
     if email is None:
         raise SuppressionNotFound

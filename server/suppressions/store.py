@@ -1,4 +1,4 @@
-"""Stores suppressions: hashes of addresses that may not be added again."""
+"""Stores suppressions: keyed hashes of addresses that cannot be subscribed again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PURPOSE = "suppression"
 
 
 class SuppressionRow(NamedTuple):
-    """A suppression as it is stored; `created_at` in milliseconds."""
+    """A stored suppression; `created_at` is in milliseconds."""
 
     email_hash: str
     reason: int
@@ -63,28 +63,27 @@ _DELETE = Statement(lambda _: Suppression.delete().where(_ONE))
 
 
 class Suppressions:
-    """The suppressions of all accounts; addresses are given as they are compared."""
+    """The suppressions of all accounts. Addresses are email keys."""
 
     def __init__(self, encryption: Encryption) -> None:
         self._encryption = encryption
 
     def add(self, account_id: str, email_key: str, reason: int, tx: Transaction) -> None:
-        """Suppresses an address from now on."""
         row = SuppressionRow(self._hash(account_id, email_key), reason, tx.now)
         tx.run(_PUT, account_id=account_id, **row._asdict())
 
     def suppressed_among(
         self, account_id: str, email_keys: Collection[str], tx: Transaction
     ) -> Collection[str]:
-        """Returns those of the addresses that are suppressed.
+        """Returns the suppressed addresses among these. At most two statements.
 
-        Two statements at most. Most accounts have no suppression, and hash nothing.
+        Hashes are computed only if the account has a suppression; most accounts have none.
         """
-        if not email_keys or tx.one(_FIRST, account_id=account_id) is None:
+        if not email_keys or tx.scalar(_FIRST, account_id=account_id) is None:
             return ()
         keys = {self._hash(account_id, key): key for key in email_keys}
-        found = tx.all(_AMONG, account_id=account_id, hashes=list(keys))
-        return {keys[email_hash] for (email_hash,) in found}
+        rows = tx.all(_AMONG, account_id=account_id, hashes=list(keys))
+        return {keys[email_hash] for (email_hash,) in rows}
 
     def find(self, account_id: str, email_key: str, tx: Transaction) -> SuppressionRow:
         """Returns the suppression of an address. Raises SuppressionNotFound."""
@@ -97,13 +96,13 @@ class Suppressions:
     def page(
         self, account_id: str, page: Page, tx: Transaction
     ) -> tuple[list[SuppressionRow], int]:
-        """Returns the suppressions of a page, oldest first, and how many the account has."""
+        """Returns the suppressions of a page, oldest first, and the number of suppressions."""
         rows = tx.all(_PAGE, account_id=account_id, limit=page.limit, offset=page.offset)
-        total = tx.one(_COUNT, account_id=account_id)
-        return [SuppressionRow._make(row) for row in rows], int(total[0]) if total else 0
+        total = tx.scalar(_COUNT, account_id=account_id)
+        return [SuppressionRow._make(row) for row in rows], int(total)
 
     def delete(self, account_id: str, email_key: str, tx: Transaction) -> None:
-        """Ends the suppression of an address. Raises SuppressionNotFound."""
+        """Deletes the suppression of an address. Raises SuppressionNotFound."""
         email_hash = self._hash(account_id, email_key)
         if not tx.run(_DELETE, account_id=account_id, email_hash=email_hash):
             raise SuppressionNotFound

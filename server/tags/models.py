@@ -6,7 +6,7 @@ from peewee import BigIntegerField, CompositeKey, Model, TextField
 
 
 class Tag(Model):
-    """A tag; `name_key` is the name as it is compared and sorted."""
+    """A tag; `name_key` is the normal form of the name, for comparison and order."""
 
     account_id = TextField()
     id = TextField()

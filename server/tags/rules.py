@@ -10,14 +10,14 @@ MAX_NAME_LENGTH = 100
 
 
 def name_key(name: str) -> str:
-    """Returns the name as it is compared and sorted: Unicode NFC, without regard to case."""
+    """Returns the name for comparison and order: Unicode NFC, case-folded."""
     if name.isascii():
         return name.lower()
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
 def parse_name(text: str) -> str | None:
-    """Returns the name that a text is after trimming, or None if it cannot name a tag.
+    """Returns the trimmed name, or None if it is not valid.
 
     A name has 1 to 100 characters, at least one of them visible, and no control characters.
     """
@@ -28,7 +28,7 @@ def parse_name(text: str) -> str | None:
 
 
 def distinct(names: list[str]) -> dict[str, str]:
-    """Returns the names by key; of those that differ only in case the first one stays."""
+    """Returns the names by key. Of names with the same key, the first one is kept."""
     by_key: dict[str, str] = {}
     for name in names:
         by_key.setdefault(name_key(name), name)

@@ -15,7 +15,7 @@ from . import store
 
 
 class TagService(TagServiceServicer):
-    """Keeps the tags of the caller's account."""
+    """Manages the tags of the caller's account."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

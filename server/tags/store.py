@@ -1,4 +1,4 @@
-"""Tags in the database."""
+"""Stores tags."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .rules import name_key
 
 
 class TagRow(NamedTuple):
-    """A tag as it is stored; `created_at` in milliseconds."""
+    """A stored tag; `created_at` is in milliseconds."""
 
     id: str
     name: str
@@ -37,13 +37,13 @@ class TagRow(NamedTuple):
 
 
 class TagRef(NamedTuple):
-    """A tag as others refer to it."""
+    """The id of a tag, and its name as stored."""
 
     id: str
     name: str
 
 
-_COLUMNS = (Tag.id, Tag.name, Tag.description, Tag.created_at)
+_COLUMNS = tuple(getattr(Tag, name) for name in TagRow._fields)
 _IN_ACCOUNT = Tag.account_id == param("account_id")
 _ONE = _IN_ACCOUNT & (Tag.id == param("id"))
 
@@ -58,8 +58,8 @@ _PAGE = Statement(
         .offset(param("offset"))
     )
 )
-# By way of their ids, which the index of names has: SQLite would rather walk through all tags
-# of the account than look up names and then rows.
+# The ids are selected by the index of names in a subquery. If rows were selected by name, SQLite
+# would scan all tags of the account.
 _BY_KEYS = Statement(
     lambda dialect: Tag.select(Tag.name_key, Tag.id, Tag.name).where(
         _IN_ACCOUNT
@@ -119,15 +119,14 @@ def find(account_id: str, tag_id: str, tx: Transaction) -> TagRow:
 
 
 def page(account_id: str, page: Page, tx: Transaction) -> tuple[list[TagRow], int]:
-    """Returns the tags of a page, by name, and how many the account has."""
+    """Returns the tags of a page in order of name, and the number of tags."""
     rows = tx.all(_PAGE, account_id=account_id, limit=page.limit, offset=page.offset)
     return [TagRow._make(row) for row in rows], count(account_id, tx)
 
 
 def count(account_id: str, tx: Transaction) -> int:
-    """Returns how many tags the account has."""
-    row = tx.one(_COUNT, account_id=account_id)
-    return int(row[0]) if row else 0
+    """Returns the number of tags of the account."""
+    return int(tx.scalar(_COUNT, account_id=account_id))
 
 
 def update(account_id: str, tag_id: str, changes: Mapping[str, Any], tx: Transaction) -> TagRow:
@@ -140,8 +139,7 @@ def update(account_id: str, tag_id: str, changes: Mapping[str, Any], tx: Transac
     if row == before:
         return before
     key = name_key(row.name)
-    taken = tx.one(_BY_KEY, account_id=account_id, name_key=key)
-    if taken is not None and taken[0] != tag_id:
+    if tx.scalar(_BY_KEY, account_id=account_id, name_key=key) not in (None, tag_id):
         raise TagAlreadyExists
     tx.run(
         _UPDATE,
@@ -156,24 +154,24 @@ def update(account_id: str, tag_id: str, changes: Mapping[str, Any], tx: Transac
 
 
 def delete(account_id: str, tag_id: str, tx: Transaction) -> None:
-    """Deletes a tag and takes it off every subscriber. Raises TagNotFound."""
+    """Deletes a tag and removes it from every subscriber. Raises TagNotFound."""
     before = find(account_id, tag_id, tx)
     tx.run(_DELETE, account_id=account_id, id=tag_id)
     record(account_id, [deleted(EventType.TAG_DELETED, before)], tx)
 
 
 def ensure(account_id: str, names: Mapping[str, str], tx: Transaction) -> dict[str, TagRef]:
-    """Returns tags by name key, creating those that the account lacks.
+    """Returns tags by name key, and creates missing ones.
 
-    `names` maps each key to the spelling that a new tag gets. One statement
-    where all of them exist, three otherwise, however many there are, and what events take.
+    `names` has the name of a new tag by key. One statement if all tags exist, otherwise three
+    and those that record events.
     """
     if not names:
         return {}
-    found = _by_keys(account_id, names, tx)
-    missing = [key for key in names if key not in found]
+    existing = _by_keys(account_id, names, tx)
+    missing = [key for key in names if key not in existing]
     if not missing:
-        return found
+        return existing
     new = {key: TagRow(tx.new_id(), names[key], "", tx.now) for key in missing}
     rows = [(row.id, row.name, key, row.description, row.created_at) for key, row in new.items()]
     tx.run(_INSERT_ALL, account_id=account_id, rows=rows)

@@ -18,7 +18,7 @@ from roster.v1 import subscribers_pb2 as subscribers
 from roster.v1 import webhooks_pb2 as webhooks
 
 from server.custom_fields.rules import MAX_FIELDS, MAX_VALUES_BYTES, check_size
-from server.merge_tags.rules import MAX_PUT_IN
+from server.merge_tags.rules import MAX_INSERTED
 from server.messages import MAX_MESSAGE_BYTES
 from server.paging import DEFAULT_LIMIT, MAX_LIMIT
 from server.subscribers.rules import (
@@ -159,7 +159,7 @@ def failure() -> subscribers.BulkFailure:
 def rendered() -> merge_tags.RenderMergeTagsResponse:
     # An unknown key is shorter than its merge tag in the template.
     return merge_tags.RenderMergeTagsResponse(
-        subject=wide(1_000), body=wide(500_000) + "x" * MAX_PUT_IN
+        subject=wide(1_000), body=wide(500_000) + "x" * MAX_INSERTED
     )
 
 

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from server.errors import ValidationError
-from server.merge_tags.rules import MAX_PUT_IN, Values, render
+from server.merge_tags.rules import MAX_INSERTED, Values, render
 
 ADA = Values(
     email="ada@example.com",
@@ -430,7 +430,7 @@ def test_megabyte_of_a_fallback_is_read_in_good_time() -> None:
 @pytest.mark.parametrize("part", ["subject", "body"])
 def test_no_more_is_put_in_than_there_is_room_for(part: str) -> None:
     values = city("x" * 1_000)
-    tag, times = "{{customFields.city}}", MAX_PUT_IN // 1_000
+    tag, times = "{{customFields.city}}", MAX_INSERTED // 1_000
     render(**{"subject": "", "body": "", part: tag * times}, values=values)
 
     with pytest.raises(ValidationError) as refused:
