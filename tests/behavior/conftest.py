@@ -9,11 +9,15 @@ and on SQLite over one of its two fronts, in turn.
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from ..conftest import FRONTS
 
+FRONT = "front_and_service"
 ON_POSTGRES = "http-over-grpc"
+ParameterSet = type(pytest.param())
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -29,17 +33,25 @@ def _is_selected(item: pytest.Item) -> bool:
     if not (over_all or over_sqlite):
         return True
     assert isinstance(item, pytest.Function)
-    marks = [mark.args[0] for mark in item.iter_markers("parametrize")]
-    fronts = [name for name in FRONTS if name != "grpc" or "front_and_service" not in marks]
-    front = item.callspec.params["front_and_service"]
+    tables = {mark.args[0]: mark.args[1] for mark in item.iter_markers("parametrize")}
+    fronts = list(tables.pop(FRONT, FRONTS))
+    front = item.callspec.params[FRONT]
     if over_sqlite:
         if front == ON_POSTGRES:
             return True
         fronts.remove(ON_POSTGRES)
-    return bool(front == fronts[_case(item, marks) % len(fronts)])
+    # The sum lets every value of each table meet every front.
+    case = sum(_index(item, names, cases) for names, cases in tables.items())
+    return bool(front == fronts[case % len(fronts)])
 
 
-def _case(item: pytest.Function, marks: list[str | tuple[str, ...]]) -> int:
-    """Returns the sum of the indexes in all tables: every value of each meets every front."""
-    names = [mark.split(",")[0] if isinstance(mark, str) else mark[0] for mark in marks]
-    return sum(item.callspec.indices[name] for name in names if name != "front_and_service")
+def _index(item: pytest.Function, names: str | tuple[str, ...], cases: Any) -> int:
+    """Returns the index of an item's case in a table."""
+    names = (names,) if isinstance(names, str) else names
+    current = [item.callspec.params[name] for name in names]
+    for index, case in enumerate(cases):
+        single = (case,) if len(names) == 1 else case
+        values = case.values if isinstance(case, ParameterSet) else single
+        if all(one is other for one, other in zip(current, values, strict=True)):
+            return index
+    raise ValueError(f"no case of {item.nodeid} in {names}")

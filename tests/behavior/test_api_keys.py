@@ -1,4 +1,4 @@
-"""API keys, through every front."""
+"""API keys over every front."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LONG_AGO = 1_000_000_000_000
 
 
 def create(account: Account, scope: str = "read", **body: Any) -> dict[str, Any]:
-    """Creates a key and returns the whole answer: the key and its secret."""
+    """Creates a key and returns the response: the key and its secret."""
     created: dict[str, Any] = account.ok("CreateApiKey", **{"name": "ci", "scope": scope, **body})
     return created
 
@@ -90,7 +90,7 @@ def test_only_an_admin_key_can_manage_keys(account: Account, rpc: str) -> None:
         "no scope",
         "unknown scope",
         "scope in capitals",
-        "end in the past",
+        "expiry in the past",
     ],
 )
 def test_create_api_key_rejects_an_invalid_body(
@@ -219,7 +219,7 @@ def test_two_admin_keys_that_revoke_each_other_concurrently_leave_one(account: A
             partial(account.call, "RevokeApiKey", id=created["apiKey"]["id"]),
         )
 
-        # The second is refused, as the last key or as one that is revoked already.
+        # The second call fails: its key is the last one, or is already revoked.
         assert statuses(responses) in ([204, 401], [204, 409])
         account = other if responses[0].status == 204 else account
         assert [key["scope"] for key in account.ok("ListApiKeys")["apiKeys"]] == ["admin"]

@@ -1,4 +1,4 @@
-"""Who may call what, through every front."""
+"""Authentication and scopes over every front."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SCOPES = ("read", "write", "admin")
 SCOPE_OF = {
     rpc: method.GetOptions().Extensions[http_pb2.access].scope for rpc, method in UNARY.items()
 }
-ABOVE = [
+SCOPE_AND_FORBIDDEN_RPC = [
     (scope, rpc)
     for scope in SCOPES
     for rpc, needed in SCOPE_OF.items()
@@ -29,7 +29,7 @@ ABOVE = [
 
 
 def call_with(account: Account, *headers: tuple[str, str]) -> tuple[int, Any]:
-    """Lists tags with these headers, or metadata, and returns what came less the request id."""
+    """Lists tags with these headers or metadata; returns the status and the result or error."""
     if isinstance(account.front, HttpFront):
         response = account.front.send("GET", "/api/tags", headers=dict(headers))
         return (
@@ -79,7 +79,7 @@ def test_every_invalid_key_gets_the_same_error(account: Account) -> None:
         "revoked": [("Authorization", f"Bearer {revoked(account)}")],
         "expired": [("Authorization", f"Bearer {account.new_key('admin', expires_at=1)}")],
         "two different": [("Authorization", f"Bearer {key}"), ("X-API-Key", other)],
-        "a good and a bad": [("Authorization", "Bearer secret"), ("X-API-Key", key)],
+        "one valid and one invalid": [("Authorization", "Bearer secret"), ("X-API-Key", key)],
     }
 
     responses = {name: call_with(account, *headers) for name, headers in wrong.items()}
@@ -122,12 +122,16 @@ def test_every_operation_requires_a_key(account: Account, rpc: str) -> None:
 
 
 def request_of(rpc: str) -> dict[str, Any]:
-    """Returns a request that names whatever its path names, and nothing else."""
+    """Returns a request with only the variables of its path."""
     return dict.fromkeys(path_variables(rpc), MISSING_ID)
 
 
 @pytest.mark.one_front_per_case
-@pytest.mark.parametrize(("scope", "rpc"), ABOVE, ids=[" ".join(pair) for pair in ABOVE])
+@pytest.mark.parametrize(
+    ("scope", "rpc"),
+    SCOPE_AND_FORBIDDEN_RPC,
+    ids=[" ".join(pair) for pair in SCOPE_AND_FORBIDDEN_RPC],
+)
 def test_key_cannot_call_operations_above_its_scope(account: Account, scope: str, rpc: str) -> None:
     limited = account.with_key(account.new_key(scope))
 
@@ -135,19 +139,21 @@ def test_key_cannot_call_operations_above_its_scope(account: Account, scope: str
 
 
 BODIES = [b"", b"{", b"[]", b'{"nope": 1}', b'{"a": 1, "a": 2}', b"\xff"]
-WRITING = sorted({binding(rpc)[:2] for rpc in UNARY if binding(rpc)[2]})
+OPERATIONS_WITH_BODY = sorted({binding(rpc)[:2] for rpc in UNARY if binding(rpc)[2]})
 
 
 @pytest.mark.one_front_per_case
 @over_http
-@pytest.mark.parametrize(("method", "path"), WRITING, ids=[" ".join(pair) for pair in WRITING])
+@pytest.mark.parametrize(
+    ("method", "path"), OPERATIONS_WITH_BODY, ids=[" ".join(pair) for pair in OPERATIONS_WITH_BODY]
+)
 def test_call_without_a_key_reveals_nothing_about_an_invalid_body(
     account: Account, method: str, path: str
 ) -> None:
-    stranger = account.with_key(wrong_checksum(account.key))
+    unauthenticated = account.with_key(wrong_checksum(account.key))
     path = path.replace("{id}", MISSING_ID)
 
-    responses = [error_of(send(stranger, method, path, body)) for body in BODIES]
+    responses = [error_of(send(unauthenticated, method, path, body)) for body in BODIES]
 
     assert responses[0][0] == 401
     assert responses == [responses[0]] * len(BODIES)
@@ -219,7 +225,7 @@ def test_metadata_of_the_gateway_cannot_be_sent_as_headers(account: Account) -> 
 @pytest.mark.parametrize(
     "forged",
     [b"", b"\x08\x00", b"\x08\x63", b"\xff"],
-    ids=["empty", "no reason", "unknown reason", "no message"],
+    ids=["empty", "no reason", "unknown reason", "malformed"],
 )
 def test_forged_metadata_of_the_gateway_never_leaves_a_call_hanging(
     grpc_account: Account, forged: bytes

@@ -1,4 +1,4 @@
-"""Characters that text may not have: control characters, and names that show nothing."""
+"""Rejected characters: control characters, and names of invisible characters."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from .helpers import (
 )
 from .streams import import_rows, import_table, send_export, written_table
 
-# Every text that a request may hold, but for what stands in the path.
+# Every string field of a request that is not in the path.
 TEXTS = [
     (rpc, text)
     for rpc, method in UNARY.items()
     for text in method.input_type.fields
     if text.type == FieldDescriptor.TYPE_STRING and text.json_name not in path_variables(rpc)
 ]
-each_text = pytest.mark.parametrize(
+each_text_field = pytest.mark.parametrize(
     ("rpc", "text"), [pytest.param(rpc, text, id=f"{rpc}.{text.json_name}") for rpc, text in TEXTS]
 )
 CONTROLS = ["\0", "\x01", "\x0b", "\x1b", "\x1f", "\x7f"]
@@ -42,13 +42,13 @@ def is_multiline(text: FieldDescriptor) -> bool:
 
 
 def request_with(rpc: str, text: FieldDescriptor, value: str) -> dict[str, Any]:
-    """Returns a request with a value for a text."""
+    """Returns a request with a value for a string field."""
     request: dict[str, Any] = dict.fromkeys(path_variables(rpc), MISSING_ID)
     return {**request, text.json_name: [value] if text.is_repeated else value}
 
 
 @pytest.mark.one_front_per_case
-@each_text
+@each_text_field
 def test_control_characters_are_rejected_in_every_text_field(
     account: Account, rpc: str, text: FieldDescriptor
 ) -> None:

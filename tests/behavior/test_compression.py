@@ -1,4 +1,4 @@
-"""Redirects, compression and caching of what is served over HTTP, on both HTTP fronts."""
+"""Redirects, compression and caching over both HTTP fronts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GZIP = {"Accept-Encoding": "gzip"}
 def get(
     account: Account, path: str, *, method: str = "GET", **headers: str
 ) -> tuple[int, dict[str, str], bytes]:
-    """Gets a path; the names of headers have _ for -."""
+    """Requests a path. Header names are written with _ instead of -."""
     assert isinstance(account.front, HttpFront)
     body = {name.replace("_", "-"): value for name, value in headers.items()}
     return account.front.exchange(method, path, account.key, headers=body)

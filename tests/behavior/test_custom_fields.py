@@ -1,4 +1,4 @@
-"""Custom fields, through every front."""
+"""Custom fields over every front."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ KEYS = {"id", "key", "label", "dataType", "mergeTag", "createdAt", "updatedAt"}
 
 
 def create(account: Account, label: str, **body: Any) -> dict[str, Any]:
-    """Creates a custom field and returns it."""
     created: dict[str, Any] = account.ok("CreateCustomField", label=label, **body)["customField"]
     return created
 
@@ -127,7 +126,7 @@ def test_label_with_a_reserved_key_is_rejected(account: Account, label: str) -> 
 @pytest.mark.parametrize(
     "label",
     ["Town", "TOWN", " town ", "Town!", "Tówn"],
-    ids=["same label", "other case", "blanks", "other signs", "accent"],
+    ids=["same label", "other case", "surrounding spaces", "other punctuation", "accent"],
 )
 def test_create_custom_field_rejects_a_label_or_key_in_use(account: Account, label: str) -> None:
     create(account, "Town")

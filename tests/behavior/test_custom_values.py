@@ -1,4 +1,4 @@
-"""Values of custom fields on subscribers, through every front."""
+"""Custom field values of subscribers over every front."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .helpers import (
 TYPES = {"town": "TEXT", "age": "NUMBER", "member": "BOOLEAN", "born": "DATE"}
 VALUES = {"town": "Paris", "age": 36, "member": True, "born": "1815-12-10"}
 
-GOOD: list[tuple[str, Any]] = [
+VALID: list[tuple[str, Any]] = [
     ("town", "Paris"),
     ("town", ""),
     ("town", " \n kept\t"),
@@ -50,7 +50,7 @@ GOOD: list[tuple[str, Any]] = [
     ("born", "2026-01-31T10:20:30Z"),
     ("born", "2026-01-31T10:20:30.123+02:00"),
 ]
-BAD: list[tuple[str, Any, str]] = [
+INVALID: list[tuple[str, Any, str]] = [
     ("town", 5, "INVALID_TYPE"),
     ("town", True, "INVALID_TYPE"),
     ("town", ["Paris"], "INVALID_TYPE"),
@@ -79,8 +79,7 @@ BAD: list[tuple[str, Any, str]] = [
 ]
 
 
-def named(case: tuple[Any, ...]) -> str:
-    """Returns a short name of a case."""
+def case_id(case: tuple[Any, ...]) -> str:
     return re.sub(r"\W+", " ", f"{case[0]} {json.dumps(case[1])[:30]}")
 
 
@@ -95,14 +94,14 @@ def create_fields(account: Account) -> dict[str, dict[str, Any]]:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two values are the same, the sign of zero included; 5 and 5.0 are one number."""
+    """Whether two values are equal, including the sign of zero; 5 equals 5.0."""
     both_numbers = {type(one), type(other)} <= {int, float}
     return repr(float(one)) == repr(float(other)) if both_numbers else repr(one) == repr(other)
 
 
 @pytest.mark.each_database_per_case
 @pytest.mark.usefixtures("fields")
-@pytest.mark.parametrize(("key", "value"), GOOD, ids=map(named, GOOD))
+@pytest.mark.parametrize(("key", "value"), VALID, ids=map(case_id, VALID))
 def test_value_is_returned_as_it_was_sent(account: Account, key: str, value: Any) -> None:
     created = create_subscriber(account, customFields={key: value})
 
@@ -129,7 +128,7 @@ def test_number_is_returned_in_the_same_notation(account: Account, number: str) 
 
 @pytest.mark.one_front_per_case
 @pytest.mark.usefixtures("fields")
-@pytest.mark.parametrize(("key", "value", "code"), BAD, ids=map(named, BAD))
+@pytest.mark.parametrize(("key", "value", "code"), INVALID, ids=map(case_id, INVALID))
 def test_invalid_value_is_reported_and_changes_nothing(
     account: Account, key: str, value: Any, code: str
 ) -> None:
@@ -154,7 +153,7 @@ def test_invalid_value_is_reported_and_changes_nothing(
 
 @pytest.mark.one_front_per_case
 @pytest.mark.usefixtures("fields")
-@pytest.mark.parametrize(("key", "value", "code"), BAD, ids=map(named, BAD))
+@pytest.mark.parametrize(("key", "value", "code"), INVALID, ids=map(case_id, INVALID))
 def test_bulk_row_with_an_invalid_value_fails_without_affecting_others(
     account: Account, key: str, value: Any, code: str
 ) -> None:

@@ -1,4 +1,4 @@
-"""Exporting subscribers: which, in what order and form, and that they can be imported again."""
+"""Exports of subscribers: filters, order, formats, and import into another account."""
 
 from __future__ import annotations
 
@@ -29,13 +29,12 @@ from .streams import (
 HEADER = ["id", "email", "firstName", "lastName", "status", "tags", "createdAt"]
 
 
-def people(account: Account, count: int) -> list[Row]:
-    """Creates subscribers and returns them, oldest first."""
+def create_subscribers(account: Account, count: int) -> list[Row]:
     return [create_subscriber(account, f"p{number}@b.io") for number in range(count)]
 
 
 def exported_emails(account: Account, **filters: Any) -> list[str]:
-    """Returns the addresses of an export, which is the same in both forms."""
+    """Returns the addresses of an export, which are the same in both formats."""
     rows = [row["email"] for row in export(account, **filters)]
     header, *lines = export_table(account, **filters)
     assert [line[header.index("email")] for line in lines] == rows
@@ -81,8 +80,8 @@ FORMULAS = [
 def test_formula_is_escaped_in_a_table_and_restored_by_an_import(
     account: Account, other_account: Account, text: str
 ) -> None:
-    for each in (account, other_account):
-        create_field(each, "Note")
+    for target in (account, other_account):
+        create_field(target, "Note")
     values = {"customFields": {"note": text}}
     sent = create_subscriber(
         account, "+a@b.io", firstName=text, lastName="b", tags=[text], **values
@@ -229,7 +228,7 @@ def test_export_filters_by_tag_in_any_spelling(account: Account) -> None:
 
 
 def test_export_filters_by_creation_time(account: Account) -> None:
-    created = people(account, 3)
+    created = create_subscribers(account, 3)
     timestamps = [row["createdAt"] for row in created]
 
     for bound in ("2001-01-01T00:00:00Z", *timestamps, "2999-01-01T00:00:00Z"):
@@ -250,11 +249,11 @@ def test_export_filters_are_combined(account: Account) -> None:
 
 
 def test_export_resumes_after_a_subscriber(account: Account) -> None:
-    created = people(account, 4)
+    created = create_subscribers(account, 4)
 
     assert exported_emails(account, afterId=created[1]["id"]) == ["p2@b.io", "p3@b.io"]
     assert exported_emails(account, afterId=created[3]["id"]) == []
-    # One that is gone still has its place.
+    # A deleted subscriber keeps its position.
     account.ok("DeleteSubscriber", id=created[1]["id"])
     assert exported_emails(account, afterId=created[1]["id"]) == ["p2@b.io", "p3@b.io"]
     assert exported_emails(account, afterId=MISSING_ID) == [f"p{n}@b.io" for n in (0, 2, 3)]
@@ -268,7 +267,7 @@ def test_export_resumes_after_a_subscriber_within_its_filters(account: Account) 
     assert exported_emails(account, afterId=created[1]["id"], tag="vip") == ["p3@b.io", "p5@b.io"]
 
 
-REFUSED: list[tuple[dict[str, Any], int, str]] = [
+REJECTED: list[tuple[dict[str, Any], int, str]] = [
     ({"afterId": "none"}, 400, "ValidationError"),
     ({"afterId": "none", "format": "CSV"}, 400, "ValidationError"),
     ({"status": 99}, 400, "ValidationError"),
@@ -276,7 +275,7 @@ REFUSED: list[tuple[dict[str, Any], int, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("filters", "status", "code"), REFUSED, ids=str)
+@pytest.mark.parametrize(("filters", "status", "code"), REJECTED, ids=str)
 def test_export_with_an_invalid_option_is_rejected(
     account: Account, filters: dict[str, Any], status: int, code: str
 ) -> None:
@@ -300,7 +299,7 @@ def test_export_has_no_subscribers_of_other_accounts(
     account: Account, other_account: Account
 ) -> None:
     create_field(account, "Town")
-    created = people(account, 2)
+    created = create_subscribers(account, 2)
 
     assert export(other_account) == []
     assert export_table(other_account, afterId=created[0]["id"]) == [HEADER]
@@ -308,7 +307,7 @@ def test_export_has_no_subscribers_of_other_accounts(
 
 @pytest.fixture
 def many(account: Account) -> list[str]:
-    """The addresses of subscribers that take three messages."""
+    """The addresses of subscribers that fill three messages."""
     sent = [f"p{number}@b.io" for number in range(1_100)]
     created = import_rows(account, [{"email": email, "tags": ["all"]} for email in sent])
     assert {result["outcome"] for result in created} == {"CREATED"}
@@ -328,7 +327,7 @@ def test_export_that_exactly_fills_its_messages_is_complete(
     assert exported_emails(account, afterId=last) == many[100:]
 
 
-HARD: list[Row] = [
+SPECIAL_ROWS: list[Row] = [
     {
         "email": "ada@b.io",
         "firstName": 'Ada "A"',
@@ -353,26 +352,26 @@ def test_export_can_be_imported_into_another_account(
     account: Account, other_account: Account, form: str
 ) -> None:
     for each in (account, other_account):
-        # Two whose keys differ in an underscore alone.
+        # Two keys that differ only in an underscore.
         for label in ("Note", "No te"):
             create_field(each, label)
         for label, data_type in (("Age", "NUMBER"), ("Paid", "BOOLEAN"), ("Born", "DATE")):
             create_field(each, label, data_type)
-    for row in HARD:
+    for row in SPECIAL_ROWS:
         create_subscriber(account, **row)
     before = export(account)
 
     if form == "rows":
-        # Over HTTP as they are; a message has no place for what the service owns.
+        # Messages have no fields for output-only keys.
         is_http = isinstance(account.front, HttpFront)
         results = import_rows(other_account, before if is_http else list(map(content, before)))
     else:
         results = import_table(other_account, written_table(export_table(account)))
 
-    assert [result["outcome"] for result in results] == ["CREATED"] * len(HARD)
+    assert [result["outcome"] for result in results] == ["CREATED"] * len(SPECIAL_ROWS)
     assert [content(row) for row in export(other_account)] == [content(row) for row in before]
 
 
 def content(row: Row) -> Row:
-    """Returns what an import of an exported subscriber keeps."""
+    """Returns the fields of a subscriber that an import preserves."""
     return {key: row.get(key) for key in ("email", "firstName", "lastName", "tags", "customFields")}

@@ -1,4 +1,4 @@
-"""Importing subscribers from tables: what columns and cells mean, and what fails the whole."""
+"""Imports of subscribers from tables: columns, cells and invalid headers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from ..conftest import Account
 from .helpers import create_field, emails, over_http
 from .streams import import_table, send_table, written_table
-from .test_import import listed, outcomes, posted, refusals, told
+from .test_import import line_outcomes, listed, outcomes, posted, rejections
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_columns_are_matched_by_name(account: Account, header: str, cells: str) 
 
     results = import_table(account, f"{header}\n{cells}\n")
 
-    assert told(results) == [(2, "CREATED")]
+    assert line_outcomes(results) == [(2, "CREATED")]
     assert results[0]["email"] == "a@b.io"
     (created,) = listed(account)
     assert (created["email"], created["firstName"], created["lastName"]) == (
@@ -54,7 +54,7 @@ def test_csv_dialects_of_common_programs_are_imported(
 
     results = posted(account, text.encode(), "text/csv")
 
-    assert told(results) == [(2, "CREATED"), (3, "CREATED")]
+    assert line_outcomes(results) == [(2, "CREATED"), (3, "CREATED")]
     ada, _ = listed(account)
     assert (ada["firstName"], ada["lastName"], ada["tags"]) == ("Ada", "King", ["press", "vip"])
 
@@ -68,8 +68,8 @@ def test_quoted_cells_can_contain_line_breaks_quotes_and_commas(account: Account
         written_table([["email", "note"], ["ada@b.io", note], ["bob@b.io", "plain"]]),
     )
 
-    # A row has the number of its last line.
-    assert told(results) == [(4, "CREATED"), (5, "CREATED")]
+    # A row is numbered by its last line.
+    assert line_outcomes(results) == [(4, "CREATED"), (5, "CREATED")]
     assert [row["customFields"]["note"] for row in listed(account)] == [note, "plain"]
 
 
@@ -141,7 +141,7 @@ def test_cell_is_parsed_by_the_type_of_its_field(
     results = import_table(account, written_table([["email", "it"], ["ada@b.io", cell]]))
 
     if value is None:
-        assert refusals(results) == [("INVALID_CUSTOM_FIELD", "customFields.it")]
+        assert rejections(results) == [("INVALID_CUSTOM_FIELD", "customFields.it")]
         assert listed(account) == []
     else:
         assert outcomes(results) == ["CREATED"]
@@ -156,7 +156,7 @@ def test_full_name_next_to_a_first_name_loses_no_text(account: Account) -> None:
         "d@b.io,Ann Lee,,\ne@b.io,Ann Lee,Ann,Lee\nf@b.io,Ann Marie Lee,Ann,Lee\n",
     )
 
-    assert refusals(results) == [(None, None)] * 5 + [("INVALID_FIELD", "name")]
+    assert rejections(results) == [(None, None)] * 5 + [("INVALID_FIELD", "name")]
     assert [(created["firstName"], created["lastName"]) for created in listed(account)] == [
         ("Bob", "Ann Lee"),
         *[("Ann", "Lee")] * 4,
@@ -166,15 +166,15 @@ def test_full_name_next_to_a_first_name_loses_no_text(account: Account) -> None:
 def test_invalid_confirmation_flag_fails_only_its_row(account: Account) -> None:
     results = import_table(account, "email,isConfirmed\na@b.io,maybe\nc@b.io,yes\n")
 
-    assert refusals(results) == [("INVALID_FIELD", "isConfirmed"), (None, None)]
+    assert rejections(results) == [("INVALID_FIELD", "isConfirmed"), (None, None)]
     assert emails(account) == ["c@b.io"]
 
 
 def test_line_with_too_many_cells_fails_without_affecting_others(account: Account) -> None:
     results = import_table(account, "email,name\na@b.io,Ada,x\nb@b.io,Bob,\nc@b.io\n,Dan\n")
 
-    assert told(results) == [(2, "FAILED"), (3, "FAILED"), (4, "CREATED"), (5, "FAILED")]
-    assert refusals(results) == [
+    assert line_outcomes(results) == [(2, "FAILED"), (3, "FAILED"), (4, "CREATED"), (5, "FAILED")]
+    assert rejections(results) == [
         ("INVALID_ROW", None),
         ("INVALID_ROW", None),
         (None, None),

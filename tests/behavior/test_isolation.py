@@ -1,6 +1,6 @@
-"""Accounts never see, touch or disturb each other, through every front.
+"""Isolation of accounts over every front.
 
-The cases are made from the descriptors, so that a new rpc is among them.
+The cases are derived from the descriptors, so that they include new rpcs.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from .helpers import MISSING_ID, emails, error_of, suppress
 
 LISTS = sorted(rpc for rpc in UNARY if rpc.startswith("List") and not path_variables(rpc))
 CREATES = sorted(rpc for rpc in UNARY if rpc.startswith(("Create", "BulkCreate")))
-# The field by which each other rpc is told which one is meant, and what nothing has there.
-NAMES = {
+# The field that identifies the resource of every other rpc.
+REFERENCES = {
     rpc: field.json_name
     for rpc, method in UNARY.items()
     for field in method.input_type.fields
     if field.name in ("id", *path_variables(rpc)) or field.name.endswith("_id")
 }
-# What is meant, where that is something else than what the service creates.
-MEANT = {
+# The resource types of rpcs that do not refer to the resource of their service.
+RESOURCE_TYPES = {
     "RenderMergeTags": "SubscriberService",
     "GetWebhookDelivery": "delivery",
     "RetryWebhookDelivery": "delivery",
 }
 MISSING = {"email": "nobody@example.com"}
 
-# A valid request of each rpc that creates, and of each that needs more than a name.
+# A valid request of each rpc that needs more than a reference.
 REQUESTS: dict[str, dict[str, Any]] = {
     "CreateSubscriber": {"email": "ada@example.com", "tags": ["on ada"]},
     "BulkCreateSubscribers": {"subscribers": [{"email": "bob@example.com", "tags": ["on bob"]}]},
     "CreateTag": {"name": "vip"},
     "CreateCustomField": {"label": "Town"},
     "CreateApiKey": {"name": "ci", "scope": "read"},
-    # Nothing happens to it but what a test does.
+    # Disabled, so that no delivery changes it.
     "CreateWebhook": {"url": "http://127.0.0.1:9/", "enabled": False},
     "UpdateSubscriber": {"firstName": "Eve", "email": "eve@example.com", "tags": ["eve"]},
     "ChangeSubscriberStatus": {"status": "COMPLAINED"},
@@ -53,63 +53,64 @@ REQUESTS: dict[str, dict[str, Any]] = {
 }
 
 
-def meant_by(rpc: str) -> str:
-    """Returns what an rpc is about: what its service creates, unless told otherwise."""
-    return MEANT.get(rpc, str(UNARY[rpc].containing_service.name))
+def resource_type(rpc: str) -> str:
+    """Returns the type of resource that an rpc refers to, by default its service."""
+    return RESOURCE_TYPES.get(rpc, str(UNARY[rpc].containing_service.name))
 
 
-def make_all(account: Account) -> dict[str, str]:
-    """Makes one of everything, and returns what each of them goes by."""
-    names = {}
+def create_all(account: Account) -> dict[str, str]:
+    """Creates a resource of every type and returns their references by type."""
+    references = {}
     for rpc in CREATES:
         for created in account.ok(rpc, **REQUESTS[rpc]).values():
             if isinstance(created, dict):
-                names[meant_by(rpc)] = created["id"]
-    names["delivery"] = account.ok("TestWebhook", id=names["WebhookService"])["delivery"]["id"]
-    names["SuppressionService"] = suppress(account, "gone@example.com")
-    return names
+                references[resource_type(rpc)] = created["id"]
+    references["delivery"] = account.ok("TestWebhook", id=references["WebhookService"])["delivery"][
+        "id"
+    ]
+    references["SuppressionService"] = suppress(account, "gone@example.com")
+    return references
 
 
 def everything(account: Account) -> dict[str, Any]:
-    """Returns what the account lists, of everything."""
+    """Returns every list of the account."""
     return {rpc: account.ok(rpc, limit=100) for rpc in LISTS}
 
 
 @dataclass
-class NotificationBridge:
-    """An account that has one of everything, what each goes by, and what the account lists."""
+class OtherAccount:
+    """An account with a resource of every type, their references, and its lists."""
 
     account: Account
-    names: dict[str, str]
+    references: dict[str, str]
     before: dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-def others(front_and_service: tuple[Front, Service]) -> NotificationBridge:
-    """What another account has, and no test changes."""
+def other(front_and_service: tuple[Front, Service]) -> OtherAccount:
+    """Another account, which no test changes."""
     front, service = front_and_service
     account = new_account(service, front)
-    return NotificationBridge(account, make_all(account), everything(account))
+    return OtherAccount(account, create_all(account), everything(account))
 
 
 @pytest.mark.each_database_per_case
-@pytest.mark.parametrize(("rpc", "name"), NAMES.items(), ids=NAMES)
+@pytest.mark.parametrize(("rpc", "name"), REFERENCES.items(), ids=REFERENCES)
 def test_resource_of_another_account_returns_the_error_of_a_missing_one(
-    account: Account, others: NotificationBridge, rpc: str, name: str
+    account: Account, other: OtherAccount, rpc: str, name: str
 ) -> None:
-    theirs, missing = others.names[meant_by(rpc)], MISSING.get(name, MISSING_ID)
+    theirs, missing = other.references[resource_type(rpc)], MISSING.get(name, MISSING_ID)
     rest = REQUESTS.get(rpc, {})
 
     response = account.call(rpc, **{name: theirs}, **rest)
 
     assert response.status == 404
     assert error_of(response) == error_of(account.call(rpc, **{name: missing}, **rest))
-    assert everything(others.account) == others.before
+    assert everything(other.account) == other.before
 
 
-@pytest.mark.parametrize("rpc", UNARY)
-def test_isolation_cases_cover_every_operation(rpc: str) -> None:
-    assert rpc in {*LISTS, *CREATES, *NAMES}
+def test_isolation_cases_cover_every_operation() -> None:
+    assert UNARY.keys() == {*LISTS, *CREATES, *REFERENCES}
 
 
 def test_lists_have_no_resources_of_other_accounts(
@@ -117,7 +118,7 @@ def test_lists_have_no_resources_of_other_accounts(
 ) -> None:
     before = everything(account)
 
-    make_all(other_account)
+    create_all(other_account)
 
     assert everything(account) == before
 
@@ -125,16 +126,16 @@ def test_lists_have_no_resources_of_other_accounts(
 @pytest.mark.each_database_per_case
 @pytest.mark.parametrize("rpc", CREATES)
 def test_names_used_by_another_account_are_available(
-    account: Account, others: NotificationBridge, rpc: str
+    account: Account, other: OtherAccount, rpc: str
 ) -> None:
     response = account.call(rpc, **REQUESTS[rpc])
 
     assert response.status in (200, 201)
     assert response.body.get("failed", []) == []
-    assert everything(others.account) == others.before
+    assert everything(other.account) == other.before
 
 
-@pytest.mark.usefixtures("others")
+@pytest.mark.usefixtures("other")
 def test_subscriber_of_another_account_is_not_found_by_email(account: Account) -> None:
     response = account.call("GetSubscriber", id="ada@example.com")
 
@@ -145,8 +146,8 @@ def test_subscriber_of_another_account_is_not_found_by_email(account: Account) -
 def test_tags_with_the_same_name_in_two_accounts_are_separate(
     account: Account, other_account: Account
 ) -> None:
-    for each in (account, other_account):
-        each.ok("CreateSubscriber", email="ada@example.com", tags=["vip"])
+    for owner in (account, other_account):
+        owner.ok("CreateSubscriber", email="ada@example.com", tags=["vip"])
     tag = account.ok("ListTags")["tags"][0]
 
     account.ok("UpdateTag", id=tag["id"], name="gold")

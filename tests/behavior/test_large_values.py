@@ -1,4 +1,4 @@
-"""How much custom values may come to, and that no message outgrows what clients accept.
+"""The maximum size of custom field values, and of messages that clients accept.
 
 The gRPC front is a Python client with default settings, which accepts messages of 4 MiB.
 """
@@ -27,11 +27,11 @@ from .large_values import (
 from .streams import Row, export, export_table, import_rows, import_table, written_table
 from .test_events import listen
 
-TOO_MUCH = [("customFields", "TOO_LONG")]
+TOO_LONG = [("customFields", "TOO_LONG")]
 
 
 def store_directly(account: Account, created: dict[str, Any], text: str = "x" * 1_000) -> None:
-    """Stores more than the bound, as an earlier version could."""
+    """Stores values above the maximum size, which earlier versions allowed."""
     with account.service.unit_of_work() as tx:
         put_values(account.id, [(created["id"], dict.fromkeys(KEYS, text))], tx)
 
@@ -50,7 +50,7 @@ def test_values_up_to_the_maximum_size_are_stored_and_one_byte_more_is_rejected(
     )
 
     assert stored(account, created)["customFields"] == values()
-    assert (error.status, error.faults) == (400, TOO_MUCH)
+    assert (error.status, error.faults) == (400, TOO_LONG)
     assert emails(account) == ["a@b.io"]
 
 
@@ -60,7 +60,7 @@ def test_maximum_size_of_values_is_in_bytes(account: Account) -> None:
 
     error = account.fails("ValidationError", "CreateSubscriber", email="a@b.io", customFields=euros)
 
-    assert error.faults == TOO_MUCH
+    assert error.faults == TOO_LONG
 
 
 def test_maximum_size_applies_to_all_values_after_an_update(account: Account) -> None:
@@ -71,7 +71,7 @@ def test_maximum_size_applies_to_all_values_after_an_update(account: Account) ->
     error = account.fails(
         "ValidationError", "UpdateSubscriber", id=created["id"], firstName="A", customFields=more
     )
-    assert error.faults == TOO_MUCH
+    assert error.faults == TOO_LONG
     assert stored(account, created) == created
 
     account.ok("UpdateSubscriber", id=created["id"], customFields={**more, KEYS[0]: None})
@@ -97,7 +97,7 @@ def test_import_row_above_the_maximum_size_fails_without_affecting_others(
     sent: list[Row] = [
         {"email": "a@b.io", "customFields": values(MAX_BYTES + 1)},
         {"email": "c@b.io", "customFields": values()},
-        # Within the bound by itself, but not with what is stored.
+        # Too large together with the stored values.
         {"email": "d@b.io", "customFields": values(MAX_BYTES - 100)},
     ]
 
@@ -136,7 +136,7 @@ def test_oversized_stored_values_are_readable_and_can_only_shrink(account: Accou
         id=created["id"],
         customFields={KEYS[0]: "€" * 1_000},
     )
-    assert error.faults == TOO_MUCH
+    assert error.faults == TOO_LONG
     account.ok("UpdateSubscriber", id=created["id"], customFields={KEYS[0]: "x" * 999})
 
 
@@ -174,7 +174,7 @@ def test_event_page_above_the_message_limit_is_rejected(account: Account) -> Non
     with_fields(account)
     listen(account)
     created = create_subscriber(account, "a@b.io", customFields=values())
-    for number in range(70):  # each event tells of the values before and after
+    for number in range(70):  # each event has the values before and after
         changed = values(letter="ab"[number % 2])
         account.ok("UpdateSubscriber", id=created["id"], customFields=changed)
 

@@ -1,4 +1,4 @@
-"""Templates that are rendered for a subscriber, through every front."""
+"""Rendering of merge tags over every front."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def render(account: Account, who: dict[str, Any], **template: str) -> Any:
 
 
 def body_of(account: Account, who: dict[str, Any], template: str) -> str:
-    """Returns a body that was rendered, with nothing in it unknown."""
+    """Renders a body and checks that no key is unknown."""
     rendered = render(account, who, body=template)
     assert rendered["unknown"] == []
     return str(rendered["body"])

@@ -12,7 +12,7 @@ from .helpers import create_field, create_subscriber, over_http, send
 URL = "https://example.com/hooks"
 LATER = "2190-01-02T03:04:05.000Z"
 
-# For each creation, what it needs, its other keys, and the name of the response's member.
+# The required keys, optional keys and response key of each creation.
 CREATIONS: dict[str, tuple[dict[str, Any], tuple[str, ...], str]] = {
     "CreateSubscriber": (
         {"email": "ada@example.com"},
@@ -28,7 +28,7 @@ GENERATED = ("id", "createdAt", "updatedAt")
 
 
 def create(account: Account, rpc: str, member: str, body: dict[str, Any]) -> dict[str, Any]:
-    """Creates something and returns it without what differs between any two of its kind."""
+    """Creates a resource and returns it without generated keys."""
     result: dict[str, Any] = account.ok(rpc, **body)[member]
     return {key: value for key, value in result.items() if key not in GENERATED}
 
@@ -80,8 +80,8 @@ def a_webhook(account: Account) -> dict[str, Any]:
     return result
 
 
-# For each update, what makes its target, the collection and member of HTTP, the keys that it
-# takes, and what null makes of those that give it a meaning.
+# The target, HTTP collection and response key of each update, its keys, and the value of those
+# keys that null clears.
 UPDATES = {
     "UpdateSubscriber": (
         a_subscriber,

@@ -1,4 +1,4 @@
-"""What is exported and imported into another account is exported there as the same bytes."""
+"""An export that is imported into another account exports the same bytes there."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from .streams import Row, import_rows, import_table, send_export, written_table
 
 FIELDS = {"Note": "TEXT", "No te": "TEXT", "Age": "NUMBER", "Paid": "BOOLEAN", "Born": "DATE"}
 FORMATS = ("NDJSON", "CSV")
-# What another account gives another value, and what an import does not take.
-_OWN = re.compile(rb"\b[0-9A-HJKMNP-TV-Z]{26}\b|\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+# Ids and creation times, which differ between accounts.
+_GENERATED = re.compile(rb"\b[0-9A-HJKMNP-TV-Z]{26}\b|\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 # Characters that separate, quote or trim cells, formula prefixes, and others.
 _SPECIAL = " '\"=+-@0.,;|[]{}<>\\ab\u00a0\u00e9\u2028\u3000\ufeff\U0001f600"
@@ -46,7 +46,7 @@ VALUES = st.fixed_dictionaries(
         "born": st.dates().map(str) | st.just("1815-12-10T10:00:00Z"),
     },
 )
-PEOPLE = st.lists(
+SUBSCRIBERS = st.lists(
     st.fixed_dictionaries(
         {
             "firstName": NAMES,
@@ -68,18 +68,18 @@ EXAMPLES: list[Row] = [
 ]
 
 
-def filled(account: Account, people: list[Row]) -> Account:
-    """Returns the account with all custom fields and these subscribers."""
+def filled(account: Account, subscribers: list[Row]) -> Account:
+    """Creates all custom fields and these subscribers, and returns the account."""
     for label, data_type in FIELDS.items():
         create_field(account, label, data_type)
-    if people:
-        rows = [{"email": f"p{n}@b.io", **row} for n, row in enumerate(people)]
+    if subscribers:
+        rows = [{"email": f"p{n}@b.io", **row} for n, row in enumerate(subscribers)]
         assert account.ok("BulkCreateSubscribers", subscribers=rows) == {"failed": []}
     return account
 
 
 def exported(account: Account, form: str) -> bytes:
-    """Returns an export as text; over gRPC, where there is none, as the text of its records."""
+    """Returns an export as text; over gRPC, its records are converted to text."""
     if isinstance(account.front, HttpFront):
         path = f"/api/subscribers/export?format={form}"
         return account.front.exchange("GET", path, account.key)[2]
@@ -90,18 +90,18 @@ def exported(account: Account, form: str) -> bytes:
 
 
 def imported(account: Account, text: bytes, form: str) -> list[Row]:
-    """Imports what was exported; over gRPC without the fields that a row has no place for."""
+    """Imports an export; over gRPC, without the fields that messages do not have."""
     if form == "CSV":
         return import_table(account, text.decode())
     rows = [json.loads(line) for line in text.splitlines()]
     if not isinstance(account.front, HttpFront):
-        own = ("id", "status", "createdAt")
-        rows = [{key: row[key] for key in row if key not in own} for row in rows]
+        output_only = ("id", "status", "createdAt")
+        rows = [{key: row[key] for key in row if key not in output_only} for row in rows]
     return import_rows(account, rows)
 
 
 def check(front: Front, service: Service, subscribers: list[Row], form: str) -> None:
-    """Sends subscribers from one account to another and compares what either exports."""
+    """Copies subscribers to another account and compares the exports of both."""
     source = filled(new_account(service, front), subscribers)
     target = filled(new_account(service, front), [])
     before = exported(source, form)
@@ -109,11 +109,11 @@ def check(front: Front, service: Service, subscribers: list[Row], form: str) -> 
     results = imported(target, before, form)
 
     assert {result["outcome"] for result in results} == {"CREATED"}, results
-    assert _OWN.sub(b"", exported(target, form)) == _OWN.sub(b"", before)
+    assert _GENERATED.sub(b"", exported(target, form)) == _GENERATED.sub(b"", before)
 
 
 @pytest.mark.parametrize("form", FORMATS)
-@given(subscribers=PEOPLE)
+@given(subscribers=SUBSCRIBERS)
 @settings(
     max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -144,7 +144,7 @@ def test_files_of_the_command_line_survive_an_export_and_import(
         assert counts["created"] == len(EXAMPLES)
         assert transfer(target, "export", str(back)).returncode == 0
 
-        assert _OWN.sub(b"", back.read_bytes()) == _OWN.sub(b"", there.read_bytes())
+        assert _GENERATED.sub(b"", back.read_bytes()) == _GENERATED.sub(b"", there.read_bytes())
 
 
 def test_exported_example_table_has_no_formulas_or_blank_cells(account: Account) -> None:

@@ -1,4 +1,4 @@
-"""A streamed response begins when its call is accepted, before the first record, on every front."""
+"""A streamed response starts when its call is accepted, before the first record."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ PATHS = {
     TAIL: "/api/webhook-deliveries/tail",
     IMPORT: "/api/subscribers/import",
 }
-# Far beyond what a test takes that works.
-SECONDS = 20
+# Only a failing test takes this long.
+TIMEOUT = 20
 
 
 @contextmanager
 def requesting(account: Account, method: str, path: str) -> Iterator[http.client.HTTPConnection]:
-    """Sends the head of a request; what comes of its body, and the response, is up to the test."""
+    """Sends the headers of a request. The test sends the body and reads the response."""
     assert isinstance(account.front, HttpFront)
-    with closing(http.client.HTTPConnection(account.front.address, timeout=SECONDS)) as connection:
+    with closing(http.client.HTTPConnection(account.front.address, timeout=TIMEOUT)) as connection:
         connection.putrequest(method, path)
         connection.putheader("Authorization", f"Bearer {account.key}")
         if method == "POST":
@@ -55,7 +55,7 @@ def call_over_grpc(
         response_deserializer=message_factory.GetMessageClass(method.output_type).FromString,
     )
     metadata = [("authorization", f"Bearer {account.key}"), ("x-request-id", "abc")]
-    return multi_callable(requests or request, metadata=metadata, timeout=SECONDS)
+    return multi_callable(requests or request, metadata=metadata, timeout=TIMEOUT)
 
 
 def test_tail_starts_before_the_first_attempt(account: Account) -> None:

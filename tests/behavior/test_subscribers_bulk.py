@@ -1,4 +1,4 @@
-"""Creating many subscribers in one request, through every front."""
+"""Creating many subscribers in one request over every front."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from ..conftest import Account
 from .helpers import create_field, emails, failures, over_http, send, suppress, tag_names
 
-GOOD = {"email": "good@example.com"}
+VALID = {"email": "good@example.com"}
 
 
 def test_bulk_create_stores_every_row_in_order(
@@ -65,7 +65,7 @@ def test_bulk_create_reports_an_invalid_row_and_stores_the_others(
     account.ok("CreateSubscriber", email="there@example.com")
 
     body = account.ok(
-        "BulkCreateSubscribers", subscribers=[GOOD, row, {"email": "last@example.com"}]
+        "BulkCreateSubscribers", subscribers=[VALID, row, {"email": "last@example.com"}]
     )
 
     assert body == {"failed": [{"index": 1, "email": row.get("email", ""), "reason": reason}]}
@@ -88,7 +88,7 @@ def test_bulk_create_reports_an_invalid_row_and_stores_the_others(
     ],
     ids=[
         "first name a number",
-        "odd flag",
+        "invalid flag",
         "tags a string",
         "tag a number",
         "unknown key",
@@ -100,7 +100,7 @@ def test_bulk_create_reports_an_invalid_row_and_stores_the_others(
 def test_bulk_row_with_a_wrong_type_never_fails_the_request(
     account: Account, row: dict[str, Any], email: str, reason: str
 ) -> None:
-    response = send(account, "POST", "/api/subscribers/bulk", {"subscribers": [row, GOOD]})
+    response = send(account, "POST", "/api/subscribers/bulk", {"subscribers": [row, VALID]})
 
     assert response.status == 200
     assert response.body == {"failed": [{"index": 0, "email": email, "reason": reason}]}
@@ -110,7 +110,7 @@ def test_bulk_row_with_a_wrong_type_never_fails_the_request(
 @over_http
 @pytest.mark.parametrize("word", [True, "yes", 1, "TRUE"], ids=repr)
 def test_bulk_row_is_confirmed_in_many_spellings(account: Account, word: Any) -> None:
-    row = {**GOOD, "isConfirmed": word}
+    row = {**VALID, "isConfirmed": word}
 
     assert account.ok("BulkCreateSubscribers", subscribers=[row])["failed"] == []
 
@@ -121,9 +121,9 @@ def test_first_of_several_rows_with_the_same_address_is_stored(account: Account)
     body = account.ok(
         "BulkCreateSubscribers",
         subscribers=[
-            {**GOOD, "firstName": "First"},
-            {**GOOD, "firstName": "Second", "tags": ["late"]},
-            {**GOOD, "firstName": "Third"},
+            {**VALID, "firstName": "First"},
+            {**VALID, "firstName": "Second", "tags": ["late"]},
+            {**VALID, "firstName": "Third"},
         ],
     )
 
@@ -132,7 +132,7 @@ def test_first_of_several_rows_with_the_same_address_is_stored(account: Account)
     assert tag_names(account) == []
 
 
-# Rows with the address of GOOD that are rejected, early or late, each for its own reason.
+# Rows with the address of VALID that are rejected at different stages, by reason.
 REJECTED: dict[str, dict[str, Any]] = {
     "INVALID_TAG": {"tags": [""]},
     "INVALID_FIELD": {"firstName": "x" * 101},
@@ -149,21 +149,21 @@ def test_rejected_row_claims_no_address(account: Account, reason: str) -> None:
 
     body = account.ok(
         "BulkCreateSubscribers",
-        subscribers=[rejected, {**GOOD, "firstName": "Good"}, rejected, GOOD],
+        subscribers=[rejected, {**VALID, "firstName": "Good"}, rejected, VALID],
     )
 
     assert failures(body) == [(0, reason), (2, reason), (3, "DUPLICATE_IN_REQUEST")]
     (created,) = account.ok("ListSubscribers")["subscribers"]
-    assert (created["email"], created["firstName"]) == (GOOD["email"], "Good")
+    assert (created["email"], created["firstName"]) == (VALID["email"], "Good")
 
 
 def test_every_row_of_an_unavailable_address_has_the_same_reason(
     account: Account,
 ) -> None:
-    account.ok("CreateSubscriber", **GOOD)
+    account.ok("CreateSubscriber", **VALID)
     gone = suppress(account, "gone@example.com")
 
-    body = account.ok("BulkCreateSubscribers", subscribers=[GOOD, {"email": gone}] * 2)
+    body = account.ok("BulkCreateSubscribers", subscribers=[VALID, {"email": gone}] * 2)
 
     reasons = ["ALREADY_EXISTS", "SUPPRESSED"] * 2
     assert failures(body) == list(enumerate(reasons))
@@ -176,7 +176,7 @@ def test_failed_rows_are_sorted_by_index_with_the_email_as_sent(
 
     body = account.ok(
         "BulkCreateSubscribers",
-        subscribers=[{"email": " THERE@example.com "}, {"email": " no one "}, GOOD, {}, GOOD],
+        subscribers=[{"email": " THERE@example.com "}, {"email": " no one "}, VALID, {}, VALID],
     )
 
     assert [(row["index"], row["email"]) for row in body["failed"]] == [
@@ -188,11 +188,11 @@ def test_failed_rows_are_sorted_by_index_with_the_email_as_sent(
 
 
 def test_bulk_create_never_changes_an_existing_subscriber(account: Account) -> None:
-    before = account.ok("CreateSubscriber", **GOOD, firstName="Ada", tags=["vip"])["subscriber"]
+    before = account.ok("CreateSubscriber", **VALID, firstName="Ada", tags=["vip"])["subscriber"]
 
     account.ok(
         "BulkCreateSubscribers",
-        subscribers=[{**GOOD, "isConfirmed": True, "firstName": "Eve", "tags": []}],
+        subscribers=[{**VALID, "isConfirmed": True, "firstName": "Eve", "tags": []}],
     )
 
     assert account.ok("GetSubscriber", id=before["id"])["subscriber"] == before
@@ -205,9 +205,9 @@ def test_bulk_create_never_changes_an_existing_subscriber(account: Account) -> N
         ({}, [("subscribers", "TOO_FEW")]),
         ({"subscribers": None}, [("subscribers", "TOO_FEW")]),
         ({"subscribers": "x"}, [("subscribers", "INVALID_TYPE")]),
-        ({"subscribers": {"0": GOOD}}, [("subscribers", "INVALID_TYPE")]),
-        ({"subscribers": [GOOD], "mode": "x"}, [("mode", "UNKNOWN_FIELD")]),
-        ([GOOD], [("", "INVALID_TYPE")]),
+        ({"subscribers": {"0": VALID}}, [("subscribers", "INVALID_TYPE")]),
+        ({"subscribers": [VALID], "mode": "x"}, [("mode", "UNKNOWN_FIELD")]),
+        ([VALID], [("", "INVALID_TYPE")]),
         (b'{"subscribers": [', [("", "INVALID_JSON")]),
     ],
     ids=["absent", "null", "string", "object", "unknown key", "top-level array", "not JSON"],

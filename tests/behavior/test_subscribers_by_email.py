@@ -1,4 +1,4 @@
-"""Operations on one subscriber that is named by its email address, through every front."""
+"""Operations on a subscriber that is identified by its email address over every front."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from ..conftest import Account
 from ..fronts import METHODS
 from .helpers import MISSING_ID, create_subscriber, create_subscriber_in, over_http, send, stored
 
-# Each operation on one subscriber: the field that names it, what else is sent, and what of
-# the subscriber is different after it. None for one that is gone.
+# The field that identifies the subscriber, the rest of the request, and the changed fields of
+# the subscriber; None if it is deleted.
 Change = dict[str, Any] | None
 OPERATIONS: dict[str, tuple[str, dict[str, Any], Change]] = {
     "GetSubscriber": ("id", {}, {}),
@@ -27,8 +27,8 @@ each_operation = pytest.mark.parametrize("rpc", OPERATIONS)
 SPELLINGS = {
     "the same": ("ada@example.com", "ada@example.com"),
     "other case": ("Ada@Example.com", "aDA@eXAMPLE.COM"),
-    "blanks": ("ada@example.com", " ada@example.com "),
-    "what URLs keep for themselves": ("a/b?c#d%40+e@example.com", "a/b?c#d%40+e@example.com"),
+    "surrounding spaces": ("ada@example.com", " ada@example.com "),
+    "reserved URL characters": ("a/b?c#d%40+e@example.com", "a/b?c#d%40+e@example.com"),
     "international": ("josé@bücher.example", "JOSE\u0301@xn--bcher-kva.example"),
 }
 
@@ -39,7 +39,7 @@ def call(account: Account, rpc: str, reference: str) -> Any:
 
 
 def test_cases_cover_every_operation_on_a_subscriber() -> None:
-    named = {
+    operations = {
         rpc
         for rpc, method in METHODS.items()
         if "subscriber_id" in method.input_type.fields_by_name
@@ -47,7 +47,7 @@ def test_cases_cover_every_operation_on_a_subscriber() -> None:
         == ("SubscriberService", True)
     }
 
-    assert named == set(OPERATIONS)
+    assert operations == set(OPERATIONS)
 
 
 @pytest.mark.each_database_per_case

@@ -1,4 +1,4 @@
-"""Creating one subscriber, through every front."""
+"""Creating one subscriber over every front."""
 
 from __future__ import annotations
 
@@ -115,12 +115,12 @@ def test_create_subscriber_requires_an_email(account: Account, body: dict[str, A
         ),
     ],
     ids=[
-        "blanks around",
+        "surrounding spaces",
         "plus and dot",
         "test",
         "local",
         "invalid",
-        "odd but legal",
+        "unusual but valid",
         "international",
         "A-label",
         "longest local part",

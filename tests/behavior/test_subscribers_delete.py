@@ -1,4 +1,4 @@
-"""Deleting a subscriber, through every front."""
+"""Deleting a subscriber over every front."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Subscribers by filters and in either order, through every front."""
+"""Filters and order of subscriber lists over every front."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ..fronts import Front
 from ..processes import Service
 from .helpers import create_subscriber, create_subscriber_in, over_http, send, stored
 
-# Who is on the account, oldest first: address, names, status, tags.
-PEOPLE = [
+# Address, names, status and tags, oldest first.
+SUBSCRIBERS = [
     ("ada@example.com", "Ada", "Lovelace", "CONFIRMED", ["vip", "math"]),
     ("grace@example.org", "Grace", "Hopper", "CONFIRMED", ["navy"]),
     ("Alan@Example.com", "Alan", "Turing", "UNCONFIRMED", ["math"]),
@@ -24,16 +24,16 @@ PEOPLE = [
 
 
 def fill(account: Account) -> list[dict[str, Any]]:
-    """Puts the people on the account and returns them, oldest first."""
+    """Creates the subscribers."""
     return [
         create_subscriber_in(account, status, email, firstName=first, lastName=last, tags=tags)
-        for email, first, last, status, tags in PEOPLE
+        for email, first, last, status, tags in SUBSCRIBERS
     ]
 
 
 @pytest.fixture(scope="module")
-def crowd(front_and_service: tuple[Front, Service]) -> Account:
-    """An account with the people on it, whom no test changes."""
+def shared_account(front_and_service: tuple[Front, Service]) -> Account:
+    """An account with the subscribers, which no test changes."""
     front, service = front_and_service
     account = new_account(service, front)
     fill(account)
@@ -41,7 +41,7 @@ def crowd(front_and_service: tuple[Front, Service]) -> Account:
 
 
 def listed(account: Account, **filters: Any) -> list[str]:
-    """Returns the local parts of the addresses of those who are listed, as they are counted."""
+    """Returns the local parts of the listed addresses, and checks the total."""
     body = account.ok("ListSubscribers", limit=100, **filters)
     assert body["total"] == len(body["subscribers"])
     return [each["email"].partition("@")[0] for each in body["subscribers"]]
@@ -90,9 +90,9 @@ def listed(account: Account, **filters: Any) -> list[str]:
     ids=lambda value: " ".join(value) if isinstance(value, dict) else value or "nobody",
 )
 def test_list_has_the_subscribers_that_match_every_filter(
-    crowd: Account, filters: dict[str, Any], result: str
+    shared_account: Account, filters: dict[str, Any], result: str
 ) -> None:
-    assert listed(crowd, **filters) == result.split()
+    assert listed(shared_account, **filters) == result.split()
 
 
 @pytest.mark.each_database_per_case
@@ -135,9 +135,9 @@ def test_list_has_the_subscribers_that_match_every_filter(
     ],
 )
 def test_search_matches_prefixes_of_addresses_and_names(
-    crowd: Account, q: str, result: str
+    shared_account: Account, q: str, result: str
 ) -> None:
-    assert listed(crowd, q=q) == result.split()
+    assert listed(shared_account, q=q) == result.split()
 
 
 @pytest.mark.each_database_per_case
@@ -171,7 +171,7 @@ def test_search_matches_an_international_address_in_any_form(
 @pytest.mark.parametrize(
     "body",
     ["user@bücher.example", "User@BU\u0308CHER.example", "user@xn--bcher-kva.EXAMPLE"],
-    ids=["as it is compared", "upper case and NFD", "in ASCII"],
+    ids=["normal form", "upper case and NFD", "in ASCII"],
 )
 @pytest.mark.parametrize(
     ("q", "is_found"),
@@ -252,8 +252,8 @@ def test_filters_match_nothing_of_another_account(account: Account, other_accoun
         assert listed(account, **filters) == []
 
 
-def spread(account: Account) -> list[dict[str, Any]]:
-    """Creates subscribers until they are of three different milliseconds, and returns them."""
+def create_over_milliseconds(account: Account) -> list[dict[str, Any]]:
+    """Creates subscribers until they have three different creation times."""
     created: list[dict[str, Any]] = []
     while len({each["createdAt"] for each in created}) < 3:
         created.append(create_subscriber(account, f"{len(created):04}@example.com"))
@@ -261,7 +261,7 @@ def spread(account: Account) -> list[dict[str, Any]]:
 
 
 def test_created_after_and_before_are_exclusive(account: Account) -> None:
-    created = spread(account)
+    created = create_over_milliseconds(account)
     timestamps = sorted({each["createdAt"] for each in created})
 
     for timestamp in timestamps:
@@ -312,12 +312,12 @@ def test_timestamps_can_have_another_offset(account: Account) -> None:
     create_subscriber(account)
 
     for zone, result in (("-23:59", []), ("+23:59", ["ada"])):
-        timestamp = f"{stored_moment(account)}{zone}"
+        timestamp = f"{created_at_without_zone(account)}{zone}"
         assert listed(account, createdAfter=timestamp) == result
 
 
-def stored_moment(account: Account) -> str:
-    """Returns when the only subscriber was created, by a clock without a zone."""
+def created_at_without_zone(account: Account) -> str:
+    """Returns the creation time of the only subscriber without a time zone."""
     (only,) = account.ok("ListSubscribers")["subscribers"]
     return str(stored(account, only)["createdAt"]).removesuffix("Z")
 
@@ -338,9 +338,9 @@ def stored_moment(account: Account) -> str:
     ids=lambda value: " ".join(map(str, value))[:20],
 )
 def test_list_rejects_an_invalid_parameter(
-    crowd: Account, filters: dict[str, Any], violation: tuple[str, str]
+    shared_account: Account, filters: dict[str, Any], violation: tuple[str, str]
 ) -> None:
-    error = crowd.fails("ValidationError", "ListSubscribers", **filters)
+    error = shared_account.fails("ValidationError", "ListSubscribers", **filters)
 
     assert (error.status, error.faults) == (400, [violation])
 
@@ -361,8 +361,10 @@ def test_list_rejects_an_invalid_parameter(
         ("createdafter=2026-01-31T00:00:00Z", "createdafter"),
     ],
 )
-def test_list_rejects_a_malformed_parameter(crowd: Account, query: str, parameter: str) -> None:
-    error = send(crowd, "GET", f"/api/subscribers?{query}")
+def test_list_rejects_a_malformed_parameter(
+    shared_account: Account, query: str, parameter: str
+) -> None:
+    error = send(shared_account, "GET", f"/api/subscribers?{query}")
 
     assert (error.status, error.code) == (400, "ValidationError")
     assert [path for path, _ in error.faults] == [parameter]

@@ -1,4 +1,4 @@
-"""Lists that are walked by page tokens, through every front: HTTP sends them as Link headers."""
+"""Page tokens over every front. HTTP sends them as Link headers."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from .helpers import create_subscriber, over_http
 
 
 def fill(account: Account, count: int) -> list[str]:
-    """Gives the account subscribers of one tag, every third with two, and returns their addresses.
+    """Creates subscribers and returns their addresses, oldest first, in no alphabetical order.
 
-    They are returned oldest first, which is not the order of the addresses.
+    All have one tag, and every third has a second one.
     """
     body = [f"{count - number:03}@example.com" for number in range(count)]
     rows = [
@@ -40,7 +40,7 @@ def addresses(response: Response) -> list[str]:
 
 
 def walk(account: Account, **filters: Any) -> list[Response]:
-    """Returns all pages, each by the token of the one before."""
+    """Returns all pages by following page tokens."""
     pages = [page(account, **filters)]
     while pages[-1].next:
         pages.append(page(account, **filters, pageToken=pages[-1].next))
@@ -83,8 +83,7 @@ def test_paging_skips_and_repeats_no_subscriber_during_concurrent_changes(
     seen += addresses(response)
     gone: list[str] = []
     while response.next:
-        # One who was seen goes, the one at the very end of the page among them; one who was
-        # not goes as well; and somebody comes.
+        # Deletes the last subscriber of the page, an earlier and a later one, and creates one.
         for email in (seen[-1], seen[len(seen) // 2 - 1], next_unseen(ahead, seen, gone)):
             if email in ids:
                 account.call("DeleteSubscriber", id=ids[email])
@@ -101,7 +100,7 @@ def test_paging_skips_and_repeats_no_subscriber_during_concurrent_changes(
 
 
 def next_unseen(ahead: list[str], seen: list[str], gone: list[str]) -> str:
-    """Returns the second of those who are still to come, or nobody."""
+    """Returns the second subscriber that is still to be listed, or an empty string."""
     coming = [email for email in ahead if email not in seen and email not in gone]
     return coming[1] if len(coming) > 1 else ""
 
@@ -139,7 +138,7 @@ def test_page_token_continues_from_a_numbered_page(account: Account) -> None:
 @pytest.mark.parametrize(
     "filters",
     [{}, {"limit": 5}, {"page": 2, "limit": 3}, {"page": 9}, {"tag": "nowhere"}, {"email": "x"}],
-    ids=["all", "as many as there are", "the last one", "past it", "nobody", "no address"],
+    ids=["all", "exactly one page", "last page", "past the end", "no match", "unknown address"],
 )
 def test_last_page_has_no_token(account: Account, filters: dict[str, Any]) -> None:
     fill(account, 5)
@@ -202,7 +201,7 @@ def decoded(token: str) -> list[str]:
     return base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)).decode().split(".")
 
 
-# What becomes of the three parts of a token, or of its text.
+# Changes of the three parts of a token, or of its text.
 TAMPERED = {
     "another digest": lambda a, b, c: encoded(f"{a[::-1]}.{b}.{c}"),
     "no digest": lambda a, b, c: encoded(f".{b}.{c}"),

@@ -1,4 +1,4 @@
-"""Reading subscribers, one and by the page, through every front."""
+"""Reading single subscribers and pages over every front."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .helpers import MISSING_ID, over_http, send
 
 
 def fill(account: Account, count: int) -> list[str]:
-    """Gives the account subscribers, and returns their addresses in order of creation."""
+    """Creates subscribers and returns their addresses in order of creation."""
     body = [f"{count - number:03}@example.com" for number in range(count)]
     for start in range(0, count, 100):
         rows = [{"email": email, "tags": ["a", "b"]} for email in body[start : start + 100]]
@@ -36,7 +36,7 @@ def test_get_subscriber_by_id_returns_all_fields(account: Account) -> None:
         ("josé@bücher.example", "JOSE\u0301@xn--bcher-kva.example"),
         ("ada@example.com", " ada@example.com "),
     ],
-    ids=["plain", "other case", "plus", "what URLs keep for themselves", "international", "blanks"],
+    ids=["plain", "other case", "plus", "reserved URL characters", "international", "blanks"],
 )
 def test_get_subscriber_by_email_in_any_spelling(
     account: Account, stored: str, requested: str

@@ -1,4 +1,4 @@
-"""Moving a subscriber from one status to another, through every front."""
+"""Status changes over every front."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from .helpers import (
     stored,
 )
 
-# Who may move a subscriber: w any key that writes, a one of scope admin alone, - nobody.
-# A line is where it stands, a column where it is to go, both in the order of STATUSES.
+# The transitions from the status of a line to that of a column, in the order of STATUSES.
+# w: allowed with scope write; a: only with scope admin; -: not allowed.
 TABLE = {
     "UNCONFIRMED": "w w w w w",
     "CONFIRMED": "- w w w w",

@@ -1,4 +1,4 @@
-"""Putting tags on a subscriber and taking them off, through every front."""
+"""Adding and removing tags of a subscriber over every front."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changing a subscriber, through every front."""
+"""Updates of subscribers over every front."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .helpers import MISSING_ID, over_http, send, tag_names
 
 @pytest.fixture
 def ada(account: Account) -> dict[str, Any]:
-    """A confirmed subscriber with everything that one can have."""
+    """A confirmed subscriber with names and tags."""
     return create_ada(account)
 
 
@@ -57,7 +57,7 @@ def create_ada(account: Account) -> dict[str, Any]:
         "empty clears a name",
         "null clears a name",
         "null clears the tags",
-        "null for any other key is as if it were absent",
+        "null for any other key is an absent key",
         "tags replace the whole set",
         "no tags clear the set",
         "same address in another spelling keeps the status",
@@ -160,7 +160,7 @@ def test_update_subscriber_rejects_an_unknown_key(account: Account, ada: dict[st
 
 
 def update(account: Account, **request: Any) -> Any:
-    """Sends an update over gRPC with the mask as it is given."""
+    """Sends an update over gRPC with this mask."""
     front = account.front
     assert isinstance(front, GrpcFront)
     metadata = [("authorization", f"Bearer {account.key}")]

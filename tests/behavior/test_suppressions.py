@@ -1,4 +1,4 @@
-"""Addresses whose owners had opted out before they were deleted, through every front."""
+"""Suppressions of addresses over every front."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .helpers import (
 OPTED_OUT = ("UNSUBSCRIBED", "BOUNCED", "COMPLAINED")
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
-# How an address was suppressed, and how else it may be written.
+# A suppressed address, and another spelling of it.
 SPELLINGS = {
     "the same": ("ada@example.com", "ada@example.com"),
     "other case": ("Ada@example.com", "aDA@EXAMPLE.com"),
@@ -230,7 +230,7 @@ def test_list_suppressions_pages_oldest_first(account: Account) -> None:
 
     assert [len(page["suppressions"]) for page in pages] == [2, 2, 1, 0]
     listed = [each for page in pages for each in page["suppressions"]]
-    # Those of one millisecond are in the order of their hashes.
+    # Suppressions of the same millisecond are ordered by hash.
     assert listed == sorted(one_by_one, key=lambda each: (each["createdAt"], each["emailHash"]))
     assert [(page["total"], page["page"], page["limit"]) for page in pages] == [
         (5, number, 2) for number in (1, 2, 3, 4)

@@ -1,4 +1,4 @@
-"""Tags, through every front."""
+"""Tags over every front."""
 
 from __future__ import annotations
 
