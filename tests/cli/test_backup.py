@@ -1,4 +1,4 @@
-"""roster backup and roster restore: what they take, what they say, and what they leave."""
+"""Tests of `roster backup` and `roster restore`."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import pytest
 from server.accounts import store
 from server.console import ExitCode
 from server.encryption import Encryption, make_key, parse_key
+from server.serving.secret_key import key_file
 from server.storage.backups.create import back_up
 from server.storage.databases import unit_of_work
 from server.storage.installation import save_key_fingerprint
@@ -28,7 +29,7 @@ LONG = 60.0
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A database with an account, whose key is beside it."""
+    """A database with an account and a key file."""
     path = tmp_path / "roster.db"
     key = make_key()
     path.with_name("roster.db.key").write_text(key)
@@ -45,7 +46,7 @@ def url(path: Path) -> str:
 
 @pytest.fixture
 def file(path: Path, tmp_path: Path) -> Path:
-    """A backup of it."""
+    """A backup of the database."""
     file = tmp_path / "backups" / "one.db"
     file.parent.mkdir()
     back_up(path, file, lambda *_: None)
@@ -58,7 +59,7 @@ def add(path: Path, email: str) -> None:
 
 
 def accounts(path: Path) -> list[str]:
-    """Returns who has an account, as the database has it."""
+    """Returns the addresses of all accounts."""
     with closing(apsw.Connection(str(path))) as connection:
         return [str(email) for (email,) in connection.execute("SELECT email FROM account")]
 
@@ -70,7 +71,7 @@ def names(folder: Path) -> set[str]:
 # Backup
 
 
-def test_backup_of_a_served_database_is_one_file_for_its_owner_alone(
+def test_backup_of_a_served_database_is_one_file_for_its_owner_only(
     service: Service, tmp_path: Path
 ) -> None:
     file = tmp_path / "one.db"
@@ -84,7 +85,7 @@ def test_backup_of_a_served_database_is_one_file_for_its_owner_alone(
     assert accounts(file) == accounts(service.database)
 
 
-def test_backup_says_that_the_key_is_not_in_it_and_where_it_is(path: Path, url: str) -> None:
+def test_backup_reports_that_it_does_not_contain_the_key(path: Path, url: str) -> None:
     done = roster("backup", str(path.parent / "one"), ROSTER_DATABASE_URL=url)
 
     assert done.returncode == 0
@@ -94,9 +95,7 @@ def test_backup_says_that_the_key_is_not_in_it_and_where_it_is(path: Path, url: 
     assert key not in (path.parent / "one").read_bytes()
 
 
-def test_file_that_is_there_is_replaced_only_when_that_is_asked_for(
-    url: str, path: Path, file: Path
-) -> None:
+def test_existing_file_is_replaced_only_with_the_flag(url: str, path: Path, file: Path) -> None:
     before = file.read_bytes()
     add(path, "second@example.com")
 
@@ -109,7 +108,7 @@ def test_file_that_is_there_is_replaced_only_when_that_is_asked_for(
 
 
 @pytest.mark.parametrize("name", ["missing/one.db", "folder", "roster.db-wal"])
-def test_file_that_cannot_be_written_is_refused(url: str, path: Path, name: str) -> None:
+def test_file_that_cannot_be_written_is_rejected(url: str, path: Path, name: str) -> None:
     (path.parent / "folder").mkdir()
     before = names(path.parent)
 
@@ -119,7 +118,7 @@ def test_file_that_cannot_be_written_is_refused(url: str, path: Path, name: str)
     assert names(path.parent) == before
 
 
-def test_database_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+def test_backup_of_a_missing_database_creates_nothing(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/roster.db"
 
     done = roster("backup", str(tmp_path / "one.db"), ROSTER_DATABASE_URL=url)
@@ -129,7 +128,7 @@ def test_database_that_is_not_there_is_not_made(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["backup", "restore"])
-def test_postgres_is_left_to_its_own_programs_and_the_password_not_told(command: str) -> None:
+def test_postgres_is_rejected_without_printing_the_password(command: str) -> None:
     url = "postgresql://roster:hush@db.internal/roster"
 
     line = error_line(roster(command, "one.db", ROSTER_DATABASE_URL=url), ExitCode.DATABASE)
@@ -138,7 +137,7 @@ def test_postgres_is_left_to_its_own_programs_and_the_password_not_told(command:
     assert "hush" not in line
 
 
-def test_disk_that_does_not_take_it_all_leaves_nothing_of_it(url: str, path: Path) -> None:
+def test_full_disk_leaves_no_partial_backup(url: str, path: Path) -> None:
     code = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (65_536, 65_536))"
     code += "\nfrom server.cli import main; main()"
 
@@ -157,16 +156,16 @@ def test_disk_that_does_not_take_it_all_leaves_nothing_of_it(url: str, path: Pat
 @pytest.mark.parametrize(
     ("command", "number"), [("backup", signal.SIGINT), ("restore", signal.SIGTERM)]
 )
-def test_interrupted_command_leaves_everything_as_it_was(
+def test_interrupted_command_changes_nothing(
     url: str, path: Path, file: Path, command: str, number: signal.Signals
 ) -> None:
     add(path, "second@example.com")
     before = names(path.parent) | names(file.parent)
     target = path.parent / "two" if command == "backup" else file
-    # It stands still at its first look around, until the signal comes.
-    code = "import time, server.storage.backups.verify as checking\nchecking.STEPS = 1"
+    # The command waits for the signal at its first progress report.
+    code = "import time, server.storage.backups.verify as verify\nverify.STEPS = 1"
     code += "\nfrom server.cli import main\nfrom server.cli.progress import ByteProgress"
-    code += "\nshow = lambda *_: (print('begun', flush=True), time.sleep(60))"
+    code += "\nshow = lambda *_: (print('started', flush=True), time.sleep(60))"
     code += "\nByteProgress.show = show\nmain()"
 
     process = subprocess.Popen(
@@ -179,12 +178,12 @@ def test_interrupted_command_leaves_everything_as_it_was(
     with process, limited(process):
         assert process.stdout is not None
         assert process.stderr is not None
-        assert process.stdout.readline() == "begun\n"
+        assert process.stdout.readline() == "started\n"
         process.send_signal(number)
-        said = process.stderr.read()
+        errors = process.stderr.read()
 
     assert process.returncode == ExitCode.INTERRUPTED
-    assert said.startswith("roster: Interrupted.")
+    assert errors.startswith("roster: Interrupted.")
     left = names(path.parent) | names(file.parent)
     assert left - {"roster.db-wal", "roster.db-shm"} == before
     assert accounts(path) == ["first@example.com", "second@example.com"]
@@ -193,9 +192,7 @@ def test_interrupted_command_leaves_everything_as_it_was(
 # Restore
 
 
-def test_restore_brings_back_the_backup_and_the_way_back_it_tells_works(
-    url: str, path: Path, file: Path
-) -> None:
+def test_restore_can_be_undone_with_the_printed_command(url: str, path: Path, file: Path) -> None:
     add(path, "second@example.com")
 
     done = roster("restore", str(file), ROSTER_DATABASE_URL=url)
@@ -209,7 +206,7 @@ def test_restore_brings_back_the_backup_and_the_way_back_it_tells_works(
     assert accounts(path) == ["first@example.com", "second@example.com"]
 
 
-def test_restore_tells_a_script_what_it_did(url: str, path: Path, file: Path) -> None:
+def test_restore_prints_json(url: str, path: Path, file: Path) -> None:
     done = printed(url, "restore", str(file))
 
     assert set(done) == {"database", "bytes", "kept", "keyIsAtHand"}
@@ -217,7 +214,7 @@ def test_restore_tells_a_script_what_it_did(url: str, path: Path, file: Path) ->
     assert accounts(Path(done["kept"])) == ["first@example.com"]
 
 
-def test_restored_file_has_the_mode_of_the_one_before(url: str, path: Path, file: Path) -> None:
+def test_restored_file_keeps_its_mode(url: str, path: Path, file: Path) -> None:
     path.chmod(0o640)
 
     printed(url, "restore", str(file))
@@ -225,7 +222,22 @@ def test_restored_file_has_the_mode_of_the_one_before(url: str, path: Path, file
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
-def test_database_that_is_served_is_not_restored(service: Service, file: Path) -> None:
+def test_restore_replaces_the_target_of_a_link(path: Path, file: Path, tmp_path: Path) -> None:
+    link = tmp_path / "links" / "roster.db"
+    link.parent.mkdir()
+    link.symlink_to(path)
+    key_file(link).write_text(key_file(path).read_text())
+    add(path, "second@example.com")
+
+    done = printed(f"sqlite:///{link}", "restore", str(file))
+
+    assert link.is_symlink()
+    assert accounts(path) == accounts(link) == ["first@example.com"]
+    assert Path(done["kept"]).parent == path.parent
+    assert accounts(Path(done["kept"])) == ["first@example.com", "second@example.com"]
+
+
+def test_served_database_is_not_restored(service: Service, file: Path) -> None:
     before = accounts(service.database)
 
     done = roster("restore", str(file), ROSTER_DATABASE_URL=service.database_url)
@@ -234,9 +246,7 @@ def test_database_that_is_served_is_not_restored(service: Service, file: Path) -
     assert accounts(service.database) == before
 
 
-def test_database_that_another_program_has_open_is_not_restored(
-    url: str, path: Path, file: Path
-) -> None:
+def test_database_in_use_is_not_restored(url: str, path: Path, file: Path) -> None:
     add(path, "second@example.com")
     with closing(apsw.Connection(str(path))) as other:
         other.execute("BEGIN; SELECT * FROM account")
@@ -248,20 +258,18 @@ def test_database_that_another_program_has_open_is_not_restored(
 
 
 @pytest.mark.parametrize("name", ["missing.db", "roster.db"])
-def test_file_that_is_missing_or_the_database_itself_is_refused(
-    url: str, path: Path, name: str
-) -> None:
+def test_missing_file_or_the_database_itself_is_rejected(url: str, path: Path, name: str) -> None:
     done = roster("restore", str(path.parent / name), ROSTER_DATABASE_URL=url)
 
     assert name in error_line(done, ExitCode.USAGE)
 
 
-@pytest.mark.parametrize("place", ["file", "setting"])
-def test_backup_of_another_secret_key_is_refused(
-    url: str, path: Path, file: Path, place: str
+@pytest.mark.parametrize("source", ["file", "setting"])
+def test_backup_with_another_secret_key_is_rejected(
+    url: str, path: Path, file: Path, source: str
 ) -> None:
     settings = {"ROSTER_DATABASE_URL": url}
-    if place == "file":
+    if source == "file":
         path.with_name("roster.db.key").write_text(make_key())
     else:
         settings["ROSTER_SECRET_KEY"] = make_key()
@@ -269,12 +277,10 @@ def test_backup_of_another_secret_key_is_refused(
     line = error_line(roster("restore", str(file), **settings), ExitCode.DATABASE)
 
     assert "another secret key" in line
-    assert (f"{path}.key" if place == "file" else "ROSTER_SECRET_KEY") in line
+    assert (f"{path}.key" if source == "file" else "ROSTER_SECRET_KEY") in line
 
 
-def test_key_that_is_missing_is_told_and_the_place_for_it(
-    url: str, path: Path, file: Path, tmp_path: Path
-) -> None:
+def test_restore_reports_the_path_of_a_missing_key(file: Path, tmp_path: Path) -> None:
     new = tmp_path / "elsewhere" / "roster.db"
     url = f"sqlite:///{new}"
 
@@ -282,12 +288,12 @@ def test_key_that_is_missing_is_told_and_the_place_for_it(
 
     assert done.returncode == 0
     assert f"{new}.key" in done.stdout
-    refused = roster("serve", ROSTER_DATABASE_URL=url, **FREE)
-    assert f"{new}.key" in error_line(refused, ExitCode.DATABASE)
+    rejected = roster("serve", ROSTER_DATABASE_URL=url, **FREE)
+    assert f"{new}.key" in error_line(rejected, ExitCode.DATABASE)
     assert accounts(new) == ["first@example.com"]
 
 
-def test_damaged_database_is_kept_with_its_log_and_the_log_reaches_nothing_else(
+def test_damaged_database_is_kept_with_its_write_ahead_log(
     url: str, path: Path, file: Path
 ) -> None:
     with closing(apsw.Connection(str(path))) as other:
@@ -306,7 +312,9 @@ def test_damaged_database_is_kept_with_its_log_and_the_log_reaches_nothing_else(
     assert accounts(path) == ["first@example.com"]
 
 
-def test_log_without_its_database_reaches_nothing_else(url: str, path: Path, file: Path) -> None:
+def test_write_ahead_log_without_a_database_is_not_applied(
+    url: str, path: Path, file: Path
+) -> None:
     with closing(apsw.Connection(str(path))) as other:
         other.execute("DELETE FROM account")
         log = path.with_name("roster.db-wal").read_bytes()

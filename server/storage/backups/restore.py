@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -54,17 +54,24 @@ def restore(
     effect, if the database is in use, the backup is not valid, or `accept` raises it.
     """
     make_folder(database)
-    lock = FileLock(database)
-    lock.acquire()
-    try:
+    with ExitStack() as locks:
+        _lock(database, locks)
+        if database.is_symlink():
+            # The link stays, and its target is replaced. SQLite's log is next to the target.
+            database = database.resolve()
+            _lock(database, locks)
         with open_for_reading(backup, lambda: None) as source:
             accept(identify(source, backup))
         with replace_atomically(database) as part:
             copy(backup, part, report_progress)
             check_part(part, backup, report_progress)
             return _replace(database, part)
-    finally:
-        lock.release()
+
+
+def _lock(database: Path, locks: ExitStack) -> None:
+    lock = FileLock(database)
+    lock.acquire()
+    locks.callback(lock.release)
 
 
 def _replace(database: Path, part: AtomicFile) -> Restored:
