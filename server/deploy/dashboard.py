@@ -73,8 +73,8 @@ def _panels() -> Iterator[dict[str, Any]]:
             if across + width > COLUMNS:
                 across, down = 0, down + height
             number += 1
-            place = {"x": across, "y": down, "w": width, "h": height}
-            yield {"id": number, "gridPos": place, **_panel(panel)}
+            position = {"x": across, "y": down, "w": width, "h": height}
+            yield {"id": number, "gridPos": position, **_panel(panel)}
             across += width
         down += height
 
@@ -85,24 +85,29 @@ def _panel(panel: Panel) -> dict[str, Any]:
         "title": panel.title,
         "description": panel.help,
         "datasource": SOURCE,
-        "fieldConfig": {"defaults": _look(panel), "overrides": []},
+        "fieldConfig": {"defaults": _defaults(panel), "overrides": []},
         "options": {} if panel.is_number else {"tooltip": {"mode": "multi", "sort": "desc"}},
         "targets": [
-            {"refId": chr(ord("A") + place), "datasource": SOURCE, "expr": expr, "legendFormat": of}
-            for place, (expr, of) in enumerate(panel.queries)
+            {
+                "refId": chr(ord("A") + index),
+                "datasource": SOURCE,
+                "expr": expr,
+                "legendFormat": legend,
+            }
+            for index, (expr, legend) in enumerate(panel.queries)
         ],
     }
 
 
-def _look(panel: Panel) -> dict[str, Any]:
+def _defaults(panel: Panel) -> dict[str, Any]:
     steps: list[dict[str, Any]] = [{"color": "green", "value": None}]
     if panel.alarming is not None:
         steps.append({"color": "red", "value": panel.alarming})
     thresholds = {"mode": "absolute", "steps": steps}
-    look: dict[str, Any] = {"unit": panel.unit, "min": 0, "thresholds": thresholds}
+    defaults: dict[str, Any] = {"unit": panel.unit, "min": 0, "thresholds": thresholds}
     if not panel.is_number:
-        look["custom"] = {"drawStyle": "line", "fillOpacity": 10, "showPoints": "never"}
-    return look
+        defaults["custom"] = {"drawStyle": "line", "fillOpacity": 10, "showPoints": "never"}
+    return defaults
 
 
 def written() -> str:

@@ -1,4 +1,4 @@
-"""The command line: what it prints, and how it ends."""
+"""Tests of the command line: output, exit codes, and the start of services."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ from ..processes import Service, environment, start
 from .commands import FREE, error_line, in_new_process, in_this_process, printed, roster
 
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
-# To root every file is writable, by a capability that this gives up before it goes on.
-AS_EVERYONE = """
+# Root can write every file. This gives up that capability and runs the command line.
+WITHOUT_CAPABILITY = """
 import ctypes, os, sys
 if sys.platform == "linux":
     ctypes.CDLL(None).prctl(24, 1, 0, 0, 0)
@@ -46,13 +46,13 @@ os.execv(sys.executable, [sys.executable, "-m", "server", *sys.argv[1:]])
 
 @pytest.fixture
 def url(tmp_path: Path) -> str:
-    """A database that is not there yet."""
+    """The URL of a database that does not exist."""
     return f"sqlite:///{tmp_path}/roster.db"
 
 
 @pytest.fixture
 def account(url: str) -> str:
-    """The id of an account that is not verified."""
+    """The ID of an unverified account."""
     with unit_of_work(url) as tx:
         return store.create_account("ada@example.com", tx, verified=False).id
 
@@ -65,10 +65,10 @@ def used_address() -> Iterator[str]:
 
 
 def is_accepted(service: Service, key: str) -> bool:
-    """Whether a running service takes the key."""
-    answer = HttpFront("http", service.http).send("GET", "/api/tags", key)
-    assert answer.status in {200, 401}
-    return answer.status == 200
+    """Returns whether a running service accepts the key."""
+    response = HttpFront("http", service.http).send("GET", "/api/tags", key)
+    assert response.status in {200, 401}
+    return response.status == 200
 
 
 # Accounts and keys
@@ -90,7 +90,7 @@ def test_accounts_create_prints_account_and_key(url: str, flags: list[str], veri
 
 
 @pytest.mark.parametrize("again", ["ada@example.com", " ADA@Example.COM "])
-def test_accounts_create_refuses_the_address_of_another_account(
+def test_accounts_create_rejects_the_address_of_another_account(
     url: str, account: str, again: str
 ) -> None:
     done = roster("accounts", "create", "--email", again, ROSTER_DATABASE_URL=url)
@@ -102,7 +102,7 @@ def test_accounts_create_refuses_the_address_of_another_account(
     assert printed(url, "keys", "list", "--account", account) == {"apiKeys": []}
 
 
-def test_accounts_create_compares_international_domains_in_one_form(url: str) -> None:
+def test_accounts_create_compares_international_domains_in_idna_form(url: str) -> None:
     printed(url, "accounts", "create", "--email", "ada@bücher.de")
 
     again = roster("accounts", "create", "--email", "ada@xn--bcher-kva.de", ROSTER_DATABASE_URL=url)
@@ -110,7 +110,7 @@ def test_accounts_create_compares_international_domains_in_one_form(url: str) ->
     error_line(again, ExitCode.ALREADY_EXISTS)
 
 
-def test_last_admin_key_can_be_revoked_by_the_command_line(url: str) -> None:
+def test_command_line_can_revoke_the_last_admin_key(url: str) -> None:
     made = printed(url, "accounts", "create", "--email", "ada@example.com")
     account = made["account"]["id"]
     (key,) = printed(url, "keys", "list", "--account", account)["apiKeys"]
@@ -141,26 +141,26 @@ def test_keys_are_created_listed_and_revoked(url: str, account: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["", " ", "\u200b", "x" * 101, "a\x1bb", "a\nb"], ids=ascii)
-def test_key_with_a_name_that_the_api_refuses_is_not_created(
+def test_key_with_a_name_that_the_api_rejects_is_not_created(
     url: str, account: str, name: str
 ) -> None:
-    given = ("--account", account, "--scope", "read", "--name", name)
+    flags = ("--account", account, "--scope", "read", "--name", name)
 
-    done = roster("keys", "create", *given, ROSTER_DATABASE_URL=url)
+    done = roster("keys", "create", *flags, ROSTER_DATABASE_URL=url)
 
     assert "1 to 100 characters" in error_line(done, ExitCode.USAGE)
 
 
-def test_account_and_keys_work_beside_a_running_service_at_once(service: Service) -> None:
+def test_account_and_keys_take_effect_in_a_running_service(service: Service) -> None:
     url = service.database_url
 
     made = printed(url, "accounts", "create", "--email", "ada@example.com")
     account = made["account"]["id"]
-    gone = printed(url, "keys", "create", "--account", account, "--scope", "write")
-    printed(url, "keys", "revoke", gone["apiKey"]["id"])
+    revoked = printed(url, "keys", "create", "--account", account, "--scope", "write")
+    printed(url, "keys", "revoke", revoked["apiKey"]["id"])
 
     assert is_accepted(service, made["apiKey"])
-    assert not is_accepted(service, gone["secret"])
+    assert not is_accepted(service, revoked["secret"])
 
 
 def test_keys_are_printed_once_and_not_stored(url: str, tmp_path: Path) -> None:
@@ -168,12 +168,12 @@ def test_keys_are_printed_once_and_not_stored(url: str, tmp_path: Path) -> None:
     secret = re.search(r"rk_\w{46}", done.stdout)
 
     assert secret is not None
-    kept = [file.read_bytes() for file in tmp_path.iterdir()]
-    assert kept
-    assert not [content for content in kept if secret[0].encode() in content]
+    contents = [file.read_bytes() for file in tmp_path.iterdir()]
+    assert contents
+    assert not [content for content in contents if secret[0].encode() in content]
 
 
-def test_flag_is_stronger_than_the_environment(url: str, tmp_path: Path) -> None:
+def test_flag_takes_precedence_over_the_environment(url: str, tmp_path: Path) -> None:
     other = f"sqlite:///{tmp_path}/other.db"
 
     roster("migrate", "--database-url", url, ROSTER_DATABASE_URL=other)
@@ -182,7 +182,7 @@ def test_flag_is_stronger_than_the_environment(url: str, tmp_path: Path) -> None
     assert not (tmp_path / "other.db").exists()
 
 
-def test_migrate_prints_what_it_applied(url: str) -> None:
+def test_migrate_prints_the_applied_migrations(url: str) -> None:
     assert printed(url, "migrate")["applied"][0].startswith("0001_")
 
 
@@ -197,7 +197,7 @@ def test_migrate_prints_what_it_applied(url: str) -> None:
     ],
     ids=["create account", "verify account", "create key", "list keys", "revoke key"],
 )
-def test_command_that_finds_nothing_says_what_it_looked_for(
+def test_error_names_what_was_not_found(
     url: str, account: str, arguments: tuple[str, ...], code: ExitCode
 ) -> None:
     line = error_line(roster(*arguments, ROSTER_DATABASE_URL=url), code)
@@ -251,7 +251,7 @@ def test_commands_that_read_do_not_migrate(tmp_path: Path, url: str, account: st
     assert (tmp_path / "roster.db").read_bytes() == before
 
 
-def test_unknown_scope_is_a_fault_of_usage(url: str) -> None:
+def test_unknown_scope_is_a_usage_error(url: str) -> None:
     done = roster("keys", "create", "--account", "x", "--scope", "root", ROSTER_DATABASE_URL=url)
 
     assert done.returncode == ExitCode.USAGE
@@ -276,7 +276,7 @@ def test_settings_lists_every_setting(url: str) -> None:
     ]
 
 
-def test_every_setting_is_a_flag_of_what_serves() -> None:
+def test_every_setting_is_a_flag_of_a_serving_command() -> None:
     text = "".join(roster(command, "--help").stdout for command in ("serve", "gateway", "worker"))
 
     assert [row.flag for row in SETTINGS.values() if row.flag not in text] == []
@@ -294,14 +294,14 @@ def test_every_setting_is_a_flag_of_what_serves() -> None:
         ("ROSTER_WORKERS", "many"),
     ],
 )
-def test_malformed_setting_is_refused_and_named(url: str, name: str, value: str) -> None:
+def test_malformed_setting_is_rejected_and_named(url: str, name: str, value: str) -> None:
     done = roster("serve", **{"ROSTER_DATABASE_URL": url, **FREE, name: value})
 
     assert name in error_line(done, ExitCode.USAGE)
 
 
 @pytest.mark.parametrize("name", ["ROSTER_WEBHOOK_ALLOW_HTTP", "ROSTER_DANGEROUSLY_IN_PLAINTEXT"])
-def test_word_that_is_no_boolean_is_refused_with_those_that_are(url: str, name: str) -> None:
+def test_invalid_boolean_is_rejected_with_the_valid_ones(url: str, name: str) -> None:
     done = roster("serve", **{"ROSTER_DATABASE_URL": url, **FREE, name: "maybe"})
 
     assert f"{name} must be true or false" in error_line(done, ExitCode.USAGE)
@@ -375,7 +375,7 @@ def test_commands_are_completed(shell: str, settings: dict[str, str]) -> None:
     assert "keys" not in done.stdout
 
 
-# The start and the end of the service
+# Start and stop of the service
 
 
 def test_first_start_prints_address_key_and_a_curl_line_that_works(tmp_path: Path) -> None:
@@ -389,18 +389,18 @@ def test_first_start_prints_address_key_and_a_curl_line_that_works(tmp_path: Pat
         command = text[text.index("curl ") :].replace("\\\n", " ").splitlines()[0]
         words = shlex.split(command)
         headers = [words[at + 1] for at, word in enumerate(words) if word == "-H"]
-        answer = HttpFront("http", service.http).send(
+        response = HttpFront("http", service.http).send(
             "POST",
             words[1].removeprefix(f"http://{service.http}"),
             body=words[words.index("-d") + 1].encode(),
             headers=dict(header.split(": ", 1) for header in headers),
         )
-        assert answer.status == 201
+        assert response.status == 201
     finally:
         service.stop()
 
 
-def test_second_start_prints_and_makes_no_key(tmp_path: Path) -> None:
+def test_second_start_creates_no_key(tmp_path: Path) -> None:
     first, key = start(tmp_path), make_secret()
     first.stop()
     second = start(tmp_path, ROSTER_BOOTSTRAP_API_KEY=key)
@@ -413,7 +413,7 @@ def test_second_start_prints_and_makes_no_key(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["ROSTER_HTTP_ADDRESS", "ROSTER_GRPC_ADDRESS"])
-def test_address_in_use_is_named_before_anything_is_made_of_the_database(
+def test_address_in_use_is_reported_before_the_database_is_created(
     tmp_path: Path, url: str, used_address: str, name: str
 ) -> None:
     done = roster("serve", **{"ROSTER_DATABASE_URL": url, **FREE, name: used_address})
@@ -453,7 +453,7 @@ def test_every_address_in_use_is_named_in_one_message(
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_two_settings_with_one_address_are_refused(used_address: str, workers: str) -> None:
+def test_two_settings_with_the_same_address_are_rejected(workers: str) -> None:
     address = f"127.0.0.1:{free_port()}"
     settings = {"ROSTER_HTTP_ADDRESS": address, "ROSTER_GRPC_ADDRESS": address}
     settings |= {"ROSTER_DATABASE_URL": "postgresql://127.0.0.1:1/x", "ROSTER_WORKERS": workers}
@@ -492,14 +492,14 @@ def test_bootstrap_key_is_the_first_key_of_a_verified_account(tmp_path: Path) ->
         service.stop()
 
 
-def test_service_ends_with_0_when_it_is_asked_to_stop(tmp_path: Path) -> None:
+def test_stopped_service_exits_with_0(tmp_path: Path) -> None:
     service = start(tmp_path)
 
     assert service.stop(signal.SIGTERM) == 0
     assert service.traces() == []
 
 
-# Runs the command line, and sends it SIGINT when it begins to import its commands.
+# Runs the command line, and sends SIGINT when it imports its modules.
 INTERRUPTED = """
 import os, signal, sys
 
@@ -529,24 +529,23 @@ def test_interrupt_while_modules_are_imported_leaves_no_traceback() -> None:
 # Databases that cannot be served
 
 
-def test_file_that_is_served_already_is_refused_and_the_owner_named(service: Service) -> None:
+def test_served_file_is_rejected_with_the_process_id(service: Service) -> None:
     done = roster("serve", ROSTER_DATABASE_URL=service.database_url, **FREE)
 
     assert f"process {service.process.pid}" in error_line(done, ExitCode.DATABASE)
 
 
 def serve(url: str) -> str:
-    """Returns why a database is not served."""
+    """Returns the error of a service that does not start."""
     return error_line(roster("serve", ROSTER_DATABASE_URL=url, **FREE), ExitCode.DATABASE)
 
 
 def migrated(url: str) -> None:
-    """Makes a database of the current schema."""
     with unit_of_work(url):
         pass
 
 
-def test_newer_schema_is_refused_by_every_command(tmp_path: Path, url: str) -> None:
+def test_newer_schema_is_rejected_by_every_command(tmp_path: Path, url: str) -> None:
     migrated(url)
     with closing(apsw.Connection(str(tmp_path / "roster.db"))) as connection:
         connection.execute(
@@ -558,20 +557,20 @@ def test_newer_schema_is_refused_by_every_command(tmp_path: Path, url: str) -> N
     assert "9999_newer" in error_line(listed, ExitCode.DATABASE)
 
 
-def test_file_that_is_no_database_is_refused_with_a_hint(tmp_path: Path, url: str) -> None:
+def test_file_that_is_not_a_database_is_rejected_with_a_hint(tmp_path: Path, url: str) -> None:
     (tmp_path / "roster.db").write_bytes(b"no database" * 1_000)
 
     assert "backup" in serve(url)
 
 
-def test_folder_in_place_of_the_file_is_refused(tmp_path: Path, url: str) -> None:
+def test_folder_instead_of_a_file_is_rejected(tmp_path: Path, url: str) -> None:
     (tmp_path / "roster.db").mkdir()
 
     assert "roster.db" in serve(url)
 
 
 @pytest.mark.parametrize("arguments", [("serve",), ("accounts", "list")], ids=" ".join)
-def test_path_below_a_file_is_refused(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+def test_path_below_a_file_is_rejected(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     (tmp_path / "file").touch()
 
     done = roster(*arguments, ROSTER_DATABASE_URL=f"sqlite:///{tmp_path}/file/roster.db")
@@ -587,17 +586,17 @@ CREATE = ("accounts", "create", "--email", "ada@example.com")
     [(("serve",), "file"), (("serve",), "folder"), (CREATE, "file")],
     ids=["serve file", "serve folder", "accounts create"],
 )
-def test_database_that_cannot_be_written_is_refused_with_a_hint(
+def test_read_only_database_is_rejected_with_a_hint(
     tmp_path: Path, url: str, arguments: tuple[str, ...], unwritable: str
 ) -> None:
     migrated(url)
-    place, mode = (tmp_path / "roster.db", 0o444) if unwritable == "file" else (tmp_path, 0o555)
-    place.chmod(mode)
+    path, mode = (tmp_path / "roster.db", 0o444) if unwritable == "file" else (tmp_path, 0o555)
+    path.chmod(mode)
     try:
         done = in_new_process(
-            *arguments, program=f"-c{AS_EVERYONE}", ROSTER_DATABASE_URL=url, **FREE
+            *arguments, program=f"-c{WITHOUT_CAPABILITY}", ROSTER_DATABASE_URL=url, **FREE
         )
     finally:
-        place.chmod(0o755)
+        path.chmod(0o755)
 
     assert re.search("read-only|cannot be written", error_line(done, ExitCode.DATABASE))

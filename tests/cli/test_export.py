@@ -1,4 +1,4 @@
-"""roster export: what it writes, that an import reads it back, and how it goes on."""
+"""Tests of `roster export`."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def other(http_account: Account) -> Account:
 
 
 def with_fields(account: Account) -> Account:
-    """Returns the account, which has custom fields now."""
+    """Creates custom fields and returns the account."""
     types = {"Age": "NUMBER", "VIP": "BOOLEAN", "Born": "DATE", "Note": "TEXT"}
     for label, data_type in types.items():
         account.ok("CreateCustomField", label=label, dataType=data_type)
@@ -53,7 +53,7 @@ def with_fields(account: Account) -> Account:
 
 
 def with_subscribers(account: Account, count: int) -> Account:
-    """Returns the account, which has so many subscribers more."""
+    """Creates subscribers and returns the account."""
     rows = people(count)
     for first in range(0, count, 100):
         account.ok("BulkCreateSubscribers", subscribers=rows[first : first + 100])
@@ -61,12 +61,11 @@ def with_subscribers(account: Account, count: int) -> Account:
 
 
 def id_of(account: Account, email: str) -> str:
-    """Returns the id of a subscriber."""
     return str(account.ok("GetSubscriber", id=email)["subscriber"]["id"])
 
 
 def subscribers_of(account: Account) -> list[dict[str, Any]]:
-    """Returns what an account knows of its subscribers, less what differs between accounts."""
+    """Returns the subscribers of an account, without their IDs and timestamps."""
     found = account.ok("ListSubscribers", limit=100)["subscribers"]
     return [
         {name: value for name, value in each.items() if name not in ("id", "createdAt")}
@@ -75,7 +74,6 @@ def subscribers_of(account: Account) -> list[dict[str, Any]]:
 
 
 def ids(file: Path) -> list[str]:
-    """Returns the ids of the subscribers in a file."""
     text = file.read_text(encoding="utf-8")
     if file.suffix == ".csv":
         return [row["id"] for row in csv.DictReader(text.splitlines())]
@@ -83,7 +81,7 @@ def ids(file: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_what_was_exported_is_imported_as_the_same(
+def test_import_of_an_export_is_equal(
     http_account: Account, other: Account, tmp_path: Path, ending: str
 ) -> None:
     first = with_fields(http_account)
@@ -105,7 +103,7 @@ def test_what_was_exported_is_imported_as_the_same(
     )
 
 
-def test_standard_output_gets_ndjson_and_nothing_else(http_account: Account) -> None:
+def test_standard_output_contains_only_ndjson(http_account: Account) -> None:
     with_subscribers(http_account, 3)
 
     done = transfer(http_account, "export")
@@ -126,31 +124,29 @@ def test_one_subscriber_is_counted_in_the_singular(http_account: Account, tmp_pa
     assert imported.stdout == "1 row: 0 created, 0 updated, 1 skipped, 0 failed.\n"
 
 
-class Slow(BaseHTTPRequestHandler):
-    """A service between whose records there is nothing to tell for long."""
+class KeepAliveService(BaseHTTPRequestHandler):
+    """A service that sends blank lines between records to keep the connection alive."""
 
     rows = (b'{"id": "a"}\n', b'{"id": "b"}\n')
-    answers: ClassVar = {
+    responses: ClassVar = {
         "/api/subscribers": b'{"total": 2, "subscribers": [{"id": "a"}]}',
         "/api/subscribers/export": b"\n" + b"\n\n".join(rows) + b"\n",
     }
 
     def do_GET(self) -> None:
-        body = self.answers[self.path.partition("?")[0]]
+        body = self.responses[self.path.partition("?")[0]]
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Says nothing."""
+        """Logs nothing."""
 
 
-def test_blank_lines_that_keep_a_connection_are_no_rows_of_the_file(
-    http_account: Account, tmp_path: Path
-) -> None:
+def test_keep_alive_lines_are_not_written(http_account: Account, tmp_path: Path) -> None:
     file = tmp_path / "everyone.ndjson"
-    with ThreadingHTTPServer(("127.0.0.1", 0), Slow) as slow:
+    with ThreadingHTTPServer(("127.0.0.1", 0), KeepAliveService) as slow:
         threading.Thread(target=slow.serve_forever, daemon=True).start()
         done = transfer(
             http_account, "export", str(file), url=f"http://127.0.0.1:{slow.server_port}"
@@ -158,10 +154,10 @@ def test_blank_lines_that_keep_a_connection_are_no_rows_of_the_file(
         slow.shutdown()
 
     assert f"{file} contains 2 subscribers." in done.stdout
-    assert file.read_bytes() == b"".join(Slow.rows)
+    assert file.read_bytes() == b"".join(KeepAliveService.rows)
 
 
-def test_standard_output_can_be_a_table_and_be_imported_from_a_pipe(
+def test_csv_on_standard_output_can_be_imported_from_a_pipe(
     http_account: Account, other: Account
 ) -> None:
     with_subscribers(http_account, 3)
@@ -174,7 +170,7 @@ def test_standard_output_can_be_a_table_and_be_imported_from_a_pipe(
     assert emails(other) == emails(http_account)
 
 
-def test_reader_that_has_enough_ends_an_export_without_a_word(http_account: Account) -> None:
+def test_closed_pipe_ends_an_export_without_a_message(http_account: Account) -> None:
     with_subscribers(http_account, 2_000)
     words, settings = command(http_account, "export")
 
@@ -190,7 +186,7 @@ def test_reader_that_has_enough_ends_an_export_without_a_word(http_account: Acco
     assert running.wait(timeout=30) == 1
 
 
-def test_filters_narrow_what_is_exported(http_account: Account) -> None:
+def test_filters_are_applied(http_account: Account) -> None:
     for name in ("a", "b", "c"):
         http_account.ok(
             "CreateSubscriber", email=f"{name}@example.com", isConfirmed=name != "a", tags=[name]
@@ -208,7 +204,7 @@ def test_filters_narrow_what_is_exported(http_account: Account) -> None:
 
 
 @pytest.mark.parametrize("filter_", ["after", "before"])
-def test_filter_that_is_refused_is_named_and_leaves_nothing(
+def test_rejected_filter_is_named_and_leaves_no_file(
     http_account: Account, tmp_path: Path, filter_: str
 ) -> None:
     flags = (f"--created-{filter_}", "yesterday")
@@ -219,7 +215,7 @@ def test_filter_that_is_refused_is_named_and_leaves_nothing(
     assert os.listdir(tmp_path) == []
 
 
-def test_wrong_key_leaves_what_is_there(http_account: Account, tmp_path: Path) -> None:
+def test_wrong_key_does_not_change_the_file(http_account: Account, tmp_path: Path) -> None:
     file = tmp_path / "all.csv"
     file.write_text("before")
 
@@ -229,11 +225,11 @@ def test_wrong_key_leaves_what_is_there(http_account: Account, tmp_path: Path) -
     assert (file.read_text(), os.listdir(tmp_path)) == ("before", ["all.csv"])
 
 
-# Going on
+# Resuming
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_export_goes_on_after_the_last_whole_row_and_says_so(
+def test_export_resumes_after_the_last_complete_row(
     http_account: Account, tmp_path: Path, ending: str
 ) -> None:
     account = with_subscribers(http_account, 2_000)
@@ -245,7 +241,7 @@ def test_export_goes_on_after_the_last_whole_row_and_says_so(
     with interrupting(account.service.http, after=100_000) as proxy:
         first = transfer(account, "export", str(file), url=proxy.url)
         assert not file.exists()
-        # A program that is killed leaves a row that is half there.
+        # A killed program leaves an incomplete row.
         part.write_bytes(part.read_bytes()[:-7])
         second = transfer(account, "export", str(file), url=proxy.url)
 
@@ -257,7 +253,7 @@ def test_export_goes_on_after_the_last_whole_row_and_says_so(
 
 
 @pytest.mark.verify
-def test_export_goes_on_after_the_service_was_killed(tmp_path: Path) -> None:
+def test_export_resumes_after_the_service_was_killed(tmp_path: Path) -> None:
     killed = start(tmp_path)
     account, file = with_subscribers(first_account(killed), 5_000), tmp_path / "all.ndjson"
     with interrupting(
@@ -277,7 +273,9 @@ def test_export_goes_on_after_the_service_was_killed(tmp_path: Path) -> None:
     assert ids(file) == sorted(ids(file))
 
 
-def test_part_of_another_export_is_not_gone_on_with(http_account: Account, tmp_path: Path) -> None:
+def test_partial_file_of_another_export_is_not_resumed(
+    http_account: Account, tmp_path: Path
+) -> None:
     account = with_subscribers(http_account, 1_000)
     account.ok("AddSubscriberTags", id=id_of(account, "p7@example.com"), tags=["vip"])
     file = tmp_path / "all.csv"
@@ -290,18 +288,16 @@ def test_part_of_another_export_is_not_gone_on_with(http_account: Account, tmp_p
     assert len(ids(file)) == 1
 
 
-def test_table_whose_columns_changed_is_not_gone_on_with_unless_it_starts_over(
-    http_account: Account, tmp_path: Path
-) -> None:
+def test_export_with_changed_columns_must_start_over(http_account: Account, tmp_path: Path) -> None:
     account = with_subscribers(http_account, 1_000)
     file = tmp_path / "all.csv"
     with interrupting(account.service.http, after=30_000) as proxy:
         assert transfer(account, "export", str(file), url=proxy.url).returncode == 8
         account.ok("CreateCustomField", label="City")
 
-        refused = transfer(account, "export", str(file), url=proxy.url)
+        rejected = transfer(account, "export", str(file), url=proxy.url)
         done = transfer(account, "export", str(file), "--no-resume", url=proxy.url)
 
-    assert (refused.returncode, "--no-resume" in refused.stderr) == (7, True)
+    assert (rejected.returncode, "--no-resume" in rejected.stderr) == (7, True)
     assert (done.returncode, done.stderr) == (0, "")
     assert len(ids(file)) == 1_000

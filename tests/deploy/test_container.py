@@ -1,4 +1,4 @@
-"""The file that an image is built by: what it copies, sets and starts is there."""
+"""Checks that the files, settings and commands in the Containerfile exist."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ STEPS = [
 
 
 def steps(word: str) -> list[str]:
-    """Returns what stands behind a word, wherever a line begins with it."""
+    """Returns the arguments of an instruction."""
     return [rest for each, rest in STEPS if each == word]
 
 
-def test_both_stages_begin_with_the_same_python_by_name_which_the_package_takes() -> None:
+def test_both_stages_use_the_required_version_of_python() -> None:
     bases = {rest.partition(" ")[0] for rest in steps("FROM")}
     needs = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"]
 
@@ -42,14 +42,14 @@ def test_both_stages_begin_with_the_same_python_by_name_which_the_package_takes(
     assert needs == f">={version[1]}"
 
 
-def test_everything_that_is_copied_is_in_the_checkout() -> None:
+def test_copied_files_exist() -> None:
     copied = [rest.split() for rest in steps("COPY") if not rest.startswith("--from")]
 
     assert copied
     assert not [name for *names, _ in copied for name in names if not (ROOT / name).exists()]
 
 
-def test_everything_that_a_wheel_holds_is_copied_for_the_build() -> None:
+def test_packages_of_the_wheel_are_copied() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     packages = project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
     copied = [name for rest in steps("COPY") for name in rest.split()[:-1]]
@@ -59,7 +59,7 @@ def test_everything_that_a_wheel_holds_is_copied_for_the_build() -> None:
     ]
 
 
-def test_settings_of_the_image_are_there_and_the_database_is_on_the_volume() -> None:
+def test_settings_exist_and_the_database_is_on_the_volume() -> None:
     words = [word.split("=", 1) for word in shlex.split(steps("ENV")[0])]
     settings = {name: value for name, value in words if name.startswith("ROSTER_")}
     (volume,) = steps("VOLUME")
@@ -69,7 +69,7 @@ def test_settings_of_the_image_are_there_and_the_database_is_on_the_volume() -> 
     assert "ROSTER_DANGEROUSLY_IN_PLAINTEXT" not in settings
 
 
-def test_ordinary_user_runs_a_command_of_this_version() -> None:
+def test_unprivileged_user_runs_an_existing_command() -> None:
     start = [*json.loads(steps("ENTRYPOINT")[0]), *json.loads(steps("CMD")[0])]
 
     assert [int(part) > 0 for part in steps("USER")[0].split(":")] == [True, True]
@@ -77,7 +77,7 @@ def test_ordinary_user_runs_a_command_of_this_version() -> None:
     assert start[1] in get_command(cli.app).commands  # type: ignore[attr-defined]
 
 
-def test_health_is_asked_by_a_module_that_is_there() -> None:
+def test_health_check_runs_an_existing_module() -> None:
     words = json.loads(steps("HEALTHCHECK")[0].partition(" CMD ")[2])
 
     assert words[:2] == ["python", "-m"]

@@ -1,4 +1,4 @@
-"""The unit of systemd: what it starts is there, and what systemd itself thinks of it."""
+"""Checks the systemd unit against the program, and with systemd-analyze."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from ..tools import program
 
 ROOT = Path(__file__).parents[2]
 UNIT = ROOT / "server/deploy/roster.service"
-# Where the tests have what the unit looks for in /opt.
+# The programs that the unit expects in /opt.
 INSTALLED = Path(sys.executable).parent
-# Of 100, as systemd counts what a service could do to its machine; 100 is everything.
-EXPOSED_AT_MOST = 15
+# The exposure of a service from 0 to 100, as systemd-analyze computes it.
+MAX_EXPOSURE = 15
 
 
-def said(section: str) -> dict[str, list[str]]:
-    """Returns what a section of the unit says, by name; some names are there more than once."""
+def section_of(section: str) -> dict[str, list[str]]:
+    """Returns the values of a section by name; a name can have several."""
     found: dict[str, list[str]] = defaultdict(list)
     text = UNIT.read_text().partition(f"[{section}]")[2].partition("\n[")[0]
     for line in text.splitlines():
@@ -37,10 +37,10 @@ def said(section: str) -> dict[str, list[str]]:
     return found
 
 
-SERVICE = said("Service")
+SERVICE = section_of("Service")
 
 
-def test_unit_starts_a_command_of_this_version_with_flags_that_it_has() -> None:
+def test_unit_starts_an_existing_command_with_existing_flags() -> None:
     ((file, name, *flags),) = (value.split() for value in SERVICE["ExecStart"])
     command = get_command(cli.app).commands[name]  # type: ignore[attr-defined]
 
@@ -50,22 +50,22 @@ def test_unit_starts_a_command_of_this_version_with_flags_that_it_has() -> None:
     }
 
 
-def test_unit_sets_settings_that_there_are_and_keeps_the_database_where_it_may_be_written() -> None:
+def test_unit_sets_existing_settings_and_a_writable_database() -> None:
     settings = dict(value.split("=", 1) for value in SERVICE["Environment"])
     (folder,) = SERVICE["StateDirectory"]
 
     assert settings.keys() <= {setting.environment for setting in SETTINGS.values()}
-    place = parse_database_url(settings["ROSTER_DATABASE_URL"])
-    assert place == Path("/var/lib", folder, "roster.db")
+    location = parse_database_url(settings["ROSTER_DATABASE_URL"])
+    assert location == Path("/var/lib", folder, "roster.db")
 
 
-def test_unit_waits_longer_than_a_stop_takes_and_leaves_it_at_settings_that_are_wrong() -> None:
+def test_unit_waits_for_the_stop_and_does_not_restart_after_invalid_settings() -> None:
     assert float(SERVICE["TimeoutStopSec"][0]) > STOP_SECONDS + 1
     assert SERVICE["KillSignal"] == ["SIGTERM"]
     assert SERVICE["RestartPreventExitStatus"] == [str(int(ExitCode.USAGE))]
 
 
-def test_unit_reloads_certificates_by_sighup_and_restarts_what_that_ends() -> None:
+def test_unit_reloads_certificates_with_sighup() -> None:
     assert SERVICE["ExecReload"] == ["/bin/kill -HUP $MAINPID"]
     assert SERVICE["RestartForceExitStatus"] == ["SIGHUP"]
 
@@ -76,7 +76,7 @@ def test_unit_keeps_the_first_key_out_of_the_journal() -> None:
 
 @pytest.fixture
 def unit(tmp_path: Path) -> Path:
-    """The unit, of a service that is installed here."""
+    """The unit with the paths of this installation."""
     file = tmp_path / UNIT.name
     file.write_text(UNIT.read_text().replace("/opt/roster/bin", str(INSTALLED)))
     return file
@@ -84,9 +84,9 @@ def unit(tmp_path: Path) -> Path:
 
 @pytest.mark.verify
 @pytest.mark.parametrize(
-    "question", [["verify"], ["security", "--offline=true", f"--threshold={EXPOSED_AT_MOST}"]]
+    "question", [["verify"], ["security", "--offline=true", f"--threshold={MAX_EXPOSURE}"]]
 )
-def test_systemd_has_nothing_against_the_unit(unit: Path, question: list[str]) -> None:
+def test_systemd_accepts_the_unit(unit: Path, question: list[str]) -> None:
     analyze = program("systemd-analyze", "systemd")
 
     done = subprocess.run([analyze, *question, unit], capture_output=True, text=True, timeout=60)

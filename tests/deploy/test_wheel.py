@@ -1,4 +1,4 @@
-"""What is installed elsewhere: a wheel has all that it takes, and nobody writes into it."""
+"""The wheel contains everything, and runs from a read-only folder."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from ..stubs.authority import Authority
 pytestmark = pytest.mark.verify
 
 ROOT = Path(__file__).parents[2]
-# To root every file is writable, by a capability that this gives up before it goes on.
-AS_EVERYONE = """
+# Root can write every file. This gives up that capability and executes a program.
+WITHOUT_CAPABILITY = """
 import ctypes, os, sys
 if sys.platform == "linux":
     ctypes.CDLL(None).prctl(24, 1, 0, 0, 0)
@@ -30,7 +30,7 @@ HEALTHY = (sys.executable, "-m", "server.deploy.healthy")
 
 @pytest.fixture(scope="module")
 def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder with what a wheel of this checkout holds, which nobody may write to."""
+    """A read-only folder with the content of the wheel."""
     folder = tmp_path_factory.mktemp("unpacked")
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True, timeout=120)
@@ -47,10 +47,10 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def installed(unpacked: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service that runs from there, and not from the checkout."""
+    """A service that runs from the wheel, not from the checkout."""
     service = start(
         tmp_path_factory.mktemp("data"),
-        under=(sys.executable, "-c", AS_EVERYONE),
+        under=(sys.executable, "-c", WITHOUT_CAPABILITY),
         PYTHONPATH=str(unpacked),
         PYTHONSAFEPATH="yes",
     )
@@ -58,16 +58,16 @@ def installed(unpacked: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
     assert service.stop() == 0
 
 
-def test_service_is_that_of_the_wheel(unpacked: Path) -> None:
-    given = environment(PYTHONPATH=str(unpacked), PYTHONSAFEPATH="yes")
+def test_modules_are_imported_from_the_wheel(unpacked: Path) -> None:
+    env = environment(PYTHONPATH=str(unpacked), PYTHONSAFEPATH="yes")
     program = (sys.executable, "-B", "-c", "import server, http_gateway; print(server.__file__)")
 
-    done = subprocess.run(program, env=given, stdout=subprocess.PIPE, text=True, timeout=60)
+    done = subprocess.run(program, env=env, stdout=subprocess.PIPE, text=True, timeout=60)
 
     assert done.stdout.strip() == f"{unpacked}/server/__init__.py"
 
 
-def test_wheel_has_everything_of_the_packages(unpacked: Path) -> None:
+def test_wheel_contains_all_files_of_the_packages(unpacked: Path) -> None:
     folders = {ROOT: ("server", "http_gateway"), ROOT / "generated/python": ("roster", "buf")}
     names = {
         path.relative_to(root)
@@ -81,9 +81,7 @@ def test_wheel_has_everything_of_the_packages(unpacked: Path) -> None:
     assert not [name for name in names if not (unpacked / name).exists()]
 
 
-def test_service_runs_from_a_folder_that_it_cannot_write_to(
-    unpacked: Path, installed: Service
-) -> None:
+def test_service_runs_from_a_read_only_folder(unpacked: Path, installed: Service) -> None:
     front = HttpFront("http", installed.http)
     pages = ("/readyz", "/openapi.json", "/docs", "/docs/guides/statuses")
 
@@ -91,11 +89,11 @@ def test_service_runs_from_a_folder_that_it_cannot_write_to(
     assert not list(unpacked.rglob("__pycache__"))
 
 
-def test_all_that_a_service_writes_is_beside_its_database_and_for_its_owner_alone(
+def test_service_writes_only_next_to_its_database_and_for_its_owner(
     installed: Service,
 ) -> None:
     written = {path.name: path for path in installed.database.parent.iterdir()}
-    # That is of the tests.
+    # The log belongs to the tests.
     del written[installed.log.name]
 
     endings = ("", "-shm", "-wal", ".key", ".lock")
@@ -104,19 +102,19 @@ def test_all_that_a_service_writes_is_beside_its_database_and_for_its_owner_alon
 
 
 def healthy(address: str, **settings: str) -> bool:
-    """What the health check of a container says of an address."""
-    given = environment(ROSTER_HTTP_ADDRESS=address, **settings)
-    return subprocess.run(HEALTHY, env=given, cwd=ROOT, timeout=60).returncode == 0
+    """Runs the health check of the container for an address."""
+    env = environment(ROSTER_HTTP_ADDRESS=address, **settings)
+    return subprocess.run(HEALTHY, env=env, cwd=ROOT, timeout=60).returncode == 0
 
 
-def test_health_check_of_a_container_finds_a_service_and_misses_none(installed: Service) -> None:
+def test_health_check_detects_whether_a_service_runs(installed: Service) -> None:
     assert healthy(installed.http)
-    # As in a container, where it listens everywhere.
+    # In a container, the service listens on all addresses.
     assert healthy(f"0.0.0.0:{installed.http.rpartition(':')[2]}")
     assert not healthy(f"127.0.0.1:{free_port()}")
 
 
-def test_health_check_of_a_container_goes_by_tls_where_that_is_served(tmp_path: Path) -> None:
+def test_health_check_uses_tls_if_certificates_are_set(tmp_path: Path) -> None:
     settings = {"ROSTER_DATABASE_URL": f"sqlite:///{tmp_path / 'roster.db'}"}
     for kind, text in zip(("CERTIFICATE", "KEY"), Authority().certify("server"), strict=True):
         (tmp_path / kind).write_bytes(text)

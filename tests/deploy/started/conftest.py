@@ -1,4 +1,4 @@
-"""What the tests of this folder start is built once, which takes half a minute."""
+"""The image, which is built once for all tests of this folder."""
 
 from __future__ import annotations
 
@@ -11,6 +11,5 @@ from .machine import Image, built
 
 @pytest.fixture(scope="session")
 def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Image]:
-    """The image, with Roster in /opt/roster of a Debian."""
     with built(tmp_path_factory.mktemp("image")) as image:
         yield image

@@ -1,7 +1,7 @@
-"""A Debian with Roster as the Containerfile installs it: a folder, which is run as a machine.
+"""Builds the image of the Containerfile, and runs it as a machine with systemd-nspawn.
 
-It is built by the Containerfile's own steps, on a Debian with Python that stands in for the
-base named there. Nothing that is run in it changes it: each run has a layer of its own.
+A Debian archive with Python replaces the base image. Each run has its own overlay, so the image
+does not change.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import pytest
 from ... import tools
 from ...parts import wait_until, workers_of
 
-# To build an image takes minutes.
+# Seconds; building an image takes minutes.
 LONG = 600.0
 
 ROOT = Path(__file__).parents[3]
@@ -31,7 +31,7 @@ CERTIFICATES = "/etc/ssl/certs"
 
 @dataclass
 class Image:
-    """What was built: its folder, and what it says of how it is run."""
+    """A built image: its folder and its configuration."""
 
     folder: Path
     config: dict[str, Any]
@@ -39,8 +39,8 @@ class Image:
 
 @contextmanager
 def built(folder: Path) -> Iterator[Image]:
-    """Builds the image by the Containerfile; `folder` holds it until the block ends."""
-    may_run_machines(folder)
+    """Builds the image in a folder, for the length of the block."""
+    skip_unless_machines_can_run(folder)
     tools.program("systemd-nspawn", "machine")
     buildah = Buildah(tools.program("buildah", "machine"), folder)
     base = next(
@@ -52,57 +52,57 @@ def built(folder: Path) -> Iterator[Image]:
         *(f"--volume={CERTIFICATES}:{CERTIFICATES}:ro", f"--file={FILE}", "--tag=roster", ROOT),
     )
     buildah("from", "--pull=never", "--name=built", "roster")
-    place = buildah("mount", "built")
+    mounted = Path(buildah("mount", "built").strip())
     try:
-        may_boot(Path(place.strip()))
+        skip_unless_image_boots(mounted)
         config = json.loads(buildah("inspect", "--type=image", "roster"))
-        yield Image(Path(place.strip()), config["Docker"]["config"])
+        yield Image(mounted, config["Docker"]["config"])
     finally:
         buildah("umount", "built")
 
 
-def may_run_machines(folder: Path) -> None:
-    """Ends the running test where nobody may: root needs namespaces, and mounts in them."""
+def skip_unless_machines_can_run(folder: Path) -> None:
+    """Skips the test without the permission for namespaces and mounts."""
     if not tools.are_required():
-        pytest.skip("to build an image and to run it takes a minute; ROSTER_TOOLS=required does")
+        pytest.skip("takes a minute; runs with ROSTER_TOOLS=required")
     if os.geteuid() != 0:
-        pytest.skip("only root runs machines")
+        pytest.skip("requires root")
     mount = f"mount -t tmpfs none {folder} && mount -t proc none /proc"
-    tried = ["unshare", "--mount", "--pid", "--uts", "--ipc", "--fork", "sh", "-c", mount]
-    done = subprocess.run(tried, capture_output=True, text=True, timeout=LONG)
+    command = ["unshare", "--mount", "--pid", "--uts", "--ipc", "--fork", "sh", "-c", mount]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LONG)
     if done.returncode != 0:
-        pytest.skip(f"this machine lets nobody run another in it: {done.stderr.strip()}")
+        pytest.skip(f"machines cannot run here: {done.stderr.strip()}")
 
 
-def may_boot(folder: Path) -> None:
-    """Ends the running test where not even a machine that does nothing can be run."""
+def skip_unless_image_boots(folder: Path) -> None:
+    """Skips the test if a machine that does nothing cannot run."""
     nspawn = tools.program("systemd-nspawn", "machine")
     flags = ("--quiet", "--register=no", "--keep-unit", "--volatile=overlay")
-    tried = [nspawn, *flags, f"--directory={folder}", "true"]
+    command = [nspawn, *flags, f"--directory={folder}", "true"]
     done = subprocess.run(
-        tried, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=LONG
+        command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=LONG
     )
     if done.returncode != 0:
-        pytest.skip(f"this machine lets nobody run another in it: {done.stderr.strip()}")
+        pytest.skip(f"machines cannot run here: {done.stderr.strip()}")
 
 
 class Buildah:
-    """The program that builds, with a store of its own."""
+    """Runs buildah with a separate image store."""
 
     def __init__(self, program: str, folder: Path) -> None:
         self._start = (program, "--root", folder / "images", "--runroot", folder / "run")
 
     def __call__(self, *words: str | Path) -> str:
-        """Runs a command and returns what it printed. Raises AssertionError if it fails."""
+        """Runs a command and returns its output. It must succeed."""
         done = subprocess.run([*self._start, *words], capture_output=True, text=True, timeout=LONG)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
     def base(self, name: str, archive: Path) -> None:
-        """Gives the files of an archive the name of an image."""
+        """Creates an image from an archive."""
         self("from", "--name=base", "scratch")
         self("add", "base", archive, "/")
-        # By whom registries are vouched for on this machine.
+        # The CA certificates for package registries.
         for variable in os.environ.keys() & {"SSL_CERT_FILE"}:
             self("config", "--env", f"{variable}={os.environ[variable]}", "base")
         self("commit", "base", name)
@@ -110,14 +110,14 @@ class Buildah:
 
 @dataclass
 class Machine:
-    """A folder that runs as a machine: all but the network is its own."""
+    """A running machine; it shares only the network with the host."""
 
     process: subprocess.Popen[bytes]
     log: Path
 
     @property
     def first(self) -> int:
-        """The id of the machine's first process, as this machine has it."""
+        """The process ID of the first process of the machine, on the host."""
         wait_until(lambda: self.process.poll() is not None or bool(self._children()), "started")
         assert self.process.poll() is None, self.log.read_text()
         return self._children()[0]
@@ -130,8 +130,8 @@ class Machine:
         inside = ["nsenter", f"--target={self.first}", "--mount", "--pid", "--uts", "--ipc"]
         return subprocess.run([*inside, *words], capture_output=True, text=True, timeout=LONG)
 
-    def says(self, *words: str) -> str:
-        """Returns what a program in the machine prints. Raises AssertionError if it fails."""
+    def output(self, *words: str) -> str:
+        """Runs a program in the machine and returns its output. It must succeed."""
         done = self.run(*words)
         assert done.returncode == 0, (words, done.stdout, done.stderr, self.log.read_text())
         return done.stdout.strip()

@@ -1,4 +1,4 @@
-"""The image, run as it says: its command is the first process, on a root that nobody writes to."""
+"""Runs the container image with a read-only root file system."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def running(image: Image, volume: Path, address: str, **settings: str) -> Iterat
 
 
 def as_its_user(image: Image, words: list[str], settings: dict[str, str]) -> list[str]:
-    """Returns what runs a program as an engine does: as a user without a name, with no rights."""
+    """Returns the command that runs a program as a container engine does, without privileges."""
     user, group = image.config["User"].split(":")
     rights = ("--clear-groups", "--bounding-set=-all", "--inh-caps=-all", "--no-new-privs")
     given = [*image.config["Env"], *(f"{name}={value}" for name, value in settings.items())]
@@ -49,30 +49,30 @@ def as_its_user(image: Image, words: list[str], settings: dict[str, str]) -> lis
 
 
 def is_healthy(image: Image, container: Machine, address: str) -> bool:
-    """What the image's own health check says inside."""
+    """Runs the health check of the image."""
     kind, *words = image.config["Healthcheck"]["Test"]
     assert kind == "CMD"
     settings = {"ROSTER_HTTP_ADDRESS": address}
     return container.run(*as_its_user(image, words, settings)).returncode == 0
 
 
-def answers(address: str) -> bool:
-    """Whether there is an answer over HTTP."""
+def is_ready(address: str) -> bool:
+    """Returns whether the service is ready."""
     try:
         return status_of(address, "/readyz") == 200
     except OSError:
         return False
 
 
-def test_container_serves_is_healthy_stops_with_0_and_writes_to_its_volume_alone(
+def test_container_serves_stops_with_0_and_writes_to_its_volume_only(
     image: Image, tmp_path: Path
 ) -> None:
     port, volume = free_port(), tmp_path / "volume"
     everywhere, plain = f"0.0.0.0:{port}", {"ROSTER_DANGEROUSLY_IN_PLAINTEXT": "true"}
 
-    for _ in ("at first", "on what it has kept"):
+    for _ in ("new volume", "existing volume"):
         with running(image, volume, everywhere, **plain) as container:
-            wait_until(lambda: answers(f"127.0.0.1:{port}"), "it does not answer")
+            wait_until(lambda: is_ready(f"127.0.0.1:{port}"), "the service is not ready")
             assert is_healthy(image, container, everywhere)
             assert not is_healthy(image, container, f"0.0.0.0:{free_port()}")
             assert {path.name for path in volume.iterdir()} == NAMES
@@ -81,12 +81,12 @@ def test_container_serves_is_healthy_stops_with_0_and_writes_to_its_volume_alone
 
             assert container.process.wait(timeout=40) == 0, container.log.read_text()
 
-    told = (tmp_path / "log").read_text()
-    assert "database  /data/roster.db" in told
+    log = (tmp_path / "log").read_text()
+    assert "database  /data/roster.db" in log
     assert {path.stat().st_mode & 0o077 for path in volume.iterdir()} == {0}
 
 
-def test_container_without_certificates_ends_unless_plaintext_is_allowed(
+def test_container_without_certificates_requires_the_setting_for_plaintext(
     image: Image, tmp_path: Path
 ) -> None:
     with running(image, tmp_path / "volume", f"0.0.0.0:{free_port()}") as container:
@@ -96,7 +96,7 @@ def test_container_without_certificates_ends_unless_plaintext_is_allowed(
     assert "ROSTER_DANGEROUSLY_IN_PLAINTEXT" in container.log.read_text()
 
 
-def test_root_of_a_container_takes_nothing(image: Image, tmp_path: Path) -> None:
+def test_root_file_system_is_read_only(image: Image, tmp_path: Path) -> None:
     words = ["touch", "/opt/roster/new", "/etc/new", "/new"]
 
     with machine(image, tmp_path / "log", "--read-only", words=words) as container:
@@ -106,21 +106,20 @@ def test_root_of_a_container_takes_nothing(image: Image, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("name", ["pytest", "ruff", "mypy", "uv", "pip"])
-def test_image_has_nothing_for_development(image: Image, name: str) -> None:
+def test_image_has_no_development_tools(image: Image, name: str) -> None:
     assert not list((image.folder / "opt/roster").rglob(f"**/site-packages/{name}"))
     assert not (image.folder / "opt/roster/bin" / name).exists()
 
 
-def test_image_holds_everything_compiled_since_nobody_may_keep_what_a_start_compiles(
+def test_image_contains_bytecode_of_every_module(
     image: Image,
 ) -> None:
     packages = image.folder / "opt/roster/lib/python3.11/site-packages"
     modules = [path for path in packages.rglob("*.py") if path.stat().st_size]
 
     assert len(modules) > 1000
-    assert not [path for path in modules if not kept_of(path).exists()]
+    assert not [path for path in modules if not bytecode_of(path).exists()]
 
 
-def kept_of(module: Path) -> Path:
-    """Returns where the bytecode of a module is kept."""
+def bytecode_of(module: Path) -> Path:
     return module.with_name("__pycache__") / f"{module.stem}.cpython-311.pyc"

@@ -1,4 +1,4 @@
-"""The unit, started by a real systemd that is the first process of a machine of its own."""
+"""Runs the systemd unit in a machine that boots systemd."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ DATABASE = f"ROSTER_DATABASE_URL=sqlite:///{STATE}/roster.db"
 
 @pytest.fixture(scope="module")
 def address() -> str:
-    """Where the service is to serve HTTP."""
     return f"127.0.0.1:{free_port()}"
 
 
@@ -31,7 +30,7 @@ def address() -> str:
 def booted(
     image: Image, address: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Machine]:
-    """A machine that systemd has started, with the unit, its user and its settings."""
+    """A booted machine with the unit, its user and its settings."""
     folder = tmp_path_factory.mktemp("etc")
     (folder / "user.conf").write_text(f'u roster - "" {STATE}\n')
     (folder / "roster.env").write_text(
@@ -39,34 +38,34 @@ def booted(
         "ROSTER_METRICS_ADDRESS=127.0.0.1:0\n"
         "ROSTER_WEBHOOK_ALLOW_NETS=127.0.0.0/8\nROSTER_WEBHOOK_ALLOW_HTTP=true\n"
     )
-    places = {
+    files = {
         folder / "user.conf": "/etc/sysusers.d/roster.conf",
         folder / "roster.env": "/etc/roster/roster.env",
         UNIT: "/etc/systemd/system/roster.service",
     }
-    bound = [f"--bind-ro={file}:{place}" for file, place in places.items()]
+    bound = [f"--bind-ro={file}:{target}" for file, target in files.items()]
     with machine(image, folder / "log", "--boot", "--volatile=overlay", *bound) as booted:
-        wait_until(lambda: is_up(booted), "systemd does not start it")
+        wait_until(lambda: is_up(booted), "the machine does not boot")
         yield booted
 
 
 def is_up(booted: Machine) -> bool:
-    """Whether the machine has started; all but Roster may do as it likes."""
+    """Returns whether the machine has booted; other services may have failed."""
     state = booted.run("systemctl", "is-system-running").stdout.strip()
     return state in ("running", "degraded")
 
 
 @pytest.fixture
 def started(booted: Machine, address: str) -> Iterator[Machine]:
-    """The machine while the service runs."""
-    booted.says("systemctl", "start", "roster")
-    wait_until(lambda: answers(address), "it does not answer")
+    """The machine with the running service."""
+    booted.output("systemctl", "start", "roster")
+    wait_until(lambda: is_ready(address), "the service is not ready")
     yield booted
-    booted.says("systemctl", "stop", "roster")
+    booted.output("systemctl", "stop", "roster")
 
 
-def answers(address: str) -> bool:
-    """Whether the service is ready."""
+def is_ready(address: str) -> bool:
+    """Returns whether the service is ready."""
     try:
         return status_of(address, "/readyz") == 200
     except OSError:
@@ -74,27 +73,25 @@ def answers(address: str) -> bool:
 
 
 def shown(booted: Machine, name: str) -> str:
-    """Returns what systemd says of the service."""
-    return booted.says("systemctl", "show", "--value", f"--property={name}", "roster")
+    """Returns a property of the service in systemd."""
+    return booted.output("systemctl", "show", "--value", f"--property={name}", "roster")
 
 
-def test_service_runs_as_a_user_without_rights_within_filters(started: Machine) -> None:
-    text = started.says("cat", f"/proc/{shown(started, 'MainPID')}/status")
+def test_service_runs_without_privileges(started: Machine) -> None:
+    text = started.output("cat", f"/proc/{shown(started, 'MainPID')}/status")
     status = dict(re.findall(r"(\w+):\t(.*)", text))
 
-    assert set(status["Uid"].split()) == {started.says("id", "--user", "roster")}
+    assert set(status["Uid"].split()) == {started.output("id", "--user", "roster")}
     assert {int(status[f"Cap{name}"], 16) for name in ("Eff", "Prm", "Bnd", "Amb")} == {0}
     assert (status["NoNewPrivs"], status["Seccomp"]) == ("1", "2")
 
 
-def test_accounts_are_made_beside_it_and_served_to_their_webhooks(
-    started: Machine, address: str
-) -> None:
-    made = started.says(
+def test_account_of_the_command_line_can_use_webhooks(started: Machine, address: str) -> None:
+    created = started.output(
         *("runuser", "-u", "roster", "--", "env", "--chdir=/", DATABASE),
         *("/opt/roster/bin/roster", "accounts", "create", "--email", "a@example.com", "--json"),
     )
-    front, key = HttpFront("http", address), json.loads(made)["apiKey"]
+    front, key = HttpFront("http", address), json.loads(created)["apiKey"]
 
     with listening() as receiver:
         assert front.call("CreateWebhook", key, {"url": receiver.url}).status == 201
@@ -104,45 +101,46 @@ def test_accounts_are_made_beside_it_and_served_to_their_webhooks(
     assert request.event["type"] == "subscriber.created"
 
 
-def test_killed_service_is_started_again(started: Machine, address: str) -> None:
+def test_killed_service_is_restarted(started: Machine, address: str) -> None:
     before = shown(started, "MainPID")
 
-    started.says("systemctl", "kill", "--signal=KILL", "roster")
+    started.output("systemctl", "kill", "--signal=KILL", "roster")
 
-    wait_until(lambda: shown(started, "MainPID") not in (before, "0"), "it was left dead")
-    wait_until(lambda: answers(address), "it does not answer")
+    wait_until(
+        lambda: shown(started, "MainPID") not in (before, "0"), "the service is not restarted"
+    )
+    wait_until(lambda: is_ready(address), "the service is not ready")
 
 
-def test_stopped_service_ends_with_0_and_has_written_beside_its_database_alone(
+def test_stopped_service_exits_with_0_and_wrote_to_its_folder_only(
     started: Machine,
 ) -> None:
-    started.says("systemctl", "stop", "roster")
+    started.output("systemctl", "stop", "roster")
 
     assert shown(started, "Result") == "success"
     assert shown(started, "ExecMainStatus") == "0"
-    owned = started.says("find", "/", "-xdev", "-user", "roster", "-not", "-path", "/proc/*")
+    owned = started.output("find", "/", "-xdev", "-user", "roster", "-not", "-path", "/proc/*")
     assert {Path(line) for line in owned.splitlines()} == {
         Path(STATE),
         *(Path(STATE, f"roster.db{ending}") for ending in ("", ".key", ".lock")),
     }
 
 
-def test_journal_has_the_log_and_no_key(started: Machine, address: str) -> None:
+def test_journal_contains_the_log_and_no_key(started: Machine, address: str) -> None:
     status_of(address, "/api/tags")
 
-    wait_until(lambda: '"code":"UNAUTHENTICATED"' in journal(started), "the call is not there")
+    wait_until(lambda: '"code":"UNAUTHENTICATED"' in journal(started), "the call is not logged")
     assert "rk_" not in journal(started)
 
 
 def journal(booted: Machine) -> str:
-    """Returns what the journal has of the service."""
-    return booted.says("journalctl", "--unit=roster", "--output=cat")
+    return booted.output("journalctl", "--unit=roster", "--output=cat")
 
 
-def test_service_with_a_wrong_setting_is_left_at_that(booted: Machine) -> None:
-    booted.says("systemctl", "set-environment", "ROSTER_LOG_LEVEL=loud")
-    booted.says("systemctl", "start", "roster")
+def test_service_with_an_invalid_setting_is_not_restarted(booted: Machine) -> None:
+    booted.output("systemctl", "set-environment", "ROSTER_LOG_LEVEL=loud")
+    booted.output("systemctl", "start", "roster")
 
-    wait_until(lambda: shown(booted, "ActiveState") == "failed", "it goes on")
+    wait_until(lambda: shown(booted, "ActiveState") == "failed", "the service does not fail")
 
     assert (shown(booted, "ExecMainStatus"), shown(booted, "NRestarts")) == ("2", "0")
