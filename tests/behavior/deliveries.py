@@ -1,4 +1,4 @@
-"""What the tests of deliveries share: webhooks, what becomes of deliveries, and tails."""
+"""Helpers for tests of deliveries: webhooks, waiting for deliveries, and tails."""
 
 from __future__ import annotations
 
@@ -18,48 +18,49 @@ from ..conftest import Account
 from ..fronts import GrpcFront, HttpFront, to_json
 from ..storage.helpers import select
 
-PATIENCE = 20.0
+TIMEOUT = 20.0
 FAILED = 4
 Row = dict[str, Any]
 TAIL = "/api/webhook-deliveries/tail"
 
 
-def webhook(account: Account, url: str, **given: Any) -> Row:
-    """Creates a webhook and returns it."""
-    made: Row = account.ok("CreateWebhook", url=url, **given)["webhook"]
-    return made
+def create_webhook(account: Account, url: str, **fields: Any) -> Row:
+    webhook: Row = account.ok("CreateWebhook", url=url, **fields)["webhook"]
+    return webhook
 
 
-def tags(account: Account, *names: str) -> None:
-    """Creates tags, each of which is an event."""
+def create_tags(account: Account, *names: str) -> None:
+    """Creates tags, and so one event each."""
     for name in names:
         account.ok("CreateTag", name=name)
 
 
-def deliveries(account: Account, made: Row, **asked: Any) -> list[Row]:
+def deliveries(account: Account, webhook: Row, **filters: Any) -> list[Row]:
     """Returns the first hundred deliveries to a webhook, newest first."""
-    page = account.ok("ListWebhookDeliveries", webhookId=made["id"], limit=100, **asked)
+    page = account.ok("ListWebhookDeliveries", webhookId=webhook["id"], limit=100, **filters)
     listed: list[Row] = page["deliveries"]
     assert page["total"] == len(listed)
     return listed
 
 
-def until(account: Account, made: Row, holds: Callable[[list[Row]], Any]) -> list[Row]:
-    """Waits until something holds of the deliveries to a webhook, and returns them."""
-    end = time.monotonic() + PATIENCE
-    while not holds(found := deliveries(account, made)):
+def wait_for(account: Account, webhook: Row, condition: Callable[[list[Row]], Any]) -> list[Row]:
+    """Waits until the deliveries to a webhook fulfill a condition, and returns them."""
+    end = time.monotonic() + TIMEOUT
+    while not condition(found := deliveries(account, webhook)):
         assert time.monotonic() < end, found
         time.sleep(0.02)
     return found
 
 
-def settled(account: Account, made: Row, *statuses: str) -> list[Row]:
+def wait_for_statuses(account: Account, webhook: Row, *statuses: str) -> list[Row]:
     """Waits until the deliveries to a webhook have these statuses, newest first."""
-    return until(account, made, lambda found: [each["status"] for each in found] == list(statuses))
+    return wait_for(
+        account, webhook, lambda found: [each["status"] for each in found] == list(statuses)
+    )
 
 
 def set_failed(account: Account, *found: Row) -> None:
-    """Makes deliveries what they are three days after an endpoint has failed."""
+    """Sets deliveries to FAILED, as after the last attempt."""
     with account.service.unit_of_work() as tx:
         for each in found:
             text = (
@@ -70,20 +71,21 @@ def set_failed(account: Account, *found: Row) -> None:
 
 
 def replays_left(account: Account) -> int:
-    """Returns how many replays have not come to their end."""
+    """Returns the number of running replays."""
     text = f"SELECT COUNT(*) FROM webhook_replay WHERE account_id = '{account.id}'"
     with account.service.unit_of_work() as tx:
-        return int(select(text, tx)[0][0])
+        ((count,),) = select(text, tx)
+    return int(count)
 
 
 @contextmanager
-def tail(account: Account, *, accept: str = "", **asked: str) -> Iterator[Iterator[Row]]:
-    """Follows attempts for the length of a block. What comes are the records as JSON.
+def tail(account: Account, *, accept: str = "", **filters: str) -> Iterator[Iterator[Row]]:
+    """Tails attempts, and yields the records as JSON.
 
-    Every attempt that ends within the block is followed.
+    The records include every attempt that finishes inside the block.
     """
     if isinstance(account.front, GrpcFront):
-        call = tail_call(account, **asked)
+        call = tail_call(account, **filters)
         call.initial_metadata()
         try:
             yield (to_json(reply) for reply in call)
@@ -91,8 +93,8 @@ def tail(account: Account, *, accept: str = "", **asked: str) -> Iterator[Iterat
             call.cancel()
         return
     assert isinstance(account.front, HttpFront)
-    connection = http.client.HTTPConnection(account.front.address, timeout=PATIENCE)
-    query = f"?webhookId={asked['webhookId']}" if asked else ""
+    connection = http.client.HTTPConnection(account.front.address, timeout=TIMEOUT)
+    query = f"?webhookId={filters['webhookId']}" if filters else ""
     headers = {"Authorization": f"Bearer {account.key}", **({"Accept": accept} if accept else {})}
     connection.request("GET", f"{TAIL}{query}", headers=headers)
     try:
@@ -103,26 +105,26 @@ def tail(account: Account, *, accept: str = "", **asked: str) -> Iterator[Iterat
         connection.close()
 
 
-def tail_call(account: Account, **asked: str) -> Any:
-    """Returns a call over gRPC that follows attempts."""
+def tail_call(account: Account, **filters: str) -> Any:
+    """Returns a gRPC call that tails attempts."""
     assert isinstance(account.front, GrpcFront)
     follow = account.front.channel.unary_stream(
         "/roster.v1.WebhookService/TailWebhookDeliveries",
         request_serializer=pb.TailWebhookDeliveriesRequest.SerializeToString,
         response_deserializer=pb.TailWebhookDeliveriesResponse.FromString,
     )
-    request = pb.TailWebhookDeliveriesRequest(webhook_id=asked.get("webhookId", ""))
+    request = pb.TailWebhookDeliveriesRequest(webhook_id=filters.get("webhookId", ""))
     metadata = (("authorization", f"Bearer {account.key}"),)
-    return follow(request, metadata=metadata, timeout=PATIENCE)
+    return follow(request, metadata=metadata, timeout=TIMEOUT)
 
 
 def _records(response: http.client.HTTPResponse) -> Iterator[Row]:
-    """Yields the records of an answer, whose lines may be those of events."""
+    """Yields the records of an NDJSON or event-stream response."""
     while line := response.readline():
         if line.startswith((b"{", b"data: ")):
             yield json.loads(line.removeprefix(b"data: "))
 
 
-def events_of(found: Sequence[Row]) -> list[str]:
-    """Returns the ids of the events of deliveries."""
-    return [each["eventId"] for each in found]
+def events_of(listed: Sequence[Row]) -> list[str]:
+    """Returns the event ids of deliveries."""
+    return [delivery["eventId"] for delivery in listed]

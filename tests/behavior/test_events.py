@@ -1,4 +1,4 @@
-"""Events, through every front: what is recorded of each change, and how it is listed."""
+"""Tests the events of each change and their list, through every front."""
 
 from __future__ import annotations
 
@@ -27,46 +27,46 @@ from .streams import import_rows
 
 URL = "https://example.com/hooks"
 EVERY_TYPE = [
-    *(f"subscriber.{what}" for what in ("created", "updated", "deleted", "confirmed")),
-    *(f"subscriber.{what}" for what in ("unsubscribed", "bounced", "complained")),
+    *(f"subscriber.{action}" for action in ("created", "updated", "deleted", "confirmed")),
+    *(f"subscriber.{action}" for action in ("unsubscribed", "bounced", "complained")),
     *(
-        f"{of}.{what}"
-        for of in ("tag", "custom_field")
-        for what in ("created", "updated", "deleted")
+        f"{resource}.{action}"
+        for resource in ("tag", "custom_field")
+        for action in ("created", "updated", "deleted")
     ),
     "webhook.disabled",
     "webhook.test",
 ]
 
 
-def listen(account: Account) -> str:
-    """Has the events of an account recorded, and sends none. Returns the id of the webhook."""
-    made = account.ok("CreateWebhook", url=URL, enabled=False)
-    return str(made["webhook"]["id"])
+def record_events(account: Account) -> str:
+    """Creates a disabled webhook, so that events are recorded, and returns its id."""
+    response = account.ok("CreateWebhook", url=URL, enabled=False)
+    return str(response["webhook"]["id"])
 
 
-def events(account: Account, **asked: Any) -> list[dict[str, Any]]:
-    """Returns the account's events, the first hundred unless told otherwise."""
-    found: list[dict[str, Any]] = account.ok("ListEvents", **{"limit": 100, **asked})["events"]
-    return found
+def events(account: Account, **filters: Any) -> list[dict[str, Any]]:
+    """Returns the account's events, by default the first hundred."""
+    listed: list[dict[str, Any]] = account.ok("ListEvents", **{"limit": 100, **filters})["events"]
+    return listed
 
 
-def types(account: Account, **asked: Any) -> list[str]:
-    """Returns the types of the account's events in their sequence."""
-    return [event["type"] for event in events(account, **asked)]
+def types(account: Account) -> list[str]:
+    """Returns the types of the account's events in order."""
+    return [event["type"] for event in events(account)]
 
 
 def new_events(account: Account, change: Callable[[], Any]) -> list[tuple[str, Any, Any]]:
-    """Makes a change and returns type, data and previous members of each event that it made."""
+    """Makes a change and returns the type, data and previous values of each new event."""
     last = len(events(account))
     change()
-    found = events(account, afterSequence=last)
-    assert [event["sequence"] for event in found] == list(range(last + 1, last + 1 + len(found)))
-    return [(event["type"], event["data"], event.get("previous")) for event in found]
+    new = events(account, afterSequence=last)
+    assert [event["sequence"] for event in new] == list(range(last + 1, last + 1 + len(new)))
+    return [(event["type"], event["data"], event.get("previous")) for event in new]
 
 
 def test_event_has_exactly_the_documented_keys(account: Account) -> None:
-    listen(account)
+    record_events(account)
     tag = account.ok("CreateTag", name="vip")["tag"]
     account.ok("UpdateTag", id=tag["id"], name="gold")
 
@@ -79,14 +79,14 @@ def test_event_has_exactly_the_documented_keys(account: Account) -> None:
     assert [first["sequence"], second["sequence"]] == [1, 2]
 
 
-def test_creation_tells_of_the_subscriber_and_of_tags_that_came_with_it(account: Account) -> None:
-    listen(account)
+def test_creation_publishes_the_subscriber_and_its_new_tags(account: Account) -> None:
+    record_events(account)
     create_field(account, "Age", "NUMBER")
-    made: list[dict[str, Any]] = []
+    created: list[dict[str, Any]] = []
 
-    told = new_events(
+    published = new_events(
         account,
-        lambda: made.append(
+        lambda: created.append(
             create_subscriber(
                 account, tags=["vip", "New"], customFields={"age": 42}, isConfirmed=True
             )
@@ -94,16 +94,18 @@ def test_creation_tells_of_the_subscriber_and_of_tags_that_came_with_it(account:
     )
 
     tags = {tag["name"]: tag for tag in account.ok("ListTags")["tags"]}
-    assert sorted(data["tag"]["name"] for kind, data, _ in told if kind == "tag.created") == [
+    assert sorted(
+        data["tag"]["name"] for event_type, data, _ in published if event_type == "tag.created"
+    ) == [
         "New",
         "vip",
     ]
-    assert all(data["tag"] == tags[data["tag"]["name"]] for _, data, _ in told[:-1])
-    assert told[-1] == ("subscriber.created", {"subscriber": made[0]}, None)
+    assert all(data["tag"] == tags[data["tag"]["name"]] for _, data, _ in published[:-1])
+    assert published[-1] == ("subscriber.created", {"subscriber": created[0]}, None)
 
 
-def test_creation_that_is_refused_tells_nothing(account: Account) -> None:
-    listen(account)
+def test_rejected_creation_publishes_nothing(account: Account) -> None:
+    record_events(account)
     create_subscriber(account)
 
     assert (
@@ -125,59 +127,69 @@ UPDATES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "tags": ({"tags": ["new"]}, {"tags": ["vip"]}),
     "no tags": ({"tags": []}, {"tags": ["vip"]}),
     "a value": ({"customFields": {"age": 1.5}}, {"customFields": {"age": 42}}),
-    "a removed value": ({"customFields": {"age": None}}, {"customFields": {"age": 42}}),
+    "a rechanged value": ({"customFields": {"age": None}}, {"customFields": {"age": 42}}),
     "a second value": ({"customFields": {"paid": True}}, {"customFields": {"age": 42}}),
 }
 
 
-@pytest.mark.parametrize(("given", "previous"), UPDATES.values(), ids=UPDATES)
-def test_update_tells_of_the_subscriber_and_of_what_was_before(
-    account: Account, given: dict[str, Any], previous: dict[str, Any]
+@pytest.mark.parametrize(("fields", "previous"), UPDATES.values(), ids=UPDATES)
+def test_update_publishes_the_subscriber_and_previous_values(
+    account: Account, fields: dict[str, Any], previous: dict[str, Any]
 ) -> None:
-    listen(account)
+    record_events(account)
     create_field(account, "Age", "NUMBER")
     create_field(account, "Paid", "BOOLEAN")
-    made = create_subscriber(account, isConfirmed=True, tags=["vip"], customFields={"age": 42})
+    subscriber = create_subscriber(
+        account, isConfirmed=True, tags=["vip"], customFields={"age": 42}
+    )
     account.ok("CreateTag", name="new")
 
-    told = new_events(account, lambda: account.ok("UpdateSubscriber", id=made["id"], **given))
-
-    after = account.ok("GetSubscriber", id=made["id"])["subscriber"]
-    assert told == [("subscriber.updated", {"subscriber": after}, previous)]
-
-
-def test_first_value_tells_that_there_were_none(account: Account) -> None:
-    listen(account)
-    create_field(account, "Age", "NUMBER")
-    made = create_subscriber(account)
-
-    told = new_events(
-        account, lambda: account.ok("UpdateSubscriber", id=made["id"], customFields={"age": 0})
+    published = new_events(
+        account, lambda: account.ok("UpdateSubscriber", id=subscriber["id"], **fields)
     )
 
-    assert [previous for _, _, previous in told] == [{"customFields": None}]
+    after = account.ok("GetSubscriber", id=subscriber["id"])["subscriber"]
+    assert published == [("subscriber.updated", {"subscriber": after}, previous)]
 
 
-IDLE: dict[str, dict[str, Any]] = {
+def test_previous_custom_fields_are_null_before_the_first_value(account: Account) -> None:
+    record_events(account)
+    create_field(account, "Age", "NUMBER")
+    subscriber = create_subscriber(account)
+
+    published = new_events(
+        account,
+        lambda: account.ok("UpdateSubscriber", id=subscriber["id"], customFields={"age": 0}),
+    )
+
+    assert [previous for _, _, previous in published] == [{"customFields": None}]
+
+
+NO_CHANGES: dict[str, dict[str, Any]] = {
     "nothing": {},
     "the same": {"email": "ada@example.com", "firstName": "", "lastName": ""},
     "the same tags": {"tags": ["VIP"]},
     "the same value": {"customFields": {"age": 42.0}},
-    "a value that was not there is removed": {"customFields": {"paid": None}},
+    "removal of a missing value": {"customFields": {"paid": None}},
 }
 
 
-@pytest.mark.parametrize("given", IDLE.values(), ids=IDLE)
-def test_update_that_changes_nothing_tells_nothing(account: Account, given: dict[str, Any]) -> None:
-    listen(account)
+@pytest.mark.parametrize("fields", NO_CHANGES.values(), ids=NO_CHANGES)
+def test_update_without_a_change_publishes_nothing(
+    account: Account, fields: dict[str, Any]
+) -> None:
+    record_events(account)
     create_field(account, "Age", "NUMBER")
     create_field(account, "Paid", "BOOLEAN")
-    made = create_subscriber(account, tags=["vip"], customFields={"age": 42})
+    subscriber = create_subscriber(account, tags=["vip"], customFields={"age": 42})
 
-    assert new_events(account, lambda: account.ok("UpdateSubscriber", id=made["id"], **given)) == []
+    assert (
+        new_events(account, lambda: account.ok("UpdateSubscriber", id=subscriber["id"], **fields))
+        == []
+    )
 
 
-MOVES = {
+TRANSITIONS = {
     "CONFIRMED": ("UNCONFIRMED", "subscriber.confirmed"),
     "UNSUBSCRIBED": ("CONFIRMED", "subscriber.unsubscribed"),
     "BOUNCED": ("CONFIRMED", "subscriber.bounced"),
@@ -186,103 +198,122 @@ MOVES = {
 }
 
 
-@pytest.mark.parametrize("after", MOVES)
-def test_change_of_status_has_an_event_of_its_own(account: Account, after: str) -> None:
-    before, kind = MOVES[after]
-    listen(account)
-    made = create_subscriber_in(account, before)
+@pytest.mark.parametrize("after", TRANSITIONS)
+def test_change_of_status_publishes_its_event(account: Account, after: str) -> None:
+    before, event_type = TRANSITIONS[after]
+    record_events(account)
+    subscriber = create_subscriber_in(account, before)
 
-    def move() -> None:
-        account.ok("ChangeSubscriberStatus", id=made["id"], status=after)
+    def change() -> None:
+        account.ok("ChangeSubscriberStatus", id=subscriber["id"], status=after)
 
-    moved = {**made, "status": after}
-    assert new_events(account, move) == [(kind, {"subscriber": moved}, {"status": before})]
-    assert new_events(account, move) == []
+    changed = {**subscriber, "status": after}
+    assert new_events(account, change) == [
+        (event_type, {"subscriber": changed}, {"status": before})
+    ]
+    assert new_events(account, change) == []
 
 
 @pytest.mark.parametrize("before", STATUSES)
-def test_change_of_address_is_one_event_with_what_it_reset(account: Account, before: str) -> None:
-    listen(account)
-    made = create_subscriber_in(account, before)
+def test_change_of_address_and_the_status_it_resets_are_one_event(
+    account: Account, before: str
+) -> None:
+    record_events(account)
+    subscriber = create_subscriber_in(account, before)
     resets = before in ("CONFIRMED", "BOUNCED")
 
-    def move() -> None:
-        account.ok("UpdateSubscriber", id=made["id"], email="ada@example.org")
+    def change() -> None:
+        account.ok("UpdateSubscriber", id=subscriber["id"], email="ada@example.org")
 
-    moved = {**made, "email": "ada@example.org", "status": "UNCONFIRMED" if resets else before}
-    previous = {"email": made["email"], **({"status": before} if resets else {})}
-    assert new_events(account, move) == [("subscriber.updated", {"subscriber": moved}, previous)]
+    changed = {
+        **subscriber,
+        "email": "ada@example.org",
+        "status": "UNCONFIRMED" if resets else before,
+    }
+    previous = {"email": subscriber["email"], **({"status": before} if resets else {})}
+    assert new_events(account, change) == [
+        ("subscriber.updated", {"subscriber": changed}, previous)
+    ]
 
 
-def test_status_that_cannot_be_reached_tells_nothing(account: Account) -> None:
-    listen(account)
-    made = create_subscriber_in(account, "BOUNCED")
+def test_rejected_status_transition_publishes_nothing(account: Account) -> None:
+    record_events(account)
+    subscriber = create_subscriber_in(account, "BOUNCED")
 
-    def move() -> None:
+    def change() -> None:
         account.fails(
-            "InvalidStatusTransition", "ChangeSubscriberStatus", id=made["id"], status="COMPLAINED"
+            "InvalidStatusTransition",
+            "ChangeSubscriberStatus",
+            id=subscriber["id"],
+            status="COMPLAINED",
         )
 
-    assert new_events(account, move) == []
+    assert new_events(account, change) == []
 
 
 def test_adding_and_removing_tags_publishes_subscriber_events(account: Account) -> None:
-    listen(account)
-    made = create_subscriber(account, tags=["vip"])
+    record_events(account)
+    subscriber = create_subscriber(account, tags=["vip"])
 
     def add() -> None:
-        account.ok("AddSubscriberTags", id=made["id"], tags=["VIP", "new"])
+        account.ok("AddSubscriberTags", id=subscriber["id"], tags=["VIP", "new"])
 
     def remove() -> None:
-        account.ok("RemoveSubscriberTags", id=made["id"], tags=["vip", "unknown"])
+        account.ok("RemoveSubscriberTags", id=subscriber["id"], tags=["vip", "unknown"])
 
     created, updated = new_events(account, add)
-    both = {**made, "tags": ["new", "vip"]}
+    both = {**subscriber, "tags": ["new", "vip"]}
     assert (created[0], created[1]["tag"]["name"]) == ("tag.created", "new")
     assert updated == ("subscriber.updated", {"subscriber": both}, {"tags": ["vip"]})
     assert new_events(account, add) == []
-    one = {**made, "tags": ["new"]}
+    one = {**subscriber, "tags": ["new"]}
     assert new_events(account, remove) == [
         ("subscriber.updated", {"subscriber": one}, {"tags": ["new", "vip"]})
     ]
     assert new_events(account, remove) == []
 
 
-def test_deletion_tells_of_what_was_there(account: Account) -> None:
-    listen(account)
-    made = create_subscriber(account, tags=["vip"])
+def test_deletion_publishes_the_deleted_subscriber(account: Account) -> None:
+    record_events(account)
+    subscriber = create_subscriber(account, tags=["vip"])
 
     def delete() -> None:
-        account.call("DeleteSubscriber", id=made["id"])
+        account.call("DeleteSubscriber", id=subscriber["id"])
 
-    assert new_events(account, delete) == [("subscriber.deleted", {"subscriber": made}, None)]
+    assert new_events(account, delete) == [("subscriber.deleted", {"subscriber": subscriber}, None)]
     assert new_events(account, delete) == []
 
 
 def test_bulk_publishes_events_for_created_rows_only(account: Account) -> None:
-    listen(account)
+    record_events(account)
     create_field(account, "Town")
     create_subscriber(account)
     rows = [
         {"email": "bob@example.com", "tags": ["b", "A"], "customFields": {"town": "Bonn"}},
-        {"email": "ada@example.com", "tags": ["of nobody"]},
+        {"email": "ada@example.com", "tags": ["unused"]},
         {"email": "no address"},
         {"email": "eve@example.com", "customFields": {"town": None}},
     ]
 
-    told = new_events(account, lambda: account.ok("BulkCreateSubscribers", subscribers=rows))
+    published = new_events(account, lambda: account.ok("BulkCreateSubscribers", subscribers=rows))
 
-    created = [data["subscriber"] for kind, data, _ in told if kind == "subscriber.created"]
+    created = [
+        data["subscriber"]
+        for event_type, data, _ in published
+        if event_type == "subscriber.created"
+    ]
     assert created == account.ok("ListSubscribers")["subscribers"][1:]
     assert [subscriber["tags"] for subscriber in created] == [["A", "b"], []]
-    others = sorted(data["tag"]["name"] for kind, data, _ in told if kind == "tag.created")
+    others = sorted(
+        data["tag"]["name"] for event_type, data, _ in published if event_type == "tag.created"
+    )
     assert others == ["A", "b"]
-    assert len(told) == 4
+    assert len(published) == 4
 
 
-def test_import_tells_of_what_it_creates_and_changes(account: Account) -> None:
-    listen(account)
-    made, same = (
+def test_import_publishes_created_and_changed_subscribers(account: Account) -> None:
+    record_events(account)
+    subscriber, same = (
         create_subscriber(account),
         create_subscriber(account, "bob@example.com", firstName="Bob"),
     )
@@ -293,24 +324,24 @@ def test_import_tells_of_what_it_creates_and_changes(account: Account) -> None:
         {"email": "no address"},
     ]
 
-    told = new_events(account, lambda: import_rows(account, rows, onConflict="UPDATE"))
+    published = new_events(account, lambda: import_rows(account, rows, onConflict="UPDATE"))
 
     eve = account.ok("GetSubscriber", id="eve@example.com")["subscriber"]
-    changed = {**made, "firstName": "Ada"}
-    assert sorted(told, key=lambda event: event[0]) == [
+    changed = {**subscriber, "firstName": "Ada"}
+    assert sorted(published, key=lambda event: event[0]) == [
         ("subscriber.created", {"subscriber": eve}, None),
         ("subscriber.updated", {"subscriber": changed}, {"firstName": ""}),
     ]
 
 
 def test_tag_publishes_each_change_and_one_deletion(account: Account) -> None:
-    listen(account)
+    record_events(account)
     for name in ("ada", "bob"):
         create_subscriber(account, f"{name}@example.com", tags=["vip"])
     tag = account.ok("ListTags")["tags"][0]
 
-    def change(rpc: str, **given: Any) -> list[tuple[str, Any, Any]]:
-        return new_events(account, lambda: account.call(rpc, id=tag["id"], **given))
+    def change(rpc: str, **fields: Any) -> list[tuple[str, Any, Any]]:
+        return new_events(account, lambda: account.call(rpc, id=tag["id"], **fields))
 
     renamed = {**tag, "name": "VIP"}
     assert change("UpdateTag", name="VIP") == [("tag.updated", {"tag": renamed}, {"name": "vip"})]
@@ -318,79 +349,83 @@ def test_tag_publishes_each_change_and_one_deletion(account: Account) -> None:
     assert change("DeleteTag") == [("tag.deleted", {"tag": renamed}, None)]
     assert change("DeleteTag") == []
     created = new_events(account, lambda: account.ok("CreateTag", name="new", description="d"))
-    assert [kind for kind, _, _ in created] == ["tag.created"]
+    assert [event_type for event_type, _, _ in created] == ["tag.created"]
     assert new_events(account, lambda: account.call("CreateTag", name="New")) == []
 
 
-def test_custom_field_tells_of_every_change(account: Account) -> None:
-    listen(account)
-    made: dict[str, Any] = {}
+def test_custom_field_publishes_each_change(account: Account) -> None:
+    record_events(account)
+    field: dict[str, Any] = {}
 
     created = new_events(
-        account, lambda: made.update(create_field(account, "Town", fallback="here"))
+        account, lambda: field.update(create_field(account, "Town", fallback="here"))
     )
 
-    assert created == [("custom_field.created", {"customField": made}, None)]
-    for given, previous in (
+    assert created == [("custom_field.created", {"customField": field}, None)]
+    for fields, previous in (
         ({"label": "City"}, {"label": "Town"}),
         ({"fallback": ""}, {"fallback": "here"}),
         ({"fallback": "there"}, {"fallback": None}),
     ):
-        change = {"id": made["id"], **given}
-        ((kind, data, before),) = new_events(
+        change = {"id": field["id"], **fields}
+        ((event_type, data, before),) = new_events(
             account, lambda change=change: account.ok("UpdateCustomField", **change)
         )
-        after = account.ok("GetCustomField", id=made["id"])["customField"]
+        after = account.ok("GetCustomField", id=field["id"])["customField"]
         before.pop("updatedAt", None)
-        assert (kind, data, before) == ("custom_field.updated", {"customField": after}, previous)
+        assert (event_type, data, before) == (
+            "custom_field.updated",
+            {"customField": after},
+            previous,
+        )
         assert (
             new_events(account, lambda change=change: account.ok("UpdateCustomField", **change))
             == []
         )
-    deleted = new_events(account, lambda: account.ok("DeleteCustomField", id=made["id"]))
+    deleted = new_events(account, lambda: account.ok("DeleteCustomField", id=field["id"]))
     assert deleted == [("custom_field.deleted", {"customField": after}, None)]
 
 
-def test_deleted_custom_field_is_one_event_though_values_go_with_it(account: Account) -> None:
-    listen(account)
-    own_id = create_field(account, "Town")["id"]
+def test_deletion_of_a_custom_field_with_values_is_one_event(account: Account) -> None:
+    record_events(account)
+    field_id = create_field(account, "Town")["id"]
     create_subscriber(account, customFields={"town": "Bonn"})
 
-    told = new_events(account, lambda: account.ok("DeleteCustomField", id=own_id))
+    published = new_events(account, lambda: account.ok("DeleteCustomField", id=field_id))
 
-    assert [kind for kind, _, _ in told] == ["custom_field.deleted"]
+    assert [event_type for event_type, _, _ in published] == ["custom_field.deleted"]
 
 
-def test_changes_of_webhooks_are_no_events(account: Account) -> None:
-    own_id = listen(account)
+def test_changes_of_webhooks_publish_nothing(account: Account) -> None:
+    webhook_id = record_events(account)
 
-    account.ok("UpdateWebhook", id=own_id, description="x")
-    account.ok("RotateWebhookSecret", id=own_id)
-    account.ok("DeleteWebhook", id=listen(account))
+    account.ok("UpdateWebhook", id=webhook_id, description="x")
+    account.ok("RotateWebhookSecret", id=webhook_id)
+    account.ok("DeleteWebhook", id=record_events(account))
 
     assert events(account) == []
 
 
-def test_nothing_is_recorded_without_a_webhook_and_the_sequence_goes_on_with_the_next(
+def test_events_are_recorded_only_while_there_is_a_webhook(
     account: Account,
 ) -> None:
     account.ok("CreateTag", name="a")
-    own_id = listen(account)
+    webhook_id = record_events(account)
     account.ok("CreateTag", name="b")
-    account.ok("DeleteWebhook", id=own_id)
+    account.ok("DeleteWebhook", id=webhook_id)
     account.ok("CreateTag", name="c")
     account.ok("CreateTag", name="d")
-    listen(account)
+    record_events(account)
     account.ok("CreateTag", name="e")
 
-    found = [(event["sequence"], event["data"]["tag"]["name"]) for event in events(account)]
+    recorded = [(event["sequence"], event["data"]["tag"]["name"]) for event in events(account)]
 
-    assert found == [(1, "b"), (2, "e")]
+    assert recorded == [(1, "b"), (2, "e")]
 
 
 @over_http
-def test_repeated_request_tells_once(account: Account) -> None:
-    listen(account)
+def test_repeated_request_publishes_one_event(account: Account) -> None:
+    record_events(account)
 
     for _ in range(3):
         headers = {"Idempotency-Key": "a"}
@@ -399,8 +434,8 @@ def test_repeated_request_tells_once(account: Account) -> None:
     assert types(account) == ["subscriber.created"]
 
 
-def test_sequence_of_50_writers_at_once_has_no_gap(account: Account) -> None:
-    listen(account)
+def test_sequence_of_concurrent_writers_has_no_gap(account: Account) -> None:
+    record_events(account)
     calls = [
         lambda number=number: account.call(
             "CreateSubscriber", email=f"u{number}@example.com", tags=[f"t{number % 5}"]
@@ -408,14 +443,16 @@ def test_sequence_of_50_writers_at_once_has_no_gap(account: Account) -> None:
         for number in range(50)
     ]
 
-    answers = call_concurrently(*calls)
+    responses = call_concurrently(*calls)
 
-    assert statuses(answers) == [201] * 50
-    found = events(account)
-    assert [event["sequence"] for event in found] == list(range(1, 56))
-    made = {answer.body["subscriber"]["id"] for answer in answers}
-    told = [event["data"]["subscriber"]["id"] for event in found if "subscriber" in event["data"]]
-    assert (len(told), set(told)) == (50, made)
+    assert statuses(responses) == [201] * 50
+    recorded = events(account)
+    assert [event["sequence"] for event in recorded] == list(range(1, 56))
+    created = {response.body["subscriber"]["id"] for response in responses}
+    published = [
+        event["data"]["subscriber"]["id"] for event in recorded if "subscriber" in event["data"]
+    ]
+    assert (len(published), set(published)) == (50, created)
 
 
 def test_events_are_delivered_as_they_are_listed(account: Account, receiver: Receiver) -> None:
@@ -423,8 +460,8 @@ def test_events_are_delivered_as_they_are_listed(account: Account, receiver: Rec
     for label, data_type in (("Age", "NUMBER"), ("Score", "NUMBER"), ("Paid", "BOOLEAN")):
         create_field(account, label, data_type, fallback="0" if label == "Age" else "")
     values = {"age": 42, "score": 1.5, "paid": False}
-    made = create_subscriber(account, tags=["é"], firstName="Zoë ☃", customFields=values)
-    account.ok("UpdateSubscriber", id=made["id"], customFields={"paid": None})
+    subscriber = create_subscriber(account, tags=["é"], firstName="Zoë ☃", customFields=values)
+    account.ok("UpdateSubscriber", id=subscriber["id"], customFields={"paid": None})
 
     requests = receiver.wait_for(6)
 
@@ -434,13 +471,13 @@ def test_events_are_delivered_as_they_are_listed(account: Account, receiver: Rec
 
 
 @over_http
-def test_data_of_an_event_is_to_the_letter_what_the_api_returns(
+def test_data_of_an_event_is_the_json_that_the_api_returns(
     account: Account, receiver: Receiver
 ) -> None:
     account.ok("CreateWebhook", url=receiver.url)
     assert isinstance(account.front, HttpFront)
 
-    def returned(path: str, body: dict[str, Any]) -> bytes:
+    def create(path: str, body: dict[str, Any]) -> bytes:
         raw = json.dumps(body).encode()
         status, _, text = account.front.exchange("POST", path, account.key, body=raw)
         assert status == 201
@@ -449,117 +486,121 @@ def test_data_of_an_event_is_to_the_letter_what_the_api_returns(
     values = {"age": 42, "score": 1.5, "paid": False, "born": "2001-02-03", "large": 1e21}
     labels = {"Age": "NUMBER", "Score": "NUMBER", "Paid": "BOOLEAN", "Born": "DATE"}
     texts = {
-        returned("/api/custom-fields", {"label": label, "dataType": data_type})
+        create("/api/custom-fields", {"label": label, "dataType": data_type})
         for label, data_type in {**labels, "Large": "NUMBER"}.items()
     }
-    texts.add(returned("/api/custom-fields", {"label": "Town", "fallback": "hé <b>"}))
-    texts.add(returned("/api/tags", {"name": "é", "description": "d"}))
+    texts.add(create("/api/custom-fields", {"label": "Town", "fallback": "hé <b>"}))
+    texts.add(create("/api/tags", {"name": "é", "description": "d"}))
     person = {"email": "ada@example.com", "firstName": "Zoë ☃", "tags": ["é"], "isConfirmed": 1}
-    texts.add(returned("/api/subscribers", person))
+    texts.add(create("/api/subscribers", person))
     other = {"email": "bob@example.com", "customFields": {**values, "town": "Bonn"}}
-    texts.add(returned("/api/subscribers", other))
+    texts.add(create("/api/subscribers", other))
 
-    told = {
+    published = {
         json.dumps(request.event["data"], sort_keys=True)
         for request in receiver.wait_for(len(texts))
     }
 
-    assert told == {json.dumps(json.loads(text), sort_keys=True) for text in texts}
+    assert published == {json.dumps(json.loads(text), sort_keys=True) for text in texts}
 
 
 @pytest.fixture
 def history(account: Account) -> list[dict[str, Any]]:
-    """Events of several types: seven of them, in their sequence."""
-    listen(account)
+    """Seven events of several types, in order."""
+    record_events(account)
     tag = account.ok("CreateTag", name="vip")["tag"]
     account.ok("UpdateTag", id=tag["id"], name="gold")
-    made = create_subscriber(account, tags=["gold"])
+    subscriber = create_subscriber(account, tags=["gold"])
     create_field(account, "Town")
     account.ok("DeleteTag", id=tag["id"])
-    account.ok("ChangeSubscriberStatus", id=made["id"], status="CONFIRMED")
-    account.ok("DeleteSubscriber", id=made["id"])
+    account.ok("ChangeSubscriberStatus", id=subscriber["id"], status="CONFIRMED")
+    account.ok("DeleteSubscriber", id=subscriber["id"])
     return events(account)
 
 
 FILTERS: dict[str, tuple[dict[str, Any], list[int]]] = {
     "none": ({}, [1, 2, 3, 4, 5, 6, 7]),
     "a type": ({"type": "tag.updated"}, [2]),
-    "all types of one thing": ({"type": "tag.*"}, [1, 2, 5]),
+    "all types of a resource": ({"type": "tag.*"}, [1, 2, 5]),
     "a type of two words": ({"type": "custom_field.*"}, [4]),
-    "a type that did not happen": ({"type": "webhook.test"}, []),
-    "what comes later": ({"afterSequence": 5}, [6, 7]),
-    "nothing later": ({"afterSequence": 7}, []),
-    "far beyond": ({"afterSequence": 9007199254740991}, []),
-    "later ones of a type": ({"afterSequence": 1, "type": "tag.*"}, [2, 5]),
-    "the latest first": ({"order": "desc"}, [7, 6, 5, 4, 3, 2, 1]),
-    "the latest of a type first": ({"order": "desc", "type": "tag.*"}, [5, 2, 1]),
+    "a type without events": ({"type": "webhook.test"}, []),
+    "after a sequence": ({"afterSequence": 5}, [6, 7]),
+    "after the last event": ({"afterSequence": 7}, []),
+    "after the greatest sequence": ({"afterSequence": 9007199254740991}, []),
+    "a type after a sequence": ({"afterSequence": 1, "type": "tag.*"}, [2, 5]),
+    "descending": ({"order": "desc"}, [7, 6, 5, 4, 3, 2, 1]),
+    "a type, descending": ({"order": "desc", "type": "tag.*"}, [5, 2, 1]),
     "the second page": ({"limit": 3, "page": 2}, [4, 5, 6]),
-    "the second page from the end": ({"limit": 3, "page": 2, "order": "desc"}, [4, 3, 2]),
+    "the second page, descending": ({"limit": 3, "page": 2, "order": "desc"}, [4, 3, 2]),
     "the second page of a type": ({"limit": 2, "page": 2, "type": "tag.*"}, [5]),
     "the last page": ({"limit": 3, "page": 3}, [7]),
     "a page past the end": ({"limit": 3, "page": 4}, []),
-    "a page past the beginning": ({"limit": 3, "page": 4, "order": "desc"}, []),
+    "a page past the end, descending": ({"limit": 3, "page": 4, "order": "desc"}, []),
     "since long ago": ({"createdAfter": "2001-01-01T00:00:00Z"}, [1, 2, 3, 4, 5, 6, 7]),
     "until long ago": ({"createdBefore": "2001-01-01T00:00:00Z"}, []),
     "until later": ({"createdBefore": "2190-01-01T00:00:00Z"}, [1, 2, 3, 4, 5, 6, 7]),
-    "from later on": ({"createdAfter": "2190-01-01T00:00:00Z"}, []),
+    "since later": ({"createdAfter": "2190-01-01T00:00:00Z"}, []),
 }
 
 
 @pytest.mark.usefixtures("history")
-@pytest.mark.parametrize(("asked", "expected"), FILTERS.values(), ids=FILTERS)
+@pytest.mark.parametrize(("filters", "expected"), FILTERS.values(), ids=FILTERS)
 def test_events_are_listed_by_filters(
-    account: Account, asked: dict[str, Any], expected: list[int]
+    account: Account, filters: dict[str, Any], expected: list[int]
 ) -> None:
-    body = account.ok("ListEvents", **asked)
+    body = account.ok("ListEvents", **filters)
 
     assert [event["sequence"] for event in body["events"]] == expected
-    whole = account.ok("ListEvents", **{**asked, "page": 1, "limit": 100})
+    whole = account.ok("ListEvents", **{**filters, "page": 1, "limit": 100})
     assert body["total"] == len(whole["events"])
-    assert (body["page"], body["limit"]) == (asked.get("page", 1), asked.get("limit", 20))
+    assert (body["page"], body["limit"]) == (filters.get("page", 1), filters.get("limit", 20))
 
 
-def test_events_are_listed_by_when_they_happened(account: Account) -> None:
-    listen(account)
+def test_events_are_filtered_by_their_time(account: Account) -> None:
+    record_events(account)
     account.ok("CreateTag", name="a")
     time.sleep(0.005)
     account.ok("CreateTag", name="b")
     time.sleep(0.005)
     account.ok("CreateTag", name="c")
-    moment = events(account)[1]["timestamp"]
-    a_little = timedelta(milliseconds=1)
-    at = datetime.fromisoformat(moment)
+    _, second, _ = events(account)
+    at = datetime.fromisoformat(second["timestamp"])
+    millisecond = timedelta(milliseconds=1)
 
-    def sequence(**asked: datetime) -> list[int]:
-        told = {
-            name: f"{when.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%f}Z" for name, when in asked.items()
+    def sequences(**bounds: datetime) -> list[int]:
+        filters = {
+            name: f"{time.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%f}Z" for name, time in bounds.items()
         }
-        return [event["sequence"] for event in events(account, **told)]
+        return [event["sequence"] for event in events(account, **filters)]
 
-    assert sequence(createdAfter=at) == [3]
-    assert sequence(createdAfter=at - a_little) == [2, 3]
-    assert sequence(createdBefore=at) == [1]
-    assert sequence(createdBefore=at + a_little) == [1, 2]
-    assert sequence(createdAfter=at - a_little, createdBefore=at + a_little) == [2]
-    assert sequence(createdAfter=at, createdBefore=at) == []
-
-
-@pytest.mark.parametrize("kind", ["tag", "tag.*.", "*", "tags.*", "tag.renamed", "Tag.created"])
-def test_unknown_event_type_is_rejected(account: Account, kind: str) -> None:
-    refused = account.fails("ValidationError", "ListEvents", type=kind)
-
-    assert (refused.status, refused.faults) == (400, [("type", "INVALID_VALUE")])
-
-
-@pytest.mark.parametrize("kind", EVERY_TYPE)
-def test_every_event_type_can_be_listed_and_subscribed_to(account: Account, kind: str) -> None:
-    assert account.ok("ListEvents", type=kind)["events"] == []
-    made = account.ok("CreateWebhook", url=URL, eventTypes=[kind])["webhook"]
-    assert made["eventTypes"] == [kind]
+    assert sequences(createdAfter=at) == [3]
+    assert sequences(createdAfter=at - millisecond) == [2, 3]
+    assert sequences(createdBefore=at) == [1]
+    assert sequences(createdBefore=at + millisecond) == [1, 2]
+    assert sequences(createdAfter=at - millisecond, createdBefore=at + millisecond) == [2]
+    assert sequences(createdAfter=at, createdBefore=at) == []
 
 
 @pytest.mark.parametrize(
-    ("asked", "fault"),
+    "event_type", ["tag", "tag.*.", "*", "tags.*", "tag.renamed", "Tag.created"]
+)
+def test_unknown_event_type_is_rejected(account: Account, event_type: str) -> None:
+    error = account.fails("ValidationError", "ListEvents", type=event_type)
+
+    assert (error.status, error.faults) == (400, [("type", "INVALID_VALUE")])
+
+
+@pytest.mark.parametrize("event_type", EVERY_TYPE)
+def test_every_event_type_can_be_listed_and_subscribed_to(
+    account: Account, event_type: str
+) -> None:
+    assert account.ok("ListEvents", type=event_type)["events"] == []
+    webhook = account.ok("CreateWebhook", url=URL, eventTypes=[event_type])["webhook"]
+    assert webhook["eventTypes"] == [event_type]
+
+
+@pytest.mark.parametrize(
+    ("filters", "detail"),
     [
         ({"limit": -1}, ("limit", "OUT_OF_RANGE")),
         ({"page": -1}, ("page", "OUT_OF_RANGE")),
@@ -571,21 +612,19 @@ def test_every_event_type_can_be_listed_and_subscribed_to(account: Account, kind
     ],
     ids=str,
 )
-def test_list_events_refuses_what_is_out_of_bounds(
-    account: Account, asked: dict[str, Any], fault: tuple[str, str]
+def test_list_events_rejects_invalid_filters(
+    account: Account, filters: dict[str, Any], detail: tuple[str, str]
 ) -> None:
-    assert account.fails("ValidationError", "ListEvents", **asked).faults == [fault]
+    assert account.fails("ValidationError", "ListEvents", **filters).faults == [detail]
 
 
-def test_read_key_may_list_events(account: Account) -> None:
+def test_read_key_can_list_events(account: Account) -> None:
     account.with_key(account.new_key("read")).ok("ListEvents")
 
 
-def test_events_of_another_account_are_not_recorded_nor_listed(
-    account: Account, other_account: Account
-) -> None:
+def test_accounts_have_separate_events(account: Account, other_account: Account) -> None:
     for each in (account, other_account):
-        listen(each)
+        record_events(each)
 
     other_account.ok("CreateTag", name="vip")
 

@@ -1,4 +1,4 @@
-"""Replays of events, through every front."""
+"""Tests replays of events, through every front."""
 
 from __future__ import annotations
 
@@ -12,139 +12,141 @@ from server.webhooks.delivery.store_replays import MAX_DUE, MAX_REPLAYS
 from ..conftest import Account
 from ..webhooks.receiver import Receiver
 from .deliveries import (
+    create_tags,
+    create_webhook,
     deliveries,
     events_of,
     replays_left,
     set_failed,
-    settled,
-    tags,
-    until,
-    webhook,
+    wait_for,
+    wait_for_statuses,
 )
 from .helpers import MISSING_ID, over_http, send
 
 LONG_AGO, FAR_AHEAD = "2020-01-01T00:00:00Z", "2099-01-01T00:00:00Z"
 
 
-def replay(account: Account, made: dict[str, Any], **asked: Any) -> dict[str, Any]:
-    """Has events delivered once more, and returns the replay."""
-    answer = account.call("ReplayWebhook", id=made["id"], **{"since": LONG_AGO, **asked})
-    assert answer.status == 202, answer
-    begun: dict[str, Any] = answer.body["replay"]
-    return begun
+def replay(account: Account, webhook: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    """Starts a replay and returns it."""
+    response = account.call("ReplayWebhook", id=webhook["id"], **{"since": LONG_AGO, **fields})
+    assert response.status == 202, response
+    started: dict[str, Any] = response.body["replay"]
+    return started
 
 
-def heard(receiver: Receiver) -> list[str]:
-    """Returns the names of the tags that a receiver was told of, in order."""
+def received_tags(receiver: Receiver) -> list[str]:
+    """Returns the names of the tags in the received events, in order."""
     return [request.event["data"]["tag"]["name"] for request in receiver.received]
 
 
-def replayed(account: Account, made: dict[str, Any], begun: dict[str, Any]) -> list[str]:
-    """Waits until replays and deliveries have ended; returns the events of one, oldest first."""
+def replayed(account: Account, webhook: dict[str, Any], started: dict[str, Any]) -> list[str]:
+    """Waits until all deliveries have finished; returns the events of a replay, oldest first."""
     while replays_left(account):
         time.sleep(0.02)
-    done = until(
-        account, made, lambda found: {each["status"] for each in found} <= {"SUCCEEDED", "FAILED"}
+    done = wait_for(
+        account,
+        webhook,
+        lambda found: {each["status"] for each in found} <= {"SUCCEEDED", "FAILED"},
     )
-    return events_of([each for each in reversed(done) if each.get("replayId") == begun["id"]])
+    return events_of([each for each in reversed(done) if each.get("replayId") == started["id"]])
 
 
-def happened(account: Account) -> list[dict[str, Any]]:
-    """Returns the events of the account in their sequence."""
+def all_events(account: Account) -> list[dict[str, Any]]:
+    """Returns the events of the account in order."""
     events: list[dict[str, Any]] = account.ok("ListEvents", limit=100)["events"]
     return events
 
 
-def test_replay_delivers_the_same_events_once_more(account: Account, receiver: Receiver) -> None:
-    made = webhook(account, receiver.url)
-    tags(account, "a", "b", "c")
-    settled(account, made, *["SUCCEEDED"] * 3)
+def test_replay_delivers_the_same_events_again(account: Account, receiver: Receiver) -> None:
+    webhook = create_webhook(account, receiver.url)
+    create_tags(account, "a", "b", "c")
+    wait_for_statuses(account, webhook, *["SUCCEEDED"] * 3)
 
-    begun = replay(account, made)
+    started = replay(account, webhook)
 
-    assert set(begun) == {"id", "webhookId", "createdAt"}
-    assert begun["webhookId"] == made["id"]
+    assert set(started) == {"id", "webhookId", "createdAt"}
+    assert started["webhookId"] == webhook["id"]
     receiver.wait_for(6)
-    assert replayed(account, made, begun) == [event["id"] for event in happened(account)]
+    assert replayed(account, webhook, started) == [event["id"] for event in all_events(account)]
     sent = [(request.headers["webhook-id"], request.body) for request in receiver.received]
     assert sorted(sent[:3]) == sorted(sent[3:])
 
 
-def test_replay_is_bound_by_moments_and_by_the_time_of_asking(
+def test_replay_contains_the_events_between_two_times_before_its_creation(
     account: Account, receiver: Receiver
 ) -> None:
-    made = webhook(account, receiver.url, enabled=False)
+    webhook = create_webhook(account, receiver.url, enabled=False)
     for name in "abcd":
-        tags(account, name)
+        create_tags(account, name)
         time.sleep(0.002)
-    first, second, third, fourth = happened(account)
+    first, second, third, fourth = all_events(account)
 
-    begun = replay(account, made, since=second["timestamp"], until=fourth["timestamp"])
-    never = replay(account, made, since=FAR_AHEAD)
-    tags(account, "later")
-    account.ok("UpdateWebhook", id=made["id"], enabled=True)
+    started = replay(account, webhook, since=second["timestamp"], until=fourth["timestamp"])
+    empty = replay(account, webhook, since=FAR_AHEAD)
+    create_tags(account, "later")
+    account.ok("UpdateWebhook", id=webhook["id"], enabled=True)
 
     receiver.wait_for(2)
-    assert replayed(account, made, begun) == [second["id"], third["id"]]
-    assert replayed(account, made, never) == []
-    assert sorted(heard(receiver)) == ["b", "c"]
-    earlier = replay(account, made, until=second["timestamp"])
-    assert replayed(account, made, earlier) == [first["id"]]
+    assert replayed(account, webhook, started) == [second["id"], third["id"]]
+    assert replayed(account, webhook, empty) == []
+    assert sorted(received_tags(receiver)) == ["b", "c"]
+    earlier = replay(account, webhook, until=second["timestamp"])
+    assert replayed(account, webhook, earlier) == [first["id"]]
 
 
 def test_replay_without_event_types_uses_those_of_the_webhook(
     account: Account, receiver: Receiver
 ) -> None:
-    every = webhook(account, f"{receiver.url}/every", enabled=False)
-    made = webhook(account, receiver.url, eventTypes=["tag.deleted"], enabled=False)
+    other = create_webhook(account, f"{receiver.url}/other", enabled=False)
+    webhook = create_webhook(account, receiver.url, eventTypes=["tag.deleted"], enabled=False)
     tag = account.ok("CreateTag", name="vip")["tag"]
     account.ok("CreateCustomField", label="City", dataType="TEXT")
     account.ok("DeleteTag", id=tag["id"])
-    created, _, deleted = [event["id"] for event in happened(account)]
+    created, _, deleted = [event["id"] for event in all_events(account)]
 
-    own, wider = replay(account, made), replay(account, made, eventTypes=["tag.*"])
+    default, all_tags = replay(account, webhook), replay(account, webhook, eventTypes=["tag.*"])
 
-    for each in (every, made):
+    for each in (other, webhook):
         account.ok("UpdateWebhook", id=each["id"], enabled=True)
     receiver.wait_for(3)
-    assert replayed(account, made, own) == [deleted]
-    assert replayed(account, made, wider) == [created, deleted]
+    assert replayed(account, webhook, default) == [deleted]
+    assert replayed(account, webhook, all_tags) == [created, deleted]
     assert {request.path for request in receiver.received} == {"/hook"}
 
 
-def test_replay_of_what_failed_leaves_out_what_came_through_or_may_yet(
+def test_replay_of_failed_events_excludes_delivered_and_pending_ones(
     account: Account, receiver: Receiver
 ) -> None:
-    made = webhook(account, receiver.url)
-    tags(account, "a", "b", "c")
-    _, second, first = settled(account, made, *["SUCCEEDED"] * 3)
+    webhook = create_webhook(account, receiver.url)
+    create_tags(account, "a", "b", "c")
+    _, second, first = wait_for_statuses(account, webhook, *["SUCCEEDED"] * 3)
     set_failed(account, first, second)
     account.ok("RetryWebhookDelivery", id=second["id"])
-    settled(account, made, "SUCCEEDED", "SUCCEEDED", "FAILED")
+    wait_for_statuses(account, webhook, "SUCCEEDED", "SUCCEEDED", "FAILED")
 
-    begun = replay(account, made, onlyFailed=True)
+    started = replay(account, webhook, onlyFailed=True)
 
-    assert until(account, made, lambda found: len(found) == 4)
-    assert replayed(account, made, begun) == [first["eventId"]]
-    # By now it has come through.
-    again = replay(account, made, onlyFailed=True)
-    tags(account, "later")
-    until(account, made, lambda found: len(found) == 5 and found[0]["status"] == "SUCCEEDED")
-    assert replayed(account, made, again) == []
+    assert wait_for(account, webhook, lambda found: len(found) == 4)
+    assert replayed(account, webhook, started) == [first["eventId"]]
+    # It was delivered in the meantime.
+    again = replay(account, webhook, onlyFailed=True)
+    create_tags(account, "later")
+    wait_for(account, webhook, lambda found: len(found) == 5 and found[0]["status"] == "SUCCEEDED")
+    assert replayed(account, webhook, again) == []
 
 
-def test_test_of_a_webhook_is_never_replayed(account: Account, receiver: Receiver) -> None:
-    made = webhook(account, receiver.url)
-    tested = account.ok("TestWebhook", id=made["id"])["delivery"]
-    tags(account, "a")
-    settled(account, made, "SUCCEEDED", "SUCCEEDED")
+def test_test_events_are_not_replayed(account: Account, receiver: Receiver) -> None:
+    webhook = create_webhook(account, receiver.url)
+    tested = account.ok("TestWebhook", id=webhook["id"])["delivery"]
+    create_tags(account, "a")
+    wait_for_statuses(account, webhook, "SUCCEEDED", "SUCCEEDED")
     set_failed(account, tested)
 
     for only_failed in (False, True):
-        begun = replay(account, made, onlyFailed=only_failed)
-        replayed(account, made, begun)
+        started = replay(account, webhook, onlyFailed=only_failed)
+        replayed(account, webhook, started)
 
-    until(account, made, lambda found: len(found) == 3)
+    wait_for(account, webhook, lambda found: len(found) == 3)
     assert sorted(request.event["type"] for request in receiver.wait_for(3)) == [
         "tag.created",
         "tag.created",
@@ -152,94 +154,98 @@ def test_test_of_a_webhook_is_never_replayed(account: Account, receiver: Receive
     ]
 
 
-def test_replay_to_a_webhook_that_is_disabled_waits_until_it_is_not(
+def test_replay_to_a_disabled_webhook_waits_until_it_is_enabled(
     account: Account, receiver: Receiver
 ) -> None:
-    made = webhook(account, receiver.url, enabled=False)
-    tags(account, "a", "b")
+    webhook = create_webhook(account, receiver.url, enabled=False)
+    create_tags(account, "a", "b")
 
-    begun = replay(account, made)
+    started = replay(account, webhook)
 
-    waiting = settled(account, made, "PENDING", "PENDING")
-    assert {each["replayId"] for each in waiting} == {begun["id"]}
+    waiting = wait_for_statuses(account, webhook, "PENDING", "PENDING")
+    assert {each["replayId"] for each in waiting} == {started["id"]}
     assert not receiver.received
-    account.ok("UpdateWebhook", id=made["id"], enabled=True)
+    account.ok("UpdateWebhook", id=webhook["id"], enabled=True)
     receiver.wait_for(2)
-    settled(account, made, "SUCCEEDED", "SUCCEEDED")
+    wait_for_statuses(account, webhook, "SUCCEEDED", "SUCCEEDED")
 
 
-def test_webhook_has_10_replays_under_way_at_most(account: Account, receiver: Receiver) -> None:
-    made = webhook(account, receiver.url, enabled=False)
+def test_webhook_has_at_most_10_running_replays(account: Account, receiver: Receiver) -> None:
+    webhook = create_webhook(account, receiver.url, enabled=False)
     others = [{"email": f"u{number}@example.com"} for number in range(MAX_DUE + 1)]
     account.ok("BulkCreateSubscribers", subscribers=others[:100])
     account.ok("BulkCreateSubscribers", subscribers=others[100:])
-    replay(account, made)
-    # Then more is due than any replay adds to.
+    replay(account, webhook)
+    # Now more deliveries are due than a replay waits for.
     while replays_left(account):
         time.sleep(0.02)
     for _ in range(MAX_REPLAYS):
-        replay(account, made)
+        replay(account, webhook)
 
-    refused = account.fails("WebhookLimitReached", "ReplayWebhook", id=made["id"], since=LONG_AGO)
+    error = account.fails("WebhookLimitReached", "ReplayWebhook", id=webhook["id"], since=LONG_AGO)
 
-    assert refused.status == 409
+    assert error.status == 409
     assert replays_left(account) == MAX_REPLAYS == 10
 
 
 @over_http
-def test_repeated_request_for_a_replay_begins_one(account: Account, receiver: Receiver) -> None:
-    made = webhook(account, receiver.url, enabled=False)
-    tags(account, "a")
-    path, key = f"/api/webhooks/{made['id']}/replay", {"Idempotency-Key": "a"}
+def test_repeated_replay_request_starts_one_replay(account: Account, receiver: Receiver) -> None:
+    webhook = create_webhook(account, receiver.url, enabled=False)
+    create_tags(account, "a")
+    path, key = f"/api/webhooks/{webhook['id']}/replay", {"Idempotency-Key": "a"}
 
     first, second = [
         send(account, "POST", path, {"since": LONG_AGO}, headers=key) for _ in range(2)
     ]
 
     assert (first.status, first.body) == (second.status, second.body)
-    account.ok("UpdateWebhook", id=made["id"], enabled=True)
-    settled(account, made, "SUCCEEDED")
+    account.ok("UpdateWebhook", id=webhook["id"], enabled=True)
+    wait_for_statuses(account, webhook, "SUCCEEDED")
 
 
-FAULTS: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
-    "no beginning": ({}, [("since", "REQUIRED")]),
-    "an end that is the beginning": (
+INVALID_FIELDS: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
+    "no since": ({}, [("since", "REQUIRED")]),
+    "until equal to since": (
         {"since": LONG_AGO, "until": LONG_AGO},
         [("until", "OUT_OF_RANGE")],
     ),
-    "an end before the beginning": (
+    "until before since": (
         {"since": FAR_AHEAD, "until": LONG_AGO},
         [("until", "OUT_OF_RANGE")],
     ),
-    "types that are none": (
+    "unknown event type": (
         {"since": LONG_AGO, "eventTypes": ["tag.*", "tags"]},
         [("eventTypes[1]", "INVALID_VALUE")],
     ),
-    "too many types": (
+    "too many event types": (
         {"since": LONG_AGO, "eventTypes": ["tag.*"] * 51},
         [("eventTypes", "TOO_MANY")],
     ),
 }
 
 
-@pytest.mark.parametrize(("asked", "faults"), FAULTS.values(), ids=FAULTS)
-def test_replay_refuses_a_bad_body(
-    account: Account, asked: dict[str, Any], faults: list[tuple[str, str]]
+@pytest.mark.parametrize(("fields", "details"), INVALID_FIELDS.values(), ids=INVALID_FIELDS)
+def test_replay_rejects_invalid_fields(
+    account: Account, fields: dict[str, Any], details: list[tuple[str, str]]
 ) -> None:
-    made = webhook(account, "https://example.com/")
+    webhook = create_webhook(account, "https://example.com/")
 
-    refused = account.fails("ValidationError", "ReplayWebhook", id=made["id"], **asked)
+    error = account.fails("ValidationError", "ReplayWebhook", id=webhook["id"], **fields)
 
-    assert (refused.status, refused.faults) == (400, faults)
+    assert (error.status, error.faults) == (400, details)
 
 
-def test_replay_is_to_a_webhook_of_the_account_by_a_key_that_may_write(
+def test_replay_requires_a_webhook_of_the_account_and_a_write_key(
     account: Account, other_account: Account
 ) -> None:
-    made = webhook(account, "https://example.com/")
+    webhook = create_webhook(account, "https://example.com/")
     reader = account.with_key(account.new_key("read"))
 
-    for own_id, caller in ((MISSING_ID, account), ("no id", account), (made["id"], other_account)):
-        caller.fails("WebhookNotFound", "ReplayWebhook", id=own_id, since=LONG_AGO)
-    reader.fails("Forbidden", "ReplayWebhook", id=made["id"], since=LONG_AGO)
-    assert deliveries(account, made) == []
+    for webhook_id, caller in (
+        (MISSING_ID, account),
+        ("no id", account),
+        (webhook["id"], other_account),
+    ):
+        caller.fails("WebhookNotFound", "ReplayWebhook", id=webhook_id, since=LONG_AGO)
+    reader.fails("Forbidden", "ReplayWebhook", id=webhook["id"], since=LONG_AGO)
+    assert deliveries(account, webhook) == []

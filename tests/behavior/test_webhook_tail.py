@@ -1,4 +1,4 @@
-"""Tails: attempts are told of as they end, through every front."""
+"""Tests tails, the streams of attempts as they finish, through every front."""
 
 from __future__ import annotations
 
@@ -14,108 +14,122 @@ from ..conftest import Account, new_account
 from ..fronts import GrpcFront, HttpFront
 from ..processes import start
 from ..webhooks.receiver import Receiver, Reply
-from .deliveries import TAIL, deliveries, settled, tags, tail, tail_call, webhook
+from .deliveries import (
+    TAIL,
+    create_tags,
+    create_webhook,
+    deliveries,
+    tail,
+    tail_call,
+    wait_for_statuses,
+)
 from .helpers import MISSING_ID, over_http
 
 Row = dict[str, Any]
 EVENTS = "text/event-stream"
 
 
-def test_tail_tells_of_attempts_as_they_end(account: Account, receiver: Receiver) -> None:
-    first, second = webhook(account, receiver.url), webhook(account, f"{receiver.url}/other")
+def test_tail_returns_attempts_when_they_finish(account: Account, receiver: Receiver) -> None:
+    first, second = (
+        create_webhook(account, receiver.url),
+        create_webhook(account, f"{receiver.url}/other"),
+    )
 
     with tail(account) as records:
-        tags(account, "vip")
-        told = [next(records), next(records)]
-        ended = [*settled(account, first, "SUCCEEDED"), *settled(account, second, "SUCCEEDED")]
-        account.ok("RetryWebhookDelivery", id=ended[0]["id"])
-        again = next(records)
+        create_tags(account, "vip")
+        received = [next(records), next(records)]
+        finished = [
+            *wait_for_statuses(account, first, "SUCCEEDED"),
+            *wait_for_statuses(account, second, "SUCCEEDED"),
+        ]
+        account.ok("RetryWebhookDelivery", id=finished[0]["id"])
+        retried = next(records)
 
-    assert sorted((each["delivery"] for each in told), key=itemgetter("id")) == sorted(
-        ended, key=itemgetter("id")
+    assert sorted((each["delivery"] for each in received), key=itemgetter("id")) == sorted(
+        finished, key=itemgetter("id")
     )
-    for each in (*told, again):
-        shown = account.ok("GetWebhookDelivery", id=each["delivery"]["id"])
+    for each in (*received, retried):
+        response = account.ok("GetWebhookDelivery", id=each["delivery"]["id"])
         assert set(each) == {"delivery", "attempt"}
-        assert each["attempt"] in shown["attempts"]
-    assert (again["delivery"]["id"], again["attempt"]["number"]) == (ended[0]["id"], 2)
+        assert each["attempt"] in response["attempts"]
+    assert (retried["delivery"]["id"], retried["attempt"]["number"]) == (finished[0]["id"], 2)
 
 
-def test_tail_tells_of_failures_with_the_delivery_as_it_is_then(
+def test_tail_returns_failures_with_the_current_delivery(
     account: Account, receiver: Receiver
 ) -> None:
-    made = webhook(account, receiver.url)
+    webhook = create_webhook(account, receiver.url)
 
     with tail(account) as records:
         receiver.replies = [Reply(503, b"no")]
-        tags(account, "vip")
-        told = next(records)
+        create_tags(account, "vip")
+        record = next(records)
 
-    assert [told["delivery"]] == deliveries(account, made, eventType="tag.created")
-    assert (told["delivery"]["status"], told["delivery"]["attempts"]) == ("PENDING", 1)
-    assert (told["attempt"]["httpStatus"], told["attempt"]["error"]) == (503, "answered 503")
+    assert [record["delivery"]] == deliveries(account, webhook, eventType="tag.created")
+    assert (record["delivery"]["status"], record["delivery"]["attempts"]) == ("PENDING", 1)
+    assert (record["attempt"]["httpStatus"], record["attempt"]["error"]) == (503, "answered 503")
 
 
-def test_tail_of_one_webhook_tells_of_no_other(account: Account, receiver: Receiver) -> None:
-    made = webhook(account, receiver.url, eventTypes=["tag.deleted"])
-    other = webhook(account, f"{receiver.url}/other")
+def test_tail_of_one_webhook_excludes_others(account: Account, receiver: Receiver) -> None:
+    webhook = create_webhook(account, receiver.url, eventTypes=["tag.deleted"])
+    other = create_webhook(account, f"{receiver.url}/other")
 
-    with tail(account, webhookId=made["id"]) as records:
+    with tail(account, webhookId=webhook["id"]) as records:
         tag = account.ok("CreateTag", name="vip")["tag"]
-        settled(account, other, "SUCCEEDED")
+        wait_for_statuses(account, other, "SUCCEEDED")
         account.ok("DeleteTag", id=tag["id"])
-        told = next(records)
+        record = next(records)
 
-    assert told["delivery"]["webhookId"] == made["id"]
-    assert told["delivery"]["eventType"] == "tag.deleted"
+    assert record["delivery"]["webhookId"] == webhook["id"]
+    assert record["delivery"]["eventType"] == "tag.deleted"
 
 
-def test_tail_tells_nothing_of_another_account(
+def test_tail_excludes_other_accounts(
     account: Account, other_account: Account, receiver: Receiver
 ) -> None:
-    theirs = webhook(other_account, f"{receiver.url}/theirs")
-    ours = webhook(account, receiver.url)
+    theirs = create_webhook(other_account, f"{receiver.url}/theirs")
+    ours = create_webhook(account, receiver.url)
 
     with tail(account) as records:
-        tags(other_account, "vip")
-        settled(other_account, theirs, "SUCCEEDED")
-        tags(account, "vip")
-        told = next(records)
+        create_tags(other_account, "vip")
+        wait_for_statuses(other_account, theirs, "SUCCEEDED")
+        create_tags(account, "vip")
+        record = next(records)
 
-    assert told["delivery"]["webhookId"] == ours["id"]
+    assert record["delivery"]["webhookId"] == ours["id"]
 
 
-@pytest.mark.parametrize("unknown", [MISSING_ID, "no id"])
+@pytest.mark.parametrize("missing", [MISSING_ID, "no id"])
 def test_tail_of_a_missing_webhook_is_not_found(
-    account: Account, other_account: Account, unknown: str
+    account: Account, other_account: Account, missing: str
 ) -> None:
-    theirs = webhook(other_account, "https://example.com/")
+    theirs = create_webhook(other_account, "https://example.com/")
 
-    for own_id in (unknown, theirs["id"]):
+    for webhook_id in (missing, theirs["id"]):
         if isinstance(account.front, GrpcFront):
             with pytest.raises(grpc.RpcError) as failed:
-                next(tail_call(account, webhookId=own_id))
+                next(tail_call(account, webhookId=webhook_id))
             assert failed.value.code() == grpc.StatusCode.NOT_FOUND
         else:
             assert isinstance(account.front, HttpFront)
-            path = f"{TAIL}?webhookId={own_id.replace(' ', '%20')}"
+            path = f"{TAIL}?webhookId={webhook_id.replace(' ', '%20')}"
             status, _, body = account.front.exchange("GET", path, account.key)
             assert (status, json.loads(body)["error"]["code"]) == (404, "WebhookNotFound")
 
 
 @over_http
-def test_tail_comes_as_events_for_browsers(account: Account, receiver: Receiver) -> None:
-    webhook(account, receiver.url)
+def test_tail_is_available_as_server_sent_events(account: Account, receiver: Receiver) -> None:
+    create_webhook(account, receiver.url)
 
     with tail(account, accept=EVENTS) as records:
-        tags(account, "vip")
-        told = next(records)
+        create_tags(account, "vip")
+        record = next(records)
 
-    assert told["delivery"]["eventType"] == "tag.created"
+    assert record["delivery"]["eventType"] == "tag.created"
 
 
 @over_http
-def test_tail_ends_with_its_key(account: Account) -> None:
+def test_tail_ends_when_its_key_is_revoked(account: Account) -> None:
     reader = account.with_key(account.new_key("read"))
 
     with tail(reader) as records:
@@ -126,7 +140,7 @@ def test_tail_ends_with_its_key(account: Account) -> None:
     assert last["error"]["code"] == "Unauthorized"
 
 
-def test_tail_ends_when_the_service_stops_and_does_not_keep_it(tmp_path: Path) -> None:
+def test_tail_ends_when_the_service_stops(tmp_path: Path) -> None:
     service = start(tmp_path)
     account = new_account(service, HttpFront("http", service.http))
 

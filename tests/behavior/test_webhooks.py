@@ -1,4 +1,4 @@
-"""Webhooks, through every front."""
+"""Tests webhooks, their secrets and test deliveries, through every front."""
 
 from __future__ import annotations
 
@@ -24,55 +24,54 @@ SECRET = re.compile(r"whsec_[0-9A-Za-z+/]{43}=")
 KEYS = {"id", "url", "description", "eventTypes", "enabled", "createdAt", "updatedAt"}
 
 
-def create(account: Account, url: str = URL, **given: Any) -> dict[str, Any]:
-    """Creates a webhook and returns it."""
-    made: dict[str, Any] = account.ok("CreateWebhook", url=url, **given)["webhook"]
-    return made
+def create_webhook(account: Account, url: str = URL, **fields: Any) -> dict[str, Any]:
+    webhook: dict[str, Any] = account.ok("CreateWebhook", url=url, **fields)["webhook"]
+    return webhook
 
 
-def stored(account: Account, made: dict[str, Any]) -> dict[str, Any]:
-    """Returns a webhook as it is now."""
-    found: dict[str, Any] = account.ok("GetWebhook", id=made["id"])["webhook"]
-    return found
+def stored(account: Account, webhook: dict[str, Any]) -> dict[str, Any]:
+    """Returns the stored state of a webhook."""
+    state: dict[str, Any] = account.ok("GetWebhook", id=webhook["id"])["webhook"]
+    return state
 
 
 def test_create_webhook_returns_exactly_the_documented_keys_and_a_secret(account: Account) -> None:
-    answer = account.call(
+    response = account.call(
         "CreateWebhook", url=URL, description="CRM", eventTypes=["subscriber.*", "tag.deleted"]
     )
 
-    assert answer.status == 201
-    assert set(answer.body) == {"webhook", "secret"}
-    webhook = answer.body["webhook"]
+    assert response.status == 201
+    assert set(response.body) == {"webhook", "secret"}
+    webhook = response.body["webhook"]
     assert set(webhook) == KEYS
     assert (webhook["url"], webhook["description"]) == (URL, "CRM")
     assert (webhook["eventTypes"], webhook["enabled"]) == (["subscriber.*", "tag.deleted"], True)
     assert webhook["createdAt"] == webhook["updatedAt"]
     assert len(webhook["id"]) == 26
-    assert SECRET.fullmatch(answer.body["secret"])
+    assert SECRET.fullmatch(response.body["secret"])
 
 
 def test_webhook_is_enabled_and_receives_all_events_by_default(account: Account) -> None:
-    plain, silent = create(account), create(account, enabled=False)
+    plain, disabled = create_webhook(account), create_webhook(account, enabled=False)
 
     assert (plain["description"], plain["eventTypes"], plain["enabled"]) == ("", [], True)
-    assert silent["enabled"] is False
-    assert stored(account, silent) == silent
+    assert disabled["enabled"] is False
+    assert stored(account, disabled) == disabled
 
 
-def test_url_is_trimmed_and_kept_in_its_normal_form(account: Account) -> None:
-    made = create(account, " HTTPS://Example.COM:443/a/../Hooks?x=1 ")
+def test_url_is_trimmed_and_normalized(account: Account) -> None:
+    webhook = create_webhook(account, " HTTPS://Example.COM:443/a/../Hooks?x=1 ")
 
-    assert made["url"] == "https://example.com/Hooks?x=1"
-
-
-def test_types_that_are_named_twice_count_once(account: Account) -> None:
-    made = create(account, eventTypes=["tag.*", "tag.deleted", "tag.*"])
-
-    assert made["eventTypes"] == ["tag.*", "tag.deleted"]
+    assert webhook["url"] == "https://example.com/Hooks?x=1"
 
 
-FAULTS: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
+def test_duplicate_event_types_are_removed(account: Account) -> None:
+    webhook = create_webhook(account, eventTypes=["tag.*", "tag.deleted", "tag.*"])
+
+    assert webhook["eventTypes"] == ["tag.*", "tag.deleted"]
+
+
+INVALID_FIELDS: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
     "no url": ({"url": ""}, [("url", "REQUIRED")]),
     "blank url": ({"url": "  "}, [("url", "REQUIRED")]),
     "long url": ({"url": f"{URL}/{'x' * 2048}"}, [("url", "TOO_LONG")]),
@@ -80,154 +79,163 @@ FAULTS: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
     "another scheme": ({"url": "ftp://example.com"}, [("url", "INVALID_VALUE")]),
     "a user": ({"url": "https://a:b@example.com"}, [("url", "INVALID_VALUE")]),
     "a fragment": ({"url": f"{URL}#x"}, [("url", "INVALID_VALUE")]),
-    "an address that is not public": ({"url": "https://10.0.0.1/"}, [("url", "INVALID_VALUE")]),
-    "metadata of a cloud": ({"url": "https://169.254.169.254/"}, [("url", "INVALID_VALUE")]),
+    "private address": ({"url": "https://10.0.0.1/"}, [("url", "INVALID_VALUE")]),
+    "cloud metadata": ({"url": "https://169.254.169.254/"}, [("url", "INVALID_VALUE")]),
     "long description": ({"description": "d" * 501}, [("description", "TOO_LONG")]),
-    "types that are none": (
+    "unknown event types": (
         {"eventTypes": ["tag.*", "tags.*", "subscriber.created", "*"]},
         [("eventTypes[1]", "INVALID_VALUE"), ("eventTypes[3]", "INVALID_VALUE")],
     ),
-    "too many types": ({"eventTypes": ["tag.*"] * 51}, [("eventTypes", "TOO_MANY")]),
+    "too many event types": ({"eventTypes": ["tag.*"] * 51}, [("eventTypes", "TOO_MANY")]),
 }
 
 
-@pytest.mark.parametrize(("given", "faults"), FAULTS.values(), ids=FAULTS)
-def test_create_webhook_refuses_a_bad_body(
-    account: Account, given: dict[str, Any], faults: list[tuple[str, str]]
+@pytest.mark.parametrize(("fields", "details"), INVALID_FIELDS.values(), ids=INVALID_FIELDS)
+def test_create_webhook_rejects_invalid_fields(
+    account: Account, fields: dict[str, Any], details: list[tuple[str, str]]
 ) -> None:
-    refused = account.fails("ValidationError", "CreateWebhook", **{"url": URL, **given})
+    error = account.fails("ValidationError", "CreateWebhook", **{"url": URL, **fields})
 
-    assert (refused.status, refused.faults) == (400, faults)
+    assert (error.status, error.faults) == (400, details)
     assert account.ok("ListWebhooks")["total"] == 0
 
 
-@pytest.mark.parametrize(("given", "faults"), FAULTS.values(), ids=FAULTS)
-def test_update_webhook_refuses_what_creation_refuses(
-    account: Account, given: dict[str, Any], faults: list[tuple[str, str]]
+@pytest.mark.parametrize(("fields", "details"), INVALID_FIELDS.values(), ids=INVALID_FIELDS)
+def test_update_webhook_rejects_the_same_fields(
+    account: Account, fields: dict[str, Any], details: list[tuple[str, str]]
 ) -> None:
-    made = create(account)
+    webhook = create_webhook(account)
 
-    refused = account.fails("ValidationError", "UpdateWebhook", id=made["id"], **given)
+    error = account.fails("ValidationError", "UpdateWebhook", id=webhook["id"], **fields)
 
-    assert (refused.status, refused.faults) == (400, faults)
-    assert stored(account, made) == made
-
-
-def test_account_has_20_webhooks_at_most(account: Account) -> None:
-    made = [create(account) for _ in range(20)]
-
-    refused = account.fails("WebhookLimitReached", "CreateWebhook", url=URL)
-
-    assert refused.status == 409
-    account.ok("DeleteWebhook", id=made[0]["id"])
-    create(account)
+    assert (error.status, error.faults) == (400, details)
+    assert stored(account, webhook) == webhook
 
 
-def test_twentieth_webhook_is_there_once_however_many_ask_for_it(account: Account) -> None:
+def test_account_has_at_most_20_webhooks(account: Account) -> None:
+    webhooks = [create_webhook(account) for _ in range(20)]
+
+    error = account.fails("WebhookLimitReached", "CreateWebhook", url=URL)
+
+    assert error.status == 409
+    account.ok("DeleteWebhook", id=webhooks[0]["id"])
+    create_webhook(account)
+
+
+def test_limit_holds_for_concurrent_creations(account: Account) -> None:
     for _ in range(19):
-        create(account)
+        create_webhook(account)
 
-    answers = call_concurrently(*[lambda: account.call("CreateWebhook", url=URL)] * 6)
+    responses = call_concurrently(*[lambda: account.call("CreateWebhook", url=URL)] * 6)
 
-    assert statuses(answers) == [201, 409, 409, 409, 409, 409]
+    assert statuses(responses) == [201, 409, 409, 409, 409, 409]
     assert account.ok("ListWebhooks")["total"] == 20
 
 
 def test_list_webhooks_pages_oldest_first(account: Account) -> None:
-    made = [create(account, description=name) for name in ("c", "a", "b")]
+    webhooks = [create_webhook(account, description=name) for name in ("c", "a", "b")]
 
     first, second = account.ok("ListWebhooks", limit=2), account.ok("ListWebhooks", limit=2, page=2)
 
-    assert first["webhooks"] + second["webhooks"] == made
+    assert first["webhooks"] + second["webhooks"] == webhooks
     assert [(body["total"], body["page"], body["limit"]) for body in (first, second)] == [
         (3, 1, 2),
         (3, 2, 2),
     ]
 
 
-def test_update_webhook_changes_only_what_is_given(account: Account) -> None:
-    made = create(account, description="CRM", eventTypes=["tag.*"])
+def test_update_webhook_changes_only_the_fields_in_the_request(account: Account) -> None:
+    webhook = create_webhook(account, description="CRM", eventTypes=["tag.*"])
 
-    changed = account.ok("UpdateWebhook", id=made["id"], description="")["webhook"]
+    changed = account.ok("UpdateWebhook", id=webhook["id"], description="")["webhook"]
 
-    assert changed == {**made, "description": "", "updatedAt": changed["updatedAt"]}
-    assert changed["updatedAt"] >= made["updatedAt"]
-    every = {"url": "https://example.org/", "eventTypes": [], "enabled": False}
-    changed = account.ok("UpdateWebhook", id=made["id"], **every)["webhook"]
-    assert changed == {**made, **every, "description": "", "updatedAt": changed["updatedAt"]}
-    assert stored(account, made) == changed
+    assert changed == {**webhook, "description": "", "updatedAt": changed["updatedAt"]}
+    assert changed["updatedAt"] >= webhook["updatedAt"]
+    all_fields = {"url": "https://example.org/", "eventTypes": [], "enabled": False}
+    changed = account.ok("UpdateWebhook", id=webhook["id"], **all_fields)["webhook"]
+    assert changed == {
+        **webhook,
+        **all_fields,
+        "description": "",
+        "updatedAt": changed["updatedAt"],
+    }
+    assert stored(account, webhook) == changed
 
 
-def test_update_webhook_with_nothing_new_changes_nothing(account: Account) -> None:
-    made = create(account, description="CRM", eventTypes=["tag.*"])
+def test_update_with_the_same_values_does_not_change_updated_at(account: Account) -> None:
+    webhook = create_webhook(account, description="CRM", eventTypes=["tag.*"])
 
-    assert account.ok("UpdateWebhook", id=made["id"])["webhook"] == made
-    same = {key: made[key] for key in ("url", "description", "eventTypes", "enabled")}
-    assert account.ok("UpdateWebhook", id=made["id"], **same)["webhook"] == made
+    assert account.ok("UpdateWebhook", id=webhook["id"])["webhook"] == webhook
+    same = {key: webhook[key] for key in ("url", "description", "eventTypes", "enabled")}
+    assert account.ok("UpdateWebhook", id=webhook["id"], **same)["webhook"] == webhook
 
 
 @over_http
 def test_fetched_webhook_can_be_sent_back(account: Account) -> None:
-    made = create(account, description="CRM", eventTypes=["tag.*"])
-    shown = {**stored(account, made), "disabledReason": "GONE", "failingSince": made["createdAt"]}
+    webhook = create_webhook(account, description="CRM", eventTypes=["tag.*"])
+    fetched = {
+        **stored(account, webhook),
+        "disabledReason": "GONE",
+        "failingSince": webhook["createdAt"],
+    }
 
-    answer = send(account, "PUT", f"/api/webhooks/{made['id']}", shown)
+    response = send(account, "PUT", f"/api/webhooks/{webhook['id']}", fetched)
 
-    assert (answer.status, answer.body) == (200, {"webhook": made})
+    assert (response.status, response.body) == (200, {"webhook": webhook})
 
 
-def test_deleted_webhook_is_gone(account: Account) -> None:
-    made = create(account)
+def test_deleted_webhook_is_not_listed(account: Account) -> None:
+    webhook = create_webhook(account)
 
-    answer = account.call("DeleteWebhook", id=made["id"])
+    response = account.call("DeleteWebhook", id=webhook["id"])
 
-    assert (answer.status, answer.body) == (204, None)
+    assert (response.status, response.body) == (204, None)
     assert account.ok("ListWebhooks")["webhooks"] == []
 
 
-@pytest.mark.parametrize("unknown", [MISSING_ID, "no id"])
+@pytest.mark.parametrize("webhook_id", [MISSING_ID, "no id"])
 @pytest.mark.parametrize(
     "rpc", ["GetWebhook", "UpdateWebhook", "DeleteWebhook", "RotateWebhookSecret", "TestWebhook"]
 )
-def test_missing_webhook_is_not_found(account: Account, rpc: str, unknown: str) -> None:
-    assert account.fails("WebhookNotFound", rpc, id=unknown).status == 404
+def test_missing_webhook_is_not_found(account: Account, rpc: str, webhook_id: str) -> None:
+    assert account.fails("WebhookNotFound", rpc, id=webhook_id).status == 404
 
 
-def test_secret_is_never_shown_again(account: Account) -> None:
-    made = create(account)
+def test_secret_is_not_returned_again(account: Account) -> None:
+    webhook = create_webhook(account)
 
-    changed = account.ok("UpdateWebhook", id=made["id"], description="x")
-    shown = [changed, account.ok("GetWebhook", id=made["id"]), account.ok("ListWebhooks")]
+    changed = account.ok("UpdateWebhook", id=webhook["id"], description="x")
+    responses = [changed, account.ok("GetWebhook", id=webhook["id"]), account.ok("ListWebhooks")]
 
-    assert "whsec_" not in json.dumps(shown)
+    assert "whsec_" not in json.dumps(responses)
 
 
-def test_read_key_sees_webhooks_and_changes_none(account: Account) -> None:
-    made = create(account)
+def test_read_key_can_list_webhooks_but_not_change_them(account: Account) -> None:
+    webhook = create_webhook(account)
     reader = account.with_key(account.new_key("read"))
 
-    assert reader.ok("ListWebhooks")["webhooks"] == [made]
+    assert reader.ok("ListWebhooks")["webhooks"] == [webhook]
     reader.fails("Forbidden", "CreateWebhook", url=URL)
     for rpc in ("UpdateWebhook", "DeleteWebhook", "RotateWebhookSecret", "TestWebhook"):
-        reader.fails("Forbidden", rpc, id=made["id"])
+        reader.fails("Forbidden", rpc, id=webhook["id"])
 
 
-def test_test_sends_a_signed_event_and_tells_what_became_of_it(
+def test_test_sends_a_signed_event_and_returns_the_result(
     account: Account, receiver: Receiver
 ) -> None:
-    made = account.ok("CreateWebhook", url=receiver.url)
-    webhook = made["webhook"]
+    created = account.ok("CreateWebhook", url=receiver.url)
+    webhook = created["webhook"]
 
-    answer = account.call("TestWebhook", id=webhook["id"])
+    response = account.call("TestWebhook", id=webhook["id"])
 
-    assert answer.status == 200
+    assert response.status == 200
     (request,) = receiver.received
-    event = request.verified(made["secret"])
+    event = request.verified(created["secret"])
     assert (event["type"], event["data"]) == ("webhook.test", {"webhook": webhook})
     assert "previous" not in event
     assert request.headers["webhook-id"] == event["id"]
     assert account.ok("ListEvents")["events"] == [event]
-    delivery, attempt = answer.body["delivery"], answer.body["attempt"]
+    delivery, attempt = response.body["delivery"], response.body["attempt"]
     assert set(delivery) == {
         *("id", "webhookId", "eventId", "eventType", "status", "attempts", "createdAt"),
         "finishedAt",
@@ -237,25 +245,25 @@ def test_test_sends_a_signed_event_and_tells_what_became_of_it(
     assert delivery["attempts"] == attempt["number"] == 1
     assert (attempt["httpStatus"], attempt["responseBody"]) == (200, "ok")
     assert "error" not in attempt
-    shown = account.ok("GetWebhookDelivery", id=delivery["id"])
-    assert shown == {"delivery": delivery, "attempts": [attempt]}
+    stored_delivery = account.ok("GetWebhookDelivery", id=delivery["id"])
+    assert stored_delivery == {"delivery": delivery, "attempts": [attempt]}
 
 
-def test_test_that_fails_is_not_tried_again_and_is_not_held_against_the_webhook(
+def test_failed_test_is_not_retried_and_does_not_change_the_health_of_the_webhook(
     account: Account, receiver: Receiver
 ) -> None:
-    made = create(account, receiver.url)
+    webhook = create_webhook(account, receiver.url)
     receiver.replies = [Reply(410, b"gone \xff\x00")]
 
-    body = account.ok("TestWebhook", id=made["id"])
+    body = account.ok("TestWebhook", id=webhook["id"])
 
     assert (body["delivery"]["status"], body["delivery"]["attempts"]) == ("FAILED", 1)
     assert "nextAttemptAt" not in body["delivery"]
     assert (body["attempt"]["httpStatus"], body["attempt"]["error"]) == (410, "answered 410")
     assert body["attempt"]["responseBody"] == "gone \\xff\\x00"
-    assert stored(account, made) == made
+    assert stored(account, webhook) == webhook
     account.ok("CreateTag", name="vip")
-    # What happens later comes later: there was no second attempt in between.
+    # Requests arrive in order, so there was no second attempt in between.
     assert [request.event["type"] for request in receiver.wait_for(2)] == [
         "webhook.test",
         "tag.created",
@@ -265,41 +273,29 @@ def test_test_that_fails_is_not_tried_again_and_is_not_held_against_the_webhook(
 def test_test_delivery_reaches_a_disabled_webhook_with_other_event_types(
     account: Account, receiver: Receiver
 ) -> None:
-    made = create(account, receiver.url, enabled=False, eventTypes=["tag.*"])
+    webhook = create_webhook(account, receiver.url, enabled=False, eventTypes=["tag.*"])
 
-    assert account.ok("TestWebhook", id=made["id"])["delivery"]["status"] == "SUCCEEDED"
+    assert account.ok("TestWebhook", id=webhook["id"])["delivery"]["status"] == "SUCCEEDED"
     assert len(receiver.received) == 1
 
 
 def test_test_delivery_to_an_unreachable_url_reports_failure(account: Account) -> None:
-    made = create(account, f"http://127.0.0.1:{free_port()}/")
+    webhook = create_webhook(account, f"http://127.0.0.1:{free_port()}/")
 
-    attempt = account.ok("TestWebhook", id=made["id"])["attempt"]
+    attempt = account.ok("TestWebhook", id=webhook["id"])["attempt"]
 
     assert attempt["error"] == "connection refused"
     assert attempt["responseBody"] == ""
     assert "httpStatus" not in attempt
 
 
-def test_webhook_has_four_tests_on_their_way_at_most(account: Account, receiver: Receiver) -> None:
-    made, free = create(account, receiver.url), threading.Event()
-    receiver.replies = [Reply(before=free.wait)] * 4
-
-    def test() -> Response:
-        answer = account.call("TestWebhook", id=made["id"])
-        free.set()
-        return answer
-
-    answers = call_concurrently(*[test] * 5)
-
-    assert statuses(answers) == [200, 200, 200, 200, 429]
-    assert len(receiver.received) == account.ok("ListEvents")["total"] == 4
-
-
 def test_test_delivery_reaches_no_other_webhook(account: Account, receiver: Receiver) -> None:
-    made, other = create(account, receiver.url), create(account, f"{receiver.url}/other")
+    webhook, other = (
+        create_webhook(account, receiver.url),
+        create_webhook(account, f"{receiver.url}/other"),
+    )
 
-    account.ok("TestWebhook", id=made["id"])
+    account.ok("TestWebhook", id=webhook["id"])
     account.ok("CreateTag", name="vip")
 
     assert sorted((r.path, r.event["type"]) for r in receiver.wait_for(3)) == [
@@ -310,26 +306,28 @@ def test_test_delivery_reaches_no_other_webhook(account: Account, receiver: Rece
     assert account.ok("ListWebhookDeliveries", webhookId=other["id"])["total"] == 1
 
 
-def test_webhook_that_is_deleted_while_it_is_tested_is_not_found(
+def test_webhook_that_is_deleted_during_its_test_is_not_found(
     account: Account, receiver: Receiver
 ) -> None:
-    made = create(account, receiver.url)
-    receiver.replies = [Reply(before=lambda: account.ok("DeleteWebhook", id=made["id"]))]
+    webhook = create_webhook(account, receiver.url)
+    receiver.replies = [Reply(before=lambda: account.ok("DeleteWebhook", id=webhook["id"]))]
 
-    account.fails("WebhookNotFound", "TestWebhook", id=made["id"])
+    account.fails("WebhookNotFound", "TestWebhook", id=webhook["id"])
 
 
-def test_rotated_secret_signs_beside_the_one_before(account: Account, receiver: Receiver) -> None:
-    made = account.ok("CreateWebhook", url=receiver.url)
-    own_id, secrets = made["webhook"]["id"], [made["secret"]]
+def test_current_and_previous_secret_sign_after_a_rotation(
+    account: Account, receiver: Receiver
+) -> None:
+    created = account.ok("CreateWebhook", url=receiver.url)
+    webhook_id, secrets = created["webhook"]["id"], [created["secret"]]
 
     for _ in range(2):
-        answer = account.call("RotateWebhookSecret", id=own_id)
-        assert answer.status == 200
-        assert set(answer.body) == {"webhook", "secret"}
-        assert SECRET.fullmatch(answer.body["secret"])
-        secrets.append(answer.body["secret"])
-        account.ok("TestWebhook", id=own_id)
+        response = account.call("RotateWebhookSecret", id=webhook_id)
+        assert response.status == 200
+        assert set(response.body) == {"webhook", "secret"}
+        assert SECRET.fullmatch(response.body["secret"])
+        secrets.append(response.body["secret"])
+        account.ok("TestWebhook", id=webhook_id)
 
     first, second = receiver.received
     for request, known, unknown in (
@@ -342,19 +340,19 @@ def test_rotated_secret_signs_beside_the_one_before(account: Account, receiver: 
     assert len(set(secrets)) == 3
 
 
-def test_rotation_shows_as_a_change(account: Account) -> None:
-    made = create(account)
+def test_rotation_changes_updated_at(account: Account) -> None:
+    webhook = create_webhook(account)
 
-    rotated = account.ok("RotateWebhookSecret", id=made["id"])["webhook"]
+    rotated = account.ok("RotateWebhookSecret", id=webhook["id"])["webhook"]
 
-    assert rotated == {**made, "updatedAt": rotated["updatedAt"]}
-    assert stored(account, made) == rotated
+    assert rotated == {**webhook, "updatedAt": rotated["updatedAt"]}
+    assert stored(account, webhook) == rotated
 
 
 def test_new_webhook_receives_only_later_events(account: Account, receiver: Receiver) -> None:
-    create(account, enabled=False)
+    create_webhook(account, enabled=False)
     account.ok("CreateTag", name="before")
-    create(account, receiver.url)
+    create_webhook(account, receiver.url)
 
     account.ok("CreateTag", name="after")
 
@@ -362,12 +360,12 @@ def test_new_webhook_receives_only_later_events(account: Account, receiver: Rece
     assert request.event["data"]["tag"]["name"] == "after"
 
 
-def test_what_happens_while_a_webhook_is_disabled_does_not_reach_it(
+def test_events_while_a_webhook_is_disabled_are_not_delivered(
     account: Account, receiver: Receiver
 ) -> None:
-    made = create(account, receiver.url)
+    webhook = create_webhook(account, receiver.url)
     for enabled, name in ((True, "first"), (False, "second"), (True, "third")):
-        account.ok("UpdateWebhook", id=made["id"], enabled=enabled)
+        account.ok("UpdateWebhook", id=webhook["id"], enabled=enabled)
         account.ok("CreateTag", name=name)
 
     names = [request.event["data"]["tag"]["name"] for request in receiver.wait_for(2)]
@@ -375,10 +373,10 @@ def test_what_happens_while_a_webhook_is_disabled_does_not_reach_it(
     assert sorted(names) == ["first", "third"]
 
 
-def test_types_hold_for_what_happens_from_then_on(account: Account, receiver: Receiver) -> None:
-    made = create(account, receiver.url)
+def test_changed_event_types_apply_to_later_events(account: Account, receiver: Receiver) -> None:
+    webhook = create_webhook(account, receiver.url)
     tag = account.ok("CreateTag", name="vip")["tag"]
-    account.ok("UpdateWebhook", id=made["id"], eventTypes=["tag.deleted"])
+    account.ok("UpdateWebhook", id=webhook["id"], eventTypes=["tag.deleted"])
 
     account.ok("UpdateTag", id=tag["id"], name="gold")
     account.ok("DeleteTag", id=tag["id"])
@@ -388,7 +386,7 @@ def test_types_hold_for_what_happens_from_then_on(account: Account, receiver: Re
 
 
 @over_http
-def test_repeated_creation_makes_one_webhook_with_one_secret(account: Account) -> None:
+def test_repeated_creation_returns_one_webhook_and_secret(account: Account) -> None:
     key = {"Idempotency-Key": "a"}
 
     first, second = [
@@ -400,16 +398,16 @@ def test_repeated_creation_makes_one_webhook_with_one_secret(account: Account) -
 
 
 @over_http
-def test_repeated_test_pings_once(account: Account, receiver: Receiver) -> None:
-    made = create(account, receiver.url)
+def test_repeated_test_sends_one_request(account: Account, receiver: Receiver) -> None:
+    webhook = create_webhook(account, receiver.url)
     assert isinstance(account.front, HttpFront)
 
-    def ping(own_id: str) -> tuple[int, dict[str, str], bytes]:
+    def run_test(webhook_id: str) -> tuple[int, dict[str, str], bytes]:
         assert isinstance(account.front, HttpFront)
-        path, headers = f"/api/webhooks/{own_id}/test", {"Idempotency-Key": "a"}
+        path, headers = f"/api/webhooks/{webhook_id}/test", {"Idempotency-Key": "a"}
         return account.front.exchange("POST", path, account.key, headers=headers)
 
-    first, second, other = ping(made["id"]), ping(made["id"]), ping(MISSING_ID)
+    first, second, other = run_test(webhook["id"]), run_test(webhook["id"]), run_test(MISSING_ID)
 
     assert (first[0], first[2]) == (second[0], second[2])
     assert "idempotency-replayed" not in first[1]
@@ -420,27 +418,27 @@ def test_repeated_test_pings_once(account: Account, receiver: Receiver) -> None:
 
 
 @over_http
-def test_test_that_is_still_running_is_not_begun_again(
+def test_repeated_test_fails_while_the_first_is_running(
     account: Account, receiver: Receiver
 ) -> None:
-    made = create(account, receiver.url)
-    headers, answers = {"Idempotency-Key": "a"}, []
+    webhook = create_webhook(account, receiver.url)
+    headers, responses = {"Idempotency-Key": "a"}, []
 
-    def again() -> None:
-        path = f"/api/webhooks/{made['id']}/test"
-        answers.append(send(account, "POST", path, headers=headers))
+    def run_test() -> None:
+        path = f"/api/webhooks/{webhook['id']}/test"
+        responses.append(send(account, "POST", path, headers=headers))
 
-    receiver.replies = [Reply(before=again)]
-    again()
+    receiver.replies = [Reply(before=run_test)]
+    run_test()
 
-    assert statuses(answers) == [200, 409]
+    assert statuses(responses) == [200, 409]
     assert len(receiver.received) == 1
 
 
 def test_fifth_running_test_of_a_webhook_is_rate_limited(
     account: Account, receiver: Receiver
 ) -> None:
-    webhook = create(account, receiver.url)
+    webhook = create_webhook(account, receiver.url)
     responses: list[Response] = []
 
     def run_test() -> None:
@@ -453,61 +451,63 @@ def test_fifth_running_test_of_a_webhook_is_rate_limited(
     fifth, *others = responses
     assert (fifth.status, fifth.code) == (429, "RateLimited")
     assert statuses(others) == [200] * 4
-    assert len(receiver.received) == 4
+    assert len(receiver.received) == account.ok("ListEvents")["total"] == 4
 
 
-def noted(account: Account, made: dict[str, Any]) -> str:
-    """Waits until the one delivery to a webhook has ended, and returns its status."""
+def final_status(account: Account, webhook: dict[str, Any]) -> str:
+    """Waits until the only delivery to a webhook has finished, and returns its status."""
 
     def delivery() -> dict[str, Any]:
-        found = account.ok("ListWebhookDeliveries", webhookId=made["id"])["deliveries"]
-        return found[0] if found else {}
+        deliveries = account.ok("ListWebhookDeliveries", webhookId=webhook["id"])["deliveries"]
+        return next(iter(deliveries), {})
 
-    wait_until(lambda: "finishedAt" in delivery(), "the test is not noted")
+    wait_until(lambda: "finishedAt" in delivery(), "the test has no result")
     return str(delivery()["status"])
 
 
-def test_test_goes_on_when_its_deadline_passes(grpc_account: Account, receiver: Receiver) -> None:
-    made, gone = create(grpc_account, receiver.url), threading.Event()
-    receiver.replies = [Reply(before=gone.wait)]
+def test_test_continues_after_its_deadline(grpc_account: Account, receiver: Receiver) -> None:
+    webhook, canceled = create_webhook(grpc_account, receiver.url), threading.Event()
+    receiver.replies = [Reply(before=canceled.wait)]
     assert isinstance(grpc_account.front, GrpcFront)
     call = grpc_account.front.stub("TestWebhook")
-    request = pb.TestWebhookRequest(id=made["id"])
+    request = pb.TestWebhookRequest(id=webhook["id"])
 
-    with pytest.raises(grpc.RpcError) as refused:
+    with pytest.raises(grpc.RpcError) as error:
         call(request, metadata=[("authorization", f"Bearer {grpc_account.key}")], timeout=0.3)
-    gone.set()
+    canceled.set()
 
-    assert refused.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
-    assert noted(grpc_account, made) == "SUCCEEDED"
+    assert error.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+    assert final_status(grpc_account, webhook) == "SUCCEEDED"
     assert len(receiver.received) == 1
 
 
 @over_http
-def test_test_goes_on_when_its_caller_goes_away(account: Account, receiver: Receiver) -> None:
-    made, gone = create(account, receiver.url), threading.Event()
-    receiver.replies = [Reply(before=gone.wait)]
+def test_test_continues_after_the_client_disconnects(account: Account, receiver: Receiver) -> None:
+    webhook, canceled = create_webhook(account, receiver.url), threading.Event()
+    receiver.replies = [Reply(before=canceled.wait)]
     assert isinstance(account.front, HttpFront)
     connection = http.client.HTTPConnection(account.front.address)
     headers = {"Authorization": f"Bearer {account.key}", "Idempotency-Key": "a"}
-    path = f"/api/webhooks/{made['id']}/test"
+    path = f"/api/webhooks/{webhook['id']}/test"
 
     connection.request("POST", path, headers=headers)
     receiver.wait_for(1)
     connection.close()
-    gone.set()
+    canceled.set()
 
-    assert noted(account, made) == "SUCCEEDED"
-    again = send(account, "POST", path, headers={"Idempotency-Key": "a"})
-    assert (again.status, again.body["delivery"]["status"]) == (200, "SUCCEEDED")
+    assert final_status(account, webhook) == "SUCCEEDED"
+    repeated = send(account, "POST", path, headers={"Idempotency-Key": "a"})
+    assert (repeated.status, repeated.body["delivery"]["status"]) == (200, "SUCCEEDED")
     assert len(receiver.received) == 1
 
 
 def test_missing_and_foreign_webhooks_return_the_same_error(
     account: Account, other_account: Account
 ) -> None:
-    theirs = create(other_account)
+    theirs = create_webhook(other_account)
 
-    answers = [account.call("TestWebhook", id=own_id) for own_id in (theirs["id"], MISSING_ID)]
+    responses = [
+        account.call("TestWebhook", id=webhook_id) for webhook_id in (theirs["id"], MISSING_ID)
+    ]
 
-    assert error_of(answers[0]) == error_of(answers[1])
+    assert error_of(responses[0]) == error_of(responses[1])

@@ -16,7 +16,7 @@ import pytest
 from server.accounts.rules import make_secret
 from server.cli.webhooks import state_of
 
-from ..behavior.deliveries import deliveries, tags, webhook
+from ..behavior.deliveries import create_tags, create_webhook, deliveries
 from ..behavior.helpers import MISSING_ID
 from ..conftest import Account
 from ..parts import free_port
@@ -60,13 +60,13 @@ def tailing(
 
 
 def test_tail_prints_a_line_for_each_attempt(http_account: Account, receiver: Receiver) -> None:
-    made = webhook(http_account, receiver.url)
+    made = create_webhook(http_account, receiver.url)
 
     with tailing(http_account, made) as (_, lines):
-        tags(http_account, "a")
+        create_tags(http_account, "a")
         success = next(lines)
         receiver.replies = [Reply(503)]
-        tags(http_account, "b")
+        create_tags(http_account, "b")
         failure = next(lines)
 
     timestamp, status, event_type, url, duration, unit = success.split()
@@ -78,11 +78,11 @@ def test_tail_prints_a_line_for_each_attempt(http_account: Account, receiver: Re
 
 
 def test_tail_prints_records_for_scripts(http_account: Account, receiver: Receiver) -> None:
-    made = webhook(http_account, receiver.url)
-    webhook(http_account, f"{receiver.url}/other")
+    made = create_webhook(http_account, receiver.url)
+    create_webhook(http_account, f"{receiver.url}/other")
 
     with tailing(http_account, made, "--json", "--webhook", made["id"]) as (_, lines):
-        tags(http_account, "a")
+        create_tags(http_account, "a")
         record = json.loads(next(lines))
 
     (delivery,) = deliveries(http_account, made, eventType="tag.created")
@@ -91,7 +91,7 @@ def test_tail_prints_records_for_scripts(http_account: Account, receiver: Receiv
 
 
 def test_tail_ends_when_it_is_interrupted(http_account: Account, receiver: Receiver) -> None:
-    made = webhook(http_account, receiver.url)
+    made = create_webhook(http_account, receiver.url)
 
     with tailing(http_account, made) as (process, _):
         process.send_signal(signal.SIGINT)
@@ -101,7 +101,7 @@ def test_tail_ends_when_it_is_interrupted(http_account: Account, receiver: Recei
 
 
 def test_tail_reports_that_its_key_was_revoked(http_account: Account, receiver: Receiver) -> None:
-    made = webhook(http_account, receiver.url)
+    made = create_webhook(http_account, receiver.url)
     key = http_account.new_key("read")
 
     with tailing(http_account, made, key=key) as (process, _):
@@ -137,7 +137,7 @@ def test_commands_report_errors_in_one_line(http_account: Account) -> None:
 
 def test_list_is_not_truncated_without_a_terminal(http_account: Account) -> None:
     url = f"https://example.com/{'a' * 200}"
-    made = webhook(http_account, url)
+    made = create_webhook(http_account, url)
 
     done = transfer(http_account, "webhooks", "list")
 
@@ -145,8 +145,10 @@ def test_list_is_not_truncated_without_a_terminal(http_account: Account) -> None
 
 
 def test_list_prints_webhooks_and_their_state(http_account: Account) -> None:
-    first = webhook(http_account, "https://example.com/a", eventTypes=["tag.*", "subscriber.*"])
-    second = webhook(http_account, "https://example.com/b", enabled=False)
+    first = create_webhook(
+        http_account, "https://example.com/a", eventTypes=["tag.*", "subscriber.*"]
+    )
+    second = create_webhook(http_account, "https://example.com/b", enabled=False)
 
     done, plain = (transfer(http_account, "webhooks", "list", *more) for more in ((), ("--json",)))
 

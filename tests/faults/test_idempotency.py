@@ -16,7 +16,7 @@ import pytest
 from google.api import annotations_pb2
 from google.protobuf import json_format
 
-from ..behavior.deliveries import deliveries, replays_left, webhook
+from ..behavior.deliveries import create_webhook, deliveries, replays_left
 from ..behavior.helpers import MISSING_ID, call_concurrently
 from ..conftest import Account, new_account
 from ..fronts import (
@@ -69,7 +69,7 @@ def a_key(account: Account) -> str:
 
 def a_webhook(account: Account) -> str:
     """Creates a webhook and an event for it, and returns the id of the webhook."""
-    made = webhook(account, **SILENT)
+    made = create_webhook(account, **SILENT)
     account.ok("CreateTag", name="event")
     return str(made["id"])
 

@@ -8,7 +8,7 @@ import pytest
 
 from http_gateway.body import MAX_BODY_BYTES
 
-from ..behavior.deliveries import webhook
+from ..behavior.deliveries import create_webhook
 from ..behavior.helpers import MISSING_ID
 from ..conftest import Account
 from ..fronts import METHODS, UNARY, HttpFront, Response, binding, path_variables
@@ -99,7 +99,7 @@ def test_empty_body_and_empty_object_are_equivalent(account: Account, rpc: str) 
 
 
 def test_rejected_test_and_rotation_have_no_effect(account: Account) -> None:
-    made = webhook(account, url="http://127.0.0.1:9/", enabled=False)
+    made = create_webhook(account, url="http://127.0.0.1:9/", enabled=False)
 
     for rpc in ("TestWebhook", "RotateWebhookSecret", "DeleteWebhook"):
         refused = send(account, rpc, b'{"nothing": 1}', id=made["id"])
