@@ -1,4 +1,4 @@
-"""Webhooks that come and go beside other changes: events, deliveries and replays."""
+"""Stateful test of webhooks on both databases: events, deliveries and replays."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ URL = "https://example.com/"
 ALL = Page(1, 10_000)
 NUMBERS = st.integers(0, 5)
 TYPES = st.sampled_from([(), ("tag.*",), ("subscriber.created", "webhook.*")])
-ANSWERS = st.sampled_from([200, 410, 503])
-WAITS = st.sampled_from([0, 1, *RETRY_DELAYS])
+RESPONSES = st.sampled_from([200, 410, 503])
+DELAYS = st.sampled_from([0, 1, *RETRY_DELAYS])
 KEYS = {
     "webhook": "id",
     "webhook_replay": "id",
@@ -40,27 +40,27 @@ KEYS = {
 
 
 class BothWithWebhooks(Both):
-    """An account with webhooks, whose deliveries somebody looks after now and then."""
+    """Both databases with webhooks, whose deliveries are dispatched in separate steps."""
 
     def __init__(self) -> None:
         super().__init__()
         self.in_flight: list[LeasedDelivery] = []
-        # How many events there were after the last step, and whether this one makes any.
-        self.events, self.is_news = 0, False
+        # The number of events after the last step, and whether this step creates any.
+        self.events, self.is_new = 0, False
 
-    @initialize(heard=st.sampled_from([True, True, True, False]))
-    def begin(self, heard: bool) -> None:
+    @initialize(has_webhook=st.sampled_from([True, True, True, False]))
+    def begin(self, has_webhook: bool) -> None:
         self.open()
-        if heard:
+        if has_webhook:
             self.add_webhook(())
 
     def webhooks(self) -> list[str]:
-        """Returns the ids of those that there are."""
+        """Returns the ids of the webhooks."""
         rows, _ = self.same(lambda tx: page(OURS, ALL, tx))
         return [row.id for row in rows]
 
     def webhook(self, number: int) -> str:
-        """Returns the id of one that there is, or of nobody."""
+        """Returns the id of a webhook, or an unknown id if there is none."""
         ids = self.webhooks()
         return ids[number % len(ids)] if ids else "0" * 26
 
@@ -71,53 +71,55 @@ class BothWithWebhooks(Both):
 
     @rule(number=NUMBERS, enabled=st.booleans(), types=TYPES)
     def change_webhook(self, number: int, enabled: bool, types: tuple[str, ...]) -> None:
-        own_id, changes = self.webhook(number), {"enabled": enabled, "event_types": types}
-        self.same(lambda tx: store.update(OURS, own_id, changes, tx))
+        webhook_id, changes = self.webhook(number), {"enabled": enabled, "event_types": types}
+        self.same(lambda tx: store.update(OURS, webhook_id, changes, tx))
 
     @rule(number=NUMBERS)
     def delete_webhook(self, number: int) -> None:
-        own_id = self.webhook(number)
-        self.same(lambda tx: store.delete(OURS, own_id, tx))
+        webhook_id = self.webhook(number)
+        self.same(lambda tx: store.delete(OURS, webhook_id, tx))
 
     @rule(number=NUMBERS, types=TYPES, only_failed=st.booleans())
     def replay(self, number: int, types: tuple[str, ...], only_failed: bool) -> None:
-        own_id = self.webhook(number)
+        webhook_id = self.webhook(number)
         replay_filter = ReplayFilter(first_id_at(0), None, list(types), only_failed)
-        self.same(lambda tx: store_replays.create(OURS, own_id, replay_filter, tx))
+        self.same(lambda tx: store_replays.create(OURS, webhook_id, replay_filter, tx))
 
-    @rule(answer=ANSWERS, wait=WAITS)
-    def deliver(self, answer: int, wait: int) -> None:
-        """Notes what came of all that was taken on, and takes on what is due by then."""
+    @rule(status=RESPONSES, seconds=DELAYS)
+    def dispatch(self, status: int, seconds: int) -> None:
+        """Stores the results of all leased deliveries, and leases due ones."""
         for tx in self.both:
-            tx.now += wait * 1000
-        finished = [answered(leased, answer) for leased in self.in_flight]
-        settled, batch = self.same(
+            tx.now += seconds * 1000
+        finished = [finished_attempt(leased, status) for leased in self.in_flight]
+        recorded, batch = self.same(
             lambda tx: run_cycle(OURS, finished, MAX_IN_FLIGHT_PER_ACCOUNT, tx)
         )
         self.in_flight = batch.deliveries
-        for own_id, reason in settled.to_disable.items():
-            self.same(lambda tx, own=own_id, why=reason: disable(OURS, own, why, tx))  # type: ignore[misc]
+        for webhook_id, reason in recorded.to_disable.items():
+            self.same(lambda tx, id_=webhook_id, why=reason: disable(OURS, id_, why, tx))  # type: ignore[misc]
         self.same(deliveries)
 
     @invariant()
-    def both_have_recorded_the_same_without_a_gap(self) -> None:
+    def both_have_the_same_events_without_a_gap(self) -> None:
         rows, _ = self.same(
             lambda tx: events.page(OURS, events.Filter(), ALL, tx, descending=False)
         )
         assert [row.sequence for row in rows] == list(range(1, len(rows) + 1))
-        if self.is_news or len(rows) != self.events:
-            assert (len(rows) > self.events) == bool(self.webhooks()), "what is heard is recorded"
-        self.events, self.is_news = len(rows), False
+        if self.is_new or len(rows) != self.events:
+            assert (len(rows) > self.events) == bool(self.webhooks()), (
+                "events are recorded if there is a webhook"
+            )
+        self.events, self.is_new = len(rows), False
 
 
-def answered(leased: LeasedDelivery, status: int) -> FinishedAttempt:
-    """Returns the end of an attempt that took no time."""
+def finished_attempt(leased: LeasedDelivery, status: int) -> FinishedAttempt:
+    """Returns the result of an attempt without a duration."""
     error = "" if status == 200 else f"answered {status}"
     return FinishedAttempt(leased.delivery, 0, 0, status, error, "", None, 0.5, URL)
 
 
 def deliveries(tx: Transaction) -> dict[str, list[tuple[Any, ...]]]:
-    """Returns all that is known of webhooks and what is sent to them."""
+    """Returns all rows of webhooks, deliveries and replays."""
     return {
         table: select(f"SELECT * FROM {table} WHERE account_id = '{OURS}' ORDER BY {key}", tx)
         for table, key in KEYS.items()

@@ -65,7 +65,7 @@ class BothStores(BothWithWebhooks):
     def learn(self, outcome: Any) -> None:
         """Notes where a subscriber is now."""
         if isinstance(outcome, SubscriberRow):
-            self.is_news = self.model.get(outcome.email_key) != outcome.id
+            self.is_new = self.model.get(outcome.email_key) != outcome.id
             self.model = {key: own for key, own in self.model.items() if own != outcome.id}
             self.model[outcome.email_key] = outcome.id
 
@@ -80,7 +80,7 @@ class BothStores(BothWithWebhooks):
     def create_many(self, names: list[str], own: list[str], values: dict[str, Any]) -> None:
         rows = {at: made(name, own, Status.CONFIRMED, values) for at, name in enumerate(names)}
         taken = self.same(lambda tx: SUBSCRIBERS.create_many(OURS, rows, tx))
-        self.is_news = bool(taken.ids)
+        self.is_new = bool(taken.ids)
         for at, own_id in taken.ids.items():
             assert rows[at].email.key not in self.model
             self.model[rows[at].email.key] = own_id
@@ -109,7 +109,7 @@ class BothStores(BothWithWebhooks):
     def delete(self, number: int) -> None:
         own_id = self.subscriber(number)
         self.same(lambda tx: SUBSCRIBERS.delete(OURS, own_id, tx))
-        self.is_news = own_id in self.model.values()
+        self.is_new = own_id in self.model.values()
         self.model = {key: own for key, own in self.model.items() if own != own_id}
 
     @rule(name=st.sampled_from(["vip", "ñ"]), other=st.sampled_from(["VIP", "new", "Ñ"]))

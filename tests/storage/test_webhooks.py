@@ -1,4 +1,4 @@
-"""Webhooks in the database: health, secrets, and what a change holds for."""
+"""Tests the store of webhooks: health, secrets, changes and test deliveries."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from .helpers import OURS, THEIRS, select
 
 @dataclass
 class Numbered:
-    """Seals secrets as numbers that rise."""
+    """Returns ascending numbers instead of encrypted secrets."""
 
     count: int = 0
 
@@ -53,35 +53,39 @@ def encrypt() -> Numbered:
     return Numbered()
 
 
-def create(tx: Transaction, account: str = OURS, **given: Any) -> WebhookRow:
-    new = {"url": "https://example.com/", "description": "", "event_types": (), "enabled": True}
-    return store.create(account, store.NewWebhook(**{**new, **given}), Numbered(), tx)
+def create(tx: Transaction, account: str = OURS, **fields: Any) -> WebhookRow:
+    defaults = {
+        "url": "https://example.com/",
+        "description": "",
+        "event_types": (),
+        "enabled": True,
+    }
+    return store.create(account, store.NewWebhook(**{**defaults, **fields}), Numbered(), tx)
 
 
-def ail(row: WebhookRow, tx: Transaction) -> WebhookRow:
-    """Makes an endpoint one that fails, and returns it."""
+def fail(row: WebhookRow, tx: Transaction) -> WebhookRow:
+    """Sets the health of an endpoint to failing, and returns the webhook."""
     health = "failures = 7, failing_since = 5, paused_until = 9"
     tx.run(Statement(lambda _: SQL(f"UPDATE webhook SET {health} WHERE id = '{row.id}'")))
     return find(OURS, row.id, tx)
 
 
 def deliveries(tx: Transaction) -> list[tuple[str, str]]:
-    """Returns webhook and kind of every delivery, oldest first."""
-    return [
-        (own, kind) for own, kind in select("SELECT webhook_id, kind FROM delivery ORDER BY id", tx)
-    ]
+    """Returns the webhook and event type of each delivery, oldest first."""
+    rows = select("SELECT webhook_id, kind FROM delivery ORDER BY id", tx)
+    return [(webhook_id, event_type) for webhook_id, event_type in rows]
 
 
-def test_row_is_read_as_it_was_written(tx: Transaction) -> None:
-    made = create(tx, event_types=("tag.*", "subscriber.created"), enabled=False, description="é")
+def test_webhook_is_read_as_it_was_stored(tx: Transaction) -> None:
+    row = create(tx, event_types=("tag.*", "subscriber.created"), enabled=False, description="é")
 
-    assert find(OURS, made.id, tx) == made
-    assert page(OURS, Page(1, 20), tx) == ([made], 1)
+    assert find(OURS, row.id, tx) == row
+    assert page(OURS, Page(1, 20), tx) == ([row], 1)
     with pytest.raises(WebhookNotFound):
-        find(THEIRS, made.id, tx)
+        find(THEIRS, row.id, tx)
 
 
-def test_account_has_only_so_many(tx: Transaction) -> None:
+def test_number_of_webhooks_per_account_is_limited(tx: Transaction) -> None:
     for _ in range(MAX_WEBHOOKS):
         create(tx)
     create(tx, THEIRS)
@@ -91,15 +95,15 @@ def test_account_has_only_so_many(tx: Transaction) -> None:
 
 
 def test_first_webhook_skips_events_before_its_creation(tx: Transaction) -> None:
-    made = create(tx)
-    tags.create(OURS, "heard", "", tx)
-    store.delete(OURS, made.id, tx)
+    row = create(tx)
+    tags.create(OURS, "old", "", tx)
+    store.delete(OURS, row.id, tx)
 
     create(tx)
 
     assert lock(OURS, tx).expanded == 1
     tags.create(OURS, "new", "", tx)
-    # A second one leaves what the first is still to hear of.
+    # A second webhook does not skip the pending events of the first.
     create(tx)
     assert lock(OURS, tx).expanded == 1
 
@@ -107,12 +111,10 @@ def test_first_webhook_skips_events_before_its_creation(tx: Transaction) -> None
 @pytest.mark.parametrize(
     "change",
     [{"enabled": True}, {"enabled": True, "url": "https://example.org/"}],
-    ids=["enabled", "enabled elsewhere"],
+    ids=["enabled", "enabled with another url"],
 )
-def test_webhook_that_is_enabled_again_is_as_good_as_new(
-    tx: Transaction, change: dict[str, Any]
-) -> None:
-    row = ail(create(tx), tx)
+def test_enabling_a_webhook_resets_its_health(tx: Transaction, change: dict[str, Any]) -> None:
+    row = fail(create(tx), tx)
     disable(OURS, row.id, DisabledReason.FAILING, tx)
     assert find(OURS, row.id, tx).disabled_reason == DisabledReason.FAILING
 
@@ -125,8 +127,8 @@ def test_webhook_that_is_enabled_again_is_as_good_as_new(
     assert tx.accounts_to_notify == {OURS}
 
 
-def test_new_place_is_tried_at_once(tx: Transaction) -> None:
-    row = ail(create(tx), tx)
+def test_new_url_resets_the_health_and_wakes_the_queue(tx: Transaction) -> None:
+    row = fail(create(tx), tx)
 
     moved = store.update(OURS, row.id, {"url": "https://example.org/"}, tx)
 
@@ -137,10 +139,8 @@ def test_new_place_is_tried_at_once(tx: Transaction) -> None:
 @pytest.mark.parametrize(
     "change", [{"enabled": False}, {"description": "x"}, {"event_types": ("tag.*",)}], ids=str
 )
-def test_other_changes_leave_the_health_of_an_endpoint(
-    tx: Transaction, change: dict[str, Any]
-) -> None:
-    row = ail(create(tx), tx)
+def test_other_changes_keep_the_health(tx: Transaction, change: dict[str, Any]) -> None:
+    row = fail(create(tx), tx)
 
     changed = store.update(OURS, row.id, change, tx)
 
@@ -151,7 +151,7 @@ def test_other_changes_leave_the_health_of_an_endpoint(
 @pytest.mark.parametrize(
     "change", [{"event_types": ("subscriber.*",)}, {"enabled": False}], ids=str
 )
-def test_change_holds_for_what_comes_after_it(tx: Transaction, change: dict[str, Any]) -> None:
+def test_change_applies_to_later_events(tx: Transaction, change: dict[str, Any]) -> None:
     row, other = create(tx, event_types=("tag.*",)), create(tx)
     tags.create(OURS, "before", "", tx)
 
@@ -161,10 +161,12 @@ def test_change_holds_for_what_comes_after_it(tx: Transaction, change: dict[str,
     assert deliveries(tx) == [(row.id, EventType.TAG_CREATED)]
     assert lock(OURS, tx) == Queue(expanded=0, due_at=tx.now, attempts=0, last_sequence=2)
     expand(OURS, lock(OURS, tx), endpoints_of(OURS, tx), tx)
-    assert deliveries(tx) == [(own, EventType.TAG_CREATED) for own in (row.id, other.id, other.id)]
+    assert deliveries(tx) == [
+        (webhook_id, EventType.TAG_CREATED) for webhook_id in (row.id, other.id, other.id)
+    ]
 
 
-def test_what_a_webhook_hears_of_does_not_follow_its_place_and_description(
+def test_change_of_url_and_description_does_not_expand_events(
     tx: Transaction,
 ) -> None:
     row = create(tx)
@@ -177,9 +179,9 @@ def test_what_a_webhook_hears_of_does_not_follow_its_place_and_description(
     assert deliveries(tx) == [(row.id, EventType.TAG_CREATED)]
 
 
-def test_each_of_several_changes_holds_for_what_comes_after_it(tx: Transaction) -> None:
+def test_each_of_several_changes_applies_to_later_events(tx: Transaction) -> None:
     row = create(tx, event_types=("subscriber.*",))
-    for name, types in (("unheard", ("tag.*",)), ("first", ()), ("second", ("tag.created",))):
+    for name, types in (("skipped", ("tag.*",)), ("first", ()), ("second", ("tag.created",))):
         tags.create(OURS, name, "", tx)
         store.update(OURS, row.id, {"event_types": types}, tx)
 
@@ -188,7 +190,7 @@ def test_each_of_several_changes_holds_for_what_comes_after_it(tx: Transaction) 
     assert deliveries(tx) == [(row.id, EventType.TAG_CREATED)] * 2
 
 
-def test_webhook_that_is_enabled_again_passes_over_what_happened_meanwhile(
+def test_enabled_webhook_skips_events_from_the_time_it_was_disabled(
     tx: Transaction,
 ) -> None:
     row = create(tx, enabled=False)
@@ -201,7 +203,7 @@ def test_webhook_that_is_enabled_again_passes_over_what_happened_meanwhile(
 
 
 @pytest.mark.parametrize(
-    ("change", "then"),
+    ("change", "later"),
     [
         ({"enabled": False}, []),
         ({"event_types": ("subscriber.*",)}, []),
@@ -209,8 +211,8 @@ def test_webhook_that_is_enabled_again_passes_over_what_happened_meanwhile(
     ],
     ids=str,
 )
-def test_change_with_very_many_events_waiting_costs_as_much_as_with_many(
-    tx: Transaction, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any], then: list[str]
+def test_change_expands_a_limited_number_of_pending_events(
+    tx: Transaction, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any], later: list[str]
 ) -> None:
     monkeypatch.setattr(store_pending_events, "MAX_PENDING_EVENTS", 2)
     row = create(tx)
@@ -219,14 +221,16 @@ def test_change_with_very_many_events_waiting_costs_as_much_as_with_many(
 
     store.update(OURS, row.id, change, tx)
 
-    now = [(row.id, EventType.TAG_CREATED)] * 2
-    assert deliveries(tx) == now
-    # The rest is heard by what the webhook says now.
+    expanded = [(row.id, EventType.TAG_CREATED)] * 2
+    assert deliveries(tx) == expanded
+    # The other events are expanded with the changed settings.
     expand(OURS, lock(OURS, tx), endpoints_of(OURS, tx), tx)
-    assert deliveries(tx) == [*now, *((row.id, kind) for kind in then)]
+    assert deliveries(tx) == [*expanded, *((row.id, event_type) for event_type in later)]
 
 
-def test_two_secrets_sign_for_a_while_and_never_three(tx: Transaction, encrypt: Numbered) -> None:
+def test_two_secrets_sign_after_a_rotation_and_never_three(
+    tx: Transaction, encrypt: Numbered
+) -> None:
     row = create(tx)
     assert row.secrets_at(tx.now) == [b"secret 1"]
 
@@ -238,8 +242,8 @@ def test_two_secrets_sign_for_a_while_and_never_three(tx: Transaction, encrypt: 
     assert row.secrets_at(tx.now + OLD_SECRET_VALIDITY) == [b"third"]
 
 
-def test_disabling_tells_once_what_was_before(tx: Transaction) -> None:
-    row, other = ail(create(tx), tx), create(tx)
+def test_disabling_publishes_one_event_with_previous_values(tx: Transaction) -> None:
+    row, other = fail(create(tx), tx), create(tx)
 
     for _ in range(2):
         disable(OURS, row.id, DisabledReason.GONE, tx)
@@ -256,8 +260,8 @@ def test_disabling_tells_once_what_was_before(tx: Transaction) -> None:
     assert '"previous":{"enabled":true' in event.envelope
 
 
-def test_test_is_on_its_way_at_the_end_of_its_schedule(tx: Transaction) -> None:
-    row = ail(create(tx, enabled=False), tx)
+def test_test_delivery_is_leased_at_the_end_of_the_retry_schedule(tx: Transaction) -> None:
+    row = fail(create(tx, enabled=False), tx)
 
     leased = begin(OURS, row.id, tx)
 
@@ -270,7 +274,7 @@ def test_test_is_on_its_way_at_the_end_of_its_schedule(tx: Transaction) -> None:
     assert find(OURS, row.id, tx) == row
 
 
-def test_test_of_a_webhook_that_is_gone_by_then_is_not_found(tx: Transaction) -> None:
+def test_result_of_a_test_is_rejected_if_the_webhook_was_deleted(tx: Transaction) -> None:
     row = create(tx)
     leased = begin(OURS, row.id, tx)
     store.delete(OURS, row.id, tx)
@@ -279,19 +283,19 @@ def test_test_of_a_webhook_that_is_gone_by_then_is_not_found(tx: Transaction) ->
         conclude(OURS, FinishedAttempt(leased.delivery, tx.now, 5, 200, "", "", None, 0.5), tx)
 
 
-def test_endpoint_has_few_tests_on_their_way_at_the_same_time(tx: Transaction) -> None:
+def test_number_of_running_tests_per_webhook_is_limited(tx: Transaction) -> None:
     row, other = create(tx), create(tx)
-    leased = [begin(OURS, row.id, tx) for _ in range(MAX_IN_FLIGHT_PER_ENDPOINT)]
+    first, *_ = [begin(OURS, row.id, tx) for _ in range(MAX_IN_FLIGHT_PER_ENDPOINT)]
 
     with pytest.raises(TooManyTestDeliveries):
         begin(OURS, row.id, tx)
 
     begin(OURS, other.id, tx)
-    conclude(OURS, FinishedAttempt(leased[0].delivery, tx.now, 5, 200, "", "", None, 0.5), tx)
+    conclude(OURS, FinishedAttempt(first.delivery, tx.now, 5, 200, "", "", None, 0.5), tx)
     begin(OURS, row.id, tx)
 
 
-def test_test_deliveries_without_a_result_make_room_for_others(tx: Transaction) -> None:
+def test_test_deliveries_whose_leases_ended_do_not_count(tx: Transaction) -> None:
     row = create(tx)
     for _ in range(MAX_IN_FLIGHT_PER_ENDPOINT):
         begin(OURS, row.id, tx)
