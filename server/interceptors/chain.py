@@ -73,11 +73,11 @@ class InterceptorChain(ServerInterceptor):
         call = Call(method, request, context)
         try:
             for intercept in self._hooks:
-                waiting = intercept(call)
-                if waiting is not None:
-                    await waiting
+                pending = intercept(call)
+                if pending is not None:
+                    await pending
             return await handler(call.request, context)
-        except BaseException as error:  # noqa: BLE001 - _error_of raises what is not the call's
+        except BaseException as error:  # noqa: BLE001 - others are raised again
             failure = _error_of(call, error)
             call.suspend()
             await abort(context, failure)
@@ -91,15 +91,15 @@ class InterceptorChain(ServerInterceptor):
         call = Call(method, request, context)
         try:
             for intercept in self._hooks:
-                waiting = intercept(call)
-                if waiting is not None:
-                    await waiting
+                pending = intercept(call)
+                if pending is not None:
+                    await pending
             async with aclosing(handler(call.request, context)) as responses:
                 async for response in responses:
                     call.suspend()
                     yield response
                     call.resume()
-        except BaseException as error:  # noqa: BLE001 - _error_of raises what is not the call's
+        except BaseException as error:  # noqa: BLE001 - others are raised again
             failure = _error_of(call, error)
             call.suspend()
             await abort(context, failure)
@@ -108,7 +108,10 @@ class InterceptorChain(ServerInterceptor):
 
 
 def _error_of(call: Call, error: BaseException) -> RosterError:
-    """Returns the error that the client receives. Raises cancellations by the client again."""
+    """Returns the error that the client receives.
+
+    Raises the exception again if the client has cancelled the call, or if it was aborted.
+    """
     if isinstance(error, RosterError):
         return error
     if isinstance(error, asyncio.CancelledError):

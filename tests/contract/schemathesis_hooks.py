@@ -29,13 +29,13 @@ schemathesis.openapi.format(
 
 
 @schemathesis.serializer("application/x-ndjson", "text/csv")
-def as_text(context: SerializationContext, value: Any) -> bytes:
+def as_text(_context: SerializationContext, value: Any) -> bytes:
     """Serializes a text body unchanged."""
     return value if isinstance(value, bytes) else str(value).encode()
 
 
 @schemathesis.hook
-def before_call(context: HookContext, case: Case, kwargs: dict[str, Any]) -> None:
+def before_call(_context: HookContext, case: Case, _kwargs: dict[str, Any]) -> None:
     """Protects the key of the run, and adapts the request."""
     if case.path.startswith("/api/keys/") and case.path_parameters.get("id") == OWN_KEY:
         case.path_parameters["id"] = "another"

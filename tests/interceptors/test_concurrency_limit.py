@@ -27,18 +27,18 @@ class Subscribers(subscribers_pb2_grpc.SubscriberServiceServicer):
         self.started = asyncio.Semaphore(0)
         self.gate = asyncio.Event()
 
-    async def GetSubscriber(self, request: Any, context: Any) -> Any:
+    async def GetSubscriber(self, _request: Any, _context: Any) -> Any:
         self.started.release()
         await self.gate.wait()
         return pb.GetSubscriberResponse()
 
-    async def ExportSubscribers(self, request: Any, context: Any) -> AsyncIterator[Any]:
+    async def ExportSubscribers(self, _request: Any, _context: Any) -> AsyncIterator[Any]:
         while True:
             yield pb.ExportSubscribersResponse()
             self.started.release()
             await self.gate.wait()
 
-    async def ImportSubscribers(self, requests: Any, context: Any) -> AsyncIterator[Any]:
+    async def ImportSubscribers(self, requests: Any, _context: Any) -> AsyncIterator[Any]:
         async for _ in requests:
             yield pb.ImportSubscribersResponse()
             self.started.release()

@@ -163,7 +163,7 @@ class Tags(tags_pb2_grpc.TagServiceServicer):
     def __init__(self) -> None:
         self.calls = 0
 
-    async def GetTag(self, request: Any, context: Any) -> Any:
+    async def GetTag(self, request: Any, _context: Any) -> Any:
         self.calls += 1
         if not request.id:
             raise TagNotFound

@@ -29,7 +29,7 @@ class Subscribers(subscribers_pb2_grpc.SubscriberServiceServicer):
         self.waits = waits
         self.has_ended = asyncio.Event()
 
-    async def ExportSubscribers(self, request: Any, context: Any) -> AsyncIterator[Any]:
+    async def ExportSubscribers(self, _request: Any, _context: Any) -> AsyncIterator[Any]:
         try:
             yield pb.ExportSubscribersResponse()
             if self.waits:

@@ -24,7 +24,7 @@ def written(*records: RequestRecord) -> list[bytes]:
     """Returns the chunks in which the lines of records are written."""
     chunks: list[bytes] = []
 
-    def write(descriptor: int, data: bytes) -> int:
+    def write(_descriptor: int, data: bytes) -> int:
         chunks.append(data)
         return len(data)
 
