@@ -1,4 +1,4 @@
-"""Keys: their form, their checksum, and what their scopes allow."""
+"""API keys: form, checksum and scopes."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ def test_key_with_its_checksum_is_well_formed(key: str) -> None:
         pytest.param(WORDS.replace("R", "-", 1), id="character outside base 62"),
     ],
 )
-def test_anything_else_is_not_well_formed(key: str) -> None:
+def test_malformed_key_is_rejected(key: str) -> None:
     assert not is_well_formed(key)
 
 
-def test_made_key_has_the_documented_form_and_its_checksum() -> None:
+def test_generated_key_has_the_documented_form_and_a_valid_checksum() -> None:
     key = make_secret()
 
     assert re.fullmatch(r"rk_[0-9A-Za-z]{46}", key)
     assert is_well_formed(key)
 
 
-def test_made_keys_differ() -> None:
+def test_generated_keys_differ() -> None:
     assert len({make_secret() for _ in range(100)}) == 100
 
 
-def test_what_is_stored_of_a_key_is_its_sha_256() -> None:
+def test_stored_hash_of_a_key_is_its_sha_256() -> None:
     expected = "d888437ae7defd1edf8501ce171480b52ddd4182bc83555b103bd3eab5ff8b4b"
 
     assert hash_secret("rk_abc") == expected
@@ -65,5 +65,5 @@ def test_what_is_stored_of_a_key_is_its_sha_256() -> None:
         ("admin", {"read", "write", "admin"}),
     ],
 )
-def test_scope_includes_the_ones_before(scope: str, allowed: set[str]) -> None:
+def test_scope_includes_lower_scopes(scope: str, allowed: set[str]) -> None:
     assert {needed for needed in ("read", "write", "admin") if allows(scope, needed)} == allowed

@@ -1,4 +1,4 @@
-"""What the columns of a table mean, and that what is written is read as the same."""
+"""CSV columns: names, parsing, and the round trip of written cells."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def column_field(key: str, label: str = "", data_type: DataType = DataType.TEXT)
     return ColumnField(key, label_key(label or key), data_type)
 
 
-def read(column: str, cell: str, *fields: ColumnField) -> CsvRow:
-    """Returns a line of an address and one other cell as a row."""
+def parse(column: str, cell: str, *fields: ColumnField) -> CsvRow:
+    """Parses a line with an address and one other cell."""
     return Header(["email", column], fields).row(["ada@example.com", cell])
 
 
 def faults(cells: list[str], *fields: ColumnField) -> list[tuple[str, str]]:
-    """Returns what is wrong with a header, by field and code."""
+    """Returns the faults of a header by field and code."""
     with pytest.raises(ValidationError) as caught:
         Header(cells, fields)
     return [(detail.field, detail.code) for detail in caught.value.details]
@@ -52,7 +52,7 @@ def faults(cells: list[str], *fields: ColumnField) -> list[tuple[str, str]]:
         ("last_name", ["lastName", "last_name", "Last Name", "LASTNAME"]),
     ],
 )
-def test_columns_are_found_however_their_names_are_spelt(attribute: str, names: list[str]) -> None:
+def test_column_names_match_in_every_spelling(attribute: str, names: list[str]) -> None:
     for name in names:
         header = Header([name] if attribute == "email" else [name, "email"], [])
 
@@ -70,14 +70,14 @@ def test_columns_are_found_however_their_names_are_spelt(attribute: str, names: 
         "GRÖSSE_DER_SCHUHE",
     ],
 )
-def test_custom_fields_are_found_by_key_and_by_label(name: str) -> None:
-    row = read(name, "44", column_field("shoe_size", "Größe der Schuhe"))
+def test_custom_field_columns_match_by_key_and_label(name: str) -> None:
+    row = parse(name, "44", column_field("shoe_size", "Größe der Schuhe"))
 
     assert row.custom_fields == {"shoe_size": "44"}
 
 
-def test_label_in_another_normal_form_is_found() -> None:
-    row = read("Gro\u0308\u00dfe", "44", column_field("grosse", "Gr\u00f6\u00dfe"))
+def test_label_in_another_normal_form_matches() -> None:
+    row = parse("Gro\u0308\u00dfe", "44", column_field("grosse", "Gr\u00f6\u00dfe"))
 
     assert row.custom_fields == {"grosse": "44"}
 
@@ -90,23 +90,23 @@ def test_keys_that_differ_only_in_an_underscore_are_distinct(prefix: str) -> Non
     assert header.row(["", "1", "2"]).custom_fields == {"shoesize": "1", "shoe_size": "2"}
 
 
-def test_key_goes_before_the_label_of_an_older_field() -> None:
-    row = read("city", "Ulm", column_field("town", "City"), column_field("city", "Town"))
+def test_key_precedes_the_label_of_an_older_field() -> None:
+    row = parse("city", "Ulm", column_field("town", "City"), column_field("city", "Town"))
 
     assert row.custom_fields == {"city": "Ulm"}
 
 
 @pytest.mark.parametrize("name", ["first_name", "Is Confirmed", "is_confirmed", "name", "Tags"])
-def test_words_of_the_service_go_before_custom_fields_that_sound_like_them(name: str) -> None:
-    own = column_field(name.lower().replace(" ", "_"), name)
+def test_built_in_columns_precede_custom_fields_with_similar_names(name: str) -> None:
+    field = column_field(name.lower().replace(" ", "_"), name)
 
-    assert read(name, "no", own).custom_fields == {}
-    assert read(f"customFields.{own.key}", "no", own).custom_fields == {own.key: "no"}
+    assert parse(name, "no", field).custom_fields == {}
+    assert parse(f"customFields.{field.key}", "no", field).custom_fields == {field.key: "no"}
 
 
 @pytest.mark.parametrize("name", ["id", "ID", "status", "createdAt", "created_at", "Created At"])
-def test_what_the_service_owns_is_passed_over(name: str) -> None:
-    assert read(name, "anything") == CsvRow(email="ada@example.com")
+def test_read_only_columns_are_ignored(name: str) -> None:
+    assert parse(name, "anything") == CsvRow(email="ada@example.com")
 
 
 @pytest.mark.parametrize(
@@ -139,13 +139,13 @@ def test_invalid_header_is_rejected_with_its_cause(
         ("shoe_size", "Size of shoes"),
     ],
 )
-def test_two_columns_for_one_thing_are_refused(first: str, second: str) -> None:
+def test_two_names_of_one_column_are_rejected(first: str, second: str) -> None:
     twice = faults(["email", first, second], column_field("shoe_size", "Size of shoes"))
 
     assert twice == [(first, "DUPLICATE_FIELD"), (second, "DUPLICATE_FIELD")]
 
 
-def test_two_columns_for_the_address_are_refused() -> None:
+def test_two_email_columns_are_rejected() -> None:
     twice = faults(["email", "email address"])
 
     assert twice == [("email", "DUPLICATE_FIELD"), ("email address", "DUPLICATE_FIELD")]
@@ -165,14 +165,14 @@ def test_two_columns_for_the_address_are_refused() -> None:
         ("a <b> <c@example.com>", "a <b> <c@example.com>", ("", "")),
     ],
 )
-def test_address_with_a_name_is_split(cell: str, address: str, names: tuple[str, str]) -> None:
+def test_display_name_is_split(cell: str, address: str, names: tuple[str, str]) -> None:
     row = Header(["email"], []).row([cell])
 
     assert (row.email, (row.first_name, row.last_name), row.faults) == (address, names, [])
 
 
 @pytest.mark.parametrize("columns", [["email", "firstName", "lastName"], ["firstName", "email"]])
-def test_columns_of_names_go_before_the_name_beside_the_address(columns: list[str]) -> None:
+def test_name_columns_precede_the_display_name(columns: list[str]) -> None:
     cells = {"email": "Ada Lovelace <ada@example.com>", "firstName": "Grace", "lastName": "Hopper"}
 
     row = Header(columns, []).row([cells[column] for column in columns])
@@ -189,8 +189,8 @@ def test_columns_of_names_go_before_the_name_beside_the_address(columns: list[st
         ("Ada   Lovelace", ("Ada", "Lovelace")),
     ],
 )
-def test_name_is_split_at_the_last_space(cell: str, names: tuple[str, str]) -> None:
-    row = read("name", cell)
+def test_full_name_is_split_at_the_last_space(cell: str, names: tuple[str, str]) -> None:
+    row = parse("name", cell)
 
     assert (row.first_name, row.last_name) == names
 
@@ -213,7 +213,7 @@ def test_name_is_split_at_the_last_space(cell: str, names: tuple[str, str]) -> N
     ids=str,
 )
 @pytest.mark.parametrize("is_first", [True, False], ids=["name first", "name last"])
-def test_name_beside_a_given_one_fills_the_other_and_loses_nothing(
+def test_full_name_fills_the_missing_name_without_losing_a_word(
     given: dict[str, str], names: tuple[str, str], *, is_first: bool
 ) -> None:
     cells = {"name": "Ann Lee", **given} if is_first else {**given, "name": "Ann Lee"}
@@ -224,13 +224,13 @@ def test_name_beside_a_given_one_fills_the_other_and_loses_nothing(
 
 
 @pytest.mark.parametrize("name", ["Ann Marie Lee", "Dr. Ann Lee", "Ann Ann Lee", "Bob"])
-def test_name_with_more_words_than_both_given_ones_is_a_fault_of_the_row(name: str) -> None:
+def test_full_name_with_words_in_neither_name_is_a_fault(name: str) -> None:
     row = Header(["email", "name", "firstName", "lastName"], []).row(["", name, "Ann", "Lee"])
 
     assert row.faults == [RowFault("name")]
 
 
-def test_name_in_reverse_order_agrees_with_both_given_ones() -> None:
+def test_full_name_in_reverse_order_agrees_with_both_names() -> None:
     row = Header(["email", "name", "firstName", "lastName"], []).row(["", "Lee, Ann", "Ann", "Lee"])
 
     assert (row.first_name, row.last_name, row.faults) == ("Ann", "Lee", [])
@@ -255,35 +255,35 @@ def test_name_in_reverse_order_agrees_with_both_given_ones() -> None:
     ids=lambda value: str(value)[:20],
 )
 def test_tags_are_separated_or_a_json_array(cell: str, tags: list[str]) -> None:
-    assert read("tags", cell).tags == tags
+    assert parse("tags", cell).tags == tags
 
 
 @pytest.mark.parametrize("blank", ["", " ", "\t", "\u00a0"])
 @pytest.mark.parametrize(
     "column", ["firstName", "lastName", "name", "isConfirmed", "tags", "age", "vip", "note"]
 )
-def test_empty_cell_says_nothing(column: str, blank: str) -> None:
+def test_blank_cell_has_no_value(column: str, blank: str) -> None:
     fields = [
         column_field("age", data_type=DataType.NUMBER),
         column_field("vip", data_type=DataType.BOOLEAN),
         column_field("note"),
     ]
-    assert read(column, blank, *fields) == CsvRow(email="ada@example.com")
+    assert parse(column, blank, *fields) == CsvRow(email="ada@example.com")
 
 
 @pytest.mark.parametrize(
     ("cell", "expected"),
     [("true", True), ("1", True), (" YES ", True), ("false", False), ("0", False), ("No", False)],
 )
-def test_confirmation_is_read_from_its_words(cell: str, expected: bool) -> None:
-    row = read("isConfirmed", cell)
+def test_confirmation_accepts_every_boolean_word(cell: str, expected: bool) -> None:
+    row = parse("isConfirmed", cell)
 
     assert (row.is_confirmed, row.faults) == (expected, [])
 
 
 @pytest.mark.parametrize("cell", ["maybe", "2", "-", "wahr", "truе"])
-def test_other_word_for_a_confirmation_is_a_fault_of_the_row(cell: str) -> None:
-    row = read("isConfirmed", cell)
+def test_other_word_as_confirmation_is_a_fault(cell: str) -> None:
+    row = parse("isConfirmed", cell)
 
     assert (row.is_confirmed, row.faults) == (False, [RowFault("isConfirmed")])
 
@@ -312,15 +312,15 @@ def test_other_word_for_a_confirmation_is_a_fault_of_the_row(cell: str) -> None:
         (DataType.DATE, "31.1.2026", "31.1.2026"),
     ],
 )
-def test_value_is_read_by_the_type_of_its_field(
+def test_value_is_parsed_by_the_type_of_its_field(
     data_type: DataType, cell: str, value: float | str
 ) -> None:
-    read_value = read("x", cell, column_field("x", data_type=data_type)).custom_fields["x"]
+    read_value = parse("x", cell, column_field("x", data_type=data_type)).custom_fields["x"]
 
     assert (type(read_value), read_value) == (type(value), value)
 
 
-def test_line_may_end_early_but_not_late() -> None:
+def test_line_can_have_fewer_cells_than_the_header_but_not_more() -> None:
     header = Header(["email", "firstName", "tags"], [])
 
     assert header.row([]) == CsvRow()
@@ -328,7 +328,7 @@ def test_line_may_end_early_but_not_late() -> None:
     assert header.row(["a@b.io", "Ada", "vip", ""]) == CsvRow(faults=[RowFault()])
 
 
-def test_written_header_is_read_whatever_the_keys_are() -> None:
+def test_written_header_is_parsed_for_every_key() -> None:
     fields = [column_field(key) for key in ("shoe_size", "shoesize", "name", "is_confirmed", "f_1")]
     keys = [field.key for field in fields]
 
@@ -359,7 +359,7 @@ def cells_of(values: Mapping[str, Any], **fields: str) -> dict[str, str]:
         (["größe,"], '["größe,"]'),
     ],
 )
-def test_tags_are_written_plainly_unless_that_would_be_misread(names: list[str], cell: str) -> None:
+def test_ambiguous_tags_are_written_as_json(names: list[str], cell: str) -> None:
     assert written_tags(names) == cell
 
 
@@ -371,8 +371,8 @@ TAG_NAMES = (
 
 
 @given(st.lists(TAG_NAMES, max_size=6))
-def test_written_tags_are_read_as_the_same(names: list[str]) -> None:
-    assert read("tags", written_tags(names)).tags == names
+def test_written_tags_are_parsed_to_the_same_tags(names: list[str]) -> None:
+    assert parse("tags", written_tags(names)).tags == names
 
 
 @pytest.mark.parametrize(
@@ -384,13 +384,13 @@ def test_written_tags_are_read_as_the_same(names: list[str]) -> None:
         (1_767_323_045_120, "2026-01-02T03:04:05.120Z"),
     ],
 )
-def test_moment_is_written_with_three_fractional_digits(milliseconds: int, text: str) -> None:
+def test_timestamp_has_three_fractional_digits(milliseconds: int, text: str) -> None:
     assert written(milliseconds) == text
 
 
 # Until the year 2200.
 @given(st.integers(0, 7_258_118_400_000))
-def test_moment_is_written_to_the_millisecond(milliseconds: int) -> None:
+def test_timestamp_has_millisecond_precision(milliseconds: int) -> None:
     assert written(milliseconds)[-5:] == f".{milliseconds % 1000:03}Z"
 
 
@@ -415,13 +415,13 @@ def test_moment_is_written_to_the_millisecond(milliseconds: int) -> None:
         (1e300, "1e+300"),
     ],
 )
-def test_values_are_written_as_json_has_them_but_texts_as_they_are(value: Any, cell: str) -> None:
+def test_values_are_written_as_json_and_texts_verbatim(value: Any, cell: str) -> None:
     cells = cells_of({"x": value, "y": None})
 
     assert (cells["x"], cells["y"]) == (cell, "")
 
 
-# Characters at which cells are told apart, quoted or marked, and any others.
+# Separators, quotes, escaped characters, and any others.
 TEXTS = st.text(
     st.sampled_from(" \t\r\n\u00a0\u2028\ufeff'\"=+-@0.,;|[]{}<>\\ab\u00e9")
     | st.characters(codec="utf-8"),
@@ -430,7 +430,7 @@ TEXTS = st.text(
 
 
 def through_csv(cells: list[str]) -> list[str]:
-    """Returns cells as they are read from the CSV that they are written as."""
+    """Returns cells as they are parse from the CSV that they are written as."""
     lines = CsvParser("lines")
     message = ImportSubscribersRequest()
     text = written_csv([CsvLine(cells=["header"] * len(cells)), CsvLine(cells=cells)])
@@ -440,7 +440,7 @@ def through_csv(cells: list[str]) -> list[str]:
 
 
 @given(TEXTS, TEXTS, TEXTS)
-def test_written_names_and_texts_are_read_as_the_same(first: str, last: str, note: str) -> None:
+def test_written_text_is_parsed_to_the_same_value(first: str, last: str, note: str) -> None:
     header = Header(["email", "firstName", "lastName", "note"], [column_field("note")])
     cells = cells_of({"note": note}, first_name=first, last_name=last)
 
@@ -451,24 +451,24 @@ def test_written_names_and_texts_are_read_as_the_same(first: str, last: str, not
 
 
 @given(st.lists(TEXTS.filter(lambda text: "\0" not in text), min_size=2, max_size=4))
-def test_cells_are_read_from_csv_as_they_were_written(cells: list[str]) -> None:
+def test_cells_are_read_from_csv_as_written(cells: list[str]) -> None:
     assert through_csv(cells) == cells
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
-def test_written_number_is_read_as_the_same(number: float) -> None:
+def test_written_number_is_parsed_to_the_same_value(number: float) -> None:
     cell = cells_of({"x": number})["x"]
 
-    row = read("x", cell, column_field("x", data_type=DataType.NUMBER))
+    row = parse("x", cell, column_field("x", data_type=DataType.NUMBER))
 
     assert row.custom_fields == {"x": number}
 
 
 @given(st.booleans())
-def test_written_truth_is_read_as_the_same(value: bool) -> None:
+def test_written_boolean_is_parsed_to_the_same_value(value: bool) -> None:
     cell = cells_of({"x": value})["x"]
 
-    assert read("x", cell, column_field("x", data_type=DataType.BOOLEAN)).custom_fields == {
+    assert parse("x", cell, column_field("x", data_type=DataType.BOOLEAN)).custom_fields == {
         "x": value
     }
 
@@ -476,14 +476,14 @@ def test_written_truth_is_read_as_the_same(value: bool) -> None:
 @pytest.mark.parametrize(
     ("column", "cell"),
     [
-        pytest.param("email", " " * 100_000 + "x", id="blanks in an address"),
+        pytest.param("email", " " * 100_000 + "x", id="spaces in an address"),
         pytest.param("email", '"' * 100_000 + "<", id="quotes in an address"),
         pytest.param("age", "1" * 100_000 + "x", id="digits in a number"),
         pytest.param("age", "1." * 50_000, id="points in a number"),
         pytest.param("tags", ",;|" * 30_000, id="separators of tags"),
     ],
 )
-def test_hostile_cell_is_read_in_good_time(column: str, cell: str) -> None:
+def test_hostile_cell_is_parsed_in_linear_time(column: str, cell: str) -> None:
     fields = [ColumnField("age", "age", DataType.NUMBER)]
     header = Header([column, *(["email"] if column != "email" else [])], fields)
 

@@ -1,4 +1,4 @@
-"""The keys that labels of custom fields derive, and the values that fields take."""
+"""Keys derived from labels of custom fields, and validation of values."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TYPES = {"text": TEXT, "number": NUMBER, "boolean": BOOLEAN, "date": DATE}
     [
         pytest.param("Company", "company", id="a word"),
         pytest.param("Shoe size (EU)", "shoe_size_eu", id="runs of other characters"),
-        pytest.param("  --a--b--  ", "a_b", id="edges"),
+        pytest.param("  --a--b--  ", "a_b", id="surrounding separators"),
         pytest.param("__a__b__", "a_b", id="underscores"),
         pytest.param("favouriteColor", "favouritecolor", id="camel case"),
         pytest.param("Größe", "grosse", id="umlaut and sharp s"),
@@ -77,10 +77,10 @@ def test_label_derives_key(label: str, key: str) -> None:
         pytest.param("👩\u200d💻", id="joined emoji"),
         pytest.param("\u0301", id="accent alone"),
         pytest.param("\u200b", id="zero-width space"),
-        pytest.param("", id="nothing"),
+        pytest.param("", id="empty"),
     ],
 )
-def test_label_that_leaves_nothing_is_refused(label: str) -> None:
+def test_label_without_letters_or_digits_is_rejected(label: str) -> None:
     with pytest.raises(ValidationError) as caught:
         derive_key(label)
     assert [detail.field for detail in caught.value.details] == ["label"]
@@ -101,7 +101,7 @@ def test_label_that_leaves_nothing_is_refused(label: str) -> None:
         "Unsubscribe URL",
     ],
 )
-def test_label_that_derives_a_reserved_key_is_refused(label: str) -> None:
+def test_label_that_derives_a_reserved_key_is_rejected(label: str) -> None:
     with pytest.raises(ValidationError) as caught:
         derive_key(label)
     assert [(detail.field, detail.code) for detail in caught.value.details] == [
@@ -116,17 +116,17 @@ def test_there_are_ten_reserved_keys() -> None:
 @pytest.mark.parametrize(
     ("one", "other"), [("City", "CITY"), ("É", "e\u0301"), ("GRÖSSE", "größe")], ids=ascii
 )
-def test_labels_that_differ_in_case_or_form_are_the_same(one: str, other: str) -> None:
+def test_labels_that_differ_in_case_or_normal_form_are_equal(one: str, other: str) -> None:
     assert label_key(one) == label_key(other)
 
 
-def test_labels_that_derive_one_key_need_not_be_the_same() -> None:
+def test_different_labels_can_derive_the_same_key() -> None:
     assert derive_key("Shoe size") == derive_key("shoe-size")
     assert label_key("Shoe size") != label_key("shoe-size")
 
 
 def faults_of(values: dict[str, Any], types: dict[str, DataType] = TYPES) -> list[tuple[str, str]]:
-    """Checks values and returns the path and the code of each fault."""
+    """Returns the paths and codes of the faults of values."""
     return [(detail.field, detail.code) for detail in check_values(values, types)]
 
 
@@ -134,7 +134,7 @@ def faults_of(values: dict[str, Any], types: dict[str, DataType] = TYPES) -> lis
     ("data_type", "value"),
     [
         pytest.param(TEXT, "", id="empty text"),
-        pytest.param(TEXT, " Zürich\n", id="text word for word"),
+        pytest.param(TEXT, " Zürich\n", id="text with whitespace"),
         pytest.param(TEXT, "2026-01-31", id="text like a date"),
         pytest.param(TEXT, "😀" * MAX_TEXT_LENGTH, id="1,000 characters"),
         pytest.param(NUMBER, 0.0, id="zero"),
@@ -155,7 +155,7 @@ def faults_of(values: dict[str, Any], types: dict[str, DataType] = TYPES) -> lis
         pytest.param(DATE, "2026-01-31T10:20+14:00", id="minutes and offset"),
     ],
 )
-def test_field_takes_value(data_type: DataType, value: Any) -> None:
+def test_field_accepts_value(data_type: DataType, value: Any) -> None:
     assert faults_of({"key": value}, {"key": data_type}) == []
 
 
@@ -181,12 +181,12 @@ def test_field_takes_value(data_type: DataType, value: Any) -> None:
         pytest.param(DATE, "20260131", "INVALID_FORMAT", id="no hyphens"),
         pytest.param(DATE, "2026-1-31", "INVALID_FORMAT", id="one digit"),
         pytest.param(DATE, "31.01.2026", "INVALID_FORMAT", id="day first"),
-        pytest.param(DATE, " 2026-01-31", "INVALID_FORMAT", id="blank before"),
+        pytest.param(DATE, " 2026-01-31", "INVALID_FORMAT", id="space before"),
         pytest.param(DATE, "2026-01-31\n", "INVALID_FORMAT", id="line break after"),
         pytest.param(DATE, "2026-01-31\0", "INVALID_FORMAT", id="NUL after"),
         pytest.param(DATE, "٢٠٢٦-٠١-٣١", "INVALID_FORMAT", id="digits of another script"),
         pytest.param(DATE, "2026-01-31Z", "INVALID_FORMAT", id="date in UTC"),
-        pytest.param(DATE, "2026-01-31 10:20", "INVALID_FORMAT", id="blank for T"),
+        pytest.param(DATE, "2026-01-31 10:20", "INVALID_FORMAT", id="space instead of T"),
         pytest.param(DATE, "2026-01-31T10", "INVALID_FORMAT", id="hour alone"),
         pytest.param(DATE, "2026-01-31T1020", "INVALID_FORMAT", id="no colon"),
         pytest.param(DATE, "2026-01-31T25:00", "INVALID_FORMAT", id="25th hour"),
@@ -196,7 +196,7 @@ def test_field_takes_value(data_type: DataType, value: Any) -> None:
         pytest.param(DATE, "2026-01-31T10:20+24:00", "INVALID_FORMAT", id="offset of a day"),
     ],
 )
-def test_field_refuses_value(data_type: DataType, value: Any, code: str) -> None:
+def test_field_rejects_value(data_type: DataType, value: Any, code: str) -> None:
     assert faults_of({"key": value}, {"key": data_type}) == [("customFields.key", code)]
 
 
@@ -212,17 +212,17 @@ SAMPLES: dict[str, Any] = {
 
 @pytest.mark.parametrize("sample", SAMPLES)
 @pytest.mark.parametrize(
-    ("data_type", "taken"),
+    ("data_type", "accepted"),
     [(TEXT, {"string"}), (NUMBER, {"integer", "number"}), (BOOLEAN, {"boolean"}), (DATE, set())],
     ids=[data_type.name for data_type in DataType],
 )
-def test_value_of_another_type_is_refused(
-    data_type: DataType, taken: set[str], sample: str
+def test_value_of_another_type_is_rejected(
+    data_type: DataType, accepted: set[str], sample: str
 ) -> None:
     is_malformed_date = data_type is DATE and sample == "string"
     code = "INVALID_FORMAT" if is_malformed_date else "INVALID_TYPE"
 
-    expected = [] if sample in taken else [("customFields.key", code)]
+    expected = [] if sample in accepted else [("customFields.key", code)]
     assert faults_of({"key": SAMPLES[sample]}, {"key": data_type}) == expected
 
 
@@ -236,11 +236,11 @@ def test_value_of_an_unknown_field_is_rejected_even_if_null(value: Any) -> None:
     [("", 'customFields.""'), ("Text", "customFields.Text"), ("a.b", "customFields.a.b")],
     ids=ascii,
 )
-def test_key_that_no_field_can_have_is_named(key: str, path: str) -> None:
+def test_error_names_a_key_that_no_field_can_have(key: str, path: str) -> None:
     assert faults_of({key: "x"}) == [(path, "UNKNOWN_FIELD")]
 
 
-def test_none_is_right_for_every_field() -> None:
+def test_null_is_valid_for_every_field() -> None:
     assert faults_of(dict.fromkeys(TYPES)) == []
 
 
@@ -262,10 +262,10 @@ def test_every_iso_date_of_python_is_accepted(moment: date) -> None:
 
 @given(st.integers(0, 9999), st.integers(0, 13), st.integers(0, 32))
 def test_date_is_accepted_if_it_exists(year: int, month: int, day: int) -> None:
-    taken = not faults_of({"date": f"{year:04}-{month:02}-{day:02}"})
+    accepted = not faults_of({"date": f"{year:04}-{month:02}-{day:02}"})
 
     in_month = 1 <= month <= 12 and year > 0
-    assert taken == (in_month and 1 <= day <= monthrange(year, month)[1])
+    assert accepted == (in_month and 1 <= day <= monthrange(year, month)[1])
 
 
 SIZED = st.dictionaries(
@@ -280,10 +280,10 @@ SIZED = st.dictionaries(
 
 
 @given(SIZED)
-def test_size_of_values_is_that_of_their_json(values: dict[str, Any]) -> None:
-    kept = {key: as_json(value) for key, value in values.items() if value is not None}
-    size = len(json.dumps(kept, ensure_ascii=False, separators=(",", ":")).encode())
+def test_size_of_values_is_the_size_of_their_json(values: dict[str, Any]) -> None:
+    stored = {key: as_json(value) for key, value in values.items() if value is not None}
+    size = len(json.dumps(stored, ensure_ascii=False, separators=(",", ":")).encode())
 
     assert bool(check_size(values)) == (size > MAX_VALUES_BYTES)
-    # What is stored already may be as large, but not grow.
+    # Stored values may be too large, but must not grow.
     assert check_size(values, values) == []

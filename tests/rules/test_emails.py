@@ -1,4 +1,4 @@
-"""Email addresses: which are one, and which are the same."""
+"""Email addresses: validation and normal forms."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LONGEST = f"{'l' * 64}@{'d' * 60}.{'d' * 60}.{'d' * 60}.abc.de"
 
 
 def key(text: str) -> str:
-    """Returns the form in which a valid address is compared."""
+    """Returns the key of a valid address."""
     email = parse_email(text)
     assert email is not None
     return email.key
@@ -151,7 +151,7 @@ _last = st.sampled_from(["com", "c", "c-d", "C1d", "d" * 63, "c1", "1c", "1", "c
 
 
 def _dotted(part: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    """Joins sound parts, and in every other text one that may be odd, by dots."""
+    """Joins valid parts with dots; every other text has one part that may be invalid."""
     parts = st.lists(part, min_size=1, max_size=4)
     return (parts | st.tuples(parts, _odd).map(lambda pair: [*pair[0], pair[1]])).map(".".join)
 
@@ -177,7 +177,7 @@ _any_text = st.text("aZ0.-+_@ \t\n\"<>[]:'\\", max_size=12)
 @example("a@b.cd--e")
 @example("a@cd--e.fg")
 @example("a@127.0.0.1")
-def test_fast_path_gives_exactly_what_the_library_gives(text: str) -> None:
+def test_fast_path_returns_the_same_as_the_library(text: str) -> None:
     assert parse_email(text) == _parse_any(trim(text))
 
 
@@ -204,7 +204,7 @@ LABELS = st.sampled_from(["bücher", "BÜCHER", "straße", "example", "ｅx", "�
 
 
 @given(st.lists(LABELS, min_size=1, max_size=3), st.integers(1))
-def test_every_beginning_of_an_address_is_the_beginning_of_one_of_its_keys(
+def test_every_prefix_of_an_address_is_a_prefix_of_one_of_its_keys(
     labels: list[str], length: int
 ) -> None:
     address = f"Josef@{'.'.join(labels)}.Example"

@@ -1,4 +1,4 @@
-"""The vault: what is made with one key, for one purpose, fits no other."""
+"""Encryption and digests: each key and purpose has its own results."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ ADDRESS = "ada@example.com"
 WORDS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20)
 
 
-def test_digest_is_the_same_for_the_same_in_every_process() -> None:
-    # HMAC-SHA256 of the account, NUL and the address, under a key that is the HMAC
-    # of the purpose; what is stored already must be recognised by every version.
+def test_digest_is_stable_across_versions() -> None:
+    # HMAC-SHA256 of the account, NUL and the address. The key is an HMAC of the purpose. Every
+    # version must match the digests that earlier versions stored.
     assert ENCRYPTION.digest("suppression", ACCOUNT, ADDRESS) == (
         "9d81e058a1af62a2ceb6b044d7704a9edcabfaaccfd3cf3386a49fab80cfbc03"
     )
@@ -36,7 +36,7 @@ def test_digest_is_the_same_for_the_same_in_every_process() -> None:
         pytest.param(ENCRYPTION.digest("purpose", ADDRESS, ACCOUNT), id="order of the parts"),
     ],
 )
-def test_digest_differs_by(other: str) -> None:
+def test_digest_depends_on(other: str) -> None:
     digest = ENCRYPTION.digest("purpose", ACCOUNT, ADDRESS)
 
     assert digest != other
@@ -47,19 +47,19 @@ def test_digest_differs_by(other: str) -> None:
 def test_digests_of_different_parts_differ(one: list[str], other: list[str]) -> None:
     same = ENCRYPTION.digest("purpose", *one) == ENCRYPTION.digest("purpose", *other)
 
-    # Without any part the message is that of one empty part.
+    # No parts are the same message as one empty part.
     assert same == ((one or [""]) == (other or [""]))
 
 
 @given(st.binary())
-def test_what_is_sealed_is_opened_again_and_does_not_show(data: bytes) -> None:
+def test_encrypted_data_is_decrypted_and_does_not_contain_the_plaintext(data: bytes) -> None:
     encrypted = ENCRYPTION.encrypt("purpose", data)
 
     assert ENCRYPTION.open("purpose", encrypted) == data
     assert len(data) < 4 or data not in encrypted
 
 
-def test_same_data_is_sealed_differently_each_time() -> None:
+def test_same_data_is_encrypted_differently_each_time() -> None:
     assert len({ENCRYPTION.encrypt("purpose", b"data") for _ in range(100)}) == 100
 
 
@@ -68,13 +68,13 @@ def test_same_data_is_sealed_differently_each_time() -> None:
     [(Encryption(OTHER_KEY), "purpose"), (ENCRYPTION, "other"), (ENCRYPTION, "")],
     ids=["other key", "other purpose", "no purpose"],
 )
-def test_what_was_sealed_elsewhere_is_not_opened(encryption: Encryption, purpose: str) -> None:
+def test_another_key_or_purpose_does_not_decrypt(encryption: Encryption, purpose: str) -> None:
     with pytest.raises(DecryptionError):
         encryption.open(purpose, ENCRYPTION.encrypt("purpose", b"data"))
 
 
 @given(st.data())
-def test_what_was_changed_is_not_opened(data: st.DataObject) -> None:
+def test_modified_data_is_not_decrypted(data: st.DataObject) -> None:
     encrypted = bytearray(ENCRYPTION.encrypt("purpose", b"data"))
     encrypted[data.draw(st.integers(0, len(encrypted) - 1))] ^= data.draw(st.integers(1, 255))
 
@@ -83,7 +83,7 @@ def test_what_was_changed_is_not_opened(data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("length", [0, 1, 7, 8, 11, 12, 13, 27, 28, 31])
-def test_what_was_cut_off_is_not_opened(length: int) -> None:
+def test_truncated_data_is_not_decrypted(length: int) -> None:
     encrypted = ENCRYPTION.encrypt("purpose", b"data")
 
     assert length < len(encrypted)
@@ -92,29 +92,29 @@ def test_what_was_cut_off_is_not_opened(length: int) -> None:
 
 
 @given(st.binary(max_size=100))
-def test_garbage_is_not_opened(data: bytes) -> None:
+def test_garbage_is_not_decrypted(data: bytes) -> None:
     with pytest.raises(DecryptionError):
         ENCRYPTION.open("purpose", data)
 
 
-def test_fingerprint_tells_keys_apart_and_shows_nothing_of_them() -> None:
+def test_fingerprint_differs_by_key_and_does_not_contain_it() -> None:
     assert ENCRYPTION.fingerprint() == Encryption(KEY).fingerprint()
     assert ENCRYPTION.fingerprint() != Encryption(OTHER_KEY).fingerprint()
     assert ENCRYPTION.fingerprint() not in KEY.hex()
 
 
-def test_made_keys_are_keys_and_differ() -> None:
-    made = {make_key() for _ in range(100)}
+def test_generated_keys_are_valid_and_differ() -> None:
+    keys = {make_key() for _ in range(100)}
 
-    assert len(made) == 100
-    assert {len(parse_key(key) or b"") for key in made} == {KEY_BYTES}
+    assert len(keys) == 100
+    assert {len(parse_key(key) or b"") for key in keys} == {KEY_BYTES}
 
 
 TEXT = base64.b64encode(KEY).decode()
 
 
 @pytest.mark.parametrize("text", [TEXT, f"{TEXT}\n", f" \t{TEXT} "], ids=ascii)
-def test_key_is_read_with_blanks_around(text: str) -> None:
+def test_key_is_parsed_with_surrounding_whitespace(text: str) -> None:
     assert parse_key(text) == KEY
 
 
@@ -127,18 +127,18 @@ def test_key_is_read_with_blanks_around(text: str) -> None:
         pytest.param(base64.b64encode(KEY + b"x").decode(), id="33 bytes"),
         pytest.param(KEY.hex(), id="hexadecimal"),
         pytest.param(TEXT.rstrip("="), id="no padding"),
-        pytest.param(f"{TEXT[:8]} {TEXT[8:]}", id="blank within"),
-        pytest.param(f"{TEXT[:8]}\n{TEXT[8:]}", id="line break within"),
+        pytest.param(f"{TEXT[:8]} {TEXT[8:]}", id="space inside"),
+        pytest.param(f"{TEXT[:8]}\n{TEXT[8:]}", id="line break inside"),
         pytest.param(f"{TEXT[:-2]}é=", id="letter outside base64"),
         pytest.param(f"{TEXT}{TEXT}", id="twice"),
         pytest.param("\ud800", id="surrogate"),
     ],
 )
-def test_what_is_no_key_is_none(text: str) -> None:
+def test_invalid_key_is_none(text: str) -> None:
     assert parse_key(text) is None
 
 
-def test_vault_that_is_given_its_key_later_is_the_same() -> None:
+def test_key_can_be_set_later() -> None:
     encryption = Encryption()
     encryption.set_key(KEY)
 

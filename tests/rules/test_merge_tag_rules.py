@@ -1,4 +1,4 @@
-"""Merge tags: what is one, what stands in its place, and what no value can do."""
+"""Merge tags: syntax, replacement, escaping and limits."""
 
 from __future__ import annotations
 
@@ -40,12 +40,10 @@ one_line = st.text(st.characters(codec="utf-8", exclude_characters=BREAKS)) | st
 
 
 def in_subject(template: str, values: Values = ADA) -> str:
-    """Returns a subject as it is rendered."""
     return render(template, "", values).subject
 
 
 def in_body(template: str, values: Values = ADA) -> str:
-    """Returns a body as it is rendered."""
     return render("", template, values).body
 
 
@@ -55,7 +53,7 @@ def city(value: str | float | bool) -> Values:
 
 
 def quoted(text: str) -> str:
-    """Returns a text as an author writes it in a fallback."""
+    """Returns a text as a quoted fallback."""
     return '"' + re.sub(r'["\\]', r"\\\g<0>", text) + '"'
 
 
@@ -84,7 +82,7 @@ def quoted(text: str) -> str:
         pytest.param("{{ \tfirstName\t }}", "Ada", id="blanks in the braces"),
         pytest.param('{{lastName|fallback:"x"}}', "x", id="no blanks"),
         pytest.param('{{ lastName \t|\t fallback: \t"x" \t}}', "x", id="blanks everywhere"),
-        pytest.param('{{lastName | fallback: " x "}}', " x ", id="blanks of the fallback's own"),
+        pytest.param('{{lastName | fallback: " x "}}', " x ", id="spaces inside the fallback"),
         pytest.param(r'{{lastName | fallback: "a\\b\\"}}', "a\\b\\", id="backslashes"),
         pytest.param(r'{{lastName | fallback: "C:\temp"}}', r"C:\temp", id="backslash by itself"),
         pytest.param('{{lastName | fallback: "a }} {{ b"}}', "a }} {{ b", id="braces in fallback"),
@@ -94,7 +92,7 @@ def quoted(text: str) -> str:
         pytest.param("{{x {{firstName}} }}", "{{x Ada }}", id="tag in what is none"),
     ],
 )
-def test_tag_is_filled_in(template: str, text: str) -> None:
+def test_tag_is_replaced(template: str, text: str) -> None:
     rendered = render(template, template, ADA)
 
     assert (rendered.subject, rendered.body, rendered.unknown) == (text, text, [])
@@ -166,12 +164,12 @@ def test_tag_is_filled_in(template: str, text: str) -> None:
     ],
     ids=ascii,
 )
-def test_anything_else_stays_as_it_is(template: str) -> None:
+def test_other_text_is_unchanged(template: str) -> None:
     assert render(template, template, ADA) == (template, template, [])
 
 
 @given(st.text())
-def test_template_without_double_braces_stays_as_it_is(template: str) -> None:
+def test_template_without_double_braces_is_unchanged(template: str) -> None:
     template = template.replace("{{", "{")
 
     assert render(template, template, ADA) == (template, template, [])
@@ -199,7 +197,7 @@ def test_template_without_double_braces_stays_as_it_is(template: str) -> None:
         ("2024-02-29T12:00:00+02:00", "2024-02-29T12:00:00+02:00"),
     ],
 )
-def test_value_is_written(value: str | float | bool, text: str) -> None:
+def test_value_is_converted_to_text(value: str | float | bool, text: str) -> None:
     assert in_subject("{{customFields.city}}", city(value)) == text
     assert in_body("{{customFields.city}}", city(value)) == text
 
@@ -207,14 +205,14 @@ def test_value_is_written(value: str | float | bool, text: str) -> None:
 @given(st.floats(allow_nan=False, allow_infinity=False))
 @example(1.7976931348623157e308)
 @example(5e-324)
-def test_number_loses_no_digit_and_has_no_exponent(value: float) -> None:
+def test_number_keeps_every_digit_and_has_no_exponent(value: float) -> None:
     text = in_body("{{customFields.city}}", city(value))
 
     assert float(text) == value
     assert re.fullmatch(r"-?[0-9]+(\.[0-9]*[1-9])?", text)
 
 
-def test_unknown_keys_are_nothing_and_listed_once_in_order_of_first_appearance() -> None:
+def test_unknown_keys_are_removed_and_listed_once_in_order_of_appearance() -> None:
     rendered = render(
         "[{{customFields.b}}{{customFields.city}}{{customFields.b}}]",
         '[{{customFields.c}}{{customFields.b}}{{customFields.a | fallback: "x"}}]',
@@ -224,14 +222,14 @@ def test_unknown_keys_are_nothing_and_listed_once_in_order_of_first_appearance()
     assert rendered == ("[London]", "[]", ["b", "c", "a"])
 
 
-def test_value_of_a_field_that_the_account_does_not_have_is_not_shown() -> None:
+def test_value_of_an_unknown_field_is_not_inserted() -> None:
     values = ADA._replace(fallbacks={})
 
     assert render("", "{{customFields.city}}", values) == ("", "", ["city"])
 
 
 @pytest.mark.parametrize("key", ["email", "first_name"])
-def test_word_of_the_service_is_no_key_of_a_custom_field(key: str) -> None:
+def test_built_in_name_is_not_a_custom_field_key(key: str) -> None:
     assert render("", f"{{{{customFields.{key}}}}}", ADA).unknown == [key]
 
 
@@ -260,7 +258,7 @@ def test_markup_is_escaped_in_a_body_and_not_in_a_subject(template: str, values:
 
 
 @given(st.text(min_size=1))
-def test_value_in_a_body_reads_as_it_was_and_holds_no_markup(value: str) -> None:
+def test_value_in_a_body_is_escaped_without_loss(value: str) -> None:
     text = in_body("{{customFields.city}}", city(value))
 
     assert html.unescape(text) == value
@@ -268,7 +266,7 @@ def test_value_in_a_body_reads_as_it_was_and_holds_no_markup(value: str) -> None
 
 
 @given(one_line)
-def test_fallback_reads_as_it_was_quoted(text: str) -> None:
+def test_quoted_fallback_is_parsed_without_loss(text: str) -> None:
     tag = f"{{{{lastName | fallback: {quoted(text)}}}}}"
 
     assert in_body(tag) == html.escape(text)
@@ -279,7 +277,7 @@ def test_fallback_reads_as_it_was_quoted(text: str) -> None:
 @example('\\"')
 @example("&quot;")
 @example("&amp;quot;")
-def test_fallback_that_an_editor_escaped_reads_as_it_was_quoted(text: str) -> None:
+def test_fallback_escaped_by_an_editor_is_parsed_without_loss(text: str) -> None:
     tag = html.escape(f"{{{{lastName | fallback: {quoted(text)}}}}}")
 
     assert in_body(tag) == html.escape(text)
@@ -304,17 +302,17 @@ def test_fallback_that_an_editor_escaped_reads_as_it_was_quoted(text: str) -> No
         pytest.param("&quot;{{email}}&quot;", "{{email}}", id="tag in escaped quotes"),
     ],
 )
-def test_fallback_of_a_body_is_read(fallback: str, text: str) -> None:
+def test_fallback_of_a_body_is_parsed(fallback: str, text: str) -> None:
     assert in_body(f"{{{{lastName | fallback: {fallback}}}}}") == html.escape(text)
 
 
-def test_escaped_quotes_are_no_quotes_in_a_subject() -> None:
+def test_character_references_are_not_quotes_in_a_subject() -> None:
     template = "{{lastName | fallback: &quot;x&quot;}}"
 
     assert in_subject(template) == template
 
 
-def test_reference_with_thousands_of_digits_stays_as_it_is() -> None:
+def test_reference_with_thousands_of_digits_is_unchanged() -> None:
     reference = f"&#{'9' * 5000};"
 
     rendered = in_body(f"{{{{lastName | fallback: &quot;{reference}&quot;}}}}")
@@ -334,7 +332,7 @@ def test_reference_with_thousands_of_digits_stays_as_it_is() -> None:
         pytest.param("  a  b\u00a0", "  a  b\u00a0", id="blanks stay"),
     ],
 )
-def test_line_breaks_and_controls_become_a_space_in_a_subject(value: str, text: str) -> None:
+def test_control_characters_become_a_space_in_a_subject(value: str, text: str) -> None:
     field = ADA._replace(custom={}, fallbacks={"city": value})
 
     assert in_subject("{{customFields.city}}", city(value)) == text
@@ -342,16 +340,16 @@ def test_line_breaks_and_controls_become_a_space_in_a_subject(value: str, text: 
     assert in_subject("{{customFields.city}}", field) == text
 
 
-def test_tab_of_a_fallback_becomes_a_space_and_one_of_the_template_stays_in_a_subject() -> None:
+def test_tab_in_a_fallback_becomes_a_space_in_a_subject_but_not_in_the_template() -> None:
     assert in_subject('a\tb {{lastName | fallback: "c\td"}}') == "a\tb c d"
 
 
-def test_line_breaks_of_a_value_stay_in_a_body() -> None:
+def test_line_breaks_of_a_value_are_kept_in_a_body() -> None:
     assert in_body("{{customFields.city}}", city("a\r\nb\tc")) == "a\r\nb\tc"
 
 
 @given(st.text(min_size=1))
-def test_value_cannot_begin_a_line_of_a_subject(value: str) -> None:
+def test_value_cannot_start_a_line_of_a_subject(value: str) -> None:
     subject = in_subject("Hello {{customFields.city}}!", city(value))
 
     assert len(subject.splitlines()) == 1
@@ -360,7 +358,7 @@ def test_value_cannot_begin_a_line_of_a_subject(value: str) -> None:
 @pytest.mark.parametrize(
     "value", ["{{email}}", "{{customFields.other}}", r"\1\g<0>", '{{lastName | fallback: "x"}}']
 )
-def test_what_is_put_in_is_not_looked_at_again(value: str) -> None:
+def test_inserted_value_is_not_rendered(value: str) -> None:
     template = "{{customFields.city}}{{firstName}}"
 
     rendered = render(template, template, city(value))
@@ -368,15 +366,15 @@ def test_what_is_put_in_is_not_looked_at_again(value: str) -> None:
     assert rendered == (f"{value}Ada", f"{html.escape(value)}Ada", [])
 
 
-def test_values_that_make_a_tag_together_are_not_looked_at_again() -> None:
+def test_adjacent_values_that_form_a_tag_are_not_rendered() -> None:
     values = Values("email", "{{", "}}", {}, {})
 
     assert in_body("{{firstName}}{{email}}{{lastName}}", values) == "{{email}}"
     assert in_body("{{{firstName}}email}}", values) == "{{{email}}"
 
 
-# Each would take minutes or hours if a piece of the template were read again from every
-# brace, and more memory than there is if a piece were kept for each backslash.
+# With backtracking from every brace, each would take minutes or hours. With a stored state per
+# backslash, each would run out of memory.
 @pytest.mark.parametrize(
     ("start", "run"),
     [
@@ -407,7 +405,7 @@ def test_values_that_make_a_tag_together_are_not_looked_at_again() -> None:
         pytest.param("{{email | fallback: &quot;", "&", id="ampersands"),
     ],
 )
-def test_megabyte_without_a_tag_is_read_in_good_time_and_stays_as_it_is(
+def test_megabyte_without_a_tag_is_rendered_in_linear_time_and_unchanged(
     start: str, run: str
 ) -> None:
     template = start + run * math.ceil(ONE_MEGABYTE / len(run))
@@ -418,7 +416,7 @@ def test_megabyte_without_a_tag_is_read_in_good_time_and_stays_as_it_is(
     assert is_same
 
 
-def test_megabyte_of_a_fallback_is_read_in_good_time() -> None:
+def test_megabyte_of_a_fallback_is_rendered_in_linear_time() -> None:
     times = ONE_MEGABYTE // len("&amp;#")
     tag = f"{{{{lastName | fallback: &quot;{'&#' * times}&quot;}}}}"
 
@@ -428,12 +426,12 @@ def test_megabyte_of_a_fallback_is_read_in_good_time() -> None:
 
 
 @pytest.mark.parametrize("part", ["subject", "body"])
-def test_no_more_is_put_in_than_there_is_room_for(part: str) -> None:
+def test_size_of_inserted_values_is_limited(part: str) -> None:
     values = city("x" * 1_000)
     tag, times = "{{customFields.city}}", MAX_INSERTED // 1_000
     render(**{"subject": "", "body": "", part: tag * times}, values=values)
 
-    with pytest.raises(ValidationError) as refused:
+    with pytest.raises(ValidationError) as caught:
         render(**{"subject": "", "body": "", part: tag * (times + 1)}, values=values)
 
-    assert [(d.field, d.code) for d in refused.value.details] == [(part, "TOO_LONG")]
+    assert [(d.field, d.code) for d in caught.value.details] == [(part, "TOO_LONG")]

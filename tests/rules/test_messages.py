@@ -1,4 +1,4 @@
-"""Times and update masks in messages, and messages that are too large."""
+"""Timestamps and update masks in messages, and splitting of large messages."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ ALLOWED = ("name", "description")
         (-1, "1969-12-31T23:59:59.999Z"),
     ],
 )
-def test_moment_is_the_same_as_number_and_as_message(number: int, text: str) -> None:
+def test_timestamp_converts_to_a_message_and_back(number: int, text: str) -> None:
     assert timestamp(number).ToJsonString() == text
     assert milliseconds(timestamp(number)) == number
 
 
-def test_moment_is_cut_off_at_the_millisecond() -> None:
+def test_timestamp_is_truncated_to_milliseconds() -> None:
     assert milliseconds(Timestamp(seconds=1, nanos=1_999_999)) == 1_001
 
 
@@ -68,7 +68,7 @@ def test_update_without_a_mask_changes_a_list_that_is_not_empty() -> None:
 
 
 @pytest.mark.parametrize("path", ["id", "created_at", "Name", "", "name.x"])
-def test_update_of_any_other_field_is_refused_and_the_field_named(path: str) -> None:
+def test_update_of_any_other_field_is_rejected_by_name(path: str) -> None:
     with pytest.raises(ValidationError) as caught:
         changed_fields(update("name", path), ALLOWED)
     assert [(detail.field, detail.code) for detail in caught.value.details] == [
@@ -78,11 +78,11 @@ def test_update_of_any_other_field_is_refused_and_the_field_named(path: str) -> 
 
 
 def exported(*lengths: int) -> subscribers_pb2.ExportSubscribersResponse:
-    """Returns a message with subscribers of about so many bytes each."""
+    """Returns a message with subscribers of about these lengths in bytes."""
     return subscribers_pb2.ExportSubscribersResponse(
         subscribers=[
-            subscribers_pb2.Subscriber(id=str(place), first_name="x" * length)
-            for place, length in enumerate(lengths)
+            subscribers_pb2.Subscriber(id=str(number), first_name="x" * length)
+            for number, length in enumerate(lengths)
         ]
     )
 
@@ -99,7 +99,7 @@ def exported(*lengths: int) -> subscribers_pb2.ExportSubscribersResponse:
     ],
     ids=str,
 )
-def test_message_is_cut_into_pieces_that_hold_its_records_in_order(
+def test_message_is_split_into_pieces_with_its_records_in_order(
     lengths: list[int], counts: list[int]
 ) -> None:
     whole = exported(*lengths)
@@ -107,12 +107,12 @@ def test_message_is_cut_into_pieces_that_hold_its_records_in_order(
     pieces = list(split_message(whole))
 
     assert [len(piece.subscribers) for piece in pieces] == counts
-    assert [each for piece in pieces for each in piece.subscribers] == list(whole.subscribers)
+    assert [row for piece in pieces for row in piece.subscribers] == list(whole.subscribers)
     for piece in pieces:
         assert piece.ByteSize() <= MAX_STREAMED_BYTES or len(piece.subscribers) == 1
 
 
-def test_lines_are_cut_as_records_are() -> None:
+def test_lines_are_split_like_records() -> None:
     line = CsvLine(cells=["x" * 400_000])
 
     pieces = list(split_message(subscribers_pb2.ExportSubscribersResponse(lines=[line] * 5)))

@@ -1,11 +1,10 @@
-"""Pages: what `limit`, `page` and a page token come to."""
+"""Pages by `limit`, `page` and page token."""
 
 from __future__ import annotations
 
 import base64
 import string
 from dataclasses import dataclass
-from typing import Any
 
 import pytest
 from hypothesis import assume, given
@@ -27,68 +26,66 @@ class Request:
     [
         pytest.param(Request(), Page(1, 20), id="nothing"),
         pytest.param(Request(limit=1), Page(1, 1), id="one"),
-        pytest.param(Request(limit=100), Page(1, 100), id="the most"),
-        pytest.param(Request(limit=101), Page(1, 100), id="over the most"),
+        pytest.param(Request(limit=100), Page(1, 100), id="maximum"),
+        pytest.param(Request(limit=101), Page(1, 100), id="over the maximum"),
         pytest.param(Request(limit=2**31 - 1, page=2**31 - 1), Page(2**31 - 1, 100), id="int32"),
         pytest.param(Request(page=3), Page(3, 20), id="page three"),
     ],
 )
-def test_request_asks_for_page(request_: Request, page: Page) -> None:
+def test_request_selects_page(request_: Request, page: Page) -> None:
     assert page_of(request_) == page
 
 
 @pytest.mark.parametrize(
     ("page", "offset"), [(Page(1, 20), 0), (Page(2, 20), 20), (Page(2**31 - 1, 100), 214748364600)]
 )
-def test_offset_counts_what_comes_before_the_page(page: Page, offset: int) -> None:
+def test_offset_is_the_number_of_items_before_the_page(page: Page, offset: int) -> None:
     assert page.offset == offset
 
 
-ASKED = "subscribers of status 2, oldest first"
+LIST_KEY = "subscribers of status 2, oldest first"
 IDS = st.integers(0, 2**128 - 1).map(lambda number: str(ULID.from_int(number)))
 TOKENS = st.builds(PageToken, after=IDS, page=st.integers(2, 2**31 - 1))
 URL_SAFE = frozenset(string.ascii_letters + string.digits + "-_")
 TOKEN = PageToken("01M7Y32PXM2AM5ZB10TM2F2KVH", 2)
 
 
-def assert_refused(text: str, asked: str = ASKED) -> None:
-    """Holds if a text is no token of the list, and the parameter is named."""
+def assert_rejected(text: str, list_key: str = LIST_KEY) -> None:
     with pytest.raises(ValidationError) as caught:
-        parse_page_token(text, asked)
+        parse_page_token(text, list_key)
     assert [(d.field, d.code) for d in caught.value.details] == [("pageToken", "INVALID_VALUE")]
 
 
 def encoded(plain: str) -> str:
-    """Returns a text as tokens are written."""
     return base64.urlsafe_b64encode(plain.encode()).decode().rstrip("=")
 
 
 @given(TOKENS, st.text())
-def test_token_comes_back_as_it_was_for_the_same_list(token: PageToken, asked: str) -> None:
-    text = token.text(asked)
+def test_token_is_parsed_for_the_same_list(token: PageToken, list_key: str) -> None:
+    text = token.text(list_key)
 
-    assert parse_page_token(text, asked) == token
+    assert parse_page_token(text, list_key) == token
     assert set(text) <= URL_SAFE
     assert len(text) <= 200  # the bound in the protos
 
 
 @given(TOKENS, st.text(), st.text())
-def test_token_of_another_list_is_refused(token: PageToken, asked: str, other: str) -> None:
-    assume(asked != other)
-    assert_refused(token.text(asked), other)
+def test_token_of_another_list_is_rejected(token: PageToken, list_key: str, other: str) -> None:
+    assume(list_key != other)
+    assert_rejected(token.text(list_key), other)
 
 
 @given(TOKENS, st.data())
-def test_token_that_was_changed_is_refused_or_leads_elsewhere_on_the_same_list(
+def test_modified_token_is_rejected_or_selects_another_page_of_the_same_list(
     token: PageToken, data: st.DataObject
 ) -> None:
-    text = token.text(ASKED)
-    place = data.draw(st.integers(0, len(text) - 1))
-    letter = data.draw(st.sampled_from(sorted(URL_SAFE - {text[place]})))
-    changed = f"{text[:place]}{letter}{text[place + 1 :]}"
+    text = token.text(LIST_KEY)
+    position = data.draw(st.integers(0, len(text) - 1))
+    letter = data.draw(st.sampled_from(sorted(URL_SAFE - {text[position]})))
+    changed = f"{text[:position]}{letter}{text[position + 1 :]}"
 
     try:
-        parsed = parse_page_token(changed, ASKED)
+        parsed = parse_page_token(changed, LIST_KEY)
     except ValidationError:
         return
     assert len(parsed.after) == 26
@@ -96,34 +93,35 @@ def test_token_that_was_changed_is_refused_or_leads_elsewhere_on_the_same_list(
 
 
 @given(st.text() | st.text(sorted(URL_SAFE), max_size=80) | st.binary().map(str))
-def test_garbage_is_refused(text: str) -> None:
-    assert_refused(text)
+def test_garbage_is_rejected(text: str) -> None:
+    assert_rejected(text)
 
 
 @pytest.mark.parametrize(
-    "change",
+    "form",
     [
-        pytest.param(lambda digest, after, page: f"{digest}.{after}", id="no page"),
-        pytest.param(lambda digest, after, page: f"{digest}.{after}.{page}.", id="a part more"),
-        pytest.param(lambda digest, after, page: f".{after}.{page}", id="no digest"),
-        pytest.param(lambda digest, after, page: f"{digest}..{page}", id="no id"),
-        pytest.param(lambda digest, after, page: f"{digest}.{after.lower()}.{page}", id="no ULID"),
-        pytest.param(lambda digest, after, page: f"{digest}.{after}'--.{page}", id="quote"),
-        pytest.param(lambda digest, after, page: f"{digest}.{after}.one", id="no number"),
-        pytest.param(lambda digest, after, page: f"{digest}.{after}.1", id="first page"),
-        pytest.param(lambda digest, after, page: f"{digest}.{after}.-2", id="negative page"),
-        pytest.param(lambda digest, after, page: f"{digest}.{after}.{2**31}", id="past int32"),
-        pytest.param(lambda digest, after, page: f"{digest}.{after}.{'9' * 5000}", id="digits"),
+        pytest.param("{digest}.{after}", id="no page"),
+        pytest.param("{digest}.{after}.{page}.", id="extra part"),
+        pytest.param(".{after}.{page}", id="no digest"),
+        pytest.param("{digest}..{page}", id="no id"),
+        pytest.param("{digest}.{lower}.{page}", id="no ULID"),
+        pytest.param("{digest}.{after}'--.{page}", id="quote"),
+        pytest.param("{digest}.{after}.one", id="no number"),
+        pytest.param("{digest}.{after}.1", id="first page"),
+        pytest.param("{digest}.{after}.-2", id="negative page"),
+        pytest.param("{digest}.{after}.2147483648", id="past int32"),
+        pytest.param("{digest}.{after}.{digits}", id="digits"),
     ],
 )
-def test_token_that_someone_put_together_wrongly_is_refused(change: Any) -> None:
-    digest, after, page = base64.urlsafe_b64decode(TOKEN.text(ASKED) + "==").decode().split(".")
-    assert parse_page_token(encoded(f"{digest}.{after}.{page}"), ASKED) == TOKEN
+def test_malformed_token_is_rejected(form: str) -> None:
+    digest, after, page = base64.urlsafe_b64decode(TOKEN.text(LIST_KEY) + "==").decode().split(".")
+    assert parse_page_token(encoded(f"{digest}.{after}.{page}"), LIST_KEY) == TOKEN
 
-    assert_refused(encoded(change(digest, after, page)))
+    parts = {"digest": digest, "after": after, "page": page}
+    assert_rejected(encoded(form.format(**parts, lower=after.lower(), digits="9" * 5000)))
 
 
 @pytest.mark.parametrize("text", ["", "A", "====", "é", "\ud800", "a b", "a\n"], ids=ascii)
-def test_text_that_is_no_base64_is_refused(text: str) -> None:
-    assert_refused(text)
-    assert_refused(f"{text}{TOKEN.text(ASKED)}A")
+def test_text_that_is_not_base64_is_rejected(text: str) -> None:
+    assert_rejected(text)
+    assert_rejected(f"{text}{TOKEN.text(LIST_KEY)}A")

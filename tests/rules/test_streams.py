@@ -1,4 +1,4 @@
-"""Streams of messages: one is asked for ahead, and nothing is left going on."""
+"""Prefetching of streams: one message ahead, and no task left running."""
 
 from __future__ import annotations
 
@@ -17,42 +17,42 @@ from server.streams import prefetch
 from server.subscribers.service import SubscriberService
 
 
-async def numbers(asked: list[int], count: int = 3) -> AsyncIterator[int]:
-    """Yields numbers and notes which one it was asked for."""
+async def numbers(requested: list[int], count: int = 3) -> AsyncIterator[int]:
+    """Yields numbers, and records which ones were requested."""
     for number in range(count):
-        asked.append(number)
+        requested.append(number)
         yield number
 
 
 def test_next_message_is_read_while_one_is_processed() -> None:
-    async def story() -> list[tuple[int, list[int]]]:
-        asked: list[int] = []
-        seen = []
-        async for number in prefetch(numbers(asked)):
+    async def scenario() -> list[tuple[int, list[int]]]:
+        requested: list[int] = []
+        received = []
+        async for number in prefetch(numbers(requested)):
             await asyncio.sleep(0)
-            seen.append((number, list(asked)))
-        return seen
+            received.append((number, list(requested)))
+        return received
 
-    assert asyncio.run(story()) == [(0, [0, 1]), (1, [0, 1, 2]), (2, [0, 1, 2])]
+    assert asyncio.run(scenario()) == [(0, [0, 1]), (1, [0, 1, 2]), (2, [0, 1, 2])]
 
 
-def test_failure_comes_after_what_was_before_it() -> None:
+def test_failure_is_raised_after_the_messages_before_it() -> None:
     async def failing() -> AsyncIterator[int]:
         yield 1
         raise ValueError("no more")
 
-    async def story(seen: list[int]) -> None:
+    async def scenario(received: list[int]) -> None:
         async for number in prefetch(failing()):
-            seen.append(number)
+            received.append(number)
 
-    seen: list[int] = []
+    received: list[int] = []
     with pytest.raises(ValueError, match="no more"):
-        asyncio.run(story(seen))
-    assert seen == [1]
+        asyncio.run(scenario(received))
+    assert received == [1]
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_cancellation_is_not_lost_in_what_is_past_recall(times: int) -> None:
+def test_cancellation_is_raised_after_a_shielded_write(times: int) -> None:
     ended: list[int] = []
 
     async def writes() -> AsyncIterator[int]:
@@ -65,25 +65,25 @@ def test_cancellation_is_not_lost_in_what_is_past_recall(times: int) -> None:
             ended.append(number)
             yield number
 
-    async def story() -> list[int]:
-        seen: list[int] = []
+    async def scenario() -> list[int]:
+        received: list[int] = []
 
         async def take() -> None:
             async for number in prefetch(writes()):
-                seen.append(number)
+                received.append(number)
 
         task = asyncio.create_task(take())
         await asyncio.sleep(0.005)
         for _ in range(times):
             task.cancel()
-            # What is past recall takes longer than this.
+            # The shielded write takes longer than this.
             await asyncio.sleep(0)
         with pytest.raises(asyncio.CancelledError):
             await task
         assert ended == [0]
-        return seen
+        return received
 
-    assert asyncio.run(story()) == []
+    assert asyncio.run(scenario()) == []
 
 
 def test_failed_import_leaves_no_reader_running() -> None:
@@ -99,11 +99,11 @@ def test_failed_import_leaves_no_reader_running() -> None:
         finally:
             ended.append(True)
 
-    async def story() -> None:
+    async def scenario() -> None:
         caller.enter(Caller("an account", "a key", "admin", email_verified=True))
         service: Any = SubscriberService(cast("Any", None), cast("Any", None))
         with pytest.raises(ValidationError):
             await anext(service.ImportSubscribers(requests(), None))
         assert ended == [True]
 
-    asyncio.run(story())
+    asyncio.run(scenario())

@@ -1,4 +1,4 @@
-"""What a subscriber may be, singly and as a row of a bulk."""
+"""Validation of subscribers and rows, status transitions and search keys."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Row:
-    """A row that keeps every rule unless it is told otherwise."""
+    """A row that is valid by default."""
 
     email: str = "ada@example.com"
     first_name: str = ""
@@ -50,9 +50,9 @@ WHOLE, FIELD = Fault(""), Fault("firstName")
 
 
 def failure(row: Row) -> Failure | None:
-    """Returns why a row cannot be taken, or None if it can."""
-    (judged,) = validate_rows([row])
-    return judged.failure if isinstance(judged, RowError) else None
+    """Returns the error of a row, or None if it is valid."""
+    (validated,) = validate_rows([row])
+    return validated.failure if isinstance(validated, RowError) else None
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def failure(row: Row) -> Failure | None:
         pytest.param(Row(email="", faults=[WHOLE]), Failure.INVALID_ROW, id="no object"),
     ],
 )
-def test_row_that_breaks_a_rule_fails_with_its_reason(row: Row, reason: Failure) -> None:
+def test_invalid_row_fails_with_its_reason(row: Row, reason: Failure) -> None:
     assert failure(row) is reason
 
 
@@ -96,7 +96,7 @@ def test_row_that_breaks_a_rule_fails_with_its_reason(row: Row, reason: Failure)
         ),
     ],
 )
-def test_row_that_breaks_several_rules_fails_with_the_first(row: Row, reason: Failure) -> None:
+def test_row_with_several_errors_fails_with_the_first(row: Row, reason: Failure) -> None:
     assert failure(row) is reason
 
 
@@ -121,31 +121,29 @@ def test_valid_row_is_stored_verbatim() -> None:
     assert new.values == values
 
 
-def test_row_takes_names_of_100_characters_and_100_tags() -> None:
+def test_row_can_have_names_of_100_characters_and_100_tags() -> None:
     row = Row(first_name="é" * 100, last_name="a" * 100, tags=[f"{n:0100}" for n in range(100)])
 
     assert failure(row) is None
 
 
-def test_each_row_gets_one_outcome_in_order() -> None:
-    judged = validate_rows([Row("a@x.de"), Row(""), Row("b@x.de"), Row("ada")])
+def test_rows_have_one_outcome_each_in_order() -> None:
+    validated = validate_rows([Row("a@x.de"), Row(""), Row("b@x.de"), Row("ada")])
 
-    assert [isinstance(each, RowError) for each in judged] == [False, True, False, True]
+    assert [isinstance(row, RowError) for row in validated] == [False, True, False, True]
 
 
 @pytest.mark.parametrize(
     ("is_confirmed", "status"), [(True, Status.CONFIRMED), (False, Status.UNCONFIRMED)]
 )
-def test_new_subscriber_is_confirmed_only_where_it_says_so(
-    is_confirmed: bool, status: Status
-) -> None:
+def test_new_subscriber_is_confirmed_only_if_requested(is_confirmed: bool, status: Status) -> None:
     assert initial_status(is_confirmed=is_confirmed) is status
 
 
 @pytest.mark.parametrize(
     ("text", "code"), [("", "REQUIRED"), (" \t", "REQUIRED"), ("ada", "INVALID_FORMAT")], ids=ascii
 )
-def test_check_email_names_the_fault(text: str, code: str) -> None:
+def test_check_email_raises_a_code_for_the_fault(text: str, code: str) -> None:
     with pytest.raises(ValidationError) as caught:
         check_email(text)
     assert [(detail.field, detail.code) for detail in caught.value.details] == [("email", code)]
@@ -155,20 +153,20 @@ def test_check_email_returns_the_address() -> None:
     assert check_email(" Ada@x.de").address == "Ada@x.de"
 
 
-# From the status of a row, whether anyone, an administrator alone, or nobody goes to each.
-MOVES = """
+# When the status of a row can change to that of a column: always, by an admin, or never.
+TRANSITIONS = """
               UNCONFIRMED  CONFIRMED  UNSUBSCRIBED  BOUNCED  COMPLAINED
-UNCONFIRMED   anyone       anyone     anyone        anyone   anyone
-CONFIRMED     nobody       anyone     anyone        anyone   anyone
-UNSUBSCRIBED  anyone       anyone     anyone        nobody   nobody
-BOUNCED       anyone       anyone     nobody        anyone   nobody
-COMPLAINED    admin        admin      admin         admin    anyone
+UNCONFIRMED   always       always     always        always   always
+CONFIRMED     never       always     always        always   always
+UNSUBSCRIBED  always       always     always        never   never
+BOUNCED       always       always     never        always   never
+COMPLAINED    admin        admin      admin         admin    always
 """
 
 
-def moves() -> list[Any]:
-    """Returns each pair of statuses with who may go from the one to the other."""
-    head, *lines = MOVES.strip().splitlines()
+def transitions() -> list[Any]:
+    """Returns each pair of statuses, and when the transition is allowed."""
+    head, *lines = TRANSITIONS.strip().splitlines()
     return [
         pytest.param(Status[before], Status[after], who, id=f"{before} to {after}")
         for before, *cells in map(str.split, lines)
@@ -176,16 +174,16 @@ def moves() -> list[Any]:
     ]
 
 
-def test_table_has_every_pair_of_statuses() -> None:
-    assert len(moves()) == len(Status) ** 2 == 25
+def test_table_contains_every_pair_of_statuses() -> None:
+    assert len(transitions()) == len(Status) ** 2 == 25
 
 
 @pytest.mark.parametrize("by_admin", [True, False], ids=["admin", "no admin"])
-@pytest.mark.parametrize(("before", "after", "who"), moves())
-def test_status_moves_as_the_table_says(
+@pytest.mark.parametrize(("before", "after", "who"), transitions())
+def test_transition_is_allowed_as_in_the_table(
     before: Status, after: Status, who: str, by_admin: bool
 ) -> None:
-    if who == "anyone" or (who == "admin" and by_admin):
+    if who == "always" or (who == "admin" and by_admin):
         check_transition(before, after, by_admin=by_admin)
         return
     with pytest.raises(InvalidStatusTransition) as caught:
@@ -209,13 +207,13 @@ def test_subscriber_has_at_most_100_tags() -> None:
         pytest.param("Ada", "", ("ada", None), id="first alone"),
         pytest.param("", "Lovelace", ("lovelace", None), id="last alone"),
         pytest.param("", "", (None, None), id="none"),
-        pytest.param(" ", "\t\n", (None, None), id="blanks"),
+        pytest.param(" ", "\t\n", (None, None), id="whitespace"),
         pytest.param(" Ada ", " King Lovelace ", ("ada king lovelace", "king lovelace"), id="trim"),
         pytest.param("ÉMILE", "GROSS", ("émile gross", "gross"), id="upper case"),
         pytest.param("E\u0301mile", "Groß", ("émile gross", "gross"), id="NFD and sharp s"),
     ],
 )
-def test_search_finds_the_whole_name_and_a_last_name_that_comes_second(
+def test_search_keys_are_the_whole_name_and_the_last_name(
     first_name: str, last_name: str, keys: tuple[str | None, str | None]
 ) -> None:
     assert search_keys(first_name, last_name) == keys
@@ -226,19 +224,17 @@ def test_search_finds_the_whole_name_and_a_last_name_that_comes_second(
     [("ADA", "ada"), (" ada\t", "ada"), ("Straße", "STRASSE"), ("É", "e\u0301"), ("Σ", "ς")],
     ids=ascii,
 )
-def test_texts_that_differ_in_case_form_or_blanks_around_are_searched_alike(
-    one: str, other: str
-) -> None:
+def test_search_ignores_case_normal_form_and_surrounding_whitespace(one: str, other: str) -> None:
     assert search_text(one) == search_text(other)
 
 
 @pytest.mark.parametrize(("one", "other"), [("e", "é"), ("a b", "ab")], ids=ascii)
-def test_accents_and_blanks_within_are_searched_for(one: str, other: str) -> None:
+def test_search_distinguishes_accents_and_inner_spaces(one: str, other: str) -> None:
     assert search_text(one) != search_text(other)
 
 
 @given(st.text(st.characters(max_codepoint=127)))
-def test_ascii_is_folded_as_all_text_is(text: str) -> None:
+def test_ascii_text_is_folded_like_other_text(text: str) -> None:
     assert search_text(text) == unicodedata.normalize("NFC", text.strip().casefold())
 
 

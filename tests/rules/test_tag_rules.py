@@ -1,4 +1,4 @@
-"""Names of tags: which are names, and which are the same."""
+"""Tag names: validation and keys."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from server.tags.rules import distinct, name_key, parse_name
         pytest.param("E\u0301", "\u00e9", id="NFD in upper case"),
     ],
 )
-def test_names_that_differ_in_case_or_form_have_one_key(one: str, other: str) -> None:
+def test_names_that_differ_in_case_or_normal_form_have_one_key(one: str, other: str) -> None:
     assert name_key(one) == name_key(other)
 
 
@@ -56,5 +56,5 @@ def test_distinct_keeps_the_first_spelling_in_order() -> None:
     assert list(distinct(["b", "Vip", "VIP", "a", "B"]).values()) == ["b", "Vip", "a"]
 
 
-def test_distinct_names_each_spelling_by_its_key() -> None:
+def test_distinct_returns_names_by_key() -> None:
     assert distinct(["Vip"]) == {name_key("vip"): "Vip"}

@@ -1,4 +1,4 @@
-"""What files may hold that say who is who."""
+"""Files of TLS certificates, keys and authorities."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..stubs.authority import Authority
 
 @pytest.fixture
 def certificate(tmp_path: Path) -> str:
-    """A certificate, with its key beside it."""
+    """A certificate, with its key in the same folder."""
     certificate, key = Authority().certify("server")
     (tmp_path / "server.pem").write_bytes(certificate)
     (tmp_path / "server.key").write_bytes(key)
@@ -32,7 +32,7 @@ def key(certificate: str) -> str:
     return str(Path(certificate).with_suffix(".key"))
 
 
-def test_identity_is_what_the_files_hold(certificate: str, key: str) -> None:
+def test_identity_contains_certificate_and_key(certificate: str, key: str) -> None:
     identity = read_identity("http_tls", certificate, key)
 
     assert identity.certificate == Path(certificate).read_bytes()
@@ -41,7 +41,7 @@ def test_identity_is_what_the_files_hold(certificate: str, key: str) -> None:
 
 
 @pytest.mark.parametrize("missing", ["certificate", "key"])
-def test_certificate_and_key_go_together(missing: str, certificate: str, key: str) -> None:
+def test_certificate_and_key_must_both_be_set(missing: str, certificate: str, key: str) -> None:
     files = {"certificate": certificate, "key": key, missing: ""}
 
     with pytest.raises(
@@ -50,12 +50,12 @@ def test_certificate_and_key_go_together(missing: str, certificate: str, key: st
         read_identity("grpc_tls", **files)
 
 
-def test_file_that_cannot_be_read_is_named(key: str, tmp_path: Path) -> None:
+def test_error_names_an_unreadable_file(key: str, tmp_path: Path) -> None:
     with pytest.raises(SettingError, match=r"ROSTER_HTTP_TLS_CERTIFICATE .*nowhere"):
         read_identity("http_tls", str(tmp_path / "nowhere"), key)
 
 
-def test_key_of_another_certificate_is_refused(certificate: str, key: str) -> None:
+def test_key_of_another_certificate_is_rejected(certificate: str, key: str) -> None:
     Path(key).write_bytes(Authority().certify("other")[1])
 
     with pytest.raises(SettingError, match="is not the private key of the certificate"):
@@ -73,7 +73,7 @@ def test_failed_reload_keeps_the_identity(certificate: str, key: str) -> None:
     assert identity.current is before
 
 
-def test_sealed_key_is_refused_without_asking_for_a_password(certificate: str, key: str) -> None:
+def test_encrypted_key_is_rejected_without_a_password_prompt(certificate: str, key: str) -> None:
     opened = load_pem_private_key(Path(key).read_bytes(), None)
     encrypted = opened.private_bytes(
         Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"sesame")
@@ -84,7 +84,7 @@ def test_sealed_key_is_refused_without_asking_for_a_password(certificate: str, k
         read_identity("http_tls", certificate, key)
 
 
-def test_authorities_are_what_the_file_holds(tmp_path: Path) -> None:
+def test_authorities_are_the_content_of_the_file(tmp_path: Path) -> None:
     file = tmp_path / "ca.pem"
     file.write_bytes(Authority().certificate)
 
@@ -92,7 +92,7 @@ def test_authorities_are_what_the_file_holds(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "no certificate"])
-def test_file_without_authorities_is_refused(text: str, tmp_path: Path) -> None:
+def test_file_without_authorities_is_rejected(text: str, tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_text(text)
 
     with pytest.raises(SettingError, match="ROSTER_UPSTREAM_TLS_CA contains no certificate"):

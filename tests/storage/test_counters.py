@@ -1,4 +1,4 @@
-"""Counts of stretches of ids, beside a model: whatever comes and goes, each place is exact."""
+"""Counters of subscribers, compared with a model and after concurrent writes."""
 
 from __future__ import annotations
 
@@ -25,34 +25,37 @@ from ..postgres import Postgres
 from .helpers import OURS, SUBSCRIBERS, new, select
 
 
-class SetIds(Ids):
-    """Hands out ids that a test says, as other processes with other clocks would."""
+class ScriptedIds(Ids):
+    """Returns ids set by a test, like those of processes with other clocks."""
 
     def __init__(self) -> None:
         super().__init__(system_clock)
-        self.waiting: list[str] = []
+        self.pending: list[str] = []
 
     def take(self, count: int) -> list[str]:
-        taken, self.waiting = self.waiting[:count], self.waiting[count:]
-        return taken
+        ids, self.pending = self.pending[:count], self.pending[count:]
+        return ids
 
 
-def made_id(number: int) -> str:
+def id_of(number: int) -> str:
     return f"01M{number:023}"
 
 
-def stretches(tx: Transaction, account: str = OURS) -> dict[int, list[tuple[str, int]]]:
-    """Returns where the stretches of each level begin, and how many they hold."""
+def ranges_by_level(tx: Transaction, account: str = OURS) -> dict[int, list[tuple[str, int]]]:
+    """Returns the first id and the total of each range, by level."""
     rows = select(
         "SELECT level, first_id, total FROM subscriber_block"
         f" WHERE account_id = '{account}' ORDER BY level, first_id",
         tx,
     )
-    return {level: [row[1:] for row in own] for level, own in groupby(rows, lambda row: row[0])}
+    return {
+        level: [(first_id, total) for _, first_id, total in rows_of_level]
+        for level, rows_of_level in groupby(rows, lambda row: row[0])
+    }
 
 
-class Counted(RuleBasedStateMachine):
-    """Adds and removes subscribers, and looks at every page of some size."""
+class CountersAgainstModel(RuleBasedStateMachine):
+    """Adds and removes subscribers, and reads every page of some size."""
 
     tx: Transaction
 
@@ -60,7 +63,7 @@ class Counted(RuleBasedStateMachine):
     def begin(self) -> None:
         select("SELECT 1", self.tx)
         self.tx._database.execute_sql("SAVEPOINT example")
-        self.ids = self.tx._ids = SetIds()
+        self.ids = self.tx._ids = ScriptedIds()
         self.model: list[str] = []
         self.newest = 1_000_000
         self.names = 0
@@ -69,23 +72,23 @@ class Counted(RuleBasedStateMachine):
         self.tx._database.execute_sql("ROLLBACK TO SAVEPOINT example")
 
     def add(self, numbers: list[int]) -> None:
-        """Stores subscribers with ids of these numbers, together."""
-        self.ids.waiting = [made_id(number) for number in numbers]
+        """Stores subscribers with ids of these numbers in one bulk."""
+        self.ids.pending = [id_of(number) for number in numbers]
         rows = {}
         for _ in numbers:
             self.names += 1
             rows[self.names] = new(f"{self.names}")
         assert SUBSCRIBERS.create_many(OURS, rows, self.tx).row_errors == {}
         for number in numbers:
-            insort(self.model, made_id(number))
+            insort(self.model, id_of(number))
 
     @rule(gap=st.integers(1, 50))
     def create(self, gap: int) -> None:
         self.newest += gap
-        self.ids.waiting = [made_id(self.newest)]
+        self.ids.pending = [id_of(self.newest)]
         self.names += 1
-        assert SUBSCRIBERS.create(OURS, new(f"{self.names}"), self.tx).id == made_id(self.newest)
-        insort(self.model, made_id(self.newest))
+        assert SUBSCRIBERS.create(OURS, new(f"{self.names}"), self.tx).id == id_of(self.newest)
+        insort(self.model, id_of(self.newest))
 
     @rule(count=st.integers(1, 30), gap=st.integers(1, 4))
     def create_many(self, count: int, gap: int) -> None:
@@ -94,28 +97,28 @@ class Counted(RuleBasedStateMachine):
 
     @rule(age=st.integers(0, 500), count=st.integers(1, 15), gap=st.integers(1, 40))
     def create_late(self, age: int, count: int, gap: int) -> None:
-        """Another process, whose clock is behind; its ids may lie between those that are there."""
+        """Stores ids of a process with a slow clock, which may lie between existing ids."""
         numbers = [max(self.newest - age, 0) + gap * number for number in range(count)]
-        fresh = [number for number in numbers if made_id(number) not in self.model]
-        if fresh:
-            self.add(fresh)
-            self.newest = max(self.newest, *fresh)
+        unused = [number for number in numbers if id_of(number) not in self.model]
+        if unused:
+            self.add(unused)
+            self.newest = max(self.newest, *unused)
 
     @rule(at=st.floats(0, 1), count=st.integers(1, 25))
     def delete(self, at: float, count: int) -> None:
         first = int(at * len(self.model))
-        for own_id in self.model[first : first + count]:
-            SUBSCRIBERS.delete(OURS, own_id, self.tx)
+        for subscriber_id in self.model[first : first + count]:
+            SUBSCRIBERS.delete(OURS, subscriber_id, self.tx)
         del self.model[first : first + count]
 
     @rule(end=st.booleans())
     def delete_all(self, end: bool) -> None:
-        for own_id in self.model[:: -1 if end else 1]:
-            SUBSCRIBERS.delete(OURS, own_id, self.tx)
+        for subscriber_id in self.model[:: -1 if end else 1]:
+            SUBSCRIBERS.delete(OURS, subscriber_id, self.tx)
         self.model.clear()
 
     @rule(limit=st.integers(1, 40), descending=st.booleans())
-    def look_at_every_page(self, limit: int, descending: bool) -> None:
+    def read_every_page(self, limit: int, descending: bool) -> None:
         expected = self.model[:: -1 if descending else 1]
         for offset in range(0, len(expected) + 2 * limit, limit):
             found = page(
@@ -125,38 +128,40 @@ class Counted(RuleBasedStateMachine):
             assert (found.total, found.more) == (len(expected), offset + limit < len(expected))
 
     @invariant()
-    def each_stretch_holds_what_it_says(self) -> None:
-        found = stretches(self.tx)
-        opened = found.get(OPEN_BUCKET, [])
-        blocks, chapters = found.get(BUCKET, []), found.get(GROUP, [])
-        for level in (blocks + opened, chapters + opened):
+    def every_count_is_exact(self) -> None:
+        found = ranges_by_level(self.tx)
+        open_bucket = found.get(OPEN_BUCKET, [])
+        buckets, groups = found.get(BUCKET, []), found.get(GROUP, [])
+        for level in (buckets + open_bucket, groups + open_bucket):
             ends = [first_id for first_id, _ in level[1:]] + ["~"]
             for (first_id, total), end_id in zip(level, ends, strict=bool(level)):
-                assert total == sum(first_id <= own_id < end_id for own_id in self.model)
-        assert sum(total for _, total in chapters + opened) == len(self.model)
-        assert {first_id for first_id, _ in chapters} <= {first_id for first_id, _ in blocks}
-        # Only the first of a chapter stays when it is empty, and only the first chapter.
-        assert {first_id for first_id, total in blocks if not total} <= {
-            first_id for first_id, _ in chapters
+                assert total == sum(
+                    first_id <= subscriber_id < end_id for subscriber_id in self.model
+                )
+        assert sum(total for _, total in groups + open_bucket) == len(self.model)
+        assert {first_id for first_id, _ in groups} <= {first_id for first_id, _ in buckets}
+        # Only the first bucket of a group, and only the first group, can be empty.
+        assert {first_id for first_id, total in buckets if not total} <= {
+            first_id for first_id, _ in groups
         }
-        assert not [first_id for first_id, total in chapters if first_id and not total]
-        assert all(total < 2 * store_counting.BUCKET_SIZE for _, total in blocks + opened)
+        assert not [first_id for first_id, total in groups if first_id and not total]
+        assert all(total < 2 * store_counting.BUCKET_SIZE for _, total in buckets + open_bucket)
 
 
 @pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blocks and chapters so small that there are many of them."""
+def small_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes buckets and groups small, so that there are many."""
     monkeypatch.setattr(store_counting, "BUCKET_SIZE", 4)
     monkeypatch.setattr(store_counting, "GROUP_SIZE", 3)
 
 
 @pytest.mark.hypothesis
-@pytest.mark.usefixtures("small")
-def test_every_page_and_the_total_are_exact_whatever_comes_and_goes(tx: Transaction) -> None:
-    Counted.tx = tx
+@pytest.mark.usefixtures("small_buckets")
+def test_every_page_and_the_total_match_the_model(tx: Transaction) -> None:
+    CountersAgainstModel.tx = tx
 
     run_machine(
-        Counted,
+        CountersAgainstModel,
         settings=settings(
             stateful_step_count=30,
             deadline=None,
@@ -167,38 +172,45 @@ def test_every_page_and_the_total_are_exact_whatever_comes_and_goes(tx: Transact
     )
 
 
-@pytest.mark.usefixtures("small")
-def test_every_page_is_exact_after_processes_with_different_clocks_wrote_at_once(
+@pytest.mark.usefixtures("small_buckets")
+def test_every_page_is_exact_after_concurrent_writes_with_different_clocks(
     postgres: Postgres,
 ) -> None:
     url = postgres.new_roster()
 
     async def write(database: PostgresDatabase, name: str) -> None:
-        """Stores subscribers and deletes each third of them."""
+        """Stores subscribers and deletes every third one."""
         rows = {number: new(f"{name}-{number}") for number in range(7)}
-        taken = await database.write(lambda tx: SUBSCRIBERS.create_many(OURS, rows, tx))
-        for own_id in list(taken.ids.values())[::3]:
-            await database.write(partial(SUBSCRIBERS.delete, OURS, own_id))
+        result = await database.write(lambda tx: SUBSCRIBERS.create_many(OURS, rows, tx))
+        for subscriber_id in list(result.ids.values())[::3]:
+            await database.write(partial(SUBSCRIBERS.delete, OURS, subscriber_id))
 
-    async def play() -> None:
-        # The clock of the second is behind by as long as some writes take.
+    async def run() -> None:
+        # The second clock is behind by the duration of a few writes.
         clocks = {"a": system_clock, "b": lambda: system_clock() - 50}
-        databases = {name: PostgresDatabase(url, 6, clock=own) for name, own in clocks.items()}
+        databases = {name: PostgresDatabase(url, 6, clock=clock) for name, clock in clocks.items()}
         for database in databases.values():
             await database.open()
         await asyncio.gather(
-            *(write(own, f"{name}{at}") for at in range(20) for name, own in databases.items())
+            *(
+                write(database, f"{name}{number}")
+                for number in range(20)
+                for name, database in databases.items()
+            )
         )
-        await databases["a"].read(look)
+        await databases["a"].read(check_pages)
         for database in databases.values():
             await database.close()
 
-    def look(tx: Transaction) -> None:
-        everyone = [own_id for (own_id,) in select("SELECT id FROM subscriber ORDER BY id", tx)]
-        assert len(everyone) == 40 * 4
-        for offset in range(5, len(everyone) + 5, 5):
+    def check_pages(tx: Transaction) -> None:
+        all_ids = [
+            subscriber_id
+            for (subscriber_id,) in select("SELECT id FROM subscriber ORDER BY id", tx)
+        ]
+        assert len(all_ids) == 40 * 4
+        for offset in range(5, len(all_ids) + 5, 5):
             found = page(OURS, Filter(), PagePosition(5, offset), tx)
-            assert [row.id for row in found.rows] == everyone[offset : offset + 5]
-            assert found.total == len(everyone)
+            assert [row.id for row in found.rows] == all_ids[offset : offset + 5]
+            assert found.total == len(all_ids)
 
-    asyncio.run(asyncio.wait_for(play(), 30))
+    asyncio.run(asyncio.wait_for(run(), 30))

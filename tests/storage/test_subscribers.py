@@ -1,4 +1,4 @@
-"""What the store of subscribers keeps: who is taken, who is refused, and what an update moves."""
+"""Creating, updating, tagging and listing subscribers in the store."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from server.tags import store as tags
 from .helpers import OURS, SUBSCRIBERS, email, listed, new
 
 
-def test_bulk_stores_free_addresses_and_returns_ids_and_failures(tx: Transaction) -> None:
+def test_bulk_stores_new_addresses_and_returns_ids_and_errors(tx: Transaction) -> None:
     SUBSCRIBERS.create(OURS, new("ada"), tx)
 
     rows = {3: new("bob", "a"), 5: new("ADA", "b"), 8: new("eve", "A", "c")}
-    taken = SUBSCRIBERS.create_many(OURS, rows, tx)
+    result = SUBSCRIBERS.create_many(OURS, rows, tx)
 
-    assert {i: error.failure for i, error in taken.row_errors.items()} == {
+    assert {i: error.failure for i, error in result.row_errors.items()} == {
         5: Failure.ALREADY_EXISTS
     }
     found = listed(OURS, tx)
@@ -36,20 +36,20 @@ def test_bulk_stores_free_addresses_and_returns_ids_and_failures(tx: Transaction
         ("bob@example.com", ("a",)),
         ("eve@example.com", ("a", "c")),
     ]
-    assert taken.ids == {3: found.rows[1].id, 8: found.rows[2].id}
+    assert result.ids == {3: found.rows[1].id, 8: found.rows[2].id}
     assert found.total == 3
     assert [row.name for row in tags.page(OURS, Page(1, 100), tx)[0]] == ["a", "c"]
 
 
-def test_taken_address_is_refused_and_leaves_no_tag(tx: Transaction) -> None:
+def test_existing_address_is_rejected_and_creates_no_tag(tx: Transaction) -> None:
     SUBSCRIBERS.create(OURS, new("ada"), tx)
 
     with pytest.raises(SubscriberAlreadyExists):
-        SUBSCRIBERS.create(OURS, new("Ada", "left over"), tx)
+        SUBSCRIBERS.create(OURS, new("Ada", "unused"), tx)
     assert tags.count(OURS, tx) == 0
 
 
-def test_another_address_starts_again_unconfirmed_and_another_spelling_does_not(
+def test_new_address_resets_the_status_and_another_spelling_does_not(
     tx: Transaction,
 ) -> None:
     row = SUBSCRIBERS.create(OURS, new("ada"), tx)
@@ -62,7 +62,7 @@ def test_another_address_starts_again_unconfirmed_and_another_spelling_does_not(
     assert store_reading.find(OURS, row.id, tx) == moved
 
 
-def test_update_to_a_taken_address_is_refused(tx: Transaction) -> None:
+def test_update_to_an_existing_address_is_rejected(tx: Transaction) -> None:
     row = SUBSCRIBERS.create(OURS, new("ada"), tx)
     SUBSCRIBERS.create(OURS, new("eve"), tx)
 
@@ -80,7 +80,7 @@ def test_update_to_a_taken_address_is_refused(tx: Transaction) -> None:
         pytest.param(Changes(tags={"c": "c"}), ("Ada", "Love", ("c",)), id="replace"),
     ],
 )
-def test_update_changes_only_what_is_given(
+def test_update_changes_only_the_given_fields(
     tx: Transaction, changes: Changes, expected: tuple[Any, ...]
 ) -> None:
     row = SUBSCRIBERS.create(OURS, new("ada", "b", "a"), tx)
@@ -91,7 +91,7 @@ def test_update_changes_only_what_is_given(
     assert store_reading.find(OURS, row.id, tx) == changed
 
 
-def test_status_moves_and_nothing_else_with_it(tx: Transaction) -> None:
+def test_status_change_changes_nothing_else(tx: Transaction) -> None:
     row = SUBSCRIBERS.create(OURS, new("ada", "vip"), tx)
 
     moved = change_status(OURS, row.id, Status.BOUNCED, tx, by_admin=False)
@@ -113,11 +113,11 @@ def test_tags_are_added_and_removed_one_by_one(tx: Transaction) -> None:
 
 
 def test_pages_are_in_order_of_creation_and_end_with_an_empty_one(tx: Transaction) -> None:
-    made = [SUBSCRIBERS.create(OURS, new(name, "t", "u"), tx).id for name in "cab"]
+    created = [SUBSCRIBERS.create(OURS, new(name, "t", "u"), tx).id for name in "cab"]
 
     pages = [listed(OURS, tx, place=PagePosition(2, offset)) for offset in (0, 2, 4)]
 
-    assert [[row.id for row in found.rows] for found in pages] == [made[:2], made[2:], []]
+    assert [[row.id for row in found.rows] for found in pages] == [created[:2], created[2:], []]
     assert [found.total for found in pages] == [3, 3, 3]
     assert [found.more for found in pages] == [True, False, False]
 
@@ -129,7 +129,7 @@ def test_page_far_past_the_end_is_empty(tx: Transaction) -> None:
 
 
 @pytest.mark.parametrize("clock", [1_000_000, 9_000_000], ids=["behind the ids", "ahead of them"])
-def test_subscriber_is_created_at_the_moment_of_its_id(tx: Transaction, clock: int) -> None:
+def test_creation_time_is_the_timestamp_of_the_id(tx: Transaction, clock: int) -> None:
     ids = Ids(lambda: clock)
     ids.start_past(first_id_at(5_000_000))
     tx._ids, tx.now = ids, clock
@@ -147,6 +147,6 @@ def test_newest_id_is_the_greatest_of_all_accounts(tx: Transaction) -> None:
     assert store_reading.newest_id_of_any_account(tx) is None
     owners = [accounts.create_account(f"{n}@x.de", tx, verified=True).id for n in range(2)]
 
-    made = [SUBSCRIBERS.create(owner, new(), tx).id for owner in (owners[1], owners[0])]
+    created = [SUBSCRIBERS.create(owner, new(), tx).id for owner in (owners[1], owners[0])]
 
-    assert store_reading.newest_id_of_any_account(tx) == made[-1]
+    assert store_reading.newest_id_of_any_account(tx) == created[-1]
