@@ -85,7 +85,9 @@ class Gateway:
         request_id = request_id_of(request)
         path, _, query = _target(request).partition("?")
         if not self.load.has_room(path):
-            return self.load.reject(request, request_id)
+            # If the body is incomplete, the rest of it must still be read.
+            transport = request.transport if request.content.is_eof() else None
+            return self.load.reject(request_id, transport)
         trace = traces.trace_of(request.headers) if traces.PARENT in request.headers else ()
         observer = self._observer.start(request.method, request_id, trace)
         response: Response | StreamResponse | None = None

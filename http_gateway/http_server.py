@@ -17,14 +17,11 @@ from typing import Any, cast
 
 from aiohttp import web
 
-from .connections import Connection, RejectedConnection
+from .connections import HEAD_LIMITS, Connection, RejectedConnection
 from .load_shedding import LoadShedder
 from .options import Options
 from .request import Request
 
-# The longest request line and header field, in bytes, and the most fields.
-MAX_LINE_BYTES = 8_190
-MAX_HEADERS = 128
 # Connections that may wait to be accepted. If aiohttp's default of 128 is full, a client tries
 # again only after a second.
 BACKLOG = 1_024
@@ -63,13 +60,12 @@ class Server(web.Server):
         return Connection(
             self,
             self.options,
+            self.load,
             access_log=None,
             auto_decompress=False,
             keepalive_timeout=self.options.keepalive_seconds,
             lingering_time=self.options.lingering_seconds,
-            max_line_size=MAX_LINE_BYTES,
-            max_field_size=MAX_LINE_BYTES,
-            max_headers=MAX_HEADERS,
+            **HEAD_LIMITS,
         )
 
     def _request(self, *arguments: Any) -> Request:

@@ -18,7 +18,6 @@ from collections.abc import Collection
 
 from .error_responses import error_response
 from .options import Options
-from .request import Request
 from .responses import Response
 
 log = logging.getLogger(__name__)
@@ -48,20 +47,22 @@ class LoadShedder:
         self._resumed_at = 0.0
         self._unlogged = 0
 
+    @property
+    def is_full(self) -> bool:
+        return self.calls >= self._max_calls
+
     def has_room(self, path: str) -> bool:
         """Whether a request for a path is accepted."""
-        return self.calls < self._max_calls or path in self.exempt_paths
+        return not self.is_full or path in self.exempt_paths
 
-    def reject(self, request: Request, request_id: str) -> Response:
-        """Returns the response to a request that there is no room for."""
+    def reject(self, request_id: str, transport: asyncio.Transport | None) -> Response:
+        """Returns the response to a rejected request, and pauses its transport if there is one."""
         self.refused += 1
         self._unlogged += 1
         if self._unlogged == 1:
             asyncio.get_running_loop().call_later(LOG_SECONDS, self._log)
         seconds = 1 + len(self._paused) // self._resumed_per_second
-        transport = request.transport
-        # Without the rest of its body a request cannot end.
-        if transport is not None and request.content.is_eof() and transport.is_reading():
+        if transport is not None and transport.is_reading():
             transport.pause_reading()
             self._resume_later(transport)
         return error_response("UNAVAILABLE", OVERLOADED, request_id, {"Retry-After": str(seconds)})

@@ -7,6 +7,7 @@ import secrets
 from itertools import count
 
 from aiohttp import web
+from aiohttp.http import RawRequestMessage
 
 from .responses import REQUEST_ID
 
@@ -17,7 +18,7 @@ _PROCESS = secrets.token_hex(8)
 _requests = count(1)
 
 
-def request_id_of(request: web.BaseRequest) -> str:
+def request_id_of(request: web.BaseRequest | RawRequestMessage) -> str:
     """Returns the request ID that the client sent if it is accepted, or a new one."""
     received = request.headers.get(REQUEST_ID)
     return received if received and _ACCEPTED.fullmatch(received) else new_request_id()

@@ -187,6 +187,19 @@ def test_pipelined_requests_are_all_rejected() -> None:
     assert run(main()) == [503] * 3
 
 
+def test_rejection_keeps_the_start_of_the_next_request() -> None:
+    async def main() -> list[int]:
+        async with overloaded() as gateway:
+            await gateway.occupy()
+            client = await gateway.client()
+            await client.raw(WHOLE + WHOLE[:20])
+            first = await client.response()
+            await client.raw(WHOLE[20:])
+            return [first.status, (await client.response()).status]
+
+    assert run(main()) == [503] * 2
+
+
 def test_clients_that_retry_at_once_are_read_in_turn() -> None:
     read_from: list[int] = []
 
