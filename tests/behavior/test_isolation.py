@@ -30,7 +30,7 @@ RESOURCE_TYPES = {
     "GetWebhookDelivery": "delivery",
     "RetryWebhookDelivery": "delivery",
 }
-MISSING = {"email": "nobody@example.com"}
+MISSING = {"email": "unknown@example.com"}
 
 # A valid request of each rpc that needs more than a reference.
 REQUESTS: dict[str, dict[str, Any]] = {
@@ -140,7 +140,7 @@ def test_subscriber_of_another_account_is_not_found_by_email(account: Account) -
     response = account.call("GetSubscriber", id="ada@example.com")
 
     assert response.status == 404
-    assert error_of(response) == error_of(account.call("GetSubscriber", id="nobody@example.com"))
+    assert error_of(response) == error_of(account.call("GetSubscriber", id="unknown@example.com"))
 
 
 def test_tags_with_the_same_name_in_two_accounts_are_separate(

@@ -40,7 +40,7 @@ def test_bulk_create_stores_every_row_in_order(
         ({}, "MISSING_EMAIL"),
         ({"email": ""}, "MISSING_EMAIL"),
         ({"email": "  "}, "MISSING_EMAIL"),
-        ({"email": "nobody"}, "INVALID_EMAIL"),
+        ({"email": "unknown"}, "INVALID_EMAIL"),
         ({"email": "a@example.com", "firstName": "x" * 101}, "INVALID_FIELD"),
         ({"email": "a@example.com", "lastName": "x" * 101}, "INVALID_FIELD"),
         ({"email": "a@example.com", "tags": ["fine", " "]}, "INVALID_TAG"),

@@ -65,7 +65,7 @@ def listed(account: Account, **filters: Any) -> list[str]:
         ({"tag": "x" * 200}, ""),
         ({"email": "ALAN@example.com"}, "Alan"),
         ({"email": " E\u0301dith@example.com "}, "édith"),
-        ({"email": "nobody@example.com"}, ""),
+        ({"email": "unknown@example.com"}, ""),
         ({"email": "ada"}, ""),
         ({"email": "ada@"}, ""),
         ({"email": "%@example.com"}, ""),
@@ -87,7 +87,7 @@ def listed(account: Account, **filters: Any) -> list[str]:
         ({"createdBefore": "9999-12-31T23:59:59Z", "tag": "navy"}, "grace lova"),
         ({"createdAfter": "0001-01-01T00:00:00Z", "status": "BOUNCED"}, "adam"),
     ],
-    ids=lambda value: " ".join(value) if isinstance(value, dict) else value or "nobody",
+    ids=lambda value: " ".join(value) if isinstance(value, dict) else value or "unknown",
 )
 def test_list_has_the_subscribers_that_match_every_filter(
     shared_account: Account, filters: dict[str, Any], result: str

@@ -112,7 +112,7 @@ OPERATIONS: dict[str, tuple[set[int], Operation]] = {
     "update tags": ({200}, update(tags=["vip", "new"])),
     "clear tags": ({200}, update(tags=[])),
     "update nothing": ({200}, update()),
-    "update to an invalid address": ({400}, update(email="nobody", firstName="B")),
+    "update to an invalid address": ({400}, update(email="unknown", firstName="B")),
     "update to an existing address": (
         {200, 409},
         update(email="Bounced@example.com", lastName="B"),

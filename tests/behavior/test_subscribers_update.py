@@ -104,7 +104,7 @@ def test_changed_address_is_found_and_the_old_one_is_available(
     ("body", "violation"),
     [
         ({"email": ""}, ("email", "REQUIRED")),
-        ({"email": "nobody"}, ("email", "INVALID_FORMAT")),
+        ({"email": "unknown"}, ("email", "INVALID_FORMAT")),
         ({"firstName": "x" * 101}, ("firstName", "TOO_LONG")),
         ({"lastName": "x" * 101}, ("lastName", "TOO_LONG")),
         ({"tags": ["fine", "x" * 101]}, ("tags[1]", "TOO_LONG")),

@@ -128,7 +128,7 @@ def test_bulk_rows_next_to_a_suppressed_row_fail_independently(
             {"email": "ADA@example.com"},
             {"email": "ada@example.com"},
             {"email": "b@example.com", "customFields": {"nope": 1}},
-            {"email": "nobody"},
+            {"email": "unknown"},
             {"email": "ada@example.com", "tags": [""]},
             {"email": "good@example.com"},
         ],
@@ -203,7 +203,7 @@ def test_address_suppressed_again_has_the_later_reason(account: Account) -> None
 @pytest.mark.parametrize("rpc", ["GetSuppression", "DeleteSuppression"])
 @pytest.mark.parametrize(
     "unknown",
-    ["bob@example.com", "ada@example.org", "ada+x@example.com", "nobody", "ada@", "%", "{hash}"],
+    ["bob@example.com", "ada@example.org", "ada+x@example.com", "unknown", "ada@", "%", "{hash}"],
 )
 def test_suppression_of_another_address_is_not_found(
     account: Account, rpc: str, unknown: str
@@ -319,7 +319,7 @@ def test_other_address_changes_suppress_nothing(account: Account, status: str, e
     assert account.ok("ListSuppressions")["total"] == 0
 
 
-@pytest.mark.parametrize("taken", ["bob@example.com", "nobody"])
+@pytest.mark.parametrize("taken", ["bob@example.com", "unknown"])
 def test_failed_address_change_suppresses_nothing(account: Account, taken: str) -> None:
     ada = create_subscriber_in(account, "UNSUBSCRIBED")
     create_subscriber(account, "bob@example.com")

@@ -42,7 +42,7 @@ def test_mask_paths_are_in_camel_case() -> None:
     ("value", "code"),
     [
         *[(text, "INVALID_FORMAT") for text in ("first_name", "a,,b", ",", "a,")],
-        *[(value, "INVALID_TYPE") for value in (None, 1, [], {})],
+        *[(None, "INVALID_TYPE"), (1, "INVALID_TYPE"), ([], "INVALID_TYPE"), ({}, "INVALID_TYPE")],
     ],
 )
 def test_invalid_mask_is_rejected(value: Any, code: str) -> None:

@@ -48,6 +48,7 @@ def test_every_missing_required_field_is_reported_by_json_path() -> None:
 
 def test_extension_is_reported_in_brackets() -> None:
     whole = GetMessageClass(FILE.message_types_by_name["Whole"])(size=1)
-    whole.Extensions[FILE.extensions_by_name["extra"]].SetInParent()
+    extension: Any = FILE.extensions_by_name["extra"]
+    whole.Extensions[extension].SetInParent()
 
     assert missing(whole) == ["[required.extra].firstName"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import orjson
@@ -88,7 +89,7 @@ def messages(kind: Descriptor, depth: int = 2) -> st.SearchStrategy[Any]:
             return objects.map(lambda value: json_format.ParseDict(value, make()))
         case "google.protobuf.ListValue":
             arrays = st.lists(JSON, max_size=2)
-            return arrays.map(lambda value: json_format.ParseDict(value, make()))
+            return arrays.map(lambda value: json_format.Parse(json.dumps(value), make()))
     if not depth:
         return st.builds(make)
     fields = st.lists(st.sampled_from(list(kind.fields)), max_size=6)
@@ -126,6 +127,7 @@ def anys(depth: int) -> st.SearchStrategy[Any]:
 
 def values(field: FieldDescriptor, depth: int) -> st.SearchStrategy[Any]:
     if is_map(field):
+        assert field.message_type is not None
         entry = field.message_type.fields_by_name
         keys, one = SCALARS[entry["key"].type], single(entry["value"], depth)
         return st.dictionaries(keys, one, max_size=2)

@@ -7,7 +7,7 @@ from typing import Any
 
 from buf.validate import validate_pb2
 from google.api import annotations_pb2
-from google.api import http_pb2 as google_http
+from google.api.http_pb2 import HttpRule as Rule
 from google.protobuf import (
     descriptor_pb2,
     descriptor_pool,
@@ -20,7 +20,6 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor, ServiceDescr
 from roster.v1 import http_pb2
 
 F = FieldDescriptor
-Rule = google_http.HttpRule
 _DEPENDENCIES = [
     module.DESCRIPTOR.name
     for module in (validate_pb2, http_pb2, timestamp_pb2, struct_pb2, duration_pb2, wrappers_pb2)
@@ -87,20 +86,24 @@ def _add(message: Any, name: str, number: int, kind: str, options: Options) -> N
 def message_of(**fields: tuple[str, Options]) -> Descriptor:
     """Returns the message type Made with these fields."""
     file = file_of({"Made": fields})
-    return _add_file(file).message_types_by_name["Made"]
+    descriptor: Descriptor = _add_file(file).message_types_by_name["Made"]
+    return descriptor
 
 
 def message_without_controls(**fields: tuple[str, Options]) -> Descriptor:
     """Returns the message type Made in a file with the option `no_control_characters`."""
     file = file_of({"Made": fields})
     file.options.Extensions[http_pb2.no_control_characters] = True
-    return _add_file(file).message_types_by_name["Made"]
+    descriptor: Descriptor = _add_file(file).message_types_by_name["Made"]
+    return descriptor
 
 
 def service_of(
     messages: dict[str, dict[str, tuple[str, Options]]], methods: dict[str, tuple[str, str, Rule]]
 ) -> ServiceDescriptor:
-    return _add_file(file_of(messages, methods)).services_by_name["Service"]
+    file = _add_file(file_of(messages, methods))
+    descriptor: ServiceDescriptor = file.services_by_name["Service"]
+    return descriptor
 
 
 def _add_file(file: Any) -> Any:

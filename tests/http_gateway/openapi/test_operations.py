@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 from buf.validate import validate_pb2
+from google.api.http_pb2 import HttpRule as Rule
 from google.protobuf import duration_pb2, struct_pb2, wrappers_pb2  # noqa: F401
 from openapi_spec_validator import validate
 
 from http_gateway.openapi.document import document
 from http_gateway.routing.query import MAX_PARAMETERS
 
-from .messages import Rule, service_of
+from .messages import service_of
 
 MESSAGES: dict[str, dict[str, tuple[str, Any]]] = {
     "Author": {"name": ("string", {}), "age": ("int32", {}), "self": (".made.Author", {})},
@@ -61,10 +62,11 @@ def test_without_a_body_every_field_that_text_can_represent_is_a_parameter() -> 
 
 
 def test_list_in_the_query_is_limited_by_the_number_of_parameters() -> None:
-    bounds = {None: {}, 3: {}, 300: {}}
+    bounds: dict[int | None, Any] = {None: {}, 3: {}, 300: {}}
     for limit, options in bounds.items():
         if limit is not None:
-            options[validate_pb2.field] = validate_pb2.FieldRules(repeated={"max_items": limit})
+            rules = validate_pb2.RepeatedRules(max_items=limit)
+            options[validate_pb2.field] = validate_pb2.FieldRules(repeated=rules)
     fields = {f"up_to_{limit}": ("*string", options) for limit, options in bounds.items()}
     messages = {"Request": fields, "Reply": {}}
     described = document([service_of(messages, {"Do": ("Request", "Reply", Rule(get="/a"))})])

@@ -7,7 +7,8 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from google.api import http_pb2 as google_http
+from google.api.http_pb2 import CustomHttpPattern
+from google.api.http_pb2 import HttpRule as Rule
 from google.protobuf.descriptor import ServiceDescriptor
 from openapi_spec_validator import validate
 
@@ -18,12 +19,11 @@ from server.app import SERVICES
 
 from ..routing import protos
 
-Rule = google_http.HttpRule
 Operations = dict[tuple[str, str], dict[str, Any]]
 
 
 def custom(kind: str, path: str) -> Rule:
-    return Rule(custom=google_http.CustomHttpPattern(kind=kind, path=path))
+    return Rule(custom=CustomHttpPattern(kind=kind, path=path))
 
 
 def operations_of(*services: ServiceDescriptor) -> Operations:

@@ -47,7 +47,26 @@ def accepted_by_codec(kind: str, options: Options, values: list[Any]) -> list[st
 
 
 BOOLEAN_LIKE = {http_pb2.boolean_like: True}
-VALUES = [None, True, False, 0, 1, 2, -1, 1.5, 2**40, "", "x", "1", "yes", "A", "C", "2s", [], {}]
+VALUES: list[Any] = [
+    None,
+    True,
+    False,
+    0,
+    1,
+    2,
+    -1,
+    1.5,
+    2**40,
+    "",
+    "x",
+    "1",
+    "yes",
+    "A",
+    "C",
+    "2s",
+    [],
+    {},
+]
 VALUES += [["x"], [1], {"a": 1}, "2026-01-02T03:04:05Z", "2026-01-02T03:04:05.123456789+01:00"]
 KINDS = ["string", "bool", "int32", "uint32", "int64", "uint64", "double", "enum"]
 KINDS += ["*string", "*int32", "*enum", "?string", "?int32"]
@@ -120,7 +139,7 @@ def test_validation_rules_become_keywords(
 
 
 def test_validation_rules_of_items_become_keywords_of_items() -> None:
-    rules = {"repeated": {"items": {"string": {"min_len": 1, "max_len": 9}}}}
+    rules: dict[str, Any] = {"repeated": {"items": {"string": {"min_len": 1, "max_len": 9}}}}
 
     assert (
         input_schema("*string", {RULES: Rules(**rules)})["items"].items()
@@ -209,7 +228,7 @@ def test_finite_number_has_no_string_form(rules: dict[str, Any], described: list
 
 
 def test_whole_double_is_an_integer() -> None:
-    options = {http_pb2.whole: True, RULES: Rules(double={"gte": 1, "lte": 9})}
+    options = {http_pb2.whole: True, RULES: Rules(double=validate_pb2.DoubleRules(gte=1, lte=9))}
     field = message_of(x=("double", options)).fields[0]
 
     assert Schemas().output_property(field)["type"] == "integer"

@@ -30,7 +30,8 @@ def violations(event_type: str, event: dict[str, Any]) -> list[str]:
 
 def example(event_type: str) -> dict[str, Any]:
     (content,) = DOCUMENT["webhooks"][event_type]["post"]["requestBody"]["content"].values()
-    return copy.deepcopy(content["example"])  # type: ignore[no-any-return]
+    event: dict[str, Any] = copy.deepcopy(content["example"])
+    return event
 
 
 def test_document_describes_every_event_type() -> None:

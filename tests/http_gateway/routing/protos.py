@@ -8,14 +8,13 @@ from functools import cache
 from pathlib import Path
 
 from google.api import annotations_pb2
-from google.api import http_pb2 as google_http
+from google.api.http_pb2 import HttpRule as Rule
 from google.protobuf import descriptor_pb2, descriptor_pool
 from google.protobuf.descriptor import FieldDescriptor, FileDescriptor, ServiceDescriptor
 from grpc_tools import protoc
 
 from http_gateway.routing.routes import Routes
 
-Rule = google_http.HttpRule
 F = FieldDescriptor
 
 LIBRARY = Path(__file__).with_name("library.proto").read_text()
@@ -62,7 +61,7 @@ def service_of(**rules: Rule | str) -> ServiceDescriptor:
     message = file.message_type.add(name="Made")
     for number, name in enumerate(("id", "name", "tags"), start=1):
         message.field.add(name=name, number=number, type=F.TYPE_STRING, label=F.LABEL_OPTIONAL)
-    message.field[2].label = F.LABEL_REPEATED
+    message.field[2].label = descriptor_pb2.FieldDescriptorProto.LABEL_REPEATED
     file.message_type.add(name="Reply")
     service = file.service.add(name="Service")
     for name, rule in rules.items():

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from google.api import http_pb2 as google_http
+from google.api.http_pb2 import CustomHttpPattern
+from google.api.http_pb2 import HttpRule as Rule
 
 from http_gateway.routing.routes import Routes
 
 from .protos import matched, service_of
-
-Rule = google_http.HttpRule
 
 
 @pytest.mark.parametrize(
@@ -44,7 +43,7 @@ def test_path_with_a_verb_falls_back_to_other_templates_for_other_methods() -> N
 
 
 def custom(kind: str, path: str, body: str = "") -> Rule:
-    return Rule(custom=google_http.CustomHttpPattern(kind=kind, path=path), body=body)
+    return Rule(custom=CustomHttpPattern(kind=kind, path=path), body=body)
 
 
 def test_custom_method_has_its_own_binding() -> None:

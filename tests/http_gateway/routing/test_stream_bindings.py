@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from google.api import http_pb2 as google_http
+from google.api.http_pb2 import HttpRule as Rule
 
 from http_gateway.routing.bindings import UNARY, InvalidBinding, bindings_of
 from http_gateway.routing.routes import Routes
 from http_gateway.routing.stream_fields import MAX_RECORDS
 
 from ..stream_service import LINE, MESSAGES, METHODS, service_of
-
-Rule = google_http.HttpRule
 
 
 def test_streaming_rpcs_are_bound_by_their_options() -> None:
