@@ -48,11 +48,6 @@ class Numbered:
         return b"secret %d" % self.count
 
 
-@pytest.fixture
-def encrypt() -> Numbered:
-    return Numbered()
-
-
 def create(tx: Transaction, account: str = OURS, **fields: Any) -> WebhookRow:
     defaults = {
         "url": "https://example.com/",
@@ -228,9 +223,7 @@ def test_change_expands_a_limited_number_of_pending_events(
     assert deliveries(tx) == [*expanded, *((row.id, event_type) for event_type in later)]
 
 
-def test_two_secrets_sign_after_a_rotation_and_never_three(
-    tx: Transaction, encrypt: Numbered
-) -> None:
+def test_two_secrets_sign_after_a_rotation_and_never_three(tx: Transaction) -> None:
     row = create(tx)
     assert row.secrets_at(tx.now) == [b"secret 1"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -94,6 +93,15 @@ def test_delivery_of_a_deleted_event_cannot_be_retried(location: DatabaseLocatio
     run_scenario(location, scenario)
 
 
+@pytest.fixture(scope="module")
+def many_deliveries(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The URL of an SQLite database with many deliveries."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('deliveries')}/roster.db"
+    with unit_of_work(url) as tx:
+        fill(tx)
+    return url
+
+
 def fill(tx: Transaction) -> None:
     """Stores many deliveries of two accounts and webhooks; all but a few have succeeded."""
     status = f"CASE x % {RARE} WHEN 0 THEN 1 WHEN 1 THEN 2 WHEN 2 THEN 4 ELSE 3 END"
@@ -131,10 +139,9 @@ def fill(tx: Transaction) -> None:
     "position", [pages.PagePosition(5), pages.PagePosition(5, after="Z")], ids=["number", "token"]
 )
 def test_sqlite_finds_filtered_deliveries_without_a_scan(
-    tmp_path: Path, filters: Filter, position: pages.PagePosition
+    many_deliveries: str, filters: Filter, position: pages.PagePosition
 ) -> None:
-    with unit_of_work(f"sqlite:///{tmp_path}/roster.db") as tx:
-        fill(tx)
+    with unit_of_work(many_deliveries) as tx:
         watched = Watched(tx)
         rows, total, more = pages.page(ACCOUNT_ID, "A", filters, position, watched)
 
