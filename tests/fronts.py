@@ -23,6 +23,7 @@ from google.api import annotations_pb2
 from google.protobuf import json_format, message_factory
 from google.protobuf.descriptor import Descriptor, FieldDescriptor, MethodDescriptor
 from google.rpc import error_details_pb2
+from grpc_health.v1 import health_pb2_grpc
 from grpc_status import rpc_status
 from roster.v1 import (
     api_keys_pb2,
@@ -77,6 +78,10 @@ class Response:
     def faults(self) -> list[tuple[str, str]]:
         """The field and the code of each detail of the error."""
         return [(detail["field"], detail["code"]) for detail in self.body["error"]["details"]]
+
+
+# The stubs of this package declare no methods.
+health_stub: Any = health_pb2_grpc.HealthStub
 
 
 class Front(Protocol):

@@ -15,7 +15,8 @@ from server.errors import InvalidStatusTransition
 from server.idempotency.store import RETENTION_MILLISECONDS
 from server.paging import DEFAULT_LIMIT, MAX_LIMIT
 from server.serving.documentation import documentation
-from server.subscribers.rules import Status, check_transition
+from server.subscribers.fields import Status
+from server.subscribers.rules import check_transition
 from server.webhooks import rules
 from server.webhooks.delivery.store_retention import ATTEMPT_RETENTION, EVENT_RETENTION
 from server.webhooks.egress.client import MAX_READ, TIMEOUT_SECONDS

@@ -67,7 +67,7 @@ def set_failed(account: Account, *found: Row) -> None:
                 f"UPDATE delivery SET status = {FAILED}, due_at = NULL, finished_at = created_at"
                 f" WHERE account_id = '{account.id}' AND id = '{each['id']}'"
             )
-            tx.run(Statement(lambda _, text=text: SQL(text)))  # type: ignore[misc]
+            tx.run(Statement(lambda _, text=text: SQL(text)))
 
 
 def replays_left(account: Account) -> int:

@@ -475,11 +475,12 @@ def test_data_of_an_event_is_the_json_that_the_api_returns(
     account: Account, receiver: Receiver
 ) -> None:
     account.ok("CreateWebhook", url=receiver.url)
-    assert isinstance(account.front, HttpFront)
+    front = account.front
+    assert isinstance(front, HttpFront)
 
     def create(path: str, body: dict[str, Any]) -> bytes:
         raw = json.dumps(body).encode()
-        status, _, text = account.front.exchange("POST", path, account.key, body=raw)
+        status, _, text = front.exchange("POST", path, account.key, body=raw)
         assert status == 201
         return text
 

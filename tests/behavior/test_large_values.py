@@ -25,7 +25,7 @@ from .large_values import (
     with_fields,
 )
 from .streams import Row, export, export_table, import_rows, import_table, written_table
-from .test_events import listen
+from .test_events import record_events
 
 TOO_LONG = [("customFields", "TOO_LONG")]
 
@@ -172,7 +172,7 @@ def test_page_above_the_message_limit_is_rejected_and_a_smaller_one_returned(
 
 def test_event_page_above_the_message_limit_is_rejected(account: Account) -> None:
     with_fields(account)
-    listen(account)
+    record_events(account)
     created = create_subscriber(account, "a@b.io", customFields=values())
     for number in range(70):  # each event has the values before and after
         changed = values(letter="ab"[number % 2])

@@ -68,8 +68,8 @@ def stats(measured: dict[str, float]) -> Iterator[Comparison]:
             measured["export_memory_mib"] = round(export_memory_mib(service), 1)
         finally:
             service.stop()
-        with memory_folder() as memory:
-            ratio = webhooks.with_hanging_endpoint(memory)
+        with memory_folder() as path:
+            ratio = webhooks.with_hanging_endpoint(path)
         measured["webhook_99th_with_hanging_endpoint"] = round(ratio, 2)
         yield from workers.stats(Path(folder))
     yield from hop.stats()

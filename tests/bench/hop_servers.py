@@ -68,7 +68,7 @@ async def bare(upstream: str) -> None:
             await stub.GetSubscriber(request, metadata=metadata, timeout=30.0)
             return web.Response(body=body, content_type="application/json")
 
-        await serve(web.ServerRunner(web.Server(respond, access_log=None)))  # type: ignore[arg-type]
+        await serve(web.ServerRunner(web.Server(respond, access_log=None)))
 
 
 async def serve(runner: web.ServerRunner) -> None:
@@ -82,4 +82,5 @@ async def serve(runner: web.ServerRunner) -> None:
 
 if __name__ == "__main__":
     what, *upstream = sys.argv[1:]
-    uvloop.run({"backend": backend, "gateway": gateway, "bare": bare}[what](*upstream))
+    servers: dict[str, Any] = {"backend": backend, "gateway": gateway, "bare": bare}
+    uvloop.run(servers[what](*upstream))

@@ -128,13 +128,13 @@ class KeepAliveService(BaseHTTPRequestHandler):
     """A service that sends blank lines between records to keep the connection alive."""
 
     rows = (b'{"id": "a"}\n', b'{"id": "b"}\n')
-    responses: ClassVar = {
+    bodies: ClassVar = {
         "/api/subscribers": b'{"total": 2, "subscribers": [{"id": "a"}]}',
         "/api/subscribers/export": b"\n" + b"\n\n".join(rows) + b"\n",
     }
 
     def do_GET(self) -> None:
-        body = self.responses[self.path.partition("?")[0]]
+        body = self.bodies[self.path.partition("?")[0]]
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from server.cli import output
+from server.console import console
 
 
 @pytest.mark.parametrize("width", [20, 80, 200])
@@ -14,7 +15,7 @@ def test_table_is_not_truncated_to_the_width_of_the_terminal(
     width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = [["0" * 26, "[x] :smile:", "a" * 90], ["1" * 26, "漢", "https://example.com/b"]]
-    monkeypatch.setattr(output.console, "width", width)
+    monkeypatch.setattr(console, "width", width)
 
     output.print_table(("id", "name", "url"), rows)
 

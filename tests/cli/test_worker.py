@@ -105,7 +105,7 @@ async def create_tags_until(url: str, own: str, holds: Callable[[], bool]) -> No
                 if holds():
                     return
                 name = f"notified {number}"
-                await database.write(lambda tx, name=name: tags.create(own, name, "", tx))  # type: ignore[misc]
+                await database.write(lambda tx, name=name: tags.create(own, name, "", tx))
                 await asyncio.sleep(0.05)
     finally:
         await database.close()

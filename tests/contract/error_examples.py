@@ -107,7 +107,8 @@ def operations() -> Iterator[Operation]:
             if operation["operationId"] == rpc
         )
         content = operation.get("requestBody", {}).get("content", {})
-        media_type, first = next(iter(content.items()), ("", {}))
+        none: tuple[str, dict[str, Any]] = ("", {})
+        media_type, first = next(iter(content.items()), none)
         example = first.get("example")
         text = example if isinstance(example, str) else json.dumps(example)
         schema = schemas.get(first.get("schema", {}).get("$ref", "").rpartition("/")[2], {})

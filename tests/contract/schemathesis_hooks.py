@@ -39,7 +39,7 @@ def before_call(_context: HookContext, case: Case, _kwargs: dict[str, Any]) -> N
     """Protects the key of the run, and adapts the request."""
     if case.path.startswith("/api/keys/") and case.path_parameters.get("id") == OWN_KEY:
         case.path_parameters["id"] = "another"
-    if _TIMEOUT.fullmatch(str((case.headers or {}).get("Grpc-Timeout", ""))):
+    if _TIMEOUT.fullmatch(str(dict(case.headers or ()).get("Grpc-Timeout", ""))):
         case.headers["Grpc-Timeout"] = "20S"  # a shorter one could cause a 504
     if case.meta is not None and case.meta.generation.mode is GenerationMode.POSITIVE:
         make_acceptable(case)

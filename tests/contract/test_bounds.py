@@ -29,7 +29,7 @@ from server.custom_fields import rules as custom_fields
 from server.events.rules import EventType
 from server.interceptors import error_status
 from server.subscribers import rules as subscribers
-from server.subscribers.fields import FIELDS, PROFILE
+from server.subscribers.fields import FIELDS, PROFILE, Status
 from server.tags import rules as tags
 from server.webhooks import rules as webhooks
 from server.webhooks.egress import urls
@@ -135,7 +135,7 @@ def test_scopes_agree_with_the_rules() -> None:
 @pytest.mark.parametrize(
     ("enum", "descriptor"),
     [
-        (subscribers.Status, subscribers_pb2.Subscriber.Status.DESCRIPTOR),
+        (Status, subscribers_pb2.Subscriber.Status.DESCRIPTOR),
         (subscribers.Failure, subscribers_pb2.BulkFailure.Reason.DESCRIPTOR),
         (custom_fields.DataType, custom_fields_pb2.CustomField.DataType.DESCRIPTOR),
         (webhooks.DeliveryStatus, webhooks_pb2.WebhookDelivery.Status.DESCRIPTOR),

@@ -74,7 +74,7 @@ def page_of_subscribers(count: int, tags: list[str]) -> subscribers.ListSubscrib
 
 
 def event() -> webhooks.Event:
-    json_subscriber = {
+    json_subscriber: dict[str, Any] = {
         "id": ID,
         "email": wide(254),
         "firstName": wide(100),

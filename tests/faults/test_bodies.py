@@ -148,7 +148,7 @@ def test_body_without_a_length_is_read_at_most_one_chunk_past_the_limit() -> Non
         options=Options(),
     )
     with pytest.raises(RequestError) as caught:
-        asyncio.run(body.read(endless))  # type: ignore[arg-type]
+        asyncio.run(body.read(endless))
 
     assert caught.value.close
     assert read[0] <= body.MAX_BODY_BYTES + len(chunk)

@@ -17,7 +17,7 @@ import grpc
 import pytest
 from aiohttp import web
 from google.protobuf import descriptor_pb2
-from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
 from roster.v1 import tags_pb2 as pb
 
@@ -38,7 +38,7 @@ from server.webhooks.egress.client import Client
 from server.webhooks.egress.policy import EgressPolicy
 
 from ..conftest import FRONTS, Account
-from ..fronts import Front, GrpcFront, HttpFront, Response, error_response
+from ..fronts import Front, GrpcFront, HttpFront, Response, error_response, health_stub
 
 
 def call(account: Account, rpc: str, request: Any, **options: Any) -> Any:
@@ -140,7 +140,8 @@ def test_valid_request_id_is_returned(grpc_account: Account, given: str, kept: b
         lambda: call(grpc_account, "CreateTag", pb.CreateTagRequest(), metadata=metadata),
     )
 
-    (request_id,) = [value for name, value in error.trailing_metadata() if name == "x-request-id"]
+    trailers: Any = error.trailing_metadata()
+    request_id = dict(trailers)["x-request-id"]
     assert request_id
     assert (request_id == given) is kept
 
@@ -196,7 +197,7 @@ def test_call_whose_deadline_passes_during_another_programs_lock_has_no_effect(
 def test_health_reports_every_service_as_serving_without_a_key(
     grpc_front: GrpcFront, name: str
 ) -> None:
-    stub = health_pb2_grpc.HealthStub(grpc_front.channel)
+    stub = health_stub(grpc_front.channel)
 
     reply = stub.Check(health_pb2.HealthCheckRequest(service=name), timeout=20)
 
@@ -204,7 +205,7 @@ def test_health_reports_every_service_as_serving_without_a_key(
 
 
 def test_health_does_not_know_other_services(grpc_front: GrpcFront) -> None:
-    stub = health_pb2_grpc.HealthStub(grpc_front.channel)
+    stub = health_stub(grpc_front.channel)
 
     error = error_of(
         grpc.StatusCode.NOT_FOUND,
@@ -452,7 +453,7 @@ def test_unexpected_error_of_health_is_described_only_in_the_log(
 
     async def main() -> grpc.RpcError:
         async with serving(tmp_path) as (fronts, _):
-            stub = health_pb2_grpc.HealthStub(fronts["grpc"].channel)  # type: ignore[attr-defined]
+            stub = health_stub(fronts["grpc"].channel)  # type: ignore[attr-defined]
             request = health_pb2.HealthCheckRequest()
             calls = {"Check": stub.Check, "Watch": lambda *a, **b: next(stub.Watch(*a, **b))}
             return await asyncio.to_thread(

@@ -12,13 +12,13 @@ from typing import Any
 import grpc
 import pytest
 from google.rpc import error_details_pb2
-from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_health.v1 import health_pb2
 from grpc_status import rpc_status
 from roster.v1 import tags_pb2 as pb
 from roster.v1 import tags_pb2_grpc
 
 from ..conftest import Account, new_account
-from ..fronts import HttpFront
+from ..fronts import HttpFront, health_stub
 from ..parts import status_of, wait_until
 from ..processes import Service, start
 
@@ -132,7 +132,7 @@ def test_write_of_a_client_that_disconnected_while_it_was_queued_has_no_effect(
 def serves(service: Service) -> bool:
     """Whether grpc.health reports SERVING."""
     with closing(grpc.insecure_channel(service.grpc)) as channel:
-        reply = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest())
+        reply = health_stub(channel).Check(health_pb2.HealthCheckRequest())
     return bool(reply.status == health_pb2.HealthCheckResponse.SERVING)
 
 

@@ -8,14 +8,14 @@ from typing import Any
 
 import grpc
 import pytest
-from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_health.v1 import health_pb2
 from roster.v1 import tags_pb2 as pb
 from roster.v1.subscribers_pb2 import ExportSubscribersRequest, ExportSubscribersResponse
 
 from http_gateway.body import MAX_BODY_BYTES
 
 from ..conftest import FRONTS, Account, new_account
-from ..fronts import GrpcFront, HttpFront
+from ..fronts import GrpcFront, HttpFront, health_stub
 from ..processes import Service, start
 
 # Refills one call in 8 hours: never during a test.
@@ -80,7 +80,7 @@ def list_tags(account: Account) -> tuple[bool, dict[str, str]]:
     return call.code() is grpc.StatusCode.OK, dict(call.trailing_metadata())
 
 
-def export(account: Account, *, head: bool = False) -> tuple[bool, dict[str, str]]:
+def export(account: Account, *, head: bool = False) -> tuple[bool, dict[str, Any]]:
     """Exports. Returns whether that was allowed, and the headers or metadata."""
     path = "/api/subscribers/export"
     if isinstance(account.front, HttpFront):
@@ -184,7 +184,7 @@ def receives_the_limit(account: Account) -> bool:
     stub = account.front.stub("ListTags")  # type: ignore[attr-defined]
     with pytest.raises(grpc.RpcError) as caught:
         stub(pb.ListTagsRequest(), metadata=[("x-api-key", account.key)], timeout=20)
-    return "ratelimit" in dict(caught.value.trailing_metadata())  # type: ignore[attr-defined]
+    return "ratelimit" in dict(caught.value.trailing_metadata())
 
 
 def test_limit_is_checked_before_the_scope(slow: Limited) -> None:
@@ -227,7 +227,7 @@ def test_limit_is_checked_before_the_body(
 
 def test_health_has_no_limit(slow: Limited) -> None:
     with grpc.insecure_channel(slow.service.grpc) as channel:
-        health = health_pb2_grpc.HealthStub(channel)  # type: ignore[no-untyped-call]
+        health = health_stub(channel)
         for _ in range(2 * CALLS):
             reply = health.Check(health_pb2.HealthCheckRequest(), timeout=20)
             assert reply.status == health_pb2.HealthCheckResponse.SERVING

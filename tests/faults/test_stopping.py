@@ -15,12 +15,11 @@ from typing import Any
 import grpc
 import pytest
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
-from grpc_health.v1.health_pb2_grpc import HealthStub
 from roster.v1 import tags_pb2 as pb
 from roster.v1 import tags_pb2_grpc
 
 from ..conftest import Account, new_account
-from ..fronts import HttpFront
+from ..fronts import HttpFront, health_stub
 from ..load import Client, Load, Sent, create
 from ..parts import listens, wait_until
 from ..postgres import Postgres
@@ -101,7 +100,7 @@ def test_stop_under_load_fails_no_grpc_call_in_progress(
 
 def test_health_watch_receives_not_serving_and_ends(service: Service) -> None:
     with closing(grpc.insecure_channel(service.grpc)) as channel:
-        watch = HealthStub(channel).Watch(HealthCheckRequest())
+        watch = health_stub(channel).Watch(HealthCheckRequest())
         assert next(watch).status is HealthCheckResponse.SERVING
 
         service.process.send_signal(signal.SIGTERM)

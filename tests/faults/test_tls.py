@@ -14,7 +14,7 @@ from pathlib import Path
 
 import grpc
 import pytest
-from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_health.v1 import health_pb2
 from roster.v1.tags_pb2 import DeleteTagRequest
 from roster.v1.tags_pb2_grpc import TagServiceStub
 
@@ -27,7 +27,7 @@ from server.serving.options import grpc_options, http_options, upstream_options
 
 from ..cli.commands import error_line, in_new_process, roster
 from ..cli.transfers import counts_of, people, write_ndjson
-from ..fronts import HttpFront
+from ..fronts import HttpFront, health_stub
 from ..parts import Part, running, status_of
 from ..stubs.authority import Authority
 from ..stubs.recorder import recording
@@ -175,7 +175,7 @@ def test_server_rejects_clients_without_a_certificate_of_its_authority(
         grpc.secure_channel(server.grpc, credentials) as channel,
         pytest.raises(grpc.RpcError) as error,
     ):
-        health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=20)
+        health_stub(channel).Check(health_pb2.HealthCheckRequest(), timeout=20)
 
     assert error.value.code() is grpc.StatusCode.UNAVAILABLE
 

@@ -14,8 +14,9 @@ from pathlib import Path
 import grpc
 import pytest
 from cryptography import x509
-from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_health.v1 import health_pb2
 
+from ..fronts import health_stub
 from ..parts import Part, running, wait_until
 from ..postgres import Postgres
 from ..stubs.authority import Authority
@@ -91,7 +92,7 @@ def open_connections(service: Part, files: Files) -> Iterator[Callable[[], None]
         ) as over_http,
         grpc.secure_channel(service.grpc, credentials) as over_grpc,
     ):
-        watch = health_pb2_grpc.HealthStub(over_grpc).Watch(CHECK)
+        watch = health_stub(over_grpc).Watch(CHECK)
         next(watch)
         over_http.connect()
         first = over_http.sock
@@ -100,7 +101,7 @@ def open_connections(service: Part, files: Files) -> Iterator[Callable[[], None]
             over_http.request("GET", "/healthz")
             assert over_http.getresponse().read()
             assert over_http.sock is first
-            health_pb2_grpc.HealthStub(over_grpc).Check(CHECK, timeout=20)
+            health_stub(over_grpc).Check(CHECK, timeout=20)
             assert watch.is_active()
 
         check()
@@ -173,7 +174,7 @@ def test_client_authorities_are_reloaded(files: Files, tmp_path: Path) -> None:
         options = [("grpc.use_local_subchannel_pool", 1)]
         with grpc.secure_channel(service.grpc, credentials, options) as channel:
             try:
-                health_pb2_grpc.HealthStub(channel).Check(CHECK, timeout=20)
+                health_stub(channel).Check(CHECK, timeout=20)
             except grpc.RpcError:
                 return False
             return True

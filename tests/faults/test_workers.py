@@ -12,13 +12,13 @@ from pathlib import Path
 
 import grpc
 import pytest
-from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_health.v1 import health_pb2
 
 from server.console import ExitCode
 
 from ..cli.commands import FREE, error_line, roster
 from ..conftest import new_account
-from ..fronts import HttpFront
+from ..fronts import HttpFront, health_stub
 from ..load import Load, create, stored
 from ..parts import is_alive, listens, wait_until, workers_of
 from ..postgres import Postgres
@@ -128,7 +128,7 @@ def test_connections_to_both_ports_are_distributed_among_all_workers(
                     channel = stack.enter_context(
                         grpc.insecure_channel(workers_service.grpc, options)
                     )
-                    stub = health_pb2_grpc.HealthStub(channel)
+                    stub = health_stub(channel)
                     stub.Check(health_pb2.HealthCheckRequest(), timeout=20)
             after = {worker: descriptors(worker) for worker in before}
             assert len(after) == COUNT

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import select
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +77,7 @@ class StartingService:
     http: str
     grpc: str
     key: str
-    connection: http.client.HTTPConnection
+    connection: HTTPConnection
 
     def send(self, method: str, path: str) -> tuple[int, Any, dict[str, str]]:
         """Returns the status, body and headers of a response over the connection."""
@@ -111,7 +111,7 @@ def starting(
     addresses = {"serve": http_address, "server": grpc_address, "worker": metrics_address}
     try:
         wait_until(lambda: listens(addresses[command]), "the process does not listen")
-        with closing(http.client.HTTPConnection(http_address, timeout=20)) as connection:
+        with closing(HTTPConnection(http_address, timeout=20)) as connection:
             yield StartingService(part, http_address, grpc_address, key, connection)
     finally:
         if part.process.poll() is None:

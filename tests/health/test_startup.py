@@ -14,7 +14,7 @@ import grpc
 import psycopg
 import pytest
 from google.rpc import error_details_pb2
-from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_health.v1 import health_pb2
 from grpc_status import rpc_status
 from roster.v1 import subscribers_pb2, subscribers_pb2_grpc, tags_pb2, tags_pb2_grpc
 
@@ -22,6 +22,7 @@ from server.app import SERVICES
 from server.console import ExitCode
 
 from ..cli.commands import FREE, error_line, roster
+from ..fronts import health_stub
 from ..parts import ready, running, status_of, wait_until, workers_of
 from ..postgres import Postgres
 from ..processes import limited
@@ -62,7 +63,7 @@ def assert_http_is_unavailable(service: StartingService) -> None:
 
 
 def assert_grpc_is_unavailable(channel: grpc.Channel) -> None:
-    health = health_pb2_grpc.HealthStub(channel)
+    health = health_stub(channel)
     checks = (health_pb2.HealthCheckRequest(service=name) for name in NAMES)
     assert {health.Check(check, timeout=20).status for check in checks} == {NOT_SERVING}
     stub = tags_pb2_grpc.TagServiceStub(channel)
@@ -92,7 +93,7 @@ def test_connections_opened_during_the_migration_are_served_after_it(
         starting("serve", tmp_path, database, ROSTER_HTTP_CHANNEL=kind) as service,
         closing(grpc.insecure_channel(service.grpc)) as channel,
     ):
-        watch = health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest())
+        watch = health_stub(channel).Watch(health_pb2.HealthCheckRequest())
         assert next(watch).status is NOT_SERVING
         assert_http_is_unavailable(service)
         assert_grpc_is_unavailable(channel)

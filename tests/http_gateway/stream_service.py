@@ -6,17 +6,16 @@ from typing import Any
 
 from buf.validate import validate_pb2
 from google.api import annotations_pb2
-from google.api import http_pb2 as google_http
+from google.api.http_pb2 import HttpRule as Rule
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.any_pb2 import Any as AnyMessage
-from google.protobuf.descriptor import FieldDescriptor, ServiceDescriptor
+from google.protobuf.descriptor import ServiceDescriptor
 from google.rpc import error_details_pb2, status_pb2
 from grpc import StatusCode
 from grpc_status import rpc_status
 from roster.v1 import http_pb2
 
-Rule = google_http.HttpRule
-F = FieldDescriptor
+F = descriptor_pb2.FieldDescriptorProto
 LINE, FAULT = ".roster.v1.CsvLine", ".roster.v1.Row.Fault"
 
 MESSAGES: dict[str, dict[str, str]] = {

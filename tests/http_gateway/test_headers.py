@@ -69,7 +69,7 @@ def ask(
 ) -> Response:
     """Sends a request to a gateway in front of the servicer."""
 
-    async def main() -> Response:
+    async def main() -> Any:
         async with channel_to(kind, served_by(tags)) as channel:
             gateway = Gateway(channel, [pb.DESCRIPTOR.services_by_name["TagService"]], OPTIONS)
             sent = CIMultiDict([("X-Request-Id", "abc"), *headers])
@@ -197,7 +197,7 @@ def test_idempotency_key_that_is_not_ascii_is_reported_to_the_server(
 
     ask(kind, tags, "POST", "/api/tags", ("Idempotency-Key", "é"), body=b'{"name": "vip"}')
 
-    fault = errors_pb2.Error.FromString(dict(tags.seen)[REQUEST_ERROR])  # type: ignore[arg-type]
+    fault = errors_pb2.Error.FromString(dict(tags.seen)[REQUEST_ERROR])
     assert fault == errors_pb2.Error(
         reason=Reason.Value("VALIDATION_ERROR"),
         message="The request is not valid.",

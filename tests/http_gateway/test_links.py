@@ -21,7 +21,8 @@ from http_gateway.app import Gateway
 from http_gateway.channel.in_process import InProcessChannel
 from http_gateway.links import next_page
 from http_gateway.responses import Response
-from http_gateway.routing.routes import InvalidBinding, Routes
+from http_gateway.routing.bindings import InvalidBinding
+from http_gateway.routing.routes import Routes
 
 F = FieldDescriptor
 
@@ -63,7 +64,7 @@ def ask(target: str, token: str, method: str = "GET") -> Response:
         handler = unary_unary_rpc_method_handler(handle)
         server.add_registered_method_handlers("made.Service", {"List": handler})
 
-    async def main() -> Response:
+    async def main() -> Any:
         gateway = Gateway(InProcessChannel(register, ()), [service])
         return await gateway.handle(make_mocked_request(method, target))
 

@@ -252,7 +252,7 @@ def test_rejection_has_a_retry_delay_and_runs_no_handler(kind: str) -> None:
 
 def details_of(error: aio.AioRpcError) -> tuple[Any, Any]:
     """Returns ErrorInfo and RetryInfo of a failed call."""
-    status = rpc_status.from_call(error)  # type: ignore[arg-type]
+    status = rpc_status.from_call(error)
     info, retry = error_details_pb2.ErrorInfo(), error_details_pb2.RetryInfo()
     assert status is not None
     for packed in status.details:

@@ -16,6 +16,7 @@ from server.console import ExitCode
 from server.maintenance import backups
 from server.maintenance.backups import BackupSchedule
 from server.storage.backups import verify
+from server.storage.backups.create import back_up
 from server.storage.database import StorageError
 from server.storage.databases import unit_of_work
 
@@ -121,7 +122,7 @@ def test_cancelled_backup_leaves_no_file(
     started, files_after = asyncio.Event(), []
 
     async def main() -> None:
-        loop, real = asyncio.get_running_loop(), backups.back_up
+        loop, real = asyncio.get_running_loop(), back_up
 
         def endless(database: Path, file: Path, report_progress: Any) -> object:
             def report_forever(*progress: object) -> None:

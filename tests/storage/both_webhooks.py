@@ -96,7 +96,7 @@ class BothWithWebhooks(Both):
         )
         self.in_flight = batch.deliveries
         for webhook_id, reason in recorded.to_disable.items():
-            self.same(lambda tx, id_=webhook_id, why=reason: disable(OURS, id_, why, tx))  # type: ignore[misc]
+            self.same(lambda tx, id_=webhook_id, why=reason: disable(OURS, id_, why, tx))
         self.same(deliveries)
 
     @invariant()

@@ -90,7 +90,7 @@ def test_no_backup_is_begun_without_room_for_it(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usage = type("", (), {"free": path.stat().st_size - 1})
-    monkeypatch.setattr(create.shutil, "disk_usage", lambda _: usage)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
 
     with pytest.raises(BackupWriteError, match="Not enough space"):
         back_up(path, tmp_path / "one", quietly)

@@ -180,7 +180,7 @@ def is_account(node: Any, names: tuple[str, ...]) -> bool:
     """Whether it is the parameter that holds the account's id."""
     if isinstance(node, tree.TypeCast):
         node = node.arg
-    return isinstance(node, tree.ParamRef) and names[node.number - 1] == "account_id"
+    return isinstance(node, tree.ParamRef) and names[(node.number or 0) - 1] == "account_id"
 
 
 def bound_by(condition: Any, names: tuple[str, ...]) -> set[str]:

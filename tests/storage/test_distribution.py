@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from typing import Any
 
 import psycopg
 import pytest
@@ -199,7 +200,7 @@ def test_second_run_leaves_everything_as_it_is(url: str) -> None:
 
 
 def test_what_broke_off_is_gone_on_with(url: str) -> None:
-    half = distributed(url)
+    half: Any = distributed(url)
     some = [next(half) for _ in range(5)]
     half.close()
 

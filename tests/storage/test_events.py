@@ -83,7 +83,7 @@ def test_events_cost_two_statements_more_however_many_they_are(tx: Transaction) 
     count_webhooks(OURS, 1, tx)
 
     for count in (1, 100):
-        assert cost(tx, lambda count=count: happen(OURS, count, tx)) == 2  # type: ignore[misc]
+        assert cost(tx, lambda count=count: happen(OURS, count, tx)) == 2
 
 
 def test_last_event_is_that_which_was_recorded_last(tx: Transaction) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -196,9 +197,19 @@ def work(name: str) -> Callable[[Transaction], pb.CreateApiKeyResponse]:
     return create
 
 
+@contextmanager
+def running(database: IdempotentDatabase, request: Request) -> Iterator[None]:
+    """Runs a block as part of a request."""
+    database.enter(request)
+    try:
+        yield
+    finally:
+        database.leave(request)
+
+
 async def call(database: IdempotentDatabase, name: str, own: Request) -> pb.CreateApiKeyResponse:
     """Does the work for a request."""
-    with database.request(own):
+    with running(database, own):
         return await database.write(work(name))
 
 
@@ -274,7 +285,7 @@ def test_key_of_a_request_that_runs_is_in_use_until_it_ends(
     play: Callable[[Scenario], Any],
 ) -> None:
     async def scenario(database: IdempotentDatabase) -> None:
-        with database.request(request()):
+        with running(database, request()):
             with pytest.raises(IdempotencyKeyInUse):
                 await call(database, "a", request())
             await asyncio.gather(
@@ -301,20 +312,20 @@ def test_key_is_in_use_for_every_process_between_begin_and_conclude(
     play: Callable[[Scenario], Any], clock: Moments, fingerprint: str
 ) -> None:
     async def scenario(database: IdempotentDatabase) -> None:
-        with database.request(request()):
+        with running(database, request()):
             await database.begin(acts("a"))
         # The process knows nothing of the request any more.
         with (
-            database.request(request(fingerprint=fingerprint)),
+            running(database, request(fingerprint=fingerprint)),
             pytest.raises(IdempotencyKeyInUse),
         ):
             await database.begin(acts("b"))
         assert await number_of_tags(database) == 1
 
-        with database.request(request()):
+        with running(database, request()):
             answer = await database.conclude(work("c"))
         again = request()
-        with database.request(again):
+        with running(database, again):
             assert await database.begin(acts("d")) == answer
         assert again.replayed
         clock.now += 24 * HOUR - 1
@@ -328,13 +339,13 @@ def test_key_of_a_request_whose_process_ended_is_free_after_a_minute(
     play: Callable[[Scenario], Any], clock: Moments
 ) -> None:
     async def scenario(database: IdempotentDatabase) -> None:
-        with database.request(request()):
+        with running(database, request()):
             await database.begin(acts("a"))
         clock.now += RUNNING_MILLISECONDS - 1
-        with database.request(request()), pytest.raises(IdempotencyKeyInUse):
+        with running(database, request()), pytest.raises(IdempotencyKeyInUse):
             await database.begin(acts("b"))
         clock.now += 1
-        with database.request(request()):
+        with running(database, request()):
             assert isinstance(await database.begin(acts("c")), str)
 
     play(scenario)
@@ -342,7 +353,7 @@ def test_key_of_a_request_whose_process_ended_is_free_after_a_minute(
 
 def test_key_is_free_again_once_the_conclusion_has_failed(play: Callable[[Scenario], Any]) -> None:
     async def scenario(database: IdempotentDatabase) -> None:
-        with database.request(request()):
+        with running(database, request()):
             await database.begin(acts("a"))
             with pytest.raises(TagAlreadyExists):
                 await database.conclude(work("A"))
@@ -355,7 +366,7 @@ def test_key_is_free_again_once_the_conclusion_has_failed(play: Callable[[Scenar
 def test_write_without_a_key_stores_no_response(play: Callable[[Scenario], Any]) -> None:
     async def scenario(database: IdempotentDatabase) -> None:
         await database.write(work("a"))
-        with database.request(request()):
+        with running(database, request()):
             pass
         await database.write(work("b"))
 

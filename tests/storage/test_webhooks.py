@@ -228,7 +228,7 @@ def test_two_secrets_sign_after_a_rotation_and_never_three(tx: Transaction) -> N
     assert row.secrets_at(tx.now) == [b"secret 1"]
 
     for name in (b"second", b"third"):
-        row = store.rotate(OURS, row.id, lambda _, name=name: name, tx)  # type: ignore[misc]
+        row = store.rotate(OURS, row.id, lambda _, name=name: name, tx)
 
     assert row == find(OURS, row.id, tx)
     assert row.secrets_at(tx.now + OLD_SECRET_VALIDITY - 1) == [b"third", b"second"]

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from enum import Enum
-from typing import Any
+from typing import Any, TypeVar
 
 FRAME_HEADER = 9
 HEADERS_FRAME = 1
@@ -94,13 +94,16 @@ def shut_down(side: socket.socket) -> None:
         side.shutdown(socket.SHUT_RDWR)
 
 
+P = TypeVar("P", bound=Proxy)
+
+
 def losing(service: str, *losses: Loss) -> AbstractContextManager[Proxy]:
     """Runs a proxy for a service."""
     return running(Proxy(service, *losses))
 
 
 @contextmanager
-def running(proxy: Proxy) -> Iterator[Proxy]:
+def running(proxy: P) -> Iterator[P]:
     with proxy:
         thread = threading.Thread(target=proxy.serve_forever, args=(0.01,))
         thread.start()

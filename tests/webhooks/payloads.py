@@ -115,10 +115,7 @@ async def _recorded_events() -> list[dict[str, Any]]:
 
 
 async def _run(scenario: Scenario) -> None:
-    ours, other = [
-        await scenario.step(lambda tx, url=url: _webhook(url, tx))  # type: ignore[misc]
-        for url in ENDPOINTS
-    ]
+    ours, other = [await scenario.step(lambda tx, url=url: _webhook(url, tx)) for url in ENDPOINTS]
     await scenario.step(lambda tx: store_test_deliveries.begin(ACCOUNT_ID, ours, tx))
     tag = await scenario.step(lambda tx: tags.create(ACCOUNT_ID, "VIP", "", tx))
     changed = {"name": "vip", "description": "Buys every month."}
@@ -135,7 +132,7 @@ async def _run(scenario: Scenario) -> None:
     await scenario.step(lambda tx: SUBSCRIBERS.update(ACCOUNT_ID, ada, changes, tx))
     for status in STATUSES:
         await scenario.step(
-            lambda tx, to=status: change_status(ACCOUNT_ID, ada, to, tx, by_admin=False)  # type: ignore[misc]
+            lambda tx, to=status: change_status(ACCOUNT_ID, ada, to, tx, by_admin=False)
         )
     await scenario.step(lambda tx: SUBSCRIBERS.delete(ACCOUNT_ID, ada, tx))
     await scenario.step(lambda tx: custom_fields.delete(ACCOUNT_ID, field.id, tx))

@@ -98,9 +98,7 @@ class Worker:
     async def create_tags(self, *names: str, account_id: str = ACCOUNT_ID) -> None:
         """Creates tags, and so events, each in a transaction of its own."""
         for name in names:
-            await self.database.write(
-                lambda tx, name=name: tags.create(account_id, name, "", tx)  # type: ignore[misc]
-            )
+            await self.database.write(lambda tx, name=name: tags.create(account_id, name, "", tx))
 
     async def lease(self) -> list[LeasedDelivery]:
         """Leases due deliveries as the dispatcher does."""

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -70,12 +71,12 @@ def test_killed_copy_is_resumed(
     assert killed.returncode == -signal.SIGKILL
     stored: list[int] = []
     for one in (endpoint.SqliteEndpoint, endpoint.PostgresEndpoint):
-        real = one.insert
-        monkeypatch.setattr(
-            one,
-            "insert",
-            lambda self, t, rows, real=real: (stored.append(len(rows)), real(self, t, rows)),
-        )
+
+        def insert(self: Any, table: Any, rows: Any, real: Any = one.insert) -> None:
+            stored.append(len(rows))
+            real(self, table, rows)
+
+        monkeypatch.setattr(one, "insert", insert)
 
     copied = copy(source, target)
 

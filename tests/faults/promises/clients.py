@@ -75,7 +75,7 @@ class Clients:
         self._done: Operation | None = None
         self._front = GrpcFront(target.grpc) if target.grpc else None
         self.load = Load([target.http], target.key)
-        self._turns: list[Turn] = [self._http] * HTTP_CLIENTS + [self._read]
+        self._turns: list[Turn] = [*[self._http] * HTTP_CLIENTS, self._read]
         if long_texts:
             self._turns += [self._repeat] * REPEATING_CLIENTS + [self._render]
         if self._front is not None:

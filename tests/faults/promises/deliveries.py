@@ -174,7 +174,7 @@ def make_everything_due(service: Service) -> None:
     yes = "1" if service.database_url.startswith("sqlite") else "true"
     with service.unit_of_work() as tx:
         for text in MAKE_DUE:
-            tx.run(Statement(lambda _, text=text: SQL(text.replace("{yes}", yes))))  # type: ignore[misc]
+            tx.run(Statement(lambda _, text=text: SQL(text.replace("{yes}", yes))))
 
 
 def until_all_is_delivered(service: Service) -> None:

@@ -70,7 +70,7 @@ class FailingDisk:
 
 
 def _io_error(code: int) -> apsw.IOError:
-    error = apsw.IOError("the disk failed")
+    error: Any = apsw.IOError("the disk failed")
     error.extendedresult = code
     return error
 

@@ -13,7 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...behavior.helpers import MISSING_ID, error_of
-from ...behavior.test_isolation import MISSING, NAMES, REQUESTS, everything, make_all, meant_by
+from ...behavior.test_isolation import (
+    MISSING,
+    REFERENCES,
+    REQUESTS,
+    create_all,
+    everything,
+    resource_type,
+)
 from ...conftest import Account, new_account
 from ...fronts import GrpcFront, HttpFront, Response
 from ...processes import start
@@ -66,9 +73,10 @@ def run(repetitions: int) -> Results:
             comparisons, changed = [], 0
             for front in fronts:
                 account, other = (new_account(service, front) for _ in range(2))
-                names, before = make_all(other), everything(other)
+                references, before = create_all(other), everything(other)
                 comparisons += [
-                    compare_calls(account, rpc, names[meant_by(rpc)], repetitions) for rpc in NAMES
+                    compare_calls(account, rpc, references[resource_type(rpc)], repetitions)
+                    for rpc in REFERENCES
                 ]
                 changed += everything(other) != before
             fronts[0].channel.close()
@@ -79,7 +87,7 @@ def run(repetitions: int) -> Results:
 
 def compare_calls(account: Account, rpc: str, theirs: str, repetitions: int) -> CallComparison:
     """Calls an operation in turns with a foreign id and with a missing one."""
-    comparisons, name = CallComparison(), NAMES[rpc]
+    comparisons, name = CallComparison(), REFERENCES[rpc]
     for _ in range(WARMUP + repetitions):
         for kind, named in enumerate((theirs, MISSING.get(name, MISSING_ID))):
             began = time.perf_counter()

@@ -31,7 +31,6 @@ def below_sqlite(disk: FailingDisk) -> Iterator[None]:
     vfs = apsw.VFS("system calls", "unix")
     write = _Write(vfs.xGetSystemCall(_PWRITE) or 0)
 
-    @_Write
     def failing(file: int, data: int, size: int, offset: int) -> int:
         try:
             disk.write(Path(os.readlink(f"/proc/self/fd/{file}")).name)
@@ -43,7 +42,9 @@ def below_sqlite(disk: FailingDisk) -> Iterator[None]:
             return -1
         return int(write(file, data, size, offset))
 
-    vfs.xSetSystemCall(_PWRITE, ctypes.cast(failing, ctypes.c_void_p).value)
+    # SQLite keeps only the address, so that this has to outlive the block.
+    callback = _Write(failing)
+    vfs.xSetSystemCall(_PWRITE, ctypes.cast(callback, ctypes.c_void_p).value)
     try:
         yield
     finally:

@@ -390,7 +390,7 @@ def test_handler_does_not_run_ahead_of_its_client(kind: str) -> None:
 def test_first_interceptor_of_a_stream_is_the_outermost() -> None:
     seen: list[str] = []
 
-    class Noting(aio.ServerInterceptor):  # type: ignore[misc]
+    class Noting(aio.ServerInterceptor):
         def __init__(self, name: str) -> None:
             self.name = name
 

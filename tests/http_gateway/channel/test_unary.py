@@ -297,7 +297,7 @@ def test_finished_call_cannot_be_cancelled(kind: str) -> None:
     assert run(kind, body) == (False, False)
 
 
-class Recording(aio.ServerInterceptor):  # type: ignore[misc]
+class Recording(aio.ServerInterceptor):
     """Records its name and the called method."""
 
     def __init__(self, name: str, seen: list[tuple[str, str]]) -> None:

@@ -83,7 +83,7 @@ async def written_records(*pauses: float, accepts: bool = False) -> list[tuple[f
         writer = ResponseWriter(
             request, "a", binding, message("Ask"), body_error=lambda: None, is_unread=lambda: False
         )
-        await writer.write_response(channel.unary_stream("/made.Service/Each")(message("Ask")))  # type: ignore[call-arg]
+        await writer.write_response(channel.unary_stream("/made.Service/Each")(message("Ask")))
     (_, head), *rest, (_, end) = transport.written
     assert (head[:12], end) == (b"HTTP/1.1 200", b"0\r\n\r\n")
     return rest
