@@ -48,13 +48,15 @@ def pages_of(
     """Returns the pages of a gateway by path."""
     health: Any = health_pb2_grpc.HealthStub(channel)
     has_webhooks = sends_webhooks(services)
+    about = documentation.about
 
     @cache
     def site() -> Site:
         from .docs.site import Site  # not at start, which Jinja and Markdown would delay
 
-        webhooks = webhooks_document() if has_webhooks else None
-        return Site(document(services), services, webhooks=webhooks, documentation=documentation)
+        webhooks = webhooks_document(about) if has_webhooks else None
+        content = document(services, about)
+        return Site(content, services, webhooks=webhooks, documentation=documentation)
 
     def guide(name: str) -> Page:
         return _static(lambda: _html(site().guide(name)))
@@ -78,14 +80,14 @@ def pages_of(
     pages = {
         "/healthz": healthz,
         "/readyz": readyz,
-        "/openapi.json": _static(lambda: _json(document(services))),
+        "/openapi.json": _static(lambda: _json(document(services, about))),
         "/docs": _static(lambda: _html(site().reference())),
         "/docs/search.json": _static(lambda: StaticContent(site().search_index(), JSON)),
         **{f"/docs/guides/{each.name}": guide(each.name) for each in documentation.guides},
         **{path: _redirect(*target) for path, target in REDIRECTS.items()},
     }
     if has_webhooks:
-        pages["/openapi/webhooks.json"] = _static(lambda: _json(webhooks_document()))
+        pages["/openapi/webhooks.json"] = _static(lambda: _json(webhooks_document(about)))
         pages["/docs/webhooks"] = _static(lambda: _html(site().event_types()))
     return pages
 

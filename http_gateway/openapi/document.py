@@ -8,7 +8,6 @@ examples and descriptions all come from the protos, so a new rpc needs no change
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from importlib.metadata import metadata
 from typing import Any
 
 from google.protobuf.descriptor import ServiceDescriptor
@@ -18,24 +17,27 @@ from ..routing.query import MAX_PARAMETERS
 from . import parameters, webhooks
 from .comments import comment
 from .headers import HEADERS
+from .info import ApiInfo
 from .operations import Operations, tag_of
 from .paths import Paths, has_rest
 from .schemas import Schemas
 
 _VERSION = "3.1.0"
-_DISTRIBUTION = "roster"
 _METHODS = frozenset({"delete", "get", "head", "options", "patch", "post", "put", "trace"})
 _DESCRIPTION = f"""\
-Bodies are JSON in UTF-8. An operation without a request body accepts an empty body or `{{}}` and \
-nothing else, including GET and DELETE. In a body, null is treated as an absent key unless the \
-field documents otherwise. A key can also be the name of the field in the protos. Values can also \
-have the other forms of ProtoJSON: a number as a string, an enum by its number. \
+Bodies are JSON in UTF-8. \
 Timestamps in responses are in UTC with three fractional digits, such as 2026-01-02T03:04:05.000Z. \
-Unknown keys and query parameters are rejected, and the error names them. \
-A query has at most {MAX_PARAMETERS} parameters; each repetition counts.
+Unknown keys and query parameters are rejected, and the error names them.
 
-Every path with GET also supports HEAD. Every path supports OPTIONS and lists the supported \
-methods in `Allow`. The `traceparent` header of a request is propagated.
+- An operation without a request body accepts an empty body or `{{}}` and nothing else, including \
+GET and DELETE.
+- In a body, null is treated as an absent key unless the field documents otherwise.
+- A key can also be the name of the field in the protos. Values can also have the other forms of \
+ProtoJSON: a number as a string, an enum by its number.
+- A query has at most {MAX_PARAMETERS} parameters; each repetition counts.
+- Every path with GET also supports HEAD. Every path supports OPTIONS and lists the supported \
+methods in `Allow`.
+- The `traceparent` header of a request is propagated.
 
 All errors have the same shape, an `ErrorBody` under the key `error`. If a request has several \
 faults, an invalid API key is reported first (401), then 413 and 415, 403, and last 400, 404 and \
@@ -45,8 +47,8 @@ _ABOUT_WEBHOOKS = f"""
 Requests to webhooks are described in `/openapi/webhooks.json`. Their bodies are the schema \
 `{webhooks.PAYLOAD}`."""
 _WEBHOOKS_DESCRIPTION = """\
-The requests that Roster sends to the webhooks of an account, one for each type of event. The API \
-itself is in `/openapi.json`."""
+The requests to the webhooks of an account, one for each type of event. The API itself is in \
+`/openapi.json`."""
 _SECURITY = {
     "bearer": {
         "type": "http",
@@ -62,7 +64,10 @@ _SECURITY = {
 }
 
 
-def document(services: Sequence[ServiceDescriptor]) -> dict[str, Any]:
+_UNNAMED = ApiInfo()
+
+
+def document(services: Sequence[ServiceDescriptor], about: ApiInfo = _UNNAMED) -> dict[str, Any]:
     """Returns the OpenAPI document of services."""
     operations, paths, tags = Operations(), Paths(), dict[str, str]()
     for service, binding in _bound(services):
@@ -77,7 +82,7 @@ def document(services: Sequence[ServiceDescriptor]) -> dict[str, Any]:
         webhooks.components(operations.schemas)
     return {
         "openapi": _VERSION,
-        "info": _info(_DESCRIPTION + (_ABOUT_WEBHOOKS if has_webhooks else "")),
+        "info": _info(about, _DESCRIPTION + (_ABOUT_WEBHOOKS if has_webhooks else "")),
         "servers": [{"url": "/"}],
         "tags": [{"name": name, "description": text} for name, text in tags.items()],
         "paths": paths.items,
@@ -91,13 +96,13 @@ def document(services: Sequence[ServiceDescriptor]) -> dict[str, Any]:
     }
 
 
-def webhooks_document() -> dict[str, Any]:
+def webhooks_document(about: ApiInfo = _UNNAMED) -> dict[str, Any]:
     """Returns the OpenAPI document of the requests that are sent to webhooks."""
     schemas = Schemas()
     webhooks.components(schemas)
     return {
         "openapi": _VERSION,
-        "info": _info(_WEBHOOKS_DESCRIPTION),
+        "info": _info(about, _WEBHOOKS_DESCRIPTION),
         "servers": [{"url": "/"}],
         "tags": [webhooks.tag()],
         "webhooks": webhooks.section(),
@@ -105,13 +110,12 @@ def webhooks_document() -> dict[str, Any]:
     }
 
 
-def _info(description: str) -> dict[str, str]:
-    about = metadata(_DISTRIBUTION)
+def _info(about: ApiInfo, description: str) -> dict[str, str]:
     return {
-        "title": about["Name"].capitalize(),
-        "summary": about["Summary"],
+        "title": about.title,
+        "summary": about.summary,
         "description": description,
-        "version": about["Version"],
+        "version": about.version,
     }
 
 

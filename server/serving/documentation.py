@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from importlib.metadata import metadata
 from importlib.resources import files
 
 from http_gateway.docs.documentation import Documentation, Guide
+from http_gateway.openapi.info import ApiInfo
 
 from ..config import API_KEY
 
@@ -18,9 +20,11 @@ _GUIDES = {
 
 
 def documentation() -> Documentation:
-    """Returns the guides, their images, and the values in code samples."""
+    """Returns the name of the service, the guides, and the values in code samples."""
+    package = metadata("roster")
     images = (file for file in _FOLDER.iterdir() if file.name.endswith(".svg"))
     return Documentation(
+        about=ApiInfo(package["Name"].capitalize(), package["Version"], package["Summary"]),
         guides=tuple(
             Guide(name, group, (_FOLDER / f"{name}.md").read_text())
             for group, names in _GUIDES.items()

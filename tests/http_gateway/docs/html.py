@@ -10,9 +10,9 @@ from http_gateway.openapi.document import document, webhooks_document
 from server.app import SERVICES
 from server.serving.documentation import documentation
 
-DOCUMENT = document(SERVICES)
-WEBHOOKS = webhooks_document()
 DOCUMENTATION = documentation()
+DOCUMENT = document(SERVICES, DOCUMENTATION.about)
+WEBHOOKS = webhooks_document(DOCUMENTATION.about)
 SITE = Site(DOCUMENT, SERVICES, webhooks=WEBHOOKS, documentation=DOCUMENTATION)
 
 

@@ -91,7 +91,7 @@ def test_search_index_contains_all_operations_guides_and_fields() -> None:
 
 def rendered(text: str, **images: str) -> RenderedGuide:
     guide = Guide("one", "Guides", text)
-    documentation = Documentation((guide, Guide("two", "Guides", "# Two")), images=images)
+    documentation = Documentation(guides=(guide, Guide("two", "Guides", "# Two")), images=images)
     urls = {"CreateTag": "/docs#CreateTag"}
     return GuideRenderer(documentation, urls, "/docs/guides/").render(guide)
 

@@ -20,12 +20,14 @@ from http_gateway.openapi.document import document, webhooks_document
 from http_gateway.routing.bindings import bindings_of
 from http_gateway.routing.routes import Routes
 from server.app import SERVICES
+from server.serving.documentation import documentation
 
 from ... import tools
 from ...fronts import METHODS, HttpFront, binding
 
-DOCUMENT = document(SERVICES)
-DOCUMENTS = {"/openapi.json": DOCUMENT, "/openapi/webhooks.json": webhooks_document()}
+ABOUT = documentation().about
+DOCUMENT = document(SERVICES, ABOUT)
+DOCUMENTS = {"/openapi.json": DOCUMENT, "/openapi/webhooks.json": webhooks_document(ABOUT)}
 OPERATIONS: dict[tuple[str, str], dict[str, Any]] = {
     (verb.upper(), path): operation
     for path, item in DOCUMENT["paths"].items()
