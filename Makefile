@@ -17,8 +17,9 @@ help: ## Print this list.
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Roster requires Python 3.11 or later. Set PYTHON=/path/to/python."; exit 1; }
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "Installing Roster into $(VENV) ..."
+	@test -x $(BIN)/python || \
+		{ echo "Creating the virtual environment $(VENV) ..."; $(PYTHON) -m venv $(VENV); }
+	@echo "Installing packages into $(VENV), which takes about a minute ..."
 	@$(PIP) install --quiet --require-hashes -r requirements.lock
 	@$(PIP) install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
@@ -29,6 +30,7 @@ $(TOOLS): $(READY) tests/requirements.lock
 	@touch $@
 
 run: $(READY) ## Serve on this machine. Prints the addresses, a first API key and curl lines.
+	@echo "Starting Roster ..."
 	@exec $(BIN)/roster serve
 
 # PYTHONDONTWRITEBYTECODE is cleared because without bytecode every process that a test starts

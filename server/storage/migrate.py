@@ -7,12 +7,15 @@ by a newer version and is rejected.
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 from peewee import Database, PeeweeException
 from playhouse.migrations import MigrationError, Runner
 
 from .database import StorageError
+
+log = logging.getLogger(__name__)
 
 DIRECTORY = Path(__file__).parent / "migrations"
 # The table of applied migrations.
@@ -54,8 +57,10 @@ def check_current(database: Database, name: object) -> None:
 def migrate(database: Database) -> list[str]:
     """Applies pending migrations and returns their names. The caller holds the migration lock."""
     try:
-        if not pending(database):
+        names = pending(database)
+        if not names:
             return []
+        log.info("applying schema migrations %s", ", ".join(names))
         applied: list[str] = Runner(database, str(DIRECTORY)).up()
     except (PeeweeException, MigrationError) as error:
         reason = " ".join(str(error).split())
