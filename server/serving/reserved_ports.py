@@ -28,32 +28,32 @@ def check_ports(
     """
     metrics = {METRICS: observability.address} if observability.address else {}
     settings: dict[Address, str] = {}
-    faults: dict[str, str] = {}
+    errors: dict[str, str] = {}
     for name, address in {**addresses, **metrics}.items():
         first = settings.setdefault(address, name)
         if first != name and address.port:
-            faults[name] = _fault(
+            errors[name] = _message(
                 name, address, f"{SETTINGS[first].environment} is the same address"
             )
             continue
         try:
             _try_to_bind(address)
         except OSError as error:
-            faults[name] = _fault(name, address, (error.strerror or str(error)).lower())
-    if faults.keys() == {METRICS} and not observability.address_is_set:
-        log.warning("Metrics are not served. %s", faults[METRICS])
+            errors[name] = _message(name, address, (error.strerror or str(error)).lower())
+    if errors.keys() == {METRICS} and not observability.address_is_set:
+        log.warning("Metrics are not served. %s", errors[METRICS])
         return replace(observability, address=None)
-    if faults:
-        raise PortInUse(" ".join(faults.values()))
+    if errors:
+        raise PortInUse(" ".join(errors.values()))
     return observability
 
 
 def port_in_use(name: str, address: Address) -> PortInUse:
     """Returns the error for the address of a setting that was free when it was checked."""
-    return PortInUse(_fault(name, address, "another program probably listens there"))
+    return PortInUse(_message(name, address, "another program probably listens there"))
 
 
-def _fault(name: str, address: Address, reason: str) -> str:
+def _message(name: str, address: Address, reason: str) -> str:
     setting = SETTINGS[name]
     return (
         f"Cannot listen on {address} ({reason}); choose another address with"
@@ -94,13 +94,13 @@ def reserved(name: str, address: Address) -> Iterator[Address]:
         with _socket(family, kind, protocol) as probe:
             probe.bind(socket_address)
             socket_address = probe.getsockname()
-        reserving = _socket(family, kind, protocol)
+        reservation = _socket(family, kind, protocol)
     except OSError as error:
         raise port_in_use(name, address) from error
-    with reserving:
-        reserving.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    with reservation:
+        reservation.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         try:
-            reserving.bind(socket_address)
+            reservation.bind(socket_address)
         except OSError as error:
             raise port_in_use(name, address) from error
         yield address._replace(port=socket_address[1])
@@ -108,6 +108,6 @@ def reserved(name: str, address: Address) -> Iterator[Address]:
 
 def _socket(family: int, kind: int, protocol: int) -> socket.socket:
     """Returns a socket that can be bound while connections of an earlier run linger."""
-    created = socket.socket(family, kind, protocol)
-    created.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    return created
+    result = socket.socket(family, kind, protocol)
+    result.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    return result

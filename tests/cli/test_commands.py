@@ -573,7 +573,7 @@ def test_folder_instead_of_a_file_is_rejected(tmp_path: Path, url: str) -> None:
 def test_path_below_a_file_is_rejected(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     (tmp_path / "file").touch()
 
-    done = roster(*arguments, ROSTER_DATABASE_URL=f"sqlite:///{tmp_path}/file/roster.db")
+    done = roster(*arguments, ROSTER_DATABASE_URL=f"sqlite:///{tmp_path}/file/roster.db", **FREE)
 
     assert "file" in error_line(done, ExitCode.DATABASE)
 
