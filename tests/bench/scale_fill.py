@@ -73,17 +73,17 @@ def fill(url: str, count: int) -> None:
     database_url = parse_database_url(url)
     if isinstance(database_url, PostgresUrl):
         with closing(connect(database_url.url)) as database:
-            _fill(WriteTransaction(database, system_clock, Ids(system_clock)), _POSTGRES, count)
+            tx = WriteTransaction(database, system_clock, Ids(system_clock))
+            _fill(database, tx, _POSTGRES, count)
             database.execute_sql("VACUUM ANALYZE")
         return
     with closing(file.connect(database_url)) as database:
-        tx = Transaction(database, file.DIALECT, system_clock, Ids(system_clock))
-        _fill(tx, _SQLITE, count)
+        own = Transaction(database, file.DIALECT, system_clock, Ids(system_clock))
+        _fill(database, own, _SQLITE, count)
         database.execute_sql("PRAGMA wal_checkpoint(truncate)")
 
 
-def _fill(tx: Transaction, fragments: Fragments, count: int) -> None:
-    database: Any = tx._database
+def _fill(database: Any, tx: Transaction, fragments: Fragments, count: int) -> None:
     for sql in fragments.prepare:
         database.execute_sql(sql)
     database.execute_sql("BEGIN")

@@ -35,7 +35,7 @@ def test_power_cut_loses_no_acknowledged_write() -> None:
 
 
 def test_commits_without_sync_are_detected(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = file._Connections
+    real = file._Connections  # noqa: SLF001 - replaced below
 
     def hasty(path: str, *, pragmas: dict[str, Any], **options: Any) -> Any:
         return real(path, pragmas={**pragmas, "synchronous": "off"}, **options)

