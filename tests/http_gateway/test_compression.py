@@ -50,13 +50,13 @@ def test_gzip_is_used_if_the_client_accepts_it(accepted: list[str], is_accepted:
 @pytest.mark.parametrize("size", [MIN_BYTES, SLICE_BYTES, 3 * SLICE_BYTES + 1])
 def test_compressed_body_decompresses_to_the_original(size: int) -> None:
     body = bytes(place % 251 for place in range(size))
-    answer = Response(200, "a", body)
+    response = Response(200, "a", body)
 
-    asyncio.run(compress(answer, request_with("gzip")))
+    asyncio.run(compress(response, request_with("gzip")))
 
-    assert answer.body is not None
-    assert gzip.decompress(answer.body) == body
-    assert (answer.headers["Content-Encoding"], answer.headers["Vary"]) == (
+    assert response.body is not None
+    assert gzip.decompress(response.body) == body
+    assert (response.headers["Content-Encoding"], response.headers["Vary"]) == (
         "gzip",
         "Accept-Encoding",
     )
@@ -64,24 +64,24 @@ def test_compressed_body_decompresses_to_the_original(size: int) -> None:
 
 def test_small_body_is_not_compressed() -> None:
     body = b"a" * (MIN_BYTES - 1)
-    answer = Response(200, "a", body)
+    response = Response(200, "a", body)
 
-    asyncio.run(compress(answer, request_with("gzip")))
+    asyncio.run(compress(response, request_with("gzip")))
 
-    assert (answer.body, answer.headers.keys()) == (body, {"X-Request-Id"})
+    assert (response.body, response.headers.keys()) == (body, {"X-Request-Id"})
 
 
 def test_compression_of_a_large_body_yields_to_other_tasks() -> None:
     async def main() -> int:
         turns = 0
 
-        async def others() -> None:
+        async def other_task() -> None:
             nonlocal turns
             while True:
                 turns += 1
                 await asyncio.sleep(0)
 
-        task = asyncio.ensure_future(others())
+        task = asyncio.ensure_future(other_task())
         await compress(Response(200, "a", b"a" * (4 * SLICE_BYTES)), request_with("gzip"))
         task.cancel()
         return turns

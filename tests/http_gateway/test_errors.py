@@ -36,9 +36,9 @@ def failure(code: StatusCode, *details: Any, message: str = "No.") -> aio.AioRpc
     return aio.AioRpcError(code, aio.Metadata(), trailing, message)
 
 
-def body_of(answer: Response) -> Any:
-    assert isinstance(answer.body, bytes)
-    return json.loads(answer.body)
+def body_of(response: Response) -> Any:
+    assert isinstance(response.body, bytes)
+    return json.loads(response.body)
 
 
 @pytest.mark.parametrize("value", REASONS, ids=lambda value: value.name)
@@ -228,10 +228,10 @@ def test_error_response_has_the_common_format() -> None:
         details=[{"field": "name", "code": Code.Value("TAKEN"), "message": "is already in use"}],
     )
 
-    answer = errors.response(errors.http_error(error), "abc", {"X-Other": "1"})
+    response = errors.response(errors.http_error(error), "abc", {"X-Other": "1"})
 
-    assert answer.status == 409
-    assert body_of(answer) == {
+    assert response.status == 409
+    assert body_of(response) == {
         "error": {
             "code": "TagAlreadyExists",
             "message": "Taken.",
@@ -239,21 +239,21 @@ def test_error_response_has_the_common_format() -> None:
             "requestId": "abc",
         }
     }
-    assert answer.headers == {"X-Request-Id": "abc", "X-Other": "1"}
+    assert response.headers == {"X-Request-Id": "abc", "X-Other": "1"}
 
 
 def test_error_response_without_details_has_an_empty_list() -> None:
-    answer = errors.response(errors.INTERNAL, "abc")
+    response = errors.response(errors.INTERNAL, "abc")
 
-    assert body_of(answer)["error"]["details"] == []
+    assert body_of(response)["error"]["details"] == []
 
 
 @pytest.mark.parametrize("value", REASONS, ids=lambda value: value.name)
 def test_only_unauthorized_has_an_authentication_challenge(value: Any) -> None:
-    answer = errors.response(errors.http_error(errors_pb2.Error(reason=value.number)), "abc")
+    response = errors.response(errors.http_error(errors_pb2.Error(reason=value.number)), "abc")
 
-    asked = answer.headers.get("WWW-Authenticate")
-    assert asked == ("Bearer" if value.name == "UNAUTHORIZED" else None)
+    challenge = response.headers.get("WWW-Authenticate")
+    assert challenge == ("Bearer" if value.name == "UNAUTHORIZED" else None)
 
 
 @pytest.mark.parametrize("close", [True, False])
@@ -283,11 +283,11 @@ def test_error_in_the_gateway_is_only_logged(
         finally:
             await runner.cleanup()
 
-    answer = asyncio.run(main())
+    response = asyncio.run(main())
 
-    assert (answer.status, answer.code) == (500, "Internal")
-    assert "rose" not in str(answer.body)
-    assert "LookupError" not in str(answer.body)
+    assert (response.status, response.code) == (500, "Internal")
+    assert "rose" not in str(response.body)
+    assert "LookupError" not in str(response.body)
     (record,) = caplog.records
-    assert vars(record)["requestId"] == answer.body["error"]["requestId"]
+    assert vars(record)["requestId"] == response.body["error"]["requestId"]
     assert "LookupError: rose" in caplog.text

@@ -34,10 +34,10 @@ class Tags(tags_pb2_grpc.TagServiceServicer):
 
     def __init__(self, trailing: Sequence[tuple[str, str | bytes]] = ()) -> None:
         self.trailing = tuple(trailing)
-        self.seen: list[tuple[str, str | bytes]] = []
+        self.received: list[tuple[str, str | bytes]] = []
 
     def note(self, context: Any) -> None:
-        self.seen = [(name, value) for name, value in context.invocation_metadata()]
+        self.received = [(name, value) for name, value in context.invocation_metadata()]
         context.set_trailing_metadata(self.trailing)
 
     async def GetTag(self, request: Any, context: Any) -> Any:
@@ -52,7 +52,7 @@ class Tags(tags_pb2_grpc.TagServiceServicer):
 
     async def CreateTag(self, _request: Any, context: Any) -> Any:
         self.note(context)
-        if REQUEST_ERROR in dict(self.seen):
+        if REQUEST_ERROR in dict(self.received):
             await context.abort(StatusCode.UNAUTHENTICATED, "no")
         return pb.CreateTagResponse()
 
@@ -64,7 +64,7 @@ def served_by(tags: Tags) -> Register:
 each_channel = pytest.mark.parametrize("kind", ["real", "in-process"])
 
 
-def ask(
+def send_request(
     kind: str, tags: Tags, method: str, path: str, *headers: tuple[str, str], body: bytes = b""
 ) -> Response:
     """Sends a request to a gateway in front of the servicer."""
@@ -103,26 +103,29 @@ def test_trailing_metadata_becomes_response_headers(
 ) -> None:
     more = (("retry-after", "7"), ("idempotency-replayed", "true"))
 
-    answer = ask(kind, Tags((*LIMIT, *more)), method, path)
+    response = send_request(kind, Tags((*LIMIT, *more)), method, path)
 
-    assert answer.status == status
+    assert response.status == status
     replayed = {"Retry-After": "7", "Idempotency-Replayed": "true"}
-    assert answer.headers == {**OWN, **LIMIT_HEADERS, **replayed}
+    assert response.headers == {**OWN, **LIMIT_HEADERS, **replayed}
 
 
 @each_channel
 def test_response_to_an_invalid_body_has_the_headers_of_its_call(kind: str) -> None:
-    answer = ask(kind, Tags(LIMIT), "POST", "/api/tags", body=b"{")
+    response = send_request(kind, Tags(LIMIT), "POST", "/api/tags", body=b"{")
 
-    assert answer.status == 401
-    assert answer.headers == {**OWN, **LIMIT_HEADERS, "WWW-Authenticate": "Bearer"}
+    assert response.status == 401
+    assert response.headers == {**OWN, **LIMIT_HEADERS, "WWW-Authenticate": "Bearer"}
 
 
 @each_channel
 def test_other_metadata_is_not_returned(kind: str) -> None:
-    said = (("x-other", "1"), ("set-cookie", "a=b"), ("ratelimit-bin", b"\0"), *LIMIT)
+    metadata = (("x-other", "1"), ("set-cookie", "a=b"), ("ratelimit-bin", b"\0"), *LIMIT)
 
-    assert ask(kind, Tags(said), "GET", "/api/tags/x").headers == {**OWN, **LIMIT_HEADERS}
+    assert send_request(kind, Tags(metadata), "GET", "/api/tags/x").headers == {
+        **OWN,
+        **LIMIT_HEADERS,
+    }
 
 
 @pytest.mark.parametrize("value", ["7\r\nSet-Cookie: a=b", "7\n", "é", b"7", "\x7f"])
@@ -134,9 +137,9 @@ def test_invalid_header_values_are_dropped(value: str | bytes) -> None:
 def test_idempotency_key_is_forwarded_unchanged(kind: str) -> None:
     tags = Tags()
 
-    ask(kind, tags, "GET", "/api/tags/x", ("Idempotency-Key", 'a "b"; c'))
+    send_request(kind, tags, "GET", "/api/tags/x", ("Idempotency-Key", 'a "b"; c'))
 
-    assert ("idempotency-key", 'a "b"; c') in tags.seen
+    assert ("idempotency-key", 'a "b"; c') in tags.received
 
 
 # Headers that would identify the caller, or imitate metadata of the gateway or the server.
@@ -165,9 +168,9 @@ SPOOFED = [
 def test_other_headers_are_not_forwarded(kind: str) -> None:
     tags = Tags()
 
-    ask(kind, tags, "GET", "/api/tags/x", *SPOOFED)
+    send_request(kind, tags, "GET", "/api/tags/x", *SPOOFED)
 
-    assert [name for name, _ in tags.seen if name != "user-agent"] == ["x-request-id"]
+    assert [name for name, _ in tags.received if name != "user-agent"] == ["x-request-id"]
 
 
 @each_channel
@@ -176,10 +179,12 @@ def test_trace_context_and_credentials_are_forwarded(kind: str) -> None:
     parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
     sent = [("X-Api-Key", "k"), ("Authorization", "Bearer t"), ("Idempotency-Key", "i")]
 
-    ask(kind, tags, "GET", "/api/tags/x", ("Traceparent", parent), ("Tracestate", "a=1"), *sent)
+    send_request(
+        kind, tags, "GET", "/api/tags/x", ("Traceparent", parent), ("Tracestate", "a=1"), *sent
+    )
 
-    passed = {name: value for name, value in tags.seen if name != "user-agent"}
-    assert passed == {
+    forwarded = {name: value for name, value in tags.received if name != "user-agent"}
+    assert forwarded == {
         "x-request-id": "abc",
         "authorization": "Bearer t",
         "x-api-key": "k",
@@ -195,10 +200,10 @@ def test_idempotency_key_that_is_not_ascii_is_reported_to_the_server(
 ) -> None:
     tags = Tags()
 
-    ask(kind, tags, "POST", "/api/tags", ("Idempotency-Key", "é"), body=b'{"name": "vip"}')
+    send_request(kind, tags, "POST", "/api/tags", ("Idempotency-Key", "é"), body=b'{"name": "vip"}')
 
-    fault = errors_pb2.Error.FromString(dict(tags.seen)[REQUEST_ERROR])
-    assert fault == errors_pb2.Error(
+    error = errors_pb2.Error.FromString(dict(tags.received)[REQUEST_ERROR])
+    assert error == errors_pb2.Error(
         reason=Reason.Value("VALIDATION_ERROR"),
         message="The request is not valid.",
         details=[
@@ -214,7 +219,7 @@ def test_idempotency_key_that_is_not_ascii_is_reported_to_the_server(
 def test_valid_body_reaches_the_server_without_an_error() -> None:
     tags = Tags()
 
-    answer = ask("in-process", tags, "POST", "/api/tags", body=b'{"name": "vip"}')
+    response = send_request("in-process", tags, "POST", "/api/tags", body=b'{"name": "vip"}')
 
-    assert (answer.status, json.loads(answer.body or b"")) == (201, {})
-    assert REQUEST_ERROR not in dict(tags.seen)
+    assert (response.status, json.loads(response.body or b"")) == (201, {})
+    assert REQUEST_ERROR not in dict(tags.received)

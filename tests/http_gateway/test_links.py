@@ -52,7 +52,7 @@ def service_of(
     return pool.FindServiceByName("made.Service")
 
 
-def ask(target: str, token: str, method: str = "GET") -> Response:
+def send_request(target: str, token: str, method: str = "GET") -> Response:
     """Requests a list whose next page has a token."""
     service = service_of()
     reply = message_factory.GetMessageClass(service.methods_by_name["List"].output_type)
@@ -86,22 +86,22 @@ def ask(target: str, token: str, method: str = "GET") -> Response:
     ],
 )
 def test_link_is_the_request_with_the_next_token(target: str, link: str) -> None:
-    answer = ask(target, "t")
+    response = send_request(target, "t")
 
-    assert answer.status == 200, answer.body
-    assert answer.headers["Link"] == f'<{link}>; rel="next"'
+    assert response.status == 200, response.body
+    assert response.headers["Link"] == f'<{link}>; rel="next"'
 
 
 def test_head_response_has_the_link() -> None:
-    assert ask("/a/x", "t", "HEAD").headers["Link"] == '</a/x?pageToken=t>; rel="next"'
+    assert send_request("/a/x", "t", "HEAD").headers["Link"] == '</a/x?pageToken=t>; rel="next"'
 
 
 def test_last_page_has_no_link() -> None:
-    assert "Link" not in ask("/a/x", "").headers
+    assert "Link" not in send_request("/a/x", "").headers
 
 
 def test_token_is_encoded() -> None:
-    assert ask("/a/x", "a+/=&é").headers["Link"] == (
+    assert send_request("/a/x", "a+/=&é").headers["Link"] == (
         '</a/x?pageToken=a%2B%2F%3D%26%C3%A9>; rel="next"'
     )
 
@@ -116,7 +116,7 @@ def test_token_is_encoded() -> None:
     ],
 )
 def test_client_input_cannot_end_the_link(target: str, link: str) -> None:
-    assert ask(target, "t").headers["Link"] == f'<{link}>; rel="next"'
+    assert send_request(target, "t").headers["Link"] == f'<{link}>; rel="next"'
 
 
 # Invalid UTF-8 as decoded by aiohttp's parser in Python.

@@ -27,13 +27,13 @@ class OverloadedGateway:
 
     def __init__(self, runner: web.ServerRunner, gate: asyncio.Event) -> None:
         self.runner, self._gate = runner, gate
-        self.begun = asyncio.Semaphore(0)
+        self.started = asyncio.Semaphore(0)
 
     async def occupy(self) -> Client:
         """Makes a call that uses the capacity, and returns its client."""
         client = await self.client()
         await client.raw(WHOLE)
-        await self.begun.acquire()
+        await self.started.acquire()
         return client
 
     async def client(self) -> Client:
@@ -51,7 +51,7 @@ async def overloaded(
     gate = asyncio.Event()
 
     async def once(_request: Any, _context: Any) -> Any:
-        gateway.begun.release()
+        gateway.started.release()
         await gate.wait()
         return message("Sum", total=1)
 
@@ -65,7 +65,7 @@ async def overloaded(
         yield gateway
 
 
-async def ask(client: Client, request: bytes) -> ReceivedResponse:
+async def send_request(client: Client, request: bytes) -> ReceivedResponse:
     await client.raw(request)
     return await client.response()
 
@@ -103,7 +103,7 @@ def test_rejection_returns_the_request_id() -> None:
     async def main() -> str:
         async with overloaded() as gateway:
             await gateway.occupy()
-            got = await ask(await gateway.client(), ONE % b"X-Request-Id: mine\r\n")
+            got = await send_request(await gateway.client(), ONE % b"X-Request-Id: mine\r\n")
             return got.headers["x-request-id"]
 
     assert run(main()) == "mine"
@@ -117,11 +117,11 @@ def test_rejected_client_is_served_on_the_same_connection_later(
         async with overloaded(kind) as gateway:
             first = await gateway.occupy()
             client = await gateway.client()
-            assert (await ask(client, WHOLE)).status == 503
+            assert (await send_request(client, WHOLE)).status == 503
             gateway.release()
             assert (await first.response()).status == 200
-            assert (await ask(client, WHOLE)).status == 200
-            assert (await ask(first, WHOLE)).status == 200
+            assert (await send_request(client, WHOLE)).status == 200
+            assert (await send_request(first, WHOLE)).status == 200
 
     run(main())
 
@@ -131,7 +131,7 @@ def test_pages_are_never_rejected() -> None:
         async with overloaded() as gateway:
             await gateway.occupy()
             client = await gateway.client()
-            health = await ask(client, b"GET /healthz?now HTTP/1.1\r\nHost: x\r\n\r\n")
+            health = await send_request(client, b"GET /healthz?now HTTP/1.1\r\nHost: x\r\n\r\n")
             assert (health.status, health.body) == (200, b'{"status":"ok"}')
 
     run(main())
@@ -145,7 +145,7 @@ def test_open_streams_do_not_count_but_new_streams_are_rejected() -> None:
             await streaming.head()
             assert b"a" in await streaming.chunk()
             await gateway.occupy()
-            assert (await ask(await gateway.client(), GIVE)).status == 503
+            assert (await send_request(await gateway.client(), GIVE)).status == 503
             gateway.release()
             assert b"b" in await streaming.chunk()
 
@@ -205,7 +205,7 @@ def test_clients_that_retry_at_once_are_read_in_turn() -> None:
 
     async def hammer(client: Client, number: int) -> None:
         while True:
-            assert (await ask(client, WHOLE)).status == 503
+            assert (await send_request(client, WHOLE)).status == 503
             read_from.append(number)
 
     async def main() -> None:
@@ -234,7 +234,7 @@ def test_disconnected_clients_free_their_capacity() -> None:
                 (await gateway.occupy()).disconnect()
                 await asyncio.sleep(0.05)
             gateway.release()
-            assert (await ask(await gateway.client(), WHOLE)).status == 200
+            assert (await send_request(await gateway.client(), WHOLE)).status == 200
 
     run(main())
 
@@ -244,14 +244,16 @@ def test_draining_gateway_is_not_ready_and_closes_connections_after_their_respon
         async with overloaded() as gateway:
             gateway.release()
             client = await gateway.client()
-            assert (await ask(client, WHOLE)).status == 200
+            assert (await send_request(client, WHOLE)).status == 200
             server: Any = gateway.runner.server
             server.load.is_draining = True
 
-            got = await ask(client, WHOLE)
+            got = await send_request(client, WHOLE)
             assert (got.status, got.headers["connection"]) == (200, "close")
             assert await client.is_closed()
-            ready = await ask(await gateway.client(), b"GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n")
+            ready = await send_request(
+                await gateway.client(), b"GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n"
+            )
             assert (ready.status, ready.headers["connection"]) == (503, "close")
 
     run(main())
@@ -262,6 +264,8 @@ def test_retry_after_grows_with_the_number_of_rejections() -> None:
         async with overloaded(resumed_per_second=2) as gateway:
             await gateway.occupy()
             clients = [await gateway.client() for _ in range(5)]
-            return [(await ask(client, WHOLE)).headers["retry-after"] for client in clients]
+            return [
+                (await send_request(client, WHOLE)).headers["retry-after"] for client in clients
+            ]
 
     assert run(main()) == ["1", "1", "2", "2", "3"]

@@ -104,7 +104,7 @@ class Statuses:
     trace = ()
 
     def __init__(self) -> None:
-        self.seen: list[int] = []
+        self.received: list[int] = []
         self.has_seen = asyncio.Event()
 
     def start(self, *_: Any) -> Statuses:
@@ -117,7 +117,7 @@ class Statuses:
         """Not noted."""
 
     def end(self, status: int, *_: Any) -> None:
-        self.seen.append(status)
+        self.received.append(status)
         self.has_seen.set()
 
 
@@ -137,16 +137,16 @@ def test_observed_status_is_the_one_that_was_sent(kind: str, code: StatusCode, s
             async with running(gateway) as runner:
                 return await send(runner, "POST", "/once")
 
-    assert (run(main()).status, statuses.seen) == (status, [status])
+    assert (run(main()).status, statuses.received) == (status, [status])
 
 
 @each_channel
 def test_disconnected_client_is_observed_as_499(kind: str) -> None:
     statuses = Statuses()
-    begun = asyncio.Event()
+    started = asyncio.Event()
 
     async def once(_request: Any, _context: Any) -> Any:
-        begun.set()
+        started.set()
         await asyncio.Event().wait()
 
     async def main() -> None:
@@ -157,13 +157,13 @@ def test_disconnected_client_is_observed_as_499(kind: str) -> None:
                 await client.begin("POST", "/once")
                 await client.send(b"{}")
                 await client.finish()
-                await begun.wait()
+                await started.wait()
                 client.disconnect()
                 await statuses.has_seen.wait()
 
     run(main())
 
-    assert statuses.seen == [499]
+    assert statuses.received == [499]
 
 
 async def response_of(

@@ -24,7 +24,7 @@ DAY = 24 * 3600.0
 ROUNDED = 1.1
 
 
-def given(*values: str) -> float | None:
+def timeout_of_headers(*values: str) -> float | None:
     headers = CIMultiDict([("Grpc-Timeout", value) for value in values])
     return timeouts.timeout_of(make_mocked_request("GET", "/", headers=headers))
 
@@ -43,19 +43,19 @@ def given(*values: str) -> float | None:
     ],
 )
 def test_timeout_is_digits_and_a_unit(text: str, seconds: float) -> None:
-    assert given(text) == pytest.approx(seconds)
+    assert timeout_of_headers(text) == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize("text", ["1n", "999u"])
 def test_timeout_too_short_for_a_call_is_exceeded(text: str) -> None:
     with pytest.raises(RequestError) as caught:
-        given(text)
+        timeout_of_headers(text)
 
     assert caught.value.error.reason == Reason.Value("DEADLINE_EXCEEDED")
 
 
 def test_without_a_header_there_is_no_timeout() -> None:
-    assert given() is None
+    assert timeout_of_headers() is None
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_without_a_header_there_is_no_timeout() -> None:
 )
 def test_invalid_timeout_is_rejected_with_the_header_name(values: tuple[str, ...]) -> None:
     with pytest.raises(RequestError) as caught:
-        given(*values)
+        timeout_of_headers(*values)
 
     (detail,) = caught.value.error.details
     assert detail.field == "Grpc-Timeout"

@@ -11,7 +11,7 @@ PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 STATE = "congo=t61rcWkgMzE,rojo@acme=00f067aa0ba902b7"
 
 
-def passed(*headers: tuple[str, str]) -> dict[str, str]:
+def forwarded(*headers: tuple[str, str]) -> dict[str, str]:
     return dict(trace_of(CIMultiDictProxy(CIMultiDict(headers))))
 
 
@@ -26,7 +26,7 @@ def passed(*headers: tuple[str, str]) -> dict[str, str]:
     ids=["sampled", "not sampled", "later version", "later version with more fields"],
 )
 def test_valid_parent_is_forwarded(parent: str) -> None:
-    assert passed(("Traceparent", parent)) == {"traceparent": parent}
+    assert forwarded(("Traceparent", parent)) == {"traceparent": parent}
 
 
 @pytest.mark.parametrize(
@@ -47,11 +47,11 @@ def test_valid_parent_is_forwarded(parent: str) -> None:
     ],
 )
 def test_malformed_parent_is_ignored_with_its_state(parent: str) -> None:
-    assert passed(("traceparent", parent), ("tracestate", STATE)) == {}
+    assert forwarded(("traceparent", parent), ("tracestate", STATE)) == {}
 
 
 def test_two_parents_are_ignored() -> None:
-    assert passed(("traceparent", PARENT), ("traceparent", PARENT)) == {}
+    assert forwarded(("traceparent", PARENT), ("traceparent", PARENT)) == {}
 
 
 @pytest.mark.parametrize(
@@ -66,13 +66,13 @@ def test_two_parents_are_ignored() -> None:
     ],
 )
 def test_valid_state_is_forwarded_with_its_parent(state: str) -> None:
-    sent = passed(("traceparent", PARENT), ("tracestate", state))
+    sent = forwarded(("traceparent", PARENT), ("tracestate", state))
 
     assert sent == {"traceparent": PARENT, "tracestate": state}
 
 
 def test_state_headers_are_joined() -> None:
-    sent = passed(("traceparent", PARENT), ("tracestate", "a=1"), ("tracestate", "b=2"))
+    sent = forwarded(("traceparent", PARENT), ("tracestate", "a=1"), ("tracestate", "b=2"))
 
     assert sent["tracestate"] == "a=1,b=2"
 
@@ -97,10 +97,10 @@ def test_state_headers_are_joined() -> None:
     ids=lambda text: ascii(text[:20]),
 )
 def test_malformed_state_is_ignored(state: str) -> None:
-    sent = passed(("traceparent", PARENT), ("tracestate", state))
+    sent = forwarded(("traceparent", PARENT), ("tracestate", state))
 
     assert sent == {"traceparent": PARENT}
 
 
 def test_state_without_a_parent_is_ignored() -> None:
-    assert passed(("tracestate", STATE)) == {}
+    assert forwarded(("tracestate", STATE)) == {}

@@ -91,7 +91,7 @@ async def abort(context: Any) -> None:
 
 
 async def abort_and_go_on(context: Any) -> None:
-    with suppress(Exception):  # as a careless handler does
+    with suppress(Exception):  # as an incorrect handler does
         await abort(context)
 
 
@@ -171,12 +171,12 @@ def test_response_to_a_message_arrives_before_the_next_message_is_sent(kind: str
             while names := await sent.get():
                 yield put(*names)
 
-        call, seen = method(requests()), []
+        call, received = method(requests()), []
         for names in (["a"], ["b", "c"]):
             sent.put_nowait(names)
-            seen.append(texts(await anext(aiter(call))))
+            received.append(texts(await anext(aiter(call))))
         sent.put_nowait([])
-        return seen, [texts(reply) async for reply in call]
+        return received, [texts(reply) async for reply in call]
 
     assert call_of(kind, "Both", both, body) == ([["a"], ["b", "c"]], [])
 
@@ -230,11 +230,11 @@ def test_responses_can_be_read_one_by_one(kind: str, name: str) -> None:
 
 @each_channel
 def test_handler_receives_metadata_and_the_remaining_time(kind: str) -> None:
-    seen: list[Any] = []
+    received: list[Any] = []
 
     async def both(_requests: Any, context: Any) -> AsyncIterator[Any]:
-        seen.append([pair for pair in context.invocation_metadata() if pair[0] == "x-a"])
-        seen.append(context.time_remaining())
+        received.append([pair for pair in context.invocation_metadata() if pair[0] == "x-a"])
+        received.append(context.time_remaining())
         yield notes_reply("a")
 
     async def body(method: Any) -> Any:
@@ -242,24 +242,24 @@ def test_handler_receives_metadata_and_the_remaining_time(kind: str) -> None:
 
     call_of(kind, "Both", both, body)
 
-    assert [tuple(pair) for pair in seen[0]] == [("x-a", "1")]
-    assert 0 < seen[1] < 21
+    assert [tuple(pair) for pair in received[0]] == [("x-a", "1")]
+    assert 0 < received[1] < 21
 
 
 class WaitingHandler:
     """A handler that sends one response, waits, and records how it ends."""
 
     def __init__(self) -> None:
-        self.begun = asyncio.Event()
-        self.ended = asyncio.Event()
+        self.started = asyncio.Event()
+        self.has_ended = asyncio.Event()
 
     async def give(self, _request: Any, _context: Any) -> AsyncIterator[Any]:
         try:
             yield notes_reply("a")
-            self.begun.set()
+            self.started.set()
             await asyncio.Event().wait()
         finally:
-            self.ended.set()
+            self.has_ended.set()
 
 
 async def read_until_error(call: Any) -> str:
@@ -284,10 +284,10 @@ def test_cancellation_ends_the_call_and_its_handler(kind: str, when: str) -> Non
         assert texts(await anext(aiter(call))) == ["a"]
         task = asyncio.create_task(read_until_error(call)) if when == "while it waits" else None
         if task:
-            await waiting.begun.wait()
+            await waiting.started.wait()
         cancelled = call.cancel()
         outcome = await (task or read_until_error(call))
-        await waiting.ended.wait()
+        await waiting.has_ended.wait()
         return cancelled, outcome, call.cancelled(), call.done()
 
     async def give(request: Any, context: Any) -> AsyncIterator[Any]:
@@ -308,11 +308,11 @@ def test_call_ends_when_its_iterating_task_is_cancelled(kind: str) -> None:
         call = method(message("Ask"))
         await anext(aiter(call))
         task = asyncio.create_task(read_until_error(call))
-        await waiting.begun.wait()
+        await waiting.started.wait()
         await asyncio.sleep(0.01)
         task.cancel()
         outcome = await task
-        await waiting.ended.wait()
+        await waiting.has_ended.wait()
         return outcome, call.cancelled(), await call.code()
 
     assert call_of(kind, "Give", waiting.give, body) == ("cancelled", True, StatusCode.CANCELLED)
@@ -321,16 +321,16 @@ def test_call_ends_when_its_iterating_task_is_cancelled(kind: str) -> None:
 @each_channel
 @pytest.mark.parametrize("name", ["Both", "Collect"])
 def test_exception_in_the_request_iterator_cancels_the_call(kind: str, name: str) -> None:
-    ended: list[str] = []
+    has_ended: list[str] = []
     over = asyncio.Event()
 
     async def read(requests: Any) -> None:
         try:
             async for request in requests:
-                ended.append(request.items[0].name)
-            ended.append("end")
+                has_ended.append(request.items[0].name)
+            has_ended.append("end")
         except asyncio.CancelledError:
-            ended.append("cancelled")
+            has_ended.append("cancelled")
             raise
         finally:
             over.set()
@@ -351,14 +351,14 @@ def test_exception_in_the_request_iterator_cancels_the_call(kind: str, name: str
         call = method(failing())
         with suppress(asyncio.CancelledError):
             await (call if name == "Collect" else read_until_error(call))
-        if ended:
+        if has_ended:
             await over.wait()
         return call.cancelled(), await call.code()
 
     handler = both if name == "Both" else collect
     assert call_of(kind, name, handler, body) == (True, StatusCode.CANCELLED)
     # Over a network channel, a canceled call can look like one that ended, or never start.
-    assert ended == ["a", "cancelled"] or kind == "real"
+    assert has_ended == ["a", "cancelled"] or kind == "real"
 
 
 @each_channel
@@ -388,7 +388,7 @@ def test_handler_does_not_run_ahead_of_its_client(kind: str) -> None:
 
 
 def test_first_interceptor_of_a_stream_is_the_outermost() -> None:
-    seen: list[str] = []
+    received: list[str] = []
 
     class Noting(aio.ServerInterceptor):
         def __init__(self, name: str) -> None:
@@ -398,7 +398,7 @@ def test_first_interceptor_of_a_stream_is_the_outermost() -> None:
             handler = await continuation(details)
 
             async def noted(requests: Any, context: Any) -> AsyncIterator[Any]:
-                seen.append(self.name)
+                received.append(self.name)
                 async for reply in handler.stream_stream(requests, context):
                     yield reply
 
@@ -417,4 +417,4 @@ def test_first_interceptor_of_a_stream_is_the_outermost() -> None:
         return [texts(r) async for r in channel.stream_stream("/made.Service/Both")(puts("x"))]
 
     assert run(main()) == [["a"]]
-    assert seen == ["first", "second"]
+    assert received == ["first", "second"]

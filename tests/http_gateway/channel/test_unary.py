@@ -31,15 +31,15 @@ class Tags(tags_pb2_grpc.TagServiceServicer):
     """Behaves as the name in the request requires; GetTag is not implemented."""
 
     def __init__(self) -> None:
-        self.begun = asyncio.Event()
+        self.started = asyncio.Event()
         self.cancelled = asyncio.Event()
-        self.seen: dict[str, Any] = {}
+        self.received: dict[str, Any] = {}
 
     async def CreateTag(self, request: Any, context: Any) -> Any:
-        self.seen["metadata"] = [
+        self.received["metadata"] = [
             (key, value) for key, value in context.invocation_metadata() if key.startswith("x-")
         ]
-        self.seen["remaining"] = context.time_remaining()
+        self.received["remaining"] = context.time_remaining()
         context.set_trailing_metadata(TRAILING)
         await getattr(self, request.name)(context)
         return pb.CreateTagResponse(tag=pb.Tag(name=request.name))
@@ -64,7 +64,7 @@ class Tags(tags_pb2_grpc.TagServiceServicer):
         await context.abort_with_status(rpc_status.to_status(status))
 
     async def abort_and_go_on(self, context: Any) -> None:
-        with suppress(Exception):  # as a careless handler does
+        with suppress(Exception):  # as an incorrect handler does
             await context.abort(StatusCode.NOT_FOUND, "gone")
 
     async def set_code(self, context: Any) -> None:
@@ -79,7 +79,7 @@ class Tags(tags_pb2_grpc.TagServiceServicer):
         raise LookupError("rose")
 
     async def wait(self, _context: Any) -> None:
-        self.begun.set()
+        self.started.set()
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
@@ -189,7 +189,7 @@ def test_generated_method_without_implementation_is_unimplemented(kind: str) -> 
 def test_handler_receives_the_metadata_in_order(kind: str) -> None:
     async def body(stub: Any, tags: Tags) -> Any:
         await stub.CreateTag(pb.CreateTagRequest(name="succeed"), metadata=SENT, timeout=20)
-        return tags.seen["metadata"]
+        return tags.received["metadata"]
 
     assert sorted(run(kind, body), key=lambda pair: pair[0]) == sorted(
         SENT, key=lambda pair: pair[0]
@@ -201,7 +201,7 @@ def test_handler_receives_the_metadata_in_order(kind: str) -> None:
 def test_handler_receives_the_remaining_time(kind: str, timeout: float | None) -> None:
     async def body(stub: Any, tags: Tags) -> Any:
         await stub.CreateTag(pb.CreateTagRequest(name="succeed"), timeout=timeout)
-        return tags.seen["remaining"]
+        return tags.received["remaining"]
 
     remaining = run(kind, body)
 
@@ -218,7 +218,7 @@ def test_exceeded_deadline_ends_the_call_and_the_handler(kind: str) -> None:
                 stub.CreateTag(pb.CreateTagRequest(name="wait"), timeout=timeout)
             )
             assert outcome["code"] is StatusCode.DEADLINE_EXCEEDED
-            if tags.begun.is_set():
+            if tags.started.is_set():
                 break
         await tags.cancelled.wait()
 
@@ -234,7 +234,7 @@ def test_call_ends_when_its_awaiting_task_is_cancelled(kind: str) -> None:
             await call
 
         task = asyncio.create_task(wait())
-        await tags.begun.wait()
+        await tags.started.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -245,8 +245,8 @@ def test_call_ends_when_its_awaiting_task_is_cancelled(kind: str) -> None:
 
 
 @each_channel
-@pytest.mark.parametrize("begun", [True, False], ids=["running", "not awaited"])
-def test_cancelled_call_raises_cancelled_error(kind: str, begun: bool) -> None:
+@pytest.mark.parametrize("started", [True, False], ids=["running", "not awaited"])
+def test_cancelled_call_raises_cancelled_error(kind: str, started: bool) -> None:
     async def body(stub: Any, tags: Tags) -> Any:
         call = stub.CreateTag(pb.CreateTagRequest(name="wait"), timeout=20)
 
@@ -259,9 +259,9 @@ def test_cancelled_call_raises_cancelled_error(kind: str, begun: bool) -> None:
                 return "failed"
             return "answered"
 
-        task = asyncio.create_task(wait()) if begun else None
-        if begun:
-            await tags.begun.wait()
+        task = asyncio.create_task(wait()) if started else None
+        if started:
+            await tags.started.wait()
         assert call.cancel()
         outcome = await (task or wait())
         return outcome, call.cancelled(), await call.code()
@@ -300,8 +300,8 @@ def test_finished_call_cannot_be_cancelled(kind: str) -> None:
 class Recording(aio.ServerInterceptor):
     """Records its name and the called method."""
 
-    def __init__(self, name: str, seen: list[tuple[str, str]]) -> None:
-        self._name, self._seen = name, seen
+    def __init__(self, name: str, received: list[tuple[str, str]]) -> None:
+        self._name, self._seen = name, received
 
     async def intercept_service(self, continuation: Any, details: Any) -> Any:
         self._seen.append((self._name, details.method))
@@ -310,15 +310,15 @@ class Recording(aio.ServerInterceptor):
 
 @each_channel
 def test_first_interceptor_is_the_outermost(kind: str) -> None:
-    seen: list[tuple[str, str]] = []
+    received: list[tuple[str, str]] = []
 
     async def body(stub: Any, _tags: Tags) -> Any:
         await stub.CreateTag(pb.CreateTagRequest(name="succeed"), timeout=20)
 
-    run(kind, body, [Recording("first", seen), Recording("second", seen)])
+    run(kind, body, [Recording("first", received), Recording("second", received)])
 
     method = "/roster.v1.TagService/CreateTag"
-    assert seen == [("first", method), ("second", method)]
+    assert received == [("first", method), ("second", method)]
 
 
 @each_channel

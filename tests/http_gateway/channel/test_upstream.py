@@ -139,11 +139,11 @@ def test_deadline_of_a_call_is_kept() -> None:
 
 
 def test_call_fails_at_once_without_a_server() -> None:
-    async def reach_nobody() -> None:
+    async def call_without_server() -> None:
         async with UpstreamChannel(f"127.0.0.1:{free_port()}", SERVICES) as channel:
             await channel.unary_unary(DELETE, empty_pb2.Empty.SerializeToString)(empty_pb2.Empty())
 
     # A call that waits for a server fails at its deadline.
     with pytest.raises(aio.AioRpcError) as error:
-        asyncio.run(reach_nobody())
+        asyncio.run(call_without_server())
     assert error.value.code() is StatusCode.UNAVAILABLE

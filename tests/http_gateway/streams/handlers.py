@@ -40,38 +40,38 @@ class Handlers:
     """Handlers that record their requests and their end."""
 
     def __init__(self) -> None:
-        self.seen: list[Any] = []
-        self.begun = asyncio.Event()
-        self.ended = asyncio.Event()
+        self.received: list[Any] = []
+        self.started = asyncio.Event()
+        self.has_ended = asyncio.Event()
 
     async def both(self, requests: Any, _context: Any) -> AsyncIterator[Any]:
         try:
             async for request in requests:
-                self.seen.append(request)
+                self.received.append(request)
                 yield notes_reply("a")
-            self.seen.append("end")
+            self.received.append("end")
         finally:
-            self.ended.set()
+            self.has_ended.set()
 
     async def collect(self, requests: Any, _context: Any) -> Any:
         try:
             async for request in requests:
-                self.seen.append(request)
-                self.begun.set()
-            self.seen.append("end")
+                self.received.append(request)
+                self.started.set()
+            self.received.append("end")
             return message("Sum", total=1)
         finally:
-            self.ended.set()
+            self.has_ended.set()
 
     async def endless(self, request: Any, _context: Any) -> AsyncIterator[Any]:
         """Sends one response, or the number in the name of the request, and never ends."""
         try:
-            while len(self.seen) < int(request.name or "1"):
-                self.seen.append("given")
+            while len(self.received) < int(request.name or "1"):
+                self.received.append("given")
                 yield notes_reply("x" * 65_536 if request.name else "a")
             await asyncio.Event().wait()
         finally:
-            self.ended.set()
+            self.has_ended.set()
 
 
 def with_gateway(

@@ -30,14 +30,14 @@ def test_disconnect_of_the_client_ends_the_call(kind: str, when: str) -> None:
             await client.begin("GET", "/give")
         await client.head()
         await client.chunk()
-        assert not handlers.ended.is_set()
+        assert not handlers.has_ended.is_set()
         client.disconnect()
-        await handlers.ended.wait()
+        await handlers.has_ended.wait()
 
     with_gateway(kind, body, Both=handlers.both, Give=handlers.endless)
 
     # Over a network channel, a canceled call can look like one that ended.
-    assert "end" not in handlers.seen or kind == "real"
+    assert "end" not in handlers.received or kind == "real"
 
 
 def test_no_second_call_is_made_for_a_disconnected_client() -> None:
@@ -70,10 +70,10 @@ def test_no_second_call_is_made_for_a_disconnected_client() -> None:
 
 @each_channel
 def test_disconnect_before_the_response_ends_the_call(kind: str) -> None:
-    handlers, begun = Handlers(), asyncio.Event()
+    handlers, started = Handlers(), asyncio.Event()
 
     async def give(_request: Any, context: Any) -> AsyncIterator[Any]:
-        begun.set()
+        started.set()
         await handlers.collect(never(), context)
         yield notes_reply()
 
@@ -84,20 +84,20 @@ def test_disconnect_before_the_response_ends_the_call(kind: str) -> None:
     async def body(runner: web.ServerRunner) -> None:
         client = await Client.to(runner)
         await client.begin("GET", "/give")
-        await begun.wait()
+        await started.wait()
         client.disconnect()
-        await handlers.ended.wait()
+        await handlers.has_ended.wait()
 
     with_gateway(kind, body, Give=give)
 
-    assert handlers.seen == []
+    assert handlers.received == []
 
 
 async def settled(handlers: Handlers) -> int:
     """Returns the number of responses when it no longer grows."""
     before = -1
-    while before != len(handlers.seen):
-        before = len(handlers.seen)
+    while before != len(handlers.received):
+        before = len(handlers.received)
         await asyncio.sleep(0.2)
     return before
 
@@ -153,8 +153,8 @@ def test_client_that_does_not_read_is_disconnected(kind: str) -> None:
     async def body(runner: web.ServerRunner) -> Any:
         client = await Client.to(runner)
         await client.begin("GET", "/give?name=100000")
-        await handlers.ended.wait()
+        await handlers.has_ended.wait()
         return await client.response()
 
     assert not with_gateway(kind, body, options=options, Give=handlers.endless).is_whole
-    assert len(handlers.seen) < 500
+    assert len(handlers.received) < 500

@@ -50,8 +50,8 @@ def test_browser_receives_every_record_and_the_end_of_the_stream(*, fails: bool)
             await browser.close()
             return collected
 
-    seen, name, data = run(main())
+    received, name, data = run(main())
 
-    assert seen == texts
+    assert received == texts
     assert name == ("error" if fails else "end")
     assert (data["error"]["code"] == "TagNotFound") if fails else data == {}

@@ -43,17 +43,17 @@ def test_records_reach_the_server_and_responses_the_client(
 @each_channel
 def test_response_to_a_record_arrives_before_the_next_record_is_sent(kind: str) -> None:
     async def body(runner: web.ServerRunner) -> Any:
-        client, seen = await Client.to(runner), []
+        client, received = await Client.to(runner), []
         await client.begin("POST", "/both")
         for number in range(3):
             await client.send(b'{"name":"%d"}\n{"na' % number)
             if number == 0:
                 await client.head()
-            seen.append(json.loads(await client.chunk())["text"])
+            received.append(json.loads(await client.chunk())["text"])
             await client.send(b'me":"rest"}\n')
-            seen.append(json.loads(await client.chunk())["text"])
+            received.append(json.loads(await client.chunk())["text"])
         await client.finish()
-        return seen, await client.chunk()
+        return received, await client.chunk()
 
     assert with_gateway(kind, body, Both=echo) == (["0", "rest", "1", "rest", "2", "rest"], b"")
 
@@ -66,7 +66,7 @@ def test_client_stream_returns_one_object(kind: str) -> None:
         await client.send(b'{"name":"a"}\n' * 1_200)
         await client.finish()
         first = await client.response()
-        await client.begin("POST", "/collect/x")  # the connection goes on
+        await client.begin("POST", "/collect/x")  # the connection is still open
         await client.finish()
         return first, await client.response()
 
@@ -87,7 +87,7 @@ def test_fields_of_path_and_query_are_in_every_message(kind: str) -> None:
     handlers = Handlers()
     refused = with_gateway(kind, body, Collect=handlers.collect, Both=handlers.both)
 
-    sets = [seen.set for seen in handlers.seen if seen != "end"]
+    sets = [received.set for received in handlers.received if received != "end"]
     assert sorted(set(sets)) == ["a b", "c"]
     assert len(sets) >= 4
     assert [got.status for got in refused] == [400, 400]
@@ -100,7 +100,7 @@ def test_body_without_records_is_one_message_with_the_query(kind: str, body: byt
 
     with_gateway(kind, lambda to: post(to, "/both?set=x", body), Both=handlers.both)
 
-    first, end = handlers.seen
+    first, end = handlers.received
     assert (first.set, len(first.items), end) == ("x", 0, "end")
 
 
@@ -195,13 +195,13 @@ def test_stream_without_records_is_an_empty_response(kind: str) -> None:
 @each_channel
 def test_connection_is_reused_after_a_stream(kind: str) -> None:
     async def body(runner: web.ServerRunner) -> Any:
-        client, seen = await Client.to(runner), []
+        client, received = await Client.to(runner), []
         for name in ("a", "b"):
             await client.begin("POST", "/both")
             await client.send(b'{"name":"%b"}' % name.encode())
             await client.finish()
-            seen += (await client.response()).texts
-        return seen
+            received += (await client.response()).texts
+        return received
 
     assert with_gateway(kind, body, Both=echo) == ["a", "b"]
 
@@ -214,8 +214,8 @@ def test_head_returns_the_headers_of_get_and_ends_the_call(kind: str) -> None:
         client = await Client.to(runner)
         await client.begin("HEAD", "/give?name=1")
         of_head = await client.response(has_body=False)
-        await handlers.ended.wait()
-        await client.begin("HEAD", "/give?name=none")  # the connection goes on
+        await handlers.has_ended.wait()
+        await client.begin("HEAD", "/give?name=none")  # the connection is still open
         return of_head, await client.response(has_body=False)
 
     of_head, second = with_gateway(kind, body, Give=handlers.endless)

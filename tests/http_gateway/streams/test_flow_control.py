@@ -121,14 +121,14 @@ async def messages_of(*pieces: bytes) -> list[Any]:
 def test_parsing_of_a_large_body_yields_to_other_tasks(line: bytes) -> None:
     turns = 0
 
-    async def others() -> None:
+    async def other_task() -> None:
         nonlocal turns
         while True:
             turns += 1
             await asyncio.sleep(0)
 
     async def main() -> None:
-        task = asyncio.create_task(others())
+        task = asyncio.create_task(other_task())
         await messages_of(line * (50 * LINES_AT_ONCE))
         task.cancel()
 

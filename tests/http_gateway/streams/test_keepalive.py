@@ -46,10 +46,10 @@ OPTIONS_SOON = replace(OPTIONS, stream_keepalive_seconds=SOON)
 def test_keepalive_records_are_sent_without_records_and_start_the_response(
     kind: str, response_format: Format, fails: bool
 ) -> None:
-    seen = asyncio.Event()
+    received = asyncio.Event()
 
     async def late(_request: Any, context: Any) -> AsyncIterator[Any]:
-        await seen.wait()
+        await received.wait()
         if fails:
             await reject(context, "TAG_NOT_FOUND")
         yield message("Note", text="a")
@@ -59,7 +59,7 @@ def test_keepalive_records_are_sent_without_records_and_start_the_response(
         await client.begin("GET", "/each", Accept=response_format.content_type)
         head = await client.head()
         keepalives = [await client.chunk(), await client.chunk()]
-        seen.set()
+        received.set()
         rest = []
         while chunk := await client.chunk():
             rest += [chunk] if chunk != response_format.keepalive else []
@@ -95,19 +95,19 @@ def test_disconnect_between_keepalive_records_ends_the_call(
         assert chunk == response_format.record
         assert await client.chunk() == response_format.keepalive
         client.disconnect()
-        await handlers.ended.wait()
+        await handlers.has_ended.wait()
 
     with_gateway(kind, body, options=OPTIONS_SOON, Give=handlers.endless)
 
 
 @each_channel
 def test_response_of_undetermined_format_starts_with_its_first_record(kind: str) -> None:
-    begun = asyncio.Event()
+    started = asyncio.Event()
 
     async def late(_request: Any, _context: Any) -> AsyncIterator[Any]:
         await asyncio.sleep(5 * SOON)
         yield notes_reply("a")
-        await begun.wait()
+        await started.wait()
         yield notes_reply("a")
 
     async def body(runner: web.ServerRunner) -> list[bytes]:
@@ -115,7 +115,7 @@ def test_response_of_undetermined_format_starts_with_its_first_record(kind: str)
         await client.begin("GET", "/give")
         await client.head()
         chunks = [await client.chunk(), await client.chunk()]
-        begun.set()
+        started.set()
         return chunks
 
     assert with_gateway(kind, body, options=OPTIONS_SOON, Give=late) == [

@@ -18,14 +18,14 @@ class RecordingHandler:
     """A handler that records its requests."""
 
     def __init__(self) -> None:
-        self.seen: list[tuple[str, str, int]] = []
+        self.received: list[tuple[str, str, int]] = []
         self.has_ended = False
 
     async def sift(self, requests: Any, _context: Any) -> Any:
         async for request in requests:
-            self.seen.append((request.set, request.name, request.size))
+            self.received.append((request.set, request.name, request.size))
         self.has_ended = True
-        return message("Sum", total=len(self.seen))
+        return message("Sum", total=len(self.received))
 
 
 @each_channel
@@ -48,7 +48,7 @@ def test_each_line_is_a_request_with_the_fields_of_the_path(kind: str) -> None:
     got = with_gateway(kind, lambda to: post(to, "/sift/x%20y", body), Sift=sifting.sift)
 
     assert (got.status, json.loads(got.body)) == (200, {"total": 2})
-    assert sifting.seen == [("x y", "a", 0), ("x y", "b", 7)]
+    assert sifting.received == [("x y", "a", 0), ("x y", "b", 7)]
 
 
 @each_channel
@@ -58,7 +58,7 @@ def test_body_without_lines_has_no_requests(kind: str, body: bytes) -> None:
 
     got = with_gateway(kind, lambda to: post(to, "/sift/x", body), Sift=sifting.sift)
 
-    assert (json.loads(got.body), sifting.seen) == ({"total": 0}, [])
+    assert (json.loads(got.body), sifting.received) == ({"total": 0}, [])
 
 
 @each_channel
@@ -81,7 +81,7 @@ def test_invalid_line_is_located(kind: str, line: bytes, field: str) -> None:
     assert got.status == 400
     (detail,) = json.loads(got.body)["error"]["details"]
     assert (detail["field"], detail["message"][-8:]) == (field, "(line 2)")
-    assert "c" not in {name for _, name, _ in sifting.seen}
+    assert "c" not in {name for _, name, _ in sifting.received}
 
 
 def test_other_content_types_and_query_parameters_are_rejected() -> None:

@@ -21,18 +21,18 @@ each_form = pytest.mark.parametrize("accept", ["text/event-stream", "application
 @each_channel
 @each_form
 def test_head_is_sent_when_the_server_accepts_the_call(kind: str, accept: str) -> None:
-    seen = asyncio.Event()
+    received = asyncio.Event()
 
     async def late(_request: Any, context: Any) -> AsyncIterator[Any]:
         await context.send_initial_metadata(ACCEPTED)
-        await seen.wait()
+        await received.wait()
         yield message("Note", text="a")
 
     async def body(runner: web.ServerRunner) -> tuple[int, dict[str, str], bytes]:
         client = await Client.to(runner)
         await client.begin("GET", "/each", Accept=accept)
         status, headers = await client.head()
-        seen.set()
+        received.set()
         return status, headers, await client.chunk()
 
     status, headers, record = with_gateway(kind, body, Each=late)
@@ -61,7 +61,7 @@ def test_head_is_sent_before_the_request_body_is_complete(kind: str) -> None:
 
 @each_channel
 def test_head_request_reads_no_record(kind: str) -> None:
-    ended = asyncio.Event()
+    has_ended = asyncio.Event()
 
     async def endless(_request: Any, context: Any) -> AsyncIterator[Any]:
         try:
@@ -69,16 +69,16 @@ def test_head_request_reads_no_record(kind: str) -> None:
             await asyncio.Event().wait()
             yield message("Note")
         finally:
-            ended.set()
+            has_ended.set()
 
     async def body(runner: web.ServerRunner) -> list[int]:
         client = await Client.to(runner)
         statuses = []
-        for _ in range(2):  # the connection goes on
+        for _ in range(2):  # the connection is still open
             await client.begin("HEAD", "/each")
             statuses.append((await client.response(has_body=False)).status)
-            await ended.wait()
-            ended.clear()
+            await has_ended.wait()
+            has_ended.clear()
         return statuses
 
     assert with_gateway(kind, body, Each=endless) == [200, 200]
@@ -103,11 +103,11 @@ def test_rejected_call_has_the_status_of_its_error(kind: str) -> None:
 
 @each_channel
 def test_error_after_acceptance_is_the_last_record(kind: str) -> None:
-    begun = asyncio.Event()
+    started = asyncio.Event()
 
     async def failing(_request: Any, context: Any) -> AsyncIterator[Any]:
         await context.send_initial_metadata(ACCEPTED)
-        await begun.wait()
+        await started.wait()
         await reject(context, "UNAVAILABLE")
         yield message("Note")
 
@@ -115,7 +115,7 @@ def test_error_after_acceptance_is_the_last_record(kind: str) -> None:
         client = await Client.to(runner)
         await client.begin("GET", "/each")
         status, _ = await client.head()
-        begun.set()
+        started.set()
         return status, json.loads(await client.chunk())
 
     status, record = with_gateway(kind, body, Each=failing)

@@ -17,7 +17,9 @@ SSE = "text/event-stream"
 END = b"event: end\ndata: {}\n\n"
 
 
-async def ask(runner: web.ServerRunner, accept: str = SSE, method: str = "GET") -> ReceivedResponse:
+async def send_request(
+    runner: web.ServerRunner, accept: str = SSE, method: str = "GET"
+) -> ReceivedResponse:
     client = await Client.to(runner)
     await client.begin(method, "/give?name=a", Accept=accept)
     return await client.response(has_body=method != "HEAD")
@@ -31,7 +33,7 @@ async def give(request: Any, _context: Any) -> AsyncIterator[Any]:
 
 @each_channel
 def test_each_record_is_an_event_and_the_last_event_is_the_end(kind: str) -> None:
-    got = with_gateway(kind, ask, Give=give)
+    got = with_gateway(kind, send_request, Give=give)
 
     assert (got.status, got.headers["content-type"]) == (200, SSE)
     assert got.headers["cache-control"] == "no-store"
@@ -60,7 +62,7 @@ def test_each_record_is_an_event_and_the_last_event_is_the_end(kind: str) -> Non
     ],
 )
 def test_events_are_sent_only_if_accept_names_them(accept: str, is_given: bool) -> None:
-    got = with_gateway("in-process", lambda to: ask(to, accept), Give=give)
+    got = with_gateway("in-process", lambda to: send_request(to, accept), Give=give)
 
     expected = SSE if is_given else "application/x-ndjson"
     assert (got.status, got.headers["content-type"]) == (200, expected)
@@ -68,7 +70,7 @@ def test_events_are_sent_only_if_accept_names_them(accept: str, is_given: bool) 
 
 
 def test_head_of_events_has_no_event() -> None:
-    got = with_gateway("in-process", lambda to: ask(to, method="HEAD"), Give=give)
+    got = with_gateway("in-process", lambda to: send_request(to, method="HEAD"), Give=give)
 
     assert (got.headers["content-type"], got.headers["cache-control"]) == (SSE, "no-store")
 
@@ -76,15 +78,15 @@ def test_head_of_events_has_no_event() -> None:
 @each_channel
 def test_event_is_sent_immediately(kind: str) -> None:
     async def body(runner: web.ServerRunner) -> list[bytes]:
-        client, seen = await Client.to(runner), []
+        client, received = await Client.to(runner), []
         await client.begin("POST", "/both", Accept=SSE)
         for number in range(3):
             await client.send(b'{"name":"%d"}\n' % number)
             if number == 0:
                 await client.head()
-            seen.append(await client.chunk())
+            received.append(await client.chunk())
         await client.finish()
-        return [*seen, await client.chunk(), await client.chunk()]
+        return [*received, await client.chunk(), await client.chunk()]
 
     events = [b'data: {"text":"%d"}\n\n' % number for number in range(3)]
     assert with_gateway(kind, body, Both=echo) == [*events, END, b""]
@@ -96,7 +98,7 @@ def test_csv_line_is_an_event_with_its_cells(kind: str) -> None:
         yield message("NotesReply", lines=[csv_line(["id", "name"])])
         yield message("NotesReply", lines=[csv_line(["1", 'a\n"b"'])])
 
-    got = with_gateway(kind, ask, Give=lines)
+    got = with_gateway(kind, send_request, Give=lines)
 
     assert got.body == b'data: ["id","name"]\n\ndata: ["1","a\\n\\"b\\""]\n\n' + END
 
@@ -106,7 +108,7 @@ def test_stream_without_records_has_only_the_end_event(kind: str) -> None:
     async def nothing(_request: Any, _context: Any) -> AsyncIterator[Any]:
         yield notes_reply()
 
-    got = with_gateway(kind, ask, Give=nothing)
+    got = with_gateway(kind, send_request, Give=nothing)
 
     assert (got.headers["content-type"], got.body) == (SSE, END)
 
@@ -117,7 +119,7 @@ def test_error_is_the_last_event(kind: str) -> None:
         yield notes_reply("a")
         await reject(context, "TAG_NOT_FOUND")
 
-    got = with_gateway(kind, ask, Give=failing)
+    got = with_gateway(kind, send_request, Give=failing)
 
     record, error, rest = got.body.split(b"\n\n")
     assert (record, rest, got.is_whole) == (b'data: {"text":"a"}', b"", True)
@@ -132,6 +134,6 @@ def test_error_before_the_first_event_is_an_error_response(kind: str) -> None:
         await reject(context, "TAG_NOT_FOUND")
         yield notes_reply()
 
-    got = with_gateway(kind, ask, Give=failing)
+    got = with_gateway(kind, send_request, Give=failing)
 
     assert (got.status, got.headers["content-type"]) == (404, "application/json")

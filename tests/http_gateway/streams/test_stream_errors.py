@@ -130,7 +130,7 @@ def test_error_after_the_first_record_is_the_last_record(kind: str, reason: str,
         client = await Client.to(runner)
         await client.begin("GET", "/give", X_Request_Id="abc")
         first = await client.response()
-        await client.begin("GET", "/give")  # the connection goes on
+        await client.begin("GET", "/give")  # the connection is still open
         return first, await client.response()
 
     got, second = with_gateway(kind, body, Give=give)
@@ -158,9 +158,9 @@ def test_malformed_error_details_do_not_break_the_response(kind: str) -> None:
             await client.begin("GET", target, X_Request_Id="abc")
         return [await client.response() for client in clients]
 
-    begun, other = with_gateway(kind, body, Give=give)
+    started, other = with_gateway(kind, body, Give=give)
 
-    assert (begun.status, begun.texts, begun.is_whole) == (200, ["a", "NotFound"], True)
+    assert (started.status, started.texts, started.is_whole) == (200, ["a", "NotFound"], True)
     assert (other.status, other.headers["x-request-id"]) == (404, "abc")
 
 
@@ -260,7 +260,7 @@ def test_incomplete_body_cancels_the_call_of_a_client_stream(kind: str) -> None:
 
     async def collect(requests: Any, context: Any) -> Any:
         if REQUEST_ERROR in dict(context.invocation_metadata()):
-            handlers.seen.append(dict(context.invocation_metadata())[REQUEST_ERROR])
+            handlers.received.append(dict(context.invocation_metadata())[REQUEST_ERROR])
         return await handlers.collect(requests, context)
 
     got = with_gateway(kind, lambda to: post(to, "/collect/x", BAD_CSV, CSV), Collect=collect)
@@ -268,10 +268,10 @@ def test_incomplete_body_cancels_the_call_of_a_client_stream(kind: str) -> None:
     assert (got.status, got.headers["connection"]) == (400, "close")
     assert json.loads(got.body)["error"]["code"] == "ValidationError"
     # The first call was canceled; the second has the error in its metadata.
-    *first, fault, _ = handlers.seen
+    *first, error, _ = handlers.received
     # Over a network channel, a canceled call can look like one that ended.
     assert "end" not in first or kind == "real"
-    assert errors_pb2.Error.FromString(fault).details[0].message.endswith("(line 3)")
+    assert errors_pb2.Error.FromString(error).details[0].message.endswith("(line 3)")
 
 
 @each_channel
@@ -287,14 +287,14 @@ def test_server_is_asked_before_an_error_in_the_body_is_reported(kind: str) -> N
 
 
 @each_channel
-@pytest.mark.parametrize("begun", [False, True])
-def test_idle_body_times_out(kind: str, begun: bool) -> None:
+@pytest.mark.parametrize("started", [False, True])
+def test_idle_body_times_out(kind: str, started: bool) -> None:
     options = replace(OPTIONS, stream_idle_seconds=0.3)
 
     async def body(runner: web.ServerRunner) -> Any:
         client = await Client.to(runner)
         await client.begin("POST", "/both")
-        if begun:
+        if started:
             await client.send(b'{"name":"a"}\n{"na')
         got = await client.response()
         await client.finish()
@@ -302,7 +302,7 @@ def test_idle_body_times_out(kind: str, begun: bool) -> None:
 
     got, is_closed = with_gateway(kind, body, options=options, Both=echo)
 
-    if begun:
+    if started:
         assert (got.status, got.texts) == (200, ["a", "RequestTimeout"])
     else:
         assert (got.status, json.loads(got.body)["error"]["code"]) == (408, "RequestTimeout")
@@ -351,7 +351,7 @@ def test_draining_gateway_makes_no_second_call(kind: str) -> None:
         client = await Client.to(runner)
         await client.begin("POST", "/collect/x")
         await client.send(b'{"name":"a"}\n')
-        await handlers.begun.wait()
+        await handlers.started.wait()
         stop = asyncio.create_task(runner.cleanup())
         got = await client.response()
         client.disconnect()
