@@ -406,9 +406,7 @@ def test_changes_of_webhooks_publish_nothing(account: Account) -> None:
     assert events(account) == []
 
 
-def test_events_are_recorded_only_while_there_is_a_webhook(
-    account: Account,
-) -> None:
+def test_events_are_recorded_only_while_there_is_a_webhook(account: Account) -> None:
     account.ok("CreateTag", name="a")
     webhook_id = record_events(account)
     account.ok("CreateTag", name="b")

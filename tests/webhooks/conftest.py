@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from ..postgres import Postgres
-from .worker import DatabaseLocation
+from .worker import Location
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def location(request: pytest.FixtureRequest) -> DatabaseLocation:
+def location(request: pytest.FixtureRequest) -> Location:
     """An empty database of each kind."""
     if request.param == "sqlite":
-        return DatabaseLocation(request.getfixturevalue("new_file"))
+        return Location(request.getfixturevalue("new_file"))
     postgres: Postgres = request.getfixturevalue("postgres")
-    return DatabaseLocation(postgres.new_roster())
+    return Location(postgres.new_roster())

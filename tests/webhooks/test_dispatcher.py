@@ -37,7 +37,7 @@ from .worker import (
     ACCOUNT_ID,
     SECRETS,
     START,
-    DatabaseLocation,
+    Location,
     body_of,
     headers_of,
     running_worker,
@@ -47,9 +47,7 @@ PENDING, SENDING, SUCCEEDED, FAILED = DeliveryStatus
 BROKEN = responding("HTTP/1.1 503 Broken\nContent-Length: 2\nConnection: close", b"no")
 
 
-def test_delivery_has_the_stored_envelope_and_a_valid_signature(
-    location: DatabaseLocation,
-) -> None:
+def test_delivery_has_the_stored_envelope_and_a_valid_signature(location: Location) -> None:
     async def run() -> None:
         async with running_receiver(ok) as receiver, running_worker(location) as worker:
             await worker.add_webhook(receiver.url)
@@ -70,9 +68,7 @@ def test_delivery_has_the_stored_envelope_and_a_valid_signature(
     asyncio.run(run())
 
 
-def test_failing_delivery_follows_the_retry_schedule_and_then_fails(
-    location: DatabaseLocation,
-) -> None:
+def test_failing_delivery_follows_the_retry_schedule_and_then_fails(location: Location) -> None:
     async def run() -> None:
         async with running_receiver(BROKEN) as receiver, running_worker(location) as worker:
             await worker.add_webhook(receiver.url)
@@ -102,9 +98,7 @@ def to_datetime(seconds: str) -> datetime:
     return datetime.fromtimestamp(int(seconds), UTC)
 
 
-def test_endpoint_receives_subscribed_event_types_since_its_creation(
-    location: DatabaseLocation,
-) -> None:
+def test_endpoint_receives_subscribed_event_types_since_its_creation(location: Location) -> None:
     async def run() -> None:
         async with (
             running_receiver(ok) as all_types,
@@ -125,9 +119,7 @@ def test_endpoint_receives_subscribed_event_types_since_its_creation(
     asyncio.run(run())
 
 
-def test_endpoint_has_four_deliveries_in_flight_and_an_account_32(
-    location: DatabaseLocation,
-) -> None:
+def test_endpoint_has_four_deliveries_in_flight_and_an_account_32(location: Location) -> None:
     async def run() -> None:
         async with running_receiver(hang) as hanging, running_worker(location) as worker:
             await worker.add_webhook(hanging.url)
@@ -146,7 +138,7 @@ def test_endpoint_has_four_deliveries_in_flight_and_an_account_32(
     asyncio.run(run())
 
 
-def test_hanging_endpoint_does_not_delay_another(location: DatabaseLocation) -> None:
+def test_hanging_endpoint_does_not_delay_another(location: Location) -> None:
     async def run() -> None:
         async with (
             running_receiver(hang) as hanging,
@@ -164,7 +156,7 @@ def test_hanging_endpoint_does_not_delay_another(location: DatabaseLocation) -> 
 
 
 def test_failing_endpoint_is_paused_and_then_gets_one_delivery_at_a_time(
-    location: DatabaseLocation,
+    location: Location,
 ) -> None:
     async def run() -> None:
         async with running_receiver(BROKEN) as receiver, running_worker(location) as worker:
@@ -188,7 +180,7 @@ def test_failing_endpoint_is_paused_and_then_gets_one_delivery_at_a_time(
     asyncio.run(run())
 
 
-def test_success_resets_the_health_of_an_endpoint(location: DatabaseLocation) -> None:
+def test_success_resets_the_health_of_an_endpoint(location: Location) -> None:
     async def run() -> None:
         failures = iter([BROKEN, BROKEN])
 
@@ -215,7 +207,7 @@ def test_success_resets_the_health_of_an_endpoint(location: DatabaseLocation) ->
     ("retry_after", "seconds"), [("1", 5), ("7", 7), ("1000000000", 10), ("nonsense", 5)]
 )
 def test_retry_after_is_honored_up_to_twice_the_scheduled_delay(
-    location: DatabaseLocation, retry_after: str, seconds: int
+    location: Location, retry_after: str, seconds: int
 ) -> None:
     busy = responding(
         f"HTTP/1.1 429 Busy\nRetry-After: {retry_after}\nContent-Length: 0\nConnection: close"
@@ -232,9 +224,7 @@ def test_retry_after_is_honored_up_to_twice_the_scheduled_delay(
     asyncio.run(run())
 
 
-def test_status_410_disables_the_webhook_and_notifies_the_others(
-    location: DatabaseLocation,
-) -> None:
+def test_status_410_disables_the_webhook_and_notifies_the_others(location: Location) -> None:
     gone = responding("HTTP/1.1 410 Gone\nContent-Length: 0\nConnection: close")
 
     async def run() -> None:
@@ -260,7 +250,7 @@ def test_status_410_disables_the_webhook_and_notifies_the_others(
     asyncio.run(run())
 
 
-def test_endpoint_that_fails_for_five_days_is_disabled(location: DatabaseLocation) -> None:
+def test_endpoint_that_fails_for_five_days_is_disabled(location: Location) -> None:
     async def run() -> None:
         async with running_receiver(BROKEN) as receiver, running_worker(location) as worker:
             await worker.add_webhook(receiver.url)
@@ -280,7 +270,7 @@ def test_endpoint_that_fails_for_five_days_is_disabled(location: DatabaseLocatio
 
 
 def test_pending_deliveries_of_a_disabled_endpoint_are_sent_when_it_is_enabled(
-    location: DatabaseLocation,
+    location: Location,
 ) -> None:
     async def run() -> None:
         async with running_receiver(BROKEN) as receiver, running_worker(location) as worker:
@@ -301,7 +291,7 @@ def test_pending_deliveries_of_a_disabled_endpoint_are_sent_when_it_is_enabled(
     asyncio.run(run())
 
 
-def test_deleted_endpoint_receives_no_retries(location: DatabaseLocation) -> None:
+def test_deleted_endpoint_receives_no_retries(location: Location) -> None:
     async def run() -> None:
         async with (
             running_receiver(BROKEN) as receiver,
@@ -322,7 +312,7 @@ def test_deleted_endpoint_receives_no_retries(location: DatabaseLocation) -> Non
     asyncio.run(run())
 
 
-def test_replaced_secret_signs_for_another_day(location: DatabaseLocation) -> None:
+def test_replaced_secret_signs_for_another_day(location: Location) -> None:
     async def run() -> None:
         async with running_receiver(ok) as receiver, running_worker(location) as worker:
             webhook = await worker.add_webhook(receiver.url)
@@ -348,9 +338,7 @@ def test_replaced_secret_signs_for_another_day(location: DatabaseLocation) -> No
     asyncio.run(run())
 
 
-def test_worker_that_stops_releases_its_leases(
-    location: DatabaseLocation,
-) -> None:
+def test_worker_that_stops_releases_its_leases(location: Location) -> None:
     async def run() -> None:
         async with running_receiver(hang) as hanging:
             async with running_worker(location) as worker:
@@ -365,9 +353,7 @@ def test_worker_that_stops_releases_its_leases(
     asyncio.run(run())
 
 
-def test_delivery_of_a_killed_worker_is_sent_by_the_next_one(
-    location: DatabaseLocation,
-) -> None:
+def test_delivery_of_a_killed_worker_is_sent_by_the_next_one(location: Location) -> None:
     async def run() -> None:
         async with (
             running_receiver(ok) as receiver,
@@ -388,9 +374,7 @@ def test_delivery_of_a_killed_worker_is_sent_by_the_next_one(
     asyncio.run(run())
 
 
-def test_result_of_an_expired_lease_is_rejected(
-    location: DatabaseLocation,
-) -> None:
+def test_result_of_an_expired_lease_is_rejected(location: Location) -> None:
     async def run() -> None:
         async with (
             running_receiver(ok) as receiver,
@@ -412,7 +396,7 @@ def test_result_of_an_expired_lease_is_rejected(
     asyncio.run(run())
 
 
-def test_repeated_expansion_of_events_adds_no_deliveries(location: DatabaseLocation) -> None:
+def test_repeated_expansion_of_events_adds_no_deliveries(location: Location) -> None:
     async def run() -> None:
         async with running_worker(location, dispatches=False) as worker:
             await worker.add_webhook("http://127.0.0.1:9/")
@@ -426,9 +410,7 @@ def test_repeated_expansion_of_events_adds_no_deliveries(location: DatabaseLocat
     asyncio.run(run())
 
 
-def test_endpoint_without_deliveries_in_flight_is_leased_first(
-    location: DatabaseLocation,
-) -> None:
+def test_endpoint_without_deliveries_in_flight_is_leased_first(location: Location) -> None:
     async def run() -> None:
         async with (
             running_receiver(hang) as slow,
@@ -450,9 +432,7 @@ def test_endpoint_without_deliveries_in_flight_is_leased_first(
     asyncio.run(run())
 
 
-def test_deliveries_to_deleted_webhooks_count_toward_the_account_limit(
-    location: DatabaseLocation,
-) -> None:
+def test_deliveries_to_deleted_webhooks_count_toward_the_account_limit(location: Location) -> None:
     async def run() -> None:
         async with running_worker(location, dispatches=False) as worker:
             added = [await worker.add_webhook("http://127.0.0.1:9/") for _ in range(8)]
@@ -471,9 +451,7 @@ def test_deliveries_to_deleted_webhooks_count_toward_the_account_limit(
     asyncio.run(run())
 
 
-def test_release_of_an_expired_lease_does_not_end_the_current_one(
-    location: DatabaseLocation,
-) -> None:
+def test_release_of_an_expired_lease_does_not_end_the_current_one(location: Location) -> None:
     async def run() -> None:
         async with running_worker(location, dispatches=False) as worker:
             await worker.add_webhook("http://127.0.0.1:9/")
@@ -489,7 +467,7 @@ def test_release_of_an_expired_lease_does_not_end_the_current_one(
     asyncio.run(run())
 
 
-def test_search_for_work_continues_after_an_unexpected_error(location: DatabaseLocation) -> None:
+def test_search_for_work_continues_after_an_unexpected_error(location: Location) -> None:
     failures = [ZeroDivisionError()]
 
     async def run() -> None:
@@ -516,9 +494,7 @@ def test_search_for_work_continues_after_an_unexpected_error(location: DatabaseL
     asyncio.run(run())
 
 
-def test_lease_batch_reports_whether_more_events_may_be_left(
-    location: DatabaseLocation,
-) -> None:
+def test_lease_batch_reports_whether_more_events_may_be_left(location: Location) -> None:
     async def run() -> None:
         async with running_worker(location, dispatches=False) as worker:
             await worker.add_webhook("http://127.0.0.1:9/")

@@ -99,9 +99,7 @@ def test_callers_share_the_lookup_of_a_name_and_can_be_canceled(
     assert names == [b"slow.example"]
 
 
-def test_number_of_lookup_threads_is_limited(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_number_of_lookup_threads_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     running = []
     full, released = Event(), Event()
 

@@ -22,14 +22,14 @@ from server.webhooks.delivery.store_retention import (
 from server.webhooks.models import Delivery, DeliveryAttempt, Replay
 
 from .raw_receivers import Handler, Receiver, ok, responding, running_receiver
-from .worker import ACCOUNT_ID, DatabaseLocation, Worker, running_worker
+from .worker import ACCOUNT_ID, Location, Worker, running_worker
 
 BROKEN = responding("HTTP/1.1 503 Broken\nContent-Length: 2\nConnection: close", b"no")
 ALL_EVENTS = store_replays.ReplayFilter("0" * 26, None, [], only_failed=False)
 Scenario = Callable[[Worker, Receiver], Awaitable[None]]
 
 
-def run_scenario(location: DatabaseLocation, scenario: Scenario, handler: Handler = ok) -> None:
+def run_scenario(location: Location, scenario: Scenario, handler: Handler = ok) -> None:
     """Runs a scenario with a dispatching worker and a receiver."""
 
     async def run() -> None:
@@ -67,7 +67,7 @@ async def deliver_tags(worker: Worker, *names: str) -> None:
 
 
 def test_attempts_are_deleted_after_14_days_and_events_with_deliveries_after_30(
-    location: DatabaseLocation,
+    location: Location,
 ) -> None:
     async def scenario(worker: Worker, receiver: Receiver) -> None:
         await worker.add_webhook(receiver.url)
@@ -88,7 +88,7 @@ def test_attempts_are_deleted_after_14_days_and_events_with_deliveries_after_30(
     run_scenario(location, scenario)
 
 
-def test_many_rows_are_deleted_in_small_batches(location: DatabaseLocation) -> None:
+def test_many_rows_are_deleted_in_small_batches(location: Location) -> None:
     batches: list[int] = []
 
     def purge(account_id: str, tx: Transaction) -> int:
@@ -112,7 +112,7 @@ def test_many_rows_are_deleted_in_small_batches(location: DatabaseLocation) -> N
     run_scenario(location, scenario)
 
 
-def test_pending_delivery_is_deleted_with_its_event(location: DatabaseLocation) -> None:
+def test_pending_delivery_is_deleted_with_its_event(location: Location) -> None:
     async def scenario(worker: Worker, receiver: Receiver) -> None:
         webhook = await worker.add_webhook(receiver.url)
         await worker.create_tags("a")
@@ -127,7 +127,7 @@ def test_pending_delivery_is_deleted_with_its_event(location: DatabaseLocation) 
     run_scenario(location, scenario, BROKEN)
 
 
-def test_delivery_of_a_late_replay_is_deleted_with_its_event(location: DatabaseLocation) -> None:
+def test_delivery_of_a_late_replay_is_deleted_with_its_event(location: Location) -> None:
     async def scenario(worker: Worker, receiver: Receiver) -> None:
         webhook = await worker.add_webhook(receiver.url)
         await deliver_tags(worker, "a")
@@ -144,7 +144,7 @@ def test_delivery_of_a_late_replay_is_deleted_with_its_event(location: DatabaseL
     run_scenario(location, scenario)
 
 
-def test_rows_of_a_deleted_webhook_are_deleted(location: DatabaseLocation) -> None:
+def test_rows_of_a_deleted_webhook_are_deleted(location: Location) -> None:
     async def scenario(worker: Worker, receiver: Receiver) -> None:
         webhook = await worker.add_webhook(receiver.url)
         await deliver_tags(worker, "a", "b")
@@ -163,9 +163,7 @@ def test_rows_of_a_deleted_webhook_are_deleted(location: DatabaseLocation) -> No
     run_scenario(location, scenario)
 
 
-def test_concurrent_purges_delete_each_row_once_while_others_write(
-    location: DatabaseLocation,
-) -> None:
+def test_concurrent_purges_delete_each_row_once_while_others_write(location: Location) -> None:
     async def scenario(worker: Worker, receiver: Receiver) -> None:
         await worker.add_webhook(receiver.url)
         await deliver_tags(worker, *"abcdefgh")
@@ -183,7 +181,7 @@ def test_concurrent_purges_delete_each_row_once_while_others_write(
     run_scenario(location, scenario)
 
 
-def test_canceled_purge_ends_after_the_current_batch(location: DatabaseLocation) -> None:
+def test_canceled_purge_ends_after_the_current_batch(location: Location) -> None:
     started, canceled = threading.Event(), threading.Event()
 
     def purge(account_id: str, tx: Transaction) -> int:

@@ -13,7 +13,7 @@ from server.webhooks.models import Delivery
 from server.webhooks.rules import LEASE_DURATION
 
 from ..storage.test_plans import Watched
-from .worker import ACCOUNT_ID, DatabaseLocation, Worker, run_scenario
+from .worker import ACCOUNT_ID, Location, Worker, run_scenario
 
 THEIRS = "1" * 26
 HOUR = 3_600_000
@@ -29,7 +29,7 @@ async def add_backlog(worker: Worker, account_id: str, *names: str) -> str:
 
 
 def test_backlog_counts_due_deliveries_of_all_accounts_and_the_age_of_the_oldest(
-    location: DatabaseLocation,
+    location: Location,
 ) -> None:
     async def scenario(worker: Worker) -> None:
         assert await worker.database.read(backlog_of_any_account) == EMPTY
@@ -43,9 +43,7 @@ def test_backlog_counts_due_deliveries_of_all_accounts_and_the_age_of_the_oldest
     run_scenario(location, scenario)
 
 
-def test_backlog_excludes_disabled_and_deleted_webhooks(
-    location: DatabaseLocation,
-) -> None:
+def test_backlog_excludes_disabled_and_deleted_webhooks(location: Location) -> None:
     async def scenario(worker: Worker) -> None:
         disabled = await add_backlog(worker, ACCOUNT_ID, "a", "b")
         deleted = await add_backlog(worker, THEIRS, "a")

@@ -19,7 +19,7 @@ from server.webhooks.rules import LEASE_DURATION, RETRY_DELAYS, DeliveryStatus
 
 from ..storage.helpers import THEIRS
 from ..storage.test_plans import Watched
-from .worker import ACCOUNT_ID, DatabaseLocation, Worker, execute, run_scenario
+from .worker import ACCOUNT_ID, Location, Worker, execute, run_scenario
 
 URL = "http://127.0.0.1:1/"
 ROWS, RARE = 3_000, 500
@@ -40,9 +40,7 @@ async def retry(worker: Worker, delivery_id: str) -> dict[str, Any]:
     return row
 
 
-def test_retry_restarts_the_schedule_of_a_failed_delivery(
-    location: DatabaseLocation,
-) -> None:
+def test_retry_restarts_the_schedule_of_a_failed_delivery(location: Location) -> None:
     async def scenario(worker: Worker) -> None:
         await worker.add_webhook(URL)
         await worker.create_tags("a")
@@ -64,9 +62,7 @@ def test_retry_restarts_the_schedule_of_a_failed_delivery(
     run_scenario(location, scenario)
 
 
-def test_retry_does_not_change_a_leased_delivery(
-    location: DatabaseLocation,
-) -> None:
+def test_retry_does_not_change_a_leased_delivery(location: Location) -> None:
     async def scenario(worker: Worker) -> None:
         delivery_id = await lease_one(worker)
         (before,) = await worker.rows(Delivery)
@@ -81,7 +77,7 @@ def test_retry_does_not_change_a_leased_delivery(
     run_scenario(location, scenario)
 
 
-def test_delivery_of_a_deleted_event_cannot_be_retried(location: DatabaseLocation) -> None:
+def test_delivery_of_a_deleted_event_cannot_be_retried(location: Location) -> None:
     async def scenario(worker: Worker) -> None:
         delivery_id = await lease_one(worker)
         worker.clock.advance(EVENT_RETENTION)

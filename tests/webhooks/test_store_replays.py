@@ -16,7 +16,7 @@ from server.webhooks.delivery.store_replays import ReplayFilter, advance, create
 from server.webhooks.models import Delivery, DeliveryQueue, Replay
 from server.webhooks.rules import DeliveryStatus
 
-from .worker import ACCOUNT_ID, DatabaseLocation, Worker, run_scenario
+from .worker import ACCOUNT_ID, Location, Worker, run_scenario
 
 EVERYTHING = ReplayFilter(first_id_at(0), None, [], only_failed=False)
 URL = "http://127.0.0.1:1/"
@@ -67,7 +67,7 @@ async def set_status(worker: Worker, sequence: int, status: DeliveryStatus) -> N
 
 
 def test_replay_continues_after_the_last_batch(
-    location: DatabaseLocation, monkeypatch: pytest.MonkeyPatch
+    location: Location, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store_replays, "MAX_REPLAYED_EVENTS", 3)
 
@@ -86,7 +86,7 @@ def test_replay_continues_after_the_last_batch(
     run_scenario(location, scenario)
 
 
-def test_repeated_expansion_of_a_replay_adds_no_deliveries(location: DatabaseLocation) -> None:
+def test_repeated_expansion_of_a_replay_adds_no_deliveries(location: Location) -> None:
     async def scenario(worker: Worker) -> None:
         webhook = await worker.add_webhook(URL)
         await worker.create_tags("a", "b")
@@ -106,7 +106,7 @@ def test_repeated_expansion_of_a_replay_adds_no_deliveries(location: DatabaseLoc
 
 
 def test_replay_waits_while_many_deliveries_are_due_and_does_not_delay_another(
-    location: DatabaseLocation, monkeypatch: pytest.MonkeyPatch
+    location: Location, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store_replays, "MAX_REPLAYED_EVENTS", 2)
     monkeypatch.setattr(store_replays, "MAX_DUE", 2)
@@ -141,7 +141,7 @@ def test_replay_waits_while_many_deliveries_are_due_and_does_not_delay_another(
     ],
 )
 def test_replay_of_failed_events_requires_that_all_deliveries_failed(
-    location: DatabaseLocation, statuses: list[DeliveryStatus], replayed: bool
+    location: Location, statuses: list[DeliveryStatus], replayed: bool
 ) -> None:
     async def scenario(worker: Worker) -> None:
         webhook, other = await worker.add_webhook(URL), await worker.add_webhook(URL)
@@ -166,7 +166,7 @@ def test_replay_of_failed_events_requires_that_all_deliveries_failed(
     run_scenario(location, scenario)
 
 
-def test_deleted_webhook_has_no_replays(location: DatabaseLocation) -> None:
+def test_deleted_webhook_has_no_replays(location: Location) -> None:
     async def scenario(worker: Worker) -> None:
         webhook = await worker.add_webhook(URL)
         await worker.create_tags("a")
@@ -181,7 +181,7 @@ def test_deleted_webhook_has_no_replays(location: DatabaseLocation) -> None:
     run_scenario(location, scenario)
 
 
-def test_number_of_running_replays_per_webhook_is_limited(location: DatabaseLocation) -> None:
+def test_number_of_running_replays_per_webhook_is_limited(location: Location) -> None:
     async def scenario(worker: Worker) -> None:
         webhook, other = await worker.add_webhook(URL), await worker.add_webhook(URL)
         await worker.create_tags("a")
@@ -199,7 +199,7 @@ def test_number_of_running_replays_per_webhook_is_limited(location: DatabaseLoca
     run_scenario(location, scenario)
 
 
-def test_new_replay_wakes_the_dispatcher(location: DatabaseLocation) -> None:
+def test_new_replay_wakes_the_dispatcher(location: Location) -> None:
     async def scenario(worker: Worker) -> None:
         webhook = await worker.add_webhook(URL)
         await worker.create_tags("a")

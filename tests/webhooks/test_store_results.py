@@ -13,7 +13,7 @@ from server.webhooks.rules import (
     Health,
 )
 
-from .worker import ACCOUNT_ID, START, DatabaseLocation, Worker, run_scenario
+from .worker import ACCOUNT_ID, START, Location, Worker, run_scenario
 
 URLS = ("http://127.0.0.1:9/a", "http://127.0.0.1:9/b")
 
@@ -25,7 +25,7 @@ async def lease_to_two_webhooks(worker: Worker) -> list[LeasedDelivery]:
     return await worker.lease()
 
 
-def test_result_of_one_endpoint_does_not_disable_another(location: DatabaseLocation) -> None:
+def test_result_of_one_endpoint_does_not_disable_another(location: Location) -> None:
     async def scenario(worker: Worker) -> None:
         first, second = await lease_to_two_webhooks(worker)
         await worker.record(first.delivery, 503, url=first.webhook.url)
@@ -39,9 +39,7 @@ def test_result_of_one_endpoint_does_not_disable_another(location: DatabaseLocat
     run_scenario(location, scenario)
 
 
-def test_success_after_the_webhook_was_disabled_resets_its_health(
-    location: DatabaseLocation,
-) -> None:
+def test_success_after_the_webhook_was_disabled_resets_its_health(location: Location) -> None:
     async def scenario(worker: Worker) -> None:
         first, _ = await lease_to_two_webhooks(worker)
         url = first.webhook.url
@@ -58,9 +56,7 @@ def test_success_after_the_webhook_was_disabled_resets_its_health(
     run_scenario(location, scenario)
 
 
-def test_status_410_of_the_previous_url_does_not_disable_the_webhook(
-    location: DatabaseLocation,
-) -> None:
+def test_status_410_of_the_previous_url_does_not_disable_the_webhook(location: Location) -> None:
     async def scenario(worker: Worker) -> None:
         webhook = await worker.add_webhook("http://127.0.0.1:9/old")
         await worker.create_tags("a")

@@ -21,7 +21,7 @@ from .worker import (
     ACCOUNT_ID,
     START,
     TIMEOUT,
-    DatabaseLocation,
+    Location,
     TestClock,
     Worker,
     running_worker,
@@ -70,7 +70,7 @@ async def read_tail(worker: Worker, count: int) -> list[tuple[str, int]]:
 
 
 def test_tail_returns_every_attempt_of_all_processes_in_order(postgres: Postgres) -> None:
-    location = DatabaseLocation(postgres.new_roster())
+    location = Location(postgres.new_roster())
     names = [f"n{number}" for number in range(60)]
 
     async def run() -> None:
@@ -97,7 +97,7 @@ def test_tail_returns_every_attempt_of_all_processes_in_order(postgres: Postgres
 
 def test_tail_continues_after_the_database_was_unavailable(tmp_path: Path) -> None:
     async def run() -> None:
-        location = DatabaseLocation(tmp_path / "a.db")
+        location = Location(tmp_path / "a.db")
         async with running_receiver(slow) as receiver, running_worker(location) as worker:
             await store_key(worker)
             await worker.add_webhook(receiver.url)
@@ -121,7 +121,7 @@ def test_tail_continues_after_the_database_was_unavailable(tmp_path: Path) -> No
 
 def test_tail_ends_when_the_service_stops_or_the_key_is_revoked(tmp_path: Path) -> None:
     async def run() -> None:
-        location = DatabaseLocation(tmp_path / "a.db")
+        location = Location(tmp_path / "a.db")
         async with running_worker(location, dispatches=False) as worker:
             await store_key(worker)
             tails = tails_of(worker.database)

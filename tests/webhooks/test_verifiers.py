@@ -20,7 +20,7 @@ from server.webhooks.rules import DeliveryStatus
 
 from .raw_receivers import EGRESS_POLICY, run
 from .receiver_programs import LANGUAGES, Language, running
-from .worker import DatabaseLocation, TestClock, running_worker
+from .worker import Location, TestClock, running_worker
 
 pytestmark = pytest.mark.verify
 
@@ -86,7 +86,7 @@ def test_library_rejects_other_requests(language: Language) -> None:
 
 
 def test_documented_receiver_accepts_deliveries(language: Language, tmp_path: Path) -> None:
-    location = DatabaseLocation(tmp_path / "roster.db", TestClock(system_clock()))
+    location = Location(tmp_path / "roster.db", TestClock(system_clock()))
 
     async def main() -> None:
         async with running_worker(location) as worker:

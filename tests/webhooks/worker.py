@@ -57,7 +57,7 @@ class TestClock:
 
 
 @dataclass
-class DatabaseLocation:
+class Location:
     """An SQLite file or the URL of a PostgreSQL database."""
 
     path_or_url: Path | str
@@ -162,7 +162,7 @@ def execute(text: str, tx: Transaction) -> None:
 
 @asynccontextmanager
 async def running_worker(
-    location: DatabaseLocation,
+    location: Location,
     *,
     clock: TestClock | None = None,
     dispatches: bool = True,
@@ -203,7 +203,7 @@ def body_of(request: bytes) -> bytes:
 Scenario = Callable[[Worker], Awaitable[None]]
 
 
-def run_scenario(location: DatabaseLocation, scenario: Scenario) -> None:
+def run_scenario(location: Location, scenario: Scenario) -> None:
     """Runs a scenario with a worker that does not dispatch by itself."""
 
     async def run() -> None:

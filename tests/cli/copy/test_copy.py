@@ -21,7 +21,7 @@ from server.webhooks.rules import LEASE_DURATION, DeliveryStatus
 from ...processes import start
 from ...storage.helpers import SUBSCRIBERS, new
 from ...webhooks.receiver import Receiver
-from ...webhooks.worker import DatabaseLocation, TestClock, running_worker
+from ...webhooks.worker import Location, TestClock, running_worker
 from ..commands import error_line
 from .helpers import (
     OLD_SECRET,
@@ -62,7 +62,7 @@ def test_copy_delivers_what_the_source_had_not_delivered(
     async def run() -> None:
         # The lease of the source has expired by then.
         clock = TestClock(system_clock() + LEASE_DURATION)
-        async with running_worker(DatabaseLocation(target, clock)) as worker:
+        async with running_worker(Location(target, clock)) as worker:
             await worker.wait_for_rows(
                 Delivery,
                 lambda found: [row["status"] for row in found] == [DeliveryStatus.SUCCEEDED] * 7,
