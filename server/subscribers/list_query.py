@@ -31,14 +31,10 @@ def list_query(request: pb.ListSubscribersRequest) -> ListQuery:
     """Returns the query of a request. Raises ValidationError for a token of another list."""
     page, descending = page_of(request), request.order == "desc"
     email = parse_email(request.email) if request.email else None
-    filters = Filter(
-        status=request.status or None,
-        tag_key=name_key(request.tag) if request.tag else None,
+    filters = export_filter(request)._replace(
         email_key=email.key if email else None,
         prefix=key_prefix(request.q) if request.q else None,
         folded_prefix=search_text(request.q) if request.q else None,
-        first_id=_first_id(request),
-        end_id=_end_id(request),
     )
     list_key = repr((filters, descending))
     position = PagePosition(page.limit, page.offset, descending=descending)
@@ -53,26 +49,17 @@ def list_query(request: pb.ListSubscribersRequest) -> ListQuery:
     return ListQuery(filters, position, number, list_key, matches_nothing)
 
 
-def export_filter(request: pb.ExportSubscribersRequest) -> Filter:
-    """Returns the filters of an export."""
+def export_filter(request: ListRequest) -> Filter:
+    """Returns the filters of an export, which lists have too."""
+    after, before = request.created_after, request.created_before
     return Filter(
         status=request.status or None,
         tag_key=name_key(request.tag) if request.tag else None,
-        first_id=_first_id(request),
-        end_id=_end_id(request),
+        first_id=first_id_after(after) if request.HasField("created_after") else None,
+        end_id=first_id_at_or_after(before) if request.HasField("created_before") else None,
     )
 
 
 def next_page_token(query: ListQuery, last_id: str) -> str:
     """Returns the token of the page after the subscriber with this ID."""
     return PageToken(last_id, query.page + 1).text(query.list_key)
-
-
-def _first_id(request: ListRequest) -> str | None:
-    return first_id_after(request.created_after) if request.HasField("created_after") else None
-
-
-def _end_id(request: ListRequest) -> str | None:
-    return (
-        first_id_at_or_after(request.created_before) if request.HasField("created_before") else None
-    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from roster.v1 import http_pb2 as pb_http
 from roster.v1 import subscribers_pb2 as pb
@@ -29,15 +29,13 @@ from .list_query import export_filter, list_query, next_page_token
 from .store_paging import PagePosition, page, page_without_total
 from .store_reading import check_reference, find
 
-Reply = TypeVar(
-    "Reply",
-    pb.CreateSubscriberResponse,
-    pb.GetSubscriberResponse,
-    pb.UpdateSubscriberResponse,
-    pb.ChangeSubscriberStatusResponse,
-    pb.AddSubscriberTagsResponse,
-    pb.RemoveSubscriberTagsResponse,
-)
+
+class HasSubscriber(Protocol):
+    @property
+    def subscriber(self) -> pb.Subscriber: ...
+
+
+Reply = TypeVar("Reply", bound=HasSubscriber)
 
 # The maximum number of subscribers in one read of an export. Bounds its memory.
 EXPORT_BATCH = 500

@@ -25,7 +25,7 @@ def test_key_with_its_checksum_is_well_formed(key: str) -> None:
         pytest.param(WORDS[:-1], id="one short"),
         pytest.param(f"{WORDS}0", id="one long"),
         pytest.param(f"{WORDS}\n", id="line break"),
-        pytest.param(f" {WORDS}", id="blank"),
+        pytest.param(f" {WORDS}", id="whitespace"),
         pytest.param(WORDS.replace("rk_", "RK_"), id="prefix in upper case"),
         pytest.param(WORDS.removeprefix("rk_"), id="no prefix"),
         pytest.param(f"{WORDS[:-1]}f", id="wrong checksum"),

@@ -49,7 +49,7 @@ def test_valid_address_is_stored_verbatim(address: str) -> None:
     "text",
     [
         pytest.param("", id="empty"),
-        pytest.param(" \t\u00a0", id="blank"),
+        pytest.param(" \t\u00a0", id="whitespace"),
         pytest.param("ada", id="no at"),
         pytest.param("@example.com", id="no local part"),
         pytest.param("ada@", id="no domain"),
@@ -114,7 +114,7 @@ def test_surrounding_whitespace_is_removed(text: str) -> None:
         pytest.param("ada@XN--BCHER-KVA.de", "ada@bücher.de", id="IDNA in upper case"),
         pytest.param("ada@ｅxample.com", "ada@example.com", id="full-width domain"),
         pytest.param("ada@example。com", "ada@example.com", id="ideographic full stop"),
-        pytest.param("  ada@x.de ", "ada@x.de", id="blanks"),
+        pytest.param("  ada@x.de ", "ada@x.de", id="whitespace"),
     ],
 )
 def test_spellings_of_one_address_have_one_key(one: str, other: str) -> None:

@@ -32,9 +32,9 @@ def test_other_names_have_other_keys(one: str, other: str) -> None:
     ("text", "name"),
     [
         pytest.param("", None, id="empty"),
-        pytest.param(" \t", None, id="blank"),
+        pytest.param(" \t", None, id="whitespace"),
         pytest.param("a", "a", id="one character"),
-        pytest.param(" vip\n", "vip", id="blanks around"),
+        pytest.param(" vip\n", "vip", id="surrounding whitespace"),
         pytest.param("é" * 100, "é" * 100, id="100 characters"),
         pytest.param("a" * 101, None, id="101 characters"),
         pytest.param("a\0b", None, id="NUL"),
