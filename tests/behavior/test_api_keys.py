@@ -181,21 +181,21 @@ def test_only_admin_key_can_rotate_itself(account: Account) -> None:
 
 
 def test_only_usable_admin_key_cannot_be_revoked(account: Account) -> None:
-    own = id_of(account, "admin")
+    own_id = id_of(account, "admin")
     create(account, "write")
     account.new_key("admin", expires_at=LONG_AGO)
 
-    error = account.fails("LastAdminKey", "RevokeApiKey", id=own)
+    error = account.fails("LastAdminKey", "RevokeApiKey", id=own_id)
 
     assert error.status == 409
-    assert own in [key["id"] for key in account.ok("ListApiKeys")["apiKeys"]]
+    assert own_id in [key["id"] for key in account.ok("ListApiKeys")["apiKeys"]]
 
 
 def test_admin_key_can_be_revoked_while_another_one_is_usable(account: Account) -> None:
-    own = id_of(account, "admin")
+    own_id = id_of(account, "admin")
     other = account.with_key(create(account, "admin", expiresAt=LATER)["secret"])
 
-    assert account.call("RevokeApiKey", id=own).status == 204
+    assert account.call("RevokeApiKey", id=own_id).status == 204
 
     account.fails("Unauthorized", "ListApiKeys")
     other.fails("LastAdminKey", "RevokeApiKey", id=id_of(other, "admin"))
@@ -211,11 +211,11 @@ def test_key_without_admin_access_can_always_be_revoked(account: Account, scope:
 
 def test_two_admin_keys_that_revoke_each_other_concurrently_leave_one(account: Account) -> None:
     for _ in range(5):
-        own, created = id_of(account, "admin"), create(account, "admin")
+        own_id, created = id_of(account, "admin"), create(account, "admin")
         other = account.with_key(created["secret"])
 
         responses = call_concurrently(
-            partial(other.call, "RevokeApiKey", id=own),
+            partial(other.call, "RevokeApiKey", id=own_id),
             partial(account.call, "RevokeApiKey", id=created["apiKey"]["id"]),
         )
 

@@ -82,8 +82,8 @@ def test_static_content_is_not_compressed_for_other_clients(
 def test_matching_etag_returns_not_modified(
     account: Account, path: str, method: str, encoding: str
 ) -> None:
-    _, given, _ = get(account, path, Accept_Encoding=encoding)
-    tag = given["etag"]
+    _, cached, _ = get(account, path, Accept_Encoding=encoding)
+    tag = cached["etag"]
 
     for named in (tag, f'"other", W/{tag}', "*"):
         status, headers, body = get(
@@ -91,7 +91,7 @@ def test_matching_etag_returns_not_modified(
         )
         assert (status, body) == (304, b"")
         assert [headers[name] for name in ("etag", "vary", "cache-control")] == [
-            given[name] for name in ("etag", "vary", "cache-control")
+            cached[name] for name in ("etag", "vary", "cache-control")
         ]
         assert "content-length" not in headers
     assert get(account, path, Accept_Encoding=encoding, If_None_Match='"other"')[0] == 200

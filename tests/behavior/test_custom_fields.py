@@ -225,13 +225,13 @@ def test_update_custom_field_validates_before_the_lookup(
     assert account.ok("GetCustomField", id=field["id"])["customField"] == field
 
 
-@pytest.mark.parametrize("taken", ["Age", "AGE"])
-def test_update_custom_field_rejects_the_label_of_another(account: Account, taken: str) -> None:
+@pytest.mark.parametrize("existing", ["Age", "AGE"])
+def test_update_custom_field_rejects_the_label_of_another(account: Account, existing: str) -> None:
     create(account, "Age")
     field = create(account, "Town")
 
     error = account.fails(
-        "CustomFieldAlreadyExists", "UpdateCustomField", id=field["id"], label=taken
+        "CustomFieldAlreadyExists", "UpdateCustomField", id=field["id"], label=existing
     )
 
     assert error.status == 409

@@ -285,7 +285,7 @@ def test_bulk_rows_have_separate_values(account: Account) -> None:
     assert account.ok("BulkCreateSubscribers", subscribers=rows) == {"failed": []}
 
     listed = account.ok("ListSubscribers", limit=100)["subscribers"]
-    assert [each.get("customFields", {}) for each in listed] == [
+    assert [row.get("customFields", {}) for row in listed] == [
         {key: value for key, value in values.items() if value is not None} for values in expected
     ]
 

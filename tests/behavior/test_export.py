@@ -213,8 +213,8 @@ def test_cells_are_quoted_if_necessary(account: Account) -> None:
 
 @pytest.mark.parametrize("status", STATUSES)
 def test_export_filters_by_status(account: Account, status: str) -> None:
-    for each in STATUSES:
-        create_subscriber_in(account, each, f"{each.lower()}@b.io")
+    for other in STATUSES:
+        create_subscriber_in(account, other, f"{other.lower()}@b.io")
 
     assert exported_emails(account, status=status) == [f"{status.lower()}@b.io"]
 
@@ -351,12 +351,12 @@ SPECIAL_ROWS: list[Row] = [
 def test_export_can_be_imported_into_another_account(
     account: Account, other_account: Account, form: str
 ) -> None:
-    for each in (account, other_account):
+    for owner in (account, other_account):
         # Two keys that differ only in an underscore.
         for label in ("Note", "No te"):
-            create_field(each, label)
+            create_field(owner, label)
         for label, data_type in (("Age", "NUMBER"), ("Paid", "BOOLEAN"), ("Born", "DATE")):
-            create_field(each, label, data_type)
+            create_field(owner, label, data_type)
     for row in SPECIAL_ROWS:
         create_subscriber(account, **row)
     before = export(account)

@@ -111,7 +111,7 @@ def test_import_row_above_the_maximum_size_fails_without_affecting_others(
         table = written_table([["email", *KEYS, UNUSED_KEY], *cells])
         results = import_table(account, table, onConflict="UPDATE")
 
-    assert [(each.get("reason"), each.get("field")) for each in results] == [
+    assert [(result.get("reason"), result.get("field")) for result in results] == [
         ("INVALID_CUSTOM_FIELD", "customFields"),
         (None, None),
         ("INVALID_CUSTOM_FIELD", "customFields"),
@@ -147,8 +147,8 @@ def test_page_and_export_of_maximum_size_subscribers_fit_default_clients(
 
     page = account.ok("ListSubscribers", limit=100)
 
-    assert [each["email"] for each in page["subscribers"]] == sent
-    assert {len(each["customFields"]) for each in page["subscribers"]} == {len(values())}
+    assert [row["email"] for row in page["subscribers"]] == sent
+    assert {len(row["customFields"]) for row in page["subscribers"]} == {len(values())}
     assert [row["email"] for row in export(account)] == sent
     assert [line[1] for line in export_table(account)[1:]] == sent
 
@@ -158,16 +158,16 @@ def test_page_above_the_message_limit_is_rejected_and_a_smaller_one_returned(
 ) -> None:
     with_fields(account)
     created = [create_subscriber(account, f"p{number}@b.io") for number in range(45)]
-    for each in created:  # 45 times 99 KB
-        store_directly(account, each, "€" * 1_000)
+    for row in created:  # 45 times 99 KB
+        store_directly(account, row, "€" * 1_000)
 
     error = account.fails("ValidationError", "ListSubscribers", limit=100)
 
     assert (error.status, error.faults) == (400, [("limit", "OUT_OF_RANGE")])
     assert len(account.ok("ListSubscribers", limit=40)["subscribers"]) == 40
     assert len(account.ok("ListSubscribers", limit=40, page=2)["subscribers"]) == 5
-    assert [row["id"] for row in export(account)] == [each["id"] for each in created]
-    assert [line[0] for line in export_table(account)[1:]] == [each["id"] for each in created]
+    assert [row["id"] for row in export(account)] == [row["id"] for row in created]
+    assert [line[0] for line in export_table(account)[1:]] == [row["id"] for row in created]
 
 
 def test_event_page_above_the_message_limit_is_rejected(account: Account) -> None:

@@ -189,8 +189,8 @@ def test_unknown_keys_are_removed_and_listed_once_in_order(
 
 
 def test_deleted_custom_field_is_unknown(account: Account, ada: dict[str, Any]) -> None:
-    for each in account.ok("ListCustomFields")["customFields"]:
-        account.ok("DeleteCustomField", id=each["id"])
+    for custom_field in account.ok("ListCustomFields")["customFields"]:
+        account.ok("DeleteCustomField", id=custom_field["id"])
 
     rendered = render(account, ada, body="[{{customFields.town}}]")
 

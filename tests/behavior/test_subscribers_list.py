@@ -44,7 +44,7 @@ def listed(account: Account, **filters: Any) -> list[str]:
     """Returns the local parts of the listed addresses, and checks the total."""
     body = account.ok("ListSubscribers", limit=100, **filters)
     assert body["total"] == len(body["subscribers"])
-    return [each["email"].partition("@")[0] for each in body["subscribers"]]
+    return [row["email"].partition("@")[0] for row in body["subscribers"]]
 
 
 @pytest.mark.each_database_per_case
@@ -255,14 +255,14 @@ def test_filters_match_nothing_of_another_account(account: Account, other_accoun
 def create_over_milliseconds(account: Account) -> list[dict[str, Any]]:
     """Creates subscribers until they have three different creation times."""
     created: list[dict[str, Any]] = []
-    while len({each["createdAt"] for each in created}) < 3:
+    while len({row["createdAt"] for row in created}) < 3:
         created.append(create_subscriber(account, f"{len(created):04}@example.com"))
     return created
 
 
 def test_created_after_and_before_are_exclusive(account: Account) -> None:
     created = create_over_milliseconds(account)
-    timestamps = sorted({each["createdAt"] for each in created})
+    timestamps = sorted({row["createdAt"] for row in created})
 
     for timestamp in timestamps:
         for filters, expected in [
@@ -371,7 +371,7 @@ def test_list_rejects_a_malformed_parameter(
 
 
 def test_page_number_applies_to_the_filtered_list(account: Account) -> None:
-    vip = [each for each in fill(account) if {"vip", "VIP"} & set(each["tags"])]
+    vip = [row for row in fill(account) if {"vip", "VIP"} & set(row["tags"])]
 
     pages = [account.ok("ListSubscribers", tag="vip", limit=2, page=n) for n in (1, 2, 3)]
     backwards = account.ok("ListSubscribers", q="a", order="desc", limit=1, page=2)
@@ -382,5 +382,5 @@ def test_page_number_applies_to_the_filtered_list(account: Account) -> None:
         (3, 2, 2),
         (3, 3, 2),
     ]
-    assert [each["email"] for each in backwards["subscribers"]] == ["Alan@Example.com"]
+    assert [row["email"] for row in backwards["subscribers"]] == ["Alan@Example.com"]
     assert (backwards["total"], backwards["page"]) == (3, 2)

@@ -36,7 +36,7 @@ def page(account: Account, **filters: Any) -> Response:
 
 
 def addresses(response: Response) -> list[str]:
-    return [each["email"] for each in response.body["subscribers"]]
+    return [subscriber["email"] for subscriber in response.body["subscribers"]]
 
 
 def walk(account: Account, **filters: Any) -> list[Response]:
@@ -62,7 +62,7 @@ def test_page_tokens_traverse_the_whole_list(
 
     pages = walk(account, **filters, order=order, limit=limit)
 
-    assert [email for each in pages for email in addresses(each)] == (
+    assert [email for response in pages for email in addresses(response)] == (
         expected if order == "asc" else expected[::-1]
     )
     count = -(-len(expected) // limit)
@@ -75,9 +75,9 @@ def test_page_tokens_traverse_the_whole_list(
 def test_paging_skips_and_repeats_no_subscriber_during_concurrent_changes(
     account: Account, order: str
 ) -> None:
-    given = fill(account, 23)
-    ids = {each["email"]: each["id"] for each in page(account, limit=100).body["subscribers"]}
-    ahead = given if order == "asc" else given[::-1]
+    expected = fill(account, 23)
+    ids = {row["email"]: row["id"] for row in page(account, limit=100).body["subscribers"]}
+    ahead = expected if order == "asc" else expected[::-1]
     seen: list[str] = []
     response = page(account, order=order, limit=4)
     seen += addresses(response)
@@ -106,31 +106,31 @@ def next_unseen(ahead: list[str], seen: list[str], gone: list[str]) -> str:
 
 
 def test_limit_can_change_between_pages(account: Account) -> None:
-    given = fill(account, 10)
+    expected = fill(account, 10)
     first = page(account, limit=3)
 
     rest = page(account, limit=100, pageToken=first.next)
 
-    assert addresses(first) + addresses(rest) == given
+    assert addresses(first) + addresses(rest) == expected
     assert (rest.next, rest.body["page"], rest.body["limit"]) == ("", 2, 100)
 
 
 def test_page_number_is_ignored_with_a_page_token(account: Account) -> None:
-    given = fill(account, 10)
+    expected = fill(account, 10)
     first = page(account, limit=3)
 
     second = page(account, limit=3, pageToken=first.next, page=9)
 
-    assert (addresses(second), second.body["page"]) == (given[3:6], 2)
+    assert (addresses(second), second.body["page"]) == (expected[3:6], 2)
 
 
 def test_page_token_continues_from_a_numbered_page(account: Account) -> None:
-    given = fill(account, 10)
+    expected = fill(account, 10)
     numbered = page(account, limit=3, page=3)
 
     last = page(account, limit=3, pageToken=numbered.next)
 
-    assert addresses(numbered) + addresses(last) == given[6:]
+    assert addresses(numbered) + addresses(last) == expected[6:]
     assert (last.body["page"], last.next) == (4, "")
 
 
@@ -151,8 +151,8 @@ def test_page_token_after_which_everything_was_deleted_gives_an_empty_page(
 ) -> None:
     fill(account, 4)
     first = page(account, limit=2)
-    for each in page(account).body["subscribers"]:
-        account.ok("DeleteSubscriber", id=each["id"])
+    for subscriber in page(account).body["subscribers"]:
+        account.ok("DeleteSubscriber", id=subscriber["id"])
 
     last = page(account, limit=2, pageToken=first.next)
 
@@ -256,7 +256,7 @@ def test_page_token_of_another_account_reveals_nothing(
 @over_http
 def test_link_header_has_the_next_page_and_the_other_parameters(account: Account) -> None:
     assert isinstance(account.front, HttpFront)
-    given = fill(account, 7)
+    expected = fill(account, 7)
     filters = "limit=3&tag=%58&q=%30&createdAfter=2020-01-01T00%3A00%3A00%2B01:00"
     target, seen, keys = f"/api/subscribers?{filters}&page=1", [], []
 
@@ -264,7 +264,7 @@ def test_link_header_has_the_next_page_and_the_other_parameters(account: Account
         status, headers, text = account.front.exchange("GET", target, account.key)
         body = json.loads(text)
         assert status == 200, body
-        seen += [each["email"] for each in body["subscribers"]]
+        seen += [subscriber["email"] for subscriber in body["subscribers"]]
         keys.append(list(body))
         links = re.findall(r'^<([^<>"]+)>; rel="next"$', headers.get("link", ""))
         assert bool(links) == ("link" in headers)
@@ -274,7 +274,7 @@ def test_link_header_has_the_next_page_and_the_other_parameters(account: Account
             assert path == "/api/subscribers"
             assert [pair for pair in parameters if pair[0] != "pageToken"] == parse_qsl(filters)
 
-    assert seen == given
+    assert seen == expected
     assert keys == [["subscribers", "total", "page", "limit"]] * 3
 
 

@@ -94,11 +94,11 @@ def test_pages_have_every_subscriber_once_oldest_first(account: Account) -> None
 
 
 def test_limit_counts_subscribers_regardless_of_tags(account: Account) -> None:
-    given = fill(account, 3)
+    expected = fill(account, 3)
 
     body = account.ok("ListSubscribers", limit=2)
 
-    assert [subscriber["email"] for subscriber in body["subscribers"]] == given[:2]
+    assert [subscriber["email"] for subscriber in body["subscribers"]] == expected[:2]
     assert [subscriber["tags"] for subscriber in body["subscribers"]] == [["a", "b"], ["a", "b"]]
 
 

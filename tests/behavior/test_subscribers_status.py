@@ -135,4 +135,4 @@ def test_status_in_any_other_body_is_ignored(account: Account) -> None:
 
     assert (updated.status, created.status, bulk.body) == (200, 201, {"failed": []})
     listed = account.ok("ListSubscribers")["subscribers"]
-    assert [each["status"] for each in listed] == ["UNSUBSCRIBED", "UNCONFIRMED", "UNCONFIRMED"]
+    assert [row["status"] for row in listed] == ["UNSUBSCRIBED", "UNCONFIRMED", "UNCONFIRMED"]

@@ -39,8 +39,8 @@ class SubscribersByStatus:
     def statuses(self) -> dict[str, str]:
         """Returns the current status of each subscriber by its initial one."""
         listed = self.account.ok("ListSubscribers", limit=100)["subscribers"]
-        now = {each["id"]: each["status"] for each in listed}
-        return {began: now[each["id"]] for began, each in self.all.items()}
+        now = {row["id"]: row["status"] for row in listed}
+        return {initial: now[row["id"]] for initial, row in self.all.items()}
 
     def tag(self) -> str:
         """Returns the id of a tag, which is created if necessary."""

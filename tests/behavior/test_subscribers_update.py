@@ -35,7 +35,7 @@ def create_ada(account: Account) -> dict[str, Any]:
 
 @pytest.mark.each_database_per_case
 @pytest.mark.parametrize(
-    ("given", "changed"),
+    ("body", "changed"),
     [
         ({}, {}),
         ({"firstName": "A."}, {"firstName": "A."}),
@@ -66,22 +66,22 @@ def create_ada(account: Account) -> dict[str, Any]:
     ],
 )
 def test_update_subscriber_changes_only_the_given_keys(
-    account: Account, ada: dict[str, Any], given: dict[str, Any], changed: dict[str, Any]
+    account: Account, ada: dict[str, Any], body: dict[str, Any], changed: dict[str, Any]
 ) -> None:
-    response = account.call("UpdateSubscriber", id=ada["id"], **given)
+    response = account.call("UpdateSubscriber", id=ada["id"], **body)
 
     assert (response.status, response.body) == (200, {"subscriber": {**ada, **changed}})
     assert account.ok("GetSubscriber", id=ada["id"]) == response.body
 
 
-@pytest.mark.parametrize("taken", ["bob@example.com", " BOB@Example.com"])
+@pytest.mark.parametrize("existing", ["bob@example.com", " BOB@Example.com"])
 def test_update_subscriber_rejects_the_address_of_another(
-    account: Account, ada: dict[str, Any], taken: str
+    account: Account, ada: dict[str, Any], existing: str
 ) -> None:
     account.ok("CreateSubscriber", email="bob@example.com")
 
     error = account.fails(
-        "SubscriberAlreadyExists", "UpdateSubscriber", id=ada["id"], email=taken, firstName="B"
+        "SubscriberAlreadyExists", "UpdateSubscriber", id=ada["id"], email=existing, firstName="B"
     )
 
     assert error.status == 409

@@ -196,7 +196,7 @@ def test_address_suppressed_again_has_the_later_reason(account: Account) -> None
     suppress(account, "ada@example.com", "BOUNCED")
 
     listed = account.ok("ListSuppressions")["suppressions"]
-    assert [each["reason"] for each in listed] == ["BOUNCED"]
+    assert [row["reason"] for row in listed] == ["BOUNCED"]
 
 
 @pytest.mark.each_database_per_case
@@ -229,9 +229,9 @@ def test_list_suppressions_pages_oldest_first(account: Account) -> None:
     pages = [account.ok("ListSuppressions", limit=2, page=number) for number in (1, 2, 3, 4)]
 
     assert [len(page["suppressions"]) for page in pages] == [2, 2, 1, 0]
-    listed = [each for page in pages for each in page["suppressions"]]
+    listed = [row for page in pages for row in page["suppressions"]]
     # Suppressions of the same millisecond are ordered by hash.
-    assert listed == sorted(one_by_one, key=lambda each: (each["createdAt"], each["emailHash"]))
+    assert listed == sorted(one_by_one, key=lambda row: (row["createdAt"], row["emailHash"]))
     assert [(page["total"], page["page"], page["limit"]) for page in pages] == [
         (5, number, 2) for number in (1, 2, 3, 4)
     ]
@@ -262,12 +262,12 @@ def test_suppressions_belong_to_one_account(account: Account, other_account: Acc
 def test_hash_of_an_address_differs_between_accounts(
     account: Account, other_account: Account
 ) -> None:
-    for each in (account, other_account):
-        suppress(each)
+    for owner in (account, other_account):
+        suppress(owner)
 
     hashes = {
-        each.ok("GetSuppression", email="ada@example.com")["suppression"]["emailHash"]
-        for each in (account, other_account)
+        owner.ok("GetSuppression", email="ada@example.com")["suppression"]["emailHash"]
+        for owner in (account, other_account)
     }
 
     assert len(hashes) == 2
@@ -319,12 +319,12 @@ def test_other_address_changes_suppress_nothing(account: Account, status: str, e
     assert account.ok("ListSuppressions")["total"] == 0
 
 
-@pytest.mark.parametrize("taken", ["bob@example.com", "unknown"])
-def test_failed_address_change_suppresses_nothing(account: Account, taken: str) -> None:
+@pytest.mark.parametrize("existing", ["bob@example.com", "unknown"])
+def test_failed_address_change_suppresses_nothing(account: Account, existing: str) -> None:
     ada = create_subscriber_in(account, "UNSUBSCRIBED")
     create_subscriber(account, "bob@example.com")
 
-    assert account.call("UpdateSubscriber", id=ada["id"], email=taken).status in (400, 409)
+    assert account.call("UpdateSubscriber", id=ada["id"], email=existing).status in (400, 409)
 
     assert account.ok("ListSuppressions")["total"] == 0
     assert stored(account, ada) == ada
