@@ -17,6 +17,7 @@ from google.protobuf import json_format, message_factory
 
 from .conftest import Account
 from .fronts import METHODS
+from .tools import FOLDER
 
 # The addresses and the key in samples.
 HTTP, GRPC, KEY = "http://127.0.0.1:8080", "127.0.0.1:50051", "rk_…"
@@ -34,7 +35,7 @@ def run(
     words: list[str], account: Account, folder: Path | None = None, **variables: str
 ) -> subprocess.CompletedProcess[str]:
     """Runs a program with the API key in its environment."""
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    path = f"{Path(sys.executable).parent}:{FOLDER / 'bin'}:{os.environ['PATH']}"
     return subprocess.run(
         words,
         env={**os.environ, "PATH": path, "ROSTER_API_KEY": account.key, **variables},
