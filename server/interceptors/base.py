@@ -85,7 +85,7 @@ class Call:
     """
 
     # Set by Authenticate.
-    account_id: str | None = None
+    account_id = ""
     was_cancelled = False
     _error: RosterError | None = None
 

@@ -30,8 +30,8 @@ class Deadlines(Interceptor):
             deadline.set_deadline(None)
             if seconds is None:
                 return
-        else:
-            seconds = DEADLINE_SECONDS if seconds is None else min(seconds, DEADLINE_SECONDS)
+        elif seconds is None or seconds > DEADLINE_SECONDS:
+            seconds = DEADLINE_SECONDS
         if seconds <= 0:
             raise DeadlineExceeded
         loop = asyncio.get_running_loop()

@@ -15,7 +15,6 @@ import hashlib
 from functools import partial
 from typing import Any
 
-from .. import caller
 from ..errors import invalid
 from ..idempotency.idempotent_database import IdempotentDatabase, Request
 from .base import Call, Interceptor, add_trailing_metadata
@@ -36,7 +35,7 @@ class Idempotency(Interceptor):
         key = None if response_type is None else idempotency_key(call.metadata)
         if key is None or response_type is None:
             return
-        request = Request(caller.account_id(), key, _fingerprint(call), response_type.FromString)
+        request = Request(call.account_id, key, _fingerprint(call), response_type.FromString)
         self._database.enter(request)
         call.add_done_callback(partial(self._leave, request))
 

@@ -44,7 +44,7 @@ class Observe(Interceptor):
 
     def _end(self, record: RequestRecord, started: float, call: Call) -> None:
         name = call.method.name
-        record.code, record.account = call.status(), call.account_id
+        record.code, record.account = call.status(), call.account_id or None
         self._stats.count_rpc(name, record.code, time.perf_counter() - started)
         if not record.method:
             record.route = name

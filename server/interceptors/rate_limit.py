@@ -18,7 +18,6 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from .. import caller
 from ..config import Rate
 from ..errors import RateLimited
 from .base import Call, Interceptor, add_trailing_metadata
@@ -109,7 +108,7 @@ class RateLimit(Interceptor):
         self._policy = ("ratelimit-policy", f'"default";q={rate.calls};w={rate.seconds}')
 
     def intercept(self, call: Call) -> None:
-        decision = self._buckets.take(caller.account_id())
+        decision = self._buckets.take(call.account_id)
         limit = ("ratelimit", f'"default";r={decision.remaining};t={decision.seconds}')
         add_trailing_metadata(call.context, self._policy, limit)
         if not decision.allowed:

@@ -1,8 +1,8 @@
 """Writes a log line for each call to standard error.
 
-`logging` is too slow for a line per call. So these lines are formatted here and written directly
-to the file descriptor, every tenth of a second. Lines that are not written
-yet are lost if the process is killed. All other messages use `logging`, in the same format.
+Lines are written in batches, every tenth of a second, directly to the file descriptor. Lines that
+are not written yet are lost if the process is killed. All other messages use `logging`, in the
+same format.
 
 The line of a gRPC call is formatted when it is written, not when the call ends, because gRPC
 serializes the response after the end of the handler.
