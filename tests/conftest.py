@@ -66,8 +66,8 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Two processes more than cores, because many tests wait for programs that they start."""
-    return (os.cpu_count() or 1) + 2
+    """One process more than cores, because many tests wait for programs that they start."""
+    return (os.cpu_count() or 1) + 1
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Shares:

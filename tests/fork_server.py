@@ -16,13 +16,11 @@ import importlib
 import json
 import os
 import runpy
-import select
 import selectors
 import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
@@ -70,19 +68,13 @@ class ForkedProcess:
 
     def poll(self) -> int | None:
         """Returns the exit code, or None if the process is running."""
-        if self.returncode is None and select.select([self._status], [], [], 0)[0]:
-            self.returncode = int(self._read())
-            self._status.close()
-        return self.returncode
+        return self._exit_code(timeout=0)
 
     def wait(self, timeout: float) -> int:
         """Waits for the end of the process. Raises subprocess.TimeoutExpired."""
-        end = time.monotonic() + timeout
-        while (code := self.poll()) is None:
-            left = end - time.monotonic()
-            if left <= 0:
-                raise subprocess.TimeoutExpired(self.args, timeout)
-            select.select([self._status], [], [], left)
+        code = self._exit_code(timeout)
+        if code is None:
+            raise subprocess.TimeoutExpired(self.args, timeout)
         return code
 
     def send_signal(self, number: int) -> None:
@@ -92,6 +84,15 @@ class ForkedProcess:
 
     def kill(self) -> None:
         self.send_signal(signal.SIGKILL)
+
+    def _exit_code(self, timeout: float) -> int | None:
+        """Waits for the exit code. Returns None after a timeout in seconds."""
+        if self.returncode is None:
+            self._status.settimeout(timeout)
+            with suppress(TimeoutError, BlockingIOError):
+                self.returncode = int(self._read())
+                self._status.close()
+        return self.returncode
 
     def _read(self) -> bytes:
         """Reads a line of the fork server: the process ID first, the exit code at the end."""

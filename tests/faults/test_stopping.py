@@ -145,7 +145,7 @@ def test_second_signal_ends_immediately_and_loses_no_acknowledged_write(
 
     assert emails(service, account) == {"ada@example.com"}
     log = service.log.read_text()
-    assert "what was acknowledged is stored" in log
+    assert "acknowledged writes are stored" in log
     # The tasks in progress: a request whose body did not arrive.
     assert "RequestHandler._handle_request" in log
     assert "> message_of >" in log

@@ -1,6 +1,6 @@
 """Three servers and two gateways under load: they are killed and stopped repeatedly.
 
-ROSTER_TRIAL_SECONDS sets the duration. The default is a few seconds.
+ROSTER_KILL_SECONDS sets the duration. The default is a few seconds.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from ..load import Client, Load, Sent, create, stored
 from ..parts import Part, free_port, launch, ready, running
 from ..postgres import Postgres
 
-SECONDS = float(os.environ.get("ROSTER_TRIAL_SECONDS", "6"))
+SECONDS = float(os.environ.get("ROSTER_KILL_SECONDS", "6"))
 # Seconds during which a revoked key may still be accepted.
 KEY_SECONDS = 5.0
 SERVERS, GATEWAYS = 3, 2
