@@ -103,6 +103,11 @@ class Lease(NamedTuple):
     fence: int
 
 
+class _Waiting(NamedTuple):
+    webhook: WebhookRow
+    due_at: int
+
+
 class _DueRow(NamedTuple):
     delivery: DueDelivery
     is_test: bool
@@ -142,7 +147,7 @@ def lease_locked(
     if replayed is not None:
         extended.add(replayed)
     waiting = [
-        (endpoint.webhook, endpoint.due_at)
+        _Waiting(endpoint.webhook, endpoint.due_at)
         for endpoint in with_new_deliveries(endpoints, extended, tx.now)
         if endpoint.due_at is not None and endpoint.webhook.enabled
     ]
@@ -157,7 +162,7 @@ def lease_locked(
     )
     # Endpoints with the fewest deliveries in flight first: a slow endpoint with old due
     # deliveries must not take all capacity that becomes free.
-    waiting.sort(key=lambda item: (in_flight.get(item[0].id, 0), item[1]))
+    waiting.sort(key=lambda item: (in_flight.get(item.webhook.id, 0), item.due_at))
     for webhook, due_at in waiting:
         free = min(
             webhook.health.capacity - in_flight.get(webhook.id, 0), account_capacity - len(due_rows)
